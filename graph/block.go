@@ -1,0 +1,97 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Block is what one layer of one mini-batch propagates over: the matrix P̃ that
+// maps rows of the input nodes Src to rows of the output nodes Dst, with its
+// transpose for the gradient. Column k of Matrix belongs to node Src[k], row i
+// to node Dst[i].
+//
+// A sampler fills a block and gives it away; whoever holds it may read it from
+// any number of goroutines and hand its memory back to be filled again.
+type Block struct {
+	Dst, Src   []int32   // node ids in the graph, distinct within each
+	Matrix     CSR       // P̃, len(Dst)×len(Src)
+	Transposed CSR       // P̃ᵀ, len(Src)×len(Dst)
+	RowSums    []float32 // P̃·1, one an output node
+
+	// Control, where not nil, is the exact remainder P − P̃ of the rows Dst
+	// over all their neighbours, for layers that keep a history H̄ of
+	// activations and compute P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
+	Control *Control
+}
+
+// Control is a sparse matrix over nodes of the whole graph: row i belongs to
+// Block.Dst[i], and its columns are node ids of the graph, not local ones.
+type Control struct {
+	Matrix CSR // len(Dst)×nodes
+}
+
+// Finish derives Transposed and RowSums from Dst, Src and Matrix. Slices are
+// reused. Cost: O(len(Dst) + len(Src) + NNZ).
+func (b *Block) Finish() {
+	b.Matrix.TransposeInto(&b.Transposed)
+	b.RowSums = resize(b.RowSums, b.Matrix.Rows)
+	for i := range b.RowSums {
+		var sum float64
+		for _, v := range b.Matrix.RowValues(i) {
+			sum += float64(v)
+		}
+		b.RowSums[i] = float32(sum)
+	}
+}
+
+// Validate reports the first thing wrong with b, for a graph of the given
+// number of nodes: sizes that disagree, node ids out of range or repeated,
+// values missing or not finite, a transpose or row sums that do not belong to
+// the matrix. Cost: O(nodes + NNZ); meant for tests.
+func (b *Block) Validate(nodes int) error {
+	if b.Matrix.Rows != len(b.Dst) || b.Matrix.Cols != len(b.Src) {
+		return fmt.Errorf("graph: block of %d output and %d input nodes has a %d×%d matrix: %w", len(b.Dst), len(b.Src), b.Matrix.Rows, b.Matrix.Cols, ErrInvalid)
+	}
+	if err := b.Matrix.Validate(); err != nil {
+		return err
+	}
+	if b.Matrix.Val == nil && b.Matrix.NNZ() > 0 {
+		return fmt.Errorf("graph: block matrix has no values: %w", ErrInvalid)
+	}
+	for side, ids := range [][]int32{b.Dst, b.Src} {
+		seen := make([]bool, nodes)
+		for k, id := range ids {
+			if id < 0 || int(id) >= nodes || seen[id] {
+				return fmt.Errorf("graph: block's %s node %d is %d: outside [0, %d) or there twice: %w", [...]string{"output", "input"}[side], k, id, nodes, ErrInvalid)
+			}
+			seen[id] = true
+		}
+	}
+	want := b.Matrix.Transpose()
+	t := &b.Transposed
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("transpose: %w", err)
+	}
+	if t.Rows != want.Rows || t.Cols != want.Cols || t.NNZ() != want.NNZ() {
+		return fmt.Errorf("graph: block's transpose is %d×%d with %d entries, want %d×%d with %d: %w", t.Rows, t.Cols, t.NNZ(), want.Rows, want.Cols, want.NNZ(), ErrInvalid)
+	}
+	for k := range want.Idx {
+		if t.Idx[k] != want.Idx[k] || t.Val[k] != want.Val[k] {
+			return fmt.Errorf("graph: block's transpose differs from the matrix at entry %d: %w", k, ErrInvalid)
+		}
+	}
+	if len(b.RowSums) != len(b.Dst) {
+		return fmt.Errorf("graph: block of %d output nodes has %d row sums: %w", len(b.Dst), len(b.RowSums), ErrInvalid)
+	}
+	for i, got := range b.RowSums {
+		var sum, size float64
+		for _, v := range b.Matrix.RowValues(i) {
+			sum += float64(v)
+			size += math.Abs(float64(v))
+		}
+		if math.Abs(float64(got)-sum) > 1e-6*size {
+			return fmt.Errorf("graph: block's row %d sums to %v, recorded as %v: %w", i, sum, got, ErrInvalid)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrInvalid is wrapped by every error of a Validate method and of Build.
+var ErrInvalid = errors.New("invalid")
+
+// CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns
+// of row i are Idx[Ptr[i]:Ptr[i+1]], their values Val at the same places.
+//
+// The zero value is the 0×0 matrix once Ptr holds its one entry; Validate
+// tells. A CSR that is shared must not be changed.
+type CSR struct {
+	Rows, Cols int
+	Ptr        []int64   // Rows+1 offsets into Idx, monotone from 0
+	Idx        []int32   // column of each stored entry
+	Val        []float32 // value of each stored entry; nil means every value is 1
+}
+
+// NNZ returns the number of stored entries.
+func (m *CSR) NNZ() int64 {
+	if len(m.Ptr) == 0 {
+		return 0
+	}
+	return m.Ptr[len(m.Ptr)-1]
+}
+
+// Row returns the columns stored in row i. The slice aliases m.
+func (m *CSR) Row(i int) []int32 { return m.Idx[m.Ptr[i]:m.Ptr[i+1]] }
+
+// RowValues returns the values stored in row i, aligned with Row(i), or nil
+// where every value is 1. The slice aliases m.
+func (m *CSR) RowValues(i int) []float32 {
+	if m.Val == nil {
+		return nil
+	}
+	return m.Val[m.Ptr[i]:m.Ptr[i+1]]
+}
+
+// Degree returns the number of entries stored in row i.
+func (m *CSR) Degree(i int) int { return int(m.Ptr[i+1] - m.Ptr[i]) }
+
+// Bytes returns the memory that the matrix's slices take.
+func (m *CSR) Bytes() int64 {
+	return 8*int64(len(m.Ptr)) + 4*int64(len(m.Idx)) + 4*int64(len(m.Val))
+}
+
+// Validate reports the first thing wrong with m, naming row and entry: offsets
+// that do not start at 0 or are not monotone, lengths that disagree, a column
+// outside [0, Cols), a value that is not finite. Cost: O(Rows + NNZ).
+func (m *CSR) Validate() error {
+	switch {
+	case m.Rows < 0 || m.Cols < 0:
+		return fmt.Errorf("graph: CSR %d×%d: negative size: %w", m.Rows, m.Cols, ErrInvalid)
+	case m.Cols > math.MaxInt32 || m.Rows > math.MaxInt32:
+		return fmt.Errorf("graph: CSR %d×%d: more than %d rows or columns: %w", m.Rows, m.Cols, math.MaxInt32, ErrInvalid)
+	case len(m.Ptr) != m.Rows+1:
+		return fmt.Errorf("graph: CSR of %d rows has %d row offsets, want %d: %w", m.Rows, len(m.Ptr), m.Rows+1, ErrInvalid)
+	case m.Ptr[0] != 0:
+		return fmt.Errorf("graph: CSR row offset 0 is %d, want 0: %w", m.Ptr[0], ErrInvalid)
+	case m.Val != nil && len(m.Val) != len(m.Idx):
+		return fmt.Errorf("graph: CSR has %d values for %d columns: %w", len(m.Val), len(m.Idx), ErrInvalid)
+	}
+	for i := range m.Rows {
+		if m.Ptr[i+1] < m.Ptr[i] {
+			return fmt.Errorf("graph: CSR row offset %d is %d, below the %d before it: %w", i+1, m.Ptr[i+1], m.Ptr[i], ErrInvalid)
+		}
+	}
+	if m.Ptr[m.Rows] != int64(len(m.Idx)) {
+		return fmt.Errorf("graph: CSR's last row offset is %d, but it stores %d entries: %w", m.Ptr[m.Rows], len(m.Idx), ErrInvalid)
+	}
+	for i := range m.Rows {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
+				return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
+			}
+			if m.Val != nil && !finite(m.Val[k]) {
+				return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
+// ValidateAdjacency reports the first thing that keeps m from being the
+// adjacency matrix of an undirected simple graph: what Validate reports, a
+// matrix that is not square, columns of a row that do not strictly increase,
+// a self-loop, a value that is not positive, or an entry (i, j) without an
+// equal (j, i). Cost: O(NNZ log(max degree)).
+func (m *CSR) ValidateAdjacency() error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if m.Rows != m.Cols {
+		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
+	}
+	for i := range m.Rows {
+		row := m.Row(i)
+		for k, j := range row {
+			switch {
+			case k > 0 && row[k-1] >= j:
+				return fmt.Errorf("graph: adjacency row %d: column %d follows %d, want increasing: %w", i, j, row[k-1], ErrInvalid)
+			case int(j) == i:
+				return fmt.Errorf("graph: adjacency row %d holds a self-loop: %w", i, ErrInvalid)
+			}
+			back, found := slices.BinarySearch(m.Row(int(j)), int32(i))
+			if !found {
+				return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
+			}
+			if m.Val == nil {
+				continue
+			}
+			v, w := m.Val[m.Ptr[i]+int64(k)], m.Val[m.Ptr[j]+int64(back)]
+			if !(v > 0) || v != w {
+				return fmt.Errorf("graph: adjacency values %v at (%d, %d) and %v at (%d, %d), want positive and equal: %w", v, i, j, w, j, i, ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
+// TransposeInto writes mᵀ to t, whose slices are reused where they are large
+// enough. The columns of each row of mᵀ increase. Cost: O(Rows + Cols + NNZ).
+func (m *CSR) TransposeInto(t *CSR) {
+	nnz := int(m.NNZ())
+	t.Rows, t.Cols = m.Cols, m.Rows
+	t.Ptr = resize(t.Ptr, m.Cols+1)
+	t.Idx = resize(t.Idx, nnz)
+	if m.Val == nil {
+		t.Val = nil
+	} else {
+		t.Val = resize(t.Val, nnz)
+	}
+	ptr := t.Ptr
+	clear(ptr)
+	for _, j := range m.Idx[:nnz] {
+		ptr[j]++
+	}
+	// ptr[j] becomes the end of row j; filling backward leaves its start.
+	var sum int64
+	for j := range ptr {
+		sum += ptr[j]
+		ptr[j] = sum
+	}
+	for i := m.Rows - 1; i >= 0; i-- {
+		for k := m.Ptr[i+1] - 1; k >= m.Ptr[i]; k-- {
+			j := m.Idx[k]
+			ptr[j]--
+			t.Idx[ptr[j]] = int32(i)
+			if m.Val != nil {
+				t.Val[ptr[j]] = m.Val[k]
+			}
+		}
+	}
+}
+
+// Transpose returns mᵀ in new memory.
+func (m *CSR) Transpose() *CSR {
+	t := new(CSR)
+	m.TransposeInto(t)
+	return t
+}
+
+func finite(v float32) bool {
+	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
+}
+
+// resize returns s with length n, in the same memory where it fits; what it
+// holds is unspecified.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/4)
+	}
+	return s[:n]
+}

@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Labels holds what is to be predicted of each node: either one class out of
+// Classes (Class is set), or Tasks independent binary labels (Multi is set).
+// It is read-only in use and safe for concurrent reading.
+type Labels struct {
+	Classes int     // number of classes; 0 for binary tasks
+	Class   []int32 // class of each node, -1 where unknown; nil for binary tasks
+
+	Tasks int       // number of binary tasks; 0 for classes
+	Multi []float32 // nodes×Tasks, row-major: 0, 1, or NaN where unknown
+}
+
+// Nodes returns the number of nodes labelled.
+func (y *Labels) Nodes() int {
+	if y.Tasks > 0 {
+		return len(y.Multi) / y.Tasks
+	}
+	return len(y.Class)
+}
+
+// Outputs returns the width of a model's output for these labels: the number
+// of classes, or of tasks.
+func (y *Labels) Outputs() int {
+	if y.Tasks > 0 {
+		return y.Tasks
+	}
+	return y.Classes
+}
+
+// Validate reports the first thing wrong with y: neither or both kinds set,
+// a class outside [-1, Classes), a binary label that is not 0, 1 or NaN.
+func (y *Labels) Validate() error {
+	switch {
+	case (y.Class == nil) == (y.Multi == nil):
+		return fmt.Errorf("graph: labels need either classes or binary tasks: %w", ErrInvalid)
+	case y.Class != nil && (y.Classes <= 0 || y.Tasks != 0):
+		return fmt.Errorf("graph: labels of %d classes and %d tasks: %w", y.Classes, y.Tasks, ErrInvalid)
+	case y.Multi != nil && (y.Tasks <= 0 || y.Classes != 0 || len(y.Multi)%y.Tasks != 0):
+		return fmt.Errorf("graph: %d binary labels for %d tasks: %w", len(y.Multi), y.Tasks, ErrInvalid)
+	}
+	for i, c := range y.Class {
+		if c < -1 || int(c) >= y.Classes {
+			return fmt.Errorf("graph: label of node %d is %d, outside [0, %d): %w", i, c, y.Classes, ErrInvalid)
+		}
+	}
+	for k, v := range y.Multi {
+		if v != 0 && v != 1 && !math.IsNaN(float64(v)) {
+			return fmt.Errorf("graph: label of node %d, task %d is %v, want 0, 1 or NaN: %w", k/y.Tasks, k%y.Tasks, v, ErrInvalid)
+		}
+	}
+	return nil
+}

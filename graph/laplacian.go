@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+)
+
+// Laplacian is the propagation matrix P over a graph, its values implicit:
+//
+//	P[i][j] = RowScale[i] · ã[i][j] · ColScale[j],   Ã = A + I
+//
+// so that it costs two floats a node (one where the scales are the same slice)
+// beside the pattern that it shares with the graph. The self-loop of node i has
+// ã[i][i] = 1 and is stored nowhere.
+//
+// A Laplacian is read-only in use and safe for concurrent reading.
+type Laplacian struct {
+	Adjacency *CSR      // A: symmetric, no self-loops
+	RowScale  []float32 // one a node
+	ColScale  []float32 // one a node
+}
+
+// NewLaplacian returns the renormalized Laplacian P = D̃^-½ (A+I) D̃^-½ (Kipf &
+// Welling 2017). The adjacency matrix must satisfy ValidateAdjacency and must
+// not change afterwards. Cost: O(nodes), or O(edges) for a weighted graph.
+func NewLaplacian(adjacency *CSR) *Laplacian {
+	scale := make([]float32, adjacency.Rows)
+	for i := range scale {
+		scale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
+	}
+	return &Laplacian{Adjacency: adjacency, RowScale: scale, ColScale: scale}
+}
+
+// NewRowLaplacian returns the row-stochastic form P = D̃^-1 (A+I), the mean over
+// a node and its neighbours. Requirements and cost are NewLaplacian's.
+func NewRowLaplacian(adjacency *CSR) *Laplacian {
+	rows, cols := make([]float32, adjacency.Rows), make([]float32, adjacency.Rows)
+	for i := range rows {
+		rows[i] = float32(1 / selfLoopedDegree(adjacency, i))
+		cols[i] = 1
+	}
+	return &Laplacian{Adjacency: adjacency, RowScale: rows, ColScale: cols}
+}
+
+// selfLoopedDegree returns d̃_i, the i-th row sum of A+I.
+func selfLoopedDegree(a *CSR, i int) float64 {
+	values := a.RowValues(i)
+	if values == nil {
+		return float64(a.Degree(i)) + 1
+	}
+	sum := 1.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return sum
+}
+
+// Nodes returns the number of rows and columns of P.
+func (p *Laplacian) Nodes() int { return p.Adjacency.Rows }
+
+// RowNNZ returns the number of entries of row i of P, the self-loop included.
+func (p *Laplacian) RowNNZ(i int) int { return p.Adjacency.Degree(i) + 1 }
+
+// At returns P[i][j]. Cost: O(degree of i); meant for tests and small graphs.
+func (p *Laplacian) At(i, j int) float32 {
+	if i == j {
+		return p.RowScale[i] * p.ColScale[i]
+	}
+	values := p.Adjacency.RowValues(i)
+	for k, c := range p.Adjacency.Row(i) {
+		if int(c) != j {
+			continue
+		}
+		if values == nil {
+			return p.RowScale[i] * p.ColScale[j]
+		}
+		return p.RowScale[i] * values[k] * p.ColScale[j]
+	}
+	return 0
+}
+
+// ColumnNorms2 returns ‖P^[j]‖², the squared Euclidean norm of each column.
+// Cost: O(edges).
+func (p *Laplacian) ColumnNorms2() []float64 {
+	norms := make([]float64, p.Nodes())
+	eachRowRange(p.Nodes(), func(lo, hi int) {
+		for j := lo; j < hi; j++ {
+			sum := square(p.RowScale[j])
+			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
+			for k, i := range p.Adjacency.Row(j) {
+				r := square(p.RowScale[i])
+				if values != nil {
+					r *= square(values[k])
+				}
+				sum += r
+			}
+			norms[j] = sum * square(p.ColScale[j])
+		}
+	})
+	return norms
+}
+
+// Dense returns P as a row-major nodes×nodes matrix, for tests and studies on
+// small graphs.
+func (p *Laplacian) Dense() []float64 {
+	n := p.Nodes()
+	dense := make([]float64, n*n)
+	for i := range n {
+		values := p.Adjacency.RowValues(i)
+		for k, j := range p.Adjacency.Row(i) {
+			a := 1.0
+			if values != nil {
+				a = float64(values[k])
+			}
+			dense[i*n+int(j)] = float64(p.RowScale[i]) * a * float64(p.ColScale[j])
+		}
+		dense[i*n+i] = float64(p.RowScale[i]) * float64(p.ColScale[i])
+	}
+	return dense
+}
+
+// Validate reports the first thing wrong with p: scales whose number is not
+// the number of nodes, or which are not positive and finite. The adjacency
+// matrix has a check of its own.
+func (p *Laplacian) Validate() error {
+	n := p.Nodes()
+	if len(p.RowScale) != n || len(p.ColScale) != n {
+		return fmt.Errorf("graph: Laplacian of %d nodes has %d row and %d column scales: %w", n, len(p.RowScale), len(p.ColScale), ErrInvalid)
+	}
+	for i := range n {
+		if r, c := p.RowScale[i], p.ColScale[i]; !(r > 0) || !(c > 0) || !finite(r) || !finite(c) {
+			return fmt.Errorf("graph: Laplacian node %d has scales %v and %v, want positive and finite: %w", i, r, c, ErrInvalid)
+		}
+	}
+	return nil
+}
+
+func square(x float32) float64 { return float64(x) * float64(x) }

@@ -1,0 +1,60 @@
+package samplers
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Sampler draws the blocks of one mini-batch.
+//
+// Sample fills batch with one block a layer for the mini-batch of seeds, the
+// distinct nodes whose outputs are wanted, and reuses the memory that batch
+// holds. Every random decision comes from rng alone, so that equal streams give
+// equal batches. It returns ctx's error if ctx ends first; the batch is then
+// unspecified, as after any error.
+//
+// A sampler is read-only in use: calls may run concurrently, each with a batch
+// and rng of its own. A sampler that draws its output nodes itself (subgraph
+// sampling) uses the seeds' number as the size to aim for; the output nodes
+// are always batch.Outputs().
+type Sampler interface {
+	// Layers returns the number of blocks in a batch.
+	Layers() int
+	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error
+}
+
+// Batch is one sampled mini-batch. The zero value is ready to be filled; its
+// memory is reused when it is filled again. Whoever holds it owns it.
+type Batch struct {
+	// Blocks, input layer first: Blocks[0].Src are the nodes whose features
+	// are read, Blocks[l].Dst are Blocks[l+1].Src in the same order.
+	Blocks []*graph.Block
+
+	// LossWeights weighs the loss of each output node, so that the batch's
+	// loss is Σ weight·loss. Empty means the mean over the output nodes.
+	LossWeights []float32
+}
+
+// Inputs returns the nodes whose features the batch reads.
+func (b *Batch) Inputs() []int32 { return b.Blocks[0].Src }
+
+// Outputs returns the nodes whose outputs the batch computes.
+func (b *Batch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
+
+// Reset makes b hold the given number of blocks, reusing those it has, and no
+// loss weights. Samplers call it first.
+func (b *Batch) Reset(layers int) {
+	if cap(b.Blocks) < layers {
+		b.Blocks = append(b.Blocks[:cap(b.Blocks)], make([]*graph.Block, layers-cap(b.Blocks))...)
+	}
+	b.Blocks = b.Blocks[:layers]
+	for l, block := range b.Blocks {
+		if block == nil {
+			b.Blocks[l] = new(graph.Block)
+		}
+		b.Blocks[l].Control = nil
+	}
+	b.LossWeights = b.LossWeights[:0]
+}
