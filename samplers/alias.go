@@ -1,0 +1,105 @@
+package samplers
+
+import "math/rand/v2"
+
+// aliasTable draws an index in constant time with probability proportional to
+// its weight (Walker 1977; construction of Vose 1991). Read-only after
+// newAliasTable.
+type aliasTable struct {
+	cells []aliasCell
+}
+
+// aliasCell keeps its own index with probability keep, and gives other else.
+type aliasCell struct {
+	keep  float64
+	other int32
+}
+
+// newAliasTable returns the table of weights, whose sum total is positive.
+// Cost: O(len(weights)) time and 16 bytes each.
+func newAliasTable(weights []float64, total float64) *aliasTable {
+	n := len(weights)
+	cells := make([]aliasCell, n)
+	small, large := make([]int32, 0, n), make([]int32, 0, n)
+	var positive int32 // some index of positive weight
+	for i, w := range weights {
+		if w > 0 {
+			positive = int32(i)
+		}
+		cells[i] = aliasCell{keep: w / total * float64(n), other: int32(i)}
+		if cells[i].keep < 1 {
+			small = append(small, int32(i))
+		} else {
+			large = append(large, int32(i))
+		}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		cells[s].other = l
+		cells[l].keep -= 1 - cells[s].keep
+		if cells[l].keep < 1 {
+			large = large[:len(large)-1]
+			small = append(small, l)
+		}
+	}
+	// What is left is 1 but for rounding, unless the weight is 0: such a cell
+	// must not keep its index even then.
+	for _, i := range large {
+		cells[i].keep = 1
+	}
+	for _, i := range small {
+		if weights[i] > 0 {
+			cells[i].keep = 1
+		} else {
+			cells[i].other = positive
+		}
+	}
+	return &aliasTable{cells: cells}
+}
+
+// draw returns a random index.
+func (t *aliasTable) draw(rng *rand.Rand) int32 {
+	i := rng.IntN(len(t.cells))
+	if rng.Float64() < t.cells[i].keep {
+		return int32(i)
+	}
+	return t.cells[i].other
+}
+
+// indexSet numbers distinct indices in the order in which they are added, by
+// open addressing. It must be reset before use.
+type indexSet struct {
+	slots []indexSlot // the length is a power of two
+	size  int32
+}
+
+// indexSlot holds index+1, 0 where free, and the number given to it.
+type indexSlot struct{ index1, number int32 }
+
+// reset empties the set and makes room for n indices.
+func (s *indexSet) reset(n int) {
+	slots := 16
+	for slots < 2*n {
+		slots *= 2
+	}
+	s.slots = resize(s.slots, slots)
+	clear(s.slots)
+	s.size = 0
+}
+
+// add puts i in the set unless it is there, and returns its number and whether
+// it was new. The set must have room for it.
+func (s *indexSet) add(i int32) (number int32, isNew bool) {
+	mask := uint32(len(s.slots) - 1)
+	for at := uint32(i) * 0x9e3779b1 >> 7 & mask; ; at = (at + 1) & mask {
+		switch slot := &s.slots[at]; slot.index1 {
+		case 0:
+			*slot = indexSlot{i + 1, s.size}
+			s.size++
+			return slot.number, true
+		case i + 1:
+			return slot.number, false
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Full samples nothing: each block holds every neighbour of its output nodes, so
+// that the batch computes exactly what propagation over the whole graph
+// would for its seeds. The blocks grow with every layer, up to the whole graph.
+// Sample may be called concurrently.
+type Full struct {
+	Laplacian *graph.Laplacian // required
+	Depth     int              // number of layers; required
+
+	scratch sync.Pool // of *fullScratch
+}
+
+var _ Sampler = (*Full)(nil)
+
+type fullScratch struct {
+	neighborhood neighborhood
+	local        []int32
+	factor       []float64
+}
+
+// Layers returns Depth.
+func (s *Full) Layers() int { return s.Depth }
+
+// Validate returns an error if a field is missing or out of range.
+func (s *Full) Validate() error {
+	if s.Laplacian == nil {
+		return errors.New("samplers: Full needs a Laplacian")
+	}
+	if s.Depth <= 0 {
+		return fmt.Errorf("samplers: Full with %d layers, want at least 1", s.Depth)
+	}
+	return nil
+}
+
+// Sample implements Sampler; rng is not used. Cost: O(nonzeros of the rows) a
+// layer.
+func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	scratch, _ := s.scratch.Get().(*fullScratch)
+	if scratch == nil {
+		scratch = new(fullScratch)
+	}
+	defer s.scratch.Put(scratch)
+	batch.Reset(s.Depth)
+	rows := seeds
+	for l := s.Depth - 1; l >= 0; l-- {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.fillLayer(scratch, rows, batch.Blocks[l]); err != nil {
+			return err
+		}
+		rows = batch.Blocks[l].Src
+	}
+	return nil
+}
+
+func (s *Full) fillLayer(scratch *fullScratch, rows []int32, block *graph.Block) error {
+	h := &scratch.neighborhood
+	if err := h.walk(s.Laplacian, rows); err != nil {
+		return err
+	}
+	defer h.forget()
+	scratch.local = resize(scratch.local, len(h.nodes))
+	scratch.factor = resize(scratch.factor, len(h.nodes))
+	for c, i := range h.nodes {
+		scratch.local[c] = int32(c)
+		scratch.factor[c] = float64(s.Laplacian.ColScale[i])
+	}
+	block.Src = append(block.Src[:0], h.nodes...)
+	h.fill(block, s.Laplacian, rows, scratch.local, scratch.factor)
+	return nil
+}

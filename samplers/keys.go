@@ -1,0 +1,114 @@
+package samplers
+
+import (
+	"math"
+	"slices"
+)
+
+// keyed is a candidate with its key.
+type keyed struct {
+	key   float64
+	index int32
+}
+
+func compareKeyed(a, b keyed) int {
+	switch {
+	case a.key < b.key:
+		return -1
+	case a.key > b.key:
+		return 1
+	}
+	return int(a.index) - int(b.index)
+}
+
+// smallestKeys returns the s smallest of keys in increasing order (equal keys by
+// index), and the smallest of the others, +Inf if there is none. At least s keys
+// must be finite. The result lies in scratch and holds until its next use.
+//
+// Cost: O(len(keys)) expected. A sample of the keys guesses a bound that a few
+// more than s keys are below; those are bucketed by key, which for
+// exponential keys below a bound is nearly even, and each bucket is sorted.
+func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
+	bound := guessBound(keys, s+1, scratch)
+	entries := scratch.entries[:0]
+	for {
+		for i, k := range keys {
+			if k <= bound {
+				entries = append(entries, keyed{k, int32(i)})
+			}
+		}
+		if len(entries) > s || bound == math.MaxFloat64 {
+			break
+		}
+		entries = entries[:0]
+		bound = math.MaxFloat64 // an unlucky guess: take every finite key
+	}
+	scratch.entries = entries
+	sorted := sortKeyed(entries, bound, scratch)
+	threshold = math.Inf(1)
+	if len(sorted) > s {
+		threshold = sorted[s].key
+	}
+	return sorted[:s], threshold
+}
+
+// guessBound returns a key that, most likely, at least s keys and not many more
+// are at or below; MaxFloat64 where guessing does not pay.
+func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
+	const sampled = 512
+	if len(keys) < 4*sampled {
+		return math.MaxFloat64
+	}
+	stride := len(keys) / sampled
+	sample := resize(scratch.sums, sampled)
+	scratch.sums = sample
+	for k := range sample {
+		sample[k] = keys[k*stride]
+	}
+	share := float64(s) / float64(len(keys))
+	rank := int(math.Ceil(sampled*share+3*math.Sqrt(sampled*share*(1-share)))) + 2
+	if rank >= sampled {
+		return math.MaxFloat64
+	}
+	slices.Sort(sample)
+	return min(sample[rank], math.MaxFloat64)
+}
+
+// sortKeyed returns entries, all of whose keys are in [0, bound], in increasing
+// order.
+func sortKeyed(entries []keyed, bound float64, scratch *drawScratch) []keyed {
+	if len(entries) < 64 || bound == math.MaxFloat64 {
+		slices.SortFunc(entries, compareKeyed)
+		return entries
+	}
+	buckets := len(entries)
+	ends := resize(scratch.counts, buckets+1)
+	scratch.counts = ends
+	clear(ends)
+	scale := float64(buckets-1) / bound
+	for _, e := range entries {
+		ends[int(e.key*scale)]++
+	}
+	var sum int32
+	for b := range ends {
+		sum += ends[b]
+		ends[b] = sum
+	}
+	sorted := resize(scratch.sorted, len(entries))
+	scratch.sorted = sorted
+	for i := len(entries) - 1; i >= 0; i-- {
+		b := int(entries[i].key * scale)
+		ends[b]--
+		sorted[ends[b]] = entries[i]
+	}
+	// Buckets are in order and short: insertion finishes in linear time.
+	for i := 1; i < len(sorted); i++ {
+		e := sorted[i]
+		j := i
+		for ; j > 0 && compareKeyed(e, sorted[j-1]) < 0; j-- {
+			sorted[j] = sorted[j-1]
+		}
+		sorted[j] = e
+	}
+	return sorted
+}

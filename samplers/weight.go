@@ -1,0 +1,81 @@
+package samplers
+
+import "fmt"
+
+// Weight gives each drawn candidate i its factor β_i, so that Σ β_i X_i over the
+// sample estimates ΣX_i over all candidates. Implementations are read-only in
+// use.
+type Weight interface {
+	// Check returns an error if the weight cannot follow the draw.
+	Check(draw Draw) error
+
+	// Weigh sets beta[j] to the factor of sample.Index[j].
+	Weigh(population *Population, sample *Sample, beta []float64)
+}
+
+// Naive is the importance sampling weight of draws with replacement,
+//
+//	β_i = (number of draws of i) / (s p_i),
+//
+// unbiased for WithReplacement. FastGCN and LADIES use it without replacement
+// too, where it is biased: E[β_i] ≠ 1 (Chen et al. 2023, §5.2).
+type Naive struct{}
+
+// Check implements Weight: every draw will do.
+func (Naive) Check(Draw) error { return nil }
+
+// Weigh implements Weight.
+func (Naive) Weigh(population *Population, sample *Sample, beta []float64) {
+	for j, w := range sample.Weight {
+		beta[j] = population.Total / (float64(sample.Draws) * w)
+		if len(sample.Count) > 0 {
+			beta[j] *= float64(sample.Count[j])
+		}
+	}
+}
+
+// Debiased gives the weights of Algorithm 1 of Chen et al. (2023), under which
+// weighted random sampling is unbiased: E[β_i] = 1 for every candidate.
+//
+// The algorithm averages the sum-and-sample estimators Π_1 … Π_s recursively,
+// Y_k = (1−α_k) Y_{k−1} + α_k Π_k with α_{k+1} = n/((n−k)(k+1)). Since
+// ∏_{k=j+1..s} (1−α_k) = j(n−s)/(s(n−j)), it has the closed form
+//
+//	β_j = n/(s(n−j)) · [ (s−j) + (n−s)/(n−j+1) · R_j/w_j ],   j = 1 … s,
+//
+// w_j the weight of the j-th draw and R_j the weight not drawn before it; β = 1
+// at s = n. Cost: O(s), where the algorithm as printed takes O(s²).
+type Debiased struct {
+	// Population is n. 0 means the number of candidates m, which makes the
+	// estimate exact at s = m. The program released with the paper takes the
+	// number of nodes of the graph, which is unbiased too, of larger variance.
+	// A number below m counts as m.
+	Population int
+}
+
+// Check implements Weight.
+func (d Debiased) Check(draw Draw) error {
+	if _, ok := draw.(WithoutReplacement); !ok {
+		return fmt.Errorf("samplers: debiased weights need weighted random sampling without replacement, got %T", draw)
+	}
+	if d.Population < 0 {
+		return fmt.Errorf("samplers: debiased weights for a population of %d, want at least 0", d.Population)
+	}
+	return nil
+}
+
+// Weigh implements Weight.
+func (d Debiased) Weigh(population *Population, sample *Sample, beta []float64) {
+	n := float64(max(population.Positive, d.Population))
+	s := float64(len(sample.Index))
+	if s == n {
+		for j := range beta {
+			beta[j] = 1
+		}
+		return
+	}
+	for k, w := range sample.Weight {
+		j := float64(k + 1)
+		beta[k] = n / (s * (n - j)) * ((s - j) + (n-s)/(n-j+1)*sample.Remaining[k]/w)
+	}
+}

@@ -1,0 +1,104 @@
+package samplers
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// WithoutReplacement is weighted random sampling: candidates are drawn one
+// after the other, each with probability proportional to its weight among
+// those not yet drawn.
+//
+// The order comes from exponential keys E_i/w_i, the s smallest in increasing
+// order (Efraimidis & Spirakis 2006, "Weighted random sampling with a
+// reservoir", in the exponential form of its algorithm A). Cost: O(m + s). Where
+// one law serves many batches and s is small beside it, repeated alias draws
+// that skip what was drawn before give the same law in O(s).
+type WithoutReplacement struct{}
+
+// Draw implements Draw: exactly s candidates.
+func (WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
+	sample.reset()
+	sample.Draws = s
+	drawn := 0.0
+	if population.table != nil {
+		drawn = drawDistinct(rng, population, s, sample)
+	}
+	if len(sample.Index) < s {
+		drawn += drawByKeys(rng, population, s-len(sample.Index), sample)
+	}
+	never := population.Total - drawn
+	if drawn > 0.5*population.Total { // the difference would cancel
+		never = neverDrawn(population, sample)
+	}
+	sample.Remaining = resize(sample.Remaining, s)
+	for j := s - 1; j >= 0; j-- {
+		never += sample.Weight[j]
+		sample.Remaining[j] = never
+	}
+}
+
+// drawDistinct draws from the alias table until s distinct candidates are
+// there or too many draws have hit one drawn before, and returns their weight.
+// Conditional on the candidates drawn so far the next new one has the law of
+// weighted random sampling, so another method may take over at any point.
+func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
+	set := &sample.scratch.set
+	set.reset(s)
+	for repeats := 4*s + 32; len(sample.Index) < s && repeats > 0; {
+		i := population.table.draw(rng)
+		if _, isNew := set.add(i); !isNew {
+			repeats--
+			continue
+		}
+		w := population.Weights[i]
+		sample.Index = append(sample.Index, i)
+		sample.Weight = append(sample.Weight, w)
+		drawn += w
+	}
+	return drawn
+}
+
+// drawByKeys appends the s candidates of smallest key, of those not in sample
+// yet, in increasing order of key, and returns their weight.
+func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
+	weights := population.Weights
+	scratch := &sample.scratch
+	scratch.keys = resize(scratch.keys, len(weights))
+	keys := scratch.keys
+	for i, w := range weights {
+		keys[i] = rng.ExpFloat64() / w // w = 0: +Inf, never among the s smallest
+	}
+	for _, i := range sample.Index {
+		keys[i] = math.Inf(1)
+	}
+	picked, threshold := smallestKeys(keys, s, scratch)
+	sample.Threshold = threshold
+	for _, p := range picked {
+		w := weights[p.index]
+		sample.Index = append(sample.Index, p.index)
+		sample.Weight = append(sample.Weight, w)
+		drawn += w
+	}
+	return drawn
+}
+
+// neverDrawn sums the weights of the candidates that are not in sample.
+func neverDrawn(population *Population, sample *Sample) float64 {
+	if len(sample.Index) == population.Positive {
+		return 0
+	}
+	mask := resize(sample.scratch.counts, len(population.Weights))
+	sample.scratch.counts = mask
+	clear(mask)
+	for _, i := range sample.Index {
+		mask[i] = 1
+	}
+	var sum float64
+	for i, w := range population.Weights {
+		if mask[i] == 0 {
+			sum += w
+		}
+	}
+	return sum
+}
