@@ -1,0 +1,91 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+)
+
+// Adam is the optimiser of Kingma & Ba (2015, arXiv:1412.6980) in PyTorch's
+// form: weight decay is added to the gradient (coupled L2), and ε stands
+// outside the bias-corrected root. The zero value is PyTorch's default, with
+// decay and clipping off.
+type Adam struct {
+	Rate         float64 // step size; 0 means 0.001
+	Beta1, Beta2 float64 // decay of the moments, in [0, 1); 0 means 0.9 and 0.999
+	Epsilon      float64 // 0 means 1e-8
+	WeightDecay  float64 // L2 coefficient; 0 is off
+	Clip         float64 // largest Euclidean norm of the whole gradient, scaled down beyond it; 0 is off
+}
+
+// AdamState is what Adam carries from step to step: the number of steps done,
+// and the first and second moment of each parameter. The zero value starts
+// afresh. It belongs to one parameter slice.
+type AdamState struct {
+	Steps int
+	M, V  []float32
+}
+
+// withDefaults returns a with its zero fields filled in.
+func (a Adam) withDefaults() Adam {
+	for _, f := range []struct {
+		field *float64
+		value float64
+	}{{&a.Rate, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	return a
+}
+
+// Validate reports a setting that no run could use.
+func (a Adam) Validate() error {
+	a = a.withDefaults()
+	switch {
+	case !(a.Rate > 0) || math.IsInf(a.Rate, 0):
+		return fmt.Errorf("train: Adam's rate is %v, want positive and finite", a.Rate)
+	case !(a.Beta1 >= 0 && a.Beta1 < 1) || !(a.Beta2 >= 0 && a.Beta2 < 1):
+		return fmt.Errorf("train: Adam's betas are %v and %v, want them in [0, 1)", a.Beta1, a.Beta2)
+	case !(a.Epsilon > 0) || !(a.WeightDecay >= 0) || !(a.Clip >= 0):
+		return fmt.Errorf("train: Adam's epsilon %v, weight decay %v, clip %v: want positive, and not negative", a.Epsilon, a.WeightDecay, a.Clip)
+	}
+	return nil
+}
+
+// Step moves params by one step along grads, of the same length, and advances
+// the state. With clipping on, grads are scaled in place. It allocates only at
+// the first step. Cost: one pass over four slices, two more for clipping.
+func (a Adam) Step(params, grads []float32, state *AdamState) error {
+	if len(grads) != len(params) || state.M != nil && (len(state.M) != len(params) || len(state.V) != len(params)) {
+		return fmt.Errorf("train: Adam step of %d parameters with %d gradients and moments of %d and %d", len(params), len(grads), len(state.M), len(state.V))
+	}
+	if state.M == nil {
+		state.M, state.V = make([]float32, len(params)), make([]float32, len(params))
+	}
+	a = a.withDefaults()
+	if a.Clip > 0 {
+		if norm := Norm(grads); norm > a.Clip {
+			scale := float32(a.Clip / norm)
+			for i := range grads {
+				grads[i] *= scale
+			}
+		}
+	}
+	state.Steps++
+	kernel.AdamStep(params, grads, state.M, state.V, state.Steps, kernel.Adam{
+		Rate: float32(a.Rate), Beta1: float32(a.Beta1), Beta2: float32(a.Beta2),
+		Epsilon: float32(a.Epsilon), WeightDecay: float32(a.WeightDecay),
+	})
+	return nil
+}
+
+// Norm returns the Euclidean norm of x, summed in float64.
+func Norm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}

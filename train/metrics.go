@@ -1,0 +1,208 @@
+package train
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// Score returns the metric of a model's scores, higher being better. scores is
+// (len(nodes), labels.Outputs()), row-major, row i belonging to nodes[i]; for
+// classes the highest score is the prediction (the first of equals), for
+// binary tasks a positive one, so logits serve as they are.
+//
+//   - accuracy: the share of labelled nodes predicted right; for binary tasks the
+//     mean over tasks of each task's share, as OGB's evaluator has it.
+//   - micro-f1: 2TP/(2TP+FP+FN) over all labelled (node, task) pairs, 0 where
+//     there is nothing to count; for classes it equals accuracy.
+//   - rocauc: the area under the ROC curve by midranks, so that ties count half;
+//     the mean over the tasks that have both labels, as OGB's evaluator has it.
+//     Two classes count as one task, with the scores' difference as its score.
+//
+// Unknown labels (class -1, NaN) are skipped. It is an error if nothing is
+// left to score, if a score is NaN, if a node is outside the labels, or if the
+// metric does not fit them. Cost: O(scores), and for rocauc O(tasks·n·log n).
+func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	width := labels.Outputs()
+	if len(scores) != len(nodes)*width {
+		return 0, fmt.Errorf("train: %d scores for %d nodes and %d outputs", len(scores), len(nodes), width)
+	}
+	for i, node := range nodes {
+		if node < 0 || int(node) >= labels.Nodes() {
+			return 0, fmt.Errorf("train: node %d to score is %d, outside [0, %d)", i, node, labels.Nodes())
+		}
+	}
+	for k, s := range scores {
+		if s != s {
+			return 0, fmt.Errorf("train: score %d of node %d is NaN", k%width, nodes[k/width])
+		}
+	}
+	switch {
+	case metric == datasets.ROCAUC && labels.Tasks == 0 && labels.Classes != 2:
+		return 0, fmt.Errorf("train: rocauc wants binary tasks or 2 classes, not %d classes", labels.Classes)
+	case metric == datasets.ROCAUC:
+		return rocAUC(scores, labels, nodes)
+	case metric != datasets.Accuracy && metric != datasets.MicroF1:
+		return 0, fmt.Errorf("train: unknown metric %q: want %s, %s or %s", metric, datasets.Accuracy, datasets.MicroF1, datasets.ROCAUC)
+	case labels.Tasks == 0:
+		return classAccuracy(scores, labels, nodes)
+	case metric == datasets.MicroF1:
+		return microF1(scores, labels, nodes)
+	default:
+		return taskAccuracy(scores, labels, nodes)
+	}
+}
+
+func classAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	var right, labelled int
+	for i, node := range nodes {
+		want := labels.Class[node]
+		if want < 0 {
+			continue
+		}
+		labelled++
+		row := scores[i*labels.Classes : (i+1)*labels.Classes]
+		best := 0
+		for c, s := range row {
+			if s > row[best] {
+				best = c
+			}
+		}
+		if best == int(want) {
+			right++
+		}
+	}
+	if labelled == 0 {
+		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+	}
+	return float64(right) / float64(labelled), nil
+}
+
+func taskAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	var sum float64
+	var tasks int
+	for t := range labels.Tasks {
+		var right, labelled int
+		for i, node := range nodes {
+			y := labels.Multi[int(node)*labels.Tasks+t]
+			if y != y {
+				continue
+			}
+			labelled++
+			if (scores[i*labels.Tasks+t] > 0) == (y == 1) {
+				right++
+			}
+		}
+		if labelled > 0 {
+			sum += float64(right) / float64(labelled)
+			tasks++
+		}
+	}
+	if tasks == 0 {
+		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+	}
+	return sum / float64(tasks), nil
+}
+
+func microF1(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	var both, either, labelled int // TP; 2TP+FP+FN less TP; pairs with a label
+	for i, node := range nodes {
+		want := labels.Multi[int(node)*labels.Tasks : (int(node)+1)*labels.Tasks]
+		for t, y := range want {
+			if y != y {
+				continue
+			}
+			labelled++
+			predicted, positive := scores[i*labels.Tasks+t] > 0, y == 1
+			if predicted && positive {
+				both++
+			}
+			if predicted || positive {
+				either++
+			}
+		}
+	}
+	switch {
+	case labelled == 0:
+		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+	case either == 0:
+		return 0, nil
+	}
+	return 2 * float64(both) / float64(both+either), nil
+}
+
+func rocAUC(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	tasks := max(labels.Tasks, 1)
+	areas := make([]float64, tasks)
+	parallel.For(tasks, 1, func(lo, hi int) {
+		ranked := make([]ranking, 0, len(nodes))
+		for t := lo; t < hi; t++ {
+			ranked = ranked[:0]
+			for i, node := range nodes {
+				if score, positive, known := taskScore(scores, labels, i, int(node), t); known {
+					ranked = append(ranked, ranking{score, positive})
+				}
+			}
+			areas[t] = area(ranked)
+		}
+	})
+	var sum float64
+	var counted int
+	for _, a := range areas {
+		if a >= 0 {
+			sum += a
+			counted++
+		}
+	}
+	if counted == 0 {
+		return 0, fmt.Errorf("train: rocauc: no task has both a positive and a negative label among the %d nodes to score", len(nodes))
+	}
+	return sum / float64(counted), nil
+}
+
+// taskScore returns the score and label of task t for the node in row i.
+func taskScore(scores []float32, labels *graph.Labels, i, node, t int) (score float32, positive, known bool) {
+	if labels.Tasks == 0 {
+		class := labels.Class[node]
+		return scores[2*i+1] - scores[2*i], class == 1, class >= 0
+	}
+	y := labels.Multi[node*labels.Tasks+t]
+	return scores[i*labels.Tasks+t], y == 1, y == y
+}
+
+type ranking struct {
+	score    float32
+	positive bool
+}
+
+// area returns the Mann–Whitney form of the area under the ROC curve, with
+// midranks for ties, or -1 unless both labels are there. It sorts ranked.
+func area(ranked []ranking) float64 {
+	slices.SortFunc(ranked, func(a, b ranking) int { return cmp.Compare(a.score, b.score) })
+	var rankSum, positives float64 // of the positives, ranks counted from 1
+	for lo := 0; lo < len(ranked); {
+		hi, tied := lo, 0
+		for hi < len(ranked) && ranked[hi].score == ranked[lo].score {
+			if ranked[hi].positive {
+				tied++
+			}
+			hi++
+		}
+		rankSum += float64(tied) * float64(lo+hi+1) / 2
+		positives += float64(tied)
+		lo = hi
+	}
+	negatives := float64(len(ranked)) - positives
+	if positives == 0 || negatives == 0 {
+		return -1
+	}
+	return (rankSum - positives*(positives+1)/2) / (positives * negatives)
+}
+
+// better tells whether a validation score beats the best so far strictly.
+func better(score, best float64) bool { return score > best || math.IsNaN(best) && !math.IsNaN(score) }

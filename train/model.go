@@ -1,0 +1,35 @@
+package train
+
+import (
+	"context"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
+// Model is an expression graph ready to be trained: the batch whose slots feed
+// it, what to minimise, and what to read out.
+type Model struct {
+	Batch  *layers.Batch // the slots, and the sampler that fills them; required
+	Loss   *G.Node       // scalar, float32; required
+	Logits *G.Node       // (output nodes, classes or tasks), float32; required
+
+	// Parameters are what training moves: float32 tensors with a value, inputs
+	// of the graph, with distinct names. Nil means every such input that Loss
+	// depends on, in the order they joined the graph.
+	Parameters G.Nodes
+
+	// Inference computes logits over full neighbourhoods for evaluation, from
+	// the values of Parameters. Nil means through the expression graph itself,
+	// in chunks of nodes with all their neighbours: right for any model, but
+	// slow and large where neighbourhoods are.
+	Inference Inferencer
+}
+
+// Inferencer computes a model's logits over full neighbourhoods: row i of the
+// result, (len(nodes), outputs), belongs to nodes[i]. layers.GCN is one.
+type Inferencer interface {
+	Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error)
+}
