@@ -1,0 +1,12 @@
+// Package parallel splits a range of rows over the processor cores.
+//
+//	kernel, blas, inference
+//	      │ For(n, grain, body)
+//	      ▼
+//	[0,grain) [grain,2·grain) … [·,n)   ◀─ claimed one by one by the caller
+//	                                       and up to GOMAXPROCS−1 goroutines
+//
+// Where the range is cut depends on n and grain alone, never on the number of
+// cores: a body that writes only what belongs to its range, and whatever it
+// sums it sums within its range, gives the same bits on any machine size.
+package parallel
