@@ -1,0 +1,154 @@
+package datasets
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Entry is one line of List.
+type Entry struct {
+	Spec    string `json:"spec"` // "synth:demo", or a pattern such as "npz:FILE"
+	Summary string `json:"summary"`
+	Keys    string `json:"keys"` // keys understood, comma-separated
+}
+
+// List returns what Open understands: each synthetic data set, then each
+// scheme that reads files.
+func List() []Entry {
+	var entries []Entry
+	for _, s := range Schemes() {
+		keys := strings.Join(s.Keys, ", ")
+		if s.Name == "synth" {
+			for _, m := range synthModels() {
+				entries = append(entries, Entry{Spec: "synth:" + m.name, Summary: m.summary, Keys: keys})
+			}
+			continue
+		}
+		entries = append(entries, Entry{Spec: s.Name + ":" + s.Path, Summary: s.Summary, Keys: keys})
+	}
+	return entries
+}
+
+// Info describes a data set: what `gcn datasets info` prints.
+type Info struct {
+	Name          string      `json:"name"`
+	Nodes         int         `json:"nodes"`
+	Edges         int64       `json:"edges"` // undirected, once each
+	Weighted      bool        `json:"weighted"`
+	Features      int         `json:"features"`
+	Classes       int         `json:"classes,omitempty"` // 0 for binary tasks
+	Tasks         int         `json:"tasks,omitempty"`   // 0 for classes
+	Metric        Metric      `json:"metric"`
+	Split         SplitSizes  `json:"split"`
+	Degree        DegreeStats `json:"degree"`
+	Bytes         MemorySize  `json:"bytes"`
+	Dropped       Dropped     `json:"dropped"`
+	Preprocessing []string    `json:"preprocessing"`
+}
+
+// SplitSizes counts the nodes of each part of a split.
+type SplitSizes struct {
+	Train int `json:"train"`
+	Valid int `json:"valid"`
+	Test  int `json:"test"`
+}
+
+// DegreeStats summarises the number of neighbours of a node, itself not
+// counted. Median and P99 are the order statistics of rank ⌈n/2⌉ and ⌈0.99n⌉.
+type DegreeStats struct {
+	Min    int     `json:"min"`
+	Median int     `json:"median"`
+	Mean   float64 `json:"mean"`
+	P99    int     `json:"p99"`
+	Max    int     `json:"max"`
+}
+
+// MemorySize counts the bytes of a data set's arrays.
+type MemorySize struct {
+	Graph    int64 `json:"graph"`
+	Features int64 `json:"features"`
+	Labels   int64 `json:"labels"`
+	Split    int64 `json:"split"`
+	Total    int64 `json:"total"`
+}
+
+// Dropped counts edges of the source that the graph does not hold again.
+type Dropped struct {
+	Given      int64 `json:"given"` // edges read, 0 for synthetic graphs
+	SelfLoops  int64 `json:"self_loops"`
+	Duplicates int64 `json:"duplicates"` // reverse directions included
+}
+
+// Describe measures a data set. Cost: O(nodes log nodes).
+func Describe(d *Data) Info {
+	y := d.Labels
+	info := Info{
+		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: d.Graph.Val != nil,
+		Features: d.Features.Cols, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
+		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
+		Degree:        degreeStats(d),
+		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
+		Preprocessing: append([]string{}, d.Notes...),
+	}
+	b := &info.Bytes
+	b.Graph = d.Graph.Bytes()
+	b.Features = 4 * int64(len(d.Features.Data))
+	b.Labels = 4 * int64(len(y.Class)+len(y.Multi))
+	for _, part := range d.Split.parts() {
+		b.Split += 4 * int64(len(part))
+	}
+	b.Total = b.Graph + b.Features + b.Labels + b.Split
+	return info
+}
+
+func degreeStats(d *Data) DegreeStats {
+	n := d.Nodes()
+	if n == 0 {
+		return DegreeStats{}
+	}
+	degrees := make([]int, n)
+	for i := range degrees {
+		degrees[i] = d.Graph.Degree(i)
+	}
+	slices.Sort(degrees)
+	rank := func(percent int) int { return degrees[max((n*percent+99)/100, 1)-1] }
+	return DegreeStats{
+		Min: degrees[0], Median: rank(50), P99: rank(99), Max: degrees[n-1],
+		Mean: float64(d.Graph.NNZ()) / float64(n),
+	}
+}
+
+// WriteText writes the description as aligned lines for a reader.
+func (info Info) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	outputs := fmt.Sprintf("classes\t%d", info.Classes)
+	if info.Tasks > 0 {
+		outputs = fmt.Sprintf("tasks\t%d (binary)", info.Tasks)
+	}
+	weighted := ""
+	if info.Weighted {
+		weighted = ", weighted"
+	}
+	s, g := info.Split, info.Degree
+	fmt.Fprintf(t, "name\t%s\n", info.Name)
+	fmt.Fprintf(t, "nodes\t%d\n", info.Nodes)
+	fmt.Fprintf(t, "edges\t%d (undirected, once each%s)\n", info.Edges, weighted)
+	fmt.Fprintf(t, "degree\tmin %d, median %d, mean %.1f, p99 %d, max %d\n", g.Min, g.Median, g.Mean, g.P99, g.Max)
+	fmt.Fprintf(t, "features\t%d\n", info.Features)
+	fmt.Fprintf(t, "%s\n", outputs)
+	fmt.Fprintf(t, "metric\t%s\n", info.Metric)
+	fmt.Fprintf(t, "split\ttrain %d, valid %d, test %d\n", s.Train, s.Valid, s.Test)
+	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f)\n", megabytes(info.Bytes.Total), megabytes(info.Bytes.Graph), megabytes(info.Bytes.Features))
+	if info.Dropped.Given > 0 {
+		fmt.Fprintf(t, "read\t%d edges; dropped %d self-loops and %d repeated or reverse edges\n", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
+	}
+	for _, note := range info.Preprocessing {
+		fmt.Fprintf(t, "note\t%s\n", note)
+	}
+	return t.Flush()
+}
+
+func megabytes(n int64) float64 { return float64(n) / 1e6 }

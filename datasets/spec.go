@@ -1,0 +1,138 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Spec is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
+// percent-encoded (%26 for &); the path is taken as it is.
+type Spec struct {
+	Scheme string            // "" for a SPEC without a colon, which names a data set
+	Path   string            // up to the first question mark
+	Values map[string]string // nil where there are none
+
+	text string
+}
+
+// ParseSpec splits a SPEC into its parts. The error says what is wrong with the
+// text: an empty path, a pair that is not key=value, a key given twice.
+func ParseSpec(text string) (*Spec, error) {
+	s := &Spec{text: text}
+	rest, query, hasQuery := strings.Cut(text, "?")
+	if scheme, path, found := strings.Cut(rest, ":"); found {
+		if scheme == "" {
+			return nil, fmt.Errorf("datasets: %q: no scheme before the colon; want SCHEME:PATH", text)
+		}
+		s.Scheme, s.Path = scheme, path
+	} else {
+		s.Path = rest
+	}
+	if s.Path == "" {
+		return nil, fmt.Errorf("datasets: %q: no path or name; want SCHEME:PATH, such as synth:demo", text)
+	}
+	if !hasQuery {
+		return s, nil
+	}
+	s.Values = make(map[string]string)
+	for pair := range strings.SplitSeq(query, "&") {
+		key, escaped, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return nil, fmt.Errorf("datasets: %q: %q is not key=value", text, pair)
+		}
+		if _, twice := s.Values[key]; twice {
+			return nil, fmt.Errorf("datasets: %q: key %q is there twice", text, key)
+		}
+		value, err := url.PathUnescape(escaped)
+		if err != nil {
+			return nil, fmt.Errorf("datasets: %q: value of %q: %w", text, key, err)
+		}
+		s.Values[key] = value
+	}
+	return s, nil
+}
+
+// String returns the SPEC as it was given.
+func (s *Spec) String() string { return s.text }
+
+// Text returns the value of a key, or fallback where it is not given.
+func (s *Spec) Text(key, fallback string) string {
+	if v, found := s.Values[key]; found {
+		return v
+	}
+	return fallback
+}
+
+// Int returns the value of a key as an integer in [least, most], or fallback
+// where it is not given.
+func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
+	v, found := s.Values[key]
+	if !found {
+		return fallback, nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [%d, %d]", s.text, key, v, least, most)
+	}
+	return n, nil
+}
+
+// Seed returns the value of a key as a seed, or fallback where it is not given.
+func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
+	v, found := s.Values[key]
+	if !found {
+		return fallback, nil
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("datasets: %q: %s=%s: want an integer in [0, 2⁶⁴)", s.text, key, v)
+	}
+	return n, nil
+}
+
+// Float returns the value of a key as a finite number in [least, most], or
+// fallback where it is not given.
+func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
+	v, found := s.Values[key]
+	if !found {
+		return fallback, nil
+	}
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsNaN(x) || x < least || x > most {
+		return 0, fmt.Errorf("datasets: %q: %s=%s: want a number in [%v, %v]", s.text, key, v, least, most)
+	}
+	return x, nil
+}
+
+// Choice returns the value of a key, which must be one of those allowed, or the
+// first of them where it is not given.
+func (s *Spec) Choice(key string, allowed ...string) (string, error) {
+	v := s.Text(key, allowed[0])
+	if !slices.Contains(allowed, v) {
+		return "", fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, v, strings.Join(allowed, ", "))
+	}
+	return v, nil
+}
+
+// checkKeys reports the first key that is not among those allowed.
+func (s *Spec) checkKeys(allowed []string) error {
+	keys := make([]string, 0, len(s.Values))
+	for key := range s.Values {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if slices.Contains(allowed, key) {
+			continue
+		}
+		if len(allowed) == 0 {
+			return fmt.Errorf("datasets: %q: unknown key %q; %s: takes no keys", s.text, key, s.Scheme)
+		}
+		return fmt.Errorf("datasets: %q: unknown key %q; %s: takes %s", s.text, key, s.Scheme, strings.Join(allowed, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// dealSplit deals train and valid nodes at random out of the n nodes, or out of
+// those that eligible accepts where it is not nil; the rest is for testing. Ids
+// increase within a part.
+func dealSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) Split {
+	ids := make([]int32, 0, n)
+	for i := range n {
+		if eligible == nil || eligible(i) {
+			ids = append(ids, int32(i))
+		}
+	}
+	part := make([]uint8, len(ids))
+	for k := range part {
+		switch {
+		case k < train:
+			part[k] = 0
+		case k < train+valid:
+			part[k] = 1
+		default:
+			part[k] = 2
+		}
+	}
+	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	var parts [3][]int32
+	for k, p := range part {
+		parts[p] = append(parts[p], ids[k])
+	}
+	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
+}
+
+// splitKeys are the keys of a source that may lack a split.
+func splitKeys() []string { return []string{"split", "seed"} }
+
+// defaultSplit is used where neither source nor SPEC says.
+const defaultSplit = "60/20/20"
+
+// splitFromSpec deals a random split of the labelled nodes of d by the keys
+// split=60/20/20 and seed=1, and notes it.
+func splitFromSpec(d *Data, spec *Spec) error {
+	text := spec.Text("split", defaultSplit)
+	shares, err := parseShares(text)
+	if err != nil {
+		return fmt.Errorf("datasets: %q: split=%s: %w", spec, text, err)
+	}
+	seed, err := spec.Seed("seed", 1)
+	if err != nil {
+		return err
+	}
+	labelled := 0
+	for i := range d.Nodes() {
+		if d.labelled(i) {
+			labelled++
+		}
+	}
+	total := shares[0] + shares[1] + shares[2]
+	train := int(math.Round(float64(labelled) * shares[0] / total))
+	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
+	random := rand.New(rand.NewPCG(splitMix(seed), splitMix(streamSplit)))
+	d.Split = dealSplit(d.Nodes(), train, valid, random, d.labelled)
+	origin := ""
+	if _, asked := spec.Values["split"]; !asked {
+		origin = " (the source has none)"
+	}
+	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
+	return nil
+}
+
+// parseShares reads train/valid/test as three numbers, none negative, the first
+// positive; they need not add up to 100.
+func parseShares(text string) (shares [3]float64, err error) {
+	fields := strings.Split(text, "/")
+	if len(fields) != 3 {
+		return shares, fmt.Errorf("want TRAIN/VALID/TEST, such as %s", defaultSplit)
+	}
+	for k, field := range fields {
+		shares[k], err = strconv.ParseFloat(field, 64)
+		if err != nil || !(shares[k] >= 0) || shares[k] > 1e9 {
+			return shares, fmt.Errorf("%q is not a share", field)
+		}
+	}
+	if shares[0] == 0 {
+		return shares, fmt.Errorf("the training set would be empty")
+	}
+	return shares, nil
+}
