@@ -51,6 +51,7 @@ type layerPlan struct {
 type layerScratch struct {
 	neighborhood neighborhood
 	weights      []float64
+	population   Population
 	sample       Sample
 	factor       []float64
 	local        []int32
@@ -235,6 +236,7 @@ func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error)
 		}
 		s.plan.importance.Local(h.nodes, weights)
 	}
-	population := &Population{Weights: weights}
+	population := &scratch.population
+	population.Weights = weights
 	return population, false, population.sum()
 }

@@ -1,0 +1,316 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"pgregory.net/rapid"
+)
+
+// randomGraph returns a graph of n nodes where node i tends to have 1/(i+1) of
+// the edges, so that degrees are heavy-tailed.
+func randomGraph(n, edges int, weighted bool, seed uint64) *graph.CSR {
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		panic(err)
+	}
+	rng := rand.New(Stream(seed, 0, 0))
+	for range edges {
+		u := int32(rng.IntN(n))
+		v := int32(float64(n) * math.Pow(rng.Float64(), 3))
+		w := float32(1)
+		if weighted {
+			w = 0.5 + rng.Float32()
+		}
+		if err := b.AddWeighted(u, v, w); err != nil {
+			panic(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	return adjacency
+}
+
+// seedNodes returns count distinct nodes.
+func seedNodes(n, count int, rng *rand.Rand) []int32 {
+	var seeds []int32
+	for _, i := range rng.Perm(n)[:count] {
+		seeds = append(seeds, int32(i))
+	}
+	return seeds
+}
+
+// TestFullIsP checks that blocks of Full are the rows of P, entry by entry.
+func TestFullIsP(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(t, "nodes")
+		adjacency := randomGraph(n, rapid.IntRange(0, 100).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+		p := graph.NewLaplacian(adjacency)
+		if rapid.Bool().Draw(t, "row-stochastic") {
+			p = graph.NewRowLaplacian(adjacency)
+		}
+		dense := p.Dense()
+		rng := rand.New(Stream(1, 2, 3))
+		s := &Full{Laplacian: p, Depth: 2}
+		var batch Batch
+		if err := s.Sample(context.Background(), seedNodes(n, 1+n/3, rng), rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		for l, block := range batch.Blocks {
+			if err := block.Validate(n); err != nil {
+				t.Fatal(err)
+			}
+			got := scatter(block, n)
+			for i, r := range block.Dst {
+				for j := range n {
+					if want := dense[int(r)*n+j]; math.Abs(got[i*n+j]-want) > 1e-7 {
+						t.Fatalf("layer %d: P[%d][%d] = %v, want %v", l, r, j, got[i*n+j], want)
+					}
+				}
+			}
+		}
+		if !slices.Equal(batch.Blocks[0].Dst, batch.Blocks[1].Src) {
+			t.Fatal("layers do not meet")
+		}
+	})
+}
+
+// scatter returns block's matrix with its columns spread over all n nodes.
+func scatter(block *graph.Block, n int) []float64 {
+	dense := make([]float64, len(block.Dst)*n)
+	for i := range block.Dst {
+		for k, j := range block.Matrix.Row(i) {
+			dense[i*n+int(block.Src[j])] += float64(block.Matrix.RowValues(i)[k])
+		}
+	}
+	return dense
+}
+
+// TestLayerWiseBlock checks every entry of a block against P[i][j]·β_j, β worked
+// out in plain arithmetic from the paper's formulas.
+func TestLayerWiseBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 60).Draw(t, "nodes")
+		adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+		p := graph.NewLaplacian(adjacency)
+		if rapid.Bool().Draw(t, "row-stochastic") {
+			p = graph.NewRowLaplacian(adjacency)
+		}
+		dense := p.Dense()
+		size := rapid.IntRange(1, n).Draw(t, "size")
+		flat := rapid.Bool().Draw(t, "flat")
+		fast := rapid.Bool().Draw(t, "fastgcn")
+		s := &LayerWise{Laplacian: p, Sizes: []int{size}, Importance: LADIES{Flat: flat}}
+		if fast {
+			s.Importance = FastGCN{Flat: flat}
+		}
+		debiased := rapid.Bool().Draw(t, "debiased")
+		if !debiased {
+			s.Weight = Naive{}
+		}
+		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
+		var batch Batch
+		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		if err := block.Validate(n); err != nil {
+			t.Fatal(err)
+		}
+		rows := seeds
+		if fast {
+			rows = nil
+			for i := range int32(n) {
+				rows = append(rows, i)
+			}
+		}
+		weights := make([]float64, n)
+		m, total := 0, 0.0
+		for j := range n {
+			for _, r := range rows {
+				weights[j] += dense[int(r)*n+j] * dense[int(r)*n+j]
+			}
+			if flat {
+				weights[j] = math.Sqrt(weights[j])
+			}
+			if weights[j] > 0 {
+				m++
+			}
+			total += weights[j]
+		}
+		if len(block.Src) != min(size, m) {
+			t.Fatalf("%d nodes drawn, want %d", len(block.Src), min(size, m))
+		}
+		beta := make([]float64, len(block.Src))
+		for k, j := range block.Src {
+			beta[k] = total / (float64(len(block.Src)) * weights[j])
+		}
+		if debiased {
+			probabilities := make([]float64, n)
+			for j, w := range weights {
+				probabilities[j] = w / total
+			}
+			beta = algorithm1(probabilities, block.Src, m)
+		}
+		got := scatter(block, n)
+		for i, r := range seeds {
+			for k, j := range block.Src {
+				want := dense[int(r)*n+int(j)] * beta[k]
+				if math.Abs(got[i*n+int(j)]-want) > 1e-5*math.Abs(want)+1e-9 {
+					t.Fatalf("P̃[%d][%d] = %v, want %v", r, j, got[i*n+int(j)], want)
+				}
+			}
+		}
+	})
+}
+
+// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population
+// of n; at s = n, where its last α is n/(1·n) = 1, it gives all ones.
+func algorithm1(p []float64, drawn []int32, n int) []float64 {
+	beta := make([]float64, len(drawn))
+	sum := 0.0
+	for k, i := range drawn {
+		alpha := float64(n) / (float64(n-k) * float64(k+1))
+		beta[k] = alpha * (1 - sum) / p[i]
+		for j := range k {
+			beta[j] = (1-alpha)*beta[j] + alpha
+		}
+		sum += p[i]
+	}
+	return beta
+}
+
+// TestApproximationErrorShape is the paper's observation (its figure of matrix
+// approximation errors): on a sparse graph the error of plain LADIES falls and
+// then rises again with the number of nodes drawn, since its weights are
+// biased; the debiased error falls throughout.
+func TestApproximationErrorShape(t *testing.T) {
+	const n, width = 3000, 8
+	p := graph.NewLaplacian(randomGraph(n, 7500, false, 3))
+	rng := rand.New(Stream(5, 0, 0))
+	h := make([]float64, n*width)
+	for k := range h {
+		h[k] = 1 + 0.5*rng.NormFloat64()
+	}
+	sizes := []int{64, 128, 256, 512, 900}
+	errorsOf := func(weight Weight) []float64 {
+		var out []float64
+		for _, size := range sizes {
+			s := &LayerWise{Laplacian: p, Sizes: []int{size}, Importance: LADIES{}, Weight: weight}
+			exact := &Full{Laplacian: p, Depth: 1}
+			var batch, truth Batch
+			const repeats = 30
+			var sum float64
+			for r := range uint64(repeats) {
+				rng := rand.New(Stream(17, r, 0))
+				seeds := seedNodes(n, 200, rng)
+				if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+					t.Fatal(err)
+				}
+				if err := exact.Sample(context.Background(), seeds, rng, &truth); err != nil {
+					t.Fatal(err)
+				}
+				a, b := propagate(batch.Blocks[0], h, width), propagate(truth.Blocks[0], h, width)
+				var square float64
+				for k := range a {
+					square += (a[k] - b[k]) * (a[k] - b[k])
+				}
+				sum += math.Sqrt(square)
+			}
+			out = append(out, sum/repeats)
+		}
+		return out
+	}
+	naive, debiased := errorsOf(Naive{}), errorsOf(Debiased{})
+	t.Logf("sizes    %v", sizes)
+	t.Logf("naive    %.2f", naive)
+	t.Logf("debiased %.2f", debiased)
+	lowest := slices.Index(naive, slices.Min(naive))
+	if lowest == 0 || lowest == len(sizes)-1 || naive[len(sizes)-1] < 1.2*naive[lowest] {
+		t.Errorf("error of plain LADIES %v is not U-shaped", naive)
+	}
+	for k := 1; k < len(sizes); k++ {
+		if debiased[k] >= debiased[k-1] {
+			t.Errorf("error of debiased LADIES %v rises at s = %d", debiased, sizes[k])
+		}
+	}
+}
+
+func propagate(block *graph.Block, h []float64, width int) []float64 {
+	out := make([]float64, len(block.Dst)*width)
+	for i := range block.Dst {
+		for k, j := range block.Matrix.Row(i) {
+			v := float64(block.Matrix.RowValues(i)[k])
+			for f := range width {
+				out[i*width+f] += v * h[int(block.Src[j])*width+f]
+			}
+		}
+	}
+	return out
+}
+
+func TestSampleReusesMemory(t *testing.T) {
+	p := graph.NewLaplacian(randomGraph(5000, 30000, false, 9))
+	rng := rand.New(Stream(1, 0, 0))
+	seeds := seedNodes(5000, 256, rng)
+	for _, m := range Methods() {
+		s, err := ByName(m.Name, Config{Laplacian: p, Layers: 2, Sizes: []int{256}, Train: seeds})
+		if err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+		var batch Batch
+		sample := func() {
+			if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 30 { // let every slice reach its size
+			sample()
+		}
+		if got := testing.AllocsPerRun(50, sample); got > 4 {
+			t.Errorf("%s: %v allocations a batch, want at most 4", m.Name, got)
+		}
+	}
+}
+
+func TestLayerWiseErrors(t *testing.T) {
+	p := graph.NewLaplacian(randomGraph(10, 20, false, 1))
+	ctx := context.Background()
+	rng := rand.New(Stream(1, 0, 0))
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		sampler Sampler
+		seeds   []int32
+	}{
+		"no Laplacian":       {ctx, &LayerWise{Sizes: []int{1}}, []int32{0}},
+		"no sizes":           {ctx, &LayerWise{Laplacian: p}, []int32{0}},
+		"size 0":             {ctx, &LayerWise{Laplacian: p, Sizes: []int{3, 0}}, []int32{0}},
+		"no seeds":           {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, nil},
+		"seed out of range":  {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{10}},
+		"negative seed":      {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{-1}},
+		"repeated seed":      {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{2, 1, 2}},
+		"debiased repeats":   {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Draw: WithReplacement{}}, []int32{0}},
+		"too few row norms":  {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: []float32{1}}}, []int32{0}},
+		"all row norms zero": {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 10)}}, []int32{0}},
+		"cancelled":          {ended, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{0}},
+		"full, no depth":     {ctx, &Full{Laplacian: p}, []int32{0}},
+	} {
+		var batch Batch
+		if err := c.sampler.Sample(c.ctx, c.seeds, rng, &batch); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	// A failed call leaves nothing behind that a later one would see.
+	s := &LayerWise{Laplacian: p, Sizes: []int{3}}
+	var batch Batch
+	_ = s.Sample(ctx, []int32{2, 1, 2}, rng, &batch)
+	if err := s.Sample(ctx, []int32{2, 1}, rng, &batch); err != nil {
+		t.Error(err)
+	}
+}

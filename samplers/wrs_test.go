@@ -1,0 +1,244 @@
+package samplers
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+// newPopulation returns the population of weights, with an alias table if
+// global.
+func newPopulation(t interface{ Fatal(...any) }, weights []float64, global bool) *Population {
+	p := &Population{Weights: weights}
+	if err := p.sum(); err != nil {
+		t.Fatal(err)
+	}
+	if global {
+		p.table = newAliasTable(weights, p.Total)
+	}
+	return p
+}
+
+// orderProbability is the law of weighted random sampling: the product over the
+// draws of the weight drawn by the weight left.
+func orderProbability(weights []float64, order []int32) float64 {
+	left := 0.0
+	for _, w := range weights {
+		left += w
+	}
+	p := 1.0
+	for _, i := range order {
+		p *= weights[i] / left
+		left -= weights[i]
+	}
+	return p
+}
+
+// TestWithoutReplacementLaw compares the ordered samples drawn with their exact
+// probabilities by Pearson's χ², at level 1e-4 a case, by keys and by alias.
+func TestWithoutReplacementLaw(t *testing.T) {
+	weights := []float64{0.5, 3, 1, 0, 2.5, 0.2}
+	const draws = 60000
+	for _, global := range []bool{false, true} {
+		population := newPopulation(t, weights, global)
+		for s := 1; s <= population.Positive; s++ {
+			rng := rand.New(Stream(7, uint64(s), 0))
+			counts := map[[6]int32]int{}
+			var sample Sample
+			for range draws {
+				WithoutReplacement{}.Draw(rng, population, s, &sample)
+				key := [6]int32{-1, -1, -1, -1, -1, -1}
+				copy(key[:], sample.Index)
+				counts[key]++
+			}
+			chi2, cells, total := 0.0, 0, 0.0
+			rareObserved, rareExpected := 0.0, 0.0
+			eachOrder(len(weights), s, func(order []int32) {
+				p := orderProbability(weights, order)
+				total += p
+				key := [6]int32{-1, -1, -1, -1, -1, -1}
+				copy(key[:], order)
+				observed := float64(counts[key])
+				if p == 0 && observed > 0 {
+					t.Fatalf("drew %v, which has probability 0", order)
+				}
+				if expected := p * draws; expected >= 5 {
+					chi2 += (observed - expected) * (observed - expected) / expected
+					cells++
+				} else {
+					rareObserved, rareExpected = rareObserved+observed, rareExpected+expected
+				}
+			})
+			if math.Abs(total-1) > 1e-12 {
+				t.Fatalf("probabilities sum to %v", total)
+			}
+			if rareExpected > 5 {
+				chi2 += (rareObserved - rareExpected) * (rareObserved - rareExpected) / rareExpected
+				cells++
+			}
+			limit := distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - 1e-4)
+			if chi2 > limit {
+				t.Errorf("global %v, s = %d: χ² = %.1f over %d cells, above %.1f", global, s, chi2, cells, limit)
+			}
+		}
+	}
+}
+
+// eachOrder calls f with every ordered choice of s of n.
+func eachOrder(n, s int, f func(order []int32)) {
+	order := make([]int32, 0, s)
+	var extend func()
+	extend = func() {
+		if len(order) == s {
+			f(order)
+			return
+		}
+		for i := range int32(n) {
+			if slices.Contains(order, i) {
+				continue
+			}
+			order = append(order, i)
+			extend()
+			order = order[:len(order)-1]
+		}
+	}
+	extend()
+}
+
+// TestRemaining checks R_j against its definition, whatever way the sample was
+// drawn and however much of the weight it took.
+func TestRemaining(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Float64Range(1e-6, 1e3), 1, 40).Draw(t, "weights")
+		s := rapid.IntRange(1, len(weights)).Draw(t, "s")
+		population := newPopulation(t, weights, rapid.Bool().Draw(t, "global"))
+		var sample Sample
+		WithoutReplacement{}.Draw(rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
+		if len(sample.Index) != s || sample.Draws != s {
+			t.Fatalf("drew %d of %d", len(sample.Index), s)
+		}
+		drawn := map[int32]bool{}
+		for j, i := range sample.Index {
+			if drawn[i] {
+				t.Fatalf("%d drawn twice", i)
+			}
+			want := 0.0
+			for k, w := range weights {
+				if !drawn[int32(k)] {
+					want += w
+				}
+			}
+			if math.Abs(sample.Remaining[j]-want) > 1e-12*want {
+				t.Fatalf("R_%d = %v, want %v", j+1, sample.Remaining[j], want)
+			}
+			drawn[i] = true
+		}
+	})
+}
+
+func TestSmallestKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6000).Draw(t, "n")
+		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		skew := rapid.Float64Range(0, 6).Draw(t, "skew")
+		repeat := rapid.IntRange(1, 3).Draw(t, "repeat") // equal keys
+		keys := make([]float64, n)
+		finite := 0
+		for i := range keys {
+			switch {
+			case i%repeat != 0:
+				keys[i] = keys[i-1]
+			case rng.IntN(50) == 0:
+				keys[i] = math.Inf(1)
+			default:
+				keys[i] = rng.ExpFloat64() * math.Exp(skew*rng.NormFloat64())
+			}
+			if !math.IsInf(keys[i], 1) {
+				finite++
+			}
+		}
+		if finite == 0 {
+			t.Skip("no finite key")
+		}
+		s := rapid.IntRange(1, finite).Draw(t, "s")
+		var want []keyed
+		for i, k := range keys {
+			want = append(want, keyed{k, int32(i)})
+		}
+		slices.SortFunc(want, compareKeyed)
+		got, threshold := smallestKeys(keys, s, new(drawScratch))
+		if !slices.Equal(got, want[:s]) {
+			t.Fatalf("the %d smallest of %d keys differ from a full sort", s, n)
+		}
+		wantThreshold := math.Inf(1)
+		if s < n {
+			wantThreshold = want[s].key
+		}
+		if threshold != wantThreshold {
+			t.Fatalf("threshold %v, want %v", threshold, wantThreshold)
+		}
+	})
+}
+
+// TestAliasTable adds up, cell by cell, the probability of each index.
+func TestAliasTable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1e-9, 1e3)), 1, 50).Draw(t, "weights")
+		weights = append(weights, 1)
+		population := newPopulation(t, weights, true)
+		n := float64(len(weights))
+		got := make([]float64, len(weights))
+		for i, c := range population.table.cells {
+			got[i] += c.keep / n
+			got[c.other] += (1 - c.keep) / n
+		}
+		for i, w := range weights {
+			want := w / population.Total
+			if math.Abs(got[i]-want) > 1e-12 || (w == 0 && got[i] != 0) {
+				t.Fatalf("index %d has probability %v, want %v", i, got[i], want)
+			}
+		}
+	})
+}
+
+// TestWithReplacementCounts compares the counts of each candidate with their
+// expectation by χ², at level 1e-4.
+func TestWithReplacementCounts(t *testing.T) {
+	weights := []float64{0.5, 3, 0, 1, 2.5}
+	for _, global := range []bool{false, true} {
+		population := newPopulation(t, weights, global)
+		rng := rand.New(Stream(11, 0, 0))
+		counts := make([]float64, len(weights))
+		var sample Sample
+		const batches, s = 4000, 7
+		for range batches {
+			WithReplacement{}.Draw(rng, population, s, &sample)
+			draws := 0
+			for k, i := range sample.Index {
+				counts[i] += float64(sample.Count[k])
+				draws += int(sample.Count[k])
+			}
+			if draws != s || sample.Draws != s {
+				t.Fatalf("%d draws, want %d", draws, s)
+			}
+		}
+		chi2 := 0.0
+		for i, w := range weights {
+			expected := w / population.Total * batches * s
+			if w == 0 {
+				if counts[i] != 0 {
+					t.Errorf("candidate of weight 0 drawn %v times", counts[i])
+				}
+				continue
+			}
+			chi2 += (counts[i] - expected) * (counts[i] - expected) / expected
+		}
+		if limit := (distuv.ChiSquared{K: 3}).Quantile(1 - 1e-4); chi2 > limit {
+			t.Errorf("global %v: χ² = %.1f, above %.1f", global, chi2, limit)
+		}
+	}
+}
