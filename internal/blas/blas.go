@@ -1,0 +1,81 @@
+package blas
+
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+// BLAS multiplies row-major matrices. Implementations are safe for concurrent
+// use and keep no reference to their arguments.
+type BLAS interface {
+	// Name identifies the implementation and, for a library, its version.
+	Name() string
+
+	// Threads returns how many goroutines a large product is spread over now.
+	Threads() int
+
+	// Sgemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k and
+	// op(B) is k×n, op(X) being X or, where its flag is set, Xᵀ. lda, ldb and
+	// ldc are the distances between rows as they are stored. With beta = 0
+	// what C held is not read. It panics, before writing anything, if a slice
+	// is too short for its matrix or a size is negative.
+	Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
+}
+
+// Variable is the name of the environment variable that Default reads.
+const Variable = "GCN_BLAS"
+
+// Default returns the implementation that the environment variable GCN_BLAS
+// asks for. It is chosen at the first call; if the variable names a library
+// that cannot be used, every call returns the same error.
+func Default() (BLAS, error) { return chosen() }
+
+var chosen = sync.OnceValues(func() (BLAS, error) {
+	b, err := Find(os.Getenv(Variable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Variable, err)
+	}
+	return b, nil
+})
+
+// Find returns the implementation of the given name: "auto" or "" for the best
+// one of this machine, which is never an error; "gonum"; or the path or name of
+// a shared library, which is an error if it cannot be loaded or lacks sgemm_.
+func Find(name string) (BLAS, error) {
+	switch name {
+	case "gonum":
+		return Gonum(), nil
+	case "auto", "":
+		for _, path := range libraries() {
+			if b, err := Open(path); err == nil {
+				return b, nil
+			}
+		}
+		return Gonum(), nil
+	}
+	return Open(name)
+}
+
+// checkSgemm panics unless the arguments of Sgemm describe matrices that lie
+// inside their slices.
+func checkSgemm(transA, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	if m < 0 || n < 0 || k < 0 {
+		panic(fmt.Sprintf("blas: Sgemm of negative size %d×%d×%d", m, n, k))
+	}
+	checkMatrix("A", a, lda, m, k, transA)
+	checkMatrix("B", b, ldb, k, n, transB)
+	checkMatrix("C", c, ldc, m, n, false)
+}
+
+func checkMatrix(name string, x []float32, ld, rows, cols int, trans bool) {
+	if trans {
+		rows, cols = cols, rows
+	}
+	if ld < max(cols, 1) {
+		panic(fmt.Sprintf("blas: Sgemm: rows of %s are %d apart but %d long", name, ld, cols))
+	}
+	if rows > 0 && cols > 0 && len(x) < (rows-1)*ld+cols {
+		panic(fmt.Sprintf("blas: Sgemm: %s is %d×%d, rows %d apart, in a slice of %d", name, rows, cols, ld, len(x)))
+	}
+}

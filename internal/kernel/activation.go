@@ -1,0 +1,158 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// Activation is an elementwise nonlinearity.
+type Activation uint8
+
+// The activations. The zero value is Identity.
+const (
+	Identity Activation = iota // z
+	ELU                        // z for z > 0, else e^z − 1 (Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289; α = 1)
+	ReLU                       // max(0, z); its slope at 0 is 0
+)
+
+// String returns the usual name: identity, elu or relu.
+func (a Activation) String() string {
+	switch a {
+	case Identity:
+		return "identity"
+	case ELU:
+		return "elu"
+	case ReLU:
+		return "relu"
+	}
+	return "unknown"
+}
+
+// Dropout zeroes elements at random and scales the others up so that the
+// expectation stays (Srivastava et al. 2014). The zero value drops nothing.
+//
+// An element survives where a 16-bit number, a hash of the seed, its row and
+// its column, is at least Rate·65536 rounded; the scale is the inverse of that
+// exact probability, so the mean is kept exactly whatever the rounding. The
+// same seed gives the same mask, on every machine.
+type Dropout struct {
+	Rate float32 // probability of dropping, in [0, 1); nothing is dropped at or below 0
+	Seed uint64
+}
+
+// threshold returns the number below which the 16-bit hash drops an element,
+// and the factor for the others.
+func (d Dropout) threshold() (threshold uint32, scale float32) {
+	if !(d.Rate > 0) {
+		return 0, 1
+	}
+	threshold = uint32(min(math.RoundToEven(float64(d.Rate)*65536), 65535))
+	return threshold, float32(65536 / float64(65536-threshold))
+}
+
+// Activate computes dst = dropout(act(z)) and, where slope is not nil, the
+// elementwise derivative slope = d dst / d z, in one pass over a matrix of the
+// given rows and width. The mask of row i depends on the seed and i alone.
+// dst or slope may be z itself.
+//
+// NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU and 0 for ReLU.
+// Cost: bound by the memory.
+func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dropout) {
+	checkLen("Activate", "dst", len(dst), rows*width)
+	checkLen("Activate", "z", len(z), rows*width)
+	if slope != nil {
+		checkLen("Activate", "slope", len(slope), rows*width)
+	}
+	if rows == 0 || width == 0 {
+		return
+	}
+	g := grain(width)
+	if rows <= g {
+		activateRows(act, dst, slope, z, width, drop, 0, rows)
+		return
+	}
+	parallel.For(rows, g, func(lo, hi int) { activateRows(act, dst, slope, z, width, drop, lo, hi) })
+}
+
+func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
+	threshold, scale := drop.threshold()
+	for i := lo; i < hi; i++ {
+		zr, yr := z[i*width:(i+1)*width], dst[i*width:(i+1)*width]
+		var sr []float32
+		if slope != nil {
+			sr = slope[i*width : (i+1)*width]
+		}
+		var key uint64
+		if threshold > 0 {
+			key = rowKey(drop.Seed, i)
+		}
+		activateRowGo(act, yr, sr, zr, threshold, scale, key)
+	}
+}
+
+// activateRowGo is the portable form of one row of Activate.
+func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
+	for j, v := range z {
+		y, s := v, float32(1)
+		switch act {
+		case ELU:
+			if !(v > 0) {
+				s, y = expNeg(v)
+			}
+		case ReLU:
+			if v <= 0 {
+				y = 0
+			}
+			if !(v > 0) {
+				s = 0
+			}
+		}
+		if threshold > 0 {
+			if dropHash(key, j) < threshold {
+				y, s = 0, 0
+			} else {
+				y, s = y*scale, s*scale
+			}
+		}
+		dst[j] = y
+		if slope != nil {
+			slope[j] = s
+		}
+	}
+}
+
+// rowKey mixes the seed and the row to the key of the row's mask (two rounds of
+// the finalizer of SplitMix64).
+func rowKey(seed uint64, row int) uint64 {
+	return mix64(mix64(seed+0x9e3779b97f4a7c15) + uint64(row)*0x9e3779b97f4a7c15)
+}
+
+func mix64(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Multipliers of the 32-bit mask hash: Weyl step, and those of lowbias32
+// (Wellons, "Prospecting for Hash Functions", 2018).
+const (
+	maskWeyl = 0x9e3779b9
+	maskMul0 = 0x7feb352d
+	maskMul1 = 0x846ca68b
+)
+
+// dropHash returns the 16 bits that decide about column j. One 32-bit hash
+// serves columns j and j+16 of a group of 32, which suits vectors of 8 and 16.
+func dropHash(key uint64, j int) uint32 {
+	word := uint32(j>>5<<4 | j&15)
+	x := word*maskWeyl + uint32(key)
+	x = (x ^ x>>16) * maskMul0
+	x ^= uint32(key >> 32)
+	x = (x ^ x>>15) * maskMul1
+	x ^= x >> 16
+	if j&16 != 0 {
+		return x >> 16
+	}
+	return x & 0xffff
+}

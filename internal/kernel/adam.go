@@ -1,0 +1,65 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// Adam holds the settings of the Adam update (Kingma & Ba 2015,
+// arXiv:1412.6980). All are used as they are: there are no defaults here.
+type Adam struct {
+	Rate         float64 // step size α
+	Beta1, Beta2 float64 // decay of the first and second moment
+	Epsilon      float64 // added to the root of the second moment
+	WeightDecay  float64 // L2 penalty added to the gradient, as PyTorch's Adam does
+}
+
+// adamStep holds the factors of one step in the precision of the data.
+type adamStep struct {
+	beta1, beta2   float32
+	gain1, gain2   float32 // 1−beta1, 1−beta2
+	step           float32 // Rate / (1−beta1^t)
+	rootCorrection float32 // 1/√(1−beta2^t)
+	epsilon, decay float32
+}
+
+// AdamStep updates params, and the moments m and v, by gradients grads. All
+// four have the length of params. step counts from 1.
+//
+//	g ← g + λ·p;  m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²
+//	p ← p − α/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+//
+// Cost: one pass over four arrays.
+func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
+	n := len(params)
+	checkLen("AdamStep", "grads", len(grads), n)
+	checkLen("AdamStep", "m", len(m), n)
+	checkLen("AdamStep", "v", len(v), n)
+	t := float64(step)
+	s := adamStep{
+		beta1: float32(cfg.Beta1), beta2: float32(cfg.Beta2),
+		gain1: float32(1 - cfg.Beta1), gain2: float32(1 - cfg.Beta2),
+		step:           float32(cfg.Rate / (1 - math.Pow(cfg.Beta1, t))),
+		rootCorrection: float32(1 / math.Sqrt(1-math.Pow(cfg.Beta2, t))),
+		epsilon:        float32(cfg.Epsilon), decay: float32(cfg.WeightDecay),
+	}
+	if n <= rangeWork {
+		s.update(params, grads, m, v)
+		return
+	}
+	parallel.For(n, rangeWork, func(lo, hi int) {
+		s.update(params[lo:hi], grads[lo:hi], m[lo:hi], v[lo:hi])
+	})
+}
+
+func (s *adamStep) update(p, g, m, v []float32) {
+	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
+	for k, w := range p {
+		d := g[k] + s.decay*w
+		m[k] = s.beta1*m[k] + s.gain1*d
+		v[k] = s.beta2*v[k] + s.gain2*d*d
+		root := float32(math.Sqrt(float64(v[k]))) * s.rootCorrection
+		p[k] = w - s.step*m[k]/(root+s.epsilon)
+	}
+}

@@ -1,0 +1,86 @@
+package kernel
+
+import "github.com/gcn-layerwise/gcn/internal/parallel"
+
+// BiasRows sets row i of dst to scale[i]·bias, or to bias where scale is nil.
+// bias holds width values; dst has the given number of rows.
+func BiasRows(dst, bias, scale []float32, rows, width int) {
+	checkLen("BiasRows", "dst", len(dst), rows*width)
+	checkLen("BiasRows", "bias", len(bias), width)
+	if scale != nil {
+		checkLen("BiasRows", "scale", len(scale), rows)
+	}
+	g := grain(width)
+	if rows <= g {
+		biasRows(dst, bias[:width], scale, 0, rows)
+		return
+	}
+	parallel.For(rows, g, func(lo, hi int) { biasRows(dst, bias[:width], scale, lo, hi) })
+}
+
+func biasRows(dst, bias, scale []float32, lo, hi int) {
+	width := len(bias)
+	for i := lo; i < hi; i++ {
+		y := dst[i*width : (i+1)*width]
+		if scale == nil {
+			copy(y, bias)
+		} else {
+			scaleTo(y, scale[i], bias)
+		}
+	}
+}
+
+// scaleTo sets dst = alpha·x.
+func scaleTo(dst []float32, alpha float32, x []float32) {
+	dst = dst[:len(x)]
+	for j, v := range x {
+		dst[j] = alpha * v
+	}
+}
+
+// columnTile is how many columns of a matrix are summed together.
+const columnTile = 64
+
+// ColumnSums sets dst[j] = Σ_i scale[i]·x[i][j], where nil scale means 1; it is
+// the gradient of BiasRows. x has the given number of rows and dst width
+// entries. Each column is summed from the first row to the last in float64;
+// the cores share the columns, not the rows.
+func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
+	checkLen("ColumnSums", "dst", len(dst), width)
+	checkLen("ColumnSums", "x", len(x), rows*width)
+	if scale != nil {
+		checkLen("ColumnSums", "scale", len(scale), rows)
+	}
+	tiles := (width + columnTile - 1) / columnTile
+	g := grain(rows * columnTile)
+	if tiles <= g {
+		for t := range tiles {
+			columnSums(dst, x, scale, rows, width, t*columnTile)
+		}
+		return
+	}
+	parallel.For(tiles, g, func(lo, hi int) {
+		for t := lo; t < hi; t++ {
+			columnSums(dst, x, scale, rows, width, t*columnTile)
+		}
+	})
+}
+
+// columnSums sums the columns of one tile, which starts at column j0.
+func columnSums(dst, x, scale []float32, rows, width, j0 int) {
+	var sums [columnTile]float64
+	tile := min(columnTile, width-j0)
+	for i := range rows {
+		s := 1.0
+		if scale != nil {
+			s = float64(scale[i])
+		}
+		row := x[i*width+j0:][:tile]
+		for j, v := range row {
+			sums[j] += s * float64(v)
+		}
+	}
+	for j, s := range sums[:tile] {
+		dst[j0+j] = float32(s)
+	}
+}

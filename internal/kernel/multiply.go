@@ -1,0 +1,21 @@
+package kernel
+
+import "github.com/gcn-layerwise/gcn/internal/parallel"
+
+// Multiply sets dst[k] = a[k]·b[k] for every element of a. dst may be a or b.
+func Multiply(dst, a, b []float32) {
+	checkLen("Multiply", "dst", len(dst), len(a))
+	checkLen("Multiply", "b", len(b), len(a))
+	if len(a) <= rangeWork {
+		multiply(dst, a, b)
+		return
+	}
+	parallel.For(len(a), rangeWork, func(lo, hi int) { multiply(dst[lo:hi], a[lo:hi], b[lo:hi]) })
+}
+
+func multiply(dst, a, b []float32) {
+	dst, b = dst[:len(a)], b[:len(a)]
+	for k, v := range a {
+		dst[k] = v * b[k]
+	}
+}

@@ -1,0 +1,19 @@
+package kernel
+
+import "fmt"
+
+// rangeWork is how many elements, roughly 32 KB to 128 KB of memory traffic, a
+// range handed to parallel.For carries: small enough to balance cores, large
+// enough that claiming it is free.
+const rangeWork = 1 << 15
+
+// grain returns how many rows make up a range when a row costs the given
+// number of elements. It depends on the sizes alone.
+func grain(perRow int) int { return max(1, rangeWork/max(perRow, 1)) }
+
+// checkLen panics unless a slice holds the elements that an argument needs.
+func checkLen(function, argument string, have, need int) {
+	if have < need {
+		panic(fmt.Sprintf("kernel: %s: %s holds %d elements, need %d", function, argument, have, need))
+	}
+}

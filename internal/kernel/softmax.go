@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// lossParts bounds how many partial sums a loss is cut into. The cut depends
+// on the number of rows alone.
+const lossParts = 64
+
+// lossRange returns how many rows make one partial sum.
+func lossRange(rows int) int { return max(32, (rows+lossParts-1)/lossParts) }
+
+// sumRanges adds up part over the ranges of the rows, in order.
+func sumRanges(rows int, part func(lo, hi int) float64) float64 {
+	size := lossRange(rows)
+	if rows <= size {
+		return part(0, rows)
+	}
+	var sums [lossParts]float64
+	parallel.For(rows, size, func(lo, hi int) { sums[lo/size] = part(lo, hi) })
+	var total float64
+	for _, s := range sums {
+		total += s
+	}
+	return total
+}
+
+// SoftmaxCrossEntropy sets each row of probs to the softmax of the same row of
+// logits and returns the loss
+//
+//	Σ_i weight[i] · −log probs[i][target[i]]
+//
+// over the rows whose target is not −1; there is one row a target. With nil
+// weight it is the mean over those rows, 0 if there are none. The logarithm is
+// taken of the softmax's sum in float64, so that a probability that underflows
+// still gives its finite loss. probs may be logits.
+func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32) (loss float64) {
+	rows := len(target)
+	checkLen("SoftmaxCrossEntropy", "probs", len(probs), rows*classes)
+	checkLen("SoftmaxCrossEntropy", "logits", len(logits), rows*classes)
+	if weight != nil {
+		checkLen("SoftmaxCrossEntropy", "weight", len(weight), rows)
+	}
+	if rows == 0 || classes == 0 {
+		return 0
+	}
+	loss = sumRanges(rows, func(lo, hi int) float64 {
+		var sum float64
+		for i := lo; i < hi; i++ {
+			z := logits[i*classes : (i+1)*classes]
+			var zt float32
+			if target[i] >= 0 {
+				zt = z[target[i]]
+			}
+			top, total := softmaxRow(probs[i*classes:(i+1)*classes], z)
+			if target[i] < 0 {
+				continue
+			}
+			row := math.Log(float64(total)) - (float64(zt) - float64(top))
+			if weight != nil {
+				row *= float64(weight[i])
+			}
+			sum += row
+		}
+		return sum
+	})
+	if weight == nil {
+		loss *= meanWeight(target)
+	}
+	return loss
+}
+
+// meanWeight returns 1 over the number of targets that are not −1.
+func meanWeight(target []int32) float64 {
+	n := 0
+	for _, t := range target {
+		if t >= 0 {
+			n++
+		}
+	}
+	return 1 / float64(max(n, 1))
+}
+
+// softmaxRow writes the softmax of z to p and returns the largest entry and the
+// sum of e^(z−top).
+func softmaxRow(p, z []float32) (top, total float32) {
+	top = z[0]
+	for _, v := range z[1:] {
+		top = max(top, v) // NaN wins, and makes the row NaN
+	}
+	p = p[:len(z)]
+	for j, v := range z {
+		e, _ := expNeg(v - top)
+		p[j] = e
+		total += e
+	}
+	scaleTo(p, 1/total, p)
+	return top, total
+}
+
+// SoftmaxCrossEntropyGradient sets dst to the gradient of SoftmaxCrossEntropy
+// with respect to the logits, times upstream: row i is
+// upstream·weight[i]·(probs[i] − onehot(target[i])), and zero where the target
+// is −1. dst may be probs.
+func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []float32, upstream float32, classes int) {
+	rows := len(target)
+	checkLen("SoftmaxCrossEntropyGradient", "dst", len(dst), rows*classes)
+	checkLen("SoftmaxCrossEntropyGradient", "probs", len(probs), rows*classes)
+	if weight != nil {
+		checkLen("SoftmaxCrossEntropyGradient", "weight", len(weight), rows)
+	}
+	mean := float32(1)
+	if weight == nil {
+		mean = float32(meanWeight(target))
+	}
+	parallel.For(rows, grain(classes), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			d := dst[i*classes : (i+1)*classes]
+			if target[i] < 0 {
+				clear(d)
+				continue
+			}
+			s := upstream * mean
+			if weight != nil {
+				s = upstream * weight[i]
+			}
+			scaleTo(d, s, probs[i*classes:(i+1)*classes])
+			d[target[i]] -= s
+		}
+	})
+}
