@@ -55,7 +55,7 @@ func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, 
 // guessBound returns a key that, most likely, at least s keys and not many more
 // are at or below; MaxFloat64 where guessing does not pay.
 func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
-	const sampled = 512
+	const sampled = 256
 	if len(keys) < 4*sampled {
 		return math.MaxFloat64
 	}

@@ -125,18 +125,20 @@ func checkSizes(sizes []int) error {
 }
 
 // sum sets Total and Positive from the weights. The error says which weight is
-// negative or not finite, or that none is positive.
+// negative or not a number, or that they do not sum to a positive finite one.
 func (p *Population) sum() error {
-	p.Total, p.Positive = 0, 0
+	p.Positive = len(p.Weights)
+	var total [4]float64 // four chains of additions, to keep the adder busy
 	for i, w := range p.Weights {
-		if w > 0 {
-			p.Positive++
+		if !(w > 0) {
+			if w != 0 {
+				return fmt.Errorf("samplers: candidate %d has weight %v, want at least 0", i, w)
+			}
+			p.Positive--
 		}
-		p.Total += w
-		if w < 0 {
-			return fmt.Errorf("samplers: candidate %d has weight %v, want at least 0", i, w)
-		}
+		total[i&3] += w
 	}
+	p.Total = (total[0] + total[1]) + (total[2] + total[3])
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		return fmt.Errorf("samplers: the weights of %d candidates sum to %v, want positive and finite", len(p.Weights), p.Total)
 	}
