@@ -1,0 +1,54 @@
+package layers
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// newParameters adds name.weight, (in, out), and name.bias, (out), to g, with
+// their first values; no bias where it is not wanted.
+func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o ParameterOptions) (w, b *G.Node, err error) {
+	if g == nil || name == "" || in <= 0 || out <= 0 {
+		return nil, nil, fmt.Errorf("layers: layer %q of %d inputs and %d outputs: want a graph, a name and positive sizes", name, in, out)
+	}
+	weights, biases := make([]float32, in*out), []float32(nil)
+	if bias {
+		biases = make([]float32, out)
+	}
+	init, rng := o.Init, o.Rand
+	if init == nil {
+		init = PyTorch
+	}
+	if rng == nil {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		rng = rand.New(rand.NewPCG(h.Sum64(), 0))
+	}
+	init(rng, in, out, weights, biases)
+	if w, err = newParameter(g, name+".weight", tensor.New(tensor.WithShape(in, out), tensor.WithBacking(weights))); err != nil || !bias {
+		return w, nil, err
+	}
+	b, err = newParameter(g, name+".bias", tensor.New(tensor.WithShape(out), tensor.WithBacking(biases)))
+	return w, b, err
+}
+
+// ParameterOptions is how a layer's parameters start.
+type ParameterOptions struct {
+	Init Initialiser // nil means PyTorch
+	Rand *rand.Rand  // nil means a generator seeded by the layer's name alone
+}
+
+// newParameter adds an input node of the given name, which must be new: Gorgonia
+// would otherwise hand out the node that has it.
+func newParameter(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
+	for _, n := range g.AllNodes() {
+		if n.IsVar() && n.Name() == name {
+			return nil, fmt.Errorf("layers: the graph has a parameter %q already", name)
+		}
+	}
+	return G.NewTensor(g, tensor.Float32, value.Dims(), G.WithShape(value.Shape()...), G.WithName(name), G.WithValue(value)), nil
+}

@@ -1,0 +1,169 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Activation names an elementwise function.
+type Activation uint8
+
+// The activations.
+const (
+	ActivationNone Activation = iota // x
+	ActivationELU                    // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
+	ActivationReLU                   // max(x, 0)
+)
+
+func (a Activation) String() string {
+	switch a {
+	case ActivationNone:
+		return "none"
+	case ActivationELU:
+		return "elu"
+	case ActivationReLU:
+		return "relu"
+	}
+	return fmt.Sprintf("Activation(%d)", uint8(a))
+}
+
+// kernel returns the kernel's name of a.
+func (a Activation) kernel() (kernel.Activation, error) {
+	switch a {
+	case ActivationNone:
+		return kernel.Identity, nil
+	case ActivationELU:
+		return kernel.ELU, nil
+	case ActivationReLU:
+		return kernel.ReLU, nil
+	}
+	return 0, fmt.Errorf("ops: no activation %v", a)
+}
+
+// ELU returns x where x > 0 and eˣ−1 elsewhere, element by element, for a
+// float32 matrix of any number of rows.
+func ELU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationELU, 0, nil) }
+
+// ReLU returns max(x, 0) element by element; its slope at 0 is 0.
+func ReLU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationReLU, 0, nil) }
+
+// Dropout sets each element of the matrix x to 0 with probability rate, in
+// [0, 1), and divides the others by 1−rate, while mode is training; otherwise
+// it is the identity, gradient included. A rate of 0 returns x itself and
+// needs no mode.
+func Dropout(x *G.Node, rate float64, mode *Mode) (*G.Node, error) {
+	return Activate(x, ActivationNone, rate, mode)
+}
+
+// Activate returns Dropout(act(x)) in one pass over the float32 matrix x: the
+// slope of both is kept for the gradient, which is one product a element.
+func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, error) {
+	if err := checkMatrix("Activate", x); err != nil {
+		return nil, err
+	}
+	if err := checkRate("Activate", rate, mode); err != nil {
+		return nil, err
+	}
+	k, err := act.kernel()
+	if err != nil {
+		return nil, err
+	}
+	if act == ActivationNone && rate == 0 {
+		return x, nil
+	}
+	op := &activate{base: newBase(x.Graph(), "activate", 1), act: k, rate: float32(rate), wanted: variable(x)}
+	if rate > 0 {
+		op.mode, op.ordinal = mode, mode.ordinal()
+	}
+	return apply(op, x)
+}
+
+type activate struct {
+	base
+	act     kernel.Activation
+	rate    float32
+	mode    *Mode // nil: no dropout
+	ordinal uint64
+	wanted  bool
+	out     buffer
+
+	// slope is ∂out/∂x of the last run; only the op's own backward reads it,
+	// so a plain node that overwrites out in place does no harm.
+	slope       []float32
+	keepSlope   bool
+	rows, width int
+}
+
+func (op *activate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
+
+func (op *activate) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
+	rows, err := nominal(in, input, 0)
+	if err != nil {
+		return nil, err
+	}
+	cols, err := nominal(in, input, 1)
+	return tensor.Shape{rows, cols}, err
+}
+
+func (op *activate) Do(in ...G.Value) (G.Value, error) {
+	x, err := matrixOf("Activate", in[0])
+	if err != nil {
+		return nil, err
+	}
+	var dropout kernel.Dropout
+	if op.mode != nil && op.mode.Training {
+		dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
+	}
+	value, data := op.out.matrix(x.rows, x.cols)
+	op.rows, op.width = x.rows, x.cols
+	var slope []float32
+	if op.keepSlope {
+		op.slope = scratch(op.slope, len(data))
+		slope = op.slope
+	}
+	kernel.Activate(op.act, data, slope, x.data, x.rows, x.cols, dropout)
+	return value, nil
+}
+
+func (op *activate) DiffWRT(int) []bool { return []bool{op.wanted} }
+
+// SymDiff takes the output as an input too, only for the order: the gradient
+// may be known before the forward op has run.
+func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	op.keepSlope = true
+	back := &activateBack{base: newBase(grad.Graph(), "activateBack", 2), forward: op}
+	dx, err := apply(back, out, grad)
+	return G.Nodes{dx}, err
+}
+
+type activateBack struct {
+	base
+	forward *activate
+	out     buffer
+}
+
+func (op *activateBack) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), matrixType())
+}
+
+func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *activateBack) Do(in ...G.Value) (G.Value, error) {
+	grad, err := matrixOf("Activate", in[1])
+	if err != nil {
+		return nil, err
+	}
+	f := op.forward
+	if grad.rows != f.rows || grad.cols != f.width || len(f.slope) != len(grad.data) {
+		return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, f.rows, f.width, ErrShape)
+	}
+	value, data := op.out.matrix(grad.rows, grad.cols)
+	kernel.Multiply(data, grad.data, f.slope)
+	return value, nil
+}

@@ -1,0 +1,109 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Features returns the features of the input nodes of slot's block: a
+// (len(Src), x.Cols) matrix whose row k is row Src[k] of x. It is a constant:
+// no gradient flows into it. Where Propagate over the same slot is its only
+// consumer, the rows are gathered there and never copied.
+//
+// x must not change while the graph is in use.
+func Features(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
+	return newFeatures(g, x, slot, false)
+}
+
+// OutputFeatures is Features for the output nodes of slot's block, shape
+// (len(Dst), x.Cols): what a skip connection from the input can add to a
+// layer's output, since a sampled block's output nodes need not be among its
+// input nodes.
+func OutputFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
+	return newFeatures(g, x, slot, true)
+}
+
+func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*G.Node, error) {
+	if g == nil || x == nil || slot == nil {
+		return nil, fmt.Errorf("ops: Features needs a graph, features and a slot")
+	}
+	if x.Cols <= 0 || len(x.Data) != x.Rows*x.Cols {
+		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, len(x.Data), ErrShape)
+	}
+	// An op needs an input, so a source takes a constant that it ignores.
+	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
+	op := &features{base: newBase(g, "features", 1), x: x, slot: slot, outputs: outputs}
+	n, err := apply(op, source)
+	if err != nil {
+		return nil, err
+	}
+	op.node = n
+	return n, nil
+}
+
+type features struct {
+	base
+	x       *graph.Features
+	slot    *Slot
+	outputs bool
+	node    *G.Node
+	out     buffer
+
+	skip  bool // every consumer gathers by itself
+	known int  // nodes in the graph when skip was found
+}
+
+// gatherer is an op that can read rows of features by itself.
+type gatherer interface{ gathers(*features) bool }
+
+func (op *features) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
+
+func (op *features) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	if op.outputs {
+		return tensor.Shape{op.slot.dst, op.x.Cols}, nil
+	}
+	return tensor.Shape{op.slot.src, op.x.Cols}, nil
+}
+
+func (op *features) Do(...G.Value) (G.Value, error) {
+	b, err := op.slot.current("Features")
+	if err != nil {
+		return nil, err
+	}
+	ids := b.Src
+	if op.outputs {
+		ids = b.Dst
+	}
+	for k, v := range ids {
+		if v < 0 || int(v) >= op.x.Rows {
+			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, op.x.Rows, ErrShape)
+		}
+	}
+	if op.skipped() {
+		value, _ := op.out.matrix(1, op.x.Cols) // a machine wants some value
+		return value, nil
+	}
+	value, data := op.out.matrix(len(ids), op.x.Cols)
+	kernel.Gather(data, op.x.Data, ids, op.x.Cols)
+	return value, nil
+}
+
+// skipped reports whether all consumers in the graph gather by themselves.
+func (op *features) skipped() bool {
+	g := op.node.Graph()
+	if n := len(g.AllNodes()); n != op.known {
+		op.known = n
+		consumers := g.To(op.node.ID())
+		op.skip = consumers.Len() > 0
+		for consumers.Next() {
+			reader, ok := consumers.Node().(*G.Node).Op().(gatherer)
+			op.skip = op.skip && ok && reader.gathers(op)
+		}
+	}
+	return op.skip
+}

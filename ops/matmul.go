@@ -1,0 +1,211 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// MatMul returns X·W for float32 matrices of shapes (n, in) and (in, out), n
+// being free to differ from run to run. The gradients are ∂L/∂X = ∂L/∂out·Wᵀ
+// and ∂L/∂W = Xᵀ·∂L/∂out; each is built only if a gradient can be wanted
+// through that input, so that none is built with regard to features. The error
+// wraps ErrShape if the shapes do not fit. Cost: O(n·in·out) a product.
+func MatMul(x, w *G.Node) (*G.Node, error) { return newProduct("MatMul", x, w, nil, nil) }
+
+// Affine returns X·W + 1⊗b, for b of length out. With a slot it returns
+// X·W + r⊗b, r the row sums of the block's matrix, so that
+//
+//	Affine(Propagate(slot, h), w, b, slot) = Propagate(slot, Affine(h, w, b, nil))
+//
+// up to rounding. X then has one row an output node of the block. Otherwise it
+// is MatMul, with ∂L/∂b = Σᵢ rᵢ·∂L/∂outᵢ.
+func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
+	if err := checkNodes("Affine", x, w, b); err != nil {
+		return nil, err
+	}
+	return newProduct("Affine", x, w, b, slot)
+}
+
+func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
+	for _, n := range []*G.Node{x, w} {
+		if err := checkMatrix(name, n); err != nil {
+			return nil, err
+		}
+	}
+	in, out := w.Shape()[0], w.Shape()[1]
+	if x.Shape()[1] != in {
+		return nil, fmt.Errorf("ops: %s: %v times %v: %w", name, x.Shape(), w.Shape(), ErrShape)
+	}
+	backend, err := blas.Default()
+	if err != nil {
+		return nil, fmt.Errorf("ops: %s: %w", name, err)
+	}
+	op := &product{base: newBase(x.Graph(), name, 2), blas: backend, slot: slot}
+	op.wanted = append(op.wanted, variable(x), variable(w))
+	if b == nil {
+		return apply(op, x, w)
+	}
+	if b.Dims() != 1 || b.Shape()[0] != out || b.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("ops: %s: bias is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), out, ErrShape)
+	}
+	if slot != nil && x.Shape()[0] != slot.dst {
+		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot puts out %d: %w", name, x.Shape()[0], slot.dst, ErrShape)
+	}
+	op.arity, op.bias = 3, true
+	op.wanted = append(op.wanted, variable(b))
+	return apply(op, x, w, b)
+}
+
+// product is op(A)·op(B), with a bias added to each row where it has one.
+type product struct {
+	base
+	blas           blas.BLAS
+	transA, transB bool
+	bias           bool
+	slot           *Slot  // its row sums scale the bias; nil: none does
+	wanted         []bool // inputs through which a gradient can be wanted
+	out            buffer
+}
+
+func (op *product) Type() hm.Type {
+	if op.bias {
+		return hm.NewFnType(matrixType(), matrixType(), vectorType(), matrixType())
+	}
+	return hm.NewFnType(matrixType(), matrixType(), matrixType())
+}
+
+func (op *product) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	rowsAt, colsAt := 0, 1
+	if op.transA {
+		rowsAt = 1
+	}
+	if op.transB {
+		colsAt = 0
+	}
+	rows, err := nominal(in, 0, rowsAt)
+	if err != nil {
+		return nil, err
+	}
+	cols, err := nominal(in, 1, colsAt)
+	return tensor.Shape{rows, cols}, err
+}
+
+func (op *product) Do(in ...G.Value) (G.Value, error) {
+	a, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	b, err := matrixOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	rows, inner := a.rows, a.cols
+	if op.transA {
+		rows, inner = a.cols, a.rows
+	}
+	innerB, cols := b.rows, b.cols
+	if op.transB {
+		innerB, cols = b.cols, b.rows
+	}
+	if inner != innerB {
+		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, rows, inner, innerB, cols, ErrShape)
+	}
+	value, data := op.out.matrix(rows, cols)
+	var beta float32
+	if op.bias {
+		if err := op.fillBias(data, in[2], rows, cols); err != nil {
+			return nil, err
+		}
+		beta = 1
+	}
+	op.blas.Sgemm(op.transA, op.transB, rows, cols, inner, 1, a.data, a.cols, b.data, b.cols, beta, data, cols)
+	return value, nil
+}
+
+func (op *product) fillBias(data []float32, v G.Value, rows, cols int) error {
+	bias, err := vectorOf(op.name, v, cols)
+	if err != nil {
+		return err
+	}
+	scale, err := rowSums(op.name, op.slot, rows)
+	if err != nil {
+		return err
+	}
+	kernel.BiasRows(data, bias, scale, rows, cols)
+	return nil
+}
+
+// rowSums returns the row sums of slot's block, or nil without a slot.
+func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
+	if slot == nil {
+		return nil, nil
+	}
+	b, err := slot.current(what)
+	if err != nil {
+		return nil, err
+	}
+	if len(b.RowSums) != rows {
+		return nil, fmt.Errorf("ops: %s: %d rows, its block puts out %d: %w", what, rows, len(b.RowSums), ErrShape)
+	}
+	return b.RowSums, nil
+}
+
+func (op *product) DiffWRT(int) []bool { return op.wanted }
+
+func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	g := grad.Graph()
+	d := make(G.Nodes, len(in))
+	var err error
+	if op.wanted[0] {
+		dx := &product{base: newBase(g, op.name+"BackX", 2), blas: op.blas, transB: true}
+		if d[0], err = apply(dx, grad, in[1]); err != nil {
+			return nil, err
+		}
+	}
+	if op.wanted[1] {
+		dw := &product{base: newBase(g, op.name+"BackW", 2), blas: op.blas, transA: true}
+		if d[1], err = apply(dw, in[0], grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.bias && op.wanted[2] {
+		db := &columnSums{base: newBase(g, op.name+"BackB", 1), slot: op.slot}
+		if d[2], err = apply(db, grad); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// columnSums is Σᵢ rᵢ·Xᵢ over the rows of X, r the row sums of slot's block or 1.
+type columnSums struct {
+	base
+	slot *Slot
+	out  buffer
+}
+
+func (op *columnSums) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }
+
+func (op *columnSums) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 0, 1)
+	return tensor.Shape{cols}, err
+}
+
+func (op *columnSums) Do(in ...G.Value) (G.Value, error) {
+	x, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	scale, err := rowSums(op.name, op.slot, x.rows)
+	if err != nil {
+		return nil, err
+	}
+	value, data := op.out.vector(x.cols)
+	kernel.ColumnSums(data, x.data, scale, x.rows, x.cols)
+	return value, nil
+}

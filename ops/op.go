@@ -1,0 +1,241 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// ErrShape is wrapped by the errors about values, blocks or labels whose sizes
+// do not fit together.
+var ErrShape = errors.New("sizes do not fit")
+
+// base is the part of Gorgonia's Op interface that is the same for every op
+// here: a fixed number of inputs, an output buffer of the op's own, an identity
+// that nothing else in the graph has, and no gradient unless the op overrides
+// DiffWRT and SymDiff.
+type base struct {
+	name  string
+	arity int
+	id    int64
+}
+
+// newBase gives an op that is about to be applied in g its identity. Gorgonia
+// merges nodes whose ops hash alike, so two dropouts of one input would become
+// one; the id of the node that the op will get tells them apart, and is the
+// same in every process that builds the same graph.
+func newBase(g *G.ExprGraph, name string, arity int) base {
+	var id int64
+	if all := g.AllNodes(); len(all) > 0 {
+		id = all[len(all)-1].ID() + 1
+	}
+	return base{name: name, arity: arity, id: id}
+}
+
+func (b *base) Arity() int            { return b.arity }
+func (b *base) ReturnsPtr() bool      { return false }
+func (b *base) CallsExtern() bool     { return false }
+func (b *base) OverwritesInput() int  { return -1 }
+func (b *base) String() string        { return fmt.Sprintf("%s#%d", b.name, b.id) }
+func (b *base) WriteHash(h hash.Hash) { fmt.Fprintf(h, "gcn/ops.%s#%d", b.name, b.id) }
+
+func (b *base) Hashcode() uint32 {
+	h := fnv.New32a()
+	b.WriteHash(h)
+	return h.Sum32()
+}
+
+func (b *base) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
+
+func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
+	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
+}
+
+// matrixType, vectorType and scalarType build op signatures. Gorgonia recycles
+// the function type that Type returns, so it must be a new one at every call.
+func matrixType() hm.Type { return G.TensorType{Dims: 2, Of: tensor.Float32} }
+func vectorType() hm.Type { return G.TensorType{Dims: 1, Of: tensor.Float32} }
+func scalarType() hm.Type { return tensor.Float32 }
+
+// checkNodes reports a nil node or one outside a graph, over which Gorgonia
+// would panic.
+func checkNodes(what string, nodes ...*G.Node) error {
+	for k, n := range nodes {
+		if n == nil || n.Graph() == nil {
+			return fmt.Errorf("ops: %s: input %d is nil or in no graph", what, k)
+		}
+		if n.Graph() != nodes[0].Graph() {
+			return fmt.Errorf("ops: %s: input %d is in another graph than input 0", what, k)
+		}
+	}
+	return nil
+}
+
+// checkMatrix reports a node that is not a float32 matrix.
+func checkMatrix(what string, n *G.Node) error {
+	if err := checkNodes(what, n); err != nil {
+		return err
+	}
+	if n.Dims() != 2 || n.Dtype() != tensor.Float32 {
+		return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 matrix: %w", what, n.Name(), n.Type(), n.Shape(), ErrShape)
+	}
+	return nil
+}
+
+// apply adds op to the graph of its inputs.
+func apply(op G.Op, inputs ...*G.Node) (*G.Node, error) {
+	n, err := G.ApplyOp(op, inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("ops: %v: %w", op, err)
+	}
+	return n, nil
+}
+
+// variable reports whether a gradient could be wanted with regard to n: whether
+// an input node of the graph is reached from it through differentiable ops.
+// Features are constants, so nothing below them counts.
+func variable(n *G.Node) bool {
+	seen := make(map[*G.Node]bool)
+	var visit func(n *G.Node) bool
+	visit = func(n *G.Node) bool {
+		if seen[n] {
+			return false
+		}
+		seen[n] = true
+		if n.Op() == nil {
+			return true
+		}
+		op, ok := n.Op().(G.SDOp)
+		if !ok {
+			return false
+		}
+		children := childrenOf(n)
+		for k, wanted := range op.DiffWRT(len(children)) {
+			if wanted && visit(children[k]) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(n)
+}
+
+// childrenOf returns the inputs of n's op in their order.
+func childrenOf(n *G.Node) []*G.Node {
+	var children []*G.Node
+	for it := n.Graph().From(n.ID()); it.Next(); {
+		children = append(children, it.Node().(*G.Node))
+	}
+	return children
+}
+
+// buffer is the memory of one output: it grows to the largest value yet and is
+// written anew by every run. The header is kept as long as the shape stays.
+type buffer struct {
+	data   []float32
+	header *tensor.Dense
+}
+
+// matrix returns a rows×cols value over the buffer, and its elements, which
+// are unspecified.
+func (b *buffer) matrix(rows, cols int) (*tensor.Dense, []float32) {
+	data := b.grow(rows * cols)
+	// A plain node may have reshaped the header in place: trust its own word.
+	if b.header == nil || b.header.Dims() != 2 || b.header.Shape()[0] != rows || b.header.Shape()[1] != cols {
+		b.header = tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data))
+	}
+	return b.header, data
+}
+
+// vector is matrix for a value of one dimension.
+func (b *buffer) vector(n int) (*tensor.Dense, []float32) {
+	data := b.grow(n)
+	if b.header == nil || b.header.Dims() != 1 || b.header.Shape()[0] != n {
+		b.header = tensor.New(tensor.WithShape(n), tensor.WithBacking(data))
+	}
+	return b.header, data
+}
+
+func (b *buffer) grow(n int) []float32 {
+	if cap(b.data) < n {
+		b.data, b.header = make([]float32, n), nil
+	}
+	b.data = b.data[:n]
+	return b.data
+}
+
+// scratch returns s with length n, in the same memory where it fits.
+func scratch(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}
+
+// matrix is a value that an op was given.
+type matrix struct {
+	rows, cols int
+	data       []float32
+}
+
+// matrixOf reads a row-major float32 matrix; what names the op in the error.
+func matrixOf(what string, v G.Value) (matrix, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 2 {
+		return matrix{}, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 matrix: %w", what, v, shapeOf(v), ErrShape)
+	}
+	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
+		d, ok = d.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
+		if !ok {
+			return matrix{}, fmt.Errorf("ops: %s: input of shape %v is a view that cannot be copied: %w", what, v.Shape(), ErrShape)
+		}
+	}
+	m := matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: d.Float32s()}
+	if len(m.data) < m.rows*m.cols {
+		return matrix{}, fmt.Errorf("ops: %s: input of shape %v holds %d values: %w", what, d.Shape(), len(m.data), ErrShape)
+	}
+	m.data = m.data[:m.rows*m.cols]
+	return m, nil
+}
+
+// vectorOf reads a float32 vector of length n.
+func vectorOf(what string, v G.Value, n int) ([]float32, error) {
+	d, ok := v.(*tensor.Dense)
+	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 1 || d.Shape()[0] != n || len(d.Float32s()) < n || d.RequiresIterator() {
+		return nil, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 vector of %d: %w", what, v, shapeOf(v), n, ErrShape)
+	}
+	return d.Float32s()[:n], nil
+}
+
+// scalarOf reads a float32 scalar, such as an upstream gradient.
+func scalarOf(what string, v G.Value) (float32, error) {
+	switch s := v.(type) {
+	case *G.F32:
+		return float32(*s), nil
+	case *tensor.Dense:
+		if s.Dtype() == tensor.Float32 && s.Shape().TotalSize() == 1 && len(s.Float32s()) > 0 {
+			return s.Float32s()[0], nil
+		}
+	}
+	return 0, fmt.Errorf("ops: %s: upstream gradient is a %T of shape %v, want a float32 scalar: %w", what, v, shapeOf(v), ErrShape)
+}
+
+func shapeOf(v G.Value) tensor.Shape {
+	if v == nil {
+		return nil
+	}
+	return v.Shape()
+}
+
+// nominal returns the compile-time size of one dimension of an input.
+func nominal(in []G.DimSizer, input, dimension int) (int, error) {
+	if input >= len(in) || in[input] == nil {
+		return 0, fmt.Errorf("ops: input %d has no shape: %w", input, ErrShape)
+	}
+	return in[input].DimSize(dimension)
+}

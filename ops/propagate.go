@@ -1,0 +1,91 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Propagate returns P̃·H for the sampled matrix P̃ of slot's block and a float32
+// matrix H of shape (len(Src), f); the result has shape (len(Dst), f). The
+// gradient is ∂L/∂H = P̃ᵀ·∂L/∂out. Where h is the node that Features returned
+// for the same slot, rows of the features are read in place.
+//
+// The block's Control is not used. Cost: O(NNZ·f).
+func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
+	if slot == nil {
+		return nil, fmt.Errorf("ops: Propagate needs a slot")
+	}
+	if err := checkMatrix("Propagate", h); err != nil {
+		return nil, err
+	}
+	if h.Shape()[0] != slot.src {
+		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot takes %d: %w", h.Shape()[0], slot.src, ErrShape)
+	}
+	op := &propagate{base: newBase(h.Graph(), "propagate", 1), slot: slot, wanted: variable(h)}
+	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs {
+		op.source = source
+	}
+	return apply(op, h)
+}
+
+// propagate multiplies by a block's matrix, or by its transpose.
+type propagate struct {
+	base
+	slot       *Slot
+	transposed bool
+	wanted     bool      // a gradient with regard to H can be wanted
+	source     *features // H, where it can be gathered here
+	out        buffer
+}
+
+var _ gatherer = (*propagate)(nil)
+
+func (op *propagate) gathers(f *features) bool { return op.source == f }
+
+func (op *propagate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
+
+func (op *propagate) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 0, 1)
+	if op.transposed {
+		return tensor.Shape{op.slot.src, cols}, err
+	}
+	return tensor.Shape{op.slot.dst, cols}, err
+}
+
+func (op *propagate) Do(in ...G.Value) (G.Value, error) {
+	b, err := op.slot.current("Propagate")
+	if err != nil {
+		return nil, err
+	}
+	a := &b.Matrix
+	if op.transposed {
+		a = &b.Transposed
+	}
+	if f := op.source; f != nil && f.skipped() { // f has checked the ids
+		value, data := op.out.matrix(a.Rows, f.x.Cols)
+		kernel.SpMMGather(data, a, b.Src, f.x.Data, f.x.Cols)
+		return value, nil
+	}
+	h, err := matrixOf("Propagate", in[0])
+	if err != nil {
+		return nil, err
+	}
+	if h.rows != a.Cols {
+		return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", a.Rows, a.Cols, h.rows, h.cols, ErrShape)
+	}
+	value, data := op.out.matrix(a.Rows, h.cols)
+	kernel.SpMM(data, a, h.data, h.cols)
+	return value, nil
+}
+
+func (op *propagate) DiffWRT(int) []bool { return []bool{op.wanted} }
+
+func (op *propagate) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	back := &propagate{base: newBase(grad.Graph(), "propagateBack", 1), slot: op.slot, transposed: !op.transposed}
+	dh, err := apply(back, grad)
+	return G.Nodes{dh}, err
+}

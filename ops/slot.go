@@ -1,0 +1,66 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Slot carries one layer's block of the current mini-batch. The ops of that
+// layer share it: a graph is built and compiled once over its slots, and each
+// step sets the next blocks into them and runs the machine again.
+//
+// A slot belongs to one graph and, like the machine that runs it, to one
+// goroutine.
+type Slot struct {
+	dst, src int
+	block    *graph.Block
+}
+
+// NewSlot returns an empty slot. The sizes are nominal: they shape the nodes
+// when the graph is built and guide choices of cost, while blocks of any size
+// may be set later.
+func NewSlot(dst, src int) *Slot { return &Slot{dst: max(dst, 1), src: max(src, 1)} }
+
+// Nominal returns the sizes that the slot was made with: the rows that a layer
+// over it puts out and takes in when the graph is compiled.
+func (s *Slot) Nominal() (dst, src int) { return s.dst, s.src }
+
+// Block returns the block that is set, or nil.
+func (s *Slot) Block() *graph.Block { return s.block }
+
+// Set makes b the block of the next runs. It is kept, not copied: it must not
+// change until the runs that use it have ended. The error, for a block that is
+// empty or whose parts do not fit together, wraps graph.ErrInvalid; the slot
+// then keeps the block that it had. Cost: O(NNZ).
+func (s *Slot) Set(b *graph.Block) error {
+	if b == nil {
+		return fmt.Errorf("ops: no block to set: %w", graph.ErrInvalid)
+	}
+	rows, cols := len(b.Dst), len(b.Src)
+	switch {
+	case rows == 0 || cols == 0:
+		return fmt.Errorf("ops: block of %d output and %d input nodes is empty: %w", rows, cols, graph.ErrInvalid)
+	case b.Matrix.Rows != rows || b.Matrix.Cols != cols || b.Transposed.Rows != cols || b.Transposed.Cols != rows || len(b.RowSums) != rows:
+		return fmt.Errorf("ops: block of %d output and %d input nodes has a %d×%d matrix, a %d×%d transpose and %d row sums: %w",
+			rows, cols, b.Matrix.Rows, b.Matrix.Cols, b.Transposed.Rows, b.Transposed.Cols, len(b.RowSums), graph.ErrInvalid)
+	}
+	// Kernels index without looking, and a panic in the machine's goroutine
+	// would end the process.
+	if err := b.Matrix.Validate(); err != nil {
+		return fmt.Errorf("ops: block matrix: %w", err)
+	}
+	if err := b.Transposed.Validate(); err != nil {
+		return fmt.Errorf("ops: block transpose: %w", err)
+	}
+	s.block = b
+	return nil
+}
+
+// current returns the block of this run.
+func (s *Slot) current(what string) (*graph.Block, error) {
+	if s.block == nil {
+		return nil, fmt.Errorf("ops: %s: its slot has no block: call Slot.Set before the run", what)
+	}
+	return s.block, nil
+}
