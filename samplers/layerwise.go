@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -241,4 +242,16 @@ func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error)
 	population := &scratch.population
 	population.Weights = weights
 	return population, false, population.sum()
+}
+
+// NominalSizes returns about how many nodes the input of each layer and the
+// output have, input layer first: the sizes drawn, and one batch as large as
+// the layer next to it.
+func (s *LayerWise) NominalSizes() []int {
+	if len(s.Sizes) == 0 {
+		return nil
+	}
+	sizes := slices.Clone(s.Sizes)
+	slices.Reverse(sizes)
+	return append(sizes, s.Sizes[0])
 }

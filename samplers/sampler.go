@@ -35,6 +35,11 @@ type Batch struct {
 	// LossWeights weighs the loss of each output node, so that the batch's
 	// loss is Σ weight·loss. Empty means the mean over the output nodes.
 	LossWeights []float32
+
+	// Memory to reuse. Blocks may hold one block several times (subgraph
+	// sampling), or lend it to another batch's layer; these never do.
+	blocks   []*graph.Block
+	controls []*graph.Control
 }
 
 // Inputs returns the nodes whose features the batch reads.
@@ -43,18 +48,26 @@ func (b *Batch) Inputs() []int32 { return b.Blocks[0].Src }
 // Outputs returns the nodes whose outputs the batch computes.
 func (b *Batch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 
-// Reset makes b hold the given number of blocks, reusing those it has, and no
-// loss weights. Samplers call it first.
+// Reset makes b hold the given number of blocks, all different and none with a
+// control, in memory that b reuses, and no loss weights. Samplers call it
+// first.
 func (b *Batch) Reset(layers int) {
-	if cap(b.Blocks) < layers {
-		b.Blocks = append(b.Blocks[:cap(b.Blocks)], make([]*graph.Block, layers-cap(b.Blocks))...)
+	for len(b.blocks) < layers {
+		b.blocks = append(b.blocks, new(graph.Block))
 	}
-	b.Blocks = b.Blocks[:layers]
-	for l, block := range b.Blocks {
-		if block == nil {
-			b.Blocks[l] = new(graph.Block)
-		}
-		b.Blocks[l].Control = nil
+	b.Blocks = append(b.Blocks[:0], b.blocks[:layers]...)
+	for _, block := range b.Blocks {
+		block.Control = nil
 	}
 	b.LossWeights = b.LossWeights[:0]
+}
+
+// control gives the block of layer l, after Reset, a control in memory that b
+// reuses.
+func (b *Batch) control(l int) *graph.Control {
+	for len(b.controls) <= l {
+		b.controls = append(b.controls, new(graph.Control))
+	}
+	b.Blocks[l].Control = b.controls[l]
+	return b.controls[l]
 }
