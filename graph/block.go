@@ -16,7 +16,7 @@ type Block struct {
 	Dst, Src   []int32   // node ids in the graph, distinct within each
 	Matrix     CSR       // P̃, len(Dst)×len(Src)
 	Transposed CSR       // P̃ᵀ, len(Src)×len(Dst)
-	RowSums    []float32 // P̃·1, one an output node
+	RowSums    []float32 // P̃·1, one an output node; with Control, P·1
 
 	// Control, where not nil, is the exact remainder P − P̃ of the rows Dst
 	// over all their neighbours, for layers that keep a history H̄ of
@@ -30,18 +30,31 @@ type Control struct {
 	Matrix CSR // len(Dst)×nodes
 }
 
-// Finish derives Transposed and RowSums from Dst, Src and Matrix. Slices are
-// reused. Cost: O(len(Dst) + len(Src) + NNZ).
+// Finish derives Transposed and RowSums from Dst, Src, Matrix and Control. Slices
+// are reused. Cost: O(len(Dst) + len(Src) + NNZ).
 func (b *Block) Finish() {
 	b.Matrix.TransposeInto(&b.Transposed)
 	b.RowSums = resize(b.RowSums, b.Matrix.Rows)
 	for i := range b.RowSums {
-		var sum float64
-		for _, v := range b.Matrix.RowValues(i) {
-			sum += float64(v)
-		}
+		sum, _ := b.sumRow(i)
 		b.RowSums[i] = float32(sum)
 	}
+}
+
+// sumRow returns the sum of row i of what the block propagates over, and that of
+// the absolute values. A constant is its own history, so Control counts.
+func (b *Block) sumRow(i int) (sum, size float64) {
+	for _, v := range b.Matrix.RowValues(i) {
+		sum += float64(v)
+		size += math.Abs(float64(v))
+	}
+	if b.Control != nil {
+		for _, v := range b.Control.Matrix.RowValues(i) {
+			sum += float64(v)
+			size += math.Abs(float64(v))
+		}
+	}
+	return sum, size
 }
 
 // Validate reports the first thing wrong with b, for a graph of the given
@@ -80,15 +93,23 @@ func (b *Block) Validate(nodes int) error {
 			return fmt.Errorf("graph: block's transpose differs from the matrix at entry %d: %w", k, ErrInvalid)
 		}
 	}
+	if b.Control != nil {
+		c := &b.Control.Matrix
+		if c.Rows != len(b.Dst) || c.Cols != nodes {
+			return fmt.Errorf("graph: block's control is %d×%d, want %d×%d: %w", c.Rows, c.Cols, len(b.Dst), nodes, ErrInvalid)
+		}
+		if err := c.Validate(); err != nil {
+			return fmt.Errorf("control: %w", err)
+		}
+		if c.Val == nil && c.NNZ() > 0 {
+			return fmt.Errorf("graph: block's control has no values: %w", ErrInvalid)
+		}
+	}
 	if len(b.RowSums) != len(b.Dst) {
 		return fmt.Errorf("graph: block of %d output nodes has %d row sums: %w", len(b.Dst), len(b.RowSums), ErrInvalid)
 	}
 	for i, got := range b.RowSums {
-		var sum, size float64
-		for _, v := range b.Matrix.RowValues(i) {
-			sum += float64(v)
-			size += math.Abs(float64(v))
-		}
+		sum, size := b.sumRow(i)
 		if math.Abs(float64(got)-sum) > 1e-6*size {
 			return fmt.Errorf("graph: block's row %d sums to %v, recorded as %v: %w", i, sum, got, ErrInvalid)
 		}

@@ -36,8 +36,8 @@ type Batch struct {
 	// loss is Σ weight·loss. Empty means the mean over the output nodes.
 	LossWeights []float32
 
-	// Memory to reuse. Blocks may hold one block several times (subgraph
-	// sampling), or lend it to another batch's layer; these never do.
+	// Memory to reuse: Blocks may hold one block several times (subgraph
+	// sampling), blocks holds each once.
 	blocks   []*graph.Block
 	controls []*graph.Control
 }
