@@ -75,8 +75,7 @@ func (a Adam) Step(params, grads []float32, state *AdamState) error {
 	}
 	state.Steps++
 	kernel.AdamStep(params, grads, state.M, state.V, state.Steps, kernel.Adam{
-		Rate: float32(a.Rate), Beta1: float32(a.Beta1), Beta2: float32(a.Beta2),
-		Epsilon: float32(a.Epsilon), WeightDecay: float32(a.WeightDecay),
+		Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay,
 	})
 	return nil
 }

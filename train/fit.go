@@ -2,31 +2,476 @@ package train
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// Fit trains m on d and returns what it did.
-func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, error) { return nil, nil }
-
-// Predict returns m's logits for nodes over full neighbourhoods, (len(nodes),
-// outputs) row-major.
-func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) ([]float32, error) {
-	return nil, nil
+// Fit trains m on d and leaves the parameters of the best validation score in
+// it, whose test score the history reports.
+//
+// Batches come from the model's sampler, drawn ahead by o.Workers goroutines.
+// Every o.EvalEvery batches, and after the last, all validation nodes are scored
+// over full neighbourhoods. Equal seeds and starting parameters give equal
+// bits, for any number of workers and cores, and for a run that was stopped
+// and resumed any number of times; only wall-clock fields differ. Without
+// validation nodes nothing stops early and the last parameters count as best.
+//
+// On cancellation or failure Fit returns the history so far and an error, which
+// wraps the context's where that ended it; the parameters are those of the last
+// finished step, and with o.Dir a checkpoint of it is on disk. Settings or data
+// that cannot work are an error before anything is trained or written, and the
+// history is nil then. Errors wrap ErrNotFinite if the loss or a gradient
+// overflows, ErrRunExists if the folder is taken, ErrCheckpoint if a file in it
+// cannot be used.
+//
+// Memory, beside the model's and the batches': five values a parameter. All
+// goroutines have ended when Fit returns.
+func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := checkData(d); err != nil {
+		return nil, err
+	}
+	program, err := NewProgram(m)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	r := &run{
+		model: m, data: d, options: o, program: program,
+		stream: Stream{
+			Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
+			BatchSize: o.BatchSize, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.Permute,
+		},
+		start: time.Now(),
+	}
+	if err := r.stream.Validate(); err != nil {
+		return nil, err
+	}
+	r.begin()
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	err = r.fit(ctx)
+	if closing := r.dir.close(); closing != nil {
+		err = also(err, fmt.Errorf("train: %w", closing))
+	}
+	return r.result(), err
 }
 
-// Evaluate returns the data set's metric of m on nodes.
-func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (float64, error) {
-	return 0, nil
+// checkData reports what would make training on d impossible. Data from
+// datasets.Open was validated in full.
+func checkData(d *datasets.Data) error {
+	if d == nil || d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return fmt.Errorf("train: data without a graph, features or labels")
+	}
+	n := d.Nodes()
+	if d.Labels.Nodes() != n || d.Features.Rows != n {
+		return fmt.Errorf("train: graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, d.Labels.Nodes())
+	}
+	if len(d.Split.Train) == 0 {
+		return fmt.Errorf("train: the training set is empty")
+	}
+	for part, nodes := range map[string][]int32{"training": d.Split.Train, "validation": d.Split.Valid, "test": d.Split.Test} {
+		for k, node := range nodes {
+			if node < 0 || int(node) >= n {
+				return fmt.Errorf("train: %s node %d is %d, outside [0, %d)", part, k, node, n)
+			}
+		}
+	}
+	return nil
 }
 
-// LoadParameters sets m's parameters to those of a checkpoint file.
-func LoadParameters(path string, m Model) (CheckpointInfo, error) { return CheckpointInfo{}, nil }
+// run is one call of Fit.
+type run struct {
+	model   Model
+	data    *datasets.Data
+	options Options
+	program *Program
+	stream  Stream
+	config  map[string]any
+	dir     *runDir
 
-// CheckpointInfo is what a checkpoint says of itself.
-type CheckpointInfo struct {
-	Batch  int
-	Best   float64 // validation score
-	Seed   uint64
-	Config map[string]any // Fit's settings and Options.Config
+	state       runState
+	adam        AdamState
+	best        []float32 // parameters of the best score; nil before the first
+	evaluations []Evaluation
+	resumed     int // batch that this call started from
+	test        float64
+	stop        string
+
+	start     time.Time // of this call
+	before    float64   // seconds of the run before it
+	saved     time.Time // of the last checkpoint
+	dirty     bool      // something happened since
+	bestSaved int       // batch of the parameters in best.ckpt; -1: unknown
+}
+
+// begin sets the state of a run that has not started.
+func (r *run) begin() {
+	nan := number(math.NaN())
+	r.state = runState{Seed: r.options.Seed, Valid: nan, Best: nan}
+	size := len(r.program.Parameters())
+	r.adam = AdamState{M: make([]float32, size), V: make([]float32, size)}
+	r.test = math.NaN()
+	r.saved, r.dirty, r.bestSaved = time.Now(), true, -1
+}
+
+// open makes the run's folder, if there is to be one, and restores what it
+// holds.
+func (r *run) open() error {
+	if r.options.Dir == "" {
+		return nil
+	}
+	var err error
+	if r.config, err = r.configuration(); err != nil {
+		return err
+	}
+	dir, last, err := openRunDir(r.options.Dir, r.options, r.config)
+	if err != nil {
+		return err
+	}
+	r.dir = dir
+	if last == nil {
+		return nil
+	}
+	if err := r.restore(last); err != nil {
+		dir.close()
+		return err
+	}
+	return nil
+}
+
+// configuration returns what config.json holds.
+func (r *run) configuration() (map[string]any, error) {
+	o := r.options
+	limit := func(n int) any {
+		if n == unlimited {
+			return nil
+		}
+		return n
+	}
+	shapes := make([]string, len(r.program.params))
+	for k, p := range r.program.params {
+		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
+	}
+	config := map[string]any{
+		"batch_size": o.BatchSize, "batches_per_epoch": o.BatchesPerEpoch, "permute": o.Permute,
+		"max_batches": limit(o.MaxBatches), "max_epochs": limit(o.MaxEpochs), "patience": limit(o.Patience),
+		"eval_every": o.EvalEvery, "seed": o.Seed,
+		"rate": o.Adam.Rate, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
+		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
+		"sampler": describe(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
+		"metric": string(r.data.Metric), "data": Fingerprint(r.data),
+	}
+	if o.Permute {
+		config["batches_per_epoch"] = r.stream.PerEpoch()
+	}
+	for name, v := range o.Config {
+		if _, taken := config[name]; taken {
+			return nil, fmt.Errorf("train: Config field %q is one of Fit's own", name)
+		}
+		config[name] = v
+	}
+	return throughJSON(config)
+}
+
+// restore sets the run to where a checkpoint, of the same configuration, left
+// it.
+func (r *run) restore(last *checkpoint) error {
+	bad := func(what string) error {
+		return fmt.Errorf("train: %s: %w: %s", r.dir.file(lastFile), ErrCheckpoint, what)
+	}
+	metas := make([]parameterMeta, len(r.program.params))
+	for k, p := range r.program.params {
+		metas[k] = p.parameterMeta
+	}
+	if err := last.checkParameters(metas); err != nil {
+		return bad(err.Error())
+	}
+	s := last.State
+	m, v := last.sections[sectionMoment1], last.sections[sectionMoment2]
+	switch {
+	case m == nil || v == nil:
+		return bad("Adam's state is missing")
+	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
+		return bad(fmt.Sprintf("its counts make no sense: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
+	case s.Seed != r.options.Seed:
+		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
+	}
+	evaluations, err := r.dir.evaluations()
+	if err != nil {
+		return err
+	}
+	copy(r.program.Parameters(), last.sections[sectionParameters])
+	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
+	r.adam = AdamState{Steps: s.AdamSteps, M: m, V: v}
+	r.resumed, r.before = s.Batch, s.Seconds
+	return nil
+}
+
+// fit trains until a limit, tests and saves.
+func (r *run) fit(ctx context.Context) error {
+	err := r.train(ctx)
+	if err == nil || r.state.Batch > 0 {
+		if saving := r.save(); saving != nil {
+			err = also(err, saving)
+		}
+	}
+	if err == nil {
+		err = r.conclude(ctx)
+	}
+	if err != nil && errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("train: stopped after batch %d: %w", r.state.Batch, err)
+	}
+	return err
+}
+
+// end returns the number of batches after which the run ends at the latest,
+// and what that limit is called.
+func (r *run) end() (batches int, limit string) {
+	perEpoch := r.stream.PerEpoch()
+	if r.options.MaxEpochs <= r.options.MaxBatches/perEpoch {
+		return r.options.MaxEpochs * perEpoch, "max-epochs"
+	}
+	return r.options.MaxBatches, "max-batches"
+}
+
+// train steps until a limit is reached.
+func (r *run) train(ctx context.Context) error {
+	end, limit := r.end()
+	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch, end)
+	if err != nil {
+		return err
+	}
+	defer loader.Close()
+	s := &r.state
+	for {
+		evaluated := s.Batch > s.Evaluated && (s.Batch%r.options.EvalEvery == 0 || s.Batch >= end)
+		if evaluated {
+			if err := r.evaluate(ctx); err != nil {
+				return err
+			}
+			if interval := r.options.CheckpointInterval; time.Since(r.saved) >= interval {
+				if err := r.save(); err != nil {
+					return err
+				}
+			}
+		}
+		if s.Batch > r.resumed {
+			r.progress(end, evaluated)
+		}
+		switch {
+		case s.Batch >= end:
+			r.stop = limit
+			return nil
+		case s.Evaluated == s.Batch && len(r.data.Split.Valid) > 0 && s.Batch-s.BestBatch >= r.options.Patience:
+			r.stop = "patience"
+			return nil
+		}
+		if err := r.step(loader); err != nil {
+			return err
+		}
+	}
+}
+
+// step trains on the next batch.
+func (r *run) step(loader *Loader) error {
+	s := &r.state
+	r.dirty = true
+	start := time.Now()
+	item, err := loader.Next()
+	if err != nil {
+		return err
+	}
+	ready := time.Now()
+	loss, err := r.program.Step(item.Blocks, item.Dropout)
+	if err == nil {
+		err = r.options.Adam.Step(r.program.Parameters(), r.program.Gradients(), &r.adam)
+	}
+	if errors.Is(err, ErrNotFinite) {
+		return fmt.Errorf("train: batch %d (epoch %d): %w; try a rate below %v, or clipped gradients", item.Index, item.Epoch, err, r.options.Adam.Rate)
+	}
+	if err != nil {
+		return fmt.Errorf("train: batch %d (epoch %d): %w", item.Index, item.Epoch, err)
+	}
+	s.Batch++
+	s.AdamSteps = r.adam.Steps
+	s.LossSum += number(loss)
+	s.WaitSeconds += ready.Sub(start).Seconds()
+	s.TrainSeconds += time.Since(ready).Seconds()
+	s.SamplingSeconds += item.Sampling.Seconds()
+	return nil
+}
+
+// evaluate scores the validation nodes and records it. The state changes only
+// once all of that is done, so that a run stopped halfway evaluates anew.
+func (r *run) evaluate(ctx context.Context) error {
+	start := time.Now()
+	s := &r.state
+	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
+	e.Epoch, _ = r.stream.Place(s.Batch - 1)
+	if len(r.data.Split.Valid) > 0 {
+		var err error
+		if e.Valid, err = r.score(ctx, r.data.Split.Valid); err != nil {
+			return fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
+		}
+	}
+	e.Best = better(e.Valid, float64(s.Best))
+	e.Seconds = r.seconds()
+	if err := r.dir.appendMetrics(e); err != nil {
+		return err
+	}
+	if e.Best {
+		s.Best, s.BestBatch = number(e.Valid), s.Batch
+		r.best = append(r.best[:0], r.program.Parameters()...)
+	}
+	s.Valid, s.Evaluated, s.LossSum = number(e.Valid), s.Batch, 0
+	if r.dir != nil {
+		s.MetricsBytes = r.dir.bytes
+	}
+	r.evaluations = append(r.evaluations, e)
+	r.dirty = true
+	s.EvalSeconds += time.Since(start).Seconds()
+	return nil
+}
+
+func (r *run) score(ctx context.Context, nodes []int32) (float64, error) {
+	logits, err := predict(ctx, r.model, r.program, r.data, nodes)
+	if err != nil {
+		return 0, err
+	}
+	return Score(r.data.Metric, logits, r.data.Labels, nodes)
+}
+
+// conclude puts the best parameters into the model, tests them and writes the
+// result. If the test does not finish, the last step's parameters come back.
+func (r *run) conclude(ctx context.Context) error {
+	params := r.program.Parameters()
+	last := slices.Clone(params)
+	if r.best != nil {
+		copy(params, r.best)
+	}
+	if len(r.data.Split.Test) > 0 {
+		score, err := r.score(ctx, r.data.Split.Test)
+		if err != nil {
+			copy(params, last)
+			return fmt.Errorf("train: test: %w", err)
+		}
+		r.test = score
+	}
+	if r.dir == nil {
+		return nil
+	}
+	return r.dir.writeJSON(resultFile, r.result().json(r.options.Seed))
+}
+
+// save writes last.ckpt, and best.ckpt if it is out of date, unless the folder
+// has them already or there is no folder.
+func (r *run) save() error {
+	r.saved = time.Now()
+	if r.dir == nil || !r.dirty {
+		return nil
+	}
+	s := r.state
+	s.Seconds = r.seconds()
+	last := r.checkpoint(s, map[string][]float32{
+		sectionParameters: r.program.Parameters(),
+		sectionMoment1:    r.adam.M,
+		sectionMoment2:    r.adam.V,
+	})
+	if r.best != nil {
+		last.sections[sectionBest] = r.best
+		last.Sections = append(last.Sections, sectionBest)
+	}
+	if err := r.dir.saveLast(last); err != nil {
+		return err
+	}
+	r.dirty = false
+	// Afterwards, so that best.ckpt never is from a later batch than a resumed
+	// run knows of.
+	if r.best == nil || r.bestSaved == s.BestBatch {
+		return nil
+	}
+	s.Batch = s.BestBatch
+	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
+	if err := r.dir.writeFile(bestFile, best.write); err != nil {
+		return err
+	}
+	r.bestSaved = s.BestBatch
+	return nil
+}
+
+// checkpoint returns a checkpoint of the run's parameters with the given
+// sections.
+func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint {
+	c := &checkpoint{sections: sections}
+	c.State, c.Config = s, r.config
+	for _, p := range r.program.params {
+		c.Parameters = append(c.Parameters, p.parameterMeta)
+	}
+	for _, name := range []string{sectionParameters, sectionMoment1, sectionMoment2} {
+		if sections[name] != nil {
+			c.Sections = append(c.Sections, name)
+		}
+	}
+	return c
+}
+
+// seconds returns the wall clock of the run, what came before this call
+// included.
+func (r *run) seconds() float64 { return r.before + time.Since(r.start).Seconds() }
+
+func (r *run) progress(end int, evaluated bool) {
+	if r.options.Progress == nil {
+		return
+	}
+	s := &r.state
+	p := Progress{
+		Batch: s.Batch, Valid: float64(s.Valid), Best: float64(s.Best), BestBatch: s.BestBatch,
+		Evaluated: evaluated, Elapsed: time.Duration(r.seconds() * float64(time.Second)),
+	}
+	p.Epoch, _ = r.stream.Place(s.Batch - 1)
+	if since := s.Batch - s.Evaluated; since > 0 {
+		p.Loss = float64(s.LossSum) / float64(since)
+	} else {
+		p.Loss = r.evaluations[len(r.evaluations)-1].Loss
+	}
+	if end != unlimited {
+		p.MaxBatches = end
+		perBatch := time.Since(r.start) / time.Duration(s.Batch-r.resumed)
+		p.Left = perBatch * time.Duration(end-s.Batch)
+	}
+	r.options.Progress(p)
+}
+
+// result returns the history so far.
+func (r *run) result() *History {
+	s := &r.state
+	h := &History{
+		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
+		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
+		EvalS: s.EvalSeconds, WallS: r.seconds(),
+	}
+	if s.Batch > 0 {
+		perBatch := 1000 / float64(s.Batch)
+		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
+	}
+	return h
+}
+
+// also returns err with another one that came of it, on one line.
+func also(err, next error) error {
+	if err == nil {
+		return next
+	}
+	return fmt.Errorf("%w; then %w", err, next)
 }

@@ -1,0 +1,310 @@
+package train
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A checkpoint file is, little-endian throughout:
+//
+//	magic      8 bytes  "GCNCKPT\n"
+//	version    uint32   1
+//	meta       uint32   length of the JSON that follows
+//	total      uint64   length of the file
+//	JSON       checkpointMeta: names, shapes, state, configuration
+//	sections   float32s in the order that the JSON lists
+//	SHA-256    32 bytes over everything before
+const (
+	checkpointMagic   = "GCNCKPT\n"
+	checkpointVersion = 1
+	checkpointHeader  = 24
+)
+
+// ErrCheckpoint is wrapped by every error about the contents of a checkpoint
+// file.
+var ErrCheckpoint = errors.New("not a usable checkpoint")
+
+// The names of sections.
+const (
+	sectionParameters = "parameters"
+	sectionBest       = "best"
+	sectionMoment1    = "adam-m"
+	sectionMoment2    = "adam-v"
+)
+
+type parameterMeta struct {
+	Name  string `json:"name"`
+	Shape []int  `json:"shape"`
+}
+
+func (p parameterMeta) size() int {
+	n := 1
+	for _, d := range p.Shape {
+		n *= d
+	}
+	return n
+}
+
+type checkpointMeta struct {
+	Parameters []parameterMeta `json:"parameters"`
+	Sections   []string        `json:"sections"` // each as long as all parameters together
+	State      runState        `json:"state"`
+	Config     map[string]any  `json:"config"`
+}
+
+// checkpoint is a checkpoint file in memory.
+type checkpoint struct {
+	checkpointMeta
+	sections map[string][]float32
+}
+
+// runState is all that a run is besides parameters and moments. Every field
+// that decides what happens next is exact after a round trip through JSON.
+type runState struct {
+	Seed      uint64 `json:"seed"`
+	Batch     int    `json:"batch"`      // steps done
+	AdamSteps int    `json:"adam_steps"` // of them counted by Adam
+	Evaluated int    `json:"evaluated"`  // steps done at the last evaluation
+	LossSum   number `json:"loss_sum"`   // of the steps since
+	Valid     number `json:"valid"`      // last score
+	Best      number `json:"best"`       // best score
+	BestBatch int    `json:"best_batch"` // steps done then
+
+	MetricsBytes int64 `json:"metrics_bytes"` // of metrics.jsonl that belong to this state
+
+	Seconds         float64 `json:"seconds"` // wall clock, and parts of it
+	TrainSeconds    float64 `json:"train_seconds"`
+	SamplingSeconds float64 `json:"sampling_seconds"`
+	WaitSeconds     float64 `json:"wait_seconds"`
+	EvalSeconds     float64 `json:"eval_seconds"`
+}
+
+// number is a float64 that JSON holds as null where it is not finite; it reads
+// null as NaN.
+type number float64
+
+func (x number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+func (x *number) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*x = number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(x))
+}
+
+// write writes c in the format above.
+func (c *checkpoint) write(w io.Writer) error {
+	meta, err := json.Marshal(&c.checkpointMeta)
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, p := range c.Parameters {
+		size += p.size()
+	}
+	total := checkpointHeader + len(meta) + 4*size*len(c.Sections) + sha256.Size
+	sum := sha256.New()
+	buffered := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
+	header := make([]byte, 0, checkpointHeader)
+	header = append(header, checkpointMagic...)
+	header = binary.LittleEndian.AppendUint32(header, checkpointVersion)
+	header = binary.LittleEndian.AppendUint32(header, uint32(len(meta)))
+	header = binary.LittleEndian.AppendUint64(header, uint64(total))
+	buffered.Write(header)
+	buffered.Write(meta)
+	var chunk [4096]byte
+	for _, name := range c.Sections {
+		values := c.sections[name]
+		if len(values) != size {
+			return fmt.Errorf("section %s holds %d values, want %d", name, len(values), size)
+		}
+		for len(values) > 0 {
+			n := min(len(values), len(chunk)/4)
+			for i, v := range values[:n] {
+				binary.LittleEndian.PutUint32(chunk[4*i:], math.Float32bits(v))
+			}
+			buffered.Write(chunk[:4*n])
+			values = values[n:]
+		}
+	}
+	if err := buffered.Flush(); err != nil { // holds the first error of any Write
+		return err
+	}
+	_, err = w.Write(sum.Sum(nil))
+	return err
+}
+
+// decodeCheckpoint reads what write wrote. Errors wrap ErrCheckpoint and say
+// what is wrong.
+func decodeCheckpoint(data []byte) (*checkpoint, error) {
+	bad := func(format string, args ...any) (*checkpoint, error) {
+		return nil, fmt.Errorf("%w: %s", ErrCheckpoint, fmt.Sprintf(format, args...))
+	}
+	magic := data[:min(len(data), len(checkpointMagic))]
+	if !bytes.Equal(magic, []byte(checkpointMagic)[:len(magic)]) {
+		return bad("it is some other kind of file")
+	}
+	if len(data) < checkpointHeader+sha256.Size {
+		return bad("truncated: %d bytes", len(data))
+	}
+	version := binary.LittleEndian.Uint32(data[8:])
+	metaLen := uint64(binary.LittleEndian.Uint32(data[12:]))
+	total := binary.LittleEndian.Uint64(data[16:])
+	switch size := uint64(len(data)); {
+	case version > checkpointVersion:
+		return bad("it has format version %d, written by a newer program; this one reads version %d", version, checkpointVersion)
+	case version < checkpointVersion:
+		return bad("damaged: format version %d", version)
+	case size < total:
+		return bad("truncated: %d of %d bytes", size, total)
+	case size > total:
+		return bad("damaged: %d bytes, want %d", size, total)
+	case metaLen > size-checkpointHeader-sha256.Size:
+		return bad("damaged: a description of %d bytes in a file of %d", metaLen, size)
+	}
+	body, sum := data[:len(data)-sha256.Size], data[len(data)-sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return bad("damaged: the checksum does not match")
+	}
+	c := &checkpoint{sections: map[string][]float32{}}
+	decoder := json.NewDecoder(bytes.NewReader(body[checkpointHeader : checkpointHeader+metaLen]))
+	decoder.UseNumber() // in the configuration, where seeds have 64 bits
+	if err := decoder.Decode(&c.checkpointMeta); err != nil {
+		return bad("damaged description: %v", err)
+	}
+	body = body[checkpointHeader+metaLen:]
+	return c, c.readSections(body)
+}
+
+// readSections fills c.sections from body, which must be exactly they.
+func (c *checkpoint) readSections(body []byte) error {
+	size := 0
+	for k, p := range c.Parameters {
+		// Checked a dimension at a time, so that no product overflows.
+		n := 1
+		for _, d := range p.Shape {
+			if d < 0 || n > 0 && d > len(body)/n {
+				return fmt.Errorf("%w: parameter %d, %q, has shape %v in a file with %d bytes of values", ErrCheckpoint, k, p.Name, p.Shape, len(body))
+			}
+			n *= d
+		}
+		size += n
+	}
+	if len(c.Sections) == 0 || size > len(body)/4/len(c.Sections) || 4*size*len(c.Sections) != len(body) {
+		return fmt.Errorf("%w: %d bytes of values for %d sections of %d parameters", ErrCheckpoint, len(body), len(c.Sections), size)
+	}
+	for _, name := range c.Sections {
+		if c.sections[name] != nil {
+			return fmt.Errorf("%w: section %q is there twice", ErrCheckpoint, name)
+		}
+		values := make([]float32, size)
+		for i := range values {
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
+		}
+		c.sections[name] = values
+		body = body[4*size:]
+	}
+	if c.sections[sectionParameters] == nil {
+		return fmt.Errorf("%w: no parameters in it", ErrCheckpoint)
+	}
+	return nil
+}
+
+// readCheckpoint reads a checkpoint file. Errors name it.
+func readCheckpoint(path string) (*checkpoint, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	c, err := decodeCheckpoint(data)
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", path, err)
+	}
+	return c, nil
+}
+
+// checkParameters reports the first way in which a checkpoint's parameters are
+// not the wanted ones.
+func (c *checkpoint) checkParameters(want []parameterMeta) error {
+	for k, w := range want {
+		if k >= len(c.Parameters) {
+			return fmt.Errorf("it holds %d parameters, the model has %d: %q is missing", len(c.Parameters), len(want), w.Name)
+		}
+		switch got := c.Parameters[k]; {
+		case got.Name != w.Name:
+			return fmt.Errorf("parameter %d is %q, the model's is %q", k, got.Name, w.Name)
+		case !slices.Equal(got.Shape, w.Shape):
+			return fmt.Errorf("parameter %q has shape %v, the model's has %v", w.Name, got.Shape, w.Shape)
+		}
+	}
+	if len(c.Parameters) > len(want) {
+		return fmt.Errorf("it holds %d parameters, the model has %d: %q is too many", len(c.Parameters), len(want), c.Parameters[len(want)].Name)
+	}
+	return nil
+}
+
+// CheckpointInfo is what a checkpoint says of itself.
+type CheckpointInfo struct {
+	Batch  int            // steps done by these parameters
+	Best   float64        // best validation score; NaN if there is none
+	Seed   uint64         // of the run
+	Config map[string]any // Fit's settings and Options.Config, as decoded from JSON
+}
+
+// LoadParameters sets m's parameters to those of a checkpoint file, or, if path
+// is a run's folder, to those with the run's best validation score. They are
+// matched by name and shape, in order. An error names the file and what is wrong;
+// the model is then as it was.
+func LoadParameters(path string, m Model) (CheckpointInfo, error) {
+	params, err := m.parameters()
+	if err != nil {
+		return CheckpointInfo{}, err
+	}
+	section := sectionParameters
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		dir := path
+		path = filepath.Join(dir, bestFile)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			path, section = filepath.Join(dir, lastFile), sectionBest
+		}
+	}
+	c, err := readCheckpoint(path)
+	if err != nil {
+		return CheckpointInfo{}, err
+	}
+	metas := make([]parameterMeta, len(params))
+	for k, p := range params {
+		metas[k] = p.parameterMeta
+	}
+	if err := c.checkParameters(metas); err != nil {
+		return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
+	}
+	values, batch := c.sections[section], c.State.Batch
+	if section == sectionBest {
+		batch = c.State.BestBatch
+		if values == nil { // no evaluation came before
+			values, batch = c.sections[sectionParameters], c.State.Batch
+		}
+	}
+	for _, p := range params {
+		copy(p.values, values)
+		values = values[len(p.values):]
+	}
+	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
+}

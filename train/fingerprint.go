@@ -1,0 +1,75 @@
+package train
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+
+	"crypto/sha256"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// Fingerprint returns a short hexadecimal text that differs for data sets that
+// differ in sizes, split, metric, or anywhere in the parts of the graph,
+// features and labels that it reads: all of a small data set, evenly spread
+// blocks of a large one. The name does not count, since the same data may lie
+// in another place. Cost: under a tenth of a second.
+func Fingerprint(d *datasets.Data) string {
+	f := fingerprint{Hash: sha256.New()}
+	f.text(string(d.Metric))
+	f.numbers(d.Nodes(), int(d.Graph.NNZ()), d.Features.Rows, d.Features.Cols, d.Labels.Classes, d.Labels.Tasks)
+	f.blocks(len(d.Graph.Ptr), func(k int) uint64 { return uint64(d.Graph.Ptr[k]) })
+	f.ids(d.Graph.Idx)
+	f.floats(d.Graph.Val)
+	f.floats(d.Features.Data)
+	f.ids(d.Labels.Class)
+	f.floats(d.Labels.Multi)
+	f.ids(d.Split.Train)
+	f.ids(d.Split.Valid)
+	f.ids(d.Split.Test)
+	return hex.EncodeToString(f.Sum(nil)[:8])
+}
+
+type fingerprint struct {
+	hash.Hash
+	buffer []byte
+}
+
+func (f *fingerprint) text(s string) {
+	f.numbers(len(s))
+	f.Write([]byte(s))
+}
+
+func (f *fingerprint) numbers(values ...int) {
+	f.blocks(len(values), func(k int) uint64 { return uint64(values[k]) })
+}
+
+func (f *fingerprint) ids(values []int32) {
+	f.blocks(len(values), func(k int) uint64 { return uint64(uint32(values[k])) })
+}
+
+func (f *fingerprint) floats(values []float32) {
+	f.blocks(len(values), func(k int) uint64 { return uint64(math.Float32bits(values[k])) })
+}
+
+// blocks hashes n and the values of up to 128 blocks of 1024, the first and the
+// last among them. Whole blocks, so that few pages of a mapped file are read.
+func (f *fingerprint) blocks(n int, value func(k int) uint64) {
+	const block, most = 1024, 128
+	count := (n + block - 1) / block
+	f.buffer = binary.LittleEndian.AppendUint64(f.buffer[:0], uint64(n))
+	for b := range min(count, most) {
+		at := b
+		if count > most {
+			at = b * (count - 1) / (most - 1)
+		}
+		for k := at * block; k < min((at+1)*block, n); k++ {
+			f.buffer = binary.LittleEndian.AppendUint64(f.buffer, value(k))
+		}
+		f.Write(f.buffer)
+		f.buffer = f.buffer[:0]
+	}
+	f.Write(f.buffer)
+}

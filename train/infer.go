@@ -1,0 +1,83 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Predict returns m's logits for nodes, computed over full neighbourhoods:
+// (len(nodes), outputs), row-major, in the order of nodes. It uses
+// Model.Inference where there is one. Parameters do not change.
+func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) ([]float32, error) {
+	if m.Inference != nil {
+		return predict(ctx, m, nil, d, nodes)
+	}
+	program, err := NewProgram(m)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close()
+	return predict(ctx, m, program, d, nodes)
+}
+
+// Evaluate returns the data set's metric of m on nodes, as Predict and Score
+// give it.
+func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (float64, error) {
+	scores, err := Predict(ctx, m, d, nodes)
+	if err != nil {
+		return 0, err
+	}
+	return Score(d.Metric, scores, d.Labels, nodes)
+}
+
+// predict is Predict with the program at hand where the model has no inference
+// of its own.
+func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
+	for i, node := range nodes {
+		if node < 0 || int(node) >= d.Nodes() {
+			return nil, fmt.Errorf("train: node %d to predict is %d, outside [0, %d)", i, node, d.Nodes())
+		}
+	}
+	var logits []float32
+	var err error
+	if m.Inference != nil {
+		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)
+	} else {
+		logits, err = predictByProgram(ctx, m, program, d, nodes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if want := len(nodes) * d.Labels.Outputs(); len(logits) != want {
+		return nil, fmt.Errorf("train: the model gives %d logits for %d nodes, want %d", len(logits), len(nodes), want)
+	}
+	return logits, nil
+}
+
+// inferenceChunk is the number of output nodes in one run of the program:
+// neighbourhoods of many nodes overlap, but must fit in memory.
+const inferenceChunk = 2048
+
+func predictByProgram(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
+	sampler := &samplers.Full{Laplacian: d.Laplacian(), Depth: m.Batch.Layers()}
+	var batch samplers.Batch
+	logits := make([]float32, 0, len(nodes)*d.Labels.Outputs())
+	for lo := 0; lo < len(nodes); lo += inferenceChunk {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		chunk := nodes[lo:min(lo+inferenceChunk, len(nodes))]
+		if err := sampler.Sample(ctx, chunk, nil, &batch); err != nil {
+			return nil, fmt.Errorf("train: inference: %w", err)
+		}
+		rows, err := program.Forward(&batch)
+		if err != nil {
+			return nil, fmt.Errorf("train: inference: %w", err)
+		}
+		logits = append(logits, rows...)
+	}
+	return logits, nil
+}

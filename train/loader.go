@@ -1,0 +1,274 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Stream is a sequence of mini-batches, each a pure function of (Seed, epoch,
+// batch of the epoch): of no worker, and of no batch before it.
+//
+// To train on several machines in step, give each a rank: of Ranks ranks, the
+// one numbered Rank sees every Ranks-th batch, and step k of all of them
+// together is the batches k·Ranks … k·Ranks+Ranks−1 of the whole sequence.
+type Stream struct {
+	Sampler samplers.Sampler
+	Train   []int32 // the nodes to draw from, distinct; not changed
+
+	BatchSize       int  // nodes a batch; len(Train) or more means all of them
+	BatchesPerEpoch int  // independent draws of distinct nodes in an epoch
+	Permute         bool // an epoch is one pass over Train in random order instead
+
+	Seed        uint64
+	Rank, Ranks int // 0 ranks means 1
+}
+
+// PerEpoch returns the number of batches in an epoch.
+func (s *Stream) PerEpoch() int {
+	if !s.Permute {
+		return s.BatchesPerEpoch
+	}
+	return (len(s.Train) + s.BatchSize - 1) / s.BatchSize
+}
+
+// Place returns the epoch and the batch of it that is number index, from 0, of
+// this rank.
+func (s *Stream) Place(index int) (epoch, batch int) {
+	whole := index*max(s.Ranks, 1) + s.Rank
+	return whole / s.PerEpoch(), whole % s.PerEpoch()
+}
+
+// Validate reports a setting that has no batches.
+func (s *Stream) Validate() error {
+	switch {
+	case s.Sampler == nil:
+		return fmt.Errorf("train: batches without a sampler")
+	case len(s.Train) == 0:
+		return fmt.Errorf("train: the training set is empty")
+	case s.BatchSize <= 0:
+		return fmt.Errorf("train: batch size %d, want positive", s.BatchSize)
+	case !s.Permute && s.BatchesPerEpoch <= 0:
+		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
+	case s.Rank < 0 || s.Rank >= max(s.Ranks, 1):
+		return fmt.Errorf("train: rank %d of %d", s.Rank, max(s.Ranks, 1))
+	}
+	return nil
+}
+
+// Item is one mini-batch of a stream.
+type Item struct {
+	Index        int     // in the stream, from 0
+	Epoch, Batch int     // its place
+	Seeds        []int32 // the training nodes drawn
+	Blocks       *samplers.Batch
+	Dropout      uint64        // seed of the step's other random decisions
+	Sampling     time.Duration // what drawing it took
+	err          error
+}
+
+// drawer makes items; each worker has one.
+type drawer struct {
+	stream *Stream
+	order  []int32 // Train, permuted if an epoch is a permutation
+	epoch  int     // whose permutation order is
+	picks  []int32 // of the partial shuffle, to undo it
+	source rand.PCG
+	rng    *rand.Rand
+}
+
+func newDrawer(s *Stream) *drawer {
+	d := &drawer{stream: s, order: append([]int32(nil), s.Train...), epoch: -1}
+	d.rng = rand.New(&d.source)
+	return d
+}
+
+// draw fills item with number index of the stream. A panic in the sampler
+// becomes item's error.
+func (d *drawer) draw(ctx context.Context, index int, item *Item) {
+	s := d.stream
+	item.Index = index
+	item.Epoch, item.Batch = s.Place(index)
+	start := time.Now()
+	defer func() {
+		item.Sampling = time.Since(start)
+		if p := recover(); p != nil {
+			item.err = fmt.Errorf("train: batch %d (epoch %d): the sampler panicked: %v%s", index, item.Epoch, p, panicPlace())
+		}
+	}()
+	epoch, batch := uint64(item.Epoch), uint64(item.Batch)
+	// The complement keeps dropout's stream apart from the sampler's.
+	samplers.Seed(&d.source, ^s.Seed, epoch, batch)
+	item.Dropout = d.source.Uint64()
+	d.seeds(item)
+	item.err = s.Sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	if item.err != nil && ctx.Err() == nil {
+		item.err = fmt.Errorf("train: batch %d (epoch %d): %w", index, item.Epoch, item.err)
+	}
+}
+
+// seeds draws the item's training nodes and leaves the source in the batch's
+// stream, where the sampler goes on.
+func (d *drawer) seeds(item *Item) {
+	s := d.stream
+	n := len(s.Train)
+	if s.Permute {
+		if d.epoch != item.Epoch {
+			const shuffle = ^uint64(0) // a batch number that no batch has
+			samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), shuffle)
+			copy(d.order, s.Train)
+			d.rng.Shuffle(n, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
+			d.epoch = item.Epoch
+		}
+		lo := item.Batch * s.BatchSize
+		item.Seeds = append(item.Seeds[:0], d.order[lo:min(lo+s.BatchSize, n)]...)
+		samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
+		return
+	}
+	samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
+	size := min(s.BatchSize, n)
+	if size == n {
+		item.Seeds = append(item.Seeds[:0], s.Train...)
+		return
+	}
+	// A partial Fisher–Yates shuffle, undone after, costs O(size), not O(n).
+	d.picks = d.picks[:0]
+	for k := range size {
+		j := k + d.rng.IntN(n-k)
+		d.order[k], d.order[j] = d.order[j], d.order[k]
+		d.picks = append(d.picks, int32(j))
+	}
+	item.Seeds = append(item.Seeds[:0], d.order[:size]...)
+	for k := size - 1; k >= 0; k-- {
+		j := d.picks[k]
+		d.order[k], d.order[j] = d.order[j], d.order[k]
+	}
+}
+
+// panicPlace returns " at file:line" of the frame that panicked. It is for
+// deferred functions.
+func panicPlace() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
+		if panicked && !inRuntime {
+			return fmt.Sprintf(" at %s:%d", frame.File, frame.Line)
+		}
+		panicked = panicked || frame.Function == "runtime.gopanic"
+		if !more {
+			return ""
+		}
+	}
+}
+
+// Loader draws a stream's batches ahead on goroutines of its own and hands them
+// out in order. It holds a fixed number of batches, whose memory it reuses:
+// workers that are ahead wait. What it hands out does not depend on the number
+// of workers.
+type Loader struct {
+	stream  *Stream
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	workers *errgroup.Group
+
+	end     int          // index after the last
+	next    int          // index that Next returns
+	claimed atomic.Int64 // index that the next free worker draws
+	free    chan *Item
+	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
+	current *Item
+}
+
+// NewLoader starts workers that draw the batches numbered first to end−1 of the
+// stream. Close must be called.
+func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Loader, error) {
+	if err := stream.Validate(); err != nil {
+		return nil, err
+	}
+	workers = max(1, min(workers, end-first))
+	l := &Loader{stream: &stream, end: end, next: first}
+	ctx, l.cancel = context.WithCancel(ctx)
+	l.workers, l.ctx = errgroup.WithContext(ctx)
+	// Twice the workers evens out batches that take long. Claimed but not
+	// returned indices lie in one window of this many, so that they never
+	// share a channel, and a worker never waits to send.
+	ring := 2*workers + 1
+	l.free = make(chan *Item, ring)
+	l.drawn = make([]chan *Item, ring)
+	for k := range l.drawn {
+		l.drawn[k] = make(chan *Item, 1)
+		l.free <- &Item{Blocks: new(samplers.Batch)}
+	}
+	l.claimed.Store(int64(first))
+	for range workers {
+		l.workers.Go(l.work)
+	}
+	return l, nil
+}
+
+func (l *Loader) work() error {
+	d := newDrawer(l.stream)
+	for {
+		// The memory comes first and the index after: the lowest index not yet
+		// handed out then always has memory, and the ring cannot lock up.
+		var item *Item
+		select {
+		case item = <-l.free:
+		case <-l.ctx.Done():
+			return nil
+		}
+		index := int(l.claimed.Add(1) - 1)
+		if index >= l.end {
+			return nil
+		}
+		d.draw(l.ctx, index, item)
+		l.drawn[index%len(l.drawn)] <- item
+		if item.err != nil {
+			return nil // Next reports it, in its turn
+		}
+	}
+}
+
+// Next returns the next batch in order, which is the caller's until the next
+// call; io.EOF after the last; the error of drawing it; or the context's error
+// once that is done.
+func (l *Loader) Next() (*Item, error) {
+	if l.current != nil {
+		l.free <- l.current
+		l.current = nil
+	}
+	if l.next >= l.end {
+		return nil, io.EOF
+	}
+	if err := l.ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case item := <-l.drawn[l.next%len(l.drawn)]:
+		if item.err != nil {
+			return nil, item.err
+		}
+		l.current = item
+		l.next++
+		return item, nil
+	case <-l.ctx.Done():
+		return nil, l.ctx.Err()
+	}
+}
+
+// Close stops the workers and waits for them.
+func (l *Loader) Close() error {
+	l.cancel()
+	return l.workers.Wait()
+}

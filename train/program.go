@@ -1,0 +1,340 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"math"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// ErrNotFinite is wrapped by errors about a loss or gradient that overflowed.
+var ErrNotFinite = errors.New("not finite")
+
+// Program is a model compiled: its expression graph with gradients, and the
+// machine that runs it. Step is a pure function of parameters, batch and seed.
+//
+// All parameters lie in one flat slice and all gradients in another, in the
+// order of Model.Parameters; the parameter nodes' values are views into the
+// first. A program is for one goroutine, and a model for one program at a time:
+// compiling it again moves the parameters to the new one.
+type Program struct {
+	model  Model
+	params []parameter
+	values []float32 // of all parameters
+	grads  []float32
+	loss   float32
+
+	step    machine
+	forward machine // logits only; made when first wanted
+	logits  []float32
+}
+
+// machine runs the part of the graph that some outputs need.
+type machine interface {
+	RunAll() error
+	Reset()
+	Close() error
+}
+
+// parameter is a named float32 tensor of a model.
+type parameter struct {
+	parameterMeta
+	node   *G.Node
+	values []float32 // the node's value, aliased
+}
+
+// parameters returns the model's parameters with their values.
+func (m *Model) parameters() ([]parameter, error) {
+	if m.Batch == nil || m.Loss == nil || m.Logits == nil {
+		return nil, fmt.Errorf("train: model lacks a batch, a loss or logits")
+	}
+	nodes := m.Parameters
+	if nodes == nil {
+		nodes = learnable(m.Loss)
+	}
+	params := make([]parameter, 0, len(nodes))
+	seen := map[string]bool{}
+	for k, n := range nodes {
+		if n == nil || n.Value() == nil {
+			return nil, fmt.Errorf("train: parameter %d (%v) has no value", k, n)
+		}
+		dense, ok := n.Value().(*tensor.Dense)
+		if !ok || dense.Dtype() != tensor.Float32 || dense.RequiresIterator() {
+			return nil, fmt.Errorf("train: parameter %q is %v, want a contiguous float32 tensor", n.Name(), n.Type())
+		}
+		if seen[n.Name()] {
+			return nil, fmt.Errorf("train: two parameters are named %q", n.Name())
+		}
+		seen[n.Name()] = true
+		params = append(params, parameter{
+			parameterMeta: parameterMeta{Name: n.Name(), Shape: append([]int(nil), dense.Shape()...)},
+			node:          n,
+			values:        dense.Float32s(),
+		})
+	}
+	if len(params) == 0 {
+		return nil, fmt.Errorf("train: the loss depends on no parameter")
+	}
+	return params, nil
+}
+
+// learnable returns the float32 tensors with a value among the inputs that n
+// depends on, in the order they joined the graph.
+func learnable(n *G.Node) G.Nodes {
+	var nodes G.Nodes
+	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {
+		if dense, ok := in.Value().(*tensor.Dense); ok && dense.Dims() > 0 && dense.Dtype() == tensor.Float32 {
+			nodes = append(nodes, in)
+		}
+	}
+	return nodes
+}
+
+// NewProgram differentiates m's loss and compiles the graph. Close frees it.
+func NewProgram(m Model) (p *Program, err error) {
+	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, panicPlace())
+		}
+	}()
+	params, err := m.parameters()
+	if err != nil {
+		return nil, err
+	}
+	p = &Program{model: m, params: params}
+	size := 0
+	for _, q := range params {
+		size += len(q.values)
+	}
+	p.values, p.grads = make([]float32, size), make([]float32, size)
+	nodes := make(G.Nodes, len(params))
+	at := 0
+	for k := range params {
+		q := &params[k]
+		view := p.values[at : at+len(q.values) : at+len(q.values)]
+		copy(view, q.values)
+		q.values = view
+		value := tensor.New(tensor.WithShape(q.Shape...), tensor.WithBacking(view))
+		if err := G.Let(q.node, value); err != nil {
+			return nil, fmt.Errorf("train: parameter %q: %w", q.Name, err)
+		}
+		nodes[k] = q.node
+		at += len(view)
+	}
+	grads, err := G.Grad(m.Loss, nodes...)
+	if err != nil {
+		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
+	}
+	lossTap, err := newTap(m.Loss, func(v G.Value) error { return p.readLoss(v) })
+	if err != nil {
+		return nil, fmt.Errorf("train: the loss: %w", err)
+	}
+	taps := G.Nodes{lossTap}
+	at = 0
+	for k, q := range params {
+		dst := p.grads[at : at+len(q.values)]
+		at += len(dst)
+		tap, err := newTap(grads[k], func(v G.Value) error { return copyFloats(dst, v) })
+		if err != nil {
+			return nil, fmt.Errorf("train: gradient of parameter %q: %w", q.Name, err)
+		}
+		taps = append(taps, tap)
+	}
+	p.step, err = compile(m.Loss.Graph(), taps)
+	if err != nil {
+		return nil, fmt.Errorf("train: compiling the model: %w", err)
+	}
+	return p, nil
+}
+
+// compile makes a machine for the part of g that outputs depend on: gradients
+// of anything else are never computed.
+func compile(g *G.ExprGraph, outputs G.Nodes) (machine, error) {
+	inputs := g.ExactSubgraphRoots(outputs...).Inputs()
+	prog, places, err := G.CompileFunction(g, inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	return G.NewTapeMachine(g, G.WithPrecompiled(prog, places)), nil
+}
+
+// Step computes the loss of one mini-batch and its gradients, which Gradients
+// then returns; parameters stay as they are. seed decides what is random in the
+// model (dropout). The error wraps ErrNotFinite if the loss or a gradient is
+// not finite. It allocates a few kilobytes, whatever the size of the batch.
+func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
+	if err := p.model.Batch.Set(batch, true, seed); err != nil {
+		return 0, err
+	}
+	err := p.step.RunAll()
+	p.step.Reset()
+	switch {
+	case err != nil:
+		return 0, err
+	case !finite([]float32{p.loss}):
+		return 0, fmt.Errorf("the loss is %v: %w", p.loss, ErrNotFinite)
+	case !finite(p.grads):
+		return 0, fmt.Errorf("the loss is %v, but its gradient overflowed: %w", p.loss, ErrNotFinite)
+	}
+	return float64(p.loss), nil
+}
+
+// Forward returns the logits of one mini-batch, as in evaluation: without
+// dropout. They are the caller's until the next call.
+func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
+	if p.forward == nil {
+		if err := p.compileForward(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.model.Batch.Set(batch, false, 0); err != nil {
+		return nil, err
+	}
+	err = p.forward.RunAll()
+	p.forward.Reset()
+	return p.logits, err
+}
+
+func (p *Program) compileForward() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("train: compiling the model's logits: %v%s", r, panicPlace())
+		}
+	}()
+	tap, err := newTap(p.model.Logits, func(v G.Value) error {
+		dense, ok := v.(*tensor.Dense)
+		if !ok || dense.Dtype() != tensor.Float32 {
+			return fmt.Errorf("logits are %T, want a float32 tensor", v)
+		}
+		p.logits = append(p.logits[:0], dense.Float32s()...)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("train: the logits: %w", err)
+	}
+	p.forward, err = compile(p.model.Logits.Graph(), G.Nodes{tap})
+	if err != nil {
+		return fmt.Errorf("train: compiling the model's logits: %w", err)
+	}
+	return nil
+}
+
+// Parameters returns the parameters' values, in the order of Model.Parameters,
+// each row-major. Writing to the slice moves the model.
+func (p *Program) Parameters() []float32 { return p.values }
+
+// Gradients returns the gradients of the last Step, laid out as Parameters. The
+// next Step overwrites them.
+func (p *Program) Gradients() []float32 { return p.grads }
+
+// Close frees the machines. The model's parameters keep their values.
+func (p *Program) Close() error {
+	var errs []error
+	for _, m := range []machine{p.step, p.forward} {
+		if m != nil {
+			errs = append(errs, m.Close())
+		}
+	}
+	p.step, p.forward = nil, nil
+	return errors.Join(errs...)
+}
+
+func (p *Program) readLoss(v G.Value) error {
+	switch data := v.Data().(type) {
+	case float32:
+		p.loss = data
+	case []float32:
+		if len(data) != 1 {
+			return fmt.Errorf("the loss has %d values, want 1", len(data))
+		}
+		p.loss = data[0]
+	default:
+		return fmt.Errorf("the loss is %T, want float32", data)
+	}
+	return nil
+}
+
+// copyFloats copies a float32 tensor of exactly len(dst) values.
+func copyFloats(dst []float32, v G.Value) error {
+	dense, ok := v.(*tensor.Dense)
+	if !ok || dense.Dtype() != tensor.Float32 {
+		return fmt.Errorf("gradient is %T, want a float32 tensor", v)
+	}
+	src := dense.Float32s()
+	if len(src) != len(dst) || dense.RequiresIterator() {
+		return fmt.Errorf("gradient of %d values for a parameter of %d", len(src), len(dst))
+	}
+	copy(dst, src)
+	return nil
+}
+
+// finite tells whether no value is NaN or infinite. One pass at memory speed:
+// x·0 is NaN for just those, and NaN stays through sums.
+func finite(x []float32) bool {
+	var a, b, c, d float32
+	for ; len(x) >= 4; x = x[4:] {
+		a += x[0] * 0
+		b += x[1] * 0
+		c += x[2] * 0
+		d += x[3] * 0
+	}
+	for _, v := range x {
+		a += v * 0
+	}
+	return !math.IsNaN(float64(a + b + c + d))
+}
+
+// tap is an op that hands its input to a function as soon as it is computed:
+// Gorgonia may reuse the memory of a node's value before a run ends. It is an
+// output of the graph, worth 0.
+type tap struct {
+	dims   int
+	read   func(G.Value) error
+	result G.Value
+}
+
+func newTap(n *G.Node, read func(G.Value) error) (*G.Node, error) {
+	t := &tap{dims: n.Dims(), read: read, result: G.NewF32(0)}
+	return G.ApplyOp(t, n)
+}
+
+func (t *tap) Arity() int { return 1 }
+
+func (t *tap) Type() hm.Type {
+	a := hm.TypeVariable('a')
+	if t.dims == 0 {
+		return hm.NewFnType(a, a)
+	}
+	return hm.NewFnType(G.TensorType{Dims: t.dims, Of: a}, a)
+}
+
+func (t *tap) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
+
+func (t *tap) Do(in ...G.Value) (G.Value, error) {
+	if len(in) != 1 {
+		return nil, fmt.Errorf("train: %v has %d inputs, want 1", t, len(in))
+	}
+	return t.result, t.read(in[0])
+}
+
+func (t *tap) ReturnsPtr() bool     { return false }
+func (t *tap) CallsExtern() bool    { return false }
+func (t *tap) OverwritesInput() int { return -1 }
+func (t *tap) String() string       { return fmt.Sprintf("tap{%p}", t) }
+
+// WriteHash tells taps apart: Gorgonia merges nodes whose ops hash alike.
+func (t *tap) WriteHash(h hash.Hash) { fmt.Fprint(h, t.String()) }
+
+func (t *tap) Hashcode() uint32 {
+	h := fnv.New32a()
+	t.WriteHash(h)
+	return h.Sum32()
+}
