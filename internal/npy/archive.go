@@ -1,0 +1,101 @@
+package npy
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Archive is an open .npz file. Readers of different members may be used
+// concurrently.
+type Archive struct {
+	path  string
+	zip   *zip.Reader
+	close func() error
+}
+
+// OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat
+// if it is no zip archive. Close it after use.
+func OpenArchive(path string) (*Archive, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var a *Archive
+		if a, err = NewArchive(path, f, info.Size()); err == nil {
+			a.close = f.Close
+			return a, nil
+		}
+	}
+	f.Close()
+	return nil, err
+}
+
+// NewArchive reads an archive of size bytes from r. Errors start with the name.
+func NewArchive(name string, r io.ReaderAt, size int64) (*Archive, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("%s: not a .npz archive: %w: %w", name, err, ErrFormat)
+	}
+	return &Archive{path: name, zip: z, close: func() error { return nil }}, nil
+}
+
+// Close closes what OpenArchive opened.
+func (a *Archive) Close() error { return a.close() }
+
+// Name returns the file's name.
+func (a *Archive) Name() string { return a.path }
+
+// Keys returns the names of the arrays, sorted.
+func (a *Archive) Keys() []string {
+	var keys []string
+	for _, f := range a.zip.File {
+		if key, found := strings.CutSuffix(f.Name, ".npy"); found {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Has tells whether there is an array of that name.
+func (a *Archive) Has(key string) bool { return a.find(key) != nil }
+
+func (a *Archive) find(key string) *zip.File {
+	for _, f := range a.zip.File {
+		if f.Name == key+".npy" {
+			return f
+		}
+	}
+	return nil
+}
+
+// Open returns a reader of the array of that name. The error names the arrays
+// there are if it is not among them. Close the reader after use.
+func (a *Archive) Open(key string) (*Reader, error) {
+	f := a.find(key)
+	if f == nil {
+		return nil, fmt.Errorf("%s: no array %q; it holds %s: %w", a.path, key, strings.Join(a.Keys(), ", "), ErrFormat)
+	}
+	name := a.path + ": " + key
+	if f.UncompressedSize64 > math.MaxInt64 || f.CompressedSize64 > math.MaxInt64/128 {
+		return nil, fmt.Errorf("%s: claims %d bytes: %w", name, f.UncompressedSize64, ErrFormat)
+	}
+	content, err := f.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	r, err := newReader(name, content, int64(f.UncompressedSize64), int64(f.CompressedSize64))
+	if err != nil {
+		content.Close()
+		return nil, err
+	}
+	r.close = content.Close
+	return r, nil
+}

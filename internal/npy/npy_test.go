@@ -1,0 +1,370 @@
+package npy
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func encode[T Element](t testing.TB, values []T, shape ...int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, values, shape...); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func reader(t testing.TB, file []byte) *Reader {
+	t.Helper()
+	r, err := NewReader("made.npy", bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// raw makes a file of the given dictionary and data.
+func raw(dict string, data ...byte) []byte {
+	b := append([]byte(magic), 1, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(dict)))
+	return append(append(b, dict...), data...)
+}
+
+// The bytes numpy.save wrote for numpy.array([[1.5, -2], [3, 4]], '<f4').
+func TestNumPyBytes(t *testing.T) {
+	want := "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }" + strings.Repeat(" ", 58) + "\n" +
+		"\x00\x00\xc0\x3f\x00\x00\x00\xc0\x00\x00\x40\x40\x00\x00\x80\x40"
+	if got := encode(t, []float32{1.5, -2, 3, 4}, 2, 2); string(got) != want {
+		t.Errorf("wrote %q\nwant  %q", got, want)
+	}
+	got, err := reader(t, []byte(want)).Float32s()
+	if err != nil || !slices.Equal(got, []float32{1.5, -2, 3, 4}) {
+		t.Errorf("read %v, %v", got, err)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows, cols := rapid.IntRange(0, 50).Draw(t, "rows"), rapid.IntRange(1, 400).Draw(t, "cols")
+		floats := make([]float32, rows*cols)
+		ints := make([]int64, rows*cols)
+		small := make([]int32, rows*cols)
+		for k := range floats {
+			floats[k] = float32(k) * 0.37
+			ints[k] = int64(k) * -7_000_000_001
+			small[k] = int32(k) * -70_001
+		}
+		var f, i, s bytes.Buffer
+		if err := errors.Join(Write(&f, floats, rows, cols), Write(&i, ints, rows*cols), Write(&s, small, cols, rows)); err != nil {
+			t.Fatal(err)
+		}
+		open := func(b *bytes.Buffer) *Reader {
+			r, err := NewReader("x", b, int64(b.Len()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		fr := open(&f)
+		if !slices.Equal(fr.Shape, []int{rows, cols}) {
+			t.Fatalf("shape %v, want %d×%d", fr.Shape, rows, cols)
+		}
+		if got, err := fr.Float32s(); err != nil || !slices.Equal(got, floats) {
+			t.Fatalf("float32: %v", err)
+		}
+		if got, err := open(&i).Int64s(); err != nil || !slices.Equal(got, ints) {
+			t.Fatalf("int64: %v", err)
+		}
+		if got, err := open(&s).Int32s(); err != nil || !slices.Equal(got, small) {
+			t.Fatalf("int32: %v", err)
+		}
+	})
+}
+
+func TestWriteRefusesWrongShape(t *testing.T) {
+	if err := Write(io.Discard, []int64{1, 2, 3}, 2, 2); err == nil {
+		t.Error("wrote 3 values as a 2×2 array")
+	}
+}
+
+func TestElementTypes(t *testing.T) {
+	f64 := math.Float64bits(0.5)
+	for _, c := range []struct {
+		descr string
+		data  []byte
+		want  float32
+	}{
+		{"<f4", binary.LittleEndian.AppendUint32(nil, math.Float32bits(-2.25)), -2.25},
+		{"<f8", binary.LittleEndian.AppendUint64(nil, f64), 0.5},
+		{"|i1", []byte{0xff}, -1},
+		{"<i2", []byte{0xfe, 0xff}, -2},
+		{"<i4", []byte{0xfd, 0xff, 0xff, 0xff}, -3},
+		{"<i8", []byte{0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, -4},
+		{"|u1", []byte{0xff}, 255},
+		{"<u2", []byte{0xff, 0xff}, 65535},
+		{"<u4", []byte{0, 0, 0, 0x80}, 1 << 31},
+		{"<u8", []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, 1 << 63},
+		{"|b1", []byte{1}, 1},
+	} {
+		file := raw("{'descr': '"+c.descr+"', 'fortran_order': False, 'shape': (1,), }\n", c.data...)
+		if got, err := reader(t, file).Float32s(); err != nil || got[0] != c.want {
+			t.Errorf("%s: %v, %v; want %v", c.descr, got, err, c.want)
+		}
+		got, err := reader(t, file).Int64s()
+		switch {
+		case strings.HasPrefix(c.descr, "<f") || c.descr == "<u8":
+			if !errors.Is(err, ErrFormat) {
+				t.Errorf("%s as int64: %v, %v; want an error", c.descr, got, err)
+			}
+		case err != nil || got[0] != int64(c.want):
+			t.Errorf("%s as int64: %v, %v; want %v", c.descr, got, err, int64(c.want))
+		}
+	}
+}
+
+func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
+	for _, v := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1} {
+		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s()
+		if err == nil || !strings.Contains(err.Error(), "made.npy: element 2 is too large") {
+			t.Errorf("%d: %v", v, err)
+		}
+	}
+}
+
+func TestFortranOrder(t *testing.T) {
+	file := raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 1, 4, 2, 5, 3, 6)
+	got, err := reader(t, file).Int32s()
+	if want := []int32{1, 2, 3, 4, 5, 6}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, file := range [][]byte{
+		raw("{'descr': '|S3', 'fortran_order': False, 'shape': (), }\n", 'c', 's', 'r'),
+		raw("{'descr': '|S5', 'fortran_order': False, 'shape': (), }\n", 'c', 's', 'r', 0, 0),
+		raw("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }\n", 'c', 0, 0, 0, 's', 0, 0, 0, 'r', 0, 0, 0),
+	} {
+		if got, err := reader(t, file).Text(); err != nil || got != "csr" {
+			t.Errorf("%q: %q, %v", file, got, err)
+		}
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	good := encode(t, []int64{1, 2, 3, 4}, 4)
+	dict := func(d string) []byte { return raw(d+"\n", 0, 0, 0, 0) }
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"empty":            {nil, "ends within the first 10 bytes"},
+		"not npy":          {[]byte("hello, world"), "starts with"},
+		"cut in header":    {good[:40], "ends within the header"},
+		"cut in data":      {good[:len(good)-1], "holds 31 bytes of data, but <i8 of shape [4] takes 32"},
+		"longer":           {append(slices.Clone(good), 0), "holds 33 bytes"},
+		"version 9":        {append([]byte(magic+"\x09\x00"), good[8:]...), "format version 9.0"},
+		"objects":          {dict("{'descr': '|O', 'fortran_order': False, 'shape': (4,), }"), "\"|O\""},
+		"objects of 8":     {dict("{'descr': '|O8', 'fortran_order': False, 'shape': (4,), }"), "Python objects"},
+		"big-endian":       {dict("{'descr': '>i4', 'fortran_order': False, 'shape': (1,), }"), "\">i4\" is not one of"},
+		"record":           {dict("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }"), "want '\"'"},
+		"complex":          {dict("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }"), "\"<c8\" is not one of"},
+		"missing key":      {dict("{'descr': '<i4', 'shape': (1,), }"), "2 of the keys"},
+		"key twice":        {dict("{'descr': '<i4', 'descr': '<i4', 'shape': (1,), }"), "twice"},
+		"unknown key":      {dict("{'descr': '<i4', 'x': 1}"), `key "x"`},
+		"negative size":    {dict("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,), }"), "want a dimension"},
+		"huge size":        {dict("{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,), }"), "want a dimension"},
+		"huge product":     {dict("{'descr': '<i4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }"), "too large"},
+		"claims too much":  {dict("{'descr': '<i4', 'fortran_order': False, 'shape': (1000000000000,), }"), "takes 4000000000000"},
+		"text after dict":  {dict("{'descr': '<i4', 'fortran_order': False, 'shape': (1,), } x"), "after the dictionary"},
+		"no dict":          {dict("[]"), "want '{'"},
+		"boolean misspelt": {dict("{'descr': '<i4', 'fortran_order': 0, 'shape': (1,), }"), "True or False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewReader("f.npy", bytes.NewReader(c.file), int64(len(c.file)))
+			if err == nil || !errors.Is(err, ErrFormat) || !strings.HasPrefix(err.Error(), "f.npy: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v\nwant f.npy: … %s …", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+		})
+	}
+}
+
+func archive(t testing.TB, method uint16, members map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range members {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: method})
+		if err == nil {
+			_, err = w.Write(content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestArchive(t *testing.T) {
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		file := archive(t, method, map[string][]byte{
+			"x": encode(t, []float32{1, 2, 3}, 3),
+			"y": encode(t, make([]int64, 100_000), 100, 1000), // compresses a thousandfold
+		})
+		path := filepath.Join(t.TempDir(), "a.npz")
+		if err := os.WriteFile(path, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a, err := OpenArchive(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Keys(); !slices.Equal(got, []string{"x", "y"}) {
+			t.Errorf("keys %v", got)
+		}
+		r, err := a.Open("y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Int32s(); err != nil || len(got) != 100_000 {
+			t.Errorf("y: %d values, %v", len(got), err)
+		}
+		if _, err := a.Open("z"); err == nil || !strings.Contains(err.Error(), `no array "z"; it holds x, y`) {
+			t.Errorf("missing member: %v", err)
+		}
+		if err := errors.Join(r.Close(), a.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A member whose bytes were changed fails its checksum.
+func TestArchiveChecksum(t *testing.T) {
+	file := archive(t, zip.Store, map[string][]byte{"x": encode(t, []float32{1, 2, 3}, 3)})
+	at := bytes.Index(file, []byte("\x00\x00\x80\x3f"))
+	file[at] ^= 1
+	a, err := NewArchive("a.npz", bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Open("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Float32s(); !errors.Is(err, zip.ErrChecksum) {
+		t.Errorf("got %v, want a checksum error", err)
+	}
+}
+
+func TestOpenNamesMissingFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none.npy")
+	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.npy") {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := OpenArchive(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.npy") {
+		t.Errorf("OpenArchive: %v", err)
+	}
+}
+
+// readEvery reads a file in every way there is.
+func readEvery(open func() (*Reader, error)) error {
+	for _, read := range []func(*Reader) (int, error){
+		func(r *Reader) (int, error) { v, err := r.Float32s(); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int64s(); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int32s(); return len(v), err },
+	} {
+		r, err := open()
+		if err != nil {
+			return nil
+		}
+		if n, err := read(r); err == nil && n != r.Len() {
+			return fmt.Errorf("read %d values of %d", n, r.Len())
+		}
+	}
+	r, err := open()
+	if err == nil {
+		_, err = r.Text()
+	}
+	return nil
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(encode(f, []float32{1, 2, 3, 4}, 2, 2))
+	f.Add(encode(f, []int64{1, 2, 3, 1 << 40}, 4))
+	f.Add(encode(f, []bool{true, false}, 2))
+	f.Add(raw("{'descr': '<U3', 'fortran_order': False, 'shape': (1,), }\n", 'c', 0, 0, 0, 's', 0, 0, 0, 'r', 0, 0, 0))
+	f.Add(raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2L, 3L), }\n", 1, 4, 2, 5, 3, 6))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		if err := readEvery(func() (*Reader, error) { return NewReader("fuzz", bytes.NewReader(file), int64(len(file))) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzArchive(f *testing.F) {
+	f.Add(archive(f, zip.Store, map[string][]byte{"x": encode(f, []float32{1, 2, 3}, 3)}))
+	f.Add(archive(f, zip.Deflate, map[string][]byte{"x": encode(f, make([]int64, 9), 3, 3), "y": nil}))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		a, err := NewArchive("fuzz", bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		for _, key := range a.Keys() {
+			if err := readEvery(func() (*Reader, error) { return a.Open(key) }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	const n = 1 << 20
+	for name, file := range map[string][]byte{
+		"float32": encode(b, make([]float32, n), n),
+		"int64":   encode(b, make([]int64, n), n),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(file)))
+			for b.Loop() {
+				r := reader(b, file)
+				var err error
+				if name == "float32" {
+					_, err = r.Float32s()
+				} else {
+					_, err = r.Int32s()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	values := make([]float32, 1<<20)
+	b.SetBytes(4 << 20)
+	for b.Loop() {
+		if err := Write(io.Discard, values, 1<<20); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package npy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+)
+
+// Reader reads the values of one array, once. It is not safe for concurrent
+// use.
+type Reader struct {
+	Header
+
+	name     string // file, and member of an archive
+	r        io.Reader
+	capacity int // elements worth allocating before any are seen
+	close    func() error
+}
+
+// Open opens a .npy file. The error names the file, and wraps ErrFormat if it
+// is not one, or holds fewer or more bytes than its header promises. Close the
+// reader after use.
+func Open(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		var r *Reader
+		if r, err = newReader(path, f, info.Size(), info.Size()); err == nil {
+			r.close = f.Close
+			return r, nil
+		}
+	}
+	f.Close()
+	return nil, err
+}
+
+// NewReader reads an array from r, which holds size bytes. Errors start with
+// the name.
+func NewReader(name string, r io.Reader, size int64) (*Reader, error) {
+	return newReader(name, r, size, size)
+}
+
+// newReader trusts the size claimed for allocating only as far as stored, the
+// bytes that are really there, makes plausible.
+func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
+	h, read, err := readHeader(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	_, width, err := h.element()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	want, have := int64(h.Len())*int64(width), size-read
+	if want != have {
+		return nil, fmt.Errorf("%s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
+	}
+	const usualRatio = 64 // compression beyond it must prove itself
+	capacity := min(want, usualRatio*stored+1<<20) / int64(width)
+	return &Reader{Header: h, name: name, r: r, capacity: int(capacity), close: func() error { return nil }}, nil
+}
+
+// Name returns the file's name, with the member's for an archive.
+func (r *Reader) Name() string { return r.name }
+
+// Close closes what Open opened.
+func (r *Reader) Close() error { return r.close() }
+
+// Float32s returns the values of a numeric or boolean array, in C order.
+// Values beyond float32's range become infinite; NaNs stay.
+func (r *Reader) Float32s() ([]float32, error) {
+	decode, err := r.floatDecoder()
+	if err != nil {
+		return nil, err
+	}
+	values, err := readAll(r, func(b []byte, _ int) (float32, bool) { return float32(decode(b)), true })
+	return inCOrder(r, values, err)
+}
+
+// Int64s returns the values of an integer or boolean array, in C order. The
+// error names an element that does not fit.
+func (r *Reader) Int64s() ([]int64, error) { return integers[int64](r, math.MinInt64, math.MaxInt64) }
+
+// Int32s is Int64s for int32.
+func (r *Reader) Int32s() ([]int32, error) { return integers[int32](r, math.MinInt32, math.MaxInt32) }
+
+func integers[T int32 | int64](r *Reader, least, most int64) ([]T, error) {
+	kind, size, err := r.element()
+	if err != nil {
+		return nil, err
+	}
+	if kind != signed && kind != unsigned && kind != boolean {
+		return nil, fmt.Errorf("%s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
+	}
+	// The common widths have loops of their own: hundreds of millions of
+	// indices are usual.
+	var decode func(b []byte, _ int) (T, bool)
+	switch {
+	case kind == signed && size == 4:
+		decode = func(b []byte, _ int) (T, bool) { return T(int32(binary.LittleEndian.Uint32(b))), true }
+	case kind == signed && size == 8:
+		decode = func(b []byte, _ int) (T, bool) {
+			v := int64(binary.LittleEndian.Uint64(b))
+			return T(v), v >= least && v <= most
+		}
+	default:
+		decode = func(b []byte, _ int) (T, bool) {
+			v, fits := integer(kind, b)
+			return T(v), fits && v >= least && v <= most
+		}
+	}
+	values, err := readAll(r, decode)
+	return inCOrder(r, values, err)
+}
+
+// integer decodes a little-endian integer of len(b) bytes; fits is false beyond
+// int64.
+func integer(k kind, b []byte) (v int64, fits bool) {
+	var u uint64
+	for i := len(b) - 1; i >= 0; i-- {
+		u = u<<8 | uint64(b[i])
+	}
+	if k == signed {
+		shift := 64 - 8*len(b)
+		return int64(u<<shift) >> shift, true
+	}
+	return int64(u), u <= math.MaxInt64
+}
+
+func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
+	kind, size, err := r.element()
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == float && size == 4:
+		return func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, nil
+	case kind == float:
+		return func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, nil
+	case kind == unsigned && size == 8:
+		return func(b []byte) float64 { return float64(binary.LittleEndian.Uint64(b)) }, nil
+	case kind == signed || kind == unsigned || kind == boolean:
+		return func(b []byte) float64 {
+			v, _ := integer(kind, b)
+			return float64(v)
+		}, nil
+	}
+	return nil, fmt.Errorf("%s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
+}
+
+// Text returns the only string of an array of one: the format member of a SciPy
+// matrix, say.
+func (r *Reader) Text() (string, error) {
+	kind, size, err := r.element()
+	if err != nil {
+		return "", err
+	}
+	if kind != byteString && kind != unicode || r.Len() != 1 {
+		return "", fmt.Errorf("%s: %s of shape %v, want one string: %w", r.name, r.Descr, r.Shape, ErrFormat)
+	}
+	raw := make([]byte, size)
+	if _, err := io.ReadFull(r.r, raw); err != nil {
+		return "", fmt.Errorf("%s: %w", r.name, cutShort(err, "the data"))
+	}
+	if kind == byteString {
+		return strings.TrimRight(string(raw), "\x00"), nil
+	}
+	var s strings.Builder
+	for k := 0; k < size; k += 4 {
+		if c := binary.LittleEndian.Uint32(raw[k:]); c != 0 {
+			s.WriteRune(rune(c))
+		}
+	}
+	return s.String(), nil
+}
+
+// readAll decodes every element, in the file's order, growing the result no
+// faster than data arrives beyond r.capacity.
+func readAll[T any](r *Reader, decode func(b []byte, k int) (T, bool)) ([]T, error) {
+	_, size, err := r.element()
+	if err != nil {
+		return nil, err
+	}
+	n := r.Len()
+	values := make([]T, 0, min(n, r.capacity))
+	buffer := make([]byte, min(n, 1<<13)*size)
+	for len(values) < n {
+		piece := buffer[:min(n-len(values), 1<<13)*size]
+		if _, err := io.ReadFull(r.r, piece); err != nil {
+			return nil, fmt.Errorf("%s: element %d: %w", r.name, len(values), cutShort(err, "the data"))
+		}
+		for k := 0; k < len(piece); k += size {
+			v, fits := decode(piece[k:k+size], len(values))
+			if !fits {
+				return nil, fmt.Errorf("%s: element %d is too large: %w", r.name, len(values), ErrFormat)
+			}
+			values = append(values, v)
+		}
+	}
+	return values, r.atEnd()
+}
+
+// atEnd reads on to the end of the data, where an archive's checksum is
+// compared.
+func (r *Reader) atEnd() error {
+	var one [1]byte
+	switch n, err := r.r.Read(one[:]); {
+	case n > 0:
+		return fmt.Errorf("%s: data goes on after the array: %w", r.name, ErrFormat)
+	case err != nil && err != io.EOF:
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	return nil
+}
+
+// inCOrder transposes what was read from a matrix in Fortran order.
+func inCOrder[T any](r *Reader, values []T, err error) ([]T, error) {
+	if err != nil || !r.Fortran || len(r.Shape) < 2 {
+		return values, err
+	}
+	if len(r.Shape) > 2 {
+		return nil, fmt.Errorf("%s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
+	}
+	rows, cols := r.Shape[0], r.Shape[1]
+	ordered := make([]T, len(values))
+	for j := range cols {
+		for i, v := range values[j*rows : (j+1)*rows] {
+			ordered[i*cols+j] = v
+		}
+	}
+	return ordered, nil
+}
