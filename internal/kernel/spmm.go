@@ -51,11 +51,6 @@ func spmm(dst []float32, a *graph.CSR, ids []int32, xRows int, x []float32, widt
 	})
 }
 
-// spmmRows computes rows lo to hi of dst.
-func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
-	spmmRowsGo(dst, a, lo, hi, ids, x, width)
-}
-
 // spmmRowsGo is the portable form of spmmRows.
 func spmmRowsGo(dst []float32, a *graph.CSR, lo, hi int, ids []int32, x []float32, width int) {
 	for i := lo; i < hi; i++ {

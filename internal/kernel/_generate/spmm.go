@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// spmm generates rows of a sparse times a dense matrix. A row of dst is built
+// tile by tile: as many columns as there are registers for are accumulated
+// while the row's entries go by, so that dst is written once and never read.
+func spmm(v vectors, gather bool) {
+	name, ids, what := "spmm", "", "dst = A·X"
+	if gather {
+		name, ids, what = "spmmGather", "ids *int32, ", "dst = A·X[ids]"
+	}
+	TEXT(name+v.suffix, NOSPLIT, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
+	Doc(fmt.Sprintf("%s%s computes rows of %s. Entry k has the value at val + k·valStep bytes.", name, v.suffix, what),
+		"It returns false at the first column outside [0, cols) or offset outside [0, nnz].")
+
+	dst := Load(Param("dst"), GP64())
+	step := Load(Param("valStep"), GP64())
+	cols := Load(Param("cols"), GP64())
+	stride := Load(Param("width"), GP64())
+	s := spmmState{v: v, dst: dst, step: step, cols: cols, stride: stride}
+	if gather {
+		s.ids = Load(Param("ids"), GP64())
+	}
+
+	// The last vector of a row has ((width−1) mod lanes) + 1 elements.
+	last := GP64()
+	LEAQ(Mem{Base: stride, Disp: -1}, last)
+	ANDQ(I32(v.lanes-1), last)
+	INCQ(last)
+	s.last = v.maskOf(last)
+	SHLQ(U8(2), stride)
+
+	Label("row")
+	CMPQ(param("rows"), I8(0))
+	JEQ(LabelRef("done"))
+	ptr, k := GP64(), GP64()
+	MOVQ(param("ptr"), ptr)
+	ADDQ(I8(8), param("ptr"))
+	DECQ(param("rows"))
+	s.first, s.end, s.firstValue = GP64(), GP64(), GP64()
+	MOVQ(Mem{Base: ptr}, k)
+	MOVQ(Mem{Base: ptr, Disp: 8}, s.end)
+	CMPQ(s.end, param("nnz"))
+	JHI(LabelRef("bad"))
+	CMPQ(k, s.end)
+	JHI(LabelRef("bad"))
+	MOVQ(param("idx"), s.first)
+	LEAQ(Mem{Base: s.first, Index: s.end, Scale: 4}, s.end)
+	LEAQ(Mem{Base: s.first, Index: k, Scale: 4}, s.first)
+	IMULQ(step, k)
+	MOVQ(param("val"), s.firstValue)
+	ADDQ(k, s.firstValue)
+	s.x, s.left = GP64(), GP64()
+	MOVQ(param("x"), s.x)
+	MOVQ(param("width"), s.left)
+
+	widest, tail := 16, 4
+	if v.lanes == 8 {
+		widest, tail = 8, 8
+	}
+	s.acc = v.regs(widest)
+	for n := widest; n >= tail; n /= 2 {
+		Label(fmt.Sprintf("tile%d", n))
+		CMPQ(s.left, I32(n*v.lanes))
+		JLT(LabelRef(fmt.Sprintf("below%d", n)))
+		s.tile(n, false)
+		SUBQ(I32(n*v.lanes), s.left)
+		if n == widest {
+			JMP(LabelRef(fmt.Sprintf("tile%d", n)))
+		}
+		Label(fmt.Sprintf("below%d", n))
+	}
+	TESTQ(s.left, s.left)
+	JEQ(LabelRef("row"))
+	for n := 1; n < tail; n++ {
+		CMPQ(s.left, I32(n*v.lanes))
+		JLE(LabelRef(fmt.Sprintf("tail%d", n)))
+	}
+	for n := tail; n >= 1; n-- {
+		Label(fmt.Sprintf("tail%d", n))
+		s.tile(n, true)
+		JMP(LabelRef("row"))
+	}
+
+	Label("done")
+	result := GP8()
+	MOVB(U8(1), result)
+	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+	Label("bad")
+	MOVB(U8(0), result)
+	Store(result, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// spmmState is the registers of spmm.
+type spmmState struct {
+	v                      vectors
+	dst, step, cols, ids   reg.Register
+	stride                 reg.Register // bytes between rows of x
+	first, end, firstValue reg.Register // the row's columns and values
+	x                      reg.Register // column of x where the tile starts
+	left                   reg.Register // elements of the row not done
+	last                   mask
+	acc                    []reg.VecVirtual
+}
+
+// tile generates n vectors of a row, the last one masked if it is the tail.
+func (s *spmmState) tile(n int, tail bool) {
+	v := s.v
+	loop, store := fmt.Sprintf("entry%d_%t", n, tail), fmt.Sprintf("store%d_%t", n, tail)
+	acc := s.acc[:n]
+	for _, r := range acc {
+		v.zero(r)
+	}
+	at, value, j := GP64(), GP64(), GP64()
+	MOVQ(s.first, at)
+	MOVQ(s.firstValue, value)
+	CMPQ(at, s.end)
+	JCC(LabelRef(store))
+
+	Label(loop)
+	MOVL(Mem{Base: at}, j.As32())
+	CMPQ(j, s.cols)
+	JCC(LabelRef("bad"))
+	if s.ids != nil {
+		MOVL(Mem{Base: s.ids, Index: j, Scale: 4}, j.As32())
+	}
+	IMULQ(s.stride, j)
+	a := v.reg()
+	VBROADCASTSS(Mem{Base: value}, a)
+	for t, r := range acc {
+		p := Mem{Base: j, Index: s.x, Scale: 1, Disp: t * v.bytes()}
+		switch {
+		case !tail || t < n-1:
+			VFMADD231PS(p, a, r)
+		case v.lanes == 16:
+			VFMADD231PS(p, a, s.last.r, r)
+		default:
+			b := v.reg()
+			s.last.load(p, b)
+			VFMADD231PS(b, a, r)
+		}
+	}
+	ADDQ(I8(4), at)
+	ADDQ(s.step, value)
+	CMPQ(at, s.end)
+	JCS(LabelRef(loop))
+
+	Label(store)
+	for t, r := range acc {
+		p := Mem{Base: s.dst, Disp: t * v.bytes()}
+		if tail && t == n-1 {
+			s.last.store(r, p)
+		} else {
+			VMOVUPS(r, p)
+		}
+	}
+	if tail {
+		LEAQ(Mem{Base: s.dst, Index: s.left, Scale: 4}, s.dst)
+	} else {
+		ADDQ(I32(n*v.bytes()), s.dst)
+		ADDQ(I32(n*v.bytes()), s.x)
+	}
+}

@@ -1,0 +1,116 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/simd"
+)
+
+// levels runs f at every level that this machine has, so that the assembly and
+// the portable code meet the same tests.
+func levels(t *testing.T, f func(t *testing.T)) {
+	best := level
+	t.Cleanup(func() { level = best })
+	for l := simd.Portable; l <= best; l++ {
+		t.Run(l.String(), func(t *testing.T) {
+			level = l
+			f(t)
+		})
+	}
+	level = best
+}
+
+// sameOnAnyCores runs f under 1, 2 and 7 processors and fails unless it returns
+// the same bits.
+func sameOnAnyCores(t *testing.T, f func() []float32) {
+	t.Helper()
+	old := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(old)
+	var first []float32
+	for _, procs := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(procs)
+		got := f()
+		if first == nil {
+			first = got
+			continue
+		}
+		for k := range got {
+			if math.Float32bits(got[k]) != math.Float32bits(first[k]) {
+				t.Fatalf("element %d is %v on %d processors and %v on 1", k, got[k], procs, first[k])
+			}
+		}
+	}
+}
+
+// guard is what surrounds a destination, to notice writes outside it.
+const guard = 12345.678
+
+// guarded returns a slice of n guard values with more of them on both sides,
+// and a function that tells whether those still stand.
+func guarded(n int) (s []float32, intact func() bool) {
+	const margin = 40
+	whole := make([]float32, n+2*margin)
+	for i := range whole {
+		whole[i] = guard
+	}
+	return whole[margin : margin+n : margin+n], func() bool {
+		for i, v := range whole {
+			if (i < margin || i >= margin+n) && v != guard {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// random returns n normal values, the same ones for the same seed.
+func random(n int, seed uint64) []float32 {
+	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+// near fails unless got is within tolerance·size of want, size being what the
+// error of a float32 sum scales with.
+func near(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, what string, k int, got float32, want, size, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(float64(got)-want) <= tolerance*(size+1e-30)) {
+		t.Fatalf("%s: element %d is %v, want %v", what, k, got, want)
+	}
+}
+
+// drawCSR returns a matrix with rows of uneven length, some of them empty.
+func drawCSR(t *rapid.T, rows, cols int) *graph.CSR {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "matrix"), 1))
+	a := &graph.CSR{Rows: rows, Cols: cols, Ptr: make([]int64, rows+1)}
+	mean := rapid.IntRange(0, 12).Draw(t, "mean")
+	for i := range rows {
+		if cols > 0 && rng.IntN(4) > 0 {
+			for range rng.IntN(2*mean + 1) {
+				a.Idx = append(a.Idx, int32(rng.IntN(cols)))
+				a.Val = append(a.Val, float32(rng.NormFloat64()))
+			}
+		}
+		a.Ptr[i+1] = int64(len(a.Idx))
+	}
+	if rapid.Bool().Draw(t, "implicit") {
+		a.Val = nil
+	}
+	return a
+}
+
+func drawWidth(t *rapid.T) int {
+	return rapid.OneOf(rapid.IntRange(1, 70), rapid.IntRange(1, 1024), rapid.SampledFrom([]int{64, 128, 256, 512})).Draw(t, "width")
+}
