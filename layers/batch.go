@@ -90,16 +90,15 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 }
 
 // Targets returns the targets of the batch's output nodes, made at the first
-// call. A batch has one set of targets: later calls return it whatever y is,
-// as long as y is the same, and nil otherwise.
-func (b *Batch) Targets(y *graph.Labels) *ops.Targets {
+// call. A batch has one: it is an error to ask again for other labels.
+func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 	if b.targets == nil {
 		b.targets = ops.NewTargets(y)
 	}
 	if b.targets.Labels() != y {
-		return nil
+		return nil, fmt.Errorf("layers: the batch has targets of other labels already")
 	}
-	return b.targets
+	return b.targets, nil
 }
 
 // Set makes batch the one of the next runs: its blocks, the labels of its

@@ -3,24 +3,33 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
 
+// NoDropout, as any negative rate, turns off a dropout whose zero means a
+// default.
+const NoDropout = -1.0
+
 // GCNOptions is the shape of a GCN. The zero value is the model of the paper.
 type GCNOptions struct {
 	Hidden     int            // width of each convolution; 0 means 256
 	Activation ops.Activation // after each convolution; zero means ELU
-	Dropout    float64        // after each activation; 0 means 0.2, negative means none
+	Dropout    float64        // after each activation; 0 means 0.2, NoDropout means none
 
 	// ClassifierDropout is applied once more before the classifier. The program
 	// released with the paper does so at 0.2; the paper does not say it.
 	ClassifierDropout float64
 
 	LayerNorm bool // normalise each convolution before its activation
-	Residual  bool // add a linear map of the output nodes' own features to each convolution
+
+	// Residual adds a linear map of the output nodes' own features to each
+	// convolution. A sampled layer's output nodes need not be among its inputs,
+	// so the features are what can always be carried past it.
+	Residual bool
 
 	Init Initialiser // nil means PyTorch
 	Seed uint64      // of the parameters' first values
@@ -31,50 +40,46 @@ type GCNOptions struct {
 // sampler has layers; the paper's "2-layer GCN" has two.
 //
 // Its parameters are named conv0.weight, conv0.bias, …, classifier.weight and
-// classifier.bias.
+// classifier.bias; with the options on, also norm0.gain, norm0.shift,
+// skip0.weight, ….
 type GCN struct {
 	Convolutions []*GraphConv
+	Skips        []*G.Node // with Residual, one (features, hidden) a convolution
 	Classifier   *Linear
 
 	Logits     *G.Node // (output nodes, classes or tasks)
 	Loss       *G.Node // scalar
-	Parameters G.Nodes // in a fixed order
+	Parameters G.Nodes // in the order of the layers
+
+	memory sync.Pool // of *inferenceMemory
 }
 
-// NewGCN builds the model over batch, reading x and predicting y, and adds its
-// loss.
+// NewGCN builds the model over batch, reading x and predicting y, and its loss.
+// It takes the batch's targets: they must be those of y.
 func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GCN, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	targets := batch.Targets(y)
-	if targets == nil {
-		return nil, fmt.Errorf("layers: the batch has targets of other labels already")
+	if batch == nil || x == nil || y == nil {
+		return nil, fmt.Errorf("layers: GCN needs a batch, features and labels")
+	}
+	targets, err := batch.Targets(y)
+	if err != nil {
+		return nil, err
 	}
 	h, err := batch.Features(x)
 	if err != nil {
 		return nil, err
 	}
-	g := batch.Graph()
-	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	m := new(GCN)
-	width := x.Cols
+	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	for l := range batch.Layers() {
-		conv, err := NewGraphConv(g, fmt.Sprintf("conv%d", l), width, o.Hidden, start)
-		if err != nil {
-			return nil, err
-		}
-		conv.Activation = o.Activation
-		conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
-		if h, err = conv.Forward(batch.Slot(l), h); err != nil {
+		if h, err = m.convolution(batch, x, l, h, o, start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
-		m.Convolutions = append(m.Convolutions, conv)
-		m.Parameters = append(m.Parameters, conv.Parameters()...)
-		width = o.Hidden
 	}
-	if m.Classifier, err = NewLinear(g, "classifier", width, y.Outputs(), start); err != nil {
+	if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
 		return nil, err
 	}
 	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
@@ -88,6 +93,53 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
+// convolution adds layer l over h and returns its output.
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	g, slot := batch.Graph(), batch.Slot(l)
+	conv, err := NewGraphConv(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, start)
+	if err != nil {
+		return nil, err
+	}
+	conv.Activation = o.Activation
+	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
+	if o.LayerNorm {
+		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
+			return nil, err
+		}
+	}
+	m.Convolutions = append(m.Convolutions, conv)
+	m.Parameters = append(m.Parameters, conv.Parameters()...)
+	z, err := conv.Convolve(slot, h)
+	if err != nil {
+		return nil, err
+	}
+	if o.Residual {
+		if z, err = m.skip(batch, x, l, z, o, start); err != nil {
+			return nil, err
+		}
+	}
+	return conv.Finish(z)
+}
+
+// skip adds a linear map of the output nodes' own features to z.
+func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	w, _, err := newParameters(batch.Graph(), fmt.Sprintf("skip%d", l), x.Cols, o.Hidden, false, start)
+	if err != nil {
+		return nil, err
+	}
+	m.Skips = append(m.Skips, w)
+	m.Parameters = append(m.Parameters, w)
+	own, err := ops.OutputFeatures(batch.Graph(), x, batch.Slot(l))
+	if err != nil {
+		return nil, err
+	}
+	s, err := ops.MatMul(own, w)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Add(z, s)
+}
+
 func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.Hidden == 0 {
 		o.Hidden = 256
@@ -95,15 +147,12 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	if o.Activation == ops.ActivationNone {
 		o.Activation = ops.ActivationELU
 	}
-	switch {
-	case o.Dropout == 0:
+	if o.Dropout == 0 {
 		o.Dropout = 0.2
-	case o.Dropout < 0:
-		o.Dropout = 0
 	}
-	o.ClassifierDropout = max(o.ClassifierDropout, 0)
-	if o.Hidden < 0 || o.Dropout >= 1 || o.ClassifierDropout >= 1 {
+	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
 		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)
 	}
+	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
 	return o, nil
 }

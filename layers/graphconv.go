@@ -19,12 +19,12 @@ const (
 )
 
 // GraphConv is the graph convolution of Kipf & Welling (2017,
-// arXiv:1609.02907) with the bias of the paper's program:
+// arXiv:1609.02907), with the bias where the program of the paper has it:
 //
-//	out = dropout(act(norm(P̃·(H·W + 1⊗b))))
+//	out = dropout(activation(norm(P̃·(H·W + 1⊗b))))
 //
-// where P̃ is the matrix of the current block. The zero values of the optional
-// fields leave out what they stand for.
+// P̃ being the matrix of the current block. Zero fields leave out what they
+// stand for.
 type GraphConv struct {
 	W *G.Node // (in, out)
 	B *G.Node // (out); nil: no bias
@@ -35,8 +35,8 @@ type GraphConv struct {
 	Order      Order          // zero: by cost
 }
 
-// NewGraphConv adds the parameters name.weight and name.bias to g; set the
-// other fields before Forward. The name must be new in the graph.
+// NewGraphConv adds the parameters name.weight and name.bias to g. Set the other
+// fields before Forward. The name must be new in the graph.
 func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) (*GraphConv, error) {
 	w, b, err := newParameters(g, name, in, out, true, o)
 	if err != nil {
@@ -48,23 +48,23 @@ func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) 
 // Forward maps H, of shape (len(Src), in), to (len(Dst), out), Src and Dst being
 // the nodes of the slot's block.
 func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
-	z, err := l.convolve(slot, h)
+	z, err := l.Convolve(slot, h)
 	if err != nil {
 		return nil, err
 	}
-	if l.Norm != nil {
-		if z, err = l.Norm.Forward(z); err != nil {
-			return nil, err
-		}
-	}
-	return ops.Activate(z, l.Activation, l.Dropout.Rate, l.Dropout.Mode)
+	return l.Finish(z)
 }
 
-func (l *GraphConv) convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
+// Convolve is the first half of Forward: P̃·(H·W + 1⊗b).
+func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
-		return nil, fmt.Errorf("layers: GraphConv.Forward needs a weight, a slot and an input")
+		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
 	}
-	if l.order(slot, h) == TransformFirst {
+	order := l.Order
+	if order == OrderByCost {
+		order = cheaper(slot, l.W, ops.Constant(h))
+	}
+	if order == TransformFirst {
 		z, err := affine(h, l.W, l.B, nil)
 		if err != nil {
 			return nil, err
@@ -78,15 +78,22 @@ func (l *GraphConv) convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return affine(z, l.W, l.B, slot)
 }
 
+// Finish is the second half of Forward: norm, activation and dropout.
+func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
+	if l.Norm != nil {
+		var err error
+		if z, err = l.Norm.Forward(z); err != nil {
+			return nil, err
+		}
+	}
+	return ops.Activate(z, l.Activation, l.Dropout.Rate, l.Dropout.Mode)
+}
+
 func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	if b == nil {
 		return ops.MatMul(x, w)
 	}
 	return ops.Affine(x, w, b, slot)
-}
-
-func (l *GraphConv) order(slot *ops.Slot, h *G.Node) Order {
-	return PropagateFirst
 }
 
 // Parameters returns the weight, the bias and what the norm has.
@@ -99,4 +106,35 @@ func (l *GraphConv) Parameters() G.Nodes {
 		p = append(p, l.Norm.Parameters()...)
 	}
 	return p
+}
+
+// Costs are compared in multiply-adds of a dense product. One of a sparse
+// product waits for memory and counts for several.
+const (
+	sparseCost      = 4
+	nominalRowNNZ   = 8 // entries of a block's row, which no slot knows beforehand
+	gatherElementAt = 2 // moving one element of the features
+)
+
+// cheaper compares what the two orders cost forward and backward at the slot's
+// nominal sizes. Over constant input no gradient flows below the layer, and
+// propagation first reads the features in place.
+func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
+	d, s := slot.Nominal()
+	in, out := float64(w.Shape()[0]), float64(w.Shape()[1])
+	dst, src := float64(d), float64(s)
+	sparse := sparseCost * nominalRowNNZ * dst
+	products, passes := 3.0, 2.0 // forward, ∂W, ∂H; forward, ∂H
+	if constant {
+		products, passes = 2, 1
+	}
+	propagateFirst := products*dst*in*out + passes*sparse*in
+	transformFirst := products*src*in*out + 2*sparse*out
+	if constant {
+		transformFirst += gatherElementAt * src * in
+	}
+	if transformFirst < propagateFirst {
+		return TransformFirst
+	}
+	return PropagateFirst
 }

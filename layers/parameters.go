@@ -9,11 +9,17 @@ import (
 	"gorgonia.org/tensor"
 )
 
+// ParameterOptions is how a layer's parameters start.
+type ParameterOptions struct {
+	Init Initialiser // nil means PyTorch
+	Rand *rand.Rand  // nil means a generator seeded by the layer's name alone
+}
+
 // newParameters adds name.weight, (in, out), and name.bias, (out), to g, with
 // their first values; no bias where it is not wanted.
 func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o ParameterOptions) (w, b *G.Node, err error) {
-	if g == nil || name == "" || in <= 0 || out <= 0 {
-		return nil, nil, fmt.Errorf("layers: layer %q of %d inputs and %d outputs: want a graph, a name and positive sizes", name, in, out)
+	if err := checkLayer(g, name, in, out); err != nil {
+		return nil, nil, err
 	}
 	weights, biases := make([]float32, in*out), []float32(nil)
 	if bias {
@@ -36,10 +42,11 @@ func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o Parame
 	return w, b, err
 }
 
-// ParameterOptions is how a layer's parameters start.
-type ParameterOptions struct {
-	Init Initialiser // nil means PyTorch
-	Rand *rand.Rand  // nil means a generator seeded by the layer's name alone
+func checkLayer(g *G.ExprGraph, name string, in, out int) error {
+	if g == nil || name == "" || in <= 0 || out <= 0 {
+		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: want a graph, a name and positive sizes", name, in, out)
+	}
+	return nil
 }
 
 // newParameter adds an input node of the given name, which must be new: Gorgonia
@@ -51,4 +58,16 @@ func newParameter(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, er
 		}
 	}
 	return G.NewTensor(g, tensor.Float32, value.Dims(), G.WithShape(value.Shape()...), G.WithName(name), G.WithValue(value)), nil
+}
+
+// valueOf returns the current value of a parameter, row-major.
+func valueOf(n *G.Node) ([]float32, error) {
+	if n == nil {
+		return nil, nil
+	}
+	v, ok := n.Value().(*tensor.Dense)
+	if !ok || v.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("layers: parameter %q holds a %T, want a float32 tensor", n.Name(), n.Value())
+	}
+	return v.Float32s()[:n.Shape().TotalSize()], nil
 }

@@ -96,6 +96,11 @@ func apply(op G.Op, inputs ...*G.Node) (*G.Node, error) {
 	return n, nil
 }
 
+// Constant reports whether no gradient can be wanted through n: whether it is
+// built from features alone, and from no input node of the graph. No backward
+// product is built towards such a node.
+func Constant(n *G.Node) bool { return n == nil || n.Graph() == nil || !variable(n) }
+
 // variable reports whether a gradient could be wanted with regard to n: whether
 // an input node of the graph is reached from it through differentiable ops.
 // Features are constants, so nothing below them counts.

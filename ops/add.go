@@ -1,0 +1,69 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Add returns A + B for float32 matrices of equal shape. Gorgonia's Add does
+// the same; this one keeps its memory from run to run.
+func Add(a, b *G.Node) (*G.Node, error) {
+	if err := checkNodes("Add", a, b); err != nil {
+		return nil, err
+	}
+	for _, n := range []*G.Node{a, b} {
+		if err := checkMatrix("Add", n); err != nil {
+			return nil, err
+		}
+	}
+	if !a.Shape().Eq(b.Shape()) {
+		return nil, fmt.Errorf("ops: Add: %v and %v: %w", a.Shape(), b.Shape(), ErrShape)
+	}
+	op := &add{base: newBase(a.Graph(), "Add", 2), wanted: []bool{variable(a), variable(b)}}
+	return apply(op, a, b)
+}
+
+type add struct {
+	base
+	wanted []bool
+	out    buffer
+}
+
+func (op *add) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType(), matrixType()) }
+
+func (op *add) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *add) Do(in ...G.Value) (G.Value, error) {
+	a, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	b, err := matrixOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	if a.rows != b.rows || a.cols != b.cols {
+		return nil, fmt.Errorf("ops: Add: %d×%d and %d×%d: %w", a.rows, a.cols, b.rows, b.cols, ErrShape)
+	}
+	value, data := op.out.matrix(a.rows, a.cols)
+	for k, v := range a.data {
+		data[k] = v + b.data[k]
+	}
+	return value, nil
+}
+
+func (op *add) DiffWRT(int) []bool { return op.wanted }
+
+// SymDiff hands the gradient on as it is: no op here writes to its inputs.
+func (op *add) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	d := make(G.Nodes, 2)
+	for k, wanted := range op.wanted {
+		if wanted {
+			d[k] = grad
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,165 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// LayerNorm normalises each row of a float32 matrix of shape (n, width) to mean
+// 0 and variance 1, and maps column j by gain[j]·x + shift[j], gain and shift
+// being vectors of the width (Ba, Kiros & Hinton 2016, arXiv:1607.06450). A
+// variance has 1e-5 added, as in PyTorch.
+func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
+	if err := checkNodes("LayerNorm", x, gain, shift); err != nil {
+		return nil, err
+	}
+	if err := checkMatrix("LayerNorm", x); err != nil {
+		return nil, err
+	}
+	for _, v := range []*G.Node{gain, shift} {
+		if v.Dims() != 1 || v.Shape()[0] != x.Shape()[1] || v.Dtype() != tensor.Float32 {
+			return nil, fmt.Errorf("ops: LayerNorm: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), x.Shape()[1], ErrShape)
+		}
+	}
+	op := &layerNorm{base: newBase(x.Graph(), "LayerNorm", 3)}
+	op.wanted = []bool{variable(x), variable(gain), variable(shift)}
+	return apply(op, x, gain, shift)
+}
+
+type layerNorm struct {
+	base
+	wanted []bool
+	out    buffer
+
+	// Of the last run, for the gradients; nothing else sees them.
+	keep                bool
+	normalized, inverse []float32
+	rows, width         int
+}
+
+func (op *layerNorm) Type() hm.Type {
+	return hm.NewFnType(matrixType(), vectorType(), vectorType(), matrixType())
+}
+
+func (op *layerNorm) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *layerNorm) Do(in ...G.Value) (G.Value, error) {
+	x, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	gain, err := vectorOf(op.name, in[1], x.cols)
+	if err != nil {
+		return nil, err
+	}
+	shift, err := vectorOf(op.name, in[2], x.cols)
+	if err != nil {
+		return nil, err
+	}
+	op.rows, op.width = x.rows, x.cols
+	if op.keep {
+		op.normalized = scratch(op.normalized, len(x.data))
+		op.inverse = scratch(op.inverse, x.rows)
+	}
+	value, data := op.out.matrix(x.rows, x.cols)
+	kernel.LayerNorm(data, op.normalized, op.inverse, x.data, gain, shift, x.rows, x.cols)
+	return value, nil
+}
+
+func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
+
+// SymDiff takes the output as an input too, only for the order.
+func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	op.keep = true
+	d := make(G.Nodes, 3)
+	var err error
+	if op.wanted[0] {
+		back := &layerNormBack{base: newBase(grad.Graph(), "LayerNormBackX", 3), forward: op}
+		if d[0], err = apply(back, out, in[1], grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.wanted[1] {
+		back := &layerNormBackGain{base: newBase(grad.Graph(), "LayerNormBackGain", 2), forward: op}
+		if d[1], err = apply(back, out, grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.wanted[2] {
+		if d[2], err = apply(&columnSums{base: newBase(grad.Graph(), "LayerNormBackShift", 1)}, grad); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// gradient reads the upstream gradient, which must fit the last run.
+func (op *layerNorm) gradient(v G.Value) (matrix, error) {
+	grad, err := matrixOf(op.name, v)
+	if err != nil {
+		return grad, err
+	}
+	if grad.rows != op.rows || grad.cols != op.width {
+		return grad, fmt.Errorf("ops: LayerNorm: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, op.rows, op.width, ErrShape)
+	}
+	return grad, nil
+}
+
+type layerNormBack struct {
+	base
+	forward *layerNorm
+	out     buffer
+}
+
+func (op *layerNormBack) Type() hm.Type {
+	return hm.NewFnType(matrixType(), vectorType(), matrixType(), matrixType())
+}
+
+func (op *layerNormBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *layerNormBack) Do(in ...G.Value) (G.Value, error) {
+	f := op.forward
+	grad, err := f.gradient(in[2])
+	if err != nil {
+		return nil, err
+	}
+	gain, err := vectorOf(op.name, in[1], grad.cols)
+	if err != nil {
+		return nil, err
+	}
+	value, data := op.out.matrix(grad.rows, grad.cols)
+	kernel.LayerNormGradient(data, grad.data, f.normalized, f.inverse, gain, grad.rows, grad.cols)
+	return value, nil
+}
+
+type layerNormBackGain struct {
+	base
+	forward *layerNorm
+	product []float32
+	out     buffer
+}
+
+func (op *layerNormBackGain) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), vectorType())
+}
+
+func (op *layerNormBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 1, 1)
+	return tensor.Shape{cols}, err
+}
+
+func (op *layerNormBackGain) Do(in ...G.Value) (G.Value, error) {
+	grad, err := op.forward.gradient(in[1])
+	if err != nil {
+		return nil, err
+	}
+	op.product = scratch(op.product, len(grad.data))
+	kernel.Multiply(op.product, grad.data, op.forward.normalized)
+	value, data := op.out.vector(grad.cols)
+	kernel.ColumnSums(data, op.product, nil, grad.rows, grad.cols)
+	return value, nil
+}

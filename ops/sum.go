@@ -1,0 +1,88 @@
+package ops
+
+import (
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Sum returns the scalar sum of all elements of a float32 matrix of any number
+// of rows, summed in float64. Gorgonia's Sum fixes the shape of its gradient
+// when the graph is built.
+func Sum(x *G.Node) (*G.Node, error) { return newSum("Sum", x, false) }
+
+// Mean is Sum divided by the number of elements.
+func Mean(x *G.Node) (*G.Node, error) { return newSum("Mean", x, true) }
+
+func newSum(name string, x *G.Node, mean bool) (*G.Node, error) {
+	if err := checkMatrix(name, x); err != nil {
+		return nil, err
+	}
+	return apply(&sum{base: newBase(x.Graph(), name, 1), mean: mean, wanted: variable(x)}, x)
+}
+
+type sum struct {
+	base
+	mean   bool
+	wanted bool
+}
+
+func (op *sum) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType()) }
+
+func (op *sum) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
+
+func (op *sum) Do(in ...G.Value) (G.Value, error) {
+	x, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	var total float64
+	for _, v := range x.data {
+		total += float64(v)
+	}
+	return G.NewF32(float32(total * op.share(x))), nil
+}
+
+// share is what one element counts.
+func (op *sum) share(x matrix) float64 {
+	if op.mean && len(x.data) > 0 {
+		return 1 / float64(len(x.data))
+	}
+	return 1
+}
+
+func (op *sum) DiffWRT(int) []bool { return []bool{op.wanted} }
+
+func (op *sum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+	back := &sumBack{base: newBase(grad.Graph(), op.name+"Back", 2), forward: op}
+	dx, err := apply(back, in[0], grad)
+	return G.Nodes{dx}, err
+}
+
+// sumBack fills a matrix of its first input's shape with the upstream gradient.
+type sumBack struct {
+	base
+	forward *sum
+	out     buffer
+}
+
+func (op *sumBack) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType(), matrixType()) }
+
+func (op *sumBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *sumBack) Do(in ...G.Value) (G.Value, error) {
+	x, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	upstream, err := scalarOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	value, data := op.out.matrix(x.rows, x.cols)
+	each := upstream * float32(op.forward.share(x))
+	for k := range data {
+		data[k] = each
+	}
+	return value, nil
+}
