@@ -27,6 +27,8 @@ type Options struct {
 func Schemes() []Scheme {
 	return []Scheme{
 		synthScheme(),
+		npyScheme(),
+		npzScheme(),
 	}
 }
 

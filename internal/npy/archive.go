@@ -23,7 +23,7 @@ type Archive struct {
 func OpenArchive(path string) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("npy: %w", err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -41,7 +41,7 @@ func OpenArchive(path string) (*Archive, error) {
 func NewArchive(name string, r io.ReaderAt, size int64) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not a .npz archive: %w: %w", name, err, ErrFormat)
+		return nil, fmt.Errorf("npy: %s: not a .npz archive: %w: %w", name, err, ErrFormat)
 	}
 	return &Archive{path: name, zip: z, close: func() error { return nil }}, nil
 }
@@ -81,15 +81,15 @@ func (a *Archive) find(key string) *zip.File {
 func (a *Archive) Open(key string) (*Reader, error) {
 	f := a.find(key)
 	if f == nil {
-		return nil, fmt.Errorf("%s: no array %q; it holds %s: %w", a.path, key, strings.Join(a.Keys(), ", "), ErrFormat)
+		return nil, fmt.Errorf("npy: %s: no array %q; it holds %s: %w", a.path, key, strings.Join(a.Keys(), ", "), ErrFormat)
 	}
 	name := a.path + ": " + key
 	if f.UncompressedSize64 > math.MaxInt64 || f.CompressedSize64 > math.MaxInt64/128 {
-		return nil, fmt.Errorf("%s: claims %d bytes: %w", name, f.UncompressedSize64, ErrFormat)
+		return nil, fmt.Errorf("npy: %s: claims %d bytes: %w", name, f.UncompressedSize64, ErrFormat)
 	}
 	content, err := f.Open()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("npy: %s: %w", name, err)
 	}
 	r, err := newReader(name, content, int64(f.UncompressedSize64), int64(f.CompressedSize64))
 	if err != nil {

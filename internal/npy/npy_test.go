@@ -194,8 +194,8 @@ func TestBadFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewReader("f.npy", bytes.NewReader(c.file), int64(len(c.file)))
-			if err == nil || !errors.Is(err, ErrFormat) || !strings.HasPrefix(err.Error(), "f.npy: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v\nwant f.npy: … %s …", err, c.want)
+			if err == nil || !errors.Is(err, ErrFormat) || !strings.HasPrefix(err.Error(), "npy: f.npy: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v\nwant npy: f.npy: … %s …", err, c.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("error of several lines: %q", err)

@@ -26,7 +26,7 @@ type Reader struct {
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("npy: %w", err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -51,15 +51,15 @@ func NewReader(name string, r io.Reader, size int64) (*Reader, error) {
 func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	h, read, err := readHeader(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("npy: %s: %w", name, err)
 	}
 	_, width, err := h.element()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("npy: %s: %w", name, err)
 	}
 	want, have := int64(h.Len())*int64(width), size-read
 	if want != have {
-		return nil, fmt.Errorf("%s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
+		return nil, fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
 	}
 	const usualRatio = 64 // compression beyond it must prove itself
 	capacity := min(want, usualRatio*stored+1<<20) / int64(width)
@@ -96,7 +96,7 @@ func integers[T int32 | int64](r *Reader, least, most int64) ([]T, error) {
 		return nil, err
 	}
 	if kind != signed && kind != unsigned && kind != boolean {
-		return nil, fmt.Errorf("%s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
+		return nil, fmt.Errorf("npy: %s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
 	}
 	// The common widths have loops of their own: hundreds of millions of
 	// indices are usual.
@@ -150,7 +150,7 @@ func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
 			return float64(v)
 		}, nil
 	}
-	return nil, fmt.Errorf("%s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
+	return nil, fmt.Errorf("npy: %s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
 }
 
 // Text returns the only string of an array of one: the format member of a SciPy
@@ -161,11 +161,11 @@ func (r *Reader) Text() (string, error) {
 		return "", err
 	}
 	if kind != byteString && kind != unicode || r.Len() != 1 {
-		return "", fmt.Errorf("%s: %s of shape %v, want one string: %w", r.name, r.Descr, r.Shape, ErrFormat)
+		return "", fmt.Errorf("npy: %s: %s of shape %v, want one string: %w", r.name, r.Descr, r.Shape, ErrFormat)
 	}
 	raw := make([]byte, size)
 	if _, err := io.ReadFull(r.r, raw); err != nil {
-		return "", fmt.Errorf("%s: %w", r.name, cutShort(err, "the data"))
+		return "", fmt.Errorf("npy: %s: %w", r.name, cutShort(err, "the data"))
 	}
 	if kind == byteString {
 		return strings.TrimRight(string(raw), "\x00"), nil
@@ -192,12 +192,12 @@ func readAll[T any](r *Reader, decode func(b []byte, k int) (T, bool)) ([]T, err
 	for len(values) < n {
 		piece := buffer[:min(n-len(values), 1<<13)*size]
 		if _, err := io.ReadFull(r.r, piece); err != nil {
-			return nil, fmt.Errorf("%s: element %d: %w", r.name, len(values), cutShort(err, "the data"))
+			return nil, fmt.Errorf("npy: %s: element %d: %w", r.name, len(values), cutShort(err, "the data"))
 		}
 		for k := 0; k < len(piece); k += size {
 			v, fits := decode(piece[k:k+size], len(values))
 			if !fits {
-				return nil, fmt.Errorf("%s: element %d is too large: %w", r.name, len(values), ErrFormat)
+				return nil, fmt.Errorf("npy: %s: element %d is too large: %w", r.name, len(values), ErrFormat)
 			}
 			values = append(values, v)
 		}
@@ -211,9 +211,9 @@ func (r *Reader) atEnd() error {
 	var one [1]byte
 	switch n, err := r.r.Read(one[:]); {
 	case n > 0:
-		return fmt.Errorf("%s: data goes on after the array: %w", r.name, ErrFormat)
+		return fmt.Errorf("npy: %s: data goes on after the array: %w", r.name, ErrFormat)
 	case err != nil && err != io.EOF:
-		return fmt.Errorf("%s: %w", r.name, err)
+		return fmt.Errorf("npy: %s: %w", r.name, err)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func inCOrder[T any](r *Reader, values []T, err error) ([]T, error) {
 		return values, err
 	}
 	if len(r.Shape) > 2 {
-		return nil, fmt.Errorf("%s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
+		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
 	}
 	rows, cols := r.Shape[0], r.Shape[1]
 	ordered := make([]T, len(values))

@@ -1,0 +1,239 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// What every NumPy-based layout needs: arrays read from a member of an archive
+// or a file, checked for shape, and turned into the parts of a Data.
+
+// arraySource opens a named array: a member of an archive or a file of a folder.
+type arraySource interface {
+	Open(key string) (*npy.Reader, error)
+}
+
+// folder is a directory of .npy files.
+type folder string
+
+func (dir folder) path(key string) string { return filepath.Join(string(dir), key+".npy") }
+
+func (dir folder) Open(key string) (*npy.Reader, error) { return npy.Open(dir.path(key)) }
+
+// withArray opens an array, hands it to read, and closes it.
+func withArray(source arraySource, key string, read func(r *npy.Reader) error) error {
+	r, err := source.Open(key)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return read(r)
+}
+
+// vector checks that an array has one dimension; a column of a matrix does.
+func vector(r *npy.Reader) error {
+	if len(r.Shape) == 1 || len(r.Shape) == 2 && r.Shape[1] == 1 {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
+}
+
+func readInt32s(source arraySource, key string) (values []int32, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		values, err = r.Int32s()
+		return err
+	})
+	return values, err
+}
+
+func readInt64s(source arraySource, key string) (values []int64, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		values, err = r.Int64s()
+		return err
+	})
+	return values, err
+}
+
+// readMatrix reads a dense matrix of finite features with the given number of
+// rows.
+func readMatrix(source arraySource, key string, rows int) (x *graph.Features, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if len(r.Shape) != 2 || r.Shape[1] == 0 {
+			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
+		}
+		if r.Shape[0] != rows {
+			return fmt.Errorf("datasets: %s: %d rows for %d nodes", r.Name(), r.Shape[0], rows)
+		}
+		data, err := r.Float32s()
+		if err != nil {
+			return err
+		}
+		x = &graph.Features{Rows: rows, Cols: r.Shape[1], Data: data}
+		return checkFinite(r.Name(), x)
+	})
+	return x, err
+}
+
+// checkFinite names the first feature that is not finite.
+func checkFinite(name string, x *graph.Features) error {
+	for k, v := range x.Data {
+		if v-v != 0 { // NaN or infinite
+			return fmt.Errorf("datasets: %s: feature %d of node %d is %v, want finite", name, k%x.Cols, k/x.Cols, v)
+		}
+	}
+	return nil
+}
+
+// readLabels reads classes from a vector of integers, −1 meaning unknown, or
+// binary tasks from a matrix of 0, 1 and, in floats, NaN.
+func readLabels(source arraySource, key string, nodes int) (y *graph.Labels, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes {
+			return fmt.Errorf("datasets: %s: shape %v, want (%d) or (%d, tasks)", r.Name(), r.Shape, nodes, nodes)
+		}
+		if vector(r) == nil {
+			classes, err := r.Int32s()
+			if err != nil {
+				return err
+			}
+			y, err = classLabels(r.Name(), classes)
+			return err
+		}
+		values, err := r.Float32s()
+		if err != nil {
+			return err
+		}
+		y, err = taskLabels(r.Name(), values, r.Shape[1])
+		return err
+	})
+	return y, err
+}
+
+// classLabels checks classes and counts them. A class number far above the
+// number of nodes is a damaged file rather than a class.
+func classLabels(name string, classes []int32) (*graph.Labels, error) {
+	most := int32(min(max(len(classes), 1<<16), math.MaxInt32))
+	count := int32(0)
+	for i, c := range classes {
+		if c < -1 || c >= most {
+			return nil, fmt.Errorf("datasets: %s: label of node %d is %d, outside [0, %d) and not -1 for unknown", name, i, c, most)
+		}
+		count = max(count, c+1)
+	}
+	if count == 0 {
+		return nil, fmt.Errorf("datasets: %s: no node has a label", name)
+	}
+	return &graph.Labels{Classes: int(count), Class: classes}, nil
+}
+
+// taskLabels checks binary labels.
+func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error) {
+	for k, v := range values {
+		if v != 0 && v != 1 && v == v {
+			return nil, fmt.Errorf("datasets: %s: label of node %d, task %d is %v, want 0, 1 or NaN for unknown", name, k/tasks, k%tasks, v)
+		}
+	}
+	if len(values) == 0 {
+		return nil, fmt.Errorf("datasets: %s: no labels", name)
+	}
+	return &graph.Labels{Tasks: tasks, Multi: values}, nil
+}
+
+// metricFor returns the customary metric of labels whose source names none.
+func metricFor(y *graph.Labels) Metric {
+	if y.Tasks > 0 {
+		return ROCAUC
+	}
+	return Accuracy
+}
+
+// checkIDs names the first id outside [0, n).
+func checkIDs(name string, ids []int32, n int) error {
+	for k, id := range ids {
+		if id < 0 || int(id) >= n {
+			return fmt.Errorf("datasets: %s: element %d is node %d, outside [0, %d)", name, k, id, n)
+		}
+	}
+	return nil
+}
+
+// pattern is a sparse matrix as read from a file, not yet checked: row i holds
+// the columns idx[ptr[i]:ptr[i+1]].
+type pattern struct {
+	name string // of the file, for errors
+	ptr  []int64
+	idx  []int32
+}
+
+// check reports the first offset or column that is out of place.
+func (p *pattern) check(cols int) error {
+	if len(p.ptr) == 0 || p.ptr[0] != 0 {
+		return fmt.Errorf("datasets: %s: indptr must start with 0", p.name)
+	}
+	for i := range len(p.ptr) - 1 {
+		if p.ptr[i+1] < p.ptr[i] {
+			return fmt.Errorf("datasets: %s: indptr[%d] is %d, below the %d before it", p.name, i+1, p.ptr[i+1], p.ptr[i])
+		}
+	}
+	if last := p.ptr[len(p.ptr)-1]; last != int64(len(p.idx)) {
+		return fmt.Errorf("datasets: %s: indptr ends with %d, but there are %d indices", p.name, last, len(p.idx))
+	}
+	for k, j := range p.idx {
+		if j < 0 || int(j) >= cols {
+			return fmt.Errorf("datasets: %s: indices[%d] is %d, outside [0, %d)", p.name, k, j, cols)
+		}
+	}
+	return nil
+}
+
+// adjacency turns p into an adjacency matrix, in place if it is one already, and
+// else through a builder.
+func (p *pattern) adjacency(ctx context.Context, d *Data) error {
+	n := len(p.ptr) - 1
+	if n < 0 || n > math.MaxInt32 {
+		return fmt.Errorf("datasets: %s: %d nodes, outside [0, %d]", p.name, n, math.MaxInt32)
+	}
+	if err := p.check(n); err != nil {
+		return err
+	}
+	m := &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
+	if m.ValidateAdjacency() == nil {
+		d.Graph = m
+		d.Report = graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
+		return nil
+	}
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return fmt.Errorf("datasets: %s: %w", p.name, err)
+	}
+	for i := range n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for _, j := range p.idx[p.ptr[i]:p.ptr[i+1]] {
+			if err := b.Add(int32(i), j); err != nil {
+				return fmt.Errorf("datasets: %s: %w", p.name, err)
+			}
+		}
+	}
+	p.ptr, p.idx = nil, nil
+	d.build(b)
+	return nil
+}
+
+// build sets the graph from a builder and notes what changed.
+func (d *Data) build(b *graph.Builder) {
+	d.Graph, d.Report = b.Build()
+	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
+}

@@ -1,0 +1,81 @@
+package datasets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// npyScheme reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy,
+// labels.npy and, unless the SPEC asks for a random split, train.npy, valid.npy
+// and test.npy.
+func npyScheme() Scheme {
+	return Scheme{
+		Name: "npy", Path: "DIR",
+		Summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy)",
+		Keys:    append(splitKeys(), "normalize"),
+		Open:    openNPY,
+	}
+}
+
+func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
+	dir := folder(spec.Path)
+	ptr, err := readInt64s(dir, "indptr")
+	if err != nil {
+		return nil, err
+	}
+	idx, err := readInt32s(dir, "indices")
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{}
+	p := pattern{name: spec.Path, ptr: ptr, idx: idx}
+	if err := p.adjacency(ctx, d); err != nil {
+		return nil, err
+	}
+	if d.Features, err = readMatrix(dir, "feat", d.Nodes()); err != nil {
+		return nil, err
+	}
+	if d.Labels, err = readLabels(dir, "labels", d.Nodes()); err != nil {
+		return nil, err
+	}
+	d.Metric = metricFor(d.Labels)
+	if err := dir.split(d, spec); err != nil {
+		return nil, err
+	}
+	return d, normalize(d, spec)
+}
+
+// split reads the three id files, or deals a split at random where there are
+// none or the SPEC asks for it.
+func (dir folder) split(d *Data, spec *Spec) error {
+	parts := []struct {
+		key string
+		to  *[]int32
+	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}}
+	missing := 0
+	for _, part := range parts {
+		if _, err := os.Stat(dir.path(part.key)); errors.Is(err, fs.ErrNotExist) {
+			missing++
+		}
+	}
+	if _, asked := spec.Values["split"]; asked || missing == len(parts) {
+		return splitFromSpec(d, spec)
+	}
+	if _, given := spec.Values["seed"]; given {
+		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	}
+	for _, part := range parts {
+		ids, err := readInt32s(dir, part.key)
+		if err != nil {
+			return err
+		}
+		if err := checkIDs(dir.path(part.key), ids, d.Nodes()); err != nil {
+			return err
+		}
+		*part.to = ids
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// npzScheme reads the two layouts of single-file archives that are in use: the
+// one of gnn-benchmark (Shchur et al. 2018, arXiv:1811.05868) and the one of the
+// heterophilous graphs (Platonov et al. 2023, arXiv:2302.11640).
+func npzScheme() Scheme {
+	return Scheme{
+		Name: "npz", Path: "FILE",
+		Summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
+		Keys:    append(splitKeys(), "normalize"),
+		Open:    openNPZ,
+	}
+}
+
+func openNPZ(ctx context.Context, spec *Spec) (*Data, error) {
+	a, err := npy.OpenArchive(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	d := &Data{}
+	switch {
+	case a.Has("adj_indptr"):
+		err = readBenchmark(ctx, a, d, spec)
+	case a.Has("node_features") && a.Has("edges"):
+		err = readHeterophilous(ctx, a, d, spec)
+	default:
+		err = fmt.Errorf("datasets: %s: neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …); it holds %s", spec.Path, strings.Join(a.Keys(), ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, normalize(d, spec)
+}
+
+// readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
+// shape} or attr_matrix, and labels. Edges are stored as found, in one direction
+// or both; there is no split.
+func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
+	shape, p, err := readSparse(a, "adj")
+	if err != nil {
+		return err
+	}
+	if shape[0] != shape[1] {
+		return fmt.Errorf("datasets: %s: adjacency matrix is %d×%d, want square", p.name, shape[0], shape[1])
+	}
+	if err := p.adjacency(ctx, d); err != nil {
+		return err
+	}
+	if a.Has("attr_matrix") {
+		d.Features, err = readMatrix(a, "attr_matrix", d.Nodes())
+	} else {
+		d.Features, err = readSparseFeatures(a, "attr", d.Nodes())
+	}
+	if err != nil {
+		return err
+	}
+	if d.Labels, err = readLabels(a, "labels", d.Nodes()); err != nil {
+		return err
+	}
+	d.Metric = metricFor(d.Labels)
+	return splitFromSpec(d, spec)
+}
+
+// readSparse reads shape and pattern of a SciPy CSR matrix stored under a
+// prefix.
+func readSparse(a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
+	p = &pattern{name: a.Name() + ": " + prefix}
+	dims, err := readInt64s(a, prefix+"_shape")
+	if err != nil {
+		return shape, nil, err
+	}
+	if len(dims) != 2 || dims[0] < 0 || dims[1] < 0 || dims[0] > math.MaxInt32 || dims[1] > math.MaxInt32 {
+		return shape, nil, fmt.Errorf("datasets: %s: shape %v, want two dimensions in [0, %d]", p.name, dims, math.MaxInt32)
+	}
+	if p.ptr, err = readInt64s(a, prefix+"_indptr"); err != nil {
+		return shape, nil, err
+	}
+	if p.idx, err = readInt32s(a, prefix+"_indices"); err != nil {
+		return shape, nil, err
+	}
+	shape = [2]int{int(dims[0]), int(dims[1])}
+	if len(p.ptr) != shape[0]+1 {
+		return shape, nil, fmt.Errorf("datasets: %s: %d row offsets for %d rows, want %d", p.name, len(p.ptr), shape[0], shape[0]+1)
+	}
+	return shape, p, p.check(shape[1])
+}
+
+// readSparseFeatures reads a SciPy CSR matrix into a dense one.
+func readSparseFeatures(a *npy.Archive, prefix string, nodes int) (*graph.Features, error) {
+	shape, p, err := readSparse(a, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var values []float32
+	err = withArray(a, prefix+"_data", func(r *npy.Reader) error {
+		values, err = r.Float32s()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.dense(values, shape[1], nodes)
+}
+
+// A sparse feature matrix is expanded if it is small or at least this full, so
+// that a few bytes cannot claim gigabytes. Bags of words have one entry in some
+// hundred.
+const (
+	smallDense   = 1 << 24
+	emptiestRows = 4096 // cells an entry
+)
+
+// dense expands a sparse feature matrix, checked by check. Entries that repeat
+// add up, as in SciPy.
+func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, error) {
+	rows := len(p.ptr) - 1
+	switch {
+	case rows != nodes:
+		return nil, fmt.Errorf("datasets: %s: %d rows for %d nodes", p.name, rows, nodes)
+	case cols == 0:
+		return nil, fmt.Errorf("datasets: %s: no features", p.name)
+	case len(values) != len(p.idx):
+		return nil, fmt.Errorf("datasets: %s: %d values for %d indices", p.name, len(values), len(p.idx))
+	case rows > (smallDense+emptiestRows*len(values))/cols:
+		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely", p.name, rows, cols, len(values))
+	}
+	x := &graph.Features{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
+	for i := range rows {
+		row := x.Row(i)
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			row[p.idx[k]] += values[k]
+		}
+	}
+	return x, checkFinite(p.name, x)
+}
+
+// readHeterophilous reads node_features, node_labels, edges (each undirected
+// edge once) and {train,val,test}_masks, one row a split. Graphs of two classes
+// are one binary task scored by ROC-AUC, as in their paper.
+func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
+	classes, err := readInt32s(a, "node_labels")
+	if err != nil {
+		return err
+	}
+	n := len(classes)
+	if d.Features, err = readMatrix(a, "node_features", n); err != nil {
+		return err
+	}
+	if err := readEdgePairs(ctx, a, "edges", n, d); err != nil {
+		return err
+	}
+	name := a.Name() + ": node_labels"
+	if d.Labels, err = classLabels(name, classes); err != nil {
+		return err
+	}
+	if d.Labels.Classes == 2 {
+		d.Labels = oneTask(classes)
+		d.Notes = append(d.Notes, "two classes taken as one binary task")
+	}
+	d.Metric = metricFor(d.Labels)
+	if strings.Contains(spec.Text("split", ""), "/") || !a.Has("train_masks") {
+		return splitFromSpec(d, spec)
+	}
+	return readMasks(a, d, spec)
+}
+
+// oneTask turns classes 0 and 1, -1 unknown, into a binary task.
+func oneTask(classes []int32) *graph.Labels {
+	y := &graph.Labels{Tasks: 1, Multi: make([]float32, len(classes))}
+	for i, c := range classes {
+		y.Multi[i] = float32(c)
+		if c < 0 {
+			y.Multi[i] = float32(math.NaN())
+		}
+	}
+	return y
+}
+
+// readEdgePairs reads an E×2 matrix of node ids.
+func readEdgePairs(ctx context.Context, source arraySource, key string, nodes int, d *Data) error {
+	return withArray(source, key, func(r *npy.Reader) error {
+		if len(r.Shape) != 2 || r.Shape[1] != 2 {
+			return fmt.Errorf("datasets: %s: shape %v, want (edges, 2)", r.Name(), r.Shape)
+		}
+		ends, err := r.Int32s()
+		if err != nil {
+			return err
+		}
+		b, err := graph.NewBuilder(nodes)
+		if err != nil {
+			return fmt.Errorf("datasets: %s: %w", r.Name(), err)
+		}
+		for k := 0; k < len(ends); k += 2 {
+			if k%(1<<20) == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := b.Add(ends[k], ends[k+1]); err != nil {
+				return fmt.Errorf("datasets: %s: row %d: %w", r.Name(), k/2, err)
+			}
+		}
+		d.build(b)
+		return nil
+	})
+}
+
+// readMasks reads row K of the three mask matrices, K being the key split.
+func readMasks(a *npy.Archive, d *Data, spec *Spec) error {
+	if _, given := spec.Values["seed"]; given {
+		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	}
+	n := d.Nodes()
+	for _, part := range []struct {
+		key string
+		to  *[]int32
+	}{{"train_masks", &d.Split.Train}, {"val_masks", &d.Split.Valid}, {"test_masks", &d.Split.Test}} {
+		err := withArray(a, part.key, func(r *npy.Reader) error {
+			if len(r.Shape) != 2 || r.Shape[1] != n || r.Shape[0] == 0 {
+				return fmt.Errorf("datasets: %s: shape %v, want (splits, %d)", r.Name(), r.Shape, n)
+			}
+			row, err := spec.Int("split", 0, 0, int64(r.Shape[0]-1))
+			if err != nil {
+				return fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
+			}
+			mask, err := r.Int32s()
+			if err != nil {
+				return err
+			}
+			mask = mask[int(row)*n : (int(row)+1)*n]
+			*part.to = make([]int32, 0, n-countZeros(mask))
+			for i, in := range mask {
+				if in != 0 {
+					*part.to = append(*part.to, int32(i))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	d.Notes = append(d.Notes, fmt.Sprintf("split %s of the file", spec.Text("split", "0")))
+	return nil
+}
+
+func countZeros(mask []int32) int {
+	zeros := 0
+	for _, v := range mask {
+		if v == 0 {
+			zeros++
+		}
+	}
+	return zeros
+}
