@@ -22,14 +22,28 @@ import (
 // call of Sample; Sample may then be called concurrently.
 //
 // Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size
-// of the graph; FastGCN pays O(edges) once. Memory: 4 bytes a node for each
+// of the graph; FastGCN pays O(edges) once, and its candidates are all nodes
+// where it does not draw from an alias table (Poisson, Systematic, Rank). Memory: 4 bytes a node for each
 // concurrent call, kept for the next.
 type LayerWise struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // nodes drawn a layer, the layer next to the output first; required
 	Importance Importance       // nil means LADIES{Flat: true}
 	Draw       Draw             // nil means WithoutReplacement{}
-	Weight     Weight           // nil means Debiased{}
+	Weight     Weight           // nil means the unbiased weight for the draw, see DefaultWeight
+
+	// IncludeRows adds the rows of a layer to its drawn nodes, as the program
+	// released with LADIES does, so that every node reads its own features. A
+	// row that was not drawn gets the weight 1/(s p_i) that Naive would give it
+	// had it been (none if p_i = 0). Biased: such a node is always there, but
+	// weighs as if it were there rarely.
+	IncludeRows bool
+
+	// NormalizeRows rescales each row of P̃ so that it sums to what the row of P
+	// sums to, as the program released with LADIES does (where that is 1: it
+	// takes P = D̃^-1 (A+I)). Biased, being a ratio of two estimates; a row of
+	// which nothing was drawn stays 0. Cost: O(nonzeros of the rows).
+	NormalizeRows bool
 
 	prepare sync.Once
 	plan    layerPlan
@@ -78,7 +92,7 @@ func (s *LayerWise) makePlan() {
 		plan.draw = WithoutReplacement{}
 	}
 	if plan.weight == nil {
-		plan.weight = Debiased{}
+		plan.weight = DefaultWeight(plan.draw)
 	}
 	if plan.err = s.check(plan); plan.err != nil {
 		return
@@ -92,9 +106,22 @@ func (s *LayerWise) makePlan() {
 		return
 	}
 	plan.global, plan.neighborhood = &Population{Weights: weights}, restricted
-	if plan.err = plan.global.sum(); plan.err == nil && !restricted {
+	if plan.err = plan.global.sum(); plan.err == nil && !restricted && plan.usesTable() {
 		plan.global.table = newAliasTable(weights, plan.global.Total)
 	}
+}
+
+// usesTable reports whether the draw gains from an alias table. Rank needs the
+// keys that drawing from it does without.
+func (plan *layerPlan) usesTable() bool {
+	if _, ok := plan.weight.(Rank); ok {
+		return false
+	}
+	switch plan.draw.(type) {
+	case WithoutReplacement, WithReplacement:
+		return true
+	}
+	return false
 }
 
 func (s *LayerWise) check(plan *layerPlan) error {
@@ -214,8 +241,69 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		block.Src[l] = node
 		factor[l] *= float64(s.Laplacian.ColScale[node])
 	}
-	h.fill(block, s.Laplacian, rows, local, factor)
+	if s.IncludeRows {
+		s.includeRows(scratch, rows, population, everyNode, block)
+	}
+	h.fill(block, s.Laplacian, rows, local, scratch.factor)
+	if s.NormalizeRows {
+		s.normalizeRows(rows, block)
+	}
 	return nil
+}
+
+// includeRows appends the rows that were not drawn to the input nodes of block,
+// with their naive weights.
+func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population *Population, everyNode bool, block *graph.Block) {
+	local := scratch.local
+	for _, r := range rows {
+		c := scratch.neighborhood.number[r] - 1
+		i := c
+		if everyNode {
+			i = r
+		}
+		w := population.Weights[i]
+		if local[c] >= 0 || w == 0 {
+			continue
+		}
+		local[c] = int32(len(block.Src))
+		block.Src = append(block.Src, r)
+		naive := population.Total / (float64(scratch.sample.Draws) * w)
+		scratch.factor = append(scratch.factor, naive*float64(s.Laplacian.ColScale[r]))
+	}
+}
+
+// normalizeRows rescales the rows of a filled block to the row sums of P.
+func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
+	for i, r := range rows {
+		var drawn float64
+		values := block.Matrix.RowValues(i)
+		for _, v := range values {
+			drawn += float64(v)
+		}
+		if drawn == 0 {
+			continue
+		}
+		factor := s.rowSum(int(r)) / drawn
+		for k, v := range values {
+			values[k] = float32(float64(v) * factor)
+		}
+	}
+	block.Finish()
+}
+
+// rowSum returns the sum of row i of P.
+func (s *LayerWise) rowSum(i int) float64 {
+	p := s.Laplacian
+	sum := float64(p.ColScale[i])
+	values := p.Adjacency.RowValues(i)
+	for k, j := range p.Adjacency.Row(i) {
+		v := float64(p.ColScale[j])
+		if values != nil {
+			v *= float64(values[k])
+		}
+		sum += v
+	}
+	return float64(p.RowScale[i]) * sum
 }
 
 // population returns the candidates of a layer whose neighborhood has been

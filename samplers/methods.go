@@ -46,6 +46,7 @@ const (
 	sourceCalibrate = "Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, TMLR 2023"
 	sourceFastGCN   = "Chen, Ma & Xiao, ICLR 2018, arXiv:1801.10247"
 	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
+	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
 	sourceGCN       = "Kipf & Welling, ICLR 2017, arXiv:1609.02907"
 )
 
@@ -91,7 +92,37 @@ func Methods() []Method {
 			})
 		}
 	}
-	return methods
+	return append(methods, Method{
+		Name:    "poisson-ladies",
+		Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
+		Source:  sourceLABOR,
+		Sizes:   "nodes a layer, on average",
+		make:    newPoissonLADIES,
+	}, Method{
+		Name:    "labor",
+		Summary: "each node about k neighbours, all by the same random numbers, weights 1/π",
+		Source:  sourceLABOR,
+		Sizes:   "neighbours a node, on average",
+		make:    newLabor,
+	})
+}
+
+func newPoissonLADIES(c Config) (Sampler, error) {
+	sizes, err := c.layerSizes()
+	if err != nil {
+		return nil, err
+	}
+	s := &LayerWise{Laplacian: c.Laplacian, Sizes: sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}}
+	return s, s.Validate()
+}
+
+func newLabor(c Config) (Sampler, error) {
+	sizes, err := c.layerSizes()
+	if err != nil {
+		return nil, err
+	}
+	s := &Labor{Laplacian: c.Laplacian, Sizes: sizes}
+	return s, s.Validate()
 }
 
 func newFull(c Config) (Sampler, error) {

@@ -13,6 +13,19 @@ type Weight interface {
 	Weigh(population *Population, sample *Sample, beta []float64)
 }
 
+// DefaultWeight returns the unbiased weight to use after a draw where none is
+// chosen: Naive after WithReplacement, HorvitzThompson after Poisson and
+// Systematic, Debiased after WithoutReplacement and any other.
+func DefaultWeight(draw Draw) Weight {
+	switch draw.(type) {
+	case WithReplacement:
+		return Naive{}
+	case Poisson, Systematic:
+		return HorvitzThompson{}
+	}
+	return Debiased{}
+}
+
 // Naive is the importance sampling weight of draws with replacement,
 //
 //	β_i = (number of draws of i) / (s p_i),
@@ -55,8 +68,8 @@ type Debiased struct {
 
 // Check implements Weight.
 func (d Debiased) Check(draw Draw) error {
-	if _, ok := draw.(WithoutReplacement); !ok {
-		return fmt.Errorf("samplers: debiased weights need weighted random sampling without replacement, got %T", draw)
+	if err := checkOrdered("debiased", draw); err != nil {
+		return err
 	}
 	if d.Population < 0 {
 		return fmt.Errorf("samplers: debiased weights for a population of %d, want at least 0", d.Population)

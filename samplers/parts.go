@@ -1,0 +1,125 @@
+package samplers
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Parts names the choices that make up a layer-wise method, as on the command
+// line. The zero value is the default method, but for Flat.
+type Parts struct {
+	Importance   string // one of ImportanceNames; "" means ladies
+	Flat         bool   // norms instead of their squares
+	Neighborhood bool   // with fastgcn: only the neighbourhood of the rows are candidates
+	Draw         string // one of DrawNames; "" means wrs
+	Weight       string // one of WeightNames; "" means DefaultWeight of the draw
+
+	IncludeRows   bool // see LayerWise
+	NormalizeRows bool // see LayerWise
+}
+
+// ImportanceNames returns the names that ParseImportance knows.
+func ImportanceNames() []string { return []string{"ladies", "fastgcn", "uniform"} }
+
+// DrawNames returns the names that ParseDraw knows.
+func DrawNames() []string { return []string{"wrs", "replacement", "poisson", "systematic"} }
+
+// WeightNames returns the names that ParseWeight knows.
+func WeightNames() []string {
+	return []string{"debiased", "naive", "horvitz-thompson", "rank", "sum-and-sample", "rao-blackwell"}
+}
+
+// ParseImportance returns the importance of that name. The error lists the names
+// where it is none of them, and says which option does not go with it.
+func ParseImportance(name string, flat, neighborhood bool) (Importance, error) {
+	if neighborhood && name != "fastgcn" {
+		return nil, fmt.Errorf("samplers: the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
+	}
+	switch name {
+	case "ladies":
+		return LADIES{Flat: flat}, nil
+	case "fastgcn":
+		return FastGCN{Flat: flat, Neighborhood: neighborhood}, nil
+	case "uniform":
+		if flat {
+			return nil, fmt.Errorf("samplers: importance %q has no norms to flatten", name)
+		}
+		return Uniform{}, nil
+	}
+	return nil, unknownPart("importance", name, ImportanceNames())
+}
+
+// ParseDraw returns the draw of that name. The error lists the names where it is
+// none of them.
+func ParseDraw(name string) (Draw, error) {
+	switch name {
+	case "wrs":
+		return WithoutReplacement{}, nil
+	case "replacement":
+		return WithReplacement{}, nil
+	case "poisson":
+		return Poisson{}, nil
+	case "systematic":
+		return Systematic{}, nil
+	}
+	return nil, unknownPart("draw", name, DrawNames())
+}
+
+// ParseWeight returns the weight of that name. The error lists the names where it
+// is none of them.
+func ParseWeight(name string) (Weight, error) {
+	switch name {
+	case "debiased":
+		return Debiased{}, nil
+	case "naive":
+		return Naive{}, nil
+	case "horvitz-thompson":
+		return HorvitzThompson{}, nil
+	case "rank":
+		return Rank{}, nil
+	case "sum-and-sample":
+		return SumAndSample{}, nil
+	case "rao-blackwell":
+		return RaoBlackwellised{}, nil
+	}
+	return nil, unknownPart("weight", name, WeightNames())
+}
+
+func unknownPart(part, name string, known []string) error {
+	return fmt.Errorf("samplers: unknown %s %q; known: %s", part, name, strings.Join(known, ", "))
+}
+
+// FromParts returns the layer-wise sampler made of the named parts; of config it
+// uses Laplacian, Layers and Sizes. The error says which name is unknown, which
+// weight cannot follow which draw, or what is wrong with the config.
+func FromParts(parts Parts, config Config) (*LayerWise, error) {
+	if parts.Importance == "" {
+		parts.Importance = "ladies"
+	}
+	if parts.Draw == "" {
+		parts.Draw = "wrs"
+	}
+	sizes, err := config.layerSizes()
+	if err != nil {
+		return nil, err
+	}
+	s := &LayerWise{
+		Laplacian: config.Laplacian, Sizes: sizes,
+		IncludeRows: parts.IncludeRows, NormalizeRows: parts.NormalizeRows,
+	}
+	if s.Importance, err = ParseImportance(parts.Importance, parts.Flat, parts.Neighborhood); err != nil {
+		return nil, err
+	}
+	if s.Draw, err = ParseDraw(parts.Draw); err != nil {
+		return nil, err
+	}
+	if parts.Weight != "" {
+		if s.Weight, err = ParseWeight(parts.Weight); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,25 @@
+package samplers
+
+// SumAndSample is the stochastic sum-and-sample estimator of weighted random
+// sampling, Π_s of Chen et al. (2023) (Des Raj 1956; Liang, Norouzi, Berant, Le &
+// Lao 2018; Liu, Regier, Tripuraneni, Jordan & McAuliffe 2019): the candidates of
+// the first s−1 draws count as they are, the last stands for all that are left,
+//
+//	β_j = 1 for j < s,   β_s = R_s/w_s,
+//
+// R_s the weight not drawn before draw s. Unbiased. Its variance is all in the
+// last draw, hence large unless the first s−1 hold most of the sum; Debiased
+// averages Π_1 … Π_s. Exact at s = m. Cost: O(s).
+type SumAndSample struct{}
+
+// Check implements Weight.
+func (SumAndSample) Check(draw Draw) error { return checkOrdered("sum-and-sample", draw) }
+
+// Weigh implements Weight.
+func (SumAndSample) Weigh(_ *Population, sample *Sample, beta []float64) {
+	for j := range beta {
+		beta[j] = 1
+	}
+	last := len(beta) - 1
+	beta[last] = sample.Remaining[last] / sample.Weight[last]
+}
