@@ -28,6 +28,7 @@ func Schemes() []Scheme {
 	return []Scheme{
 		synthScheme(),
 		npyScheme(),
+		planetoidScheme(),
 		npzScheme(),
 	}
 }

@@ -1,0 +1,421 @@
+package datasets
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/nlpodyssey/gopickle/pickle"
+	"github.com/nlpodyssey/gopickle/types"
+)
+
+// Planetoid's files are Python 2 pickles, and a pickle is a program. It is run
+// by gopickle, after scanPickle has gone through it and let only the opcodes and
+// classes pass that arrays, sparse matrices, lists and dictionaries need.
+
+// maxPickle is the largest pickle read: unpickling takes a multiple of it.
+const maxPickle = 1 << 28
+
+// loadPickle reads the one object of a pickle file.
+func loadPickle(path string) (any, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	if info.Size() > maxPickle {
+		return nil, fmt.Errorf("datasets: %s: pickle of %d bytes, at most %d are read", path, info.Size(), maxPickle)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	object, err := unpickle(raw)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	return object, nil
+}
+
+// unpickle runs a pickle. gopickle indexes and slices what it reads unchecked in
+// places (an odd number of dictionary items, say), so its panics are turned into
+// errors here; lengths were checked by scanPickle, since running out of memory
+// cannot be caught.
+func unpickle(raw []byte) (object any, err error) {
+	if err := scanPickle(raw); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			object, err = nil, fmt.Errorf("not a valid pickle: %.200v", cause)
+		}
+	}()
+	u := pickle.NewUnpickler(bytes.NewReader(raw))
+	u.FindClass = findClass
+	if object, err = u.Load(); err != nil {
+		return nil, fmt.Errorf("not a valid pickle: %.200s", err) // may print a whole list
+	}
+	return object, nil
+}
+
+// errClass says which class is not among those allowed.
+var errClass = errors.New("only arrays, sparse matrices, lists and dictionaries are read")
+
+// findClass returns the stand-in for one of the few classes that a pickle may
+// name.
+func findClass(module, name string) (any, error) {
+	switch module + " " + name {
+	case "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct":
+		return newArray{}, nil
+	case "numpy ndarray":
+		return arrayClass{}, nil
+	case "numpy dtype":
+		return newDtype{}, nil
+	case "scipy.sparse.csr csr_matrix", "scipy.sparse._csr csr_matrix":
+		return newMatrix{}, nil
+	case "collections defaultdict":
+		return newDefaultDict{}, nil
+	case "__builtin__ list":
+		return listClass{}, nil
+	}
+	return nil, fmt.Errorf("class %q of module %q: %w", name, module, errClass)
+}
+
+// opcode says how to step over one opcode's argument.
+type opcode uint8
+
+const (
+	refused opcode = iota
+	plain          // no argument
+	fixed1         // so many bytes
+	fixed2
+	fixed4
+	fixed8
+	line     // up to a newline
+	counted1 // a length of one byte, then as many bytes
+	counted4 // a length of four bytes, signed
+	global   // two lines: module, name
+)
+
+// opcodes holds the opcodes of protocols 0 to 3 that data needs; persistent
+// ids, extensions, instances and everything later than protocol 3 are not among
+// them.
+func opcodes() *[256]opcode {
+	table := &[256]opcode{
+		0x80: fixed1,   // PROTO
+		'c':  global,   // GLOBAL
+		'K':  fixed1,   // BININT1
+		'M':  fixed2,   // BININT2
+		'J':  fixed4,   // BININT
+		'G':  fixed8,   // BINFLOAT
+		'h':  fixed1,   // BINGET
+		'q':  fixed1,   // BINPUT
+		'j':  fixed4,   // LONG_BINGET
+		'r':  fixed4,   // LONG_BINPUT
+		'U':  counted1, // SHORT_BINSTRING
+		'T':  counted4, // BINSTRING
+		'X':  counted4, // BINUNICODE
+		'B':  counted4, // BINBYTES
+		'C':  counted1, // SHORT_BINBYTES
+		0x8a: counted1, // LONG1
+	}
+	for _, c := range []byte("(.0N12tl]d})aesuRb\x81\x85\x86\x87\x88\x89") {
+		table[c] = plain
+	}
+	for _, c := range []byte("IFLSVgp") {
+		table[c] = line
+	}
+	return table
+}
+
+// scanPickle steps through a pickle without running it. It reports an opcode or
+// class that is not allowed, a length that reaches past the end, marks nested
+// beyond reason, and a pickle without an end, each with its offset.
+func scanPickle(raw []byte) error {
+	table := opcodes()
+	const deepest = 1000 // marks; each costs the unpickler a few hundred bytes
+	marks := 0
+	for at := 0; at < len(raw); {
+		code, start := raw[at], at
+		rest := raw[at+1:]
+		need := 0
+		switch table[code] {
+		case refused:
+			return fmt.Errorf("byte %d: opcode 0x%02x is not used by data in pickle protocols 0 to 3", start, code)
+		case plain:
+		case fixed1:
+			need = 1
+		case fixed2:
+			need = 2
+		case fixed4:
+			need = 4
+		case fixed8:
+			need = 8
+		case line:
+			need = lineLength(rest)
+		case counted1:
+			if need = 1; len(rest) >= 1 {
+				need += int(rest[0])
+			}
+		case counted4:
+			if need = 4; len(rest) >= 4 {
+				n := binary.LittleEndian.Uint32(rest)
+				if n > math.MaxInt32 {
+					return fmt.Errorf("byte %d: string of %d bytes", start, n)
+				}
+				need += int(n)
+			}
+		case global:
+			module := lineLength(rest)
+			if need = module; module <= len(rest) {
+				name := lineLength(rest[module:])
+				if need += name; need <= len(rest) {
+					if _, err := findClass(string(rest[:module-1]), string(rest[module:need-1])); err != nil {
+						return fmt.Errorf("byte %d: %w", start, err)
+					}
+				}
+			}
+		}
+		if need > len(rest) {
+			return fmt.Errorf("byte %d: the file ends within opcode 0x%02x", start, code)
+		}
+		switch code {
+		case '.':
+			return nil
+		case 0x80:
+			if rest[0] > 3 {
+				return fmt.Errorf("byte %d: pickle protocol %d, 0 to 3 are read", start, rest[0])
+			}
+		case '(':
+			if marks++; marks > deepest {
+				return fmt.Errorf("byte %d: more than %d marks open", start, deepest)
+			}
+		case 't', 'l', 'd', 'e', 'u', '1':
+			marks--
+		}
+		at += 1 + need
+	}
+	return errors.New("the file ends before the pickle does")
+}
+
+// lineLength returns the length of the first line with its newline, or one more
+// than there is if there is none.
+func lineLength(b []byte) int {
+	if n := bytes.IndexByte(b, '\n'); n >= 0 {
+		return n + 1
+	}
+	return len(b) + 1
+}
+
+// The stand-ins below are what the allowed classes become. Their methods are
+// called by gopickle.
+
+// newArray is numpy.core.multiarray._reconstruct: it makes an array that BUILD
+// fills.
+type newArray struct{}
+
+func (newArray) Call(args ...any) (any, error) { return &pickledArray{}, nil }
+
+// arrayClass is numpy.ndarray, an argument of newArray and nothing else.
+type arrayClass struct{}
+
+// listClass is __builtin__.list, the default factory of a dictionary and
+// nothing else.
+type listClass struct{}
+
+// newDefaultDict is collections.defaultdict.
+type newDefaultDict struct{}
+
+func (newDefaultDict) Call(args ...any) (any, error) { return types.NewDict(), nil }
+
+// newDtype is numpy.dtype.
+type newDtype struct{}
+
+func (newDtype) Call(args ...any) (any, error) {
+	if len(args) == 0 {
+		return nil, errors.New("dtype without a name")
+	}
+	name, isString := args[0].(string)
+	if !isString {
+		return nil, fmt.Errorf("dtype %T, want a name", args[0])
+	}
+	return &dtype{name: name}, nil
+}
+
+// dtype is an element type: "f4" with byte order "<".
+type dtype struct{ name, order string }
+
+// PySetState takes (version, byte order, …).
+func (t *dtype) PySetState(state any) error {
+	tuple, isTuple := state.(*types.Tuple)
+	if !isTuple || tuple.Len() < 2 {
+		return errors.New("dtype state is not a tuple of two or more")
+	}
+	order, isString := tuple.Get(1).(string)
+	if !isString {
+		return errors.New("dtype byte order is not a string")
+	}
+	t.order = order
+	return nil
+}
+
+// pickledArray is a NumPy array: little-endian bytes in C order.
+type pickledArray struct {
+	shape []int
+	dtype string
+	data  string
+}
+
+// PySetState takes (version, shape, dtype, is Fortran, bytes).
+func (a *pickledArray) PySetState(state any) error {
+	tuple, isTuple := state.(*types.Tuple)
+	if !isTuple || tuple.Len() != 5 {
+		return errors.New("array state is not a tuple of five")
+	}
+	shape, err := intTuple(tuple.Get(1))
+	if err != nil {
+		return fmt.Errorf("array shape: %w", err)
+	}
+	t, isDtype := tuple.Get(2).(*dtype)
+	if !isDtype {
+		return errors.New("array element type is not a dtype")
+	}
+	if fortran, _ := tuple.Get(3).(bool); fortran && len(shape) > 1 {
+		return errors.New("array in Fortran order")
+	}
+	var data string
+	switch raw := tuple.Get(4).(type) {
+	case string:
+		data = raw
+	case []byte:
+		data = string(raw)
+	default:
+		return errors.New("array data is not a string of bytes")
+	}
+	size, known := map[string]int{"f4": 4, "f8": 8, "i4": 4, "i8": 8, "u1": 1, "i1": 1, "b1": 1}[t.name]
+	if !known || t.order == ">" {
+		return fmt.Errorf("array of element type %q, byte order %q", t.name, t.order)
+	}
+	n := 1
+	for _, d := range shape {
+		if d < 0 || d > 0 && n > math.MaxInt32/d {
+			return fmt.Errorf("array of shape %v", shape)
+		}
+		n *= d
+	}
+	if n*size != len(data) {
+		return fmt.Errorf("array of shape %v and type %s holds %d bytes, want %d", shape, t.name, len(data), n*size)
+	}
+	*a = pickledArray{shape: shape, dtype: t.name, data: data}
+	return nil
+}
+
+// element returns value k as a float64, exact for the types but i8 beyond 2⁵³.
+func (a *pickledArray) element(k int) float64 {
+	switch a.dtype {
+	case "f4":
+		return float64(math.Float32frombits(uint32(a.integer(k, 4))))
+	case "f8":
+		return math.Float64frombits(uint64(a.integer(k, 8)))
+	case "i4":
+		return float64(int32(a.integer(k, 4)))
+	case "i8":
+		return float64(a.integer(k, 8))
+	case "i1":
+		return float64(int8(a.data[k]))
+	}
+	return float64(a.data[k])
+}
+
+func (a *pickledArray) integer(k, size int) int64 {
+	var u uint64
+	for b := size - 1; b >= 0; b-- {
+		u = u<<8 | uint64(a.data[k*size+b])
+	}
+	return int64(u)
+}
+
+// len returns the number of elements.
+func (a *pickledArray) len() int {
+	n := 1
+	for _, d := range a.shape {
+		n *= d
+	}
+	return n
+}
+
+// int32s returns the elements of a vector of integers.
+func (a *pickledArray) int32s() ([]int32, error) {
+	if len(a.shape) != 1 || a.dtype[0] == 'f' {
+		return nil, fmt.Errorf("array of shape %v and type %s, want a vector of integers", a.shape, a.dtype)
+	}
+	values := make([]int32, a.len())
+	for k := range values {
+		v := a.element(k)
+		if v < math.MinInt32 || v > math.MaxInt32 {
+			return nil, fmt.Errorf("element %d is %v", k, v)
+		}
+		values[k] = int32(v)
+	}
+	return values, nil
+}
+
+// newMatrix is scipy.sparse.csr.csr_matrix: NEWOBJ makes an empty one that BUILD
+// fills from its attributes.
+type newMatrix struct{}
+
+func (newMatrix) PyNew(args ...any) (any, error) { return &pickledMatrix{}, nil }
+
+// Call makes what copy protocols below 2 make.
+func (newMatrix) Call(args ...any) (any, error) { return &pickledMatrix{}, nil }
+
+// pickledMatrix is a SciPy CSR matrix; attributes not listed are ignored.
+type pickledMatrix struct {
+	shape                 []int
+	data, indices, indptr *pickledArray
+}
+
+// PyDictSet takes one attribute.
+func (m *pickledMatrix) PyDictSet(key, value any) error {
+	name, _ := key.(string)
+	var to **pickledArray
+	switch name {
+	case "_shape":
+		var err error
+		m.shape, err = intTuple(value)
+		return err
+	case "data":
+		to = &m.data
+	case "indices":
+		to = &m.indices
+	case "indptr":
+		to = &m.indptr
+	default:
+		return nil
+	}
+	a, isArray := value.(*pickledArray)
+	if !isArray {
+		return fmt.Errorf("attribute %s of a sparse matrix is not an array", name)
+	}
+	*to = a
+	return nil
+}
+
+func intTuple(value any) ([]int, error) {
+	tuple, isTuple := value.(*types.Tuple)
+	if !isTuple {
+		return nil, fmt.Errorf("%T, want a tuple of integers", value)
+	}
+	ints := make([]int, tuple.Len())
+	for k := range ints {
+		v, isInt := tuple.Get(k).(int)
+		if !isInt || v < 0 || v > math.MaxInt32 {
+			// The value itself is not printed: it may contain itself.
+			return nil, fmt.Errorf("element %d of a tuple is not an integer in [0, %d]", k, math.MaxInt32)
+		}
+		ints[k] = v
+	}
+	return ints, nil
+}

@@ -1,0 +1,359 @@
+package datasets
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/nlpodyssey/gopickle/types"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// planetoidScheme reads the files ind.NAME.* of Planetoid (Yang, Cohen &
+// Salakhutdinov 2016, arXiv:1603.08861): Cora, Citeseer, PubMed, NELL.
+//
+// allx and ally hold the nodes from 0 on, of which the first len(y) are the
+// training set and the next 500 the validation set; row i of tx and ty belongs
+// to node test.index[i], and those are the test set. Nodes without a row (15 of
+// Citeseer's, NELL's relations) get zero features and no label.
+func planetoidScheme() Scheme {
+	return Scheme{
+		Name: "planetoid", Path: "DIR/NAME",
+		Summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
+		Keys:    append(splitKeys(), "normalize"),
+		Open:    openPlanetoid,
+	}
+}
+
+// planetoidValid is the size of the public split's validation set.
+const planetoidValid = 500
+
+func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
+	dir, name := filepath.Split(spec.Path)
+	if name == "" {
+		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", spec)
+	}
+	p := planetoid{prefix: filepath.Join(dir, "ind."+name+".")}
+	if err := p.read(ctx); err != nil {
+		return nil, err
+	}
+	d := &Data{Metric: Accuracy}
+	if err := p.place(d); err != nil {
+		return nil, err
+	}
+	if _, asked := spec.Values["split"]; asked {
+		if err := splitFromSpec(d, spec); err != nil {
+			return nil, err
+		}
+	} else {
+		if _, given := spec.Values["seed"]; given {
+			return nil, fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+		}
+		p.publicSplit(d)
+	}
+	return d, normalize(d, spec)
+}
+
+// planetoid holds the files' contents, checked one by one.
+type planetoid struct {
+	prefix string
+
+	allx, tx *sparseRows
+	ally, ty []int32 // class of each row, -1 where the row is zero
+	classes  int
+	train    int     // rows of y
+	test     []int32 // as in the file
+	order    []int32 // sorted
+	arcs     []arc
+	nodes    int
+}
+
+type arc struct{ from, to int32 }
+
+// sparseRows is a sparse matrix with its values.
+type sparseRows struct {
+	pattern
+	cols   int
+	values []float32
+}
+
+func (p *planetoid) read(ctx context.Context) (err error) {
+	if p.test, err = readIDLines(p.prefix + "test.index"); err != nil {
+		return err
+	}
+	if p.allx, err = p.matrix("allx"); err != nil {
+		return err
+	}
+	if p.tx, err = p.matrix("tx"); err != nil {
+		return err
+	}
+	// x repeats the first rows of allx; it is read only to be checked.
+	x, err := p.matrix("x")
+	if err != nil {
+		return err
+	}
+	var y []int32
+	if y, _, err = p.oneHot("y"); err != nil {
+		return err
+	}
+	var width int
+	if p.ally, p.classes, err = p.oneHot("ally"); err != nil {
+		return err
+	}
+	if p.ty, width, err = p.oneHot("ty"); err != nil {
+		return err
+	}
+	p.train = len(y)
+	switch {
+	case p.allx.cols != p.tx.cols:
+		return fmt.Errorf("datasets: %stx: %d features, but allx has %d", p.prefix, p.tx.cols, p.allx.cols)
+	case width != p.classes:
+		return fmt.Errorf("datasets: %sty: %d classes, but ally has %d", p.prefix, width, p.classes)
+	case len(p.ally) != p.allx.rows():
+		return fmt.Errorf("datasets: %sally: %d rows, but allx has %d", p.prefix, len(p.ally), p.allx.rows())
+	case len(p.ty) != p.tx.rows():
+		return fmt.Errorf("datasets: %sty: %d rows, but tx has %d", p.prefix, len(p.ty), p.tx.rows())
+	case len(p.test) != p.tx.rows():
+		return fmt.Errorf("datasets: %stest.index: %d nodes, but tx has %d rows", p.prefix, len(p.test), p.tx.rows())
+	case p.train != x.rows():
+		return fmt.Errorf("datasets: %sy: %d rows, but x has %d", p.prefix, p.train, x.rows())
+	case p.train > len(p.ally):
+		return fmt.Errorf("datasets: %sy: %d rows, but ally has %d", p.prefix, p.train, len(p.ally))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := p.readGraph(); err != nil {
+		return err
+	}
+	return p.checkTest()
+}
+
+// checkTest sorts the test nodes and checks that they follow the rows of allx.
+func (p *planetoid) checkTest() error {
+	p.order = slices.Clone(p.test)
+	slices.Sort(p.order)
+	for k, id := range p.order {
+		switch {
+		case int(id) < p.allx.rows():
+			return fmt.Errorf("datasets: %stest.index: node %d is among the %d rows of allx", p.prefix, id, p.allx.rows())
+		case int(id) >= p.nodes:
+			return fmt.Errorf("datasets: %stest.index: node %d outside [0, %d)", p.prefix, id, p.nodes)
+		case k > 0 && p.order[k-1] == id:
+			return fmt.Errorf("datasets: %stest.index: node %d is there twice", p.prefix, id)
+		}
+	}
+	return nil
+}
+
+func (m *sparseRows) rows() int { return len(m.ptr) - 1 }
+
+// matrix reads a sparse matrix of features.
+func (p *planetoid) matrix(part string) (*sparseRows, error) {
+	path := p.prefix + part
+	object, err := loadPickle(path)
+	if err != nil {
+		return nil, err
+	}
+	m, isMatrix := object.(*pickledMatrix)
+	if !isMatrix || m.data == nil || m.indices == nil || m.indptr == nil || len(m.shape) != 2 {
+		return nil, fmt.Errorf("datasets: %s: not a SciPy CSR matrix", path)
+	}
+	indptr, err := m.indptr.int32s()
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: indptr: %w", path, err)
+	}
+	s := &sparseRows{pattern: pattern{name: path, ptr: make([]int64, len(indptr))}, cols: m.shape[1]}
+	for i, at := range indptr {
+		s.ptr[i] = int64(at)
+	}
+	if s.idx, err = m.indices.int32s(); err != nil {
+		return nil, fmt.Errorf("datasets: %s: indices: %w", path, err)
+	}
+	if len(s.ptr) != m.shape[0]+1 {
+		return nil, fmt.Errorf("datasets: %s: %d row offsets for %d rows, want %d", path, len(s.ptr), m.shape[0], m.shape[0]+1)
+	}
+	if err := s.check(s.cols); err != nil {
+		return nil, err
+	}
+	if m.data.len() != len(s.idx) {
+		return nil, fmt.Errorf("datasets: %s: %d values for %d indices", path, m.data.len(), len(s.idx))
+	}
+	s.values = make([]float32, m.data.len())
+	for k := range s.values {
+		s.values[k] = float32(m.data.element(k))
+	}
+	return s, nil
+}
+
+// oneHot reads a matrix of one-hot rows as classes, −1 for rows of zeros.
+func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) {
+	path := p.prefix + part
+	object, err := loadPickle(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	a, isArray := object.(*pickledArray)
+	if !isArray || len(a.shape) != 2 || a.shape[1] == 0 {
+		return nil, 0, fmt.Errorf("datasets: %s: not an array of (nodes, classes)", path)
+	}
+	rows, width := a.shape[0], a.shape[1]
+	classes = make([]int32, rows)
+	for i := range classes {
+		classes[i] = -1
+		for c := range width {
+			switch v := a.element(i*width + c); {
+			case v == 0:
+			case v == 1 && classes[i] < 0:
+				classes[i] = int32(c)
+			default:
+				return nil, 0, fmt.Errorf("datasets: %s: row %d is not one-hot at class %d", path, i, c)
+			}
+		}
+	}
+	return classes, width, nil
+}
+
+// readGraph reads the dictionary of neighbour lists and counts the nodes.
+func (p *planetoid) readGraph() error {
+	path := p.prefix + "graph"
+	object, err := loadPickle(path)
+	if err != nil {
+		return err
+	}
+	lists, isDict := object.(*types.Dict)
+	if !isDict {
+		return fmt.Errorf("datasets: %s: not a dictionary of lists", path)
+	}
+	// Every node is a key, those without features too.
+	most := max(p.allx.rows()+p.tx.rows(), lists.Len())
+	for _, entry := range *lists {
+		from, isInt := entry.Key.(int)
+		if !isInt || from < 0 || from >= most {
+			return fmt.Errorf("datasets: %s: key %s is not a node in [0, %d)", path, brief(entry.Key), most)
+		}
+		neighbours, isList := entry.Value.(*types.List)
+		if !isList {
+			return fmt.Errorf("datasets: %s: node %d: not a list of neighbours", path, from)
+		}
+		for k, value := range *neighbours {
+			to, isInt := value.(int)
+			if !isInt || to < 0 || to >= most {
+				return fmt.Errorf("datasets: %s: node %d: neighbour %d is %s, not a node in [0, %d)", path, from, k, brief(value), most)
+			}
+			p.arcs = append(p.arcs, arc{int32(from), int32(to)})
+		}
+	}
+	p.nodes = most
+	return nil
+}
+
+// brief prints a value of a pickle, which may be of any kind and contain itself.
+func brief(value any) string {
+	if v, isInt := value.(int); isInt {
+		return strconv.Itoa(v)
+	}
+	return fmt.Sprintf("a %T", value)
+}
+
+// place puts rows where their nodes are and builds the graph.
+func (p *planetoid) place(d *Data) error {
+	b, err := graph.NewBuilder(p.nodes)
+	if err != nil {
+		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+	}
+	for _, a := range p.arcs {
+		if err := b.Add(a.from, a.to); err != nil {
+			return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+		}
+	}
+	p.arcs = nil
+	d.build(b)
+
+	cols := p.allx.cols
+	entries := len(p.allx.idx) + len(p.tx.idx)
+	if cols == 0 || p.nodes > (smallDense+emptiestRows*entries)/cols {
+		return fmt.Errorf("datasets: %sallx: %d×%d features with %d entries are too sparse to hold densely, or none", p.prefix, p.nodes, cols, entries)
+	}
+	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: make([]float32, p.nodes*cols)}
+	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
+	copy(d.Labels.Class, p.ally)
+	p.allx.expand(d.Features, func(row int) int { return row })
+	p.tx.expand(d.Features, func(row int) int { return int(p.test[row]) })
+	for row, class := range p.ty {
+		d.Labels.Class[p.test[row]] = class
+	}
+	if without := p.nodes - p.allx.rows() - p.tx.rows(); without > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes without a row in the files: zero features, no label", without))
+	}
+	for _, m := range []*sparseRows{p.allx, p.tx} {
+		for k, v := range m.values {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return fmt.Errorf("datasets: %s: data[%d] is %v, want finite", m.name, k, v)
+			}
+		}
+	}
+	return nil
+}
+
+// expand adds each row of m to the features of the node that it belongs to.
+func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
+	for i := range m.rows() {
+		row := x.Row(node(i))
+		for k := m.ptr[i]; k < m.ptr[i+1]; k++ {
+			row[m.idx[k]] += m.values[k]
+		}
+	}
+}
+
+// publicSplit sets the split that all Planetoid baselines use.
+func (p *planetoid) publicSplit(d *Data) {
+	last := min(p.train+planetoidValid, p.allx.rows())
+	for i := range int32(last) {
+		if int(i) < p.train {
+			d.Split.Train = append(d.Split.Train, i)
+		} else {
+			d.Split.Valid = append(d.Split.Valid, i)
+		}
+	}
+	d.Split.Test = p.order
+	d.Notes = append(d.Notes, "Planetoid's public split")
+}
+
+// readIDLines reads one node id a line.
+func readIDLines(path string) (ids []int32, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	number := 0
+	for lines.Scan() {
+		number++
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || id < 0 || id == math.MaxInt32 {
+			return nil, fmt.Errorf("datasets: %s:%d: %.40q is not a node id", path, number, text)
+		}
+		ids = append(ids, int32(id))
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			return nil, fmt.Errorf("datasets: %s:%d: line too long for a node id", path, number+1)
+		}
+		return nil, fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	return ids, nil
+}
