@@ -77,17 +77,20 @@ func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dro
 
 func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
 	threshold, scale := drop.threshold()
+	if threshold == 0 { // nothing depends on the row
+		if slope != nil {
+			slope = slope[lo*width : hi*width]
+		}
+		activateRow(act, dst[lo*width:hi*width], slope, z[lo*width:hi*width], 0, 1, 0)
+		return
+	}
 	for i := lo; i < hi; i++ {
 		zr, yr := z[i*width:(i+1)*width], dst[i*width:(i+1)*width]
 		var sr []float32
 		if slope != nil {
 			sr = slope[i*width : (i+1)*width]
 		}
-		var key uint64
-		if threshold > 0 {
-			key = rowKey(drop.Seed, i)
-		}
-		activateRowGo(act, yr, sr, zr, threshold, scale, key)
+		activateRow(act, yr, sr, zr, threshold, scale, rowKey(drop.Seed, i))
 	}
 }
 

@@ -15,7 +15,8 @@ type Adam struct {
 	WeightDecay  float64 // L2 penalty added to the gradient, as PyTorch's Adam does
 }
 
-// adamStep holds the factors of one step in the precision of the data.
+// adamStep holds the factors of one step in the precision of the data. The
+// assembly reads its fields in this order.
 type adamStep struct {
 	beta1, beta2   float32
 	gain1, gain2   float32 // 1−beta1, 1−beta2
@@ -53,7 +54,8 @@ func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
 	})
 }
 
-func (s *adamStep) update(p, g, m, v []float32) {
+// updateGo is the portable form of update.
+func (s *adamStep) updateGo(p, g, m, v []float32) {
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
 	for k, w := range p {
 		d := g[k] + s.decay*w

@@ -30,8 +30,8 @@ func biasRows(dst, bias, scale []float32, lo, hi int) {
 	}
 }
 
-// scaleTo sets dst = alpha·x.
-func scaleTo(dst []float32, alpha float32, x []float32) {
+// scaleToGo is the portable form of scaleTo.
+func scaleToGo(dst []float32, alpha float32, x []float32) {
 	dst = dst[:len(x)]
 	for j, v := range x {
 		dst[j] = alpha * v
@@ -66,10 +66,13 @@ func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
 	})
 }
 
-// columnSums sums the columns of one tile, which starts at column j0.
-func columnSums(dst, x, scale []float32, rows, width, j0 int) {
+// columnSumsGo is the portable form of columnSums, for columns j0 to j1.
+func columnSumsGo(dst, x, scale []float32, rows, width, j0, j1 int) {
+	if j0 == j1 {
+		return
+	}
 	var sums [columnTile]float64
-	tile := min(columnTile, width-j0)
+	tile := j1 - j0
 	for i := range rows {
 		s := 1.0
 		if scale != nil {

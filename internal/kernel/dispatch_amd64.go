@@ -14,7 +14,11 @@ import (
 // level is which assembly runs. Only tests change it.
 var level = simd.Available()
 
-// one is what the values of a matrix without values point to.
+// lanes is how many elements the flat assembly loops need a multiple of; the
+// rest is left to the portable code.
+const lanes = 16
+
+// one is what the values of a matrix without values, and absent scales, point to.
 var one = [1]float32{1}
 
 // spmmRows computes rows lo to hi of dst = A·X, or of A·X[ids].
@@ -43,4 +47,153 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 	if !ok {
 		panic(fmt.Sprintf("kernel: SpMM: rows %d to %d of the %d×%d matrix hold an offset or a column outside it", lo, hi, a.Rows, a.Cols))
 	}
+}
+
+// maskGroup is how many columns the assembly of Activate takes at a time.
+const maskGroup = 32
+
+// activateRow computes one row of Activate, or many rows as one if nothing is
+// dropped. A last part of less than 32 elements goes through a padded copy.
+func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
+	if level == simd.Portable {
+		activateRowGo(act, dst, slope, z, threshold, scale, key)
+		return
+	}
+	n := len(z)
+	dst = dst[:n]
+	if slope != nil {
+		slope = slope[:n]
+	}
+	whole := n / maskGroup
+	if whole > 0 {
+		activateGroups(act, dst, slope, z, whole, threshold, scale, key, 0)
+	}
+	rest := whole * maskGroup
+	if rest == n {
+		return
+	}
+	var zs, ys, ss [maskGroup]float32
+	copy(zs[:], z[rest:])
+	if slope == nil {
+		activateGroups(act, ys[:], nil, zs[:], 1, threshold, scale, key, uint32(whole*maskGroup/2))
+	} else {
+		activateGroups(act, ys[:], ss[:], zs[:], 1, threshold, scale, key, uint32(whole*maskGroup/2))
+		copy(slope[rest:], ss[:])
+	}
+	copy(dst[rest:], ys[:])
+}
+
+func activateGroups(act Activation, dst, slope, z []float32, groups int, threshold uint32, scale float32, key uint64, word uint32) {
+	var s *float32
+	if slope != nil {
+		s = &slope[0]
+	}
+	k0, k1 := uint32(key), uint32(key>>32)
+	wide := level == simd.AVX512
+	switch {
+	case act == ELU && wide:
+		activateELUAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	case act == ELU:
+		activateELUAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	case act == ReLU && wide:
+		activateReLUAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	case act == ReLU:
+		activateReLUAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	case wide:
+		activateIdentityAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	default:
+		activateIdentityAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+	}
+}
+
+// softmaxRow writes the softmax of z, which is not empty, to p and returns the
+// largest entry and the sum of e^(z−top).
+func softmaxRow(p, z []float32) (top, total float32) {
+	p = p[:len(z)]
+	switch level {
+	case simd.AVX512:
+		return softmaxRowAVX512(&p[0], &z[0], len(z))
+	case simd.AVX2:
+		return softmaxRowAVX2(&p[0], &z[0], len(z))
+	}
+	return softmaxRowGo(p, z)
+}
+
+// multiply sets dst = a·b over the length of a.
+func multiply(dst, a, b []float32) {
+	dst, b = dst[:len(a)], b[:len(a)]
+	n := 0
+	if level != simd.Portable {
+		n = len(a) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			multiplyAVX512(&dst[0], &a[0], &b[0], n)
+		} else {
+			multiplyAVX2(&dst[0], &a[0], &b[0], n)
+		}
+	}
+	multiplyGo(dst[n:], a[n:], b[n:])
+}
+
+// scaleTo sets dst = alpha·x over the length of x.
+func scaleTo(dst []float32, alpha float32, x []float32) {
+	dst = dst[:len(x)]
+	n := 0
+	if level != simd.Portable {
+		n = len(x) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			scaleToAVX512(&dst[0], alpha, &x[0], n)
+		} else {
+			scaleToAVX2(&dst[0], alpha, &x[0], n)
+		}
+	}
+	scaleToGo(dst[n:], alpha, x[n:])
+}
+
+// update applies the step to all elements of p.
+func (s *adamStep) update(p, g, m, v []float32) {
+	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
+	n := 0
+	if level != simd.Portable {
+		n = len(p) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			adamAVX512(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
+		} else {
+			adamAVX2(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
+		}
+	}
+	s.updateGo(p[n:], g[n:], m[n:], v[n:])
+}
+
+// columnSums sums the columns of one tile, which starts at column j0.
+func columnSums(dst, x, scale []float32, rows, width, j0 int) {
+	end := min(j0+columnTile, width)
+	j := j0
+	if level != simd.Portable && rows > 0 {
+		s, step := &one[0], 0
+		if scale != nil {
+			s, step = &scale[0], 4
+		}
+		if level == simd.AVX512 {
+			for ; j+64 <= end; j += 64 {
+				columnSums64AVX512(&dst[j], &x[j], width, s, step, rows)
+			}
+			for ; j+8 <= end; j += 8 {
+				columnSums8AVX512(&dst[j], &x[j], width, s, step, rows)
+			}
+		} else {
+			for ; j+32 <= end; j += 32 {
+				columnSums32AVX2(&dst[j], &x[j], width, s, step, rows)
+			}
+			for ; j+8 <= end; j += 8 {
+				columnSums8AVX2(&dst[j], &x[j], width, s, step, rows)
+			}
+		}
+	}
+	columnSumsGo(dst, x, scale, rows, width, j, end)
 }

@@ -10,6 +10,22 @@ import (
 // level is which assembly runs: none.
 var level = simd.Portable
 
-func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
+func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, _ int, x []float32, width int) {
 	spmmRowsGo(dst, a, lo, hi, ids, x, width)
+}
+
+func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
+	activateRowGo(act, dst, slope, z, threshold, scale, key)
+}
+
+func softmaxRow(p, z []float32) (top, total float32) { return softmaxRowGo(p, z) }
+
+func multiply(dst, a, b []float32) { multiplyGo(dst, a, b) }
+
+func scaleTo(dst []float32, alpha float32, x []float32) { scaleToGo(dst, alpha, x) }
+
+func (s *adamStep) update(p, g, m, v []float32) { s.updateGo(p, g, m, v) }
+
+func columnSums(dst, x, scale []float32, rows, width, j0 int) {
+	columnSumsGo(dst, x, scale, rows, width, j0, min(j0+columnTile, width))
 }

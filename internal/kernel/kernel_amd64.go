@@ -6,16 +6,120 @@ package kernel
 
 // spmmAVX2 computes rows of dst = A·X. Entry k has the value at val + k·valStep bytes.
 // It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
 func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 // spmmGatherAVX2 computes rows of dst = A·X[ids]. Entry k has the value at val + k·valStep bytes.
 // It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
 func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+
+// activateIdentityAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// activateELUAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// activateReLUAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// softmaxRowAVX2 is softmaxRow for n ≥ 1 elements.
+//
+//go:noescape
+func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
+
+// multiplyAVX2 sets dst = a·b elementwise; n is a multiple of 16.
+//
+//go:noescape
+func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
+
+// scaleToAVX2 sets dst = alpha·x; n is a multiple of 16.
+//
+//go:noescape
+func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
+
+// adamAVX2 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
+//
+//go:noescape
+func adamAVX2(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
+
+// columnSums32AVX2 sums columns of x over rows that are stride elements apart, each row times its scale.
+//
+//go:noescape
+func columnSums32AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+
+// columnSums8AVX2 sums columns of x over rows that are stride elements apart, each row times its scale.
+//
+//go:noescape
+func columnSums8AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
 // spmmAVX512 computes rows of dst = A·X. Entry k has the value at val + k·valStep bytes.
 // It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
 func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 // spmmGatherAVX512 computes rows of dst = A·X[ids]. Entry k has the value at val + k·valStep bytes.
 // It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
 func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+
+// activateIdentityAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// activateELUAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// activateReLUAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
+// Without threshold nothing is dropped.
+//
+//go:noescape
+func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+
+// softmaxRowAVX512 is softmaxRow for n ≥ 1 elements.
+//
+//go:noescape
+func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)
+
+// multiplyAVX512 sets dst = a·b elementwise; n is a multiple of 16.
+//
+//go:noescape
+func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
+
+// scaleToAVX512 sets dst = alpha·x; n is a multiple of 16.
+//
+//go:noescape
+func scaleToAVX512(dst *float32, alpha float32, x *float32, n int)
+
+// adamAVX512 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
+//
+//go:noescape
+func adamAVX512(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
+
+// columnSums64AVX512 sums columns of x over rows that are stride elements apart, each row times its scale.
+//
+//go:noescape
+func columnSums64AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+
+// columnSums8AVX512 sums columns of x over rows that are stride elements apart, each row times its scale.
+//
+//go:noescape
+func columnSums8AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)

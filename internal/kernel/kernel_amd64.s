@@ -812,6 +812,1245 @@ bad:
 	VZEROUPPER
 	RET
 
+// func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX2
+TEXT ·activateIdentityAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Y0
+	VPADDD       constffffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS scale+36(FP), Y1
+	VBROADCASTSS key0+40(FP), Y2
+	VBROADCASTSS key1+44(FP), Y3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Y4
+	VPADDD       Y4, Y2, Y4
+	VPADDD       laneWeyl<>+0(SB), Y4, Y4
+	VXORPS       Y2, Y2, Y2
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Y4, Y5
+	VPXOR   Y4, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y3, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y2
+	VPXOR   Y2, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y2
+	VPXOR   Y2, Y5, Y5
+
+hashed0:
+	VMOVUPS  (DX), Y2
+	VMOVAPS  Y2, Y2
+	VMOVUPS  const3f800000<>+0(SB), Y7
+	TESTL    SI, SI
+	JEQ      kept0_0
+	VPAND    const0000ffff<>+0(SB), Y5, Y8
+	VPCMPGTD Y0, Y8, Y8
+	VMULPS   Y1, Y2, Y2
+	VANDPS   Y8, Y2, Y2
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y8, Y7, Y7
+
+kept0_0:
+	VMOVUPS Y2, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Y7, (CX)
+
+stored0_0:
+	VMOVUPS  64(DX), Y2
+	VMOVAPS  Y2, Y2
+	VMOVUPS  const3f800000<>+0(SB), Y7
+	TESTL    SI, SI
+	JEQ      kept0_1
+	VPSRLD   $0x10, Y5, Y8
+	VPCMPGTD Y0, Y8, Y8
+	VMULPS   Y1, Y2, Y2
+	VANDPS   Y8, Y2, Y2
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y8, Y7, Y7
+
+kept0_1:
+	VMOVUPS Y2, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Y7, 64(CX)
+
+stored0_1:
+	TESTL   SI, SI
+	JEQ     hashed1
+	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y2
+	VPSRLD  $0x10, Y2, Y6
+	VPXOR   Y2, Y6, Y6
+	VPMULLD const7feb352d<>+0(SB), Y6, Y6
+	VPXOR   Y3, Y6, Y6
+	VPSRLD  $0x0f, Y6, Y2
+	VPXOR   Y2, Y6, Y6
+	VPMULLD const846ca68b<>+0(SB), Y6, Y6
+	VPSRLD  $0x10, Y6, Y2
+	VPXOR   Y2, Y6, Y6
+
+hashed1:
+	VMOVUPS  32(DX), Y2
+	VMOVAPS  Y2, Y2
+	VMOVUPS  const3f800000<>+0(SB), Y7
+	TESTL    SI, SI
+	JEQ      kept1_0
+	VPAND    const0000ffff<>+0(SB), Y6, Y8
+	VPCMPGTD Y0, Y8, Y8
+	VMULPS   Y1, Y2, Y2
+	VANDPS   Y8, Y2, Y2
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y8, Y7, Y7
+
+kept1_0:
+	VMOVUPS Y2, 32(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_0
+	VMOVUPS Y7, 32(CX)
+
+stored1_0:
+	VMOVUPS  96(DX), Y2
+	VMOVAPS  Y2, Y2
+	VMOVUPS  const3f800000<>+0(SB), Y7
+	TESTL    SI, SI
+	JEQ      kept1_1
+	VPSRLD   $0x10, Y6, Y8
+	VPCMPGTD Y0, Y8, Y8
+	VMULPS   Y1, Y2, Y2
+	VANDPS   Y8, Y2, Y2
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y8, Y7, Y7
+
+kept1_1:
+	VMOVUPS Y2, 96(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_1
+	VMOVUPS Y7, 96(CX)
+
+stored1_1:
+	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+DATA laneWeyl<>+0(SB)/4, $0x00000000
+DATA laneWeyl<>+4(SB)/4, $0x9e3779b9
+DATA laneWeyl<>+8(SB)/4, $0x3c6ef372
+DATA laneWeyl<>+12(SB)/4, $0xdaa66d2b
+DATA laneWeyl<>+16(SB)/4, $0x78dde6e4
+DATA laneWeyl<>+20(SB)/4, $0x1715609d
+DATA laneWeyl<>+24(SB)/4, $0xb54cda56
+DATA laneWeyl<>+28(SB)/4, $0x5384540f
+DATA laneWeyl<>+32(SB)/4, $0xf1bbcdc8
+DATA laneWeyl<>+36(SB)/4, $0x8ff34781
+DATA laneWeyl<>+40(SB)/4, $0x2e2ac13a
+DATA laneWeyl<>+44(SB)/4, $0xcc623af3
+DATA laneWeyl<>+48(SB)/4, $0x6a99b4ac
+DATA laneWeyl<>+52(SB)/4, $0x08d12e65
+DATA laneWeyl<>+56(SB)/4, $0xa708a81e
+DATA laneWeyl<>+60(SB)/4, $0x454021d7
+GLOBL laneWeyl<>(SB), RODATA|NOPTR, $64
+
+DATA constffffffff<>+0(SB)/4, $0xffffffff
+DATA constffffffff<>+4(SB)/4, $0xffffffff
+DATA constffffffff<>+8(SB)/4, $0xffffffff
+DATA constffffffff<>+12(SB)/4, $0xffffffff
+DATA constffffffff<>+16(SB)/4, $0xffffffff
+DATA constffffffff<>+20(SB)/4, $0xffffffff
+DATA constffffffff<>+24(SB)/4, $0xffffffff
+DATA constffffffff<>+28(SB)/4, $0xffffffff
+DATA constffffffff<>+32(SB)/4, $0xffffffff
+DATA constffffffff<>+36(SB)/4, $0xffffffff
+DATA constffffffff<>+40(SB)/4, $0xffffffff
+DATA constffffffff<>+44(SB)/4, $0xffffffff
+DATA constffffffff<>+48(SB)/4, $0xffffffff
+DATA constffffffff<>+52(SB)/4, $0xffffffff
+DATA constffffffff<>+56(SB)/4, $0xffffffff
+DATA constffffffff<>+60(SB)/4, $0xffffffff
+GLOBL constffffffff<>(SB), RODATA|NOPTR, $64
+
+DATA const7feb352d<>+0(SB)/4, $0x7feb352d
+DATA const7feb352d<>+4(SB)/4, $0x7feb352d
+DATA const7feb352d<>+8(SB)/4, $0x7feb352d
+DATA const7feb352d<>+12(SB)/4, $0x7feb352d
+DATA const7feb352d<>+16(SB)/4, $0x7feb352d
+DATA const7feb352d<>+20(SB)/4, $0x7feb352d
+DATA const7feb352d<>+24(SB)/4, $0x7feb352d
+DATA const7feb352d<>+28(SB)/4, $0x7feb352d
+DATA const7feb352d<>+32(SB)/4, $0x7feb352d
+DATA const7feb352d<>+36(SB)/4, $0x7feb352d
+DATA const7feb352d<>+40(SB)/4, $0x7feb352d
+DATA const7feb352d<>+44(SB)/4, $0x7feb352d
+DATA const7feb352d<>+48(SB)/4, $0x7feb352d
+DATA const7feb352d<>+52(SB)/4, $0x7feb352d
+DATA const7feb352d<>+56(SB)/4, $0x7feb352d
+DATA const7feb352d<>+60(SB)/4, $0x7feb352d
+GLOBL const7feb352d<>(SB), RODATA|NOPTR, $64
+
+DATA const846ca68b<>+0(SB)/4, $0x846ca68b
+DATA const846ca68b<>+4(SB)/4, $0x846ca68b
+DATA const846ca68b<>+8(SB)/4, $0x846ca68b
+DATA const846ca68b<>+12(SB)/4, $0x846ca68b
+DATA const846ca68b<>+16(SB)/4, $0x846ca68b
+DATA const846ca68b<>+20(SB)/4, $0x846ca68b
+DATA const846ca68b<>+24(SB)/4, $0x846ca68b
+DATA const846ca68b<>+28(SB)/4, $0x846ca68b
+DATA const846ca68b<>+32(SB)/4, $0x846ca68b
+DATA const846ca68b<>+36(SB)/4, $0x846ca68b
+DATA const846ca68b<>+40(SB)/4, $0x846ca68b
+DATA const846ca68b<>+44(SB)/4, $0x846ca68b
+DATA const846ca68b<>+48(SB)/4, $0x846ca68b
+DATA const846ca68b<>+52(SB)/4, $0x846ca68b
+DATA const846ca68b<>+56(SB)/4, $0x846ca68b
+DATA const846ca68b<>+60(SB)/4, $0x846ca68b
+GLOBL const846ca68b<>(SB), RODATA|NOPTR, $64
+
+DATA const3f800000<>+0(SB)/4, $0x3f800000
+DATA const3f800000<>+4(SB)/4, $0x3f800000
+DATA const3f800000<>+8(SB)/4, $0x3f800000
+DATA const3f800000<>+12(SB)/4, $0x3f800000
+DATA const3f800000<>+16(SB)/4, $0x3f800000
+DATA const3f800000<>+20(SB)/4, $0x3f800000
+DATA const3f800000<>+24(SB)/4, $0x3f800000
+DATA const3f800000<>+28(SB)/4, $0x3f800000
+DATA const3f800000<>+32(SB)/4, $0x3f800000
+DATA const3f800000<>+36(SB)/4, $0x3f800000
+DATA const3f800000<>+40(SB)/4, $0x3f800000
+DATA const3f800000<>+44(SB)/4, $0x3f800000
+DATA const3f800000<>+48(SB)/4, $0x3f800000
+DATA const3f800000<>+52(SB)/4, $0x3f800000
+DATA const3f800000<>+56(SB)/4, $0x3f800000
+DATA const3f800000<>+60(SB)/4, $0x3f800000
+GLOBL const3f800000<>(SB), RODATA|NOPTR, $64
+
+DATA const0000ffff<>+0(SB)/4, $0x0000ffff
+DATA const0000ffff<>+4(SB)/4, $0x0000ffff
+DATA const0000ffff<>+8(SB)/4, $0x0000ffff
+DATA const0000ffff<>+12(SB)/4, $0x0000ffff
+DATA const0000ffff<>+16(SB)/4, $0x0000ffff
+DATA const0000ffff<>+20(SB)/4, $0x0000ffff
+DATA const0000ffff<>+24(SB)/4, $0x0000ffff
+DATA const0000ffff<>+28(SB)/4, $0x0000ffff
+DATA const0000ffff<>+32(SB)/4, $0x0000ffff
+DATA const0000ffff<>+36(SB)/4, $0x0000ffff
+DATA const0000ffff<>+40(SB)/4, $0x0000ffff
+DATA const0000ffff<>+44(SB)/4, $0x0000ffff
+DATA const0000ffff<>+48(SB)/4, $0x0000ffff
+DATA const0000ffff<>+52(SB)/4, $0x0000ffff
+DATA const0000ffff<>+56(SB)/4, $0x0000ffff
+DATA const0000ffff<>+60(SB)/4, $0x0000ffff
+GLOBL const0000ffff<>(SB), RODATA|NOPTR, $64
+
+DATA constf1bbcdc8<>+0(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+4(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+8(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+12(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+16(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+20(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+24(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+28(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+32(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+36(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+40(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+44(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+48(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+52(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+56(SB)/4, $0xf1bbcdc8
+DATA constf1bbcdc8<>+60(SB)/4, $0xf1bbcdc8
+GLOBL constf1bbcdc8<>(SB), RODATA|NOPTR, $64
+
+DATA conste3779b90<>+0(SB)/4, $0xe3779b90
+DATA conste3779b90<>+4(SB)/4, $0xe3779b90
+DATA conste3779b90<>+8(SB)/4, $0xe3779b90
+DATA conste3779b90<>+12(SB)/4, $0xe3779b90
+DATA conste3779b90<>+16(SB)/4, $0xe3779b90
+DATA conste3779b90<>+20(SB)/4, $0xe3779b90
+DATA conste3779b90<>+24(SB)/4, $0xe3779b90
+DATA conste3779b90<>+28(SB)/4, $0xe3779b90
+DATA conste3779b90<>+32(SB)/4, $0xe3779b90
+DATA conste3779b90<>+36(SB)/4, $0xe3779b90
+DATA conste3779b90<>+40(SB)/4, $0xe3779b90
+DATA conste3779b90<>+44(SB)/4, $0xe3779b90
+DATA conste3779b90<>+48(SB)/4, $0xe3779b90
+DATA conste3779b90<>+52(SB)/4, $0xe3779b90
+DATA conste3779b90<>+56(SB)/4, $0xe3779b90
+DATA conste3779b90<>+60(SB)/4, $0xe3779b90
+GLOBL conste3779b90<>(SB), RODATA|NOPTR, $64
+
+// func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·activateELUAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Y0
+	VPADDD       constffffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS scale+36(FP), Y1
+	VBROADCASTSS key0+40(FP), Y2
+	VBROADCASTSS key1+44(FP), Y3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Y4
+	VPADDD       Y4, Y2, Y4
+	VPADDD       laneWeyl<>+0(SB), Y4, Y4
+	VXORPS       Y2, Y2, Y2
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Y4, Y5
+	VPXOR   Y4, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y3, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y7
+	VPXOR   Y7, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y7
+	VPXOR   Y7, Y5, Y5
+
+hashed0:
+	VMOVUPS      (DX), Y7
+	VMINPS       Y7, Y2, Y8
+	VMOVUPS      constc2ae0000<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y8
+	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
+	VROUNDPS     $0x08, Y9, Y9
+	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
+	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
+	VMOVUPS      const39506967<>+0(SB), Y10
+	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y11
+	VFMADD213PS  Y8, Y11, Y10
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       const0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       const3f800000<>+0(SB), Y9, Y11
+	VFMADD231PS  Y10, Y9, Y11
+	VFMADD213PS  Y9, Y9, Y10
+	VCMPPS       $0x1e, Y2, Y7, Y8
+	VBLENDVPS    Y8, Y7, Y11, Y11
+	VMOVUPS      const3f800000<>+0(SB), Y7
+	VBLENDVPS    Y8, Y7, Y10, Y10
+	TESTL        SI, SI
+	JEQ          kept0_0
+	VPAND        const0000ffff<>+0(SB), Y5, Y7
+	VPCMPGTD     Y0, Y7, Y7
+	VMULPS       Y1, Y11, Y11
+	VANDPS       Y7, Y11, Y11
+	VMULPS       Y1, Y10, Y10
+	VANDPS       Y7, Y10, Y10
+
+kept0_0:
+	VMOVUPS Y11, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Y10, (CX)
+
+stored0_0:
+	VMOVUPS      64(DX), Y7
+	VMINPS       Y7, Y2, Y8
+	VMOVUPS      constc2ae0000<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y8
+	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
+	VROUNDPS     $0x08, Y9, Y9
+	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
+	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
+	VMOVUPS      const39506967<>+0(SB), Y10
+	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y11
+	VFMADD213PS  Y8, Y11, Y10
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       const0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       const3f800000<>+0(SB), Y9, Y11
+	VFMADD231PS  Y10, Y9, Y11
+	VFMADD213PS  Y9, Y9, Y10
+	VCMPPS       $0x1e, Y2, Y7, Y8
+	VBLENDVPS    Y8, Y7, Y11, Y11
+	VMOVUPS      const3f800000<>+0(SB), Y7
+	VBLENDVPS    Y8, Y7, Y10, Y10
+	TESTL        SI, SI
+	JEQ          kept0_1
+	VPSRLD       $0x10, Y5, Y7
+	VPCMPGTD     Y0, Y7, Y7
+	VMULPS       Y1, Y11, Y11
+	VANDPS       Y7, Y11, Y11
+	VMULPS       Y1, Y10, Y10
+	VANDPS       Y7, Y10, Y10
+
+kept0_1:
+	VMOVUPS Y11, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Y10, 64(CX)
+
+stored0_1:
+	TESTL   SI, SI
+	JEQ     hashed1
+	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y7
+	VPSRLD  $0x10, Y7, Y6
+	VPXOR   Y7, Y6, Y6
+	VPMULLD const7feb352d<>+0(SB), Y6, Y6
+	VPXOR   Y3, Y6, Y6
+	VPSRLD  $0x0f, Y6, Y7
+	VPXOR   Y7, Y6, Y6
+	VPMULLD const846ca68b<>+0(SB), Y6, Y6
+	VPSRLD  $0x10, Y6, Y7
+	VPXOR   Y7, Y6, Y6
+
+hashed1:
+	VMOVUPS      32(DX), Y7
+	VMINPS       Y7, Y2, Y8
+	VMOVUPS      constc2ae0000<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y8
+	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
+	VROUNDPS     $0x08, Y9, Y9
+	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
+	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
+	VMOVUPS      const39506967<>+0(SB), Y10
+	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y11
+	VFMADD213PS  Y8, Y11, Y10
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       const0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       const3f800000<>+0(SB), Y9, Y11
+	VFMADD231PS  Y10, Y9, Y11
+	VFMADD213PS  Y9, Y9, Y10
+	VCMPPS       $0x1e, Y2, Y7, Y8
+	VBLENDVPS    Y8, Y7, Y11, Y11
+	VMOVUPS      const3f800000<>+0(SB), Y7
+	VBLENDVPS    Y8, Y7, Y10, Y10
+	TESTL        SI, SI
+	JEQ          kept1_0
+	VPAND        const0000ffff<>+0(SB), Y6, Y7
+	VPCMPGTD     Y0, Y7, Y7
+	VMULPS       Y1, Y11, Y11
+	VANDPS       Y7, Y11, Y11
+	VMULPS       Y1, Y10, Y10
+	VANDPS       Y7, Y10, Y10
+
+kept1_0:
+	VMOVUPS Y11, 32(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_0
+	VMOVUPS Y10, 32(CX)
+
+stored1_0:
+	VMOVUPS      96(DX), Y7
+	VMINPS       Y7, Y2, Y8
+	VMOVUPS      constc2ae0000<>+0(SB), Y9
+	VMAXPS       Y8, Y9, Y8
+	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
+	VROUNDPS     $0x08, Y9, Y9
+	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
+	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
+	VMOVUPS      const39506967<>+0(SB), Y10
+	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
+	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
+	VMULPS       Y8, Y8, Y11
+	VFMADD213PS  Y8, Y11, Y10
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       const0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       const3f800000<>+0(SB), Y9, Y11
+	VFMADD231PS  Y10, Y9, Y11
+	VFMADD213PS  Y9, Y9, Y10
+	VCMPPS       $0x1e, Y2, Y7, Y8
+	VBLENDVPS    Y8, Y7, Y11, Y11
+	VMOVUPS      const3f800000<>+0(SB), Y7
+	VBLENDVPS    Y8, Y7, Y10, Y10
+	TESTL        SI, SI
+	JEQ          kept1_1
+	VPSRLD       $0x10, Y6, Y7
+	VPCMPGTD     Y0, Y7, Y7
+	VMULPS       Y1, Y11, Y11
+	VANDPS       Y7, Y11, Y11
+	VMULPS       Y1, Y10, Y10
+	VANDPS       Y7, Y10, Y10
+
+kept1_1:
+	VMOVUPS Y11, 96(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_1
+	VMOVUPS Y10, 96(CX)
+
+stored1_1:
+	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+28(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+32(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+36(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+40(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+44(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+48(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+52(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+56(SB)/4, $0xc2ae0000
+DATA constc2ae0000<>+60(SB)/4, $0xc2ae0000
+GLOBL constc2ae0000<>(SB), RODATA|NOPTR, $64
+
+DATA const3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+12(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+16(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+20(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+32(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+36(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+40(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+44(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+48(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+52(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+56(SB)/4, $0x3fb8aa3b
+DATA const3fb8aa3b<>+60(SB)/4, $0x3fb8aa3b
+GLOBL const3fb8aa3b<>(SB), RODATA|NOPTR, $64
+
+DATA const3f318000<>+0(SB)/4, $0x3f318000
+DATA const3f318000<>+4(SB)/4, $0x3f318000
+DATA const3f318000<>+8(SB)/4, $0x3f318000
+DATA const3f318000<>+12(SB)/4, $0x3f318000
+DATA const3f318000<>+16(SB)/4, $0x3f318000
+DATA const3f318000<>+20(SB)/4, $0x3f318000
+DATA const3f318000<>+24(SB)/4, $0x3f318000
+DATA const3f318000<>+28(SB)/4, $0x3f318000
+DATA const3f318000<>+32(SB)/4, $0x3f318000
+DATA const3f318000<>+36(SB)/4, $0x3f318000
+DATA const3f318000<>+40(SB)/4, $0x3f318000
+DATA const3f318000<>+44(SB)/4, $0x3f318000
+DATA const3f318000<>+48(SB)/4, $0x3f318000
+DATA const3f318000<>+52(SB)/4, $0x3f318000
+DATA const3f318000<>+56(SB)/4, $0x3f318000
+DATA const3f318000<>+60(SB)/4, $0x3f318000
+GLOBL const3f318000<>(SB), RODATA|NOPTR, $64
+
+DATA constb95e8083<>+0(SB)/4, $0xb95e8083
+DATA constb95e8083<>+4(SB)/4, $0xb95e8083
+DATA constb95e8083<>+8(SB)/4, $0xb95e8083
+DATA constb95e8083<>+12(SB)/4, $0xb95e8083
+DATA constb95e8083<>+16(SB)/4, $0xb95e8083
+DATA constb95e8083<>+20(SB)/4, $0xb95e8083
+DATA constb95e8083<>+24(SB)/4, $0xb95e8083
+DATA constb95e8083<>+28(SB)/4, $0xb95e8083
+DATA constb95e8083<>+32(SB)/4, $0xb95e8083
+DATA constb95e8083<>+36(SB)/4, $0xb95e8083
+DATA constb95e8083<>+40(SB)/4, $0xb95e8083
+DATA constb95e8083<>+44(SB)/4, $0xb95e8083
+DATA constb95e8083<>+48(SB)/4, $0xb95e8083
+DATA constb95e8083<>+52(SB)/4, $0xb95e8083
+DATA constb95e8083<>+56(SB)/4, $0xb95e8083
+DATA constb95e8083<>+60(SB)/4, $0xb95e8083
+GLOBL constb95e8083<>(SB), RODATA|NOPTR, $64
+
+DATA const39506967<>+0(SB)/4, $0x39506967
+DATA const39506967<>+4(SB)/4, $0x39506967
+DATA const39506967<>+8(SB)/4, $0x39506967
+DATA const39506967<>+12(SB)/4, $0x39506967
+DATA const39506967<>+16(SB)/4, $0x39506967
+DATA const39506967<>+20(SB)/4, $0x39506967
+DATA const39506967<>+24(SB)/4, $0x39506967
+DATA const39506967<>+28(SB)/4, $0x39506967
+DATA const39506967<>+32(SB)/4, $0x39506967
+DATA const39506967<>+36(SB)/4, $0x39506967
+DATA const39506967<>+40(SB)/4, $0x39506967
+DATA const39506967<>+44(SB)/4, $0x39506967
+DATA const39506967<>+48(SB)/4, $0x39506967
+DATA const39506967<>+52(SB)/4, $0x39506967
+DATA const39506967<>+56(SB)/4, $0x39506967
+DATA const39506967<>+60(SB)/4, $0x39506967
+GLOBL const39506967<>(SB), RODATA|NOPTR, $64
+
+DATA const3ab743ce<>+0(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+4(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+8(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+12(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+16(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+20(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+24(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+28(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+32(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+36(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+40(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+44(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+48(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+52(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+56(SB)/4, $0x3ab743ce
+DATA const3ab743ce<>+60(SB)/4, $0x3ab743ce
+GLOBL const3ab743ce<>(SB), RODATA|NOPTR, $64
+
+DATA const3c088908<>+0(SB)/4, $0x3c088908
+DATA const3c088908<>+4(SB)/4, $0x3c088908
+DATA const3c088908<>+8(SB)/4, $0x3c088908
+DATA const3c088908<>+12(SB)/4, $0x3c088908
+DATA const3c088908<>+16(SB)/4, $0x3c088908
+DATA const3c088908<>+20(SB)/4, $0x3c088908
+DATA const3c088908<>+24(SB)/4, $0x3c088908
+DATA const3c088908<>+28(SB)/4, $0x3c088908
+DATA const3c088908<>+32(SB)/4, $0x3c088908
+DATA const3c088908<>+36(SB)/4, $0x3c088908
+DATA const3c088908<>+40(SB)/4, $0x3c088908
+DATA const3c088908<>+44(SB)/4, $0x3c088908
+DATA const3c088908<>+48(SB)/4, $0x3c088908
+DATA const3c088908<>+52(SB)/4, $0x3c088908
+DATA const3c088908<>+56(SB)/4, $0x3c088908
+DATA const3c088908<>+60(SB)/4, $0x3c088908
+GLOBL const3c088908<>(SB), RODATA|NOPTR, $64
+
+DATA const3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+4(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+8(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+12(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+16(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+20(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+24(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+28(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+32(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+36(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+40(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+44(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+48(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+52(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+56(SB)/4, $0x3d2aa9c1
+DATA const3d2aa9c1<>+60(SB)/4, $0x3d2aa9c1
+GLOBL const3d2aa9c1<>(SB), RODATA|NOPTR, $64
+
+DATA const3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+4(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+8(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+12(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+16(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+20(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+24(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+28(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+32(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+36(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+40(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+44(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+48(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+52(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+56(SB)/4, $0x3e2aaaaa
+DATA const3e2aaaaa<>+60(SB)/4, $0x3e2aaaaa
+GLOBL const3e2aaaaa<>(SB), RODATA|NOPTR, $64
+
+DATA const3f000000<>+0(SB)/4, $0x3f000000
+DATA const3f000000<>+4(SB)/4, $0x3f000000
+DATA const3f000000<>+8(SB)/4, $0x3f000000
+DATA const3f000000<>+12(SB)/4, $0x3f000000
+DATA const3f000000<>+16(SB)/4, $0x3f000000
+DATA const3f000000<>+20(SB)/4, $0x3f000000
+DATA const3f000000<>+24(SB)/4, $0x3f000000
+DATA const3f000000<>+28(SB)/4, $0x3f000000
+DATA const3f000000<>+32(SB)/4, $0x3f000000
+DATA const3f000000<>+36(SB)/4, $0x3f000000
+DATA const3f000000<>+40(SB)/4, $0x3f000000
+DATA const3f000000<>+44(SB)/4, $0x3f000000
+DATA const3f000000<>+48(SB)/4, $0x3f000000
+DATA const3f000000<>+52(SB)/4, $0x3f000000
+DATA const3f000000<>+56(SB)/4, $0x3f000000
+DATA const3f000000<>+60(SB)/4, $0x3f000000
+GLOBL const3f000000<>(SB), RODATA|NOPTR, $64
+
+DATA const0000007f<>+0(SB)/4, $0x0000007f
+DATA const0000007f<>+4(SB)/4, $0x0000007f
+DATA const0000007f<>+8(SB)/4, $0x0000007f
+DATA const0000007f<>+12(SB)/4, $0x0000007f
+DATA const0000007f<>+16(SB)/4, $0x0000007f
+DATA const0000007f<>+20(SB)/4, $0x0000007f
+DATA const0000007f<>+24(SB)/4, $0x0000007f
+DATA const0000007f<>+28(SB)/4, $0x0000007f
+DATA const0000007f<>+32(SB)/4, $0x0000007f
+DATA const0000007f<>+36(SB)/4, $0x0000007f
+DATA const0000007f<>+40(SB)/4, $0x0000007f
+DATA const0000007f<>+44(SB)/4, $0x0000007f
+DATA const0000007f<>+48(SB)/4, $0x0000007f
+DATA const0000007f<>+52(SB)/4, $0x0000007f
+DATA const0000007f<>+56(SB)/4, $0x0000007f
+DATA const0000007f<>+60(SB)/4, $0x0000007f
+GLOBL const0000007f<>(SB), RODATA|NOPTR, $64
+
+// func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX2
+TEXT ·activateReLUAVX2(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Y0
+	VPADDD       constffffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS scale+36(FP), Y1
+	VBROADCASTSS key0+40(FP), Y2
+	VBROADCASTSS key1+44(FP), Y3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Y4
+	VPADDD       Y4, Y2, Y4
+	VPADDD       laneWeyl<>+0(SB), Y4, Y4
+	VXORPS       Y2, Y2, Y2
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Y4, Y5
+	VPXOR   Y4, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y3, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y7
+	VPXOR   Y7, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y7
+	VPXOR   Y7, Y5, Y5
+
+hashed0:
+	VMOVUPS  (DX), Y7
+	VMAXPS   Y7, Y2, Y8
+	VCMPPS   $0x1e, Y2, Y7, Y7
+	VANDPS   const3f800000<>+0(SB), Y7, Y7
+	TESTL    SI, SI
+	JEQ      kept0_0
+	VPAND    const0000ffff<>+0(SB), Y5, Y9
+	VPCMPGTD Y0, Y9, Y9
+	VMULPS   Y1, Y8, Y8
+	VANDPS   Y9, Y8, Y8
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y9, Y7, Y7
+
+kept0_0:
+	VMOVUPS Y8, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Y7, (CX)
+
+stored0_0:
+	VMOVUPS  64(DX), Y7
+	VMAXPS   Y7, Y2, Y8
+	VCMPPS   $0x1e, Y2, Y7, Y7
+	VANDPS   const3f800000<>+0(SB), Y7, Y7
+	TESTL    SI, SI
+	JEQ      kept0_1
+	VPSRLD   $0x10, Y5, Y9
+	VPCMPGTD Y0, Y9, Y9
+	VMULPS   Y1, Y8, Y8
+	VANDPS   Y9, Y8, Y8
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y9, Y7, Y7
+
+kept0_1:
+	VMOVUPS Y8, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Y7, 64(CX)
+
+stored0_1:
+	TESTL   SI, SI
+	JEQ     hashed1
+	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y7
+	VPSRLD  $0x10, Y7, Y6
+	VPXOR   Y7, Y6, Y6
+	VPMULLD const7feb352d<>+0(SB), Y6, Y6
+	VPXOR   Y3, Y6, Y6
+	VPSRLD  $0x0f, Y6, Y7
+	VPXOR   Y7, Y6, Y6
+	VPMULLD const846ca68b<>+0(SB), Y6, Y6
+	VPSRLD  $0x10, Y6, Y7
+	VPXOR   Y7, Y6, Y6
+
+hashed1:
+	VMOVUPS  32(DX), Y7
+	VMAXPS   Y7, Y2, Y8
+	VCMPPS   $0x1e, Y2, Y7, Y7
+	VANDPS   const3f800000<>+0(SB), Y7, Y7
+	TESTL    SI, SI
+	JEQ      kept1_0
+	VPAND    const0000ffff<>+0(SB), Y6, Y9
+	VPCMPGTD Y0, Y9, Y9
+	VMULPS   Y1, Y8, Y8
+	VANDPS   Y9, Y8, Y8
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y9, Y7, Y7
+
+kept1_0:
+	VMOVUPS Y8, 32(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_0
+	VMOVUPS Y7, 32(CX)
+
+stored1_0:
+	VMOVUPS  96(DX), Y7
+	VMAXPS   Y7, Y2, Y8
+	VCMPPS   $0x1e, Y2, Y7, Y7
+	VANDPS   const3f800000<>+0(SB), Y7, Y7
+	TESTL    SI, SI
+	JEQ      kept1_1
+	VPSRLD   $0x10, Y6, Y9
+	VPCMPGTD Y0, Y9, Y9
+	VMULPS   Y1, Y8, Y8
+	VANDPS   Y9, Y8, Y8
+	VMULPS   Y1, Y7, Y7
+	VANDPS   Y9, Y7, Y7
+
+kept1_1:
+	VMOVUPS Y8, 96(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_1
+	VMOVUPS Y7, 96(CX)
+
+stored1_1:
+	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
+// Requires: AVX, AVX2, FMA3, SSE
+TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-32
+	MOVQ    p+0(FP), AX
+	MOVQ    z+8(FP), CX
+	MOVQ    n+16(FP), DX
+	LEAQ    -1(DX), BX
+	MOVQ    BX, DX
+	ANDQ    $+7, BX
+	INCQ    BX
+	ANDQ    $-8, DX
+	SHLQ    $0x02, DX
+	LEAQ    slidingMask<>+32(SB), SI
+	SHLQ    $0x02, BX
+	SUBQ    BX, SI
+	VMOVUPS (SI), Y0
+	VMOVUPS constff800000<>+0(SB), Y1
+	XORQ    BX, BX
+	JMP     maxTest
+
+max:
+	VMAXPS (CX)(BX*1), Y1, Y1
+	ADDQ   $+32, BX
+
+maxTest:
+	CMPQ         BX, DX
+	JCS          max
+	VMASKMOVPS   (CX)(BX*1), Y0, Y2
+	VBLENDVPS    Y0, Y2, Y1, Y2
+	VMAXPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPS    $0x0e, X1, X2
+	VMAXPS       X2, X1, X1
+	VPERMILPS    $0x01, X1, X2
+	VMAXPS       X2, X1, X1
+	MOVSS        X1, top+24(FP)
+	VBROADCASTSS X1, Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         BX, BX
+	JMP          expTest
+
+exp:
+	VMOVUPS      (CX)(BX*1), Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      constc2ae0000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       const3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x08, Y4, Y4
+	VFNMADD231PS const3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS constb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      const39506967<>+0(SB), Y5
+	VFMADD213PS  const3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  const3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  const3f000000<>+0(SB), Y3, Y5
+	VMULPS       Y3, Y3, Y6
+	VFMADD213PS  Y3, Y6, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       const0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VSUBPS       const3f800000<>+0(SB), Y4, Y6
+	VFMADD231PS  Y5, Y4, Y6
+	VFMADD213PS  Y4, Y4, Y5
+	VMOVUPS      Y5, (AX)(BX*1)
+	VADDPS       Y5, Y2, Y2
+	ADDQ         $+32, BX
+
+expTest:
+	CMPQ         BX, DX
+	JCS          exp
+	VMASKMOVPS   (CX)(BX*1), Y0, Y3
+	VSUBPS       Y1, Y3, Y3
+	VMOVUPS      constc2ae0000<>+0(SB), Y1
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       const3fb8aa3b<>+0(SB), Y3, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS const3f318000<>+0(SB), Y1, Y3
+	VFNMADD231PS constb95e8083<>+0(SB), Y1, Y3
+	VMOVUPS      const39506967<>+0(SB), Y4
+	VFMADD213PS  const3ab743ce<>+0(SB), Y3, Y4
+	VFMADD213PS  const3c088908<>+0(SB), Y3, Y4
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y3, Y4
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y3, Y4
+	VFMADD213PS  const3f000000<>+0(SB), Y3, Y4
+	VMULPS       Y3, Y3, Y5
+	VFMADD213PS  Y3, Y5, Y4
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       const0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VSUBPS       const3f800000<>+0(SB), Y1, Y5
+	VFMADD231PS  Y4, Y1, Y5
+	VFMADD213PS  Y1, Y1, Y4
+	VMASKMOVPS   Y4, Y0, (AX)(BX*1)
+	VANDPS       Y0, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0x0e, X2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0x01, X2, X1
+	VADDPS       X1, X2, X2
+	MOVSS        X2, total+28(FP)
+	VMOVSS       const3f800000<>+0(SB), X1
+	VDIVSS       X2, X1, X1
+	VBROADCASTSS X1, Y1
+	XORQ         BX, BX
+	JMP          scaleTest
+
+scale:
+	VMULPS  (AX)(BX*1), Y1, Y2
+	VMOVUPS Y2, (AX)(BX*1)
+	ADDQ    $+32, BX
+
+scaleTest:
+	CMPQ       BX, DX
+	JCS        scale
+	VMASKMOVPS (AX)(BX*1), Y0, Y2
+	VMULPS     Y1, Y2, Y2
+	VMASKMOVPS Y2, Y0, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+DATA constff800000<>+0(SB)/4, $0xff800000
+DATA constff800000<>+4(SB)/4, $0xff800000
+DATA constff800000<>+8(SB)/4, $0xff800000
+DATA constff800000<>+12(SB)/4, $0xff800000
+DATA constff800000<>+16(SB)/4, $0xff800000
+DATA constff800000<>+20(SB)/4, $0xff800000
+DATA constff800000<>+24(SB)/4, $0xff800000
+DATA constff800000<>+28(SB)/4, $0xff800000
+DATA constff800000<>+32(SB)/4, $0xff800000
+DATA constff800000<>+36(SB)/4, $0xff800000
+DATA constff800000<>+40(SB)/4, $0xff800000
+DATA constff800000<>+44(SB)/4, $0xff800000
+DATA constff800000<>+48(SB)/4, $0xff800000
+DATA constff800000<>+52(SB)/4, $0xff800000
+DATA constff800000<>+56(SB)/4, $0xff800000
+DATA constff800000<>+60(SB)/4, $0xff800000
+GLOBL constff800000<>(SB), RODATA|NOPTR, $64
+
+// func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·multiplyAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+many:
+	CMPQ    BX, $+32
+	JLT     few
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(CX), Y0
+	VMULPS  32(DX), Y0, Y0
+	VMOVUPS Y0, 32(AX)
+	VMOVUPS 64(CX), Y0
+	VMULPS  64(DX), Y0, Y0
+	VMOVUPS Y0, 64(AX)
+	VMOVUPS 96(CX), Y0
+	VMULPS  96(DX), Y0, Y0
+	VMOVUPS Y0, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	ADDQ    $+128, DX
+	SUBQ    $+32, BX
+	JMP     many
+
+few:
+one:
+	TESTQ   BX, BX
+	JEQ     done
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	SUBQ    $+8, BX
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
+// Requires: AVX
+TEXT ·scaleToAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS alpha+8(FP), Y0
+
+many:
+	CMPQ    DX, $+32
+	JLT     few
+	VMULPS  (CX), Y0, Y1
+	VMOVUPS Y1, (AX)
+	VMULPS  32(CX), Y0, Y1
+	VMOVUPS Y1, 32(AX)
+	VMULPS  64(CX), Y0, Y1
+	VMOVUPS Y1, 64(AX)
+	VMULPS  96(CX), Y0, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $+128, AX
+	ADDQ    $+128, CX
+	SUBQ    $+32, DX
+	JMP     many
+
+few:
+one:
+	TESTQ   DX, DX
+	JEQ     done
+	VMULPS  (CX), Y0, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	SUBQ    $+8, DX
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamAVX2(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
+// Requires: AVX, FMA3
+TEXT ·adamAVX2(SB), NOSPLIT, $0-48
+	MOVQ         p+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         s+40(FP), DI
+	VBROADCASTSS (DI), Y0
+	VBROADCASTSS 4(DI), Y1
+	VBROADCASTSS 8(DI), Y2
+	VBROADCASTSS 12(DI), Y3
+	VBROADCASTSS 16(DI), Y4
+	VBROADCASTSS 20(DI), Y5
+	VBROADCASTSS 24(DI), Y6
+	VBROADCASTSS 28(DI), Y7
+
+one:
+	TESTQ       SI, SI
+	JEQ         done
+	VMOVUPS     (AX), Y9
+	VMOVUPS     (CX), Y8
+	VFMADD231PS Y9, Y7, Y8
+	VMULPS      (DX), Y0, Y10
+	VFMADD231PS Y8, Y2, Y10
+	VMOVUPS     Y10, (DX)
+	VMULPS      (BX), Y1, Y11
+	VMULPS      Y8, Y8, Y8
+	VFMADD231PS Y8, Y3, Y11
+	VMOVUPS     Y11, (BX)
+	VSQRTPS     Y11, Y11
+	VFMADD213PS Y6, Y5, Y11
+	VMULPS      Y4, Y10, Y10
+	VDIVPS      Y11, Y10, Y10
+	VSUBPS      Y10, Y9, Y9
+	VMOVUPS     Y9, (AX)
+	ADDQ        $+32, AX
+	ADDQ        $+32, CX
+	ADDQ        $+32, DX
+	ADDQ        $+32, BX
+	SUBQ        $+8, SI
+	JMP         one
+
+done:
+	VZEROUPPER
+	RET
+
+// func columnSums32AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·columnSums32AVX2(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   scale+24(FP), BX
+	MOVQ   scaleStep+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	SHLQ   $0x02, DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+row:
+	TESTQ        DI, DI
+	JEQ          done
+	VCVTSS2SD    (BX), X8, X8
+	VBROADCASTSD X8, Y8
+	VCVTPS2PD    (CX), Y9
+	VFMADD231PD  Y9, Y8, Y0
+	VCVTPS2PD    16(CX), Y9
+	VFMADD231PD  Y9, Y8, Y1
+	VCVTPS2PD    32(CX), Y9
+	VFMADD231PD  Y9, Y8, Y2
+	VCVTPS2PD    48(CX), Y9
+	VFMADD231PD  Y9, Y8, Y3
+	VCVTPS2PD    64(CX), Y9
+	VFMADD231PD  Y9, Y8, Y4
+	VCVTPS2PD    80(CX), Y9
+	VFMADD231PD  Y9, Y8, Y5
+	VCVTPS2PD    96(CX), Y9
+	VFMADD231PD  Y9, Y8, Y6
+	VCVTPS2PD    112(CX), Y9
+	VFMADD231PD  Y9, Y8, Y7
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JMP          row
+
+done:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, 32(AX)
+	VCVTPD2PSY Y3, X3
+	VMOVUPS    X3, 48(AX)
+	VCVTPD2PSY Y4, X4
+	VMOVUPS    X4, 64(AX)
+	VCVTPD2PSY Y5, X5
+	VMOVUPS    X5, 80(AX)
+	VCVTPD2PSY Y6, X6
+	VMOVUPS    X6, 96(AX)
+	VCVTPD2PSY Y7, X7
+	VMOVUPS    X7, 112(AX)
+	VZEROUPPER
+	RET
+
+// func columnSums8AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·columnSums8AVX2(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   scale+24(FP), BX
+	MOVQ   scaleStep+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	SHLQ   $0x02, DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+row:
+	TESTQ        DI, DI
+	JEQ          done
+	VCVTSS2SD    (BX), X2, X2
+	VBROADCASTSD X2, Y2
+	VCVTPS2PD    (CX), Y3
+	VFMADD231PD  Y3, Y2, Y0
+	VCVTPS2PD    16(CX), Y3
+	VFMADD231PD  Y3, Y2, Y1
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JMP          row
+
+done:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)
+	VZEROUPPER
+	RET
+
 // func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2
 TEXT ·spmmAVX512(SB), NOSPLIT, $0-81
@@ -1463,5 +2702,658 @@ done:
 bad:
 	MOVB $0x00, AL
 	MOVB AL, ret+88(FP)
+	VZEROUPPER
+	RET
+
+// func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX512F
+TEXT ·activateIdentityAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Z0
+	VBROADCASTSS scale+36(FP), Z1
+	VBROADCASTSS key0+40(FP), Z2
+	VBROADCASTSS key1+44(FP), Z3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Z4
+	VPADDD       Z4, Z2, Z4
+	VPADDD       laneWeyl<>+0(SB), Z4, Z4
+	VPXORD       Z5, Z5, Z5
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Z4, Z6
+	VPXORD  Z4, Z6, Z6
+	VPMULLD const7feb352d<>+0(SB), Z6, Z6
+	VPXORD  Z3, Z6, Z6
+	VPSRLD  $0x0f, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+	VPMULLD const846ca68b<>+0(SB), Z6, Z6
+	VPSRLD  $0x10, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+
+hashed0:
+	VMOVUPS  (DX), Z2
+	VMOVAPS  Z2, Z2
+	VMOVUPS  const3f800000<>+0(SB), Z5
+	TESTL    SI, SI
+	JEQ      kept0_0
+	VPANDD   const0000ffff<>+0(SB), Z6, Z7
+	VPCMPUD  $0x05, Z0, Z7, K1
+	VMULPS.Z Z1, Z2, K1, Z2
+	VMULPS.Z Z1, Z5, K1, Z5
+
+kept0_0:
+	VMOVUPS Z2, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Z5, (CX)
+
+stored0_0:
+	VMOVUPS  64(DX), Z2
+	VMOVAPS  Z2, Z2
+	VMOVUPS  const3f800000<>+0(SB), Z5
+	TESTL    SI, SI
+	JEQ      kept0_1
+	VPSRLD   $0x10, Z6, Z7
+	VPCMPUD  $0x05, Z0, Z7, K1
+	VMULPS.Z Z1, Z2, K1, Z2
+	VMULPS.Z Z1, Z5, K1, Z5
+
+kept0_1:
+	VMOVUPS Z2, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Z5, 64(CX)
+
+stored0_1:
+	VPADDD conste3779b90<>+0(SB), Z4, Z4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX512F
+TEXT ·activateELUAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Z0
+	VBROADCASTSS scale+36(FP), Z1
+	VBROADCASTSS key0+40(FP), Z2
+	VBROADCASTSS key1+44(FP), Z3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Z4
+	VPADDD       Z4, Z2, Z4
+	VPADDD       laneWeyl<>+0(SB), Z4, Z4
+	VPXORD       Z5, Z5, Z5
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Z4, Z6
+	VPXORD  Z4, Z6, Z6
+	VPMULLD const7feb352d<>+0(SB), Z6, Z6
+	VPXORD  Z3, Z6, Z6
+	VPSRLD  $0x0f, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+	VPMULLD const846ca68b<>+0(SB), Z6, Z6
+	VPSRLD  $0x10, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+
+hashed0:
+	VMOVUPS      (DX), Z2
+	VMINPS       Z2, Z5, Z7
+	VMOVUPS      constc2ae0000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       const3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS const3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS constb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      const39506967<>+0(SB), Z9
+	VFMADD213PS  const3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  const3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  const3f000000<>+0(SB), Z7, Z9
+	VMULPS       Z7, Z7, Z10
+	VFMADD213PS  Z7, Z10, Z9
+	VCVTPS2DQ    Z8, Z8
+	VPADDD       const0000007f<>+0(SB), Z8, Z8
+	VPSLLD       $0x17, Z8, Z8
+	VSUBPS       const3f800000<>+0(SB), Z8, Z10
+	VFMADD231PS  Z9, Z8, Z10
+	VFMADD213PS  Z8, Z8, Z9
+	VCMPPS       $0x1e, Z5, Z2, K1
+	VMOVAPS      Z2, K1, Z10
+	VMOVUPS      const3f800000<>+0(SB), K1, Z9
+	TESTL        SI, SI
+	JEQ          kept0_0
+	VPANDD       const0000ffff<>+0(SB), Z6, Z2
+	VPCMPUD      $0x05, Z0, Z2, K1
+	VMULPS.Z     Z1, Z10, K1, Z10
+	VMULPS.Z     Z1, Z9, K1, Z9
+
+kept0_0:
+	VMOVUPS Z10, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Z9, (CX)
+
+stored0_0:
+	VMOVUPS      64(DX), Z2
+	VMINPS       Z2, Z5, Z7
+	VMOVUPS      constc2ae0000<>+0(SB), Z8
+	VMAXPS       Z7, Z8, Z7
+	VMULPS       const3fb8aa3b<>+0(SB), Z7, Z8
+	VRNDSCALEPS  $0x08, Z8, Z8
+	VFNMADD231PS const3f318000<>+0(SB), Z8, Z7
+	VFNMADD231PS constb95e8083<>+0(SB), Z8, Z7
+	VMOVUPS      const39506967<>+0(SB), Z9
+	VFMADD213PS  const3ab743ce<>+0(SB), Z7, Z9
+	VFMADD213PS  const3c088908<>+0(SB), Z7, Z9
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z7, Z9
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z7, Z9
+	VFMADD213PS  const3f000000<>+0(SB), Z7, Z9
+	VMULPS       Z7, Z7, Z10
+	VFMADD213PS  Z7, Z10, Z9
+	VCVTPS2DQ    Z8, Z8
+	VPADDD       const0000007f<>+0(SB), Z8, Z8
+	VPSLLD       $0x17, Z8, Z8
+	VSUBPS       const3f800000<>+0(SB), Z8, Z10
+	VFMADD231PS  Z9, Z8, Z10
+	VFMADD213PS  Z8, Z8, Z9
+	VCMPPS       $0x1e, Z5, Z2, K1
+	VMOVAPS      Z2, K1, Z10
+	VMOVUPS      const3f800000<>+0(SB), K1, Z9
+	TESTL        SI, SI
+	JEQ          kept0_1
+	VPSRLD       $0x10, Z6, Z2
+	VPCMPUD      $0x05, Z0, Z2, K1
+	VMULPS.Z     Z1, Z10, K1, Z10
+	VMULPS.Z     Z1, Z9, K1, Z9
+
+kept0_1:
+	VMOVUPS Z10, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Z9, 64(CX)
+
+stored0_1:
+	VPADDD conste3779b90<>+0(SB), Z4, Z4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX512F
+TEXT ·activateReLUAVX512(SB), NOSPLIT, $0-52
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Z0
+	VBROADCASTSS scale+36(FP), Z1
+	VBROADCASTSS key0+40(FP), Z2
+	VBROADCASTSS key1+44(FP), Z3
+	MOVL         word+48(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+48(FP)
+	VBROADCASTSS word+48(FP), Z4
+	VPADDD       Z4, Z2, Z4
+	VPADDD       laneWeyl<>+0(SB), Z4, Z4
+	VPXORD       Z5, Z5, Z5
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Z4, Z6
+	VPXORD  Z4, Z6, Z6
+	VPMULLD const7feb352d<>+0(SB), Z6, Z6
+	VPXORD  Z3, Z6, Z6
+	VPSRLD  $0x0f, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+	VPMULLD const846ca68b<>+0(SB), Z6, Z6
+	VPSRLD  $0x10, Z6, Z2
+	VPXORD  Z2, Z6, Z6
+
+hashed0:
+	VMOVUPS   (DX), Z2
+	VMAXPS    Z2, Z5, Z7
+	VCMPPS    $0x1e, Z5, Z2, K1
+	VMOVUPS.Z const3f800000<>+0(SB), K1, Z2
+	TESTL     SI, SI
+	JEQ       kept0_0
+	VPANDD    const0000ffff<>+0(SB), Z6, Z8
+	VPCMPUD   $0x05, Z0, Z8, K1
+	VMULPS.Z  Z1, Z7, K1, Z7
+	VMULPS.Z  Z1, Z2, K1, Z2
+
+kept0_0:
+	VMOVUPS Z7, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Z2, (CX)
+
+stored0_0:
+	VMOVUPS   64(DX), Z2
+	VMAXPS    Z2, Z5, Z7
+	VCMPPS    $0x1e, Z5, Z2, K1
+	VMOVUPS.Z const3f800000<>+0(SB), K1, Z2
+	TESTL     SI, SI
+	JEQ       kept0_1
+	VPSRLD    $0x10, Z6, Z8
+	VPCMPUD   $0x05, Z0, Z8, K1
+	VMULPS.Z  Z1, Z7, K1, Z7
+	VMULPS.Z  Z1, Z2, K1, Z2
+
+kept0_1:
+	VMOVUPS Z7, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Z2, 64(CX)
+
+stored0_1:
+	VPADDD conste3779b90<>+0(SB), Z4, Z4
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-32
+	MOVQ    p+0(FP), AX
+	MOVQ    z+8(FP), CX
+	MOVQ    n+16(FP), DX
+	LEAQ    -1(DX), BX
+	MOVQ    BX, DX
+	ANDQ    $+15, BX
+	INCQ    BX
+	ANDQ    $-16, DX
+	SHLQ    $0x02, DX
+	MOVL    $-1, SI
+	BZHIL   BX, SI, SI
+	KMOVW   SI, K1
+	VMOVUPS constff800000<>+0(SB), Z0
+	XORQ    BX, BX
+	JMP     maxTest
+
+max:
+	VMAXPS (CX)(BX*1), Z0, Z0
+	ADDQ   $+64, BX
+
+maxTest:
+	CMPQ          BX, DX
+	JCS           max
+	VMAXPS        (CX)(BX*1), Z0, K1, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VMAXPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x0e, X0, X1
+	VMAXPS        X1, X0, X0
+	VPERMILPS     $0x01, X0, X1
+	VMAXPS        X1, X0, X0
+	MOVSS         X0, top+24(FP)
+	VBROADCASTSS  X0, Z0
+	VPXORD        Z2, Z2, Z2
+	XORQ          BX, BX
+	JMP           expTest
+
+exp:
+	VMOVUPS      (CX)(BX*1), Z1
+	VSUBPS       Z0, Z1, Z1
+	VMOVUPS      constc2ae0000<>+0(SB), Z3
+	VMAXPS       Z1, Z3, Z1
+	VMULPS       const3fb8aa3b<>+0(SB), Z1, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS const3f318000<>+0(SB), Z3, Z1
+	VFNMADD231PS constb95e8083<>+0(SB), Z3, Z1
+	VMOVUPS      const39506967<>+0(SB), Z4
+	VFMADD213PS  const3ab743ce<>+0(SB), Z1, Z4
+	VFMADD213PS  const3c088908<>+0(SB), Z1, Z4
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z1, Z4
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z1, Z4
+	VFMADD213PS  const3f000000<>+0(SB), Z1, Z4
+	VMULPS       Z1, Z1, Z5
+	VFMADD213PS  Z1, Z5, Z4
+	VCVTPS2DQ    Z3, Z3
+	VPADDD       const0000007f<>+0(SB), Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VSUBPS       const3f800000<>+0(SB), Z3, Z5
+	VFMADD231PS  Z4, Z3, Z5
+	VFMADD213PS  Z3, Z3, Z4
+	VMOVUPS      Z4, (AX)(BX*1)
+	VADDPS       Z4, Z2, Z2
+	ADDQ         $+64, BX
+
+expTest:
+	CMPQ          BX, DX
+	JCS           exp
+	VMOVUPS.Z     (CX)(BX*1), K1, Z1
+	VSUBPS        Z0, Z1, Z1
+	VMOVUPS       constc2ae0000<>+0(SB), Z0
+	VMAXPS        Z1, Z0, Z1
+	VMULPS        const3fb8aa3b<>+0(SB), Z1, Z0
+	VRNDSCALEPS   $0x08, Z0, Z0
+	VFNMADD231PS  const3f318000<>+0(SB), Z0, Z1
+	VFNMADD231PS  constb95e8083<>+0(SB), Z0, Z1
+	VMOVUPS       const39506967<>+0(SB), Z3
+	VFMADD213PS   const3ab743ce<>+0(SB), Z1, Z3
+	VFMADD213PS   const3c088908<>+0(SB), Z1, Z3
+	VFMADD213PS   const3d2aa9c1<>+0(SB), Z1, Z3
+	VFMADD213PS   const3e2aaaaa<>+0(SB), Z1, Z3
+	VFMADD213PS   const3f000000<>+0(SB), Z1, Z3
+	VMULPS        Z1, Z1, Z4
+	VFMADD213PS   Z1, Z4, Z3
+	VCVTPS2DQ     Z0, Z0
+	VPADDD        const0000007f<>+0(SB), Z0, Z0
+	VPSLLD        $0x17, Z0, Z0
+	VSUBPS        const3f800000<>+0(SB), Z0, Z4
+	VFMADD231PS   Z3, Z0, Z4
+	VFMADD213PS   Z0, Z0, Z3
+	VMOVUPS       Z3, K1, (AX)(BX*1)
+	VADDPS        Z3, Z2, K1, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VPERMILPS     $0x0e, X2, X0
+	VADDPS        X0, X2, X2
+	VPERMILPS     $0x01, X2, X0
+	VADDPS        X0, X2, X2
+	MOVSS         X2, total+28(FP)
+	VMOVSS        const3f800000<>+0(SB), X0
+	VDIVSS        X2, X0, X0
+	VBROADCASTSS  X0, Z0
+	XORQ          BX, BX
+	JMP           scaleTest
+
+scale:
+	VMULPS  (AX)(BX*1), Z0, Z1
+	VMOVUPS Z1, (AX)(BX*1)
+	ADDQ    $+64, BX
+
+scaleTest:
+	CMPQ      BX, DX
+	JCS       scale
+	VMOVUPS.Z (AX)(BX*1), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+// func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·multiplyAVX512(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+
+many:
+	CMPQ    BX, $+64
+	JLT     few
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VMOVUPS 64(CX), Z0
+	VMULPS  64(DX), Z0, Z0
+	VMOVUPS Z0, 64(AX)
+	VMOVUPS 128(CX), Z0
+	VMULPS  128(DX), Z0, Z0
+	VMOVUPS Z0, 128(AX)
+	VMOVUPS 192(CX), Z0
+	VMULPS  192(DX), Z0, Z0
+	VMOVUPS Z0, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, CX
+	ADDQ    $+256, DX
+	SUBQ    $+64, BX
+	JMP     many
+
+few:
+one:
+	TESTQ   BX, BX
+	JEQ     done
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	SUBQ    $+16, BX
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleToAVX512(dst *float32, alpha float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·scaleToAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+16(FP), CX
+	MOVQ         n+24(FP), DX
+	VBROADCASTSS alpha+8(FP), Z0
+
+many:
+	CMPQ    DX, $+64
+	JLT     few
+	VMULPS  (CX), Z0, Z1
+	VMOVUPS Z1, (AX)
+	VMULPS  64(CX), Z0, Z1
+	VMOVUPS Z1, 64(AX)
+	VMULPS  128(CX), Z0, Z1
+	VMOVUPS Z1, 128(AX)
+	VMULPS  192(CX), Z0, Z1
+	VMOVUPS Z1, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, CX
+	SUBQ    $+64, DX
+	JMP     many
+
+few:
+one:
+	TESTQ   DX, DX
+	JEQ     done
+	VMULPS  (CX), Z0, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	SUBQ    $+16, DX
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamAVX512(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
+// Requires: AVX, AVX512F
+TEXT ·adamAVX512(SB), NOSPLIT, $0-48
+	MOVQ         p+0(FP), AX
+	MOVQ         d+8(FP), CX
+	MOVQ         m+16(FP), DX
+	MOVQ         v+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         s+40(FP), DI
+	VBROADCASTSS (DI), Z0
+	VBROADCASTSS 4(DI), Z1
+	VBROADCASTSS 8(DI), Z2
+	VBROADCASTSS 12(DI), Z3
+	VBROADCASTSS 16(DI), Z4
+	VBROADCASTSS 20(DI), Z5
+	VBROADCASTSS 24(DI), Z6
+	VBROADCASTSS 28(DI), Z7
+
+one:
+	TESTQ       SI, SI
+	JEQ         done
+	VMOVUPS     (AX), Z9
+	VMOVUPS     (CX), Z8
+	VFMADD231PS Z9, Z7, Z8
+	VMULPS      (DX), Z0, Z10
+	VFMADD231PS Z8, Z2, Z10
+	VMOVUPS     Z10, (DX)
+	VMULPS      (BX), Z1, Z11
+	VMULPS      Z8, Z8, Z8
+	VFMADD231PS Z8, Z3, Z11
+	VMOVUPS     Z11, (BX)
+	VSQRTPS     Z11, Z11
+	VFMADD213PS Z6, Z5, Z11
+	VMULPS      Z4, Z10, Z10
+	VDIVPS      Z11, Z10, Z10
+	VSUBPS      Z10, Z9, Z9
+	VMOVUPS     Z9, (AX)
+	ADDQ        $+64, AX
+	ADDQ        $+64, CX
+	ADDQ        $+64, DX
+	ADDQ        $+64, BX
+	SUBQ        $+16, SI
+	JMP         one
+
+done:
+	VZEROUPPER
+	RET
+
+// func columnSums64AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnSums64AVX512(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   scale+24(FP), BX
+	MOVQ   scaleStep+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	SHLQ   $0x02, DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+row:
+	TESTQ        DI, DI
+	JEQ          done
+	VCVTSS2SD    (BX), X8, X8
+	VBROADCASTSD X8, Z8
+	VCVTPS2PD    (CX), Z9
+	VFMADD231PD  Z9, Z8, Z0
+	VCVTPS2PD    32(CX), Z9
+	VFMADD231PD  Z9, Z8, Z1
+	VCVTPS2PD    64(CX), Z9
+	VFMADD231PD  Z9, Z8, Z2
+	VCVTPS2PD    96(CX), Z9
+	VFMADD231PD  Z9, Z8, Z3
+	VCVTPS2PD    128(CX), Z9
+	VFMADD231PD  Z9, Z8, Z4
+	VCVTPS2PD    160(CX), Z9
+	VFMADD231PD  Z9, Z8, Z5
+	VCVTPS2PD    192(CX), Z9
+	VFMADD231PD  Z9, Z8, Z6
+	VCVTPS2PD    224(CX), Z9
+	VFMADD231PD  Z9, Z8, Z7
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JMP          row
+
+done:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 32(AX)
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, 64(AX)
+	VCVTPD2PS Z3, Y3
+	VMOVUPS   Y3, 96(AX)
+	VCVTPD2PS Z4, Y4
+	VMOVUPS   Y4, 128(AX)
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, 160(AX)
+	VCVTPD2PS Z6, Y6
+	VMOVUPS   Y6, 192(AX)
+	VCVTPD2PS Z7, Y7
+	VMOVUPS   Y7, 224(AX)
+	VZEROUPPER
+	RET
+
+// func columnSums8AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnSums8AVX512(SB), NOSPLIT, $0-48
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   scale+24(FP), BX
+	MOVQ   scaleStep+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	SHLQ   $0x02, DX
+	VPXORD Z0, Z0, Z0
+
+row:
+	TESTQ        DI, DI
+	JEQ          done
+	VCVTSS2SD    (BX), X1, X1
+	VBROADCASTSD X1, Z1
+	VCVTPS2PD    (CX), Z2
+	VFMADD231PD  Z2, Z1, Z0
+	ADDQ         DX, CX
+	ADDQ         SI, BX
+	DECQ         DI
+	JMP          row
+
+done:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)
 	VZEROUPPER
 	RET

@@ -13,7 +13,8 @@ func Multiply(dst, a, b []float32) {
 	parallel.For(len(a), rangeWork, func(lo, hi int) { multiply(dst[lo:hi], a[lo:hi], b[lo:hi]) })
 }
 
-func multiply(dst, a, b []float32) {
+// multiplyGo is the portable form of multiply.
+func multiplyGo(dst, a, b []float32) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	for k, v := range a {
 		dst[k] = v * b[k]

@@ -84,9 +84,8 @@ func meanWeight(target []int32) float64 {
 	return 1 / float64(max(n, 1))
 }
 
-// softmaxRow writes the softmax of z to p and returns the largest entry and the
-// sum of e^(z−top).
-func softmaxRow(p, z []float32) (top, total float32) {
+// softmaxRowGo is the portable form of softmaxRow.
+func softmaxRowGo(p, z []float32) (top, total float32) {
 	top = z[0]
 	for _, v := range z[1:] {
 		top = max(top, v) // NaN wins, and makes the row NaN

@@ -13,6 +13,15 @@ func main() {
 	for _, v := range []vectors{avx2, avx512} {
 		spmm(v, false)
 		spmm(v, true)
+		for _, act := range []string{"Identity", "ELU", "ReLU"} {
+			activation(v, act)
+		}
+		softmax(v)
+		multiply(v)
+		scaleTo(v)
+		adam(v)
+		columnSums(v, 4*v.lanes)
+		columnSums(v, 8)
 	}
 	build.Generate()
 }

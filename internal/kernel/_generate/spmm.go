@@ -17,6 +17,7 @@ func spmm(v vectors, gather bool) {
 		name, ids, what = "spmmGather", "ids *int32, ", "dst = A·X[ids]"
 	}
 	TEXT(name+v.suffix, NOSPLIT, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
+	Pragma("noescape")
 	Doc(fmt.Sprintf("%s%s computes rows of %s. Entry k has the value at val + k·valStep bytes.", name, v.suffix, what),
 		"It returns false at the first column outside [0, cols) or offset outside [0, nnz].")
 

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// group is how many columns one vector of 16 mask hashes decides about.
+const group = 32
+
+// laneWeyl holds lane·maskWeyl.
+var laneWeyl Mem
+
+// activation generates Activate over one row: groups of 32 elements.
+func activation(v vectors, act string) {
+	TEXT("activate"+act+v.suffix, NOSPLIT, "func(dst, slope, z *float32, groups int, threshold uint32, scale float32, key0, key1, word uint32)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("activate%s%s is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.", act, v.suffix),
+		"Without threshold nothing is dropped.")
+	if laneWeyl.Base == nil {
+		laneWeyl = GLOBL("laneWeyl", NOPTR|RODATA)
+		for i := range 16 {
+			w := uint32(maskWeyl)
+			DATA(4*i, U32(w*uint32(i)))
+		}
+	}
+	dst, slope, z, groups := Load(Param("dst"), GP64()), Load(Param("slope"), GP64()), Load(Param("z"), GP64()), Load(Param("groups"), GP64())
+	drop := Load(Param("threshold"), GP32())
+	limit, scale, key0, key1, hash := v.reg(), v.reg(), v.reg(), v.reg(), v.reg()
+	v.broadcast(param("threshold"), limit)
+	if v.lanes == 8 {
+		VPADDD(bits(^uint32(0)), limit, limit) // "at least" is "greater than one less"
+	}
+	VBROADCASTSS(param("scale"), scale)
+	v.broadcast(param("key0"), key0)
+	v.broadcast(param("key1"), key1)
+	// hash runs through word·maskWeyl + key0.
+	word := Load(Param("word"), GP32())
+	IMUL3L(I32(int32(-(1<<32 - maskWeyl))), word, word)
+	MOVL(word, param("word"))
+	v.broadcast(param("word"), hash)
+	VPADDD(hash, key0, hash)
+	VPADDD(laneWeyl, hash, hash)
+	zero := v.reg()
+	v.zero(zero)
+
+	Label("group")
+	TESTQ(groups, groups)
+	JEQ(LabelRef("done"))
+	// Hashes for vectors of 8: words 0–7 and 8–15; for vectors of 16: all.
+	hashes := 16 / v.lanes
+	for h := range hashes {
+		x := v.reg()
+		TESTL(drop, drop)
+		JEQ(LabelRef(fmt.Sprintf("hashed%d", h)))
+		if h == 0 {
+			v.mix(hash, x, key1)
+		} else {
+			w := uint32(8)
+			w *= maskWeyl
+			second := v.reg()
+			VPADDD(bits(w), hash, second)
+			v.mix(second, x, key1)
+		}
+		Label(fmt.Sprintf("hashed%d", h))
+		for half := range 2 {
+			at := 4 * (half*16 + h*v.lanes)
+			in := v.reg()
+			VMOVUPS(Mem{Base: z, Disp: at}, in)
+			y, s := v.activate(act, in, zero)
+			v.drop(drop, x, half, limit, scale, y, s, fmt.Sprintf("kept%d_%d", h, half))
+			VMOVUPS(y, Mem{Base: dst, Disp: at})
+			TESTQ(slope, slope)
+			JEQ(LabelRef(fmt.Sprintf("stored%d_%d", h, half)))
+			VMOVUPS(s, Mem{Base: slope, Disp: at})
+			Label(fmt.Sprintf("stored%d_%d", h, half))
+		}
+	}
+	step := uint32(16)
+	step *= maskWeyl
+	VPADDD(bits(step), hash, hash)
+	ADDQ(I32(4*group), z)
+	ADDQ(I32(4*group), dst)
+	TESTQ(slope, slope)
+	JEQ(LabelRef("next"))
+	ADDQ(I32(4*group), slope)
+	Label("next")
+	DECQ(groups)
+	JMP(LabelRef("group"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// broadcast fills r with the 32-bit word at p.
+func (v vectors) broadcast(p Mem, r reg.VecVirtual) { VBROADCASTSS(p, r) }
+
+// xor sets a = a ⊕ b.
+func (v vectors) xor(b Op, a reg.VecVirtual) {
+	if v.lanes == 16 {
+		VPXORD(b, a, a)
+	} else {
+		VPXOR(b, a, a)
+	}
+}
+
+// mix sets x to the mask hash of w = word·maskWeyl + key0.
+func (v vectors) mix(w, x, key1 reg.VecVirtual) {
+	t := v.reg()
+	VPSRLD(U8(16), w, x)
+	v.xor(w, x)
+	VPMULLD(bits(maskMul0), x, x)
+	v.xor(key1, x)
+	VPSRLD(U8(15), x, t)
+	v.xor(t, x)
+	VPMULLD(bits(maskMul1), x, x)
+	VPSRLD(U8(16), x, t)
+	v.xor(t, x)
+}
+
+// drop zeroes the elements of y and s whose half of the hash x is below the
+// threshold and scales the others, unless there is no threshold.
+func (v vectors) drop(drop reg.Register, x reg.VecVirtual, half int, limit, scale, y, s reg.VecVirtual, kept string) {
+	TESTL(drop, drop)
+	JEQ(LabelRef(kept))
+	u := v.reg()
+	switch {
+	case half == 1:
+		VPSRLD(U8(16), x, u)
+	case v.lanes == 16:
+		VPANDD(bits(0xffff), x, u)
+	default:
+		VPAND(bits(0xffff), x, u)
+	}
+	if v.lanes == 16 {
+		keep := K()
+		VPCMPUD(U8(5), limit, u, keep) // u ≥ threshold
+		VMULPS_Z(scale, y, keep, y)
+		VMULPS_Z(scale, s, keep, s)
+	} else {
+		VPCMPGTD(limit, u, u)
+		VMULPS(scale, y, y)
+		VANDPS(u, y, y)
+		VMULPS(scale, s, s)
+		VANDPS(u, s, s)
+	}
+	Label(kept)
+}
+
+// activate returns act(z) and its slope in new registers. The order of the
+// operands of minimum and maximum lets NaN pass.
+func (v vectors) activate(act string, z, zero reg.VecVirtual) (y, s reg.VecVirtual) {
+	switch act {
+	case "Identity":
+		y, s = v.reg(), v.reg()
+		VMOVAPS(z, y)
+		VMOVUPS(float(1), s)
+	case "ReLU":
+		y, s = v.reg(), v.reg()
+		VMAXPS(z, zero, y)
+		if v.lanes == 16 {
+			positive := K()
+			VCMPPS(U8(30), zero, z, positive)
+			VMOVUPS_Z(float(1), positive, s)
+		} else {
+			VCMPPS(U8(30), zero, z, s)
+			VANDPS(float(1), s, s)
+		}
+	case "ELU":
+		neg := v.reg()
+		VMINPS(z, zero, neg)
+		s, y = v.expNeg(neg)
+		if v.lanes == 16 {
+			positive := K()
+			VCMPPS(U8(30), zero, z, positive)
+			VMOVAPS(z, positive, y)
+			VMOVUPS(float(1), positive, s)
+		} else {
+			positive, one := v.reg(), v.reg()
+			VCMPPS(U8(30), zero, z, positive)
+			VBLENDVPS(positive, z, y, y)
+			VMOVUPS(float(1), one)
+			VBLENDVPS(positive, one, s, s)
+		}
+	}
+	return y, s
+}
+
+// expNeg returns e^z and e^z − 1 for z ≤ 0; it overwrites z.
+func (v vectors) expNeg(z reg.VecVirtual) (e, em1 reg.VecVirtual) {
+	n, p, sq := v.reg(), v.reg(), v.reg()
+	VMOVUPS(float(expFloor), n)
+	VMAXPS(z, n, z)
+	VMULPS(float(log2E), z, n)
+	if v.lanes == 16 {
+		VRNDSCALEPS(U8(8), n, n)
+	} else {
+		VROUNDPS(U8(8), n, n)
+	}
+	VFNMADD231PS(float(ln2Hi), n, z)
+	VFNMADD231PS(float(ln2Lo), n, z)
+	VMOVUPS(float(expPolynomial[0]), p)
+	for _, c := range expPolynomial[1:] {
+		VFMADD213PS(float(c), z, p)
+	}
+	VMULPS(z, z, sq)
+	VFMADD213PS(z, sq, p) // e^r − 1
+	VCVTPS2DQ(n, n)
+	VPADDD(bits(127), n, n)
+	VPSLLD(U8(23), n, n)    // 2^n
+	VSUBPS(float(1), n, sq) // 2^n − 1
+	VFMADD231PS(p, n, sq)   // + 2^n·(e^r − 1)
+	VFMADD213PS(n, n, p)    // 2^n·(e^r − 1) + 2^n
+	return p, sq
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// eachVector generates a loop over n/lanes vectors, unrolled as far as given;
+// n counts elements, and is a multiple of the lanes.
+func (v vectors) eachVector(n reg.Register, unroll int, pointers []reg.Register, body func(offset int)) {
+	if unroll > 1 {
+		Label("many")
+		CMPQ(n, I32(unroll*v.lanes))
+		JLT(LabelRef("few"))
+		for u := range unroll {
+			body(u * v.bytes())
+		}
+		for _, p := range pointers {
+			ADDQ(I32(unroll*v.bytes()), p)
+		}
+		SUBQ(I32(unroll*v.lanes), n)
+		JMP(LabelRef("many"))
+		Label("few")
+	}
+	Label("one")
+	TESTQ(n, n)
+	JEQ(LabelRef("done"))
+	body(0)
+	for _, p := range pointers {
+		ADDQ(I32(v.bytes()), p)
+	}
+	SUBQ(I32(v.lanes), n)
+	JMP(LabelRef("one"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// multiply generates dst = a·b.
+func multiply(v vectors) {
+	TEXT("multiply"+v.suffix, NOSPLIT, "func(dst, a, b *float32, n int)")
+	Pragma("noescape")
+	Doc("multiply" + v.suffix + " sets dst = a·b elementwise; n is a multiple of 16.")
+	dst, a, b, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	v.eachVector(n, 4, []reg.Register{dst, a, b}, func(o int) {
+		x := v.reg()
+		VMOVUPS(Mem{Base: a, Disp: o}, x)
+		VMULPS(Mem{Base: b, Disp: o}, x, x)
+		VMOVUPS(x, Mem{Base: dst, Disp: o})
+	})
+}
+
+// scaleTo generates dst = alpha·x.
+func scaleTo(v vectors) {
+	TEXT("scaleTo"+v.suffix, NOSPLIT, "func(dst *float32, alpha float32, x *float32, n int)")
+	Pragma("noescape")
+	Doc("scaleTo" + v.suffix + " sets dst = alpha·x; n is a multiple of 16.")
+	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	alpha := v.reg()
+	VBROADCASTSS(param("alpha"), alpha)
+	v.eachVector(n, 4, []reg.Register{dst, x}, func(o int) {
+		y := v.reg()
+		VMULPS(Mem{Base: x, Disp: o}, alpha, y)
+		VMOVUPS(y, Mem{Base: dst, Disp: o})
+	})
+}
+
+// adam generates the Adam update.
+func adam(v vectors) {
+	TEXT("adam"+v.suffix, NOSPLIT, "func(p, d, m, v *float32, n int, s *float32)")
+	Pragma("noescape")
+	Doc("adam" + v.suffix + " updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.")
+	p, g, m, w, n := Load(Param("p"), GP64()), Load(Param("d"), GP64()), Load(Param("m"), GP64()), Load(Param("v"), GP64()), Load(Param("n"), GP64())
+	s := Load(Param("s"), GP64())
+	c := v.regs(8)
+	for i, r := range c {
+		VBROADCASTSS(Mem{Base: s, Disp: 4 * i}, r)
+	}
+	beta1, beta2, gain1, gain2, step, correction, epsilon, decay := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+	v.eachVector(n, 1, []reg.Register{p, g, m, w}, func(o int) {
+		d, x, first, second := v.reg(), v.reg(), v.reg(), v.reg()
+		VMOVUPS(Mem{Base: p, Disp: o}, x)
+		VMOVUPS(Mem{Base: g, Disp: o}, d)
+		VFMADD231PS(x, decay, d)
+		VMULPS(Mem{Base: m, Disp: o}, beta1, first)
+		VFMADD231PS(d, gain1, first)
+		VMOVUPS(first, Mem{Base: m, Disp: o})
+		VMULPS(Mem{Base: w, Disp: o}, beta2, second)
+		square := v.reg()
+		VMULPS(d, d, square)
+		VFMADD231PS(square, gain2, second)
+		VMOVUPS(second, Mem{Base: w, Disp: o})
+		VSQRTPS(second, second)
+		VFMADD213PS(epsilon, correction, second)
+		VMULPS(step, first, first)
+		VDIVPS(second, first, first)
+		VSUBPS(first, x, x)
+		VMOVUPS(x, Mem{Base: p, Disp: o})
+	})
+}
+
+// columnSums generates sums over the rows of x, in float64, for as many columns
+// as vectors×(lanes/2).
+func columnSums(v vectors, columns int) {
+	name := "columnSums8"
+	if columns == 64 {
+		name = "columnSums64"
+	} else if columns == 32 {
+		name = "columnSums32"
+	}
+	TEXT(name+v.suffix, NOSPLIT, "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
+	Pragma("noescape")
+	Doc(name + v.suffix + " sums columns of x over rows that are stride elements apart, each row times its scale.")
+	dst, x, stride, scale, step, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("scale"), GP64()), Load(Param("scaleStep"), GP64()), Load(Param("rows"), GP64())
+	SHLQ(U8(2), stride)
+	doubles := v.lanes / 2
+	acc := v.regs(columns / doubles)
+	for _, r := range acc {
+		v.zero(r)
+	}
+	s, a := v.reg(), v.reg()
+	Label("row")
+	TESTQ(rows, rows)
+	JEQ(LabelRef("done"))
+	VCVTSS2SD(Mem{Base: scale}, s.AsX(), s.AsX())
+	VBROADCASTSD(s.AsX(), s)
+	for t, r := range acc {
+		VCVTPS2PD(Mem{Base: x, Disp: 4 * t * doubles}, a)
+		VFMADD231PD(a, s, r)
+	}
+	ADDQ(stride, x)
+	ADDQ(step, scale)
+	DECQ(rows)
+	JMP(LabelRef("row"))
+	Label("done")
+	for t, r := range acc {
+		p := Mem{Base: dst, Disp: 4 * t * doubles}
+		if v.lanes == 16 {
+			VCVTPD2PS(r, r.AsY())
+			VMOVUPS(r.AsY(), p)
+		} else {
+			VCVTPD2PSY(r, r.AsX())
+			VMOVUPS(r.AsX(), p)
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
