@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// inferResult is the cost of inference over all nodes, with what it was
+// measured on.
+type inferResult struct {
+	Dataset string `json:"dataset"`
+	Layers  int    `json:"layers"`
+	Hidden  int    `json:"hidden"`
+	train.InferReport
+	PeakRSS number `json:"peak_rss_mb"` // of the whole process, the data included
+	BLAS    string `json:"blas"`
+}
+
+func newBenchInferCommand() *cobra.Command {
+	var o trainOptions
+	var repetitions int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "infer",
+		Short: "Measure full-neighbour inference over all nodes",
+		Example: `  gcn bench infer --data synth:arxiv
+  gcn bench infer --data synth:arxiv --layers 3 --json`,
+		Args: noArguments,
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	o.modelFlags(fs)
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the weights")
+	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
+	fs.IntVar(&repetitions, "repetitions", 5, "times to measure")
+	addJSONFlag(cmd, &asJSON)
+	complete(cmd, "data", dataSpecs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := atLeast("repetitions", repetitions, 1); err != nil {
+			return err
+		}
+		o.Method, o.Population = "full", "candidates" // inference samples nothing
+		if err := o.checkBench(fs); err != nil {
+			return err
+		}
+		data, err := openData(cmd.Context(), o.Data)
+		if err != nil {
+			return err
+		}
+		model, _, err := o.newModel(data)
+		if err != nil {
+			return err
+		}
+		report, err := train.BenchInfer(cmd.Context(), model, data, repetitions)
+		if err != nil {
+			return err
+		}
+		r := inferResult{o.Data, o.Layers, o.Hidden, report, measured(peakRSS()), blasName()}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), r)
+		}
+		t := newTable(false)
+		t.row("dataset", r.Dataset)
+		t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second", r.MS,
+			thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS))))
+		t.row("memory", fmt.Sprintf("%.0f MB of heap above the data; %.0f MB resident at most", r.HeapMB, r.PeakRSS))
+		t.row("BLAS", r.BLAS)
+		return t.print(cmd.OutOrStdout())
+	}
+	return cmd
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// stepResult is the cost of a training step, with what was trained.
+type stepResult struct {
+	Dataset string  `json:"dataset"`
+	Method  string  `json:"method"`
+	Samples intList `json:"samples"`
+	Batch   int     `json:"batch"`
+	Hidden  int     `json:"hidden"`
+	train.StepReport
+}
+
+func newBenchTrainCommand() *cobra.Command {
+	var o trainOptions
+	var batches int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Measure a training step beside its dense products alone",
+		Long: `Measure a training step: forward, backward and the optimiser, sampling not
+counted, the first and last 20 batches left out, as in the paper. The floor is
+the step's dense products alone, with the same BLAS in the same process.`,
+		Example: `  gcn bench train --data synth:arxiv --samples 512,512
+  gcn bench train --data synth:arxiv --method ladies --samples 512,1024 --batches 300 --json`,
+		Args: noArguments,
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	benchModelFlags(fs, &o)
+	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
+	fs.IntVar(&batches, "batches", 150, "mini-batches, the first and last 20 of which do not count")
+	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, for the pipelined measurement; 0: one per core")
+	addJSONFlag(cmd, &asJSON)
+	complete(cmd, "method", methodNames)
+	complete(cmd, "data", dataSpecs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := atLeast("batches", batches, 41); err != nil {
+			return err
+		}
+		if err := o.checkBench(fs); err != nil {
+			return err
+		}
+		data, err := openData(cmd.Context(), o.Data)
+		if err != nil {
+			return err
+		}
+		model, method, err := o.newModel(data)
+		if err != nil {
+			return err
+		}
+		report, err := train.BenchStep(cmd.Context(), model, data, train.BenchOptions{
+			Batches: batches, BatchSize: o.Batch, Workers: o.Workers, Seed: o.Seed,
+		})
+		if err != nil {
+			return err
+		}
+		r := stepResult{o.Data, method, o.usedSamples(), o.Batch, o.Hidden, report}
+		if asJSON {
+			return printJSON(cmd.OutOrStdout(), r)
+		}
+		t := newTable(false)
+		t.row("dataset", r.Dataset)
+		t.row("method", methodText(r.Method, r.Samples))
+		t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
+		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times that", r.FloorMS, r.RatioToFloor))
+		t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
+		t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
+		t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
+		t.row("BLAS", fmt.Sprintf("%s, %d threads", r.BLAS, r.Threads))
+		return t.print(cmd.OutOrStdout())
+	}
+	return cmd
+}
+
+// benchModelFlags registers the options of the model that a benchmark builds.
+func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	o.samplingOptions.flags(fs)
+	o.modelFlags(fs)
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
+	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
+}
+
+// checkBench checks the options that benchModelFlags registered.
+func (o *trainOptions) checkBench(fs *pflag.FlagSet) error {
+	if fs.Lookup("batch") != nil {
+		if err := atLeast("batch", o.Batch, 1); err != nil {
+			return err
+		}
+	}
+	return o.checkModel(fs)
+}

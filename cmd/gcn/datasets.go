@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+func newDatasetsCommand() *cobra.Command {
+	return newGroup("datasets", "List what --data understands, or describe a data set",
+		"  gcn datasets list\n  gcn datasets info synth:arxiv",
+		newDatasetsListCommand(), newDatasetsInfoCommand())
+}
+
+func newDatasetsListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the data sets and formats that --data understands",
+		Example: "  gcn datasets list",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			entries := datasets.List()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"datasets": entries})
+			}
+			t := newTable(false)
+			for _, e := range entries {
+				t.row(e.Spec, e.Summary)
+				if e.Keys != "" {
+					t.row("", "?key=value&…: "+e.Keys)
+				}
+			}
+			return t.print(cmd.OutOrStdout())
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+func newDatasetsInfoCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "info SPEC",
+		Short: "Describe a data set: sizes, split, degrees, memory, preprocessing",
+		Example: `  gcn datasets info synth:demo
+  gcn datasets info npy:mygraph --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("datasets info needs one SPEC, such as synth:demo")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			data, err := openData(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			info := datasets.Describe(data)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), info)
+			}
+			return info.WriteText(cmd.OutOrStdout())
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// openData opens the data set that --data names. A SPEC that cannot be
+// understood is a usage error, unlike data that cannot be read.
+func openData(ctx context.Context, text string) (*datasets.Data, error) {
+	spec, err := datasets.ParseSpec(text)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	known := slices.ContainsFunc(datasets.Schemes(), func(s datasets.Scheme) bool { return s.Name == spec.Scheme })
+	data, err := datasets.Open(ctx, text, datasets.Options{})
+	if err != nil && !known {
+		return nil, usageError{err}
+	}
+	return data, err
+}
+
+// noArguments refuses arguments that are no flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "print the result as one JSON object, last on standard output")
+}

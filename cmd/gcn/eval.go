@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// savedRun is a trained model with the data it was trained on.
+type savedRun struct {
+	dir        string
+	options    trainOptions
+	method     string
+	data       *datasets.Data
+	model      train.Model
+	checkpoint train.CheckpointInfo
+}
+
+// loadRun rebuilds the model of a run's folder from its config.json and sets its
+// best parameters. spec, where given, replaces the data that the run names.
+func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
+	r := &savedRun{dir: dir}
+	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	r.options.flags(fs)
+	if err := readConfig(fs, dir); err != nil {
+		return nil, noUsage(err)
+	}
+	if err := r.options.check(fs); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
+	}
+	if spec != "" {
+		r.options.Data = spec
+	}
+	var err error
+	if r.data, err = openData(ctx, r.options.Data); err != nil {
+		return nil, err
+	}
+	if r.model, r.method, err = r.options.newModel(r.data); err != nil {
+		return nil, err
+	}
+	r.checkpoint, err = train.LoadParameters(dir, r.model)
+	return r, err
+}
+
+// noUsage returns what is wrong with a file that gcn wrote itself: no fault of
+// the command line.
+func noUsage(err error) error {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return usage.error
+	}
+	return err
+}
+
+type evalResult struct {
+	RunDir  string `json:"run_dir"`
+	Dataset string `json:"dataset"`
+	Method  string `json:"method"`
+	Split   string `json:"split"`
+	Nodes   int    `json:"nodes"`
+	Metric  string `json:"metric"`
+	Score   number `json:"score"`
+	Batch   int    `json:"batch"` // of the checkpoint
+	Seed    uint64 `json:"seed"`
+	WallS   number `json:"wall_s"`
+	PeakRSS number `json:"peak_rss_mb"`
+	BLAS    string `json:"blas"`
+	Device  string `json:"device"`
+}
+
+func newEvalCommand() *cobra.Command {
+	var run, spec, split string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "eval --run DIR",
+		Short: "Score a trained model on the test, validation or training nodes",
+		Long: `Score a trained model, with the weights that did best on the validation nodes,
+over full neighbourhoods.`,
+		Example: `  gcn eval --run runs/first
+  gcn eval --run runs/first --split valid --json`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
+				return err
+			}
+			r, err := openSavedRun(cmd.Context(), run, spec)
+			if err != nil {
+				return err
+			}
+			result, err := r.evaluate(cmd.Context(), split)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), result)
+			}
+			t := newTable(false)
+			t.row("run", result.RunDir)
+			t.row("dataset", result.Dataset)
+			t.row("method", result.Method)
+			t.row(split+" "+result.Metric, formatScore(result.Score))
+			t.row("nodes", thousands(int64(result.Nodes)))
+			t.row("weights of", fmt.Sprintf("batch %d, seed %d", result.Batch, result.Seed))
+			return t.print(cmd.OutOrStdout())
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	runFlags(fs, &run, &spec)
+	fs.StringVar(&split, "split", "test", "`train`, valid or test")
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// runFlags registers the options that name a trained model.
+func runFlags(fs *pflag.FlagSet, run, spec *string) {
+	fs.StringVar(run, "run", "", "the run's folder `DIR`; required")
+	fs.StringVar(spec, "data", "", "data `SPEC` in place of the one in the run's config.json, such as after moving the files")
+}
+
+// openSavedRun is loadRun for the values of runFlags.
+func openSavedRun(ctx context.Context, run, spec string) (*savedRun, error) {
+	if run == "" {
+		return nil, usagef("--run is needed: the folder of a training run")
+	}
+	return loadRun(ctx, strings.TrimSuffix(run, "/"), spec)
+}
+
+// evaluate scores the run's model on the nodes of one part of the split.
+func (r *savedRun) evaluate(ctx context.Context, split string) (*evalResult, error) {
+	nodes := map[string][]int32{
+		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
+	}[split]
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%s has no %s nodes", r.options.Data, split)
+	}
+	start := time.Now()
+	score, err := train.Evaluate(ctx, r.model, r.data, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return &evalResult{
+		RunDir: r.dir, Dataset: r.options.Data, Method: r.method, Split: split, Nodes: len(nodes),
+		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
+		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
+		BLAS: blasName(), Device: r.options.Device,
+	}, nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// newModel builds the model that the options describe, in an expression graph
+// of its own, and returns what to call its sampling method.
+func (o *trainOptions) newModel(data *datasets.Data) (train.Model, string, error) {
+	if _, err := blas.Default(); err != nil {
+		return train.Model{}, "", err
+	}
+	sampler, method, err := o.newSampler(data, o.Samples)
+	if err != nil {
+		return train.Model{}, "", err
+	}
+	gcn := layers.GCNOptions{
+		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
+		LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+	}
+	if o.Activation == "relu" {
+		gcn.Activation = ops.ActivationReLU
+	}
+	if o.Dropout == 0 {
+		gcn.Dropout = -1 // none, where 0 would be the default
+	}
+	batch := layers.NewBatch(G.NewGraph(), sampler)
+	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
+	if err != nil {
+		return train.Model{}, "", err
+	}
+	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m}, method, nil
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+type predictResult struct {
+	RunDir  string `json:"run_dir"`
+	Dataset string `json:"dataset"`
+	Out     string `json:"out"`
+	Nodes   int    `json:"nodes"`
+	Outputs int    `json:"outputs"` // classes or tasks
+	Kind    string `json:"kind"`    // logits or probabilities
+	WallS   number `json:"wall_s"`
+	PeakRSS number `json:"peak_rss_mb"`
+}
+
+// prediction is one execution of "gcn predict".
+type prediction struct {
+	run, data, out, nodes string
+	probabilities, asJSON bool
+}
+
+func newPredictCommand() *cobra.Command {
+	p := new(prediction)
+	cmd := &cobra.Command{
+		Use:   "predict --run DIR --out FILE.csv|.npy",
+		Short: "Write a trained model's scores of all nodes, or of some",
+		Long: `Write the scores of a trained model, with the weights that did best on the
+validation nodes, over full neighbourhoods: one row for each node in order, or
+for each line of --nodes, and one column for each class or task.
+
+Scores are logits: the class with the largest is the prediction, a task is
+predicted where its is positive. A .csv file has no header; a .npy file is a
+float32 matrix.`,
+		Example: `  gcn predict --run runs/first --out scores.npy
+  gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			result, err := p.execute(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if p.asJSON {
+				return printJSON(cmd.OutOrStdout(), result)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s nodes, %d each, written to %s\n",
+				result.Kind, thousands(int64(result.Nodes)), result.Outputs, result.Out)
+			return err
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	runFlags(fs, &p.run, &p.data)
+	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
+	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy, or text with one number a line (default: all nodes)")
+	fs.BoolVar(&p.probabilities, "probabilities", false, "write probabilities (softmax over classes, sigmoid of tasks) instead of logits")
+	addJSONFlag(cmd, &p.asJSON)
+	return cmd
+}
+
+func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
+	var write func(w io.Writer, scores []float32, columns int) error
+	switch strings.ToLower(filepath.Ext(p.out)) {
+	case ".csv":
+		write = writeCSV
+	case ".npy":
+		write = func(w io.Writer, scores []float32, columns int) error {
+			return npy.Write(w, scores, len(scores)/columns, columns)
+		}
+	default:
+		if p.out == "" {
+			return nil, usagef("--out is needed: a file ending in .csv or .npy")
+		}
+		return nil, usagef("--out %q: want a file ending in .csv or .npy", p.out)
+	}
+	r, err := openSavedRun(ctx, p.run, p.data)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := p.readNodes(r.data.Nodes())
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	scores, err := train.Predict(ctx, r.model, r.data, nodes)
+	if err != nil {
+		return nil, err
+	}
+	kind, columns := "logits", r.data.Labels.Outputs()
+	if p.probabilities {
+		kind = "probabilities"
+		if r.data.Labels.Tasks > 0 {
+			sigmoid(scores)
+		} else {
+			softmaxRows(scores, columns)
+		}
+	}
+	err = writeFileAtomic(p.out, func(w io.Writer) error { return write(w, scores, columns) })
+	if err != nil {
+		return nil, fmt.Errorf("predictions could not be saved: %w", err)
+	}
+	return &predictResult{
+		RunDir: r.dir, Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: columns, Kind: kind,
+		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
+	}, nil
+}
+
+// readNodes returns the nodes to score, of n there are: those of the file that
+// --nodes names, or all.
+func (p *prediction) readNodes(n int) ([]int32, error) {
+	if p.nodes == "" {
+		all := make([]int32, n)
+		for i := range all {
+			all[i] = int32(i)
+		}
+		return all, nil
+	}
+	var ids []int64
+	var err error
+	if strings.ToLower(filepath.Ext(p.nodes)) == ".npy" {
+		ids, err = readNodeArray(p.nodes)
+	} else {
+		ids, err = readNodeLines(p.nodes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%s: no nodes in it", p.nodes)
+	}
+	nodes := make([]int32, len(ids))
+	for i, id := range ids {
+		if id < 0 || id >= int64(n) {
+			return nil, fmt.Errorf("%s: node %d is %d, outside [0, %d)", p.nodes, i, id, n)
+		}
+		nodes[i] = int32(id)
+	}
+	return nodes, nil
+}
+
+func readNodeArray(path string) ([]int64, error) {
+	r, err := npy.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := r.Int64s()
+	return ids, errors.Join(err, r.Close())
+}
+
+// readNodeLines reads one number a line; blank lines are skipped.
+func readNodeLines(path string) ([]int64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var ids []int64
+	lines := bufio.NewScanner(file)
+	for k := 1; lines.Scan(); k++ {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
+		}
+		ids = append(ids, id)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return ids, nil
+}
+
+// writeCSV writes rows of comma-separated scores, each in the fewest digits that
+// give the same float32 when read.
+func writeCSV(w io.Writer, scores []float32, columns int) error {
+	buffered := bufio.NewWriter(w)
+	var line []byte
+	for i, s := range scores {
+		line = strconv.AppendFloat(line, float64(s), 'g', -1, 32)
+		if (i+1)%columns != 0 {
+			line = append(line, ',')
+			continue
+		}
+		// The writer keeps the first error until Flush.
+		_, _ = buffered.Write(append(line, '\n'))
+		line = line[:0]
+	}
+	return buffered.Flush()
+}
+
+// softmaxRows turns each row of logits into probabilities, in place.
+func softmaxRows(scores []float32, columns int) {
+	for ; len(scores) > 0; scores = scores[columns:] {
+		row := scores[:columns]
+		largest := math.Inf(-1)
+		for _, s := range row {
+			largest = max(largest, float64(s))
+		}
+		var sum float64
+		for _, s := range row {
+			sum += math.Exp(float64(s) - largest)
+		}
+		for c, s := range row {
+			row[c] = float32(math.Exp(float64(s)-largest) / sum)
+		}
+	}
+}
+
+func sigmoid(scores []float32) {
+	for i, s := range scores {
+		scores[i] = float32(1 / (1 + math.Exp(-float64(s))))
+	}
+}

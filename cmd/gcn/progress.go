@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// progress shows where a run stands: a bar on a terminal, a line now and then
+// elsewhere.
+type progress interface {
+	show(train.Progress)
+	finish() // leaves the line free for what is printed next
+}
+
+// newProgress returns the progress display for w, each line beginning with
+// prefix.
+func newProgress(w io.Writer, quiet bool, prefix string) progress {
+	switch {
+	case quiet:
+		return noProgress{}
+	case isTerminal(w):
+		return &barProgress{w: w, prefix: prefix}
+	}
+	return &lineProgress{w: w, prefix: prefix, every: 2 * time.Second}
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+type noProgress struct{}
+
+func (noProgress) show(train.Progress) {}
+func (noProgress) finish()             {}
+
+// lineProgress prints a line at an evaluation, at most one every so long.
+type lineProgress struct {
+	w      io.Writer
+	prefix string
+	every  time.Duration
+	last   time.Duration // of the run, when the last line was printed
+	begun  bool
+}
+
+func (l *lineProgress) show(p train.Progress) {
+	if !l.begun {
+		l.begun, l.last = true, p.Elapsed
+	}
+	if !p.Evaluated || p.Elapsed-l.last < l.every {
+		return
+	}
+	l.last = p.Elapsed
+	batches := fmt.Sprint(p.Batch)
+	if p.MaxBatches > 0 {
+		batches += fmt.Sprintf("/%d", p.MaxBatches)
+	}
+	left := ""
+	if p.Left > 0 {
+		left = ", at most " + p.Left.Round(time.Second).String() + " left"
+	}
+	fmt.Fprintf(l.w, "%sbatch %s  %s%s\n", l.prefix, batches, scores(p), left)
+}
+
+func (*lineProgress) finish() {}
+
+// barProgress draws a bar that counts batches, with the loss and the validation
+// score.
+type barProgress struct {
+	w      io.Writer
+	prefix string
+	bar    *progressbar.ProgressBar
+}
+
+func (b *barProgress) show(p train.Progress) {
+	if b.bar == nil {
+		most := p.MaxBatches
+		if most <= 0 {
+			most = -1 // a spinner
+		}
+		b.bar = progressbar.NewOptions(most,
+			progressbar.OptionSetWriter(b.w),
+			progressbar.OptionShowCount(),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetWidth(20),
+			progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	b.bar.Describe(b.prefix + scores(p))
+	// The bar cannot fail but by its writer, and a terminal that went away
+	// must not end the training.
+	_ = b.bar.Set(p.Batch)
+}
+
+func (b *barProgress) finish() {
+	if b.bar != nil {
+		_ = b.bar.Clear()
+	}
+}
+
+// scores is the part of a progress line that both displays share.
+func scores(p train.Progress) string {
+	text := fmt.Sprintf("loss %.4f", p.Loss)
+	if !math.IsNaN(p.Valid) {
+		text += fmt.Sprintf("  valid %.4f", p.Valid)
+	}
+	if !math.IsNaN(p.Best) {
+		text += fmt.Sprintf(" (best %.4f)", p.Best)
+	}
+	return text
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// result is what a training run came to: what --json prints, and the run
+// folder's result.json.
+type result struct {
+	Dataset    string  `json:"dataset"`
+	Method     string  `json:"method"`
+	Samples    intList `json:"samples"` // empty where the method has no use for them
+	Metric     string  `json:"metric"`
+	BestValid  number  `json:"best_valid"`
+	Test       number  `json:"test"` // of the weights that did best on the validation nodes
+	Batches    int     `json:"batches"`
+	BestBatch  int     `json:"best_batch"`
+	Stop       string  `json:"stop"` // what ended the run
+	Seed       uint64  `json:"seed"`
+	Parameters int     `json:"parameters"`
+	TrainMS    number  `json:"train_ms_per_batch"`
+	SamplingMS number  `json:"sampling_ms_per_batch"`
+	WallS      number  `json:"wall_s"`
+	PeakRSS    number  `json:"peak_rss_mb"`
+	BLAS       string  `json:"blas"`
+	Device     string  `json:"device"`
+	RunDir     string  `json:"run_dir"`
+
+	// With --runs, scores and milliseconds above are means over the runs,
+	// batches and seconds sums, the seed that of the first.
+	Runs     []result `json:"runs,omitempty"`
+	TestMean *number  `json:"test_mean,omitempty"`
+	TestStd  *number  `json:"test_std,omitempty"` // unbiased: divided by runs-1
+	TestSem  *number  `json:"test_sem,omitempty"` // test_std / √runs
+}
+
+// summarize puts several runs into one result.
+func summarize(runs []result, dir string) result {
+	sum := runs[0]
+	sum.RunDir, sum.Runs = dir, runs
+	sum.Batches, sum.WallS = 0, 0
+	for _, r := range runs {
+		sum.Batches += r.Batches
+		sum.WallS += r.WallS
+		sum.PeakRSS = max(sum.PeakRSS, r.PeakRSS)
+	}
+	mean := func(of func(result) number) number {
+		m, _ := meanStd(runs, of)
+		return m
+	}
+	sum.BestValid = mean(func(r result) number { return r.BestValid })
+	sum.TrainMS = measured(float64(mean(func(r result) number { return r.TrainMS })))
+	sum.SamplingMS = measured(float64(mean(func(r result) number { return r.SamplingMS })))
+	testMean, testStd := meanStd(runs, func(r result) number { return r.Test })
+	testSem := testStd / number(math.Sqrt(float64(len(runs))))
+	sum.Test = testMean
+	sum.TestMean, sum.TestStd, sum.TestSem = &testMean, &testStd, &testSem
+	best := number(0)
+	for _, r := range runs {
+		best += number(r.BestBatch)
+	}
+	sum.BestBatch = int(math.Round(float64(best) / float64(len(runs))))
+	sum.Stop = ""
+	return sum
+}
+
+// meanStd returns the mean and the unbiased standard deviation, which is NaN
+// for a single run.
+func meanStd(runs []result, of func(result) number) (mean, std number) {
+	n := number(len(runs))
+	for _, r := range runs {
+		mean += of(r) / n
+	}
+	var squares number
+	for _, r := range runs {
+		squares += (of(r) - mean) * (of(r) - mean)
+	}
+	return mean, number(math.Sqrt(float64(squares / (n - 1))))
+}
+
+// print writes the result as a table.
+func (r *result) print(w io.Writer) error {
+	t := newTable(false)
+	t.row("dataset", r.Dataset)
+	t.row("method", methodText(r.Method, r.Samples))
+	if len(r.Runs) == 0 {
+		t.row("test "+r.Metric, formatScore(r.Test))
+		t.row("best valid", fmt.Sprintf("%s, at batch %d", formatScore(r.BestValid), r.BestBatch))
+		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
+		t.row("seed", r.Seed)
+	} else {
+		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s (mean and standard deviation of %d runs; standard error %s)",
+			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
+		t.row("each", eachTest(r.Runs))
+		t.row("best valid", formatScore(r.BestValid)+" (mean)")
+		t.row("batches", fmt.Sprintf("%d in all", r.Batches))
+		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
+	}
+	t.row("parameters", thousands(int64(r.Parameters)))
+	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
+		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
+	t.row("saved in", r.RunDir)
+	return t.print(w)
+}
+
+func eachTest(runs []result) string {
+	words := make([]string, len(runs))
+	for i, r := range runs {
+		words[i] = formatScore(r.Test)
+	}
+	return strings.Join(words, ", ")
+}
+
+func formatScore(x number) string {
+	if math.IsNaN(float64(x)) {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.4f", x)
+}
+
+// stopText says in words why training ended.
+func stopText(stop string) string {
+	switch stop {
+	case "patience":
+		return "no better validation score for --patience batches"
+	case "max-batches":
+		return "--max-batches"
+	case "max-epochs":
+		return "--epochs"
+	}
+	return stop
+}

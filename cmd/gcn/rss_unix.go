@@ -1,0 +1,22 @@
+//go:build unix
+
+package main
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// peakRSS returns the largest resident set size of the process so far, in MB
+// of 10⁶ bytes; 0 where the system does not tell.
+func peakRSS() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	bytes := float64(usage.Maxrss)
+	if runtime.GOOS != "darwin" && runtime.GOOS != "ios" {
+		bytes *= 1024 // every other unix counts in KiB
+	}
+	return bytes / 1e6
+}

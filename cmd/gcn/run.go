@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of the command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// usageError is an error of the command line (or of a --config file), as
+// opposed to one of the work it asks for.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// run executes one command line and returns the process's exit code. Results go
+// to stdout; progress and the one line that an error is to stderr. When ctx
+// ends, training saves a checkpoint and run returns exitInterrupted.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root, started := newRoot(stdout, stderr)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	code := exitFailed
+	var usage usageError
+	switch {
+	case errors.As(err, &usage) || !*started:
+		code = exitUsage
+		err = fmt.Errorf("%w (see %s --help)", err, command.CommandPath())
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		code = exitInterrupted
+	}
+	fmt.Fprintln(stderr, "gcn:", oneLine(err))
+	return code
+}
+
+// oneLine renders an error on a single line: joined errors and those of
+// libraries may span several.
+func oneLine(err error) string {
+	var parts []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// newRoot returns the command tree, and a flag that is set once a command line
+// was understood and its command begins.
+func newRoot(stdout, stderr io.Writer) (*cobra.Command, *bool) {
+	started := new(bool)
+	root := &cobra.Command{
+		Use:   "gcn",
+		Short: "Train graph convolutional networks with layer-wise sampling",
+		Long: `gcn trains graph convolutional networks on graphs too large for full-batch
+training, by layer-wise importance sampling (FastGCN, LADIES) with flat
+probabilities and debiased weights.
+
+Without a command it is "gcn train" with its defaults: a small generated graph,
+done in seconds.`,
+		Example: `  gcn
+  gcn train --data npy:mygraph --out runs/first
+  gcn eval --run runs/first`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          subcommandOnly,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			*started = true
+		},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
+	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help-command"})
+	train := newTrainCommand()
+	root.RunE = func(_ *cobra.Command, _ []string) error {
+		train.SetContext(root.Context())
+		return train.RunE(train, nil)
+	}
+	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),
+		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newCompletionCommand())
+	return root, started
+}
+
+// newGroup returns a command that only holds others.
+func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
+	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
+	group.AddCommand(commands...)
+	group.RunE = func(cmd *cobra.Command, _ []string) error {
+		return usagef("%s needs a command: %s", cmd.CommandPath(), strings.Join(commandNames(cmd), ", "))
+	}
+	return group
+}
+
+// subcommandOnly refuses arguments that are no subcommand's name.
+func subcommandOnly(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	names := commandNames(cmd)
+	return usagef("unknown command %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+}
+
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}

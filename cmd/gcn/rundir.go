@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// resultFile is the name of the file in a run's folder that holds its result.
+const resultFile = "result.json"
+
+// newRunDir makes a folder for a run under runs/, named after the time and what
+// is run, and returns its path. A folder that is there already is left alone.
+func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
+	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), specSlug(o.Data), method, o.Seed)
+	if err := os.MkdirAll("runs", 0o777); err != nil {
+		return "", fmt.Errorf("no folder for the run: %w", err)
+	}
+	for attempt := 1; ; attempt++ {
+		dir := filepath.Join("runs", name)
+		if attempt > 1 {
+			dir += fmt.Sprintf(".%d", attempt)
+		}
+		err := os.Mkdir(dir, 0o777)
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("no folder for the run: %w", err)
+		}
+	}
+}
+
+// specSlug shortens a data SPEC to what a file name can hold: the scheme, the
+// path's last element and the keys.
+func specSlug(spec string) string {
+	location, query, _ := strings.Cut(spec, "?")
+	scheme, location, found := strings.Cut(location, ":")
+	if !found {
+		scheme, location = "", scheme
+	}
+	words := strings.FieldsFunc(scheme+" "+path.Base(filepath.ToSlash(location))+" "+query, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	slug := strings.ToLower(strings.Join(words, "-"))
+	if len(slug) > 60 {
+		slug = strings.TrimRight(slug[:60], "-")
+	}
+	if slug == "" {
+		slug = "data"
+	}
+	return slug
+}
+
+// writeFileAtomic writes a file so that a reader, or a crash, finds either the
+// old contents or the new.
+func writeFileAtomic(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already if all goes well
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// saveResult writes a run's result into its folder.
+func saveResult(dir string, r result) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	err = writeFileAtomic(filepath.Join(dir, resultFile), func(w io.Writer) error {
+		_, err := w.Write(append(data, '\n'))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the result could not be saved: %w", err)
+	}
+	return nil
+}
+
+// holdsRun tells whether a folder holds a run already.
+func holdsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, configFile))
+	return err == nil
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// outputOptions say where a training run is kept and what is printed; they are
+// no part of the run, nor of its config.json.
+type outputOptions struct {
+	Out       string
+	Resume    bool
+	Overwrite bool
+	Config    string
+	JSON      bool
+	Quiet     bool
+}
+
+func (o *outputOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Out, "out", "", "the run's folder `DIR` (default: a new one under runs/)")
+	fs.BoolVar(&o.Resume, "resume", false, "go on with the run in --out, or begin it where there is none")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out first")
+	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json")
+	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
+	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
+}
+
+func newTrainCommand() *cobra.Command {
+	var options trainOptions
+	var output outputOptions
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Train a model, test it and save it",
+		Long: `Train a model, test it with the weights that did best on the validation nodes,
+and save it in a folder: config.json (the options), metrics.jsonl (one line per
+evaluation), best.ckpt, last.ckpt and result.json.
+
+Equal options and seeds give equal weights, bit for bit, on the same kind of
+machine with the same BLAS, whatever --workers. An interrupted run (Ctrl-C, or a
+crash) goes on with --resume, and ends with the weights it would have had.`,
+		Example: `  gcn train
+  gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
+  gcn train --data synth:arxiv --runs 3 --json
+  gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
+  gcn train --config runs/a/config.json --seed 2`,
+		Args: noArguments,
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	options.flags(fs)
+	output.flags(fs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		job := &trainJob{
+			trainOptions: &options, outputOptions: &output, fs: fs,
+			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
+		}
+		return job.run(cmd.Context())
+	}
+	complete(cmd, "method", methodNames)
+	complete(cmd, "data", dataSpecs)
+	return cmd
+}
+
+// trainJob is one execution of "gcn train".
+type trainJob struct {
+	*trainOptions
+	*outputOptions
+	fs             *pflag.FlagSet // tells which options were given
+	stdout, stderr io.Writer
+}
+
+func (j *trainJob) run(ctx context.Context) error {
+	if err := j.settle(); err != nil {
+		return err
+	}
+	data, err := openData(ctx, j.Data)
+	if err != nil {
+		return err
+	}
+	r, err := j.trainAll(ctx, data)
+	if err != nil {
+		return err
+	}
+	if j.JSON {
+		return printJSON(j.stdout, r)
+	}
+	return r.print(j.stdout)
+}
+
+// settle fills in the options from the files that give defaults, and checks
+// them.
+func (j *trainJob) settle() error {
+	switch {
+	case j.Resume && j.Overwrite:
+		return usagef("--resume and --overwrite exclude each other")
+	case (j.Resume || j.Overwrite) && j.Out == "":
+		return usagef("--resume and --overwrite need --out, the run's folder")
+	}
+	if j.Config != "" {
+		if err := readConfig(j.fs, j.Config); err != nil {
+			return err
+		}
+	}
+	if j.Resume && holdsRun(j.Out) {
+		if err := readConfig(j.fs, j.Out); err != nil {
+			return noUsage(err)
+		}
+	}
+	return j.check(j.fs)
+}
+
+// trainAll does the run, or with --runs each of them.
+func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
+	_, method, err := j.newSampler(data, j.Samples)
+	if err != nil {
+		return nil, err
+	}
+	dir := j.Out
+	if dir == "" {
+		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	j.say("%s: %s nodes, %s edges, %d features; %s, seed %d, in %s", j.Data, thousands(int64(data.Nodes())),
+		thousands(data.Edges()), data.Features.Cols, method, j.Seed, dir)
+	if j.Runs == 1 {
+		r, err := j.trainOnce(ctx, data, dir, j.Seed, "")
+		if err != nil {
+			return nil, err
+		}
+		return r, nil
+	}
+	var runs []result
+	for i := range j.Runs {
+		seed := j.Seed + uint64(i)
+		prefix := fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
+		r, err := j.trainOnce(ctx, data, filepath.Join(dir, fmt.Sprintf("seed-%d", seed)), seed, prefix)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, *r)
+	}
+	r := summarize(runs, dir)
+	return &r, saveResult(dir, r)
+}
+
+// folder returns what to give to --out to go on with the run in dir.
+func (j *trainJob) folder(dir string) string {
+	if j.Runs > 1 {
+		return filepath.Dir(dir)
+	}
+	return dir
+}
+
+// trainOnce trains with one seed in a folder of its own.
+func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string) (*result, error) {
+	o := *j.trainOptions
+	o.Seed = seed
+	model, method, err := o.newModel(data)
+	if err != nil {
+		return nil, err
+	}
+	display := newProgress(j.stderr, j.Quiet, prefix)
+	options := o.fitOptions()
+	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
+	options.Progress = display.show
+	options.Config = o.runConfig()
+	history, err := train.Fit(ctx, model, data, options)
+	display.finish()
+	if err != nil {
+		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil, fmt.Errorf("interrupted after %d batches, saved; to go on: gcn train --out %s --resume: %w", history.Batches, j.folder(dir), err)
+		}
+		return nil, err
+	}
+	r := &result{
+		Dataset: o.Data, Method: method, Samples: o.usedSamples(), Metric: string(data.Metric),
+		BestValid: number(history.Best), Test: number(history.Test),
+		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
+		Seed: seed, Parameters: history.Parameters,
+		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS), WallS: measured(history.WallS),
+		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
+	}
+	return r, saveResult(dir, *r)
+}
+
+// fitOptions translates the flags: where 0 switches a limit off, Fit wants a
+// negative number.
+func (o *trainOptions) fitOptions() train.Options {
+	off := func(n int) int {
+		if n == 0 {
+			return -1
+		}
+		return n
+	}
+	return train.Options{
+		Adam:      train.Adam{Rate: o.LR, WeightDecay: o.WeightDecay},
+		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == 0,
+		MaxBatches: off(o.MaxBatches), MaxEpochs: off(o.Epochs), EvalEvery: o.EvalEvery, Patience: off(o.Patience),
+		Workers: o.Workers, Seed: o.Seed,
+	}
+}
+
+// say prints a line about what is going on.
+func (j *trainJob) say(format string, args ...any) {
+	if !j.Quiet {
+		fmt.Fprintf(j.stderr, format+"\n", args...)
+	}
+}

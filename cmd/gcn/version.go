@@ -1,0 +1,101 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/internal/blas"
+)
+
+type versionInfo struct {
+	Version     string `json:"version"`
+	Revision    string `json:"revision,omitempty"`
+	Modified    bool   `json:"modified,omitempty"`
+	Go          string `json:"go"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	CPUs        int    `json:"cpus"`
+	Threads     int    `json:"threads"` // GOMAXPROCS
+	BLAS        string `json:"blas"`
+	BLASThreads int    `json:"blas_threads"`
+	CUDA        string `json:"cuda"`
+}
+
+func newVersionCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of gcn and Go, and the BLAS and CUDA in use",
+		Long: `Print the versions of gcn and Go, and the BLAS and CUDA in use.
+
+A BLAS library (OpenBLAS, MKL, BLIS) is looked for when gcn starts; gonum's,
+which is built in, serves where there is none. The environment variable GCN_BLAS
+chooses: auto, gonum, or a library's path.`,
+		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := currentVersion()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), v)
+			}
+			revision := v.Revision
+			if v.Modified {
+				revision += ", modified"
+			}
+			t := newTable(false)
+			t.row("gcn", v.Version)
+			if revision != "" {
+				t.row("revision", revision)
+			}
+			t.row("Go", v.Go+" "+v.OS+"/"+v.Arch)
+			t.row("CPUs", v.CPUs)
+			t.row("BLAS", v.BLAS)
+			t.row("CUDA", v.CUDA)
+			return t.print(cmd.OutOrStdout())
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// blasName names the BLAS in use. newModel has seen to it that there is one.
+func blasName() string {
+	library, err := blas.Default()
+	if err != nil {
+		return "none"
+	}
+	return library.Name()
+}
+
+func currentVersion() (versionInfo, error) {
+	library, err := blas.Default()
+	if err != nil {
+		return versionInfo{}, err
+	}
+	v := versionInfo{
+		Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
+		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: "not built in",
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v, nil
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v, nil
+}
