@@ -55,8 +55,9 @@ func (a Adam) Validate() error {
 }
 
 // Step moves params by one step along grads, of the same length, and advances
-// the state. With clipping on, grads are scaled in place. It allocates only at
-// the first step. Cost: one pass over four slices, two more for clipping.
+// the state. With clipping on, grads are scaled in place. The first step makes the
+// moments; later ones allocate next to nothing. Cost: one pass over four slices,
+// two more for clipping.
 func (a Adam) Step(params, grads []float32, state *AdamState) error {
 	if len(grads) != len(params) || state.M != nil && (len(state.M) != len(params) || len(state.V) != len(params)) {
 		return fmt.Errorf("train: Adam step of %d parameters with %d gradients and moments of %d and %d", len(params), len(grads), len(state.M), len(state.V))

@@ -2,51 +2,351 @@ package train
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"slices"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // BenchOptions is what BenchStep measures. The zero value is the paper's
-// protocol with 150 batches.
+// protocol: 150 batches of 512, the first and last 20 left out.
 type BenchOptions struct {
-	Batches   int // measured one by one; 0 means 150
-	Discard   int // first and last batches left out; 0 means 20; negative means none
-	BatchSize int // 0 means 512
-	Workers   int // of the pipelined measurement; 0 means GOMAXPROCS
-	Seed      uint64
+	Batches   int    // 0 means 150
+	Discard   int    // first and last batches left out; 0 means 20, negative none
+	BatchSize int    // 0 means 512
+	Workers   int    // of the pipelined measurement; 0 means GOMAXPROCS
+	Seed      uint64 // of the batches
+	Adam      Adam
 }
 
 // StepReport is the cost of a training step, in milliseconds a batch unless it
-// says otherwise; the JSON names are those of "gcn bench train".
+// says otherwise. The JSON names are those of "gcn bench train".
 type StepReport struct {
-	MedianMS         float64 `json:"ms_median"` // forward, backward and Adam; sampling not counted
-	MeanMS           float64 `json:"ms_mean"`
-	SDMS             float64 `json:"ms_sd"`
-	FloorMS          float64 `json:"floor_ms"`       // median of the same dense products alone
-	RatioToFloor     float64 `json:"ratio_to_floor"` // of the medians
-	SamplingMedianMS float64 `json:"sampling_ms_median"`
-	PipelinedMS      float64 `json:"pipelined_ms_per_batch"` // wall clock with workers sampling ahead
+	MedianMS float64 `json:"ms_median"` // forward, backward and Adam; sampling not counted
+	MeanMS   float64 `json:"ms_mean"`
+	SDMS     float64 `json:"ms_sd"` // unbiased
+
+	// FloorMS is the median of the same dense products alone, each batch's
+	// timed right after its step; RatioToFloor is the step's median over it.
+	FloorMS      float64 `json:"floor_ms"`
+	RatioToFloor float64 `json:"ratio_to_floor"`
+
+	SamplingMedianMS float64 `json:"sampling_ms_median"`     // on the same goroutine, between the steps
+	PipelinedMS      float64 `json:"pipelined_ms_per_batch"` // wall clock, workers sampling ahead
 	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated
-	BLAS             string  `json:"blas"`
-	Threads          int     `json:"threads"`
-	Batches          int     `json:"batches"` // that the medians are over
+	AllocsPerStep    float64 `json:"allocs_per_step"`
+
+	BLAS       string `json:"blas"`
+	Threads    int    `json:"threads"`
+	Batches    int    `json:"batches"` // measured, those left out not counted
+	Workers    int    `json:"workers"`
+	Parameters int    `json:"parameters"`
 }
 
-// BenchStep measures training steps of m on d, which move its parameters.
+// BenchStep measures training steps of m on d. They move its parameters. The
+// error is the context's if that ends first.
 func BenchStep(ctx context.Context, m Model, d *datasets.Data, o BenchOptions) (StepReport, error) {
-	return StepReport{}, nil
+	if err := o.fill(); err != nil {
+		return StepReport{}, err
+	}
+	if err := checkData(d); err != nil {
+		return StepReport{}, err
+	}
+	backend, err := blas.Default()
+	if err != nil {
+		return StepReport{}, err
+	}
+	program, err := NewProgram(m)
+	if err != nil {
+		return StepReport{}, err
+	}
+	defer program.Close()
+	b := &stepBench{
+		options: o, program: program, floor: floor{backend: backend},
+		stream: Stream{Sampler: m.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed},
+	}
+	if err := b.stream.Validate(); err != nil {
+		return StepReport{}, err
+	}
+	report := StepReport{BLAS: backend.Name(), Threads: backend.Threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
+	if err := b.alone(ctx, &report); err != nil {
+		return StepReport{}, err
+	}
+	if err := b.pipelined(ctx, &report); err != nil {
+		return StepReport{}, err
+	}
+	return report, nil
 }
 
-// InferReport is the cost of full-neighbour inference; the JSON names are those
-// of "gcn bench infer".
+// fill sets o's zero fields to their defaults.
+func (o *BenchOptions) fill() error {
+	for _, f := range []struct {
+		field *int
+		value int
+	}{{&o.Batches, 150}, {&o.Discard, 20}, {&o.BatchSize, 512}, {&o.Workers, runtime.GOMAXPROCS(0)}} {
+		if *f.field == 0 {
+			*f.field = f.value
+		}
+	}
+	o.Discard = max(o.Discard, 0)
+	if o.Batches <= 2*o.Discard {
+		return fmt.Errorf("train: %d batches, of which the first and last %d do not count", o.Batches, o.Discard)
+	}
+	if o.Workers < 0 {
+		return fmt.Errorf("train: %d workers, want positive", o.Workers)
+	}
+	return o.Adam.Validate()
+}
+
+type stepBench struct {
+	options BenchOptions
+	program *Program
+	stream  Stream
+	adam    AdamState
+	floor   floor
+}
+
+func (b *stepBench) step(item *Item) error {
+	_, err := b.program.Step(item.Blocks, item.Dropout)
+	if err == nil {
+		err = b.options.Adam.Step(b.program.Parameters(), b.program.Gradients(), &b.adam)
+	}
+	if err != nil {
+		return fmt.Errorf("train: batch %d: %w", item.Index, err)
+	}
+	return nil
+}
+
+// alone measures sampling, step and floor one after the other, and what a step
+// allocates.
+func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
+	drawer := newDrawer(&b.stream)
+	item := &Item{Blocks: new(samplers.Batch)}
+	var steps, floors, sampling []float64
+	for k := range b.options.Batches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		drawer.draw(ctx, k, item)
+		if item.err != nil {
+			return item.err
+		}
+		start := time.Now()
+		if err := b.step(item); err != nil {
+			return err
+		}
+		step := time.Since(start)
+		products := ops.DenseProducts(b.program.nodes)
+		b.floor.prepare(products)
+		start = time.Now()
+		b.floor.run(products)
+		floor := time.Since(start)
+		if k < b.options.Discard || k >= b.options.Batches-b.options.Discard {
+			continue
+		}
+		sampling = append(sampling, milliseconds(item.Sampling))
+		steps = append(steps, milliseconds(step))
+		floors = append(floors, milliseconds(floor))
+	}
+	report.Batches = len(steps)
+	report.MedianMS, report.FloorMS, report.SamplingMedianMS = median(steps), median(floors), median(sampling)
+	report.MeanMS, report.SDMS = meanAndDeviation(steps)
+	report.RatioToFloor = report.MedianMS / report.FloorMS
+
+	const repeats = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range repeats {
+		if err := b.step(item); err != nil {
+			return err
+		}
+	}
+	runtime.ReadMemStats(&after)
+	report.BytesPerStep = float64(after.TotalAlloc-before.TotalAlloc) / repeats
+	report.AllocsPerStep = float64(after.Mallocs-before.Mallocs) / repeats
+	return nil
+}
+
+// pipelined measures the wall clock of a batch with workers sampling ahead.
+func (b *stepBench) pipelined(ctx context.Context, report *StepReport) error {
+	loader, err := NewLoader(ctx, b.stream, b.options.Workers, 0, b.options.Batches)
+	if err != nil {
+		return err
+	}
+	defer loader.Close()
+	var start time.Time
+	for k := 0; ; k++ {
+		switch k {
+		case b.options.Discard:
+			start = time.Now()
+		case b.options.Batches - b.options.Discard:
+			report.PipelinedMS = milliseconds(time.Since(start)) / float64(k-b.options.Discard)
+		}
+		item, err := loader.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.step(item); err != nil {
+			return err
+		}
+	}
+}
+
+// floor repeats dense products on matrices of its own.
+type floor struct {
+	backend blas.BLAS
+	a, b, c []float32
+}
+
+// prepare makes the matrices large enough, so that run only multiplies.
+func (f *floor) prepare(products []ops.DenseProduct) {
+	for _, p := range products {
+		f.a = filled(f.a, p.M*p.K)
+		f.b = filled(f.b, p.K*p.N)
+		f.c = filled(f.c, p.M*p.N)
+	}
+}
+
+func (f *floor) run(products []ops.DenseProduct) {
+	for _, p := range products {
+		lda, ldb := p.K, p.N
+		if p.TransA {
+			lda = p.M
+		}
+		if p.TransB {
+			ldb = p.K
+		}
+		f.backend.Sgemm(p.TransA, p.TransB, p.M, p.N, p.K, 1, f.a, lda, f.b, ldb, 0, f.c, p.N)
+	}
+}
+
+// filled returns s with at least n values, none of them zero or large.
+func filled(s []float32, n int) []float32 {
+	for len(s) < n {
+		s = append(s, 1/float32(len(s)%7+1))
+	}
+	return s
+}
+
+// InferReport is the cost of full-neighbour inference over all nodes. The JSON
+// names are those of "gcn bench infer".
 type InferReport struct {
 	MS          float64 `json:"ms"` // median
 	NodesPerS   float64 `json:"nodes_per_s"`
-	PeakBytes   uint64  `json:"peak_heap_bytes"` // largest heap seen above the one before
+	HeapMB      float64 `json:"heap_mb"` // most live and garbage objects at a time, above what was there before
+	Nodes       int     `json:"nodes"`
 	Repetitions int     `json:"repetitions"`
 }
 
-// BenchInfer measures inference of m over all nodes of d.
+// BenchInfer measures inference of m over all nodes of d, the given number of
+// times after one that does not count; 0 means 5.
 func BenchInfer(ctx context.Context, m Model, d *datasets.Data, repetitions int) (InferReport, error) {
-	return InferReport{}, nil
+	if repetitions <= 0 {
+		repetitions = 5
+	}
+	if err := checkData(d); err != nil {
+		return InferReport{}, err
+	}
+	d.Laplacian() // made once, whoever asks first
+	nodes := make([]int32, d.Nodes())
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	runtime.GC()
+	watch := watchHeap()
+	defer watch.end()
+	var times []float64
+	for k := range repetitions + 1 {
+		start := time.Now()
+		if _, err := Predict(ctx, m, d, nodes); err != nil {
+			return InferReport{}, err
+		}
+		if k > 0 {
+			times = append(times, milliseconds(time.Since(start)))
+		}
+	}
+	ms := median(times)
+	return InferReport{
+		MS: ms, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()) / 1e6,
+		Nodes: len(nodes), Repetitions: repetitions,
+	}, nil
+}
+
+// heapWatch reads the size of the heap every millisecond until its end.
+type heapWatch struct {
+	before, most uint64
+	stop, done   chan struct{}
+}
+
+func watchHeap() *heapWatch {
+	w := &heapWatch{before: heapBytes(), stop: make(chan struct{}), done: make(chan struct{})}
+	w.most = w.before
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.most = max(w.most, heapBytes())
+			case <-w.stop:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// end stops the watch, waits for it, and returns by how many bytes the heap
+// grew. Later calls return the same.
+func (w *heapWatch) end() uint64 {
+	select {
+	case <-w.done:
+	default:
+		close(w.stop)
+		<-w.done
+	}
+	return w.most - w.before
+}
+
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return sorted[n/2]
+}
+
+func meanAndDeviation(values []float64) (mean, deviation float64) {
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	for _, v := range values {
+		deviation += (v - mean) * (v - mean)
+	}
+	if len(values) < 2 {
+		return mean, 0
+	}
+	return mean, math.Sqrt(deviation / float64(len(values)-1))
 }

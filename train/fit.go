@@ -170,7 +170,7 @@ func (r *run) configuration() (map[string]any, error) {
 		"rate": o.Adam.Rate, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
 		"sampler": describe(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
-		"metric": string(r.data.Metric), "data": Fingerprint(r.data),
+		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
 	if o.Permute {
 		config["batches_per_epoch"] = r.stream.PerEpoch()

@@ -31,6 +31,7 @@ type Program struct {
 	grads  []float32
 	loss   float32
 
+	nodes   G.Nodes // that a step runs
 	step    machine
 	forward machine // logits only; made when first wanted
 	logits  []float32
@@ -129,7 +130,7 @@ func NewProgram(m Model) (p *Program, err error) {
 		nodes[k] = q.node
 		at += len(view)
 	}
-	grads, err := G.Grad(m.Loss, nodes...)
+	grads, err := gradients(m.Loss, nodes)
 	if err != nil {
 		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
 	}
@@ -148,11 +149,32 @@ func NewProgram(m Model) (p *Program, err error) {
 		}
 		taps = append(taps, tap)
 	}
+	p.nodes = m.Loss.Graph().ExactSubgraphRoots(taps...).AllNodes()
 	p.step, err = compile(m.Loss.Graph(), taps)
 	if err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)
 	}
 	return p, nil
+}
+
+// gradients returns the derivatives of loss with regard to nodes. A graph can be
+// differentiated only once: where it was, by an earlier program or by the
+// caller, the derivatives are there to use.
+func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
+	if loss.Deriv() == nil {
+		return G.Grad(loss, nodes...)
+	}
+	// The derivative of a loss by itself is the constant 1.
+	if one := loss.Deriv().Value(); one == nil || one.Data() != float32(1) {
+		return nil, fmt.Errorf("it is part of another loss that was differentiated before")
+	}
+	grads := make(G.Nodes, len(nodes))
+	for k, n := range nodes {
+		if grads[k] = n.Deriv(); grads[k] == nil {
+			return nil, fmt.Errorf("it was differentiated before, but not by %q", n.Name())
+		}
+	}
+	return grads, nil
 }
 
 // compile makes a machine for the part of g that outputs depend on: gradients
@@ -296,13 +318,19 @@ func finite(x []float32) bool {
 // Gorgonia may reuse the memory of a node's value before a run ends. It is an
 // output of the graph, worth 0.
 type tap struct {
+	id     int64
 	dims   int
 	read   func(G.Value) error
 	result G.Value
 }
 
 func newTap(n *G.Node, read func(G.Value) error) (*G.Node, error) {
-	t := &tap{dims: n.Dims(), read: read, result: G.NewF32(0)}
+	if n == nil {
+		return nil, fmt.Errorf("there is none")
+	}
+	all := n.Graph().AllNodes()
+	// The id of the node that the tap will get; the same in every process.
+	t := &tap{id: all[len(all)-1].ID() + 1, dims: n.Dims(), read: read, result: G.NewF32(0)}
 	return G.ApplyOp(t, n)
 }
 
@@ -325,10 +353,18 @@ func (t *tap) Do(in ...G.Value) (G.Value, error) {
 	return t.result, t.read(in[0])
 }
 
+// DiffWRT and SymDiff let Gorgonia see that no gradient comes this way: it
+// refuses to differentiate a graph with ops that do not say.
+func (t *tap) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
+
+func (t *tap) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
+	return nil, fmt.Errorf("train: a tap has no derivative")
+}
+
 func (t *tap) ReturnsPtr() bool     { return false }
 func (t *tap) CallsExtern() bool    { return false }
 func (t *tap) OverwritesInput() int { return -1 }
-func (t *tap) String() string       { return fmt.Sprintf("tap{%p}", t) }
+func (t *tap) String() string       { return fmt.Sprintf("gcn/train.tap#%d", t.id) }
 
 // WriteHash tells taps apart: Gorgonia merges nodes whose ops hash alike.
 func (t *tap) WriteHash(h hash.Hash) { fmt.Fprint(h, t.String()) }

@@ -49,10 +49,11 @@ func openRunDir(path string, o Options, config map[string]any) (r *runDir, last 
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: locking the run's folder: %w", err)
 	}
-	r = &runDir{path: path, lock: lock}
+	opened := &runDir{path: path, lock: lock}
+	r = opened
 	defer func() {
 		if err != nil {
-			r.close()
+			opened.close() // r is nil by then
 		}
 	}()
 	present, err := r.present()

@@ -1,0 +1,320 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// compiled returns a program of m that is closed with the test.
+func compiled(t testing.TB, m Model) *Program {
+	t.Helper()
+	p, err := NewProgram(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// sampled returns one mini-batch of m's sampler.
+func sampled(t testing.TB, m Model, seeds []int32, stream uint64) *samplers.Batch {
+	t.Helper()
+	batch := new(samplers.Batch)
+	if err := m.Batch.Sampler().Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, stream)), batch); err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// TestStepGradients compares every gradient in the flat slice with central
+// differences of the loss that Step returns.
+func TestStepGradients(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{10, 12}}, 4)
+	p := compiled(t, m)
+	batch := sampled(t, m, d.Split.Train[:9], 0)
+	loss := func() float64 {
+		l, err := p.Step(batch, 77)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	loss()
+	grads := slices.Clone(p.Gradients())
+	params := p.Parameters()
+	if len(grads) != len(params) || len(params) != 12*4+4+4*4+4+4*3+3 {
+		t.Fatalf("%d gradients, %d parameters", len(grads), len(params))
+	}
+	large := 0
+	for i := range params {
+		const h = 1e-2
+		was := params[i]
+		params[i] = was + h
+		up := loss()
+		params[i] = was - h
+		down := loss()
+		params[i] = was
+		slope := (up - down) / (2 * h)
+		if math.Abs(slope-float64(grads[i])) > 2e-3*(1+math.Abs(slope)) {
+			t.Errorf("gradient %d is %v, central difference %v", i, grads[i], slope)
+		}
+		if math.Abs(slope) > 1e-2 {
+			large++
+		}
+	}
+	if large < len(params)/10 {
+		t.Errorf("only %d of %d gradients are large enough to tell", large, len(params))
+	}
+}
+
+// TestStepIsPure checks that a step depends on parameters, batch and seed alone:
+// not on the batches, of other sizes, that the program ran before.
+func TestStepIsPure(t *testing.T) {
+	d := smallData(t, 200, 3)
+	fresh := func(batch *samplers.Batch, seed uint64) (float64, []float32) {
+		p := compiled(t, smallModel(t, d))
+		loss, err := p.Step(batch, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return loss, slices.Clone(p.Gradients())
+	}
+	m := smallModel(t, d)
+	p := compiled(t, m)
+	for k, size := range []int{9, 100, 1, 30} {
+		batch := sampled(t, m, d.Split.Train[:size], uint64(k))
+		loss, err := p.Step(batch, uint64(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantLoss, want := fresh(batch, uint64(k))
+		if loss != wantLoss || !slices.Equal(p.Gradients(), want) {
+			t.Errorf("batch %d of %d nodes: a program that ran before differs from a fresh one", k, size)
+		}
+		if other, err := p.Step(batch, uint64(k)+100); err != nil || other == loss {
+			t.Errorf("batch %d: another dropout seed gives the loss %v too (%v)", k, other, err)
+		}
+	}
+}
+
+func TestStepAllocatesLittle(t *testing.T) {
+	d := smallData(t, 2000, 5)
+	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{256, 512}}, 64)
+	p := compiled(t, m)
+	batch := sampled(t, m, d.Split.Train[:256], 0)
+	var state AdamState
+	step := func() {
+		if _, err := p.Step(batch, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := (Adam{}).Step(p.Parameters(), p.Gradients(), &state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step()
+	const repeats = 50
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range repeats {
+		step()
+	}
+	runtime.ReadMemStats(&after)
+	bytes := (after.TotalAlloc - before.TotalAlloc) / repeats
+	t.Logf("%d bytes and %d objects a step", bytes, (after.Mallocs-before.Mallocs)/repeats)
+	if bytes > 64<<10 {
+		t.Errorf("a step allocates %d bytes, want at most 64 KiB", bytes)
+	}
+}
+
+// TestForwardIsInference compares the program's logits over full neighbourhoods
+// with the model's own inference.
+func TestForwardIsInference(t *testing.T) {
+	d := smallData(t, 3000, 4)
+	m := smallModel(t, d)
+	nodes := make([]int32, 2500) // more than one chunk
+	for i := range nodes {
+		nodes[i] = int32(2999 - i)
+	}
+	want, err := Predict(context.Background(), m, d, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Inference = nil
+	got, err := Predict(context.Background(), m, d, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != len(want) || len(got) != 4*len(nodes) {
+		t.Fatalf("%d and %d logits", len(got), len(want))
+	}
+	for k := range got {
+		if math.Abs(float64(got[k]-want[k])) > 1e-5*(1+math.Abs(float64(want[k]))) {
+			t.Fatalf("logit %d of node %d is %v through the program, %v by inference", k%4, nodes[k/4], got[k], want[k])
+		}
+	}
+	a, err := Evaluate(context.Background(), m, d, nodes)
+	if err != nil || a < 0 || a > 1 {
+		t.Errorf("Evaluate = %v, %v", a, err)
+	}
+	if _, err := Predict(context.Background(), m, d, []int32{5, 3000}); err == nil || !strings.Contains(err.Error(), "outside [0, 3000)") {
+		t.Errorf("node 3000: error %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Predict(ctx, m, d, nodes); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+// ownModel is a model of a user's own: a convolution, a plain Gorgonia node (a
+// weight shared by two paths), and parameters found by themselves.
+func ownModel(t testing.TB, d *datasets.Data) Model {
+	t.Helper()
+	g := G.NewGraph()
+	batch := layers.NewBatch(g, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{30}})
+	x, err := batch.Features(d.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := ops.Propagate(batch.Slot(0), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]float32, d.Features.Cols*d.Labels.Outputs())
+	rng := rand.New(rand.NewPCG(4, 4))
+	for i := range values {
+		values[i] = float32(rng.NormFloat64()) / 4
+	}
+	w := G.NewMatrix(g, tensor.Float32, G.WithName("w"), G.WithShape(d.Features.Cols, d.Labels.Outputs()),
+		G.WithValue(tensor.New(tensor.WithShape(d.Features.Cols, d.Labels.Outputs()), tensor.WithBacking(values))))
+	squared, err := G.HadamardProd(w, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := G.Add(w, squared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := ops.MatMul(h, sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets, err := batch.Targets(d.Labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := ops.Loss(logits, targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Model{Batch: batch, Loss: loss, Logits: logits}
+}
+
+func TestFitOwnModel(t *testing.T) {
+	d := smallData(t, 300, 3)
+	m := ownModel(t, d)
+	before, err := Evaluate(context.Background(), m, d, d.Split.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Fit(context.Background(), m, d, Options{MaxBatches: 100, BatchSize: 64, Adam: Adam{Rate: 0.02}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Parameters != 36 {
+		t.Errorf("%d parameters found, want 36", h.Parameters)
+	}
+	if h.Test < before+0.1 || h.Test < 0.7 {
+		t.Errorf("test accuracy %v after training, %v before", h.Test, before)
+	}
+}
+
+func TestProgramErrors(t *testing.T) {
+	d := smallData(t, 60, 3)
+	float64s := func(m *Model) {
+		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float64, G.WithName("w64"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
+	}
+	foreign := func(m *Model) {
+		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float32, G.WithName("apart"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
+	}
+	for want, change := range map[string]func(*Model){
+		"lacks a batch":     func(m *Model) { m.Batch = nil },
+		"lacks a":           func(m *Model) { m.Loss = nil },
+		"named \"conv0.we":  func(m *Model) { m.Parameters = append(m.Parameters, m.Parameters[0]) },
+		"has no value":      func(m *Model) { m.Parameters = G.Nodes{m.Logits} },
+		"want a contiguous": float64s,
+		"differentiating":   foreign,
+		"scalar":            func(m *Model) { m.Loss = m.Logits },
+	} {
+		m := smallModel(t, d)
+		change(&m)
+		if _, err := NewProgram(m); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestStepNotFinite(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := smallModel(t, d)
+	p := compiled(t, m)
+	batch := sampled(t, m, d.Split.Train[:9], 0)
+	last := len(p.Parameters()) - 1
+	p.Parameters()[last] = nan32
+	if _, err := p.Step(batch, 1); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("error %v, want %v", err, ErrNotFinite)
+	}
+	p.Parameters()[last] = 0
+	if _, err := p.Step(batch, 1); err != nil {
+		t.Errorf("the program does not recover: %v", err)
+	}
+	if err := (func() error { _, err := p.Step(new(samplers.Batch), 1); return err })(); err == nil {
+		t.Error("an empty batch passed")
+	}
+	wrong := &samplers.Batch{Blocks: []*graph.Block{new(graph.Block), new(graph.Block)}}
+	if _, err := p.Step(wrong, 1); err == nil {
+		t.Error("a batch of empty blocks passed")
+	}
+}
+
+func TestFinite(t *testing.T) {
+	for n := range 20 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = float32(i) / 20 * math.MaxFloat32
+		}
+		if !finite(x) {
+			t.Fatalf("%v is not finite", x)
+		}
+		for i := range x {
+			for _, v := range []float32{nan32, float32(math.Inf(1)), float32(math.Inf(-1))} {
+				was := x[i]
+				x[i] = v
+				if finite(x) {
+					t.Errorf("%v is finite", x)
+				}
+				x[i] = was
+			}
+		}
+	}
+}
