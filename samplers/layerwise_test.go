@@ -295,7 +295,7 @@ func TestLayerWiseErrors(t *testing.T) {
 		"seed out of range":  {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{10}},
 		"negative seed":      {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{-1}},
 		"repeated seed":      {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{2, 1, 2}},
-		"debiased repeats":   {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Draw: WithReplacement{}}, []int32{0}},
+		"debiased repeats":   {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Draw: WithReplacement{}, Weight: Debiased{}}, []int32{0}},
 		"too few row norms":  {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: []float32{1}}}, []int32{0}},
 		"all row norms zero": {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 10)}}, []int32{0}},
 		"cancelled":          {ended, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{0}},

@@ -1,0 +1,109 @@
+package samplers_test
+
+import (
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+)
+
+// TestContract runs the contract over every named method.
+func TestContract(t *testing.T) {
+	for _, m := range samplers.Methods() {
+		samplertest.Run(t, m.Name, func(p *graph.Laplacian, train []int32) samplers.Sampler {
+			s, err := samplers.ByName(m.Name, samplers.Config{Laplacian: p, Train: train, Layers: 2, Sizes: []int{5, 7}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
+	}
+}
+
+// TestContractParts runs it over every combination of parts that go together,
+// and over options.
+func TestContractParts(t *testing.T) {
+	for _, parts := range allParts() {
+		samplertest.Run(t, partsName(parts), func(p *graph.Laplacian, _ []int32) samplers.Sampler {
+			return fromParts(t, p, parts, 5, 7)
+		})
+	}
+}
+
+// TestContractLabor runs it over the options of LABOR.
+func TestContractLabor(t *testing.T) {
+	for name, s := range laborVariants() {
+		samplertest.Run(t, name, func(p *graph.Laplacian, _ []int32) samplers.Sampler {
+			return s(p, 2, 3)
+		})
+	}
+}
+
+// allParts returns all combinations of parts that go together, each with one of
+// the options so that all occur.
+func allParts() []samplers.Parts {
+	var all []samplers.Parts
+	for _, importance := range samplers.ImportanceNames() {
+		for _, drawName := range samplers.DrawNames() {
+			for _, weightName := range samplers.WeightNames() {
+				draw, _ := samplers.ParseDraw(drawName)
+				weight, _ := samplers.ParseWeight(weightName)
+				if weight.Check(draw) != nil {
+					continue
+				}
+				k := len(all)
+				all = append(all, samplers.Parts{
+					Importance: importance, Draw: drawName, Weight: weightName,
+					Flat:          importance != "uniform" && k%2 == 0,
+					Neighborhood:  importance == "fastgcn" && k%3 == 0,
+					IncludeRows:   k%5 == 0,
+					NormalizeRows: k%7 == 0,
+				})
+			}
+		}
+	}
+	return all
+}
+
+func partsName(p samplers.Parts) string {
+	name := p.Importance + " " + p.Draw + " " + p.Weight
+	for _, option := range []struct {
+		name string
+		on   bool
+	}{{" flat", p.Flat}, {" neighborhood", p.Neighborhood}, {" rows", p.IncludeRows}, {" normalized", p.NormalizeRows}} {
+		if option.on {
+			name += option.name
+		}
+	}
+	return name
+}
+
+func fromParts(t testing.TB, p *graph.Laplacian, parts samplers.Parts, sizes ...int) samplers.Sampler {
+	t.Helper()
+	s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: len(sizes), Sizes: sizes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func laborVariants() map[string]func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+	return map[string]func(p *graph.Laplacian, sizes ...int) samplers.Sampler{
+		"labor-0": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: sizes}
+		},
+		"labor-1": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: sizes, Iterations: 1}
+		},
+		"labor-*": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: sizes, Iterations: -1}
+		},
+		"labor-0 self drawn": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: sizes, DrawSelf: true}
+		},
+		"labor-* self drawn": func(p *graph.Laplacian, sizes ...int) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: sizes, DrawSelf: true, Iterations: -1}
+		},
+	}
+}

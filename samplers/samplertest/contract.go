@@ -1,0 +1,372 @@
+package samplertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Run checks, in a subtest of the given name, what every sampler promises:
+//
+//   - blocks are valid (graph.Block.Validate), meet from layer to layer, hold
+//     only entries that P has, and have at least one input and one output node;
+//     the output nodes are the seeds, or distinct nodes where the sampler draws
+//     its output nodes itself;
+//   - equal streams give equal batches, for any number of workers, whatever the
+//     batch's memory held before and whatever was sampled before;
+//   - the graph is not changed;
+//   - a context that has ended gives its error, seeds that are no nodes or
+//     repeated or none give an error, and the sampler works after either;
+//
+// on graphs with hubs, isolated nodes, weights, a single node, no edges, and
+// fewer candidates than are to be drawn.
+//
+// The sampler is made anew for each of them by newSampler, with at least two
+// layers and sizes around 5, so that some graphs have more candidates and some
+// fewer. Run it under the race detector too.
+func Run(t *testing.T, name string, newSampler func(p *graph.Laplacian, train []int32) samplers.Sampler) {
+	t.Run(name, func(t *testing.T) {
+		for _, g := range contractGraphs(t) {
+			c := contract{p: g.p, newSampler: newSampler}
+			for i := 0; i < g.p.Nodes(); i += 2 {
+				c.train = append(c.train, int32(i))
+			}
+			t.Run(g.name, func(t *testing.T) {
+				before := cloneLaplacian(c.p)
+				t.Run("blocks", c.blocks)
+				t.Run("workers", c.workers)
+				t.Run("reuse", c.reuse)
+				t.Run("cancellation", c.cancellation)
+				t.Run("seeds", c.badSeeds)
+				if !equalLaplacian(before, c.p) {
+					t.Error("the graph has changed")
+				}
+			})
+		}
+	})
+}
+
+type contract struct {
+	p          *graph.Laplacian
+	train      []int32
+	newSampler func(p *graph.Laplacian, train []int32) samplers.Sampler
+}
+
+type contractGraph struct {
+	name string
+	p    *graph.Laplacian
+}
+
+func contractGraphs(t *testing.T) []contractGraph {
+	star := [][2]int32{}
+	for i := range int32(29) {
+		star = append(star, [2]int32{0, i + 1})
+	}
+	hubs := RandomGraph(t, 300, 1500, false, 1)
+	return []contractGraph{
+		{"one node", graph.NewLaplacian(edgeGraph(t, 1, nil))},
+		{"no edges", graph.NewLaplacian(edgeGraph(t, 7, nil))},
+		{"isolated nodes", graph.NewLaplacian(edgeGraph(t, 9, [][2]int32{{0, 1}, {1, 2}, {2, 3}, {6, 8}}))},
+		{"star", graph.NewLaplacian(edgeGraph(t, 30, star))},
+		{"hubs", graph.NewLaplacian(hubs)},
+		{"hubs, row-stochastic", graph.NewRowLaplacian(hubs)},
+		{"hubs, weighted", graph.NewLaplacian(RandomGraph(t, 200, 800, true, 2))},
+	}
+}
+
+func edgeGraph(t *testing.T, nodes int, edges [][2]int32) *graph.CSR {
+	t.Helper()
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range edges {
+		if err := b.Add(e[0], e[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	return adjacency
+}
+
+// RandomGraph returns a graph whose degrees are heavy-tailed: one end of each
+// of the given number of edges (repeats and self-loops are dropped) is uniform,
+// the other tends to the low numbers.
+func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *graph.CSR {
+	t.Helper()
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(samplers.Stream(seed, 0, 0))
+	for range edges {
+		u := int32(rng.IntN(nodes))
+		v := int32(float64(nodes) * math.Pow(rng.Float64(), 3))
+		w := float32(1)
+		if weighted {
+			w = 0.5 + rng.Float32()
+		}
+		if err := b.AddWeighted(u, v, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	return adjacency
+}
+
+// seeds returns the seeds of batch number b: training nodes, from one to twenty
+// of them.
+func (c *contract) seeds(b int) []int32 {
+	rng := rand.New(samplers.Stream(3, 0, uint64(b)))
+	count := 1 + rng.IntN(min(20, len(c.train)))
+	var seeds []int32
+	for _, k := range rng.Perm(len(c.train))[:count] {
+		seeds = append(seeds, c.train[k])
+	}
+	return seeds
+}
+
+const contractBatches = 12
+
+// sample draws batch number b into batch.
+func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) error {
+	return s.Sample(context.Background(), c.seeds(b), rand.New(samplers.Stream(5, 1, uint64(b))), batch)
+}
+
+func (c *contract) blocks(t *testing.T) {
+	s := c.newSampler(c.p, c.train)
+	for b := range contractBatches {
+		var batch samplers.Batch
+		if err := c.sample(s, b, &batch); err != nil {
+			t.Fatalf("batch %d: %v", b, err)
+		}
+		if err := c.checkBatch(s, &batch, c.seeds(b)); err != nil {
+			t.Fatalf("batch %d: %v", b, err)
+		}
+	}
+}
+
+func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.Batch, seeds []int32) error {
+	if len(batch.Blocks) != s.Layers() {
+		return fmt.Errorf("%d blocks, want %d", len(batch.Blocks), s.Layers())
+	}
+	for l, block := range batch.Blocks {
+		if err := c.checkBlock(block); err != nil {
+			return fmt.Errorf("block %d: %w", l, err)
+		}
+		if l > 0 && !slices.Equal(batch.Blocks[l-1].Dst, block.Src) {
+			return fmt.Errorf("the outputs of block %d are not the inputs of block %d", l-1, l)
+		}
+	}
+	if len(batch.Inputs()) == 0 || len(batch.Outputs()) == 0 {
+		return fmt.Errorf("%d input and %d output nodes, want at least one each", len(batch.Inputs()), len(batch.Outputs()))
+	}
+	drawsOutputs := len(batch.LossWeights) > 0
+	if !drawsOutputs && !slices.Equal(batch.Outputs(), seeds) {
+		// Only subgraph samplers choose; their layers are all on one set of nodes.
+		if !slices.Equal(batch.Outputs(), batch.Inputs()) {
+			return fmt.Errorf("outputs %v are not the seeds %v", batch.Outputs(), seeds)
+		}
+	}
+	if drawsOutputs && len(batch.LossWeights) != len(batch.Outputs()) {
+		return fmt.Errorf("%d loss weights for %d output nodes", len(batch.LossWeights), len(batch.Outputs()))
+	}
+	for i, w := range batch.LossWeights {
+		if !(w >= 0) || math.IsInf(float64(w), 0) {
+			return fmt.Errorf("loss weight %d is %v", i, w)
+		}
+	}
+	return nil
+}
+
+func (c *contract) checkBlock(block *graph.Block) error {
+	n := c.p.Nodes()
+	if err := block.Validate(n); err != nil {
+		return err
+	}
+	for i, r := range block.Dst {
+		seen := map[int32]bool{}
+		for _, j := range block.Matrix.Row(i) {
+			if seen[j] {
+				return fmt.Errorf("row %d holds column %d twice", i, j)
+			}
+			seen[j] = true
+			if c.p.At(int(r), int(block.Src[j])) == 0 {
+				return fmt.Errorf("row %d holds an entry for nodes (%d, %d), where P has none", i, r, block.Src[j])
+			}
+		}
+	}
+	if block.Control == nil {
+		return nil
+	}
+	m := &block.Control.Matrix
+	if m.Rows != len(block.Dst) || m.Cols != n {
+		return fmt.Errorf("control is %d×%d, want %d×%d", m.Rows, m.Cols, len(block.Dst), n)
+	}
+	return m.Validate()
+}
+
+// workers checks that any number of concurrent workers give the batches that one
+// gives, with a fresh sampler each time.
+func (c *contract) workers(t *testing.T) {
+	var want []*samplers.Batch
+	for _, workers := range []int{1, 2, 5} {
+		s := c.newSampler(c.p, c.train)
+		got := make([]*samplers.Batch, contractBatches)
+		errs := make([]error, contractBatches)
+		var group sync.WaitGroup
+		for w := range workers {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				var batch samplers.Batch // reused by its worker, as a loader would
+				// Backwards, so that the order differs from one worker's.
+				for b := contractBatches - 1 - w; b >= 0; b -= workers {
+					errs[b] = c.sample(s, b, &batch)
+					got[b] = cloneBatch(&batch)
+				}
+			}()
+		}
+		group.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		for b := range got {
+			if diff := diffBatch(want[b], got[b]); diff != "" {
+				t.Fatalf("batch %d with %d workers: %s", b, workers, diff)
+			}
+		}
+	}
+}
+
+// reuse checks that a batch that held others, larger and smaller, is filled as a
+// fresh one.
+func (c *contract) reuse(t *testing.T) {
+	s := c.newSampler(c.p, c.train)
+	var reused samplers.Batch
+	for _, b := range []int{0, 1, 2, 3, 2, 1, 0, 7} {
+		var fresh samplers.Batch
+		if err := errors.Join(c.sample(s, b, &reused), c.sample(s, b, &fresh)); err != nil {
+			t.Fatal(err)
+		}
+		if diff := diffBatch(&fresh, &reused); diff != "" {
+			t.Fatalf("batch %d: %s", b, diff)
+		}
+	}
+}
+
+func (c *contract) cancellation(t *testing.T) {
+	s := c.newSampler(c.p, c.train)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	var batch samplers.Batch
+	err := s.Sample(ended, c.seeds(0), rand.New(samplers.Stream(1, 0, 0)), &batch)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("a context that has ended gives %v, want context.Canceled", err)
+	}
+	c.checkStillWorks(t, s, &batch)
+}
+
+func (c *contract) badSeeds(t *testing.T) {
+	n := int32(c.p.Nodes())
+	for name, seeds := range map[string][]int32{
+		"none":         {},
+		"negative":     {c.train[0], -1},
+		"out of range": {c.train[0], n},
+		"repeated":     {c.train[0], c.train[0]},
+	} {
+		s := c.newSampler(c.p, c.train)
+		var batch samplers.Batch
+		if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		c.checkStillWorks(t, s, &batch)
+	}
+}
+
+// checkStillWorks checks that after a failure s fills batch as a fresh sampler
+// fills a fresh one.
+func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samplers.Batch) {
+	t.Helper()
+	var fresh samplers.Batch
+	if err := errors.Join(c.sample(s, 4, batch), c.sample(c.newSampler(c.p, c.train), 4, &fresh)); err != nil {
+		t.Fatalf("after a failure: %v", err)
+	}
+	if diff := diffBatch(&fresh, batch); diff != "" {
+		t.Fatalf("after a failure: %s", diff)
+	}
+}
+
+func cloneBatch(b *samplers.Batch) *samplers.Batch {
+	c := &samplers.Batch{LossWeights: slices.Clone(b.LossWeights)}
+	for _, block := range b.Blocks {
+		clone := &graph.Block{
+			Dst: slices.Clone(block.Dst), Src: slices.Clone(block.Src),
+			Matrix: *cloneCSR(&block.Matrix), Transposed: *cloneCSR(&block.Transposed),
+			RowSums: slices.Clone(block.RowSums),
+		}
+		if block.Control != nil {
+			clone.Control = &graph.Control{Matrix: *cloneCSR(&block.Control.Matrix)}
+		}
+		c.Blocks = append(c.Blocks, clone)
+	}
+	return c
+}
+
+func cloneCSR(m *graph.CSR) *graph.CSR {
+	return &graph.CSR{Rows: m.Rows, Cols: m.Cols, Ptr: slices.Clone(m.Ptr), Idx: slices.Clone(m.Idx), Val: slices.Clone(m.Val)}
+}
+
+func equalCSR(a, b *graph.CSR) bool {
+	return a.Rows == b.Rows && a.Cols == b.Cols && slices.Equal(a.Ptr, b.Ptr) && slices.Equal(a.Idx, b.Idx) && slices.Equal(a.Val, b.Val)
+}
+
+func cloneLaplacian(p *graph.Laplacian) *graph.Laplacian {
+	return &graph.Laplacian{Adjacency: cloneCSR(p.Adjacency), RowScale: slices.Clone(p.RowScale), ColScale: slices.Clone(p.ColScale)}
+}
+
+func equalLaplacian(a, b *graph.Laplacian) bool {
+	return equalCSR(a.Adjacency, b.Adjacency) && slices.Equal(a.RowScale, b.RowScale) && slices.Equal(a.ColScale, b.ColScale)
+}
+
+// diffBatch says where two batches differ first, "" if nowhere. Values are
+// compared bit by bit.
+func diffBatch(want, got *samplers.Batch) string {
+	if len(want.Blocks) != len(got.Blocks) {
+		return fmt.Sprintf("%d blocks, want %d", len(got.Blocks), len(want.Blocks))
+	}
+	if !slices.Equal(want.LossWeights, got.LossWeights) {
+		return fmt.Sprintf("loss weights %v, want %v", got.LossWeights, want.LossWeights)
+	}
+	for l, w := range want.Blocks {
+		g := got.Blocks[l]
+		switch {
+		case !slices.Equal(w.Dst, g.Dst):
+			return fmt.Sprintf("outputs of block %d are %v, want %v", l, g.Dst, w.Dst)
+		case !slices.Equal(w.Src, g.Src):
+			return fmt.Sprintf("inputs of block %d are %v, want %v", l, g.Src, w.Src)
+		case !equalCSR(&w.Matrix, &g.Matrix):
+			return fmt.Sprintf("matrix of block %d differs", l)
+		case !equalCSR(&w.Transposed, &g.Transposed):
+			return fmt.Sprintf("transpose of block %d differs", l)
+		case !slices.Equal(w.RowSums, g.RowSums):
+			return fmt.Sprintf("row sums of block %d differ", l)
+		case (w.Control == nil) != (g.Control == nil):
+			return fmt.Sprintf("block %d: one batch has a control, the other none", l)
+		case w.Control != nil && !equalCSR(&w.Control.Matrix, &g.Control.Matrix):
+			return fmt.Sprintf("control of block %d differs", l)
+		}
+	}
+	return ""
+}
