@@ -1,0 +1,57 @@
+package ops
+
+import (
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// randomBlock returns a block over distinct random nodes of [0, nodes), with
+// about a third of its entries set, and an empty row where it has several.
+func randomBlock(rng *rand.Rand, dst, src, nodes int) *graph.Block {
+	b := new(graph.Block)
+	for _, v := range rng.Perm(nodes)[:dst] {
+		b.Dst = append(b.Dst, int32(v))
+	}
+	for _, v := range rng.Perm(nodes)[:src] {
+		b.Src = append(b.Src, int32(v))
+	}
+	b.Matrix = graph.CSR{Rows: dst, Cols: src, Ptr: []int64{0}, Val: []float32{}}
+	for i := range dst {
+		for j := range src {
+			if i != 1 && rng.IntN(3) == 0 {
+				b.Matrix.Idx = append(b.Matrix.Idx, int32(j))
+				b.Matrix.Val = append(b.Matrix.Val, float32(rng.NormFloat64()))
+			}
+		}
+		b.Matrix.Ptr = append(b.Matrix.Ptr, int64(len(b.Matrix.Idx)))
+	}
+	b.Finish()
+	return b
+}
+
+// randomChain returns blocks of the given sizes, input first, of which each
+// puts out the nodes that the next reads.
+func randomChain(rng *rand.Rand, nodes int, sizes ...int) []*graph.Block {
+	var blocks []*graph.Block
+	for l := range len(sizes) - 1 {
+		b := randomBlock(rng, sizes[l+1], sizes[l], nodes)
+		if l > 0 {
+			b.Src = blocks[l-1].Dst
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
+	return &graph.Features{Rows: rows, Cols: cols, Data: randomValues(rng, rows*cols)}
+}
+
+func randomValues(rng *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for k := range x {
+		x[k] = float32(rng.NormFloat64())
+	}
+	return x
+}
