@@ -29,6 +29,7 @@ func Schemes() []Scheme {
 		synthScheme(),
 		npyScheme(),
 		planetoidScheme(),
+		ogbScheme(),
 		npzScheme(),
 	}
 }

@@ -76,8 +76,6 @@ type planetoid struct {
 	nodes    int
 }
 
-type arc struct{ from, to int32 }
-
 // sparseRows is a sparse matrix with its values.
 type sparseRows struct {
 	pattern

@@ -1,0 +1,531 @@
+package datasets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// ogbScheme reads an unzipped node-property folder of the Open Graph Benchmark
+// (Hu et al. 2020, arXiv:2005.00687): raw/*.csv.gz and split/TYPE/*.csv.gz.
+//
+// Edges are symmetrised, whether the data set lists both directions, one
+// (add_inverse_edge) or is directed. Without node features, those are the mean
+// of the features of a node's edges, as OGB's own baseline for ogbn-proteins has
+// it. Of a heterogeneous folder (ogbn-mag) the node type with labels is kept,
+// with the relations from it to itself.
+func ogbScheme() Scheme {
+	return Scheme{
+		Name: "ogb", Path: "DIR",
+		Summary: "an unzipped OGB node-property folder (raw/, split/)",
+		Keys:    append(splitKeys(), "normalize"),
+		Open:    openOGB,
+	}
+}
+
+// ogbFolder is where the files of one folder lie.
+type ogbFolder struct {
+	dir       string
+	edges     []string // edge.csv.gz of each relation kept
+	nodeFeat  string
+	edgeFeat  string // "" in a heterogeneous folder
+	label     string
+	splitDir  string // of the split's type; "" where there is none
+	nodeType  string // of a heterogeneous folder
+	edgeTypes []string
+}
+
+func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
+	o, err := findOGB(spec)
+	if err != nil {
+		return nil, err
+	}
+	n, err := o.countNodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{}
+	if d.Labels, err = o.readLabels(ctx, n); err != nil {
+		return nil, err
+	}
+	d.Metric = metricFor(d.Labels)
+	arcs, err := o.readEdges(ctx, n, d)
+	if err != nil {
+		return nil, err
+	}
+	if o.nodeFeat != "" {
+		d.Features, err = readFeatureLines(ctx, o.nodeFeat, n)
+	} else {
+		d.Features, err = meanEdgeFeatures(ctx, o.edgeFeat, arcs, n)
+		d.Notes = append(d.Notes, "features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.nodeType != "" {
+		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
+	}
+	if err := o.split(ctx, d, spec); err != nil {
+		return nil, err
+	}
+	return d, normalize(d, spec)
+}
+
+// findOGB locates the files, or says in one error which are missing.
+func findOGB(spec *Spec) (*ogbFolder, error) {
+	o := &ogbFolder{dir: spec.Path}
+	if _, err := os.Stat(o.raw("")); err != nil {
+		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
+	}
+	var missing []string
+	need := func(path string) string {
+		if !exists(path) {
+			relative, err := filepath.Rel(o.dir, path)
+			if err != nil {
+				relative = path
+			}
+			missing = append(missing, relative)
+		}
+		return path
+	}
+	var err error
+	if exists(o.raw("num-node-dict.csv.gz")) {
+		err = o.findHeterogeneous(need)
+	} else {
+		need(o.raw("num-node-list.csv.gz"))
+		o.edges = []string{need(o.raw("edge.csv.gz"))}
+		o.label = need(o.raw("node-label.csv.gz"))
+		o.nodeFeat, o.edgeFeat = o.raw("node-feat.csv.gz"), o.raw("edge-feat.csv.gz")
+		switch {
+		case exists(o.nodeFeat):
+		case exists(o.edgeFeat):
+			o.nodeFeat = ""
+		default:
+			need(o.nodeFeat)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, asked := spec.Values["split"]; !asked {
+		if err := o.findSplit(need); err != nil {
+			return nil, err
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("datasets: %s: incomplete OGB folder: missing %s: %w", o.dir, strings.Join(missing, ", "), fs.ErrNotExist)
+	}
+	return o, nil
+}
+
+func (o *ogbFolder) raw(name string) string { return filepath.Join(o.dir, "raw", name) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// findHeterogeneous picks the node type with labels and its relations to
+// itself.
+func (o *ogbFolder) findHeterogeneous(need func(string) string) error {
+	path := o.raw("nodetype-has-label.csv.gz")
+	if !exists(need(path)) || !exists(need(o.raw("triplet-type-list.csv.gz"))) {
+		return nil // reported as missing
+	}
+	types, flags, err := readHeadedRow(path)
+	if err != nil {
+		return err
+	}
+	for k, flag := range flags {
+		if !strings.EqualFold(flag, "true") {
+			continue
+		}
+		if o.nodeType != "" {
+			return fmt.Errorf("datasets: %s: several node types have labels; one is read", path)
+		}
+		o.nodeType = types[k]
+	}
+	if o.nodeType == "" || strings.ContainsAny(o.nodeType, `/\`) {
+		return fmt.Errorf("datasets: %s: no node type has labels", path)
+	}
+	triplets, err := readFields(o.raw("triplet-type-list.csv.gz"))
+	if err != nil {
+		return err
+	}
+	for _, t := range triplets {
+		if len(t) == 3 && t[0] == o.nodeType && t[2] == o.nodeType && !strings.ContainsAny(t[1], `/\`) {
+			name := strings.Join(t, "___")
+			o.edges = append(o.edges, need(filepath.Join(o.raw("relations"), name, "edge.csv.gz")))
+			o.edgeTypes = append(o.edgeTypes, t[1])
+		}
+	}
+	if len(o.edges) == 0 {
+		return fmt.Errorf("datasets: %s: no relation from %q to itself", o.raw("triplet-type-list.csv.gz"), o.nodeType)
+	}
+	o.label = need(filepath.Join(o.raw("node-label"), o.nodeType, "node-label.csv.gz"))
+	o.nodeFeat = need(filepath.Join(o.raw("node-feat"), o.nodeType, "node-feat.csv.gz"))
+	return nil
+}
+
+// findSplit finds the folder of the only split type. A split_dict.pt, which OGB's
+// own loader prefers, is a PyTorch file and not read.
+func (o *ogbFolder) findSplit(need func(string) string) error {
+	root := filepath.Join(o.dir, "split")
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	var kinds []string
+	for _, e := range entries {
+		if e.IsDir() {
+			kinds = append(kinds, e.Name())
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		need(filepath.Join(root, "TYPE", "train.csv.gz"))
+		return nil
+	case 1:
+	default:
+		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=%s", root, strings.Join(kinds, ", "), defaultSplit)
+	}
+	kind := filepath.Join(root, kinds[0])
+	o.splitDir = filepath.Join(kind, o.nodeType)
+	if torch := filepath.Join(kind, "split_dict.pt"); exists(torch) && !exists(filepath.Join(o.splitDir, "train.csv.gz")) {
+		return fmt.Errorf("datasets: %s: this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it", torch)
+	}
+	for _, part := range []string{"train", "valid", "test"} {
+		need(filepath.Join(o.splitDir, part+".csv.gz"))
+	}
+	return nil
+}
+
+// countNodes reads the number of nodes of the graph, or of the node type.
+func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
+	path := o.raw("num-node-list.csv.gz")
+	var field string
+	if o.nodeType != "" {
+		path = o.raw("num-node-dict.csv.gz")
+		types, counts, err := readHeadedRow(path)
+		if err != nil {
+			return 0, err
+		}
+		k := slices.Index(types, o.nodeType)
+		if k < 0 {
+			return 0, fmt.Errorf("datasets: %s: no node type %q", path, o.nodeType)
+		}
+		field = counts[k]
+	} else {
+		rows, err := readFields(path)
+		if err != nil {
+			return 0, err
+		}
+		if len(rows) != 1 || len(rows[0]) != 1 {
+			return 0, fmt.Errorf("datasets: %s: %d lines, want one number: a single graph", path, len(rows))
+		}
+		field = rows[0][0]
+	}
+	n, err := strconv.ParseInt(field, 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("datasets: %s: %.40q is not a number of nodes in [1, %d]", path, field, math.MaxInt32)
+	}
+	return int(n), ctx.Err()
+}
+
+// readFields reads a small file whole, as the comma-separated fields of its
+// lines.
+func readFields(path string) ([][]string, error) {
+	var rows [][]string
+	const most = 10_000
+	err := readLines(context.Background(), path, func(b lines) ([][]string, error) {
+		var part [][]string
+		for {
+			line, found := b.next()
+			if !found {
+				return part, nil
+			}
+			if len(line) > 0 {
+				part = append(part, strings.Split(string(line), ","))
+			}
+			if len(part) > most {
+				return nil, b.fail("more than %d lines", most)
+			}
+		}
+	}, func(part [][]string) error {
+		if rows = append(rows, part...); len(rows) > most {
+			return fmt.Errorf("datasets: %s: more than %d lines", path, most)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// readHeadedRow reads a file of two lines: names, and one value for each.
+func readHeadedRow(path string) (names, values []string, err error) {
+	rows, err := readFields(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(rows) != 2 || len(rows[0]) != len(rows[1]) {
+		return nil, nil, fmt.Errorf("datasets: %s: want two lines, names and as many values", path)
+	}
+	return rows[0], rows[1], nil
+}
+
+// readLabels reads one class a line, or one 0, 1 or nan a task.
+func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
+	m, err := readNumberLines(ctx, o.label, n)
+	if err != nil {
+		return nil, err
+	}
+	if m.Cols > 1 {
+		return taskLabels(o.label, m.Data, m.Cols)
+	}
+	classes := make([]int32, n)
+	for i, v := range m.Data {
+		switch {
+		case v != v:
+			classes[i] = -1
+		case v != float32(int32(v)) || v < -1 || v > 1<<24:
+			return nil, fmt.Errorf("datasets: %s:%d: %v is not a class", o.label, i+1, v)
+		default:
+			classes[i] = int32(v)
+		}
+	}
+	return classLabels(o.label, classes)
+}
+
+// readEdges reads the edges into d's graph. It returns them too if features are
+// to be made of the edges'.
+func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error) {
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
+	}
+	var kept []arc
+	for _, path := range o.edges {
+		err := readLines(ctx, path, func(block lines) ([]arc, error) {
+			return parseArcs(block, ',', n)
+		}, func(arcs []arc) error {
+			if o.nodeFeat == "" {
+				kept = append(kept, arcs...)
+			}
+			return addArcs(b, path, arcs)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	d.build(b)
+	return kept, nil
+}
+
+func addArcs(b *graph.Builder, path string, arcs []arc) error {
+	for _, a := range arcs {
+		if err := b.Add(a.from, a.to); err != nil {
+			return fmt.Errorf("datasets: %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// readFeatureLines reads n lines of as many finite numbers each.
+func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
+	x, err := readNumberLines(ctx, path, n)
+	if err != nil {
+		return nil, err
+	}
+	return x, checkFinite(path, x)
+}
+
+// readNumberLines reads n lines of as many numbers each, nan included.
+func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, error) {
+	width, err := countFields(path, ',')
+	if err != nil {
+		return nil, err
+	}
+	if err := plausible(path, float64(n)*float64(width)); err != nil {
+		return nil, err
+	}
+	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	var read int64
+	err = readLines(ctx, path, func(b lines) (int64, error) {
+		first := b.number
+		for {
+			line, found := b.next()
+			if !found {
+				return b.number - first, nil
+			}
+			row := b.number - 2
+			if row >= int64(n) {
+				return 0, b.fail("more lines than the %d nodes", n)
+			}
+			count, err := parseFloats(&b, line, ',', x.Row(int(row)))
+			if err != nil {
+				return 0, err
+			}
+			if count != width {
+				return 0, b.fail("%d numbers, want %d as in line 1", count, width)
+			}
+		}
+	}, func(count int64) error {
+		read += count
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if read != int64(n) {
+		return nil, fmt.Errorf("datasets: %s: %d lines for %d nodes", path, read, n)
+	}
+	return x, nil
+}
+
+// countFields counts the fields of the first line.
+func countFields(path string, sep byte) (int, error) {
+	text, err := openText(path)
+	if err != nil {
+		return 0, err
+	}
+	defer text.Close()
+	count := 1
+	stop := errors.New("first line read")
+	empty := true
+	err = cutLines(text, path, func(b lines) error {
+		line, _ := b.next()
+		empty = len(line) == 0
+		for _, c := range line {
+			if c == sep {
+				count++
+			}
+		}
+		return stop
+	})
+	if err != nil && err != stop {
+		return 0, err
+	}
+	if empty {
+		return 0, fmt.Errorf("datasets: %s:1: empty", path)
+	}
+	return count, nil
+}
+
+// meanEdgeFeatures gives each node the mean of the features of the edges at it,
+// line k of the file belonging to arcs[k]. Nodes without edges get zeros.
+func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*graph.Features, error) {
+	width, err := countFields(path, ',')
+	if err != nil {
+		return nil, err
+	}
+	if err := plausible(path, float64(len(arcs))*float64(width)); err != nil {
+		return nil, err
+	}
+	sums := make([]float64, n*width)
+	count := make([]int, n)
+	type rows struct {
+		first  int64
+		values []float32
+	}
+	read := 0
+	err = readLines(ctx, path, func(b lines) (rows, error) {
+		part := rows{first: b.number - 1}
+		row := make([]float32, width)
+		for {
+			line, found := b.next()
+			if !found {
+				return part, nil
+			}
+			got, err := parseFloats(&b, line, ',', row)
+			if err != nil {
+				return part, err
+			}
+			if got != width {
+				return part, b.fail("%d numbers, want %d as in line 1", got, width)
+			}
+			part.values = append(part.values, row...)
+		}
+	}, func(part rows) error { // in order: the sums are the same on any machine
+		for k := 0; k < len(part.values); k += width {
+			line := int(part.first) + k/width
+			if line >= len(arcs) {
+				return fmt.Errorf("datasets: %s:%d: more lines than the %d edges", path, line+1, len(arcs))
+			}
+			read++
+			for _, node := range [...]int32{arcs[line].from, arcs[line].to} {
+				count[node]++
+				sum := sums[int(node)*width:]
+				for j, v := range part.values[k : k+width] {
+					sum[j] += float64(v)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if read != len(arcs) {
+		return nil, fmt.Errorf("datasets: %s: %d lines for %d edges", path, read, len(arcs))
+	}
+	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	for k, sum := range sums {
+		if edges := count[k/width]; edges > 0 {
+			x.Data[k] = float32(sum / float64(edges))
+		}
+	}
+	return x, checkFinite(path, x)
+}
+
+// split reads the three id files, or deals a split at random if the SPEC asks.
+func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
+	if o.splitDir == "" {
+		return splitFromSpec(d, spec)
+	}
+	if _, given := spec.Values["seed"]; given {
+		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	}
+	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
+		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
+	}
+	for _, part := range []struct {
+		name string
+		to   *[]int32
+	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
+		path := filepath.Join(o.splitDir, part.name+".csv.gz")
+		n := d.Nodes()
+		err := readLines(ctx, path, func(b lines) ([]int32, error) {
+			var ids []int32
+			for {
+				line, found := b.next()
+				if !found {
+					return ids, nil
+				}
+				if len(line) == 0 {
+					continue
+				}
+				id, ok := parseID(line)
+				if !ok || int(id) >= n {
+					return nil, b.fail("%s is not a node in [0, %d)", quoteField(line), n)
+				}
+				ids = append(ids, id)
+			}
+		}, func(ids []int32) error {
+			*part.to = append(*part.to, ids...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	d.Notes = append(d.Notes, "split "+filepath.Base(strings.TrimSuffix(o.splitDir, string(filepath.Separator)+o.nodeType)))
+	return nil
+}

@@ -1,0 +1,301 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/errgroup"
+)
+
+// Text files, plain or gzipped, are read by one goroutine, parsed by several in
+// blocks of whole lines, and put together in the order of the file:
+//
+//	file ─▶ gunzip, cut ─▶ parse ┬▶ consume, in order
+//	                     ─▶ parse ┘
+//
+// so that a large file takes as long as gunzip does.
+
+const (
+	textBlock = 1 << 20 // bytes parsed at a time
+	longest   = 1 << 24 // bytes in a line
+)
+
+// lines is a block of whole lines.
+type lines struct {
+	path   string
+	number int64 // of the first line, from 1
+	data   []byte
+}
+
+// next cuts off the first line, without its ending. The line's number is
+// b.number−1 afterwards.
+func (b *lines) next() (line []byte, found bool) {
+	if len(b.data) == 0 {
+		return nil, false
+	}
+	end := bytes.IndexByte(b.data, '\n')
+	if end < 0 {
+		line, b.data = b.data, nil
+	} else {
+		line, b.data = b.data[:end], b.data[end+1:]
+	}
+	b.number++
+	return bytes.TrimSuffix(line, []byte{'\r'}), true
+}
+
+// fail returns an error at the line that next returned last.
+func (b *lines) fail(format string, args ...any) error {
+	return fmt.Errorf("datasets: %s:%d: %w", b.path, b.number-1, fmt.Errorf(format, args...))
+}
+
+// quoteField prints what a file holds within a one-line error.
+func quoteField(field []byte) string {
+	const most = 40
+	if len(field) > most {
+		return strconv.Quote(string(field[:most])) + "…"
+	}
+	return strconv.Quote(string(field))
+}
+
+// readLines calls parse on every block of the file, concurrently, and consume on
+// the results, in order and one at a time; consume may be nil. It stops at the
+// first error. What parse is given it must not keep.
+func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, error), consume func(T) error) error {
+	text, err := openText(path)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+
+	type job struct {
+		block  lines
+		result chan T // takes one
+	}
+	workers := runtime.GOMAXPROCS(0)
+	group, ctx := errgroup.WithContext(ctx)
+	jobs := make(chan job, workers)
+	order := make(chan chan T, 2*workers) // bounds the blocks under way
+	group.Go(func() error {
+		defer close(jobs)
+		defer close(order)
+		return cutLines(text.Reader, path, func(b lines) error {
+			j := job{b, make(chan T, 1)}
+			select {
+			case order <- j.result:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			select {
+			case jobs <- j:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return nil
+		})
+	})
+	for range workers {
+		group.Go(func() error {
+			for j := range jobs {
+				value, err := parse(j.block)
+				if err != nil {
+					return err
+				}
+				j.result <- value
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		for result := range order {
+			select {
+			case value := <-result:
+				if consume == nil {
+					continue
+				}
+				if err := consume(value); err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// cutLines cuts a text into blocks that end with a line.
+func cutLines(r io.Reader, path string, emit func(lines) error) error {
+	number := int64(1)
+	var rest []byte // of the last line read, without an end yet
+	for {
+		block := make([]byte, max(textBlock, 2*len(rest)))
+		n := copy(block, rest)
+		m, err := io.ReadFull(r, block[n:])
+		block = block[:n+m]
+		ended := err == io.EOF || err == io.ErrUnexpectedEOF
+		if err != nil && !ended {
+			return fmt.Errorf("datasets: %s: after line %d: %w", path, number+int64(bytes.Count(block, []byte{'\n'}))-1, err)
+		}
+		whole := len(block)
+		if !ended {
+			whole = bytes.LastIndexByte(block, '\n') + 1
+		}
+		if rest = block[whole:]; len(rest) > longest {
+			return fmt.Errorf("datasets: %s:%d: line of more than %d bytes", path, number, longest)
+		}
+		if block = block[:whole]; len(block) > 0 {
+			b := lines{path: path, number: number, data: block}
+			number += int64(bytes.Count(block, []byte{'\n'}))
+			if err := emit(b); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// textFile is an open text file, gunzipped if it starts like gzip.
+type textFile struct {
+	io.Reader
+	file *os.File
+}
+
+func (t *textFile) Close() error { return t.file.Close() }
+
+func openText(path string) (*textFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	buffered := bufio.NewReaderSize(f, 1<<18)
+	start, err := buffered.Peek(2)
+	if err != nil && err != io.EOF {
+		f.Close()
+		return nil, fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
+		return &textFile{buffered, f}, nil
+	}
+	z, err := gzip.NewReader(buffered)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("datasets: %s: %w", path, noEOF(err))
+	}
+	return &textFile{gunzipped{z}, f}, nil
+}
+
+// gunzipped tells a file cut short from one that ended.
+type gunzipped struct{ z *gzip.Reader }
+
+func (g gunzipped) Read(b []byte) (int, error) {
+	n, err := g.z.Read(b)
+	if err != nil && err != io.EOF {
+		err = noEOF(err)
+	}
+	return n, err
+}
+
+func noEOF(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("gzip data cut short")
+	}
+	return err
+}
+
+// parseID reads a node id, a decimal number below 2³¹−1.
+func parseID(field []byte) (int32, bool) {
+	if len(field) == 0 || len(field) > 10 {
+		return 0, false
+	}
+	var id int64
+	for _, c := range field {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		id = 10*id + int64(c-'0')
+	}
+	return int32(id), id < 1<<31-1
+}
+
+// arc is an edge as a file gives it.
+type arc struct{ from, to int32 }
+
+// parseArcs reads lines of two node ids below n, split by sep.
+func parseArcs(b lines, sep byte, n int) ([]arc, error) {
+	arcs := make([]arc, 0, len(b.data)/8)
+	for {
+		line, found := b.next()
+		if !found {
+			return arcs, nil
+		}
+		if len(line) == 0 {
+			continue
+		}
+		cut := bytes.IndexByte(line, sep)
+		if cut < 0 {
+			return nil, b.fail("%s is not two node ids", quoteField(line))
+		}
+		from, ok1 := parseID(line[:cut])
+		to, ok2 := parseID(line[cut+1:])
+		if !ok1 || !ok2 {
+			return nil, b.fail("%s is not two node ids", quoteField(line))
+		}
+		if int(from) >= n || int(to) >= n {
+			return nil, b.fail("edge (%d, %d) outside [0, %d)", from, to, n)
+		}
+		arcs = append(arcs, arc{from, to})
+	}
+}
+
+// parseFloats reads one line of numbers into row and returns how many there
+// were; more than len(row) are not stored.
+func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
+	count := 0
+	for {
+		cut := bytes.IndexByte(line, sep)
+		field := line
+		if cut >= 0 {
+			field = line[:cut]
+		}
+		// A string made for the call alone is not allocated.
+		v, err := strconv.ParseFloat(string(bytes.TrimSpace(field)), 32)
+		if err != nil {
+			return 0, b.fail("number %d, %s, is not a number", count, quoteField(field))
+		}
+		if count < len(row) {
+			row[count] = float32(v)
+		}
+		count++
+		if cut < 0 {
+			return count, nil
+		}
+		line = line[cut+1:]
+	}
+}
+
+// maxInflate is the most that gzip shrinks a text by.
+const maxInflate = 1032
+
+// plausible reports values that a file cannot hold: each takes a digit and a
+// separator. It keeps a damaged size from claiming all memory.
+func plausible(path string, values float64) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	if 2*values > maxInflate*float64(info.Size())+1024 {
+		return fmt.Errorf("datasets: %s: %d bytes cannot hold the %.0f values expected", path, info.Size(), values)
+	}
+	return nil
+}
