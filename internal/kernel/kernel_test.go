@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -113,4 +114,25 @@ func drawCSR(t *rapid.T, rows, cols int) *graph.CSR {
 
 func drawWidth(t *rapid.T) int {
 	return rapid.OneOf(rapid.IntRange(1, 70), rapid.IntRange(1, 1024), rapid.SampledFrom([]int{64, 128, 256, 512})).Draw(t, "width")
+}
+
+// perSecond reports throughput over n elements of the given bytes each.
+func perSecond(b *testing.B, n, bytes int) {
+	s := b.Elapsed().Seconds() / float64(b.N)
+	b.ReportMetric(float64(n)*float64(bytes)/s/1e9, "GB/s")
+}
+
+// BenchmarkTriad is the yardstick of the others: a = b + 3c through Go's own
+// compiler would be bound by scalar code, so it is Multiply over arrays that
+// do and do not fit the caches.
+func BenchmarkTriad(b *testing.B) {
+	for _, n := range []int{1 << 12, 1 << 16, 1 << 20, 1 << 25} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			x, y, z := random(n, 1), random(n, 2), make([]float32, n)
+			for b.Loop() {
+				Multiply(z, x, y)
+			}
+			perSecond(b, n, 12)
+		})
+	}
 }

@@ -1,0 +1,255 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slowActivation returns act(z) and its slope in float64.
+func slowActivation(act Activation, z float64) (y, slope float64) {
+	switch {
+	case act == Identity || z > 0:
+		return z, 1
+	case act == ELU:
+		return math.Expm1(z), math.Exp(z)
+	}
+	return 0, 0
+}
+
+func TestActivate(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU}).Draw(t, "act")
+			rows, width := rapid.IntRange(0, 20).Draw(t, "rows"), drawWidth(t)
+			drop := Dropout{rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), rapid.Uint64().Draw(t, "seed")}
+			z := random(rows*width, 1)
+			for k := range z {
+				z[k] *= 4
+			}
+			threshold, scale := drop.threshold()
+			dst, intact := guarded(rows * width)
+			slope, intact2 := guarded(rows * width)
+			Activate(act, dst, slope, z, rows, width, drop)
+			for k, v := range z {
+				y, s := slowActivation(act, float64(v))
+				if threshold > 0 {
+					if dropHash(rowKey(drop.Seed, k/width), k%width) < threshold {
+						y, s = 0, 0
+					} else {
+						y, s = y*float64(scale), s*float64(scale)
+					}
+				}
+				near(t, "activation", k, dst[k], y, math.Abs(y), 4e-7)
+				near(t, "slope", k, slope[k], s, math.Abs(s), 4e-7)
+			}
+			alone, intact3 := guarded(rows * width)
+			Activate(act, alone, nil, z, rows, width, drop)
+			for k := range alone {
+				if alone[k] != dst[k] {
+					t.Fatalf("element %d is %v without slope, %v with", k, alone[k], dst[k])
+				}
+			}
+			// In place, with the slope over z.
+			Activate(act, alone, z, z, rows, width, drop)
+			for k := range alone {
+				if alone[k] != dst[k] || z[k] != slope[k] {
+					t.Fatalf("element %d in place: %v, slope %v; want %v, %v", k, alone[k], z[k], dst[k], slope[k])
+				}
+			}
+			if !intact() || !intact2() || !intact3() {
+				t.Fatal("wrote outside dst or slope")
+			}
+		})
+	})
+}
+
+// Relative accuracy of ELU and of its slope over the whole range of float32
+// exponents.
+func TestELUAccuracy(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		var z []float32
+		for bits := math.Float32bits(1e-30); bits < math.Float32bits(86.9); bits += 997 {
+			z = append(z, -math.Float32frombits(bits))
+		}
+		y, s := make([]float32, len(z)), make([]float32, len(z))
+		Activate(ELU, y, s, z, 1, len(z), Dropout{})
+		var worstY, worstS float64
+		for k, v := range z {
+			wantY, wantS := slowActivation(ELU, float64(v))
+			worstY = max(worstY, math.Abs(float64(y[k])/wantY-1))
+			worstS = max(worstS, math.Abs(float64(s[k])/wantS-1))
+		}
+		t.Logf("%d values: relative error at most %.2g, of the slope %.2g", len(z), worstY, worstS)
+		if worstY > 3e-7 || worstS > 3e-7 {
+			t.Errorf("relative error %g, of the slope %g; want at most 3e-7", worstY, worstS)
+		}
+	})
+}
+
+func TestActivateSpecialValues(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	z := []float32{nan, inf, -inf, 0, float32(math.Copysign(0, -1)), -1000, 1e-42, -1e-42}
+	levels(t, func(t *testing.T) {
+		for act, want := range map[Activation][]float32{
+			Identity: z,
+			ELU:      {nan, inf, -1, 0, 0, -1, 1e-42, -1e-42},
+			ReLU:     {nan, inf, 0, 0, 0, 0, 1e-42, 0},
+		} {
+			y, s := make([]float32, len(z)), make([]float32, len(z))
+			Activate(act, y, s, z, 1, len(z), Dropout{})
+			for k := range z {
+				if y[k] != want[k] && !(y[k] != y[k] && want[k] != want[k]) {
+					t.Errorf("%v(%v) = %v, want %v", act, z[k], y[k], want[k])
+				}
+			}
+			// The slope of ReLU is 0 at 0, where the derivative does not exist.
+			if act == ReLU && (s[3] != 0 || s[4] != 0) {
+				t.Errorf("slope of relu at 0 is %v, %v", s[3], s[4])
+			}
+		}
+	})
+}
+
+// Masks must not depend on the level, the rows around, or the width of the
+// chunk that a row is computed in.
+func TestDropoutMaskDependsOnSeedAndRowAlone(t *testing.T) {
+	const rows, width = 40, 77
+	ones := make([]float32, rows*width)
+	for k := range ones {
+		ones[k] = 1
+	}
+	drop := Dropout{0.3, 99}
+	threshold, scale := drop.threshold()
+	levels(t, func(t *testing.T) {
+		y := make([]float32, rows*width)
+		Activate(Identity, y, nil, ones, rows, width, drop)
+		for k, v := range y {
+			want := scale
+			if dropHash(rowKey(99, k/width), k%width) < threshold {
+				want = 0
+			}
+			if v != want {
+				t.Fatalf("row %d, column %d: %v, want %v", k/width, k%width, v, want)
+			}
+		}
+		fewer := make([]float32, 7*width)
+		Activate(Identity, fewer, nil, ones, 7, width, drop)
+		for k := range fewer {
+			if fewer[k] != y[k] {
+				t.Fatalf("element %d changes with the number of rows", k)
+			}
+		}
+		sameOnAnyCores(t, func() []float32 {
+			y := make([]float32, 3000*width)
+			Activate(ELU, y, nil, random(3000*width, 1), 3000, width, drop)
+			return y
+		})
+	})
+}
+
+// The share of survivors, over all elements, over each column and each row,
+// and the share of neighbours that survive together, must be what independent
+// draws give.
+func TestDropoutLaw(t *testing.T) {
+	const rows, width = 4000, 256
+	ones := make([]float32, rows*width)
+	for k := range ones {
+		ones[k] = 1
+	}
+	for _, rate := range []float32{0.1, 0.5, 0.77} {
+		for _, seed := range []uint64{0, 1, 2, 1 << 40} {
+			y := make([]float32, rows*width)
+			Activate(Identity, y, nil, ones, rows, width, Dropout{rate, seed})
+			keep := 1 - float64(rate)
+			byRow, byColumn := make([]int, rows), make([]int, width)
+			var total, right, below, half int
+			var mean float64
+			for i := range rows {
+				for j := range width {
+					v := y[i*width+j]
+					mean += float64(v)
+					if v == 0 {
+						continue
+					}
+					total++
+					byRow[i]++
+					byColumn[j]++
+					if j+1 < width && y[i*width+j+1] != 0 {
+						right++
+					}
+					if i+1 < rows && y[(i+1)*width+j] != 0 {
+						below++
+					}
+					if j+16 < width && y[i*width+j+16] != 0 {
+						half++
+					}
+				}
+			}
+			check := func(what string, got int, n int, p float64, sigmas float64) {
+				t.Helper()
+				sd := math.Sqrt(float64(n) * p * (1 - p))
+				if d := math.Abs(float64(got) - float64(n)*p); d > sigmas*sd {
+					t.Errorf("rate %v, seed %d: %s: %d of %d, %.1f standard deviations off", rate, seed, what, got, n, d/sd)
+				}
+			}
+			check("survivors", total, rows*width, keep, 4)
+			check("pairs in a row", right, rows*(width-1), keep*keep, 5)
+			check("pairs in a column", below, (rows-1)*width, keep*keep, 5)
+			check("pairs 16 apart", half, rows*(width-16), keep*keep, 5)
+			for i := range byRow {
+				check(fmt.Sprintf("row %d", i), byRow[i], width, keep, 6)
+			}
+			for j := range byColumn {
+				check(fmt.Sprintf("column %d", j), byColumn[j], rows, keep, 5)
+			}
+			if m := mean / (rows * width); math.Abs(m-1) > 0.01 {
+				t.Errorf("rate %v: mean %v, want 1", rate, m)
+			}
+		}
+	}
+}
+
+// The kept share times the scale is exactly 1, for any rate.
+func TestDropoutIsUnbiased(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Float32Range(0, 0.99999).Draw(t, "rate")
+		threshold, scale := Dropout{Rate: rate}.threshold()
+		if threshold == 0 && scale != 1 {
+			t.Fatalf("nothing dropped, but scale %v", scale)
+		}
+		keep := float64(65536-threshold) / 65536
+		if math.Abs(keep*float64(scale)-1) > 1e-7 {
+			t.Fatalf("rate %v: kept %v times %v", rate, keep, scale)
+		}
+		if math.Abs(keep-(1-float64(rate))) > 1.0/65536 {
+			t.Fatalf("rate %v: kept %v", rate, keep)
+		}
+	})
+	for _, rate := range []float32{0, -1, float32(math.NaN())} {
+		if threshold, scale := (Dropout{Rate: rate}).threshold(); threshold != 0 || scale != 1 {
+			t.Errorf("rate %v drops", rate)
+		}
+	}
+}
+
+func BenchmarkActivate(b *testing.B) {
+	const rows, width = 512, 256
+	z := random(rows*width, 1)
+	y, s := make([]float32, len(z)), make([]float32, len(z))
+	for _, act := range []Activation{ELU, ReLU} {
+		for _, rate := range []float32{0, 0.1} {
+			for _, slope := range [][]float32{nil, s} {
+				b.Run(fmt.Sprintf("%v/drop=%v/slope=%t", act, rate, slope != nil), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						Activate(act, y, slope, z, rows, width, Dropout{rate, 1})
+					}
+					perSecond(b, len(z), 8+4*min(len(slope), 1))
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,335 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// slowCrossEntropy is SoftmaxCrossEntropy and its gradient in float64.
+// sensitivity is what the error of each probability scales with: rounding
+// z − top costs more the larger it is.
+func slowCrossEntropy(logits []float32, classes int, target []int32, weight []float32) (loss float64, probs, sensitivity, grad []float64) {
+	labelled := 0
+	for _, y := range target {
+		if y >= 0 {
+			labelled++
+		}
+	}
+	for i, y := range target {
+		z := logits[i*classes : (i+1)*classes]
+		top := math.Inf(-1)
+		for _, v := range z {
+			top = max(top, float64(v))
+		}
+		var total float64
+		for _, v := range z {
+			total += math.Exp(float64(v) - top)
+		}
+		w := 1 / float64(max(labelled, 1))
+		if weight != nil {
+			w = float64(weight[i])
+		}
+		if y < 0 {
+			w = 0
+		} else {
+			loss += w * (math.Log(total) - float64(z[y]) + top)
+		}
+		for c, v := range z {
+			p := math.Exp(float64(v)-top) / total
+			probs = append(probs, p)
+			sensitivity = append(sensitivity, p*(1+(top-float64(v))/10)+1e-30)
+			if int32(c) == y {
+				p--
+			}
+			grad = append(grad, w*p)
+		}
+	}
+	return loss, probs, sensitivity, grad
+}
+
+func drawTargets(t *rapid.T, rows, classes int) []int32 {
+	low := rapid.SampledFrom([]int32{-1, 0, -1}).Draw(t, "lowest")
+	if rapid.IntRange(0, 9).Draw(t, "unlabelled") == 0 {
+		return rapid.SliceOfN(rapid.Just(int32(-1)), rows, rows).Draw(t, "target")
+	}
+	return rapid.SliceOfN(rapid.Int32Range(low, int32(classes-1)), rows, rows).Draw(t, "target")
+}
+
+func drawWeights(t *rapid.T, rows int) []float32 {
+	if rapid.Bool().Draw(t, "weighted") {
+		return rapid.SliceOfN(rapid.Float32Range(0, 2), rows, rows).Draw(t, "weight")
+	}
+	return nil
+}
+
+func TestSoftmaxCrossEntropy(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			rows, classes := rapid.IntRange(0, 120).Draw(t, "rows"), rapid.IntRange(1, 180).Draw(t, "classes")
+			logits := random(rows*classes, 1)
+			spread := rapid.SampledFrom([]float32{0.1, 3, 30}).Draw(t, "spread")
+			for k := range logits {
+				logits[k] *= spread
+			}
+			target, weight := drawTargets(t, rows, classes), drawWeights(t, rows)
+			wantLoss, wantProbs, sensitivity, wantGrad := slowCrossEntropy(logits, classes, target, weight)
+			probs, intact := guarded(rows * classes)
+			loss := SoftmaxCrossEntropy(probs, logits, classes, target, weight)
+			if math.Abs(loss-wantLoss) > 1e-6*(1+wantLoss) {
+				t.Fatalf("loss %v, want %v", loss, wantLoss)
+			}
+			for k := range probs {
+				near(t, "probability", k, probs[k], wantProbs[k], sensitivity[k], 1e-6)
+			}
+			grad, intact2 := guarded(rows * classes)
+			SoftmaxCrossEntropyGradient(grad, probs, target, weight, 2.5, classes)
+			for k := range grad {
+				near(t, "gradient", k, grad[k], 2.5*wantGrad[k], 1, 2e-6)
+			}
+			SoftmaxCrossEntropyGradient(probs, probs, target, weight, 2.5, classes)
+			SoftmaxCrossEntropy(logits, logits, classes, target, weight)
+			for k := range grad {
+				if probs[k] != grad[k] {
+					t.Fatalf("element %d in place: %v, want %v", k, probs[k], grad[k])
+				}
+			}
+			if !intact() || !intact2() {
+				t.Fatal("wrote outside dst")
+			}
+		})
+		sameOnAnyCores(t, func() []float32 {
+			logits := random(5000*40, 1)
+			target := make([]int32, 5000)
+			for i := range target {
+				target[i] = int32(i % 41)
+				target[i]--
+			}
+			loss := SoftmaxCrossEntropy(logits, logits, 40, target, nil)
+			low, high := math.Float64bits(loss), math.Float64bits(loss)>>32
+			return append(logits, math.Float32frombits(uint32(low)), math.Float32frombits(uint32(high)))
+		})
+	})
+}
+
+// Rows that overflow a naive softmax, and rows that Gorgonia's gets wrong.
+func TestSoftmaxCrossEntropyExtremes(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	levels(t, func(t *testing.T) {
+		for _, c := range []struct {
+			logits []float32
+			target int32
+			loss   float64
+		}{
+			{[]float32{200, 0, 0}, 0, 0},
+			{[]float32{200, 0, 0}, 1, 200},
+			{[]float32{-3e38, 3e38}, 1, 0},
+			{[]float32{1e4, 1e4 + 1}, 0, math.Log(1 + math.E)},
+			{[]float32{-inf, 0, 0}, 1, math.Ln2},
+			{[]float32{nan, 0, 0}, 1, math.NaN()},
+			{[]float32{0, 0, nan}, 1, math.NaN()},
+		} {
+			probs := make([]float32, len(c.logits))
+			got := SoftmaxCrossEntropy(probs, c.logits, len(c.logits), []int32{c.target}, nil)
+			if !(math.Abs(got-c.loss) <= 1e-6*(1+c.loss)) && !(got != got && c.loss != c.loss) {
+				t.Errorf("loss of %v for class %d is %v, want %v", c.logits, c.target, got, c.loss)
+			}
+		}
+	})
+}
+
+// slowBCE is BCEWithLogits and its gradient in float64.
+func slowBCE(logits, target []float32, tasks int, weight []float32) (loss float64, grad []float64) {
+	rows, all := len(target)/tasks, 0
+	for _, y := range target {
+		if y == y {
+			all++
+		}
+	}
+	for i := range rows {
+		labelled := 0
+		for _, y := range target[i*tasks : (i+1)*tasks] {
+			if y == y {
+				labelled++
+			}
+		}
+		for c := range tasks {
+			x, y := float64(logits[i*tasks+c]), float64(target[i*tasks+c])
+			if y != y {
+				grad = append(grad, 0)
+				continue
+			}
+			w := 1 / float64(all)
+			if weight != nil {
+				w = float64(weight[i]) / float64(labelled)
+			}
+			loss += w * (max(x, 0) - x*y + math.Log1p(math.Exp(-math.Abs(x))))
+			grad = append(grad, w*(1/(1+math.Exp(-x))-y))
+		}
+	}
+	return loss, grad
+}
+
+func TestBCEWithLogits(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			rows, tasks := rapid.IntRange(0, 120).Draw(t, "rows"), rapid.OneOf(rapid.IntRange(1, 130), rapid.Just(1100)).Draw(t, "tasks")
+			logits := random(rows*tasks, 1)
+			spread := rapid.SampledFrom([]float32{0.01, 3, 50}).Draw(t, "spread")
+			target := make([]float32, rows*tasks)
+			skip := rapid.SampledFrom([]int{1, 2, 3, 1 << 30}).Draw(t, "skip")
+			for k := range logits {
+				logits[k] *= spread
+				target[k] = float32(k * 7 % 13 % 2)
+				if (k+1)%skip == 0 {
+					target[k] = float32(math.NaN())
+				}
+			}
+			weight := drawWeights(t, rows)
+			wantLoss, wantGrad := slowBCE(logits, target, tasks, weight)
+			if loss := BCEWithLogits(logits, target, tasks, weight); !(math.Abs(loss-wantLoss) <= 1e-6*(1+wantLoss)) {
+				t.Fatalf("loss %v, want %v", loss, wantLoss)
+			}
+			grad, intact := guarded(rows * tasks)
+			BCEWithLogitsGradient(grad, logits, target, tasks, weight, -1.5)
+			for k := range grad {
+				near(t, "gradient", k, grad[k], -1.5*wantGrad[k], 1, 1e-6)
+			}
+			if !intact() {
+				t.Fatal("wrote outside dst")
+			}
+		})
+	})
+	if loss := BCEWithLogits([]float32{80, -80}, []float32{0, 0}, 1, nil); math.Abs(loss-40) > 1e-6 {
+		t.Errorf("loss %v, want 40", loss)
+	}
+}
+
+func TestAdamStep(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			n := rapid.OneOf(rapid.IntRange(0, 100), rapid.Just(70001)).Draw(t, "n")
+			cfg := Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: rapid.SampledFrom([]float64{0, 5e-4, 0.1}).Draw(t, "decay")}
+			p, intact := guarded(n)
+			m, intact2 := guarded(n)
+			v, intact3 := guarded(n)
+			copy(p, random(n, 1))
+			clear(m)
+			clear(v)
+			p64, m64, v64 := make([]float64, n), make([]float64, n), make([]float64, n)
+			for k := range p {
+				p64[k] = float64(p[k])
+			}
+			for step := 1; step <= 5; step++ {
+				g := random(n, uint64(step))
+				AdamStep(p, g, m, v, step, cfg)
+				for k := range g {
+					d := float64(g[k]) + cfg.WeightDecay*p64[k]
+					m64[k] = cfg.Beta1*m64[k] + (1-cfg.Beta1)*d
+					v64[k] = cfg.Beta2*v64[k] + (1-cfg.Beta2)*d*d
+					mHat := m64[k] / (1 - math.Pow(cfg.Beta1, float64(step)))
+					vHat := v64[k] / (1 - math.Pow(cfg.Beta2, float64(step)))
+					p64[k] -= cfg.Rate * mHat / (math.Sqrt(vHat) + cfg.Epsilon)
+				}
+			}
+			for k := range p {
+				near(t, "parameter", k, p[k], p64[k], math.Abs(p64[k])+0.05, 1e-6)
+				near(t, "first moment", k, m[k], m64[k], 1, 1e-6)
+				near(t, "second moment", k, v[k], v64[k], 1, 1e-6)
+			}
+			if !intact() || !intact2() || !intact3() {
+				t.Fatal("wrote outside the slices")
+			}
+		})
+		sameOnAnyCores(t, func() []float32 {
+			p, m, v := random(100001, 1), make([]float32, 100001), make([]float32, 100001)
+			AdamStep(p, random(100001, 2), m, v, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0})
+			return p
+		})
+	})
+}
+
+// Slices that are too short must panic before anything is written.
+func TestShortSlicesPanic(t *testing.T) {
+	for name, f := range map[string]func(s []float32){
+		"ColumnSums": func(s []float32) { ColumnSums(s, s, nil, 2, 2) },
+		"BiasRows":   func(s []float32) { BiasRows(s, s, nil, 2, 2) },
+		"Activate":   func(s []float32) { Activate(ELU, s, nil, make([]float32, 4), 2, 2, Dropout{}) },
+		"Multiply":   func(s []float32) { Multiply(s, make([]float32, 4), make([]float32, 4)) },
+		"Softmax":    func(s []float32) { SoftmaxCrossEntropy(s, make([]float32, 4), 2, []int32{0, 0}, nil) },
+		"BCE":        func(s []float32) { BCEWithLogits(s, make([]float32, 4), 2, nil) },
+		"Adam":       func(s []float32) { AdamStep(make([]float32, 4), s, s, s, 1, Adam{}) },
+		"Gather":     func(s []float32) { Gather(s, make([]float32, 4), []int32{0, 1}, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := []float32{guard, guard, guard}
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+				for _, v := range s {
+					if v != guard {
+						t.Error("wrote before the panic")
+					}
+				}
+			}()
+			f(s)
+		})
+	}
+}
+
+func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
+	const rows = 512
+	for _, classes := range []int{40, 172} {
+		logits := random(rows*classes, 1)
+		probs, target := make([]float32, len(logits)), make([]int32, rows)
+		b.Run(fmt.Sprintf("loss/c=%d", classes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				SoftmaxCrossEntropy(probs, logits, classes, target, nil)
+			}
+			perSecond(b, len(logits), 8)
+		})
+		b.Run(fmt.Sprintf("gradient/c=%d", classes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				SoftmaxCrossEntropyGradient(logits, probs, target, nil, 1, classes)
+			}
+			perSecond(b, len(logits), 8)
+		})
+	}
+}
+
+func BenchmarkBCEWithLogits(b *testing.B) {
+	const rows = 512
+	for _, tasks := range []int{1, 112} {
+		logits, target := random(rows*tasks, 1), make([]float32, rows*tasks)
+		grad := make([]float32, len(target))
+		b.Run(fmt.Sprintf("loss/t=%d", tasks), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				BCEWithLogits(logits, target, tasks, nil)
+			}
+			perSecond(b, len(logits), 8)
+		})
+		b.Run(fmt.Sprintf("gradient/t=%d", tasks), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				BCEWithLogitsGradient(grad, logits, target, tasks, nil, 1)
+			}
+			perSecond(b, len(logits), 12)
+		})
+	}
+}
+
+func BenchmarkAdamStep(b *testing.B) {
+	const n = 110_000
+	p, g, m, v := random(n, 1), random(n, 2), make([]float32, n), make([]float32, n)
+	b.ReportAllocs()
+	for step := 1; b.Loop(); step++ {
+		AdamStep(p, g, m, v, step, Adam{1e-3, 0.9, 0.999, 1e-8, 0})
+	}
+	perSecond(b, n, 28)
+}
