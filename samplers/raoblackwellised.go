@@ -110,13 +110,16 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 	top := height(mode)
 	total := 0.0
 	clear(sums)
-	add := func(x float64) bool {
+	add := func(x float64) bool { // and reports whether that changed the sums
 		f := math.Exp(height(x) - top)
 		total += f
+		changed := f > 1e-17*total
 		for a := range sums {
-			sums[a] += f / miss[a]
+			part := f / miss[a]
+			sums[a] += part
+			changed = changed || part > 1e-17*sums[a]
 		}
-		return f > 1e-18
+		return changed
 	}
 	// Points mode + (offset + k)·step for all whole k; each refinement adds
 	// the points halfway between.

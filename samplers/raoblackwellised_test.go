@@ -1,0 +1,99 @@
+package samplers
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestLeaveOneOutIntegral compares the quadrature with the recursion over
+// subsets, which other tests compare with enumeration, for weights that spread
+// over many orders of magnitude.
+func TestLeaveOneOutIntegral(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.IntRange(2, 13).Draw(t, "s")
+		spread := rapid.Float64Range(0, 4).Draw(t, "spread")
+		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		weights := make([]float64, s)
+		for i := range weights {
+			weights[i] = math.Exp(spread * rng.NormFloat64())
+		}
+		never := math.Exp(rapid.Float64Range(-12, 12).Draw(t, "log never"))
+		want, got := make([]float64, s), make([]float64, s)
+		leaveOneOutExact(weights, never, want, nil)
+		leaveOneOutIntegral(weights, never, got, nil)
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 1e-12*want[i] {
+				t.Fatalf("weights %v, never %v: β_%d = %v, want %v", weights, never, i, got[i], want[i])
+			}
+		}
+	})
+}
+
+// TestRaoBlackwellisedLarge checks sizes that no recursion reaches: equal weights
+// make simple random sampling, where β = m/s, and a candidate that is all but
+// certain has β near 1.
+func TestRaoBlackwellisedLarge(t *testing.T) {
+	for _, c := range []struct{ m, s int }{{12, 11}, {100, 50}, {2000, 512}, {2000, 1999}, {100000, 1024}} {
+		weights := make([]float64, c.m)
+		for i := range weights {
+			weights[i] = 0.3
+		}
+		population := newPopulation(t, weights, false)
+		var sample Sample
+		WithoutReplacement{}.Draw(rand.New(Stream(1, 0, 0)), population, c.s, &sample)
+		beta := make([]float64, c.s)
+		RaoBlackwellised{}.Weigh(population, &sample, beta)
+		want := float64(c.m) / float64(c.s)
+		for _, b := range beta {
+			if math.Abs(b-want) > 1e-12*want {
+				t.Fatalf("%d of %d: β = %v, want %v", c.s, c.m, b, want)
+			}
+		}
+	}
+}
+
+// TestRaoBlackwellisedNever checks that the weight never drawn is exact where it
+// is small beside the last draw.
+func TestRaoBlackwellisedNever(t *testing.T) {
+	weights := []float64{1e-12, 3e-12, 1}
+	population := newPopulation(t, weights, false)
+	sample := Sample{
+		Draws: 2, Index: []int32{0, 2}, Weight: []float64{1e-12, 1},
+		Remaining: []float64{1 + 4e-12, 1 + 3e-12},
+	}
+	beta := make([]float64, 2)
+	RaoBlackwellised{}.Weigh(population, &sample, beta)
+	// P({0, 2}) = 1/W·1e-12/4e-12 + 1e-12/W·1/(1+3e-12), P({2} from {1, 2}) =
+	// 1/(1+3e-12), P({0} from {0, 1}) = 1/4.
+	total := 1 + 4e-12
+	set := 1/total/4 + 1e-12/total/(1+3e-12)
+	for i, want := range []float64{1 / (1 + 3e-12) / set, 1. / 4 / set} {
+		if math.Abs(beta[i]-want) > 1e-13*want {
+			t.Errorf("β_%d = %v, want %v", i, beta[i], want)
+		}
+	}
+}
+
+func BenchmarkRaoBlackwellised(b *testing.B) {
+	rng := rand.New(Stream(1, 0, 0))
+	weights := make([]float64, 7000)
+	for i := range weights {
+		weights[i] = rng.ExpFloat64()
+	}
+	population := newPopulation(b, weights, false)
+	for _, s := range []int{8, 16, 128, 512} {
+		b.Run(fmt.Sprintf("s=%d", s), func(b *testing.B) {
+			var sample Sample
+			WithoutReplacement{}.Draw(rng, population, s, &sample)
+			beta := make([]float64, s)
+			b.ReportAllocs()
+			for b.Loop() {
+				RaoBlackwellised{}.Weigh(population, &sample, beta)
+			}
+		})
+	}
+}

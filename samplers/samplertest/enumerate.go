@@ -1,0 +1,322 @@
+package samplertest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Enumerate calls visit with every outcome of draw on the candidates of the given
+// weights, and its probability; visit must not keep the sample. The probabilities
+// sum to 1. It knows the four draws of package samplers, works them out in the
+// slowest and plainest way, and is meant for up to 6 candidates; the error says
+// that it does not know the draw.
+//
+// For WithoutReplacement an outcome is an ordered sample, without a threshold;
+// EnumerateKeys has the thresholds.
+func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
+	switch draw.(type) {
+	case samplers.WithoutReplacement:
+		enumerateOrders(weights, s, visit)
+	case samplers.WithReplacement:
+		enumerateRepeats(weights, s, visit)
+	case samplers.Poisson:
+		enumeratePoisson(weights, s, visit)
+	case samplers.Systematic:
+		enumerateSystematic(weights, s, visit)
+	default:
+		return fmt.Errorf("samplertest: no enumeration of draw %T", draw)
+	}
+	return nil
+}
+
+// enumerateOrders visits the ordered samples of weighted random sampling: each
+// draw has the probability of its weight in what is left.
+func enumerateOrders(weights []float64, s int, visit func(float64, *samplers.Sample)) {
+	sample := &samplers.Sample{Draws: s}
+	var extend func(probability float64)
+	extend = func(probability float64) {
+		left := sumBut(weights, sample.Index)
+		if len(sample.Index) == s {
+			visit(probability, sample)
+			return
+		}
+		for i, w := range weights {
+			if w == 0 || slices.Contains(sample.Index, int32(i)) {
+				continue
+			}
+			k := len(sample.Index)
+			sample.Index = append(sample.Index, int32(i))
+			sample.Weight = append(sample.Weight, w)
+			sample.Remaining = append(sample.Remaining, left)
+			extend(probability * w / left)
+			sample.Index, sample.Weight, sample.Remaining = sample.Index[:k], sample.Weight[:k], sample.Remaining[:k]
+		}
+	}
+	extend(1)
+}
+
+// sumBut returns the sum of the weights, those of the given indices left out.
+func sumBut(weights []float64, indices []int32) float64 {
+	var sum float64
+	for i, w := range weights {
+		if !slices.Contains(indices, int32(i)) {
+			sum += w
+		}
+	}
+	return sum
+}
+
+// EnumerateKeys calls visit with the outcomes of weighted random sampling by keys:
+// sets of s candidates, in order of index, with the (s+1)-th smallest key as
+// threshold. Thresholds are continuous, so that probabilities times values are
+// the terms of a quadrature, whose error is below 1e-12 for smooth functions of
+// the threshold that grow no faster than its −s-th power at 0.
+//
+// The set is S with threshold t if the keys in S are below t and the smallest of
+// the others is t: the density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, R the
+// weight of the others.
+func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
+	enumerateSets(weights, s, func(indices []int32) {
+		sample := &samplers.Sample{Draws: s, Index: indices}
+		for _, i := range indices {
+			sample.Weight = append(sample.Weight, weights[i])
+		}
+		rest := sumBut(weights, indices)
+		if rest == 0 {
+			sample.Threshold = math.Inf(1)
+			visit(1, sample)
+			return
+		}
+		// The trapezoidal rule in x = ln t.
+		const step = 1.0 / 8
+		for x := -60.0; ; x += step {
+			t := math.Exp(x)
+			density := rest * math.Exp(-rest*t) * t // dt = t dx
+			if density == 0 {
+				return
+			}
+			for _, w := range sample.Weight {
+				density *= -math.Expm1(-w * t)
+			}
+			sample.Threshold = t
+			visit(density*step, sample)
+		}
+	})
+}
+
+// enumerateSets visits the sets of s candidates of positive weight.
+func enumerateSets(weights []float64, s int, visit func(indices []int32)) {
+	for mask := range 1 << len(weights) {
+		var indices []int32
+		for i, w := range weights {
+			if mask>>i&1 == 1 && w > 0 {
+				indices = append(indices, int32(i))
+			} else if mask>>i&1 == 1 {
+				indices = nil
+				break
+			}
+		}
+		if len(indices) == s && s > 0 {
+			visit(indices)
+		}
+	}
+}
+
+// enumerateRepeats visits the sequences of s draws with replacement.
+func enumerateRepeats(weights []float64, s int, visit func(float64, *samplers.Sample)) {
+	total := sumBut(weights, nil)
+	sequence := make([]int, s)
+	var extend func(k int, probability float64)
+	extend = func(k int, probability float64) {
+		if k < s {
+			for i, w := range weights {
+				if w > 0 {
+					sequence[k] = i
+					extend(k+1, probability*w/total)
+				}
+			}
+			return
+		}
+		sample := &samplers.Sample{Draws: s}
+		for _, i := range sequence {
+			at := slices.Index(sample.Index, int32(i))
+			if at < 0 {
+				at = len(sample.Index)
+				sample.Index = append(sample.Index, int32(i))
+				sample.Weight = append(sample.Weight, weights[i])
+				sample.Count = append(sample.Count, 0)
+			}
+			sample.Count[at]++
+		}
+		visit(probability, sample)
+	}
+	extend(0, 1)
+}
+
+// Inclusion returns π_i = min(1, c·w_i) with Σ π_i = s, for s up to the number of
+// positive weights: sorted by weight, the k largest have π = 1 for the smallest
+// k for which the others then have less.
+func Inclusion(weights []float64, s int) []float64 {
+	order := make([]int, len(weights))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return weights[order[a]] > weights[order[b]] })
+	pi := make([]float64, len(weights))
+	for certain := 0; ; certain++ {
+		var rest float64
+		for k := len(order) - 1; k >= certain; k-- {
+			rest += weights[order[k]]
+		}
+		if rest == 0 {
+			return pi
+		}
+		c := float64(s-certain) / rest
+		if c*weights[order[certain]] < 1 {
+			for _, i := range order[certain:] {
+				pi[i] = c * weights[i]
+			}
+			return pi
+		}
+		pi[order[certain]] = 1
+	}
+}
+
+// enumeratePoisson visits the sets of Poisson sampling, the empty one, which is
+// drawn again, left out.
+func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sample)) {
+	pi := Inclusion(weights, s)
+	none := 1.0
+	for _, p := range pi {
+		none *= 1 - p
+	}
+	for mask := range 1 << len(weights) {
+		sample := &samplers.Sample{Draws: s}
+		probability := 1 / (1 - none)
+		for i, p := range pi {
+			if mask>>i&1 == 0 {
+				probability *= 1 - p
+				continue
+			}
+			probability *= p
+			sample.Index = append(sample.Index, int32(i))
+			sample.Weight = append(sample.Weight, weights[i])
+			sample.Inclusion = append(sample.Inclusion, p/(1-none))
+		}
+		if mask != 0 && probability > 0 {
+			visit(probability, sample)
+		}
+	}
+}
+
+// enumerateSystematic visits the samples of systematic sampling, for every order
+// of the candidates and every interval of the starting point on which the sample
+// is the same.
+func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers.Sample)) {
+	pi := Inclusion(weights, s)
+	var certain, order []int32
+	for i, p := range pi {
+		if p == 1 {
+			certain = append(certain, int32(i))
+		} else if p > 0 {
+			order = append(order, int32(i))
+		}
+	}
+	orders := 1.0
+	for k := range order {
+		orders *= float64(k + 1)
+	}
+	eachPermutation(order, 0, func() {
+		ends, starts := []float64{0}, []float64{0, 1} // starts: where the sample changes
+		for _, i := range order {
+			end := ends[len(ends)-1] + pi[i]
+			ends = append(ends, end)
+			starts = append(starts, end-math.Floor(end))
+		}
+		slices.Sort(starts)
+		for k := 1; k < len(starts); k++ {
+			low, high := starts[k-1], starts[k]
+			if high-low < 1e-14 { // one point, but for rounding
+				continue
+			}
+			sample := &samplers.Sample{Draws: s}
+			add := func(i int32) {
+				sample.Index = append(sample.Index, i)
+				sample.Weight = append(sample.Weight, weights[i])
+				sample.Inclusion = append(sample.Inclusion, pi[i])
+			}
+			for _, i := range certain {
+				add(i)
+			}
+			for a, i := range order {
+				for point := (low + high) / 2; point < ends[a+1]; point++ {
+					if point >= ends[a] {
+						add(i)
+					}
+				}
+			}
+			visit((high-low)/orders, sample)
+		}
+	})
+}
+
+// eachPermutation permutes order in place, from position k on, and visits each.
+func eachPermutation(order []int32, k int, visit func()) {
+	if k == len(order) {
+		visit()
+		return
+	}
+	for i := k; i < len(order); i++ {
+		order[k], order[i] = order[i], order[k]
+		eachPermutation(order, k+1, visit)
+		order[k], order[i] = order[i], order[k]
+	}
+}
+
+// Moments returns E[β_i] and E[β_i β_j] of a weight after a draw of s of the
+// candidates, worked out over all outcomes, with β_i = 0 where i is not drawn.
+// Weight is called with every outcome. The error says that the weight cannot
+// follow the draw, or that the draw cannot be enumerated.
+func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s int) (mean []float64, product [][]float64, err error) {
+	if err := weight.Check(draw); err != nil {
+		return nil, nil, err
+	}
+	n := len(weights)
+	mean, product = make([]float64, n), make([][]float64, n)
+	for i := range product {
+		product[i] = make([]float64, n)
+	}
+	population := NewPopulation(weights)
+	beta := make([]float64, n)
+	visit := func(probability float64, sample *samplers.Sample) {
+		b := beta[:len(sample.Index)]
+		weight.Weigh(population, sample, b)
+		for j, i := range sample.Index {
+			mean[i] += probability * b[j]
+			for k, l := range sample.Index {
+				product[i][l] += probability * b[j] * b[k]
+			}
+		}
+	}
+	if _, ok := weight.(samplers.Rank); ok {
+		EnumerateKeys(weights, s, visit)
+		return mean, product, nil
+	}
+	return mean, product, Enumerate(draw, weights, s, visit)
+}
+
+// NewPopulation returns the population of weights, which must be finite and not
+// negative.
+func NewPopulation(weights []float64) *samplers.Population {
+	p := &samplers.Population{Weights: weights, Total: sumBut(weights, nil)}
+	for _, w := range weights {
+		if w > 0 {
+			p.Positive++
+		}
+	}
+	return p
+}
