@@ -148,6 +148,37 @@ var survivors = map[string]between{
 	"self":     func(h, _ *G.Node) (*G.Node, error) { return G.HadamardProd(h, h) },
 	"constant": func(h, _ *G.Node) (*G.Node, error) { return G.Mul(h, G.NewConstant(float32(1.5))) },
 	"Concat":   func(h, o *G.Node) (*G.Node, error) { return G.Concat(1, h, o) },
+	"Log1p": func(h, o *G.Node) (*G.Node, error) {
+		square, err := G.Square(o)
+		if err != nil {
+			return nil, err
+		}
+		log, err := G.Log1p(square)
+		if err != nil {
+			return nil, err
+		}
+		return G.Sub(h, log)
+	},
+	"Gt": func(h, o *G.Node) (*G.Node, error) {
+		larger, err := G.Gt(h, o, true)
+		if err != nil {
+			return nil, err
+		}
+		if larger, err = G.HadamardProd(h, larger); err != nil {
+			return nil, err
+		}
+		return G.Add(larger, o)
+	},
+	"constants": func(h, _ *G.Node) (*G.Node, error) {
+		h, err := G.Sub(h, G.NewConstant(float32(0.25)))
+		if err != nil {
+			return nil, err
+		}
+		if h, err = G.HadamardDiv(h, G.NewConstant(float32(3))); err != nil {
+			return nil, err
+		}
+		return G.Add(G.NewConstant(float32(2)), h)
+	},
 	"HadamardDiv": func(h, o *G.Node) (*G.Node, error) {
 		square, err := G.Square(o)
 		if err != nil {

@@ -1,0 +1,312 @@
+package layers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+	G "gorgonia.org/gorgonia"
+)
+
+// randomGraph has nodes of all degrees from 0 up, about 2·edges/n on average.
+func randomGraph(t testing.TB, rng *rand.Rand, n, edges int, weighted bool) *graph.CSR {
+	t.Helper()
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range edges {
+		u := rng.IntN(n)
+		v := int(float64(n) * math.Pow(rng.Float64(), 2)) // some hubs
+		weight := float32(1)
+		if weighted {
+			weight = 0.5 + rng.Float32()
+		}
+		if err := b.AddWeighted(int32(u), int32(v), weight); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, _ := b.Build()
+	return a
+}
+
+func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
+	x := &graph.Features{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
+	for k := range x.Data {
+		x.Data[k] = float32(rng.NormFloat64())
+	}
+	return x
+}
+
+func randomLabels(rng *rand.Rand, n, classes int) *graph.Labels {
+	y := &graph.Labels{Classes: classes, Class: make([]int32, n)}
+	for v := range y.Class {
+		y.Class[v] = int32(rng.IntN(classes))
+	}
+	return y
+}
+
+// testModel builds a GCN whose biases, gains and shifts are not at their first
+// values.
+func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Labels, depth int, o GCNOptions) (*Batch, *GCN) {
+	t.Helper()
+	batch := NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: depth})
+	m, err := NewGCN(batch, x, y, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(99, 0))
+	for _, n := range m.Parameters {
+		if n.Dims() == 1 {
+			for k := range n.Value().Data().([]float32) {
+				n.Value().Data().([]float32)[k] += float32(rng.NormFloat64()) / 2
+			}
+		}
+	}
+	return batch, m
+}
+
+// denseLogits is the model in float64 over the dense matrix P.
+func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) matrix {
+	t.Helper()
+	n := p.Nodes()
+	dense := matrix{n, n, p.Dense()}
+	features := matrixOf(x.Rows, x.Cols, x.Data)
+	h := features
+	for l, conv := range m.Convolutions {
+		z := h.times(parameterOf(conv.W))
+		if conv.B != nil {
+			b := parameterOf(conv.B)
+			z = z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
+		}
+		z = dense.times(z)
+		if l < len(m.Skips) {
+			skip := features.times(parameterOf(m.Skips[l]))
+			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
+		}
+		if conv.Norm != nil {
+			z = z.normalised(parameterOf(conv.Norm.Gain), parameterOf(conv.Norm.Shift))
+		}
+		h = z.each(func(i, j int) float64 {
+			v := z.at(i, j)
+			switch {
+			case conv.Activation == ops.ActivationELU && v < 0:
+				return math.Exp(v) - 1
+			case conv.Activation == ops.ActivationReLU:
+				return math.Max(v, 0)
+			}
+			return v
+		})
+	}
+	c := parameterOf(m.Classifier.B)
+	z := h.times(parameterOf(m.Classifier.W))
+	return z.each(func(i, j int) float64 { return z.at(i, j) + c.data[j] })
+}
+
+var inferenceCases = map[string]struct {
+	features, hidden, classes, depth int
+	weighted, byRow                  bool
+	options                          GCNOptions
+}{
+	"paper":               {features: 11, hidden: 13, classes: 5, depth: 2},
+	"one layer":           {features: 11, hidden: 13, classes: 5, depth: 1},
+	"three layers":        {features: 11, hidden: 13, classes: 5, depth: 3},
+	"wide features first": {features: 90, hidden: 3, classes: 5, depth: 2},
+	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
+	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
+	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
+}
+
+// Inference, the compiled graph over full neighbourhoods, and the dense formula
+// agree, for all nodes and for some.
+func TestInferAgrees(t *testing.T) {
+	for name, c := range inferenceCases {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			const n = 150
+			p := graph.NewLaplacian(randomGraph(t, rng, n, 200, c.weighted))
+			if c.byRow {
+				p = graph.NewRowLaplacian(p.Adjacency)
+			}
+			x, y := randomFeatures(rng, n, c.features), randomLabels(rng, n, c.classes)
+			c.options.Hidden = c.hidden
+			batch, m := testModel(t, p, x, y, c.depth, c.options)
+			want := denseLogits(t, p, x, m)
+			machine := G.NewTapeMachine(batch.Graph())
+			defer machine.Close()
+			some := []int32{17, 3, 149, 60, 3} // in no order, one twice
+			all, err := m.Infer(context.Background(), p, x, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for nodes, got := range map[*[]int32][]float32{
+				nil:                     all,
+				{}:                      nil,
+				{5}:                     nil,
+				&some:                   nil,
+				{1, 2, 3, 4, 100, 0, 9}: nil,
+			} {
+				if nodes == nil {
+					checkClose(t, "all nodes", got, want, nil)
+					continue
+				}
+				if got, err = m.Infer(context.Background(), p, x, *nodes); err != nil {
+					t.Fatal(err)
+				}
+				checkClose(t, fmt.Sprint("nodes ", *nodes), got, want, *nodes)
+			}
+			nodes := rng.Perm(n)[:40]
+			seeds := make([]int32, len(nodes))
+			for k, v := range nodes {
+				seeds[k] = int32(v)
+			}
+			var drawn samplers.Batch
+			if err := batch.Sampler().Sample(context.Background(), seeds, rng, &drawn); err != nil {
+				t.Fatal(err)
+			}
+			if err := batch.Set(&drawn, false, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := machine.RunAll(); err != nil {
+				t.Fatal(err)
+			}
+			checkClose(t, "compiled graph", m.Logits.Value().Data().([]float32), want, seeds)
+		})
+	}
+}
+
+// checkClose compares row i of got with row nodes[i] of want.
+func checkClose(t *testing.T, what string, got []float32, want matrix, nodes []int32) {
+	t.Helper()
+	if nodes == nil {
+		for v := range want.rows {
+			nodes = append(nodes, int32(v))
+		}
+	}
+	if len(got) != len(nodes)*want.cols {
+		t.Fatalf("%s: %d logits, want %d×%d", what, len(got), len(nodes), want.cols)
+	}
+	for i, v := range nodes {
+		for j := range want.cols {
+			g, w := float64(got[i*want.cols+j]), want.at(int(v), j)
+			if math.Abs(g-w) > 1e-5*math.Max(1, math.Abs(w)) {
+				t.Fatalf("%s: logit %d of node %d is %v, want %v", what, j, v, g, w)
+			}
+		}
+	}
+}
+
+func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 9000 // several chunks
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 40000, false))
+	x, y := randomFeatures(rng, n, 24), randomLabels(rng, n, 6)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 32})
+	var want []float32
+	for _, cores := range []int{1, 2, 7} {
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+			got, err := m.Infer(context.Background(), p, x, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d cores give other bits than 1", cores)
+			}
+		}()
+	}
+}
+
+// countdown is a context that ends at the n-th look at it.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	c.left--
+	if c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+func TestInferStops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 20000
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
+	x, y := randomFeatures(rng, n, 8), randomLabels(rng, n, 3)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 8})
+	full := &countdown{context.Background(), math.MaxInt}
+	if _, err := m.Infer(full, p, x, nil); err != nil {
+		t.Fatal(err)
+	}
+	looks := math.MaxInt - full.left
+	if looks < 8 {
+		t.Errorf("the context is looked at %d times over two layers of five chunks", looks)
+	}
+	for k := range looks {
+		if _, err := m.Infer(&countdown{context.Background(), k}, p, x, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("ended at look %d, inference returns %v", k, err)
+		}
+	}
+}
+
+func TestInferErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	p := graph.NewLaplacian(randomGraph(t, rng, 20, 20, false))
+	x, y := randomFeatures(rng, 20, 4), randomLabels(rng, 20, 3)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 8})
+	for name, try := range map[string]func() ([]float32, error){
+		"no Laplacian":     func() ([]float32, error) { return m.Infer(context.Background(), nil, x, nil) },
+		"no features":      func() ([]float32, error) { return m.Infer(context.Background(), p, nil, nil) },
+		"other width":      func() ([]float32, error) { return m.Infer(context.Background(), p, randomFeatures(rng, 20, 5), nil) },
+		"other node count": func() ([]float32, error) { return m.Infer(context.Background(), p, randomFeatures(rng, 21, 4), nil) },
+		"unknown node":     func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{0, 20}) },
+		"negative node":    func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{-1}) },
+	} {
+		if _, err := try(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got, err := m.Infer(context.Background(), p, x, []int32{}); err != nil || len(got) != 0 {
+		t.Errorf("no nodes give %v, %v", got, err)
+	}
+}
+
+// Beside the result, memory holds the rows between two convolutions and some
+// chunks. What is allocated in all bounds what is held at once.
+func TestInferMemory(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n, hidden, classes = 30000, 256, 40
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 60000, false))
+	x, y := randomFeatures(rng, n, 16), randomLabels(rng, n, classes)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: hidden})
+	allocated := func() uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := m.Infer(context.Background(), p, x, nil); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	const result, middle, chunks = 4 * n * classes, 4 * n * hidden, 16 << 20
+	if got := allocated(); got > result+middle+chunks {
+		t.Errorf("first inference allocates %d bytes, want at most %d", got, result+middle+chunks)
+	}
+	if got := allocated(); got > result+middle/2 { // a collection may have taken what was kept
+		t.Errorf("second inference allocates %d bytes, want at most %d", got, result+middle/2)
+	}
+}
