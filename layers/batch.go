@@ -106,6 +106,9 @@ func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 // copied, and must not change until the runs have ended. After an error part
 // of the batch may be set; set another before running.
 func (b *Batch) Set(batch *samplers.Batch, training bool, seed uint64) error {
+	if batch == nil {
+		return fmt.Errorf("layers: no batch to set")
+	}
 	if len(batch.Blocks) != len(b.slots) {
 		return fmt.Errorf("layers: batch of %d blocks for %d layers", len(batch.Blocks), len(b.slots))
 	}

@@ -31,6 +31,8 @@ type GCNOptions struct {
 	// so the features are what can always be carried past it.
 	Residual bool
 
+	Order Order // of the products in training; zero means by cost
+
 	Init Initialiser // nil means PyTorch
 	Seed uint64      // of the parameters' first values
 }
@@ -100,7 +102,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 	if err != nil {
 		return nil, err
 	}
-	conv.Activation = o.Activation
+	conv.Activation, conv.Order = o.Activation, o.Order
 	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
 	if o.LayerNorm {
 		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {

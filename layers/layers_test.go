@@ -1,0 +1,209 @@
+package layers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+	G "gorgonia.org/gorgonia"
+)
+
+func TestInitialisers(t *testing.T) {
+	const in, out = 300, 84
+	for name, c := range map[string]struct {
+		init   Initialiser
+		bound  float64
+		biased bool
+	}{
+		"PyTorch":       {PyTorch, 1 / math.Sqrt(in), true},
+		"GlorotUniform": {GlorotUniform, math.Sqrt(6.0 / (in + out)), false},
+	} {
+		weight, bias := make([]float32, in*out), make([]float32, out)
+		c.init(rand.New(rand.NewPCG(1, 2)), in, out, weight, bias)
+		var mean, square, largest float64
+		for _, v := range weight {
+			mean += float64(v) / in / out
+			square += float64(v) * float64(v) / in / out
+			largest = math.Max(largest, math.Abs(float64(v)))
+		}
+		if largest > c.bound || largest < 0.99*c.bound {
+			t.Errorf("%s: largest weight %v, want just below %v", name, largest, c.bound)
+		}
+		if deviation := c.bound / math.Sqrt(3); math.Abs(mean) > 5*deviation/math.Sqrt(in*out) || math.Abs(math.Sqrt(square)/deviation-1) > 0.02 {
+			t.Errorf("%s: mean %v and deviation %v, want 0 and %v", name, mean, math.Sqrt(square), deviation)
+		}
+		if zero := slices.Max(bias) == 0 && slices.Min(bias) == 0; zero == c.biased {
+			t.Errorf("%s: bias %v", name, bias[:4])
+		}
+		again := make([]float32, in*out)
+		c.init(rand.New(rand.NewPCG(1, 2)), in, out, again, nil)
+		if !slices.Equal(weight, again) {
+			t.Errorf("%s: equal seeds give unlike weights", name)
+		}
+	}
+}
+
+func TestParameterNames(t *testing.T) {
+	g := G.NewGraph()
+	a, err := NewLinear(g, "a", 3, 2, ParameterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := NewGraphConv(g, "b", 3, 2, ParameterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.W.Name() != "a.weight" || a.B.Name() != "a.bias" || b.W.Name() != "b.weight" || b.B.Name() != "b.bias" {
+		t.Errorf("parameters are named %v %v %v %v", a.W.Name(), a.B.Name(), b.W.Name(), b.B.Name())
+	}
+	if slices.Equal(a.W.Value().Data().([]float32), b.W.Value().Data().([]float32)) {
+		t.Error("layers of other names start alike without a generator")
+	}
+	if _, err := NewLinear(g, "b", 3, 2, ParameterOptions{}); err == nil {
+		t.Error("a name is given twice")
+	}
+	for _, size := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
+		if _, err := NewLinear(g, "c", size[0], size[1], ParameterOptions{}); err == nil {
+			t.Errorf("a layer of %v is made", size)
+		}
+	}
+	if _, err := NewLayerNorm(nil, "d", 3); err == nil {
+		t.Error("a layer in no graph is made")
+	}
+}
+
+func TestGCNParameters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := graph.NewLaplacian(randomGraph(t, rng, 20, 30, false))
+	x, y := randomFeatures(rng, 20, 7), randomLabels(rng, 20, 3)
+	build := func(o GCNOptions) (*GCN, error) {
+		return NewGCN(NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 2}), x, y, o)
+	}
+	describe := func(m *GCN) (names []string) {
+		for _, n := range m.Parameters {
+			names = append(names, fmt.Sprint(n.Name(), n.Shape()))
+		}
+		return names
+	}
+	m, err := build(GCNOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"conv0.weight(7, 256)", "conv0.bias(256)", "conv1.weight(256, 256)", "conv1.bias(256)", "classifier.weight(256, 3)", "classifier.bias(3)"}
+	if got := describe(m); !slices.Equal(got, want) {
+		t.Errorf("parameters are %v, want %v", got, want)
+	}
+	for _, conv := range m.Convolutions {
+		if conv.Activation != ops.ActivationELU || conv.Dropout.Rate != 0.2 {
+			t.Errorf("default convolution has activation %v and dropout %v", conv.Activation, conv.Dropout.Rate)
+		}
+	}
+	m, err = build(GCNOptions{Hidden: 4, Dropout: NoDropout, LayerNorm: true, Residual: true, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []string{
+		"conv0.weight(7, 4)", "conv0.bias(4)", "norm0.gain(4)", "norm0.shift(4)", "skip0.weight(7, 4)",
+		"conv1.weight(4, 4)", "conv1.bias(4)", "norm1.gain(4)", "norm1.shift(4)", "skip1.weight(7, 4)",
+		"classifier.weight(4, 3)", "classifier.bias(3)",
+	}
+	if got := describe(m); !slices.Equal(got, want) {
+		t.Errorf("parameters are %v, want %v", got, want)
+	}
+	if m.Convolutions[0].Dropout.Rate != 0 {
+		t.Errorf("NoDropout gives rate %v", m.Convolutions[0].Dropout.Rate)
+	}
+	first := func(seed uint64) []float32 {
+		m, err := build(GCNOptions{Hidden: 4, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Parameters[0].Value().Data().([]float32)
+	}
+	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
+		t.Error("first values do not follow the seed")
+	}
+	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Activation: 77}} {
+		if _, err := build(o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if _, err := NewGCN(nil, x, y, GCNOptions{}); err == nil {
+		t.Error("a model without a batch is made")
+	}
+	batch := NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 1})
+	if _, err := batch.Targets(y); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewGCN(batch, x, randomLabels(rng, 20, 3), GCNOptions{}); err == nil {
+		t.Error("a batch takes two sets of labels")
+	}
+}
+
+func TestOrderByCost(t *testing.T) {
+	for _, c := range []struct {
+		dst, src, in, out int
+		constant          bool
+		want              Order
+	}{
+		{512, 512, 256, 256, false, PropagateFirst},
+		{512, 1024, 128, 256, true, PropagateFirst},
+		{512, 512, 128, 256, true, PropagateFirst},
+		{512, 512, 256, 40, false, TransformFirst},
+		{2000, 2000, 1433, 16, true, TransformFirst},
+		{100, 20000, 256, 200, false, PropagateFirst},
+	} {
+		w := G.NewMatrix(G.NewGraph(), G.Float32, G.WithShape(c.in, c.out), G.WithName("w"))
+		if got := cheaper(ops.NewSlot(c.dst, c.src), w, c.constant); got != c.want {
+			t.Errorf("%+v: order %v", c, got)
+		}
+	}
+}
+
+// Wrong batches are refused before the machine sees them, and name the layer.
+func TestBatchSetErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := graph.NewLaplacian(randomGraph(t, rng, 30, 60, false))
+	x, y := randomFeatures(rng, 30, 4), randomLabels(rng, 20, 3)
+	sampler := &samplers.Full{Laplacian: p, Depth: 2}
+	batch := NewBatch(G.NewGraph(), sampler)
+	if batch.Sampler() != samplers.Sampler(sampler) || batch.Layers() != 2 {
+		t.Fatal("the batch does not know its sampler")
+	}
+	if _, err := NewGCN(batch, x, y, GCNOptions{Hidden: 3}); err != nil {
+		t.Fatal(err)
+	}
+	draw := func(seeds ...int32) *samplers.Batch {
+		b := new(samplers.Batch)
+		if err := sampler.Sample(context.Background(), seeds, rng, b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	if err := batch.Set(draw(1, 2, 3), true, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !batch.Mode().Training || batch.Mode().Seed != 1 {
+		t.Errorf("mode is %+v", batch.Mode())
+	}
+	short := draw(1, 2)
+	short.Blocks = short.Blocks[:1]
+	torn := draw(1, 2)
+	torn.Blocks[1] = draw(5, 6, 7, 8).Blocks[1]
+	weights := draw(1, 2)
+	weights.LossWeights = []float32{1}
+	for name, b := range map[string]*samplers.Batch{
+		"one block for two layers": short, "blocks of two batches": torn, "a node without labels": draw(25), "one weight for two": weights,
+		"no batch": nil,
+	} {
+		if err := batch.Set(b, true, 1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
