@@ -1,0 +1,320 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// ApproxError measures the matrix approximation error of sampling methods on
+// one propagation (Chen et al. 2023, §3.3),
+//
+//	‖QPHW − QPSHW‖_F,
+//
+// Q the rows of a random mini-batch, S the sampling matrix, H and W fixed. All
+// methods meet the same batches.
+//
+// For a given batch let D = QPSHW − QPHW. Each batch is drawn from Draws ≥ 2
+// times, so that the bias and variance parts of E‖D‖² come apart: of two
+// independent draws, E⟨D₁, D₂⟩ = ‖E D‖² exactly.
+type ApproxError struct {
+	Laplacian *graph.Laplacian // required
+	Product   *graph.Features  // HW, one row a node; required
+	Nodes     []int32          // that batches are drawn from; required
+	Methods   []Contender      // required
+	Sizes     []int            // sample sizes; nil means the paper's 256, 512, 768, 1024, 1536, 2048
+
+	Batch   int    // nodes in a batch; 0 means 512
+	Repeats int    // batches; 0 means 200; at least 2
+	Draws   int    // draws from each batch; 0 means 2; at least 2
+	Seed    uint64 // of batches and draws
+	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
+}
+
+// ErrorRow is the error of one method at one sample size.
+type ErrorRow struct {
+	Method  string `json:"method"`
+	Samples int    `json:"samples"`
+
+	Mean float64 `json:"mean"` // of ‖D‖_F over the repeats
+	SEM  float64 `json:"sem"`  // standard error of Mean
+
+	// Bias² + SD² is the mean of ‖D‖²_F: Bias² estimates ‖E D‖²_F and SD² the
+	// variance E‖D − E D‖²_F, D's law being that of one batch, both averaged
+	// over the batches. The estimate of Bias² is unbiased, so that it may be
+	// negative where there is no bias; Bias is 0 then.
+	Bias float64 `json:"bias"`
+	SD   float64 `json:"sd"`
+
+	Bias2    float64 `json:"bias2"`     // estimate of ‖E D‖²_F, of either sign
+	Bias2SEM float64 `json:"bias2_sem"` // its standard error
+	Variance float64 `json:"variance"`  // estimate of E‖D − E D‖²_F
+	ErrorSD  float64 `json:"error_sd"`  // standard deviation of ‖D‖_F over the repeats
+	Relative float64 `json:"relative"`  // Mean / mean of ‖QPHW‖_F
+	Drawn    float64 `json:"drawn"`     // mean number of distinct nodes drawn
+}
+
+// ErrorTable is the outcome of an ApproxError.
+type ErrorTable struct {
+	Rows       []ErrorRow `json:"rows"` // methods in the order given, then sizes
+	Batch      int        `json:"batch"`
+	Repeats    int        `json:"repeats"`
+	Draws      int        `json:"draws"`
+	Seed       uint64     `json:"seed"`
+	Norm       float64    `json:"norm"`       // mean of ‖QPHW‖_F
+	Candidates float64    `json:"candidates"` // mean number of columns of QP that are not zero
+}
+
+// Row returns the row of a method at a size, or nil.
+func (t *ErrorTable) Row(method string, size int) *ErrorRow {
+	for k := range t.Rows {
+		if t.Rows[k].Method == method && t.Rows[k].Samples == size {
+			return &t.Rows[k]
+		}
+	}
+	return nil
+}
+
+// PaperSizes are the sample sizes of the paper's figure.
+func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
+
+// Run measures. It returns the context's error if ctx ends first. Cost: for
+// each repeat, method, size and draw, one call of the sampler and one product of
+// its block with HW. Memory: the workers' own, 12 bytes for each output row and
+// column of HW.
+func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	contests, err := s.contests()
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]repeatOutcome, s.Repeats)
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(s.Workers, s.Repeats) {
+		group.Go(func() error {
+			w := newErrorWorker(&s)
+			for {
+				r := int(next.Add(1)) - 1
+				if r >= s.Repeats {
+					return nil
+				}
+				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return s.table(contests, outcomes), nil
+}
+
+// settle fills in defaults and reports the first field that makes no sense.
+func (s *ApproxError) settle() error {
+	if s.Sizes == nil {
+		s.Sizes = PaperSizes()
+	}
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&s.Batch, 512}, {&s.Repeats, 200}, {&s.Draws, 2}, {&s.Workers, runtime.GOMAXPROCS(0)}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	switch {
+	case s.Laplacian == nil || s.Product == nil:
+		return errors.New("study: approximation error needs a Laplacian and a product HW")
+	case s.Product.Rows != s.Laplacian.Nodes():
+		return fmt.Errorf("study: HW has %d rows for %d nodes", s.Product.Rows, s.Laplacian.Nodes())
+	case len(s.Nodes) == 0:
+		return errors.New("study: no nodes to draw batches from")
+	case len(s.Methods) == 0 || len(s.Sizes) == 0:
+		return errors.New("study: no methods or no sample sizes to compare")
+	case s.Batch < 1 || s.Workers < 1:
+		return fmt.Errorf("study: batch of %d nodes on %d workers, want at least 1 each", s.Batch, s.Workers)
+	case s.Repeats < 2 || s.Draws < 2:
+		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each: one says nothing about spread", s.Repeats, s.Draws)
+	}
+	return nil
+}
+
+// contest is one method at one size.
+type contest struct {
+	method  string
+	size    int
+	sampler samplers.Sampler
+	stream  uint64 // that its draws come from: other methods do not shift it
+}
+
+func (s *ApproxError) contests() ([]contest, error) {
+	var all []contest
+	for _, m := range s.Methods {
+		for _, size := range s.Sizes {
+			sampler, err := m.New(size)
+			if err != nil {
+				return nil, err
+			}
+			if sampler.Layers() != 1 {
+				return nil, fmt.Errorf("study: method %q has %d layers, want 1", m.Name, sampler.Layers())
+			}
+			h := fnv.New64a()
+			fmt.Fprintf(h, "%s/%d", m.Name, size)
+			all = append(all, contest{m.Name, size, sampler, h.Sum64()})
+		}
+	}
+	return all, nil
+}
+
+// repeatOutcome is what one batch gave.
+type repeatOutcome struct {
+	norm       float64 // ‖QPHW‖_F
+	candidates int
+	contests   []contestOutcome
+}
+
+// contestOutcome holds means over the draws of one batch.
+type contestOutcome struct {
+	norm    float64 // ‖D‖_F
+	squared float64 // ‖D‖²_F
+	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
+	drawn   float64
+}
+
+// errorWorker is the memory of one goroutine.
+type errorWorker struct {
+	study             *ApproxError
+	full              samplers.Full
+	exact, batch      samplers.Batch
+	scratch           []int32
+	truth, guess, sum []float32
+	source            *rand.PCG
+	rng               *rand.Rand
+}
+
+func newErrorWorker(s *ApproxError) *errorWorker {
+	size := min(s.Batch, len(s.Nodes)) * s.Product.Cols
+	source := samplers.Stream(s.Seed, 0, 0)
+	return &errorWorker{
+		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
+		truth: make([]float32, size), guess: make([]float32, size), sum: make([]float32, size),
+		source: source, rng: rand.New(source),
+	}
+}
+
+// repeat measures every contest on batch number r.
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
+	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
+		return err
+	}
+	w.propagate(w.truth, w.exact.Blocks[0])
+	out.norm = math.Sqrt(squaredNorm(w.truth))
+	out.candidates = len(w.exact.Blocks[0].Src)
+	out.contests = make([]contestOutcome, len(contests))
+	for c := range contests {
+		if err := w.contest(ctx, r, seeds, &contests[c], &out.contests[c]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
+	clear(w.sum)
+	draws := w.study.Draws
+	var squares float64
+	for k := range draws {
+		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
+		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return fmt.Errorf("study: %s at %d: %w", c.method, c.size, err)
+		}
+		block := w.batch.Blocks[0]
+		if !slices.Equal(block.Dst, seeds) {
+			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
+		}
+		if block.Control != nil {
+			return fmt.Errorf("study: %s corrects its samples by a history of activations, which one propagation does not have", c.method)
+		}
+		w.propagate(w.guess, block)
+		squared := w.subtract()
+		squares += squared
+		out.norm += math.Sqrt(squared) / float64(draws)
+		out.drawn += float64(len(block.Src)) / float64(draws)
+	}
+	n := float64(draws)
+	out.squared = squares / n
+	out.cross = (squaredNorm(w.sum) - squares) / (n * (n - 1))
+	return nil
+}
+
+// propagate writes P̃·HW of a block to dst.
+func (w *errorWorker) propagate(dst []float32, block *graph.Block) {
+	c := w.study.Product
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
+}
+
+// subtract adds D = guess − truth to sum and returns ‖D‖²_F.
+func (w *errorWorker) subtract() float64 {
+	var squares float64
+	for k, y := range w.guess {
+		d := y - w.truth[k]
+		w.sum[k] += d
+		squares += float64(d) * float64(d)
+	}
+	return squares
+}
+
+func squaredNorm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+// table sums up the repeats, in their order.
+func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
+	t := &ErrorTable{Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed}
+	for _, o := range outcomes {
+		t.Norm += o.norm / float64(s.Repeats)
+		t.Candidates += float64(o.candidates) / float64(s.Repeats)
+	}
+	column := func(c int, of func(contestOutcome) float64) Spread {
+		values := make([]float64, len(outcomes))
+		for r := range outcomes {
+			values[r] = of(outcomes[r].contests[c])
+		}
+		return NewSpread(values)
+	}
+	for c, which := range contests {
+		norm := column(c, func(o contestOutcome) float64 { return o.norm })
+		cross := column(c, func(o contestOutcome) float64 { return o.cross })
+		variance := column(c, func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
+		t.Rows = append(t.Rows, ErrorRow{
+			Method: which.method, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
+			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
+			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
+			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm,
+			Drawn: column(c, func(o contestOutcome) float64 { return o.drawn }).Mean,
+		})
+	}
+	return t
+}

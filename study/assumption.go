@@ -1,0 +1,229 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// LayerNorms is what the studies of norms know of one layer of a trained model:
+// ‖(HW)_[i]‖ of every node, H the layer's input over full neighbourhoods.
+type LayerNorms struct {
+	Name  string // "layer 1"
+	Norms []float64
+}
+
+// Assumption tests the assumption behind FastGCN and LADIES, that ‖(HW)_[i]‖ is
+// proportional to ‖P^[i]‖ or ‖QP^[i]‖, by linear regression (Chen et al. 2023,
+// §3.1 and appendix). The paper's text regresses the column norm on the row
+// norm, its appendix the row norm on the column norm; both are given.
+type Assumption struct {
+	Laplacian *graph.Laplacian // required
+	Layers    []LayerNorms     // layers of the same name are pooled, as the paper pools 5 runs; required
+	Nodes     []int32          // that the batches Q are drawn from; required for ‖QP^[i]‖
+	Within    []int32          // nodes to regress over; nil means all
+
+	Batches int    // number of Q's; 0 means 500, negative means none
+	Batch   int    // nodes in each; 0 means 512
+	Points  int    // pairs kept for each scatter plot; 0 means 1000
+	Seed    uint64 // of batches and points
+}
+
+// AssumptionRow is one regression.
+type AssumptionRow struct {
+	Layer    string `json:"layer"`
+	Response string `json:"response"` // y: what is explained
+	On       string `json:"on"`       // x: by what
+	Line
+}
+
+// The quantities regressed on each other, as AssumptionRow names them.
+const (
+	NormHW = "|HW_i|"
+	NormP  = "|P^i|"
+	NormQP = "|QP^i|"
+)
+
+// Point is one pair of a scatter plot.
+type Point struct{ X, Y float64 }
+
+// Scatter holds a random sample of the pairs of one regression of ‖(HW)_[i]‖.
+type Scatter struct {
+	Layer  string
+	On     string
+	Points []Point
+}
+
+// AssumptionTable is the outcome of an Assumption.
+type AssumptionTable struct {
+	Rows     []AssumptionRow `json:"rows"`
+	Scatters []Scatter       `json:"-"`
+	Batches  int             `json:"batches"`
+	Batch    int             `json:"batch"`
+	Seed     uint64          `json:"seed"`
+}
+
+// pairs accumulates one regression and a sample of its points.
+type pairs struct {
+	layer, on string
+	fit       Regression
+	points    reservoir
+}
+
+// Run regresses. Cost: O(edges), and for each Q O(nonzeros of its rows) for each
+// layer.
+func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
+	if err := a.settle(); err != nil {
+		return nil, err
+	}
+	within := nodeMask(a.Laplacian.Nodes(), a.Within)
+	onP, onQP := a.newPairs(NormP, 1), a.newPairs(NormQP, 2)
+	columns := ColumnNorms(a.Laplacian)
+	for l, layer := range a.Layers {
+		for i, x := range columns {
+			if within == nil || within[i] {
+				onP[l].add(x, layer.Norms[i])
+			}
+		}
+	}
+	walk, scratch := newColumnWalk(a.Laplacian), newBatchScratch(a.Nodes)
+	source := samplers.Stream(a.Seed, 0, 0)
+	rng := rand.New(source)
+	for b := range a.Batches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		samplers.Seed(source, a.Seed, 0, uint64(b))
+		walk.walk(a.Laplacian, drawBatch(rng, a.Nodes, a.Batch, scratch))
+		for k, i := range walk.nodes {
+			if within != nil && !within[i] {
+				continue
+			}
+			for l, layer := range a.Layers {
+				onQP[l].add(walk.norms[k], layer.Norms[i])
+			}
+		}
+	}
+	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed}
+	for _, p := range append(pool(onP), pool(onQP)...) {
+		t.add(p)
+	}
+	return t, nil
+}
+
+func (a *Assumption) settle() error {
+	if a.Batches == 0 {
+		a.Batches = 500
+	}
+	a.Batches = max(a.Batches, 0)
+	if a.Batch == 0 {
+		a.Batch = 512
+	}
+	if a.Points == 0 {
+		a.Points = 1000
+	}
+	switch {
+	case a.Laplacian == nil || len(a.Layers) == 0:
+		return errors.New("study: the assumption needs a Laplacian and the row norms of at least one layer")
+	case a.Batch < 1 || a.Points < 0:
+		return fmt.Errorf("study: batches of %d nodes and %d points, want at least 1 and 0", a.Batch, a.Points)
+	case a.Batches > 0 && len(a.Nodes) == 0:
+		return errors.New("study: no nodes to draw batches from")
+	}
+	for _, layer := range a.Layers {
+		if len(layer.Norms) != a.Laplacian.Nodes() {
+			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), a.Laplacian.Nodes())
+		}
+	}
+	return nil
+}
+
+func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
+	all := make([]*pairs, len(a.Layers))
+	for l, layer := range a.Layers {
+		all[l] = &pairs{layer: layer.Name, on: on, points: newReservoir(a.Points, samplers.Stream(a.Seed, stream, uint64(l)))}
+	}
+	return all
+}
+
+func (p *pairs) add(x, y float64) {
+	p.fit.Add(x, y)
+	p.points.add(Point{x, y})
+}
+
+// pool merges the regressions of layers of the same name; the points are those
+// of the first.
+func pool(all []*pairs) []*pairs {
+	var pooled []*pairs
+	byName := map[string]*pairs{}
+	for _, p := range all {
+		if first := byName[p.layer]; first != nil {
+			first.fit.Merge(p.fit)
+			continue
+		}
+		byName[p.layer] = p
+		pooled = append(pooled, p)
+	}
+	return pooled
+}
+
+// add appends the two regressions of p, unless it is empty.
+func (t *AssumptionTable) add(p *pairs) {
+	if p.fit.n == 0 {
+		return
+	}
+	t.Rows = append(t.Rows,
+		AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()},
+		AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})
+	t.Scatters = append(t.Scatters, Scatter{p.layer, p.on, p.points.kept})
+}
+
+// Row returns the regression of a layer in one direction, or nil.
+func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
+	for k, r := range t.Rows {
+		if r.Layer == layer && r.Response == response && r.On == on {
+			return &t.Rows[k]
+		}
+	}
+	return nil
+}
+
+// nodeMask tells of each of n nodes whether it is listed; nil for nil.
+func nodeMask(n int, nodes []int32) []bool {
+	if nodes == nil {
+		return nil
+	}
+	mask := make([]bool, n)
+	for _, i := range nodes {
+		mask[i] = true
+	}
+	return mask
+}
+
+// reservoir keeps a uniform sample of the points added (Vitter 1985, algorithm
+// R).
+type reservoir struct {
+	kept []Point
+	size int
+	seen int
+	rng  *rand.Rand
+}
+
+func newReservoir(size int, source rand.Source) reservoir {
+	return reservoir{size: size, rng: rand.New(source)}
+}
+
+func (r *reservoir) add(p Point) {
+	r.seen++
+	if len(r.kept) < r.size {
+		r.kept = append(r.kept, p)
+		return
+	}
+	if at := r.rng.IntN(r.seen); at < r.size {
+		r.kept[at] = p
+	}
+}

@@ -1,0 +1,30 @@
+package study
+
+import "math/rand/v2"
+
+// drawBatch returns size distinct elements of nodes in random order, or all of
+// them where they are fewer. scratch must have been made by newBatchScratch
+// for the same nodes; it is left as it was found.
+func drawBatch(rng *rand.Rand, nodes []int32, size int, scratch []int32) []int32 {
+	size = min(size, len(nodes))
+	batch := make([]int32, size)
+	swapped := make([]int, size)
+	for k := range batch {
+		j := k + rng.IntN(len(nodes)-k)
+		scratch[k], scratch[j] = scratch[j], scratch[k]
+		swapped[k], batch[k] = j, nodes[scratch[k]]
+	}
+	for k := size - 1; k >= 0; k-- { // undo, so that equal streams give equal batches
+		scratch[k], scratch[swapped[k]] = scratch[swapped[k]], scratch[k]
+	}
+	return batch
+}
+
+// newBatchScratch returns the numbers 0 … len(nodes)-1.
+func newBatchScratch(nodes []int32) []int32 {
+	scratch := make([]int32, len(nodes))
+	for k := range scratch {
+		scratch[k] = int32(k)
+	}
+	return scratch
+}

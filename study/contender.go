@@ -1,0 +1,61 @@
+package study
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Contender is a method to be compared with others: a name, and how to make
+// its sampler of one layer that draws the given number of nodes.
+type Contender struct {
+	Name string
+	New  func(size int) (samplers.Sampler, error)
+}
+
+// nodesSuffix follows the name of a debiased method whose weights count all
+// nodes of the graph as the population, as the program released with the paper
+// does, instead of the candidates.
+const nodesSuffix = "-nodes"
+
+// ContenderByName returns the contender that a method's name stands for: those
+// of samplers.Methods, and the debiased ones among them followed by "-nodes",
+// whose weights take n = number of nodes. The error lists the names where it is
+// none of them.
+func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender, error) {
+	base, overNodes := strings.CutSuffix(name, nodesSuffix)
+	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
+		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}})
+		if err != nil || !overNodes {
+			return s, err
+		}
+		layerWise, ok := s.(*samplers.LayerWise)
+		if !ok {
+			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
+		}
+		if _, debiased := layerWise.Weight.(samplers.Debiased); !debiased {
+			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
+		}
+		s2 := &samplers.LayerWise{
+			Laplacian: p, Sizes: layerWise.Sizes, Importance: layerWise.Importance,
+			Draw: layerWise.Draw, Weight: samplers.Debiased{Population: p.Nodes()},
+		}
+		return s2, s2.Validate()
+	}}
+	_, err := c.New(1)
+	return c, err
+}
+
+// LayerWiseMethods returns the names of the methods that draw a fixed number of
+// nodes for a whole layer, in the order of samplers.Methods.
+func LayerWiseMethods() []string {
+	var names []string
+	for _, m := range samplers.Methods() {
+		if strings.HasPrefix(m.Name, "ladies") || strings.HasPrefix(m.Name, "fastgcn") {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,27 @@
+// Package study holds the studies of Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu
+// ("Calibrate and Debias Layer-wise Sampling for Graph Convolutional Networks",
+// TMLR 2023) as tools for any graph and any sampler: whether a sampler is good on
+// a graph can be asked before training on it.
+//
+//	                         ┌ ApproxError  ‖QPHW − QPSHW‖_F, bias and variance apart
+//	graph.Laplacian ─┐       │ Assumption   ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
+//	HW of a model ───┼─▶ study Norms        histograms, C₁, C₂ and what follows for flat
+//	samplers ────────┘       │ Variance     moments of β beside the theorem's bounds
+//	                         └ Advise       a method and sample sizes, with the reasons
+//	                                │
+//	                                ▼
+//	                         tables: CSV, JSON, SVG, PNG
+//
+// Each study is a struct of settings with a Run method; the zero values are the
+// paper's. Results are the same for any number of cores.
+//
+// # Notation
+//
+// Q selects the rows of a mini-batch, P is the Laplacian, P^[i] its column i, H
+// the input of a layer, W its weight, (HW)_[i] row i of their product, S the
+// diagonal matrix of the factors β that a sampler gives the columns it draws, m
+// the number of candidates (columns of QP that are not zero), s the sample size.
+//
+// Package study/figure draws, study/reproduce runs the paper's tables, and
+// study/report makes pages of training runs.
+package study

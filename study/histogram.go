@@ -1,0 +1,52 @@
+package study
+
+import (
+	"math"
+	"slices"
+)
+
+// Histogram counts values in bins of equal width, outliers left out.
+type Histogram struct {
+	Low    float64 `json:"low"`  // left edge of the first bin
+	High   float64 `json:"high"` // right edge of the last, which belongs to it
+	Counts []int   `json:"counts"`
+	Below  int     `json:"below"` // values left out below Low
+	Above  int     `json:"above"` // and above High
+
+	Mean   float64 `json:"mean"` // of all values, outliers included
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// NewHistogram counts values in the given number of bins between the quantiles
+// cut and 1−cut, the values below the ⌈cut·n⌉-th smallest and above the
+// ⌈cut·n⌉-th largest being left out; cut = 0 keeps all. values is not changed.
+// No values or bins give an empty histogram. Cost: O(n log n).
+func NewHistogram(values []float64, bins int, cut float64) Histogram {
+	n := len(values)
+	if n == 0 || bins < 1 {
+		return Histogram{}
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
+	h := Histogram{
+		Low: sorted[at], High: sorted[n-1-at], Counts: make([]int, bins),
+		Median: sorted[(n-1)/2], Max: sorted[n-1],
+	}
+	width := (h.High - h.Low) / float64(bins)
+	for _, v := range sorted {
+		h.Mean += v / float64(n)
+		switch {
+		case v < h.Low:
+			h.Below++
+		case v > h.High:
+			h.Above++
+		case width == 0:
+			h.Counts[0]++
+		default:
+			h.Counts[min(int((v-h.Low)/width), bins-1)]++
+		}
+	}
+	return h
+}

@@ -1,0 +1,70 @@
+package study
+
+import (
+	"context"
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
+// Products calls visit with the product HW of each convolution of a trained
+// model, layer 0 first: H the layer's input, computed over full neighbourhoods
+// of all nodes without dropout, W its weight. visit may keep what it gets. Cost:
+// for each layer, inference up to it.
+func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features) error) error {
+	for l := range m.Convolutions {
+		hw, err := LayerProduct(ctx, m, p, x, l)
+		if err != nil {
+			return err
+		}
+		if err := visit(l, hw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LayerProduct returns HW of one convolution, as Products gives it.
+//
+// Inference that stops below the layer and reads out through its weight, without
+// bias, in the place of a classifier computes just that.
+func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
+	if layer < 0 || layer >= len(m.Convolutions) {
+		return nil, fmt.Errorf("study: layer %d of a model of %d convolutions", layer+1, len(m.Convolutions))
+	}
+	w := m.Convolutions[layer].W
+	if layer == 0 {
+		values, ok := w.Value().Data().([]float32)
+		if !ok {
+			return nil, fmt.Errorf("study: the weight of layer 1 is %T, want float32 values", w.Value().Data())
+		}
+		return Product(x, values)
+	}
+	width := w.Shape()[1]
+	zero := G.NewVector(G.NewGraph(), tensor.Float32, G.WithShape(width), G.WithName("zero"),
+		G.WithValue(tensor.New(tensor.WithShape(width), tensor.WithBacking(make([]float32, width)))))
+	below := &layers.GCN{Convolutions: m.Convolutions[:layer], Classifier: &layers.Linear{W: w, B: zero}}
+	if len(m.Skips) > 0 {
+		below.Skips = m.Skips[:layer]
+	}
+	values, err := below.Infer(ctx, p, x, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &graph.Features{Rows: p.Nodes(), Cols: width, Data: values}, nil
+}
+
+// ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
+// model, as Products gives HW. One layer's product is in memory at a time.
+func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
+	var all []LayerNorms
+	err := Products(ctx, m, p, x, func(layer int, hw *graph.Features) error {
+		all = append(all, LayerNorms{Name: fmt.Sprintf("layer %d", layer+1), Norms: RowNorms(hw)})
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,104 @@
+package study
+
+import "math"
+
+// Moments are the mean, variances and covariances of the factors β that an
+// estimator gives its candidates, β_i counting as 0 where i is not drawn.
+type Moments struct {
+	Mean []float64   // E[β_i]; 1 for every candidate where the estimator is unbiased
+	Cov  [][]float64 // Cov(β_i, β_j); Var(β_i) on the diagonal
+}
+
+// newMoments returns the zero moments of m candidates.
+func newMoments(m int) *Moments {
+	s := &Moments{Mean: make([]float64, m), Cov: make([][]float64, m)}
+	for i := range s.Cov {
+		s.Cov[i] = make([]float64, m)
+	}
+	return s
+}
+
+// Var returns Var(β_i).
+func (s *Moments) Var(i int) float64 { return s.Cov[i][i] }
+
+// add counts one outcome with its probability: the factors of the candidates
+// drawn. Cov holds E[β_iβ_j] until finish.
+func (s *Moments) add(probability float64, index []int32, beta []float64) {
+	for k, i := range index {
+		s.Mean[i] += probability * beta[k]
+		for l, j := range index {
+			s.Cov[i][j] += probability * beta[k] * beta[l]
+		}
+	}
+}
+
+// finish turns second moments into covariances.
+func (s *Moments) finish() {
+	for i := range s.Cov {
+		for j := range s.Cov[i] {
+			s.Cov[i][j] -= s.Mean[i] * s.Mean[j]
+		}
+	}
+}
+
+// LargestBias returns max |E[β_i] − 1|.
+func (s *Moments) LargestBias() float64 {
+	var most float64
+	for _, v := range s.Mean {
+		most = max(most, math.Abs(v-1))
+	}
+	return most
+}
+
+// VarianceOverBound returns the largest ratio of Var(β_i) to the bound of the
+// paper's theorem for s draws, (1/p_i − 1)/s. p are probabilities that sum to 1.
+// A candidate that is certain, p_i = 1, has no bound and is left out.
+func (s *Moments) VarianceOverBound(p []float64, draws int) float64 {
+	var most float64
+	for i := range p {
+		if bound := (1/p[i] - 1) / float64(draws); bound > 0 {
+			most = max(most, s.Var(i)/bound)
+		}
+	}
+	return most
+}
+
+// CovarianceOverBound returns the largest ratio of |Cov(β_i, β_j)|, i ≠ j, to
+// the bound of the paper's theorem, 1/s.
+func (s *Moments) CovarianceOverBound(draws int) float64 {
+	var most float64
+	for i := range s.Cov {
+		for j := range s.Cov[i] {
+			if i != j {
+				most = max(most, math.Abs(s.Cov[i][j])*float64(draws))
+			}
+		}
+	}
+	return most
+}
+
+// LargestCovariance returns the largest Cov(β_i, β_j) of two candidates, -Inf
+// where there are not two.
+func (s *Moments) LargestCovariance() float64 {
+	most := math.Inf(-1)
+	for i := range s.Cov {
+		for j := range s.Cov[i] {
+			if i != j {
+				most = max(most, s.Cov[i][j])
+			}
+		}
+	}
+	return most
+}
+
+// Total returns Σ Var(β_i) + Σ_{i≠j} Cov(β_i, β_j), the variance of Σ β_i: what
+// an estimate of the number of candidates would have.
+func (s *Moments) Total() float64 {
+	var sum float64
+	for i := range s.Cov {
+		for j := range s.Cov[i] {
+			sum += s.Cov[i][j]
+		}
+	}
+	return sum
+}

@@ -1,0 +1,60 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// MonteCarlo estimates the moments of β, as Enumerate gives them, from repeated
+// draws, for the candidates listed in watch alone: moment k belongs to candidate
+// watch[k]. Any draw and weight will do. Cost: repeats draws, and memory
+// quadratic in len(watch).
+func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats int, seed uint64) (*Moments, error) {
+	population, err := newPopulation(weights, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := weight.Check(draw); err != nil {
+		return nil, err
+	}
+	if repeats < 2 {
+		return nil, fmt.Errorf("study: %d Monte-Carlo repeats, want at least 2", repeats)
+	}
+	at := make([]int32, len(weights)) // 1 + place in watch
+	for k, i := range watch {
+		if i < 0 || int(i) >= len(weights) || at[i] != 0 {
+			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or there twice", i, len(weights))
+		}
+		at[i] = int32(k) + 1
+	}
+	moments := newMoments(len(watch))
+	source := samplers.Stream(seed, 0, 0)
+	rng := rand.New(source)
+	var sample samplers.Sample
+	var beta, seen []float64
+	var index []int32
+	for r := range repeats {
+		if r%256 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		samplers.Seed(source, seed, 0, uint64(r))
+		draw.Draw(rng, population, s, &sample)
+		if cap(beta) < len(sample.Index) {
+			beta = make([]float64, len(sample.Index)+s)
+		}
+		beta = beta[:len(sample.Index)]
+		weight.Weigh(population, &sample, beta)
+		index, seen = index[:0], seen[:0]
+		for k, i := range sample.Index {
+			if at[i] > 0 {
+				index, seen = append(index, at[i]-1), append(seen, beta[k])
+			}
+		}
+		moments.add(1/float64(repeats), index, seen)
+	}
+	moments.finish()
+	return moments, nil
+}

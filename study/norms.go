@@ -1,0 +1,188 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Norms studies how the norms of columns of P and rows of HW are distributed,
+// and whether flat probabilities should beat LADIES on a graph (Chen et al. 2023,
+// appendix on the comparison of sampling variance). With B = QP, m its columns
+// that are not zero, C = HW of n rows,
+//
+//	C₁ = (‖B‖²_F/m) / (Σ‖B^[i]‖/m)²,
+//	C₂ = the least number with ‖C‖²_F/(C₂n) ≤ ‖C_[i]‖² ≤ C₂‖C‖²_F/n for all i.
+//
+// C₁/C₂² ≥ 1 suffices (the paper's assumption) for the variance of flat
+// sampling to be the lower one. What it takes is
+//
+//	(Σ‖B^[i]‖)(Σ‖B^[i]‖‖C_[i]‖²) ≤ (Σ‖B^[i]‖²)(Σ‖C_[i]‖²),
+//
+// sums over the columns that are not zero: each side less ‖BC‖²_F is s times the
+// variance E‖BSC−BC‖²_F of s draws with replacement, flat on the left and LADIES
+// on the right. Their ratio tells where the assumption, which is far from
+// necessary, does not.
+type Norms struct {
+	Laplacian *graph.Laplacian // required
+	Layers    []LayerNorms     // required
+	Nodes     []int32          // that the batches Q are drawn from; required
+
+	Batches int     // number of Q's; 0 means 100
+	Batch   int     // nodes in each; 0 means 512
+	Bins    int     // of the histograms; 0 means 60
+	Cut     float64 // tail cut off at each end; 0 means 0.001, negative means none
+	Seed    uint64
+}
+
+// NormsRow is the verdict on one layer.
+type NormsRow struct {
+	Layer string  `json:"layer"`
+	C1    float64 `json:"c1"`     // mean over the batches
+	C1SEM float64 `json:"c1_sem"` // its standard error
+	C1P   float64 `json:"c1_p"`   // of P in the place of QP, as the paper's histograms show
+
+	// C₂ over all rows of HW and with the tails cut off; infinite if a row is
+	// zero.
+	C2    Number `json:"c2"`
+	C2Cut Number `json:"c2_cut"`
+
+	Ratio    float64 `json:"c1_over_c2_squared"`     // C1/C2², 0 where C2 is infinite
+	RatioCut float64 `json:"c1_over_c2_squared_cut"` // C1/C2Cut²
+	Holds    bool    `json:"holds"`                  // Ratio ≥ 1: flat is proven better
+
+	// MomentRatio is the left side of the condition above over the right one,
+	// sums over the batches: below 1 flat is better, above 1 LADIES.
+	MomentRatio float64 `json:"moment_ratio"`
+	FlatBetter  bool    `json:"flat_better"` // MomentRatio < 1
+
+	HW Histogram `json:"hw"`
+}
+
+// NormsTable is the outcome of a Norms study.
+type NormsTable struct {
+	Rows    []NormsRow `json:"rows"`
+	P       Histogram  `json:"p"` // of ‖P^[i]‖
+	Batches int        `json:"batches"`
+	Batch   int        `json:"batch"`
+	Seed    uint64     `json:"seed"`
+}
+
+// Run measures. Cost: O(edges), O(nodes log nodes) for each layer, and for each
+// Q O(nonzeros of its rows) for each layer.
+func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
+	if err := s.settle(); err != nil {
+		return nil, err
+	}
+	columns := ColumnNorms(s.Laplacian)
+	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
+	c1 := make([]float64, s.Batches)
+	flat, ladies := make([]float64, len(s.Layers)), make([]float64, len(s.Layers))
+	walk, scratch := newColumnWalk(s.Laplacian), newBatchScratch(s.Nodes)
+	source := samplers.Stream(s.Seed, 0, 0)
+	rng := rand.New(source)
+	for b := range s.Batches {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		samplers.Seed(source, s.Seed, 0, uint64(b))
+		walk.walk(s.Laplacian, drawBatch(rng, s.Nodes, s.Batch, scratch))
+		c1[b] = unevenness(walk.norms)
+		for l, layer := range s.Layers {
+			f, q := secondMoments(walk.nodes, walk.norms, layer.Norms)
+			flat[l] += f
+			ladies[l] += q
+		}
+	}
+	spread := NewSpread(c1)
+	for l, layer := range s.Layers {
+		row := NormsRow{
+			Layer: layer.Name, C1: spread.Mean, C1SEM: spread.SEM, C1P: unevenness(columns),
+			C2: Number(boundingConstant(layer.Norms, 0)), C2Cut: Number(boundingConstant(layer.Norms, s.Cut)),
+			MomentRatio: flat[l] / ladies[l], FlatBetter: flat[l] < ladies[l],
+			HW: NewHistogram(layer.Norms, s.Bins, s.Cut),
+		}
+		row.Ratio = row.C1 / float64(row.C2*row.C2)
+		row.RatioCut = row.C1 / float64(row.C2Cut*row.C2Cut)
+		row.Holds = row.Ratio >= 1
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+func (s *Norms) settle() error {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&s.Batches, 100}, {&s.Batch, 512}, {&s.Bins, 60}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if s.Cut == 0 {
+		s.Cut = 0.001
+	}
+	s.Cut = max(s.Cut, 0)
+	switch {
+	case s.Laplacian == nil || len(s.Layers) == 0 || len(s.Nodes) == 0:
+		return errors.New("study: norms need a Laplacian, nodes to draw batches from and the row norms of at least one layer")
+	case s.Batches < 1 || s.Batch < 1 || s.Bins < 1 || s.Cut >= 0.5:
+		return fmt.Errorf("study: %d batches of %d nodes, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Batch, s.Bins, s.Cut)
+	}
+	for _, layer := range s.Layers {
+		if len(layer.Norms) != s.Laplacian.Nodes() {
+			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), s.Laplacian.Nodes())
+		}
+	}
+	return nil
+}
+
+// unevenness returns C₁, the mean square of the norms over the square of their
+// mean.
+func unevenness(norms []float64) float64 {
+	var sum, squares float64
+	for _, v := range norms {
+		sum += v
+		squares += v * v
+	}
+	return squares * float64(len(norms)) / (sum * sum)
+}
+
+// boundingConstant returns C₂ of the norms that lie between the quantiles cut
+// and 1−cut; the mean square is over all of them. It is +Inf if one is zero.
+func boundingConstant(norms []float64, cut float64) float64 {
+	sorted := slices.Clone(norms)
+	slices.Sort(sorted)
+	n := len(sorted)
+	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
+	low, high := sorted[at], sorted[n-1-at]
+	var squares float64
+	for _, v := range norms {
+		squares += v * v
+	}
+	mean := squares / float64(n)
+	if mean == 0 {
+		return math.Inf(1)
+	}
+	return max(high*high/mean, mean/(low*low))
+}
+
+// secondMoments returns the two sides of the condition under which flat
+// probabilities have the lower variance: (ΣB)(ΣBC²) and (ΣB²)(ΣC²).
+func secondMoments(nodes []int32, columns, rows []float64) (flat, ladies float64) {
+	var b, b2, bc2, c2 float64
+	for k, i := range nodes {
+		c := rows[i] * rows[i]
+		b += columns[k]
+		b2 += columns[k] * columns[k]
+		bc2 += columns[k] * c
+		c2 += c
+	}
+	return b * bc2, b2 * c2
+}

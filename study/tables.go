@@ -1,0 +1,207 @@
+package study
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gcn-layerwise/gcn/study/figure"
+)
+
+// Header implements Table.
+func (t *ErrorTable) Header() []string {
+	return []string{"method", "samples", "mean", "sem", "bias", "sd", "bias2", "bias2_sem", "variance", "error_sd", "relative", "drawn"}
+}
+
+// Records implements Table.
+func (t *ErrorTable) Records() [][]string {
+	var records [][]string
+	for _, r := range t.Rows {
+		record := []string{r.Method, strconv.Itoa(r.Samples)}
+		for _, v := range []float64{r.Mean, r.SEM, r.Bias, r.SD, r.Bias2, r.Bias2SEM, r.Variance, r.ErrorSD, r.Relative, r.Drawn} {
+			record = append(record, digits(v))
+		}
+		records = append(records, record)
+	}
+	return records
+}
+
+// Figure implements Table: the error, its bias part and its standard deviation
+// over the sample size, one curve a method, as the paper's figure of matrix
+// approximation errors.
+func (t *ErrorTable) Figure() *figure.Figure {
+	axes := figure.Panel{X: "nodes drawn", LogX: true, LogY: true}
+	f := &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats)}
+	for _, p := range []struct {
+		title, y string
+		value    func(ErrorRow) (value, bar float64)
+	}{
+		{"error (bars: standard error)", "mean ‖QPHW − QPSHW‖", func(r ErrorRow) (float64, float64) { return r.Mean, r.SEM }},
+		{"bias part", "‖E QPSHW − QPHW‖", func(r ErrorRow) (float64, float64) { return r.significantBias(), 0 }},
+		{"variance part", "root of the variance", func(r ErrorRow) (float64, float64) { return r.SD, 0 }},
+	} {
+		panel := axes
+		panel.Title, panel.Y = p.title, p.y
+		panel.Lines = t.curves(p.value)
+		f.Panels = append(f.Panels, panel)
+	}
+	f.Panels[1].Caption = "(where above two standard errors)"
+	return f
+}
+
+// significantBias returns Bias where it is above its noise, else 0.
+func (r *ErrorRow) significantBias() float64 {
+	if r.Bias2 > 2*r.Bias2SEM {
+		return r.Bias
+	}
+	return 0
+}
+
+func (t *ErrorTable) curves(value func(ErrorRow) (value, bar float64)) []figure.Series {
+	var curves []figure.Series
+	for _, r := range t.Rows {
+		if len(curves) == 0 || curves[len(curves)-1].Name != r.Method {
+			curves = append(curves, figure.Series{Name: r.Method})
+		}
+		c := &curves[len(curves)-1]
+		v, bar := value(r)
+		c.X, c.Y, c.Error = append(c.X, float64(r.Samples)), append(c.Y, v), append(c.Error, bar)
+	}
+	return curves
+}
+
+// Header implements Table.
+func (t *AssumptionTable) Header() []string {
+	return []string{"layer", "response", "on", "n", "beta0", "beta0_se", "beta1", "beta1_se", "r2"}
+}
+
+// Records implements Table.
+func (t *AssumptionTable) Records() [][]string {
+	var records [][]string
+	for _, r := range t.Rows {
+		records = append(records, []string{r.Layer, r.Response, r.On, strconv.Itoa(r.N),
+			digits(r.Intercept), digits(r.InterceptSE), digits(r.Slope), digits(r.SlopeSE), digits(r.R2)})
+	}
+	return records
+}
+
+// Figure implements Table: for each layer the points of ‖(HW)_[i]‖ over ‖P^[i]‖
+// and over ‖QP^[i]‖, with the fitted line.
+func (t *AssumptionTable) Figure() *figure.Figure {
+	labels := map[string]string{NormP: "‖P^[i]‖", NormQP: "‖QP^[i]‖"}
+	f := &figure.Figure{Title: "Row norms of HW over column norms of P and QP"}
+	for _, s := range t.Scatters {
+		row := t.Row(s.Layer, NormHW, s.On)
+		panel := figure.Panel{
+			Title: s.Layer, X: labels[s.On], Y: "‖(HW)_[i]‖",
+			Caption: fmt.Sprintf("slope %.3g ± %.2g, R² = %.3f", row.Slope, row.SlopeSE, row.R2),
+			Fit:     &figure.Straight{Name: "least squares", Intercept: row.Intercept, Slope: row.Slope},
+		}
+		for _, p := range s.Points {
+			panel.Cloud = append(panel.Cloud, figure.XY(p))
+		}
+		f.Panels = append(f.Panels, panel)
+	}
+	if n := len(f.Panels); n > 3 && n%2 == 0 {
+		f.Columns = min(n/2, 4)
+	}
+	return f
+}
+
+// Header implements Table.
+func (t *NormsTable) Header() []string {
+	return []string{"layer", "c1", "c1_sem", "c1_p", "c2", "c2_cut", "c1_over_c2_squared", "c1_over_c2_squared_cut", "holds", "moment_ratio", "flat_better"}
+}
+
+// Records implements Table.
+func (t *NormsTable) Records() [][]string {
+	var records [][]string
+	for _, r := range t.Rows {
+		records = append(records, []string{r.Layer, digits(r.C1), digits(r.C1SEM), digits(r.C1P), digits(float64(r.C2)), digits(float64(r.C2Cut)),
+			digits(r.Ratio), digits(r.RatioCut), strconv.FormatBool(r.Holds), digits(r.MomentRatio), strconv.FormatBool(r.FlatBetter)})
+	}
+	return records
+}
+
+// Figure implements Table: the histograms.
+func (t *NormsTable) Figure() *figure.Figure {
+	panel := func(title, x string, h Histogram) figure.Panel {
+		return figure.Panel{
+			Title: title, X: x, Y: "nodes", FromZero: true,
+			Caption: fmt.Sprintf("mean %.3g, largest %.3g", h.Mean, h.Max),
+			Bars:    &figure.Bars{Low: h.Low, High: h.High, Counts: h.Counts},
+		}
+	}
+	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off"}
+	f.Panels = append(f.Panels, panel("columns of P", "‖P^[i]‖", t.P))
+	for _, r := range t.Rows {
+		f.Panels = append(f.Panels, panel("rows of HW, "+r.Layer, "‖(HW)_[i]‖", r.HW))
+	}
+	if len(f.Panels) == 4 {
+		f.Columns = 2
+	}
+	return f
+}
+
+// Header implements Table.
+func (t *VarianceTable) Header() []string {
+	return []string{"estimator", "samples", "exact", "bias", "var_over_bound", "cov_over_bound", "largest_cov", "mean_var", "mean_square", "mean_var_bound", "within_theorem"}
+}
+
+// Records implements Table.
+func (t *VarianceTable) Records() [][]string {
+	var records [][]string
+	for _, r := range t.Rows {
+		records = append(records, []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), digits(r.Bias), digits(r.VarOverBound),
+			digits(r.CovOverBound), digits(float64(r.LargestCov)), digits(r.MeanVar), digits(r.MeanSquare), digits(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)})
+	}
+	return records
+}
+
+// Figure implements Table: the mean squared error of β over the sample size, and
+// at one size the variance of each candidate's β over its probability, each
+// beside the theorem's bound.
+func (t *VarianceTable) Figure() *figure.Figure {
+	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "mean of E(β − 1)²", LogX: true, LogY: true}
+	each := figure.Panel{X: "probability p", Y: "Var(β)", LogX: true, LogY: true}
+	const bound = "bound (1/p − 1)/s"
+	size := 0
+	for _, r := range t.Rows { // of the first estimator: the middle size
+		if r.Estimator == t.Rows[0].Estimator {
+			size++
+		}
+	}
+	size = t.Rows[size/2].Samples
+	each.Title = fmt.Sprintf("each candidate, %d draws", size)
+	bounds := figure.Series{Name: bound}
+	for _, r := range t.Rows {
+		if last := len(mean.Lines) - 1; last < 0 || mean.Lines[last].Name != r.Estimator {
+			mean.Lines = append(mean.Lines, figure.Series{Name: r.Estimator})
+		}
+		line := &mean.Lines[len(mean.Lines)-1]
+		line.X, line.Y = append(line.X, float64(r.Samples)), append(line.Y, r.MeanSquare)
+		if r.Estimator == t.Rows[0].Estimator {
+			bounds.X, bounds.Y = append(bounds.X, float64(r.Samples)), append(bounds.Y, r.MeanVarBound)
+		}
+		if r.Samples != size {
+			continue
+		}
+		points, limit := figure.Series{Name: r.Estimator}, figure.Series{Name: bound}
+		for _, c := range r.Candidates {
+			points.X, points.Y = append(points.X, c.P), append(points.Y, c.Var)
+			limit.X, limit.Y = append(limit.X, c.P), append(limit.Y, c.Bound)
+		}
+		if len(each.Lines) == 0 {
+			each.Lines = append(each.Lines, limit)
+		}
+		each.Points = append(each.Points, points)
+	}
+	mean.Lines = append([]figure.Series{bounds}, mean.Lines...)
+	return &figure.Figure{Title: "Variance of the factors β of one layer", Panels: []figure.Panel{mean, each}}
+}
+
+var (
+	_ Table = (*ErrorTable)(nil)
+	_ Table = (*AssumptionTable)(nil)
+	_ Table = (*NormsTable)(nil)
+	_ Table = (*VarianceTable)(nil)
+)

@@ -1,0 +1,241 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Estimator is a draw followed by a weight.
+type Estimator struct {
+	Name   string
+	Draw   samplers.Draw
+	Weight samplers.Weight
+}
+
+// Estimators returns the pairs of draw and weight that belong together. nodes is
+// the number of nodes of the graph, for the debiased weights that count those;
+// 0 leaves them out.
+func Estimators(nodes int) []Estimator {
+	wrs := samplers.WithoutReplacement{}
+	all := []Estimator{
+		{"replacement, naive", samplers.WithReplacement{}, samplers.Naive{}},
+		{"wrs, naive", wrs, samplers.Naive{}},
+		{"wrs, debiased", wrs, samplers.Debiased{}},
+		{"wrs, rank", wrs, samplers.Rank{}},
+		{"wrs, sum-and-sample", wrs, samplers.SumAndSample{}},
+		{"poisson, horvitz-thompson", samplers.Poisson{}, samplers.HorvitzThompson{}},
+		{"systematic, horvitz-thompson", samplers.Systematic{}, samplers.HorvitzThompson{}},
+	}
+	if nodes > 0 {
+		counting := Estimator{"wrs, debiased, n = nodes", wrs, samplers.Debiased{Population: nodes}}
+		all = slices.Insert(all, 3, counting)
+	}
+	return all
+}
+
+// Variance studies the factors β that estimators give the candidates of one
+// layer: mean, variance and covariance, beside the bounds of the paper's theorem
+// on variance,
+//
+//	Var(β_i) ≤ (1/p_i − 1)/s,  |Cov(β_i, β_j)| ≤ 1/s,
+//
+// which it shows to hold for averages with α_k = 1/k (n = ∞). Small layers are
+// enumerated, larger ones estimated on the candidates watched.
+type Variance struct {
+	Weights    []float64 // unnormalised probabilities of the candidates, positive; required
+	Sizes      []int     // numbers of draws; required
+	Estimators []Estimator
+
+	Watch   int    // candidates watched, spread evenly over the weights' order; 0 means 32
+	Repeats int    // Monte-Carlo draws; 0 means 20,000
+	Seed    uint64 // of the draws
+}
+
+// VarianceRow is one estimator at one number of draws. Maxima are over the
+// candidates watched.
+type VarianceRow struct {
+	Estimator string `json:"estimator"`
+	Samples   int    `json:"samples"`
+	Exact     bool   `json:"exact"` // by enumeration, not from draws
+
+	Bias          float64 `json:"bias"`           // max |E β_i − 1|
+	VarOverBound  float64 `json:"var_over_bound"` // max Var(β_i) / bound
+	CovOverBound  float64 `json:"cov_over_bound"` // max |Cov(β_i, β_j)| / bound
+	LargestCov    Number  `json:"largest_cov"`    // max Cov(β_i, β_j); at most 0 in the theorem
+	MeanVar       float64 `json:"mean_var"`       // mean of Var(β_i)
+	MeanSquare    float64 `json:"mean_square"`    // mean of E(β_i − 1)², bias included
+	MeanVarBound  float64 `json:"mean_var_bound"` // mean of the bounds
+	WithinTheorem bool    `json:"within_theorem"` // no bound broken, by more than five standard errors where estimated
+
+	Candidates []CandidateMoments `json:"candidates"`
+}
+
+// CandidateMoments are the moments of one candidate's factor.
+type CandidateMoments struct {
+	P     float64 `json:"p"`
+	Mean  float64 `json:"mean"`
+	Var   float64 `json:"var"`
+	Bound float64 `json:"var_bound"`
+}
+
+// VarianceTable is the outcome of a Variance study.
+type VarianceTable struct {
+	Rows       []VarianceRow `json:"rows"`
+	Candidates int           `json:"population"` // m
+	Repeats    int           `json:"repeats"`    // of Monte-Carlo rows
+	Seed       uint64        `json:"seed"`
+}
+
+// Run studies every estimator at every size up to the number of candidates.
+func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
+	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
+		return nil, errors.New("study: variance needs candidates and numbers of draws")
+	}
+	if v.Estimators == nil {
+		v.Estimators = Estimators(0)
+	}
+	if v.Watch == 0 {
+		v.Watch = 32
+	}
+	if v.Repeats == 0 {
+		v.Repeats = 20_000
+	}
+	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
+	watch := spreadOver(v.Weights, v.Watch)
+	for _, e := range v.Estimators {
+		for _, s := range v.Sizes {
+			if s > len(v.Weights) {
+				continue
+			}
+			row, err := v.row(ctx, e, s, watch)
+			if err != nil {
+				return nil, err
+			}
+			t.Rows = append(t.Rows, *row)
+		}
+	}
+	return t, nil
+}
+
+func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (*VarianceRow, error) {
+	row := &VarianceRow{Estimator: e.Name, Samples: s, Exact: true}
+	moments, err := Enumerate(v.Weights, s, e.Draw, e.Weight)
+	if errors.Is(err, ErrNoLaw) {
+		row.Exact = false
+		moments, err = MonteCarlo(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, v.Seed)
+	} else if err == nil {
+		moments = moments.only(watch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	row.fill(moments, v.probabilities(watch), s)
+	repeats := v.Repeats
+	if row.Exact {
+		repeats = math.MaxInt
+	}
+	row.WithinTheorem = withinTheorem(moments, v.probabilities(watch), s, repeats)
+	return row, nil
+}
+
+func (r *VarianceRow) fill(moments *Moments, p []float64, s int) {
+	r.Bias = moments.LargestBias()
+	r.VarOverBound = moments.VarianceOverBound(p, s)
+	r.CovOverBound = moments.CovarianceOverBound(s)
+	r.LargestCov = Number(moments.LargestCovariance())
+	n := float64(len(p))
+	for k := range p {
+		c := CandidateMoments{P: p[k], Mean: moments.Mean[k], Var: moments.Var(k), Bound: (1/p[k] - 1) / float64(s)}
+		r.MeanVar += c.Var / n
+		r.MeanVarBound += c.Bound / n
+		r.MeanSquare += (c.Var + (c.Mean-1)*(c.Mean-1)) / n
+		r.Candidates = append(r.Candidates, c)
+	}
+}
+
+// withinTheorem tells whether the moments, estimated from the given number of
+// draws, keep the bounds of the theorem but for five standard errors. That of a
+// variance is about Var·√(1/(π·repeats)), π ≤ s·p the share of draws that the
+// candidate is in; that of a covariance about √(Var_i·Var_j/repeats).
+func withinTheorem(m *Moments, p []float64, s, repeats int) bool {
+	const rounding = 1e-9
+	n, draws := float64(s), float64(repeats)
+	for i := range p {
+		noise := 5 * m.Var(i) / math.Sqrt(min(1, n*p[i])*draws)
+		if m.Var(i)-noise > (1/p[i]-1)/n+rounding {
+			return false
+		}
+		for j := range p {
+			noise := 5 * math.Sqrt(math.Abs(m.Var(i)*m.Var(j))/draws)
+			if i != j && math.Abs(m.Cov[i][j])-noise > 1/n+rounding {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// probabilities returns the normalised weights of the candidates watched.
+func (v *Variance) probabilities(watch []int32) []float64 {
+	var total float64
+	for _, w := range v.Weights {
+		total += w
+	}
+	p := make([]float64, len(watch))
+	for k, i := range watch {
+		p[k] = v.Weights[i] / total
+	}
+	return p
+}
+
+// spreadOver returns at most n candidates whose places in the order of the
+// weights are evenly spread, both ends included, lightest first.
+func spreadOver(weights []float64, n int) []int32 {
+	order := make([]int32, len(weights))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(weights[a], weights[b]) })
+	if n >= len(order) {
+		return order
+	}
+	if n == 1 {
+		return order[len(order)/2 : len(order)/2+1]
+	}
+	picked := make([]int32, n)
+	for k := range picked {
+		picked[k] = order[k*(len(order)-1)/(n-1)]
+	}
+	return picked
+}
+
+// only returns the moments of the candidates listed, in that order.
+func (s *Moments) only(watch []int32) *Moments {
+	t := newMoments(len(watch))
+	for k, i := range watch {
+		t.Mean[k] = s.Mean[i]
+		for l, j := range watch {
+			t.Cov[k][l] = s.Cov[i][j]
+		}
+	}
+	return t
+}
+
+// LayerWeights returns the unnormalised probabilities of a layer's candidates,
+// given its rows: ‖QP^[i]‖, or their squares as LADIES takes them.
+func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
+	walk := newColumnWalk(p)
+	walk.walk(p, rows)
+	if squared {
+		for k, v := range walk.norms {
+			walk.norms[k] = v * v
+		}
+	}
+	return walk.norms
+}
