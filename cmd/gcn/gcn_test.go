@@ -140,6 +140,7 @@ func TestUsageErrors(t *testing.T) {
 		{"train --workers -1", "--workers"},
 		{"train --device cuda", "CUDA,--device cpu"},
 		{"train --device tpu", "tpu"},
+		{"train --checkpoint-interval -1s", "--checkpoint-interval"},
 		{"train --resume", "--out"},
 		{"train --overwrite", "--out"},
 		{"train --out x --resume --overwrite", "exclude"},

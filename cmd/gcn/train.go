@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -21,6 +23,7 @@ type outputOptions struct {
 	Out       string
 	Resume    bool
 	Overwrite bool
+	Interval  time.Duration
 	Config    string
 	JSON      bool
 	Quiet     bool
@@ -30,6 +33,7 @@ func (o *outputOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Out, "out", "", "the run's folder `DIR` (default: a new one under runs/)")
 	fs.BoolVar(&o.Resume, "resume", false, "go on with the run in --out, or begin it where there is none")
 	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out first")
+	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one at every evaluation")
 	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
@@ -106,6 +110,9 @@ func (j *trainJob) settle() error {
 	case (j.Resume || j.Overwrite) && j.Out == "":
 		return usagef("--resume and --overwrite need --out, the run's folder")
 	}
+	if j.Interval < 0 {
+		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
+	}
 	if j.Config != "" {
 		if err := readConfig(j.fs, j.Config); err != nil {
 			return err
@@ -173,13 +180,17 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
+	options.CheckpointInterval = j.Interval
+	if j.Interval == 0 {
+		options.CheckpointInterval = -1 // at every evaluation, where 0 would be the default
+	}
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return nil, fmt.Errorf("interrupted after %d batches, saved; to go on: gcn train --out %s --resume: %w", history.Batches, j.folder(dir), err)
+			err = interrupted{err, fmt.Sprintf("interrupted after %d batches, saved; to go on: gcn train --out %s --resume", history.Batches, shellWord(j.folder(dir)))}
 		}
 		return nil, err
 	}
@@ -192,6 +203,26 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
 	}
 	return r, saveResult(dir, *r)
+}
+
+// interrupted is the error of a run that its context ended, with what to tell
+// the user instead.
+type interrupted struct {
+	error
+	message string
+}
+
+func (e interrupted) Error() string { return e.message }
+func (e interrupted) Unwrap() error { return e.error }
+
+// shellWord quotes a word for a shell, where it needs it.
+func shellWord(word string) string {
+	if word != "" && strings.IndexFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,", r)
+	}) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // fitOptions translates the flags: where 0 switches a limit off, Fit wants a

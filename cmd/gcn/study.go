@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+func newStudyCommand() *cobra.Command {
+	return newGroup("study", "Ask how good a sampler is on a graph, before training",
+		`  gcn study advise synth:arxiv
+  gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
+  gcn study assumption --run runs/first`,
+		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyAdviseCommand())
+}
+
+// studyOptions are what every study takes.
+type studyOptions struct {
+	data   string
+	run    string
+	layer  int
+	hidden int
+	batch  int
+	seed   uint64
+	out    string
+	asJSON bool
+}
+
+// flags registers the options of a study. Those of the layer are for studies of
+// one of them.
+func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
+	if oneLayer {
+		fs.IntVar(&o.layer, "layer", 1, "convolution to look at, from the input; those above 1 need --run")
+	}
+	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, where there is no --run")
+	fs.IntVar(&o.batch, "batch", 512, "training nodes per mini-batch")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
+	fs.StringVar(&o.out, "out", "", "folder `DIR` for the CSV, JSON, SVG and PNG files (default: one under studies/)")
+	addJSONFlag(cmd, &o.asJSON)
+	complete(cmd, "data", dataSpecs)
+}
+
+func (o *studyOptions) check() error {
+	if err := atLeast("batch", o.batch, 1); err != nil {
+		return err
+	}
+	if o.layer > 1 && o.run == "" {
+		return usagef("--layer %d needs --run: the input of a hidden layer is a trained model's", o.layer)
+	}
+	return atLeast("hidden", o.hidden, 1)
+}
+
+// subject is what a study looks at.
+type subject struct {
+	spec  string
+	data  *datasets.Data
+	model *layers.GCN // nil without --run
+}
+
+// open opens the data, and the model of --run.
+func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, error) {
+	if o.run == "" {
+		data, err := openData(ctx, o.data)
+		return &subject{spec: o.data, data: data}, err
+	}
+	spec := ""
+	if fs.Changed("data") {
+		spec = o.data
+	}
+	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec)
+	if err != nil {
+		return nil, err
+	}
+	model, ok := r.model.Inference.(*layers.GCN)
+	if !ok {
+		return nil, fmt.Errorf("%s: its model is no GCN", o.run)
+	}
+	return &subject{spec: r.options.Data, data: r.data, model: model}, nil
+}
+
+// product returns HW of the layer asked for: of the trained model, or of the
+// features and a random weight.
+func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features, error) {
+	p, x := s.data.Laplacian(), s.data.Features
+	if s.model != nil {
+		return study.LayerProduct(ctx, s.model, p, x, max(o.layer, 1)-1)
+	}
+	weight := make([]float32, x.Cols*o.hidden)
+	layers.GlorotUniform(rand.New(samplers.Stream(o.seed, 0, 0)), x.Cols, o.hidden, weight, nil)
+	return study.Product(x, weight)
+}
+
+// norms returns the row norms of HW of every layer there is.
+func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorms, error) {
+	if s.model != nil {
+		return study.ModelNorms(ctx, s.model, s.data.Laplacian(), s.data.Features)
+	}
+	hw, err := o.product(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
+}
+
+// finish saves a study's table and prints it: as JSON with the fields of what
+// was studied, or as text by show.
+func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Table, show func(io.Writer) error) error {
+	dir := o.out
+	if dir == "" {
+		dir = filepath.Join("studies", specSlug(s.spec))
+	}
+	if err := study.Save(dir, name, t); err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if o.asJSON {
+		return printJSON(w, struct {
+			Dataset string `json:"dataset"`
+			Run     string `json:"run_dir,omitempty"`
+			Weights string `json:"weights"`
+			Saved   string `json:"saved"`
+			study.Table
+		}{s.spec, o.run, s.weights(), filepath.Join(dir, name), t})
+	}
+	if err := show(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "saved in %s.{csv,json,svg,png}\n", filepath.Join(dir, name))
+	return err
+}
+
+// weights tells in a word what W is.
+func (s *subject) weights() string {
+	if s.model != nil {
+		return "trained"
+	}
+	return "glorot"
+}
+
+// shortly writes a number with about four digits.
+func shortly(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -1,0 +1,456 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// resultFields are those that scripts rely on.
+var resultFields = []string{
+	"dataset", "method", "samples", "metric", "best_valid", "test", "batches", "seed", "parameters",
+	"train_ms_per_batch", "sampling_ms_per_batch", "wall_s", "peak_rss_mb", "blas", "device", "run_dir",
+}
+
+func trainArgs(args ...string) []string {
+	return append(append([]string{"train"}, quick...), args...)
+}
+
+func TestTrain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := succeed(t, trainArgs("--out", "a", "--json")...)
+	m := object(t, out)
+	wantFields(t, m, resultFields...)
+	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, "600 nodes") {
+		t.Errorf("standard error does not say what is run: %q", out.stderr)
+	}
+	if m["dataset"] != smallData || m["method"] != defaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
+		t.Errorf("result is %v", m)
+	}
+	if score := m["test"].(float64); !(score > 0.1 && score <= 1) {
+		t.Errorf("test score %v", score)
+	}
+	for _, name := range []string{"config.json", "metrics.jsonl", "best.ckpt", "last.ckpt", "result.json"} {
+		readFile(t, filepath.Join("a", name))
+	}
+	var saved map[string]any
+	if err := json.Unmarshal(readFile(t, "a/result.json"), &saved); err != nil {
+		t.Fatal(err)
+	}
+	if saved["test"] != m["test"] || saved["method"] != m["method"] {
+		t.Errorf("result.json holds %v, printed was %v", saved, m)
+	}
+
+	// The same seed gives the same weights, whatever the workers; another does not.
+	succeed(t, trainArgs("--out", "b", "--workers", "3", "-q")...)
+	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+		t.Error("weights differ with the number of workers")
+	}
+	succeed(t, trainArgs("--out", "c", "--seed", "2", "-q")...)
+	if bytes.Equal(weights(t, "a"), weights(t, "c")) {
+		t.Error("weights are the same with another seed")
+	}
+}
+
+// weights returns the bytes of a run's parameters in last.ckpt and best.ckpt.
+// Checkpoints hold wall-clock times too, so files cannot be compared whole.
+func weights(t *testing.T, dir string) []byte {
+	t.Helper()
+	var all []byte
+	for _, name := range []string{"best.ckpt", "last.ckpt"} {
+		data := readFile(t, filepath.Join(dir, name))
+		// 24 bytes of header, the length of the JSON in the third word; the
+		// last 32 bytes are a checksum.
+		length := int(data[12]) | int(data[13])<<8 | int(data[14])<<16
+		all = append(all, data[24+length:len(data)-32]...)
+	}
+	if len(all) == 0 {
+		t.Fatal("no weights")
+	}
+	return all
+}
+
+func TestTrainTable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := succeed(t, trainArgs("--out", "a")...)
+	for _, want := range []string{"test accuracy", "best valid", "ladies-flat-debiased, samples 64,64", "saved in"} {
+		if !strings.Contains(out.stdout, want) {
+			t.Errorf("no %q in:\n%s", want, out.stdout)
+		}
+	}
+	if lines := strings.Split(strings.TrimSpace(out.stdout), "\n"); !strings.HasSuffix(lines[len(lines)-1], " a") {
+		t.Errorf("the last line does not say where it was saved: %q", lines[len(lines)-1])
+	}
+}
+
+// TestTrainAlone is gcn without arguments, but for the size of the data.
+func TestTrainAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds of training")
+	}
+	t.Chdir(t.TempDir())
+	start := time.Now()
+	out := succeed(t)
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("gcn alone took %v, want at most 30 s", took)
+	}
+	if !strings.Contains(out.stdout, "synth:demo") || !strings.Contains(out.stdout, filepath.Join("runs", "")) {
+		t.Errorf("gcn alone printed:\n%s", out.stdout)
+	}
+}
+
+func TestRunFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	short := []string{"--max-batches", "2", "-q"}
+	for range 3 {
+		succeed(t, trainArgs(short...)...)
+	}
+	entries, err := os.ReadDir("runs")
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("three runs left %d folders (%v)", len(entries), err)
+	}
+	for _, e := range entries {
+		if !strings.Contains(e.Name(), "-synth-demo-nodes-600-edges-3000-ladies-flat-debiased-1") {
+			t.Errorf("a run's folder is named %s", e.Name())
+		}
+	}
+
+	succeed(t, trainArgs(append(short, "--out", "x")...)...)
+	before := weights(t, "x")
+	fail(t, exitFailed, []string{"x", "resume"}, trainArgs(append(short, "--out", "x", "--seed", "7")...)...)
+	if !bytes.Equal(before, weights(t, "x")) {
+		t.Error("a refused run changed the folder")
+	}
+	succeed(t, trainArgs(append(short, "--out", "x", "--seed", "7", "--overwrite")...)...)
+	if bytes.Equal(before, weights(t, "x")) {
+		t.Error("--overwrite left the old run")
+	}
+}
+
+func TestSpecSlug(t *testing.T) {
+	for spec, want := range map[string]string{
+		"synth:demo":                         "synth-demo",
+		"synth:demo?nodes=600":               "synth-demo-nodes-600",
+		"npy:/data/My Graph/":                "npy-my-graph",
+		"planetoid:../shared/cora/cora":      "planetoid-cora",
+		"cora":                               "cora",
+		"npz:" + strings.Repeat("x", 100):    "npz-" + strings.Repeat("x", 56),
+		"édition:ü":                          "dition",
+		"?":                                  "data",
+		`npz:C:\graphs\a.npz?split=60/20/20`: "npz-c-graphs-a-npz-split-60-20-20",
+	} {
+		if got := specSlug(spec); got != want && !(strings.Contains(spec, `\`) && strings.HasPrefix(got, "npz-")) {
+			t.Errorf("specSlug(%q) = %q, want %q", spec, got, want)
+		}
+	}
+}
+
+func TestRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := object(t, succeed(t, trainArgs("--runs", "3", "--seed", "5", "--out", "r", "--json", "-q")...))
+	wantFields(t, m, append(slices.Clone(resultFields), "runs", "test_mean", "test_std", "test_sem")...)
+	runs := m["runs"].([]any)
+	if len(runs) != 3 {
+		t.Fatalf("%d runs, want 3", len(runs))
+	}
+	var scores []float64
+	for i, r := range runs {
+		run := r.(map[string]any)
+		wantFields(t, run, resultFields...)
+		if run["seed"] != float64(5+i) {
+			t.Errorf("run %d has seed %v", i, run["seed"])
+		}
+		readFile(t, filepath.Join(run["run_dir"].(string), "best.ckpt"))
+		scores = append(scores, run["test"].(float64))
+	}
+	mean := (scores[0] + scores[1] + scores[2]) / 3
+	var squares float64
+	for _, s := range scores {
+		squares += (s - mean) * (s - mean)
+	}
+	std := math.Sqrt(squares / 2)
+	for name, want := range map[string]float64{"test_mean": mean, "test": mean, "test_std": std, "test_sem": std / math.Sqrt(3)} {
+		if got := m[name].(float64); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if std == 0 {
+		t.Error("runs with different seeds have the same score")
+	}
+
+	// Each is the run that its seed gives alone, and the whole can be repeated.
+	succeed(t, trainArgs("--seed", "6", "--out", "alone", "-q")...)
+	if !bytes.Equal(weights(t, "alone"), weights(t, "r/seed-6")) {
+		t.Error("a run among several differs from the same seed alone")
+	}
+	again := object(t, succeed(t, trainArgs("--runs", "3", "--seed", "5", "--out", "r", "--resume", "--json", "-q")...))
+	if again["test_mean"] != m["test_mean"] || again["test_sem"] != m["test_sem"] {
+		t.Errorf("repeated with --resume, the result is %v, before it was %v", again, m)
+	}
+	// Without --resume the folder is refused.
+	fail(t, exitFailed, []string{"resume"}, trainArgs("--runs", "3", "--seed", "5", "--out", "r")...)
+}
+
+func TestConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "c.json", []byte(`{"data": "`+smallData+`", "batch": 64, "samples": [64, 64], "hidden": 16,
+		"max-batches": 10, "method": "ladies", "seed": 18446744073709551615, "lr": 0.01, "patience": null}`))
+	m := object(t, succeed(t, "train", "--config", "c.json", "--method", "fastgcn", "--out", "a", "--json", "-q"))
+	if m["method"] != "fastgcn" || m["batches"] != 10.0 || m["dataset"] != smallData {
+		t.Errorf("result is %v", m)
+	}
+	if text := string(readFile(t, "a/config.json")); !strings.Contains(text, "18446744073709551615") {
+		t.Errorf("the seed of the config file was lost:\n%s", text)
+	}
+	// A run's config.json, or its folder, repeats the run.
+	for i, from := range []string{"a/config.json", "a"} {
+		dir := []string{"b", "c"}[i]
+		succeed(t, "train", "--config", from, "--out", dir, "-q")
+		if !bytes.Equal(weights(t, "a"), weights(t, dir)) {
+			t.Errorf("--config %s does not repeat the run", from)
+		}
+	}
+	// So does one whose options have other forms than numbers and words.
+	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--importance", "fastgcn", "--draw", "replacement",
+		"--layer-norm", "--residual", "--activation", "relu", "--weight-decay", "1e-4", "--max-batches", "0", "--patience", "0"}
+	first := object(t, succeed(t, append(trainArgs("--out", "d", "--json", "-q"), other...)...))
+	if first["method"] != "fastgcn-replacement" {
+		t.Errorf("importance fastgcn, not flat, drawn with replacement, is called %v", first["method"])
+	}
+	second := object(t, succeed(t, "train", "--config", "d", "--out", "e", "--json", "-q"))
+	if !bytes.Equal(weights(t, "d"), weights(t, "e")) || second["method"] != first["method"] || second["batches"] != first["batches"] {
+		t.Errorf("the config of %v gives %v", first, second)
+	}
+}
+
+func TestParts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"":                                    "ladies-flat-debiased",
+		"--weight naive":                      "ladies-flat",
+		"--flat=false":                        "ladies-debiased",
+		"--importance ladies":                 "ladies-debiased",
+		"--importance ladies --flat":          "ladies-flat-debiased",
+		"--importance fastgcn --weight naive": "fastgcn",
+		"--method fastgcn --flat":             "fastgcn-flat",
+		"--method ladies --draw replacement":  "ladies-replacement",
+		"--population nodes":                  "ladies-flat-debiased-nodes",
+		"--method full":                       "full",
+	} {
+		line := trainArgs("--max-batches", "2", "-q", "--json", "--out", "x", "--overwrite")
+		m := object(t, succeed(t, append(line, strings.Fields(args)...)...))
+		if m["method"] != want {
+			t.Errorf("%q is called %v, want %s", args, m["method"], want)
+		}
+		if samples := m["samples"].([]any); (len(samples) == 0) != (want == "full") {
+			t.Errorf("%q: samples %v", args, samples)
+		}
+	}
+	// Parts that make up a named method are that method.
+	succeed(t, trainArgs("-q", "--out", "named", "--method", "fastgcn-flat")...)
+	succeed(t, trainArgs("-q", "--out", "parts", "--importance", "fastgcn", "--flat", "--weight", "naive")...)
+	if !bytes.Equal(weights(t, "named"), weights(t, "parts")) {
+		t.Error("a method named by its parts trains differently")
+	}
+}
+
+func TestLayersFollowSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := object(t, succeed(t, trainArgs("-q", "--json", "--samples", "32,48,64", "--max-batches", "2")...))
+	if got := m["samples"].([]any); len(got) != 3 {
+		t.Errorf("samples %v", got)
+	}
+	text := string(readFile(t, filepath.Join(m["run_dir"].(string), "config.json")))
+	if !strings.Contains(text, `"layers": 3`) {
+		t.Errorf("three sample sizes did not make three layers:\n%s", text)
+	}
+}
+
+// TestInterrupt stops a run by its context, as a signal does, and resumes it.
+func TestInterrupt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("--max-batches", "3000", "--patience", "0", "--eval-every", "50")
+	succeed(t, append(line, "--out", "whole", "-q")...)
+	for k := 1; ; k++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(k)*40*time.Millisecond)
+		var args []string
+		if k%2 == 0 { // what the message says to do
+			args = []string{"train", "--out", "cut", "--resume"}
+		} else {
+			args = append(line, "--out", "cut", "--resume")
+		}
+		out := gcnContext(ctx, args...)
+		cancel()
+		if out.code == exitDone {
+			if k == 1 {
+				t.Skip("the run ended before it could be interrupted")
+			}
+			break
+		}
+		if out.code != exitFailed && out.code != exitInterrupted || k > 500 {
+			t.Fatalf("attempt %d: exit code %d: %s", k, out.code, out.stderr)
+		}
+		if message := lastLine(out.stderr); out.code != exitInterrupted || !strings.HasPrefix(message, "gcn: ") {
+			t.Fatalf("an interrupted run exits with %d: %s", out.code, message)
+		}
+	}
+	if !bytes.Equal(weights(t, "whole"), weights(t, "cut")) {
+		t.Error("interrupted and resumed, the weights differ")
+	}
+}
+
+func TestEvalAndPredict(t *testing.T) {
+	t.Chdir(t.TempDir())
+	trained := object(t, succeed(t, trainArgs("--out", "a", "--json", "-q")...))
+	e := object(t, succeed(t, "eval", "--run", "a", "--json"))
+	wantFields(t, e, "run_dir", "dataset", "split", "metric", "score", "nodes")
+	if e["score"] != trained["test"] || e["split"] != "test" {
+		t.Errorf("eval gives %v, training gave %v", e, trained)
+	}
+	if v := object(t, succeed(t, "eval", "--run", "a/", "--split", "valid", "--json")); v["score"] != trained["best_valid"] {
+		t.Errorf("eval on the validation nodes gives %v, training gave %v", v["score"], trained["best_valid"])
+	}
+	if out := succeed(t, "eval", "--run", "a"); !strings.Contains(out.stdout, "test accuracy") {
+		t.Errorf("eval printed:\n%s", out.stdout)
+	}
+
+	succeed(t, "predict", "--run", "a", "--out", "s.npy")
+	scores := readScores(t, "s.npy", 600, 10)
+	out := object(t, succeed(t, "predict", "--run", "a", "--out", "s.csv", "--json"))
+	if out["nodes"] != 600.0 || out["outputs"] != 10.0 || out["out"] != "s.csv" {
+		t.Errorf("predict --json says %v", out)
+	}
+	rows := strings.Split(strings.TrimSpace(string(readFile(t, "s.csv"))), "\n")
+	if len(rows) != 600 || len(strings.Split(rows[0], ",")) != 10 {
+		t.Fatalf("s.csv has %d rows, the first %q", len(rows), rows[0])
+	}
+	var first float32
+	if err := json.Unmarshal([]byte(strings.Split(rows[17], ",")[3]), &first); err != nil || first != scores[17*10+3] {
+		t.Errorf("s.csv says %v (%v) where s.npy has %v", first, err, scores[17*10+3])
+	}
+
+	// The predictions are what was scored.
+	data, err := openData(t.Context(), smallData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ofTest []float32
+	var ids strings.Builder
+	for _, node := range data.Split.Test {
+		ofTest = append(ofTest, scores[10*node:10*node+10]...)
+		ids.WriteString(itoa(int(node)) + "\n\n")
+	}
+	score, err := train.Score(data.Metric, ofTest, data.Labels, data.Split.Test)
+	if err != nil || score != trained["test"] {
+		t.Errorf("the predictions score %v (%v), training said %v", score, err, trained["test"])
+	}
+	writeFile(t, "test.txt", []byte(ids.String()))
+	var array bytes.Buffer
+	if err := npy.Write(&array, data.Split.Test, len(data.Split.Test)); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "test.npy", array.Bytes())
+	for _, list := range []string{"test.txt", "test.npy"} {
+		succeed(t, "predict", "--run", "a", "--out", "t.npy", "--nodes", list)
+		// A BLAS may round a row of a small product differently.
+		for k, got := range readScores(t, "t.npy", len(data.Split.Test), 10) {
+			if math.Abs(float64(got-ofTest[k])) > 1e-5 {
+				t.Fatalf("score %d of the nodes in %s is %v, among all nodes %v", k, list, got, ofTest[k])
+			}
+		}
+	}
+
+	succeed(t, "predict", "--run", "a", "--out", "p.npy", "--probabilities")
+	for i, row := range slices.Collect(slices.Chunk(readScores(t, "p.npy", 600, 10), 10)) {
+		var sum, logits float64
+		for c, p := range row {
+			sum += float64(p)
+			logits += math.Exp(float64(scores[10*i+c]))
+		}
+		if want := math.Exp(float64(scores[10*i])) / logits; math.Abs(sum-1) > 1e-5 || math.Abs(float64(row[0])-want) > 1e-6 {
+			t.Fatalf("row %d of probabilities is %v", i, row)
+		}
+	}
+}
+
+func itoa(n int) string { return (&intList{n}).String() }
+
+func readScores(t *testing.T, path string, rows, columns int) []float32 {
+	t.Helper()
+	r, err := npy.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if !slices.Equal(r.Shape, []int{rows, columns}) {
+		t.Fatalf("%s has shape %v, want %d×%d", path, r.Shape, rows, columns)
+	}
+	values, err := r.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func TestBench(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rows := object(t, succeed(t, "bench", "sampling", "--data", smallData, "--methods", "ladies,full", "--samples", "16,32",
+		"--batch", "32", "--batches", "20", "--json"))["rows"].([]any)
+	if len(rows) != 3 { // full has no use for samples
+		t.Fatalf("%d rows, want 3: %v", len(rows), rows)
+	}
+	for _, r := range rows {
+		row := r.(map[string]any)
+		wantFields(t, row, "method", "samples", "batch", "ms_median", "ms_mean", "ms_sd", "nnz", "candidates", "allocs_per_batch")
+		if !(row["ms_median"].(float64) > 0) || !(row["candidates"].(float64) > 32) || row["allocs_per_batch"].(float64) > 4 {
+			t.Errorf("row is %v", row)
+		}
+	}
+	out := succeed(t, "bench", "sampling", "--data", smallData, "--batch", "32", "--batches", "5", "--samples", "16")
+	if !strings.Contains(out.stdout, "median ms") || !strings.Contains(out.stdout, "ladies-flat-debiased") {
+		t.Errorf("bench sampling printed:\n%s", out.stdout)
+	}
+
+	small := []string{"--data", smallData, "--hidden", "16"}
+	step := object(t, succeed(t, append([]string{"bench", "train", "--batch", "32", "--samples", "16,16", "--batches", "50", "--json"}, small...)...))
+	wantFields(t, step, "ms_median", "ms_mean", "ms_sd", "floor_ms", "ratio_to_floor", "sampling_ms_median",
+		"pipelined_ms_per_batch", "bytes_per_step", "blas", "threads")
+	if !(step["ratio_to_floor"].(float64) > 0) {
+		t.Errorf("bench train gives %v", step)
+	}
+	out = succeed(t, append([]string{"bench", "train", "--batch", "32", "--samples", "16,16", "--batches", "50"}, small...)...)
+	if !strings.Contains(out.stdout, "training step") {
+		t.Errorf("bench train printed:\n%s", out.stdout)
+	}
+
+	infer := object(t, succeed(t, append([]string{"bench", "infer", "--json"}, small...)...))
+	wantFields(t, infer, "ms", "peak_rss_mb", "nodes_per_s")
+	if out = succeed(t, append([]string{"bench", "infer"}, small...)...); !strings.Contains(out.stdout, "600 nodes") {
+		t.Errorf("bench infer printed:\n%s", out.stdout)
+	}
+}
+
+// TestFullDisk writes results to a file that takes nothing.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"methods"}, {"version", "--json"}, {"datasets", "list"}} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), args, full, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "no space") {
+			t.Errorf("gcn %s > /dev/full: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
+		}
+	}
+}
