@@ -135,19 +135,8 @@ func (r *run) open() error {
 	if r.config, err = r.configuration(); err != nil {
 		return err
 	}
-	dir, last, err := openRunDir(r.options.Dir, r.options, r.config)
-	if err != nil {
-		return err
-	}
-	r.dir = dir
-	if last == nil {
-		return nil
-	}
-	if err := r.restore(last); err != nil {
-		dir.close()
-		return err
-	}
-	return nil
+	r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.restore)
+	return err
 }
 
 // configuration returns what config.json holds.
@@ -186,9 +175,9 @@ func (r *run) configuration() (map[string]any, error) {
 
 // restore sets the run to where a checkpoint, of the same configuration, left
 // it.
-func (r *run) restore(last *checkpoint) error {
+func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) error {
 	bad := func(what string) error {
-		return fmt.Errorf("train: %s: %w: %s", r.dir.file(lastFile), ErrCheckpoint, what)
+		return fmt.Errorf("train: %s: %w: %s", dir.file(lastFile), ErrCheckpoint, what)
 	}
 	metas := make([]parameterMeta, len(r.program.params))
 	for k, p := range r.program.params {
@@ -206,10 +195,6 @@ func (r *run) restore(last *checkpoint) error {
 		return bad(fmt.Sprintf("its counts make no sense: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
 	case s.Seed != r.options.Seed:
 		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
-	}
-	evaluations, err := r.dir.evaluations()
-	if err != nil {
-		return err
 	}
 	copy(r.program.Parameters(), last.sections[sectionParameters])
 	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
@@ -401,7 +386,8 @@ func (r *run) save() error {
 	if r.best == nil || r.bestSaved == s.BestBatch {
 		return nil
 	}
-	s.Batch = s.BestBatch
+	// Only what was so at the best: the file is the same whenever it is written.
+	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
 	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
 	if err := r.dir.writeFile(bestFile, best.write); err != nil {
 		return err

@@ -2,33 +2,441 @@ package train
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	G "gorgonia.org/gorgonia"
-
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-func TestTry(t *testing.T) {
-	d, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
+// short is a run of 60 batches that evaluates often.
+func short() Options {
+	return Options{MaxBatches: 60, BatchSize: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{Rate: 0.01, Clip: 5}, CheckpointInterval: -1}
+}
+
+func mustFit(t testing.TB, m Model, d *datasets.Data, o Options) *History {
+	t.Helper()
+	h, err := Fit(context.Background(), m, d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := G.NewGraph()
-	b := layers.NewBatch(g, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{512, 512}})
-	m, err := layers.NewGCN(b, d.Features, d.Labels, layers.GCNOptions{Seed: 1})
+	return h
+}
+
+func TestOverfit(t *testing.T) {
+	d := smallData(t, 40, 4)
+	d.Split.Valid = nil // nothing stops early
+	m := modelOver(t, d, &samplers.Full{Laplacian: d.Laplacian(), Depth: 2}, 64)
+	h := mustFit(t, m, d, Options{MaxBatches: 300, Adam: Adam{Rate: 0.02}})
+	if loss := h.Evaluations[len(h.Evaluations)-1].Loss; loss > 0.15 {
+		t.Errorf("loss %v after %d batches of the same nodes, want near 0", loss, h.Batches)
+	}
+	score, err := Evaluate(context.Background(), m, d, d.Split.Train)
+	if err != nil || score != 1 {
+		t.Errorf("training accuracy %v, %v, want 1", score, err)
+	}
+	if h.Stop != "max-batches" || h.Batches != 300 || !math.IsNaN(h.Best) || math.IsNaN(h.Test) {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestFitLearns(t *testing.T) {
+	d := smallData(t, 500, 4)
+	m := smallModel(t, d)
+	before, err := Evaluate(context.Background(), m, d, d.Split.Test)
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	h, err := Fit(context.Background(), Model{Batch: b, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters}, d, Options{MaxBatches: 50, Progress: func(p Progress) {
-		if p.Evaluated {
-			t.Logf("%+v", p)
+	h := mustFit(t, m, d, Options{MaxBatches: 150, BatchSize: 64, Adam: Adam{Rate: 0.01}})
+	if h.Test < 0.8 || h.Test < before+0.2 {
+		t.Errorf("test accuracy %v, %v before training", h.Test, before)
+	}
+	after, err := Evaluate(context.Background(), m, d, d.Split.Valid)
+	if err != nil || after != h.Best {
+		t.Errorf("the model left scores %v (%v) on validation nodes, the best was %v", after, err, h.Best)
+	}
+}
+
+// TestFitIsDeterministic wants the same bits for any number of workers and
+// cores, other ones for another seed, and both protocols.
+func TestFitIsDeterministic(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for _, permute := range []bool{false, true} {
+		t.Run(fmt.Sprintf("permute=%t", permute), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+			run := func(cores, workers int, seed uint64) ([]float32, *History) {
+				runtime.GOMAXPROCS(cores)
+				o := short()
+				o.Workers, o.Seed, o.Permute = workers, seed, permute
+				m := smallModel(t, d)
+				h := mustFit(t, m, d, o)
+				return weights(t, m), h
+			}
+			want, history := run(1, 1, 9)
+			for _, cores := range []int{1, 2, 7} {
+				for _, workers := range []int{1, 2, 7} {
+					got, h := run(cores, workers, 9)
+					if !slices.Equal(got, want) {
+						t.Errorf("%d cores, %d workers: other weights", cores, workers)
+					}
+					for k, e := range h.Evaluations {
+						w := history.Evaluations[k]
+						if e.Seconds = w.Seconds; e != w {
+							t.Errorf("%d cores, %d workers: evaluation %+v, want %+v", cores, workers, e, w)
+						}
+					}
+				}
+			}
+			if other, _ := run(2, 2, 10); slices.Equal(other, want) {
+				t.Error("another seed gives the same weights")
+			}
+		})
+	}
+}
+
+// afterBatch returns a context and a progress function that ends it after the
+// given number of batches.
+func afterBatch(n int) (context.Context, func(Progress)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	return ctx, func(p Progress) {
+		if p.Batch == n {
+			cancel()
 		}
-	}})
-	t.Logf("%+v %v", h, err)
-	t.Log(time.Since(start))
+	}
+}
+
+// runFiles returns what a folder's last.ckpt, best.ckpt and metrics.jsonl hold,
+// without wall-clock fields.
+func runFiles(t testing.TB, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range []string{lastFile, bestFile} {
+		c, err := readCheckpoint(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := c.State
+		s.Seconds, s.TrainSeconds, s.SamplingSeconds, s.WaitSeconds, s.EvalSeconds = 0, 0, 0, 0, 0
+		s.MetricsBytes = 0 // seconds have more digits or fewer
+		fmt.Fprintf(&b, "%s %+v", name, s)
+		for _, section := range c.Sections {
+			fmt.Fprintf(&b, " %s", section)
+			for _, v := range c.sections[section] {
+				fmt.Fprintf(&b, " %x", math.Float32bits(v))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	text, err := os.ReadFile(filepath.Join(dir, metricsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%s:%d: %v", metricsFile, k+1, err)
+		}
+		delete(m, "seconds")
+		fmt.Fprintln(&b, m)
+	}
+	return b.String()
+}
+
+// TestResume stops a run at random batches, once to three times, and wants the
+// weights, history and files of one that was never stopped.
+func TestResume(t *testing.T) {
+	d := smallData(t, 300, 3)
+	whole := t.TempDir()
+	o := short()
+	o.Dir, o.Config = whole, map[string]any{"method": "small"}
+	m := smallModel(t, d)
+	history := mustFit(t, m, d, o)
+	want, wantFiles := weights(t, m), runFiles(t, whole)
+	rng := rand.New(rand.NewPCG(11, 0))
+	for trial := range 12 {
+		cuts := make([]int, 1+rng.IntN(3))
+		for k := range cuts {
+			cuts[k] = 1 + rng.IntN(59)
+		}
+		slices.Sort(cuts)
+		cuts = slices.Compact(cuts)
+		t.Run(fmt.Sprint(cuts), func(t *testing.T) {
+			o := o
+			o.Dir, o.Resume, o.Workers = t.TempDir(), true, 1+trial%3
+			if trial%2 == 0 {
+				o.CheckpointInterval = time.Hour // only the one on stopping
+			}
+			done := 0
+			for _, cut := range cuts {
+				ctx, progress := afterBatch(cut)
+				o.Progress = progress
+				m := smallModel(t, d)
+				h, err := Fit(ctx, m, d, o)
+				if !errors.Is(err, context.Canceled) || h.Batches != cut || h.Resumed != done {
+					t.Fatalf("stopped at %d: %+v, %v", cut, h, err)
+				}
+				if !strings.Contains(err.Error(), fmt.Sprintf("stopped after batch %d", cut)) {
+					t.Errorf("error %q does not say where it stopped", err)
+				}
+				last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
+				if err != nil || !slices.Equal(last.sections[sectionParameters], weights(t, m)) {
+					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
+				}
+				done = cut
+			}
+			o.Progress = nil
+			m := smallModel(t, d)
+			h := mustFit(t, m, d, o)
+			if !slices.Equal(weights(t, m), want) {
+				t.Error("other weights")
+			}
+			if h.Test != history.Test || h.Best != history.Best || h.BestBatch != history.BestBatch || len(h.Evaluations) != len(history.Evaluations) {
+				t.Errorf("history %+v, want %+v", h, history)
+			}
+			if got := runFiles(t, o.Dir); got != wantFiles {
+				t.Errorf("files hold\n%.2000s\nwant\n%.2000s", got, wantFiles)
+			}
+			// Once more: nothing is left to do, and nothing changes.
+			again := smallModel(t, d)
+			h = mustFit(t, again, d, o)
+			if h.Batches != 60 || h.Resumed != 60 || h.Test != history.Test || !slices.Equal(weights(t, again), want) || runFiles(t, o.Dir) != wantFiles {
+				t.Errorf("resuming a finished run: %+v", h)
+			}
+		})
+	}
+}
+
+// TestResumeFurther raises the limit of a finished run.
+func TestResumeFurther(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.MaxBatches, o.Dir, o.Resume = 63, t.TempDir(), true
+	want := smallModel(t, d)
+	mustFit(t, want, d, o)
+	whole := o.Dir
+	o.Dir, o.MaxBatches = t.TempDir(), 28
+	if h := mustFit(t, smallModel(t, d), d, o); h.Batches != 28 {
+		t.Fatalf("%+v", h)
+	}
+	o.MaxBatches = 63
+	got := smallModel(t, d)
+	if h := mustFit(t, got, d, o); h.Batches != 63 || h.Resumed != 28 || !slices.Equal(weights(t, got), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
+		t.Errorf("a run in two parts differs: %+v", h)
+	}
+}
+
+// TestCancelDuringEvaluation stops a run between its step and its evaluation:
+// resuming must evaluate first.
+func TestCancelDuringEvaluation(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.Dir = t.TempDir()
+	want := smallModel(t, d)
+	mustFit(t, want, d, o)
+	whole := o.Dir
+	o.Dir, o.Resume = t.TempDir(), true
+	for _, call := range []int{1, 3, 2, 9} { // evaluations; the last number is beyond: the final test
+		ctx, cancel := context.WithCancel(context.Background())
+		m := smallModel(t, d)
+		m.Inference = &cancelling{Inferencer: m.Inference, call: call, cancel: cancel}
+		if _, err := Fit(ctx, m, d, o); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
+		if err != nil || !slices.Equal(last.sections[sectionParameters], weights(t, m)) && ctx.Err() != nil {
+			t.Fatalf("the model does not hold the last step's parameters (%v)", err)
+		}
+	}
+	m := smallModel(t, d)
+	mustFit(t, m, d, o)
+	if !slices.Equal(weights(t, m), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
+		t.Error("the resumed run differs")
+	}
+}
+
+// cancelling ends a context during its call-th inference.
+type cancelling struct {
+	Inferencer
+	call   int
+	cancel context.CancelFunc
+}
+
+func (c *cancelling) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	if c.call--; c.call == 0 {
+		c.cancel()
+		return nil, ctx.Err()
+	}
+	return c.Inferencer.Infer(ctx, p, x, nodes)
+}
+
+func TestPatience(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.MaxBatches, o.Patience, o.EvalEvery = -1, 40, 10
+	h := mustFit(t, smallModel(t, d), d, o)
+	if h.Stop != "patience" || h.Batches != h.BestBatch+40 {
+		t.Errorf("%s after %d batches, best at %d", h.Stop, h.Batches, h.BestBatch)
+	}
+	best := math.Inf(-1)
+	for _, e := range h.Evaluations {
+		if e.Best != (e.Valid > best) {
+			t.Errorf("%+v after a best of %v", e, best)
+		}
+		best = max(best, e.Valid)
+	}
+	if best != h.Best {
+		t.Errorf("best %v, of the evaluations %v", h.Best, best)
+	}
+	o = short()
+	o.MaxEpochs, o.MaxBatches = 3, 1000
+	if h := mustFit(t, smallModel(t, d), d, o); h.Stop != "max-epochs" || h.Batches != 12 {
+		t.Errorf("%s after %d batches, want 3 epochs of 4", h.Stop, h.Batches)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	var seen []Progress
+	o.Progress = func(p Progress) { seen = append(seen, p) }
+	h := mustFit(t, smallModel(t, d), d, o)
+	if len(seen) != 60 {
+		t.Fatalf("%d calls for 60 batches", len(seen))
+	}
+	var evaluated int
+	for k, p := range seen {
+		if p.Batch != k+1 || p.MaxBatches != 60 || p.Epoch != k/4 || !(p.Loss > 0) || p.Elapsed <= 0 || p.Evaluated != ((k+1)%7 == 0 || k == 59) {
+			t.Errorf("call %d: %+v", k, p)
+		}
+		if p.Evaluated {
+			if e := h.Evaluations[evaluated]; p.Valid != e.Valid || p.Loss != e.Loss {
+				t.Errorf("%+v for the evaluation %+v", p, e)
+			}
+			evaluated++
+		}
+		if k == 29 && p.Left <= 0 || k == 59 && p.Left != 0 {
+			t.Errorf("batch %d: %v left", k+1, p.Left)
+		}
+	}
+	if !(h.TrainMS > 0) || !(h.SamplingMS > 0) || !(h.EvalS > 0) || !(h.WallS > 0) {
+		t.Errorf("times missing: %+v", h)
+	}
+}
+
+func TestCancelIsPrompt(t *testing.T) {
+	d := smallData(t, 300, 3)
+	ctx, cancel := context.WithCancel(context.Background())
+	o := short()
+	o.MaxBatches, o.Patience = 1<<40, -1
+	before := runtime.NumGoroutine()
+	var at time.Time
+	time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })
+	h, err := Fit(ctx, smallModel(t, d), d, o)
+	if took := time.Since(at); took > time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+	if !errors.Is(err, context.Canceled) || h.Batches == 0 || !math.IsNaN(h.Test) || h.Stop != "" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// TestFitErrors wants an error, and no folder, of what cannot work.
+func TestFitErrors(t *testing.T) {
+	d := smallData(t, 100, 3)
+	empty := smallData(t, 100, 3)
+	empty.Split.Train = nil
+	outside := smallData(t, 100, 3)
+	outside.Split.Test[3] = 100
+	for want, c := range map[string]struct {
+		data    *datasets.Data
+		options Options
+	}{
+		"training set is empty":      {empty, Options{}},
+		"test node 3 is 100":         {outside, Options{}},
+		"data without a graph":       {&datasets.Data{}, Options{}},
+		"batch size -1":              {d, Options{BatchSize: -1}},
+		"-2 batches an epoch":        {d, Options{BatchesPerEpoch: -2}},
+		"evaluation every -1":        {d, Options{EvalEvery: -1}},
+		"-1 workers":                 {d, Options{Workers: -1}},
+		"would never end":            {d, Options{MaxBatches: -1, Patience: -1}},
+		"exclude each other":         {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
+		"without a folder":           {d, Options{Resume: true}},
+		"rate is -1":                 {d, Options{Adam: Adam{Rate: -1}}},
+		`"seed" is one of Fit's own`: {d, Options{Config: map[string]any{"seed": 1}}},
+		"unsupported type":           {d, Options{Config: map[string]any{"f": func() {}}}},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		if c.options.Dir == "" && !c.options.Resume {
+			c.options.Dir = dir
+		}
+		h, err := Fit(context.Background(), smallModel(t, d), c.data, c.options)
+		if h != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: error %v, want one with %q", c.options, err, want)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: the folder was made", want)
+		}
+	}
+}
+
+func TestSamplerFails(t *testing.T) {
+	d := smallData(t, 100, 3)
+	inner := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
+	m := modelOver(t, d, failing{inner}, 16)
+	o := short()
+	o.Dir, o.Workers = t.TempDir(), 1
+	h, err := Fit(context.Background(), m, d, o)
+	if err == nil || !strings.Contains(err.Error(), "the sampler panicked: no more batches") || h.Batches == 0 || h.Batches >= 60 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if want := fmt.Sprintf("batch %d ", h.Batches); !strings.Contains(err.Error(), want) {
+		t.Errorf("error %q, want %q in it", err, want)
+	}
+	last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
+	if err != nil || last.State.Batch != h.Batches || !slices.Equal(last.sections[sectionParameters], weights(t, m)) {
+		t.Errorf("no checkpoint of batch %d (%v)", h.Batches, err)
+	}
+}
+
+// failing panics for about one batch in 25.
+type failing struct{ samplers.Sampler }
+
+func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+	if rng.IntN(25) == 7 {
+		panic("no more batches")
+	}
+	return f.Sampler.Sample(ctx, seeds, rng, batch)
+}
+
+func TestDivergence(t *testing.T) {
+	d := smallData(t, 100, 3)
+	m := smallModel(t, d)
+	for i := range d.Features.Data {
+		d.Features.Data[i] *= 1e30
+	}
+	h, err := Fit(context.Background(), m, d, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32})
+	if !errors.Is(err, ErrNotFinite) && (err == nil || !strings.Contains(err.Error(), "NaN")) {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "rate below 1e+30") {
+		t.Errorf("error %q names no batch or remedy", err)
+	}
 }

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -38,16 +37,17 @@ type runDir struct {
 	bytes   int64 // of metrics.jsonl
 }
 
-// openRunDir makes or opens the folder for a run of the given configuration,
-// and returns the checkpoint to go on from, or nil. Nothing that is there is
-// changed if it returns an error.
-func openRunDir(path string, o Options, config map[string]any) (r *runDir, last *checkpoint, err error) {
+// openRunDir makes or opens the folder for a run of the given configuration.
+// restore is called with the checkpoint to go on from, if there is one, and the
+// evaluations before it. Nothing that is there was changed if openRunDir or
+// restore returns an error.
+func openRunDir(path string, o Options, config map[string]any, restore func(*runDir, *checkpoint, []Evaluation) error) (r *runDir, err error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, nil, fmt.Errorf("train: making the run's folder: %w", err)
+		return nil, fmt.Errorf("train: making the run's folder %s: %w", path, err)
 	}
 	lock, err := lockPath(filepath.Join(path, lockFile))
 	if err != nil {
-		return nil, nil, fmt.Errorf("train: locking the run's folder: %w", err)
+		return nil, fmt.Errorf("train: locking the run's folder: %w", err)
 	}
 	opened := &runDir{path: path, lock: lock}
 	r = opened
@@ -59,29 +59,37 @@ func openRunDir(path string, o Options, config map[string]any) (r *runDir, last 
 	present, err := r.present()
 	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	case len(present) > 0 && !o.Resume && !o.Overwrite:
-		return nil, nil, fmt.Errorf("train: %s: %w: it has %s; resume it, overwrite it, or name another folder", path, ErrRunExists, present[0])
+		return nil, fmt.Errorf("train: %s: %w: it has %s; resume it, overwrite it, or name another folder", path, ErrRunExists, present[0])
 	case o.Overwrite:
 		if err := r.remove(present); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	case len(present) > 0:
-		if last, err = r.resume(config); err != nil {
-			return nil, nil, err
+		last, err := r.resume(config)
+		if err != nil {
+			return nil, err
 		}
+		if last == nil {
+			break
+		}
+		evaluations, err := r.evaluations(last.State.MetricsBytes)
+		if err != nil {
+			return nil, err
+		}
+		if err := restore(r, last, evaluations); err != nil {
+			return nil, err
+		}
+		r.bytes = last.State.MetricsBytes
 	}
-	var offset int64
-	if last != nil {
-		offset = last.State.MetricsBytes
-	}
-	if err := r.openMetrics(offset); err != nil {
-		return nil, nil, err
+	if err := r.openMetrics(); err != nil {
+		return nil, err
 	}
 	if err := r.writeJSON(configFile, config); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return r, last, nil
+	return r, nil
 }
 
 // file returns the path of a file in the folder.
@@ -215,25 +223,16 @@ func ReadConfig(dir string) (map[string]any, error) {
 	return m, nil
 }
 
-// openMetrics opens metrics.jsonl, cut to the given length.
-func (r *runDir) openMetrics(offset int64) error {
-	path := r.file(metricsFile)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+// openMetrics opens metrics.jsonl, cut to r.bytes.
+func (r *runDir) openMetrics() (err error) {
+	r.metrics, err = os.OpenFile(r.file(metricsFile), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	r.metrics, r.bytes = file, offset
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return fmt.Errorf("train: %w", err)
-	case info.Size() < offset:
-		return fmt.Errorf("train: %s: truncated: %d bytes, the checkpoint counts %d", path, info.Size(), offset)
-	}
-	if err := file.Truncate(offset); err != nil {
+	if err := r.metrics.Truncate(r.bytes); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+	if _, err := r.metrics.Seek(r.bytes, io.SeekStart); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
@@ -265,25 +264,29 @@ func (r *runDir) appendMetrics(e Evaluation) error {
 	return nil
 }
 
-// evaluations returns what metrics.jsonl holds.
-func (r *runDir) evaluations() ([]Evaluation, error) {
+// evaluations returns what the first bytes of metrics.jsonl hold. Lines after
+// them were written after the checkpoint.
+func (r *runDir) evaluations(size int64) ([]Evaluation, error) {
 	path := r.file(metricsFile)
-	file, err := os.Open(path)
-	if err != nil {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && size == 0:
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("train: %w", err)
+	case size < 0 || int64(len(text)) < size:
+		return nil, fmt.Errorf("train: %s: truncated: %d bytes, the checkpoint counts %d", path, len(text), size)
 	}
-	defer file.Close()
 	var list []Evaluation
-	lines := bufio.NewScanner(file)
-	for k := 1; lines.Scan(); k++ {
+	for k, line := range bytes.Split(bytes.TrimSuffix(text[:size], []byte("\n")), []byte("\n")) {
+		if size == 0 {
+			break
+		}
 		var m metricsLine
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return nil, fmt.Errorf("train: %s:%d: %w", path, k, err)
+		if err := json.Unmarshal(line, &m); err != nil {
+			return nil, fmt.Errorf("train: %s:%d: %w", path, k+1, err)
 		}
 		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds})
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
 	return list, nil
 }
@@ -352,37 +355,34 @@ func (r *runDir) close() error {
 }
 
 // describe writes out a sampler's settings: its own String if it has one, else
-// the exported fields of its type down to numbers, strings and flags. What it
-// points to (the graph) is left out.
+// the exported fields of its type down to numbers, strings and flags. Zero
+// fields are left out, so that new ones do not make old runs differ, and so is
+// what it points to (the graph).
 func describe(v any) string {
 	if s, ok := v.(fmt.Stringer); ok {
 		return s.String()
 	}
 	var b strings.Builder
-	describeValue(&b, reflect.ValueOf(v), true)
+	describeValue(&b, reflect.Indirect(reflect.ValueOf(v)))
 	return b.String()
 }
 
-func describeValue(b *strings.Builder, v reflect.Value, top bool) {
+func describeValue(b *strings.Builder, v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Pointer:
-		if top && !v.IsNil() {
-			describeValue(b, v.Elem(), false)
-			return
-		}
-		b.WriteByte('_')
 	case reflect.Interface:
-		describeValue(b, v.Elem(), true)
+		describeValue(b, reflect.Indirect(v.Elem()))
 	case reflect.Struct:
 		b.WriteString(v.Type().Name())
 		b.WriteByte('{')
 		separator := ""
 		for k := range v.NumField() {
-			if f := v.Type().Field(k); f.IsExported() {
-				b.WriteString(separator + f.Name + ":")
-				describeValue(b, v.Field(k), false)
-				separator = " "
+			field, value := v.Type().Field(k), v.Field(k)
+			if !field.IsExported() || value.IsZero() || value.Kind() == reflect.Pointer {
+				continue
 			}
+			b.WriteString(separator + field.Name + ":")
+			describeValue(b, value)
+			separator = " "
 		}
 		b.WriteByte('}')
 	case reflect.Slice, reflect.Array:
@@ -395,14 +395,14 @@ func describeValue(b *strings.Builder, v reflect.Value, top bool) {
 				fmt.Fprintf(b, "… %d", v.Len())
 				break
 			}
-			describeValue(b, v.Index(k), false)
+			describeValue(b, v.Index(k))
 		}
 		b.WriteByte(']')
 	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
 		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		fmt.Fprint(b, v)
-	default:
+	default: // a function, a channel, a map: not a setting that could be compared
 		b.WriteByte('_')
 	}
 }

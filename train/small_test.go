@@ -43,12 +43,15 @@ func smallData(t testing.TB, nodes, classes int) *datasets.Data {
 	d.Graph, d.Report = builder.Build()
 	for i := range nodes {
 		class := i % classes
-		d.Labels.Class[i] = int32(class)
 		row := d.Features.Row(i)
 		for j := range row {
 			row[j] = float32(rng.NormFloat64())
 		}
-		row[class%features] += 2
+		row[class%features]++
+		if rng.IntN(8) == 0 { // noise, so that scores have room
+			class = rng.IntN(classes)
+		}
+		d.Labels.Class[i] = int32(class)
 	}
 	for k, i := range rng.Perm(nodes) {
 		switch {

@@ -1,0 +1,132 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+func TestBenchStep(t *testing.T) {
+	d := smallData(t, 1000, 4)
+	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{128, 128}}, 32)
+	r, err := BenchStep(context.Background(), m, d, BenchOptions{Batches: 30, Discard: 5, BatchSize: 128, Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", r)
+	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 64<<10 || r.BLAS == "" {
+		t.Errorf("%+v", r)
+	}
+	if text, err := json.Marshal(r); err != nil {
+		t.Errorf("%s, %v", text, err)
+	}
+	if _, err := BenchStep(context.Background(), m, d, BenchOptions{Batches: 40}); err == nil {
+		t.Error("40 batches less 2·20 passed")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := BenchStep(ctx, m, d, BenchOptions{}); err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestBenchInfer(t *testing.T) {
+	d := smallData(t, 1000, 4)
+	r, err := BenchInfer(context.Background(), smallModel(t, d), d, 2)
+	if err != nil || r.Nodes != 1000 || !(r.MS > 0) || !(r.NodesPerS > 0) || r.Repetitions != 2 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestMedianAndDeviation(t *testing.T) {
+	if m := median([]float64{5, 1, 3}); m != 3 {
+		t.Errorf("median %v, want 3", m)
+	}
+	if m := median([]float64{5, 1, 3, 2}); m != 2.5 {
+		t.Errorf("median %v, want 2.5", m)
+	}
+	if m, s := meanAndDeviation([]float64{2, 4, 6}); m != 4 || s != 2 {
+		t.Errorf("mean %v, deviation %v, want 4 and 2", m, s)
+	}
+}
+
+// arxivTwin is the standard step: the graph of ogbn-arxiv's size, two layers,
+// hidden width 256.
+func arxivTwin(b *testing.B, sizes ...int) (*datasets.Data, Model) {
+	d, err := datasets.Open(context.Background(), "synth:arxiv", datasets.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d, modelOver(b, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: sizes}, 256)
+}
+
+// BenchmarkTrainStep runs steps of one batch of 512, sampled beforehand.
+func BenchmarkTrainStep(b *testing.B) {
+	for _, sizes := range [][]int{{512, 512}, {512, 1024}} {
+		b.Run(fmt.Sprintf("samples=%d,%d", sizes[0], sizes[1]), func(b *testing.B) {
+			d, m := arxivTwin(b, sizes...)
+			p := compiled(b, m)
+			batch := sampled(b, m, d.Split.Train[:512], 0)
+			var state AdamState
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := p.Step(batch, 1); err != nil {
+					b.Fatal(err)
+				}
+				if err := (Adam{}).Step(p.Parameters(), p.Gradients(), &state); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkInference runs full-neighbour inference over all nodes.
+func BenchmarkInference(b *testing.B) {
+	d, m := arxivTwin(b, 512, 512)
+	nodes := make([]int32, d.Nodes())
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Predict(context.Background(), m, d, nodes); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkScore(b *testing.B) {
+	d := smallData(b, 20000, 5)
+	scores := make([]float32, 5*20000)
+	for k := range scores {
+		scores[k] = float32(k*7919%1000) / 10
+	}
+	nodes := make([]int32, 20000)
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	tasks := *d.Labels
+	tasks.Tasks, tasks.Classes, tasks.Class, tasks.Multi = 5, 0, nil, make([]float32, len(scores))
+	for k := range tasks.Multi {
+		tasks.Multi[k] = float32(k * 31 % 2)
+	}
+	b.Run("accuracy", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Score(datasets.Accuracy, scores, d.Labels, nodes); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("rocauc", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Score(datasets.ROCAUC, scores, &tasks, nodes); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

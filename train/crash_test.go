@@ -1,0 +1,200 @@
+//go:build !windows && !plan9 && !js && !wasip1
+
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// childFolder, in the environment, makes the test binary train in that folder
+// instead of testing.
+const childFolder = "GCN_TEST_TRAIN_IN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childFolder); dir != "" {
+		os.Exit(child(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// crashOptions is a run of 200 batches with a checkpoint every three.
+func crashOptions(dir string) Options {
+	return Options{
+		MaxBatches: 200, Patience: -1, BatchSize: 32, EvalEvery: 3, Seed: 21, Workers: 2,
+		Adam: Adam{Rate: 0.01}, CheckpointInterval: -1, Dir: dir, Resume: true,
+	}
+}
+
+// crashRun returns a model and a function that trains it. The child has no test
+// to fail.
+func crashRun() (Model, func(Options) error) {
+	t := new(noTest)
+	d := smallData(t, 300, 3)
+	m := smallModel(t, d)
+	return m, func(o Options) error {
+		_, err := Fit(context.Background(), m, d, o)
+		return err
+	}
+}
+
+// noTest stands in for a test in the child, where failing ends the process.
+type noTest struct{ testing.TB }
+
+func (*noTest) Helper()           {}
+func (*noTest) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func child(dir string) int {
+	_, fit := crashRun()
+	if err := fit(crashOptions(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestKilledRunResumes kills a real process, with a signal that it cannot see
+// coming, at random moments and in the middle of writing files, and starts it
+// again until it is done. Weights and files must be those of a process that was
+// left alone.
+func TestKilledRunResumes(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Skip(err)
+	}
+	whole := t.TempDir()
+	m, fit := crashRun()
+	if err := fit(crashOptions(whole)); err != nil {
+		t.Fatal(err)
+	}
+	want, wantFiles := weights(t, m), runFiles(t, whole)
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	dir := t.TempDir()
+	const leastKills, mostStarts = 12, 60
+	kills, writing := 0, 0
+	var batches []int
+	for start := 0; ; start++ {
+		if start == mostStarts {
+			t.Fatalf("not done after %d starts; last checkpoints at %v", start, batches)
+		}
+		process := exec.Command(executable, "-test.run=^$")
+		process.Env = append(os.Environ(), childFolder+"="+dir)
+		process.Stderr = os.Stderr
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- process.Wait() }()
+		var done bool
+		if kills < leastKills {
+			midWrite := start%2 == 1
+			if midWrite {
+				midWrite = waitForPart(dir, rng.IntN(5), ended)
+			} else if !waitForStart(dir, batches, ended) {
+				time.Sleep(time.Duration(rng.IntN(8000)) * time.Microsecond)
+			}
+			if err := process.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+			if midWrite {
+				writing++
+			}
+		}
+		err := <-ended
+		done = err == nil
+		if !done {
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Exited() {
+				t.Fatalf("start %d: %v", start, err)
+			}
+			kills++
+		}
+		batches = append(batches, checkpointed(t, dir))
+		checkResult(t, dir)
+		if done {
+			break
+		}
+	}
+	t.Logf("%d kills, %d of them while a file was being written; checkpoints found at %v", kills, writing, batches)
+	if kills < 4 {
+		t.Errorf("only %d kills: the run is too short to tell", kills)
+	}
+	if got := runFiles(t, dir); got != wantFiles {
+		t.Errorf("files hold\n%.3000s\nwant\n%.3000s", got, wantFiles)
+	}
+	fresh, _ := crashRun()
+	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weights(t, fresh), want) {
+		t.Errorf("other weights (%v)", err)
+	}
+}
+
+// waitForPart waits until files have been in writing the given number of
+// times, and returns whether the last still is.
+func waitForPart(dir string, times int, ended chan error) bool {
+	deadline := time.Now().Add(2 * time.Second)
+	for before := false; time.Now().Before(deadline) && len(ended) == 0; {
+		parts, _ := filepath.Glob(filepath.Join(dir, "*"+partSuffix))
+		now := len(parts) > 0
+		if now && !before {
+			if times--; times < 0 {
+				return true
+			}
+		}
+		before = now
+	}
+	return false
+}
+
+// waitForStart waits until the process has gone beyond the last checkpoint. It
+// returns true if it never did.
+func waitForStart(dir string, batches []int, ended chan error) bool {
+	old, err := os.Stat(filepath.Join(dir, lastFile))
+	deadline := time.Now().Add(2 * time.Second)
+	for time.Now().Before(deadline) && len(ended) == 0 {
+		now, nowErr := os.Stat(filepath.Join(dir, lastFile))
+		if nowErr == nil && (err != nil || now.ModTime() != old.ModTime()) {
+			return false
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return len(batches) > 0
+}
+
+// checkpointed returns the batch of the folder's last checkpoint, which must be
+// whole, or 0 if there is none yet.
+func checkpointed(t *testing.T, dir string) int {
+	t.Helper()
+	for _, name := range []string{bestFile, lastFile} {
+		c, err := readCheckpoint(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			t.Fatal(err)
+		case name == lastFile:
+			return c.State.Batch
+		}
+	}
+	return 0
+}
+
+// checkResult wants the JSON files of the folder whole, where they are there.
+func checkResult(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{configFile, resultFile} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil && !json.Valid(text) {
+			t.Fatalf("%s is damaged: %q", name, text)
+		}
+	}
+}
