@@ -63,7 +63,7 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *B
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.fillLayer(scratch, rows, batch.Blocks[l]); err != nil {
+		if err := fillFull(scratch, s.Laplacian, rows, batch.Blocks[l]); err != nil {
 			return err
 		}
 		rows = batch.Blocks[l].Src
@@ -71,9 +71,10 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *B
 	return nil
 }
 
-func (s *Full) fillLayer(scratch *fullScratch, rows []int32, block *graph.Block) error {
+// fillFull makes block that of all neighbours of rows.
+func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *graph.Block) error {
 	h := &scratch.neighborhood
-	if err := h.walk(s.Laplacian, rows); err != nil {
+	if err := h.walk(p, rows); err != nil {
 		return err
 	}
 	defer h.forget()
@@ -81,9 +82,9 @@ func (s *Full) fillLayer(scratch *fullScratch, rows []int32, block *graph.Block)
 	scratch.factor = resize(scratch.factor, len(h.nodes))
 	for c, i := range h.nodes {
 		scratch.local[c] = int32(c)
-		scratch.factor[c] = float64(s.Laplacian.ColScale[i])
+		scratch.factor[c] = float64(p.ColScale[i])
 	}
 	block.Src = append(block.Src[:0], h.nodes...)
-	h.fill(block, s.Laplacian, rows, scratch.local, scratch.factor)
+	h.fill(block, p, rows, scratch.local, scratch.factor)
 	return nil
 }

@@ -13,6 +13,7 @@ type Method struct {
 	Summary string // one sentence
 	Source  string // where it is published
 	Sizes   string // what a sample size counts: "nodes a layer", or "" where sizes are not used
+	Default []int  // sample sizes where none are given; nil where one must be, or none is used
 
 	make func(Config) (Sampler, error)
 }
@@ -21,7 +22,7 @@ type Method struct {
 // ignored.
 type Config struct {
 	Laplacian *graph.Laplacian // required
-	Train     []int32          // training nodes
+	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
 	Sizes     []int            // sample sizes, next to the output first; one a layer, or one for all
 }
@@ -92,6 +93,8 @@ func Methods() []Method {
 			})
 		}
 	}
+	methods = append(methods, nodeWiseMethods()...)
+	methods = append(methods, subgraphMethods()...)
 	return append(methods, Method{
 		Name:    "poisson-ladies",
 		Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",

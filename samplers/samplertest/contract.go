@@ -171,9 +171,11 @@ func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.Batch, seeds [
 	}
 	drawsOutputs := len(batch.LossWeights) > 0
 	if !drawsOutputs && !slices.Equal(batch.Outputs(), seeds) {
-		// Only subgraph samplers choose; their layers are all on one set of nodes.
-		if !slices.Equal(batch.Outputs(), batch.Inputs()) {
-			return fmt.Errorf("outputs %v are not the seeds %v", batch.Outputs(), seeds)
+		// Only subgraph samplers choose: training nodes, all among the inputs.
+		for _, i := range batch.Outputs() {
+			if !slices.Contains(c.train, i) || !slices.Contains(batch.Inputs(), i) {
+				return fmt.Errorf("outputs %v are not the seeds %v", batch.Outputs(), seeds)
+			}
 		}
 	}
 	if drawsOutputs && len(batch.LossWeights) != len(batch.Outputs()) {

@@ -1,0 +1,144 @@
+package partition
+
+// grow returns parts grown one after the other: each starts at a node next to
+// those that are there and takes, of the nodes next to it, the one that would
+// leave the fewest edges to the outside, until it has its share. What is
+// isolated fills up.
+func (g *level) grow(parts int, limit int64) []int32 {
+	n := g.nodes()
+	part := make([]int32, n)
+	outside := make([]int64, n) // weight of edges to nodes without a part
+	var left int64
+	for v := range part {
+		part[v] = -1
+		left += g.nodeWeight(v)
+		for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
+			outside[v] += g.edge(k)
+		}
+	}
+	inside := make([]int64, n) // weight of edges to the part that grows
+	var frontier queue
+	var border []int32      // nodes that earlier parts left at their borders
+	met := make([]int32, n) // when the part first came next to the node
+	var clock int32
+	next, remaining := 0, n
+	for p := range parts {
+		share := (left + int64(parts-p) - 1) / int64(parts-p)
+		var weight int64
+		frontier = frontier[:0]
+		for remaining > parts-p-1 && (weight < share || p == parts-1) {
+			v := int32(-1)
+			for len(frontier) > 0 {
+				c := frontier.pop()
+				if part[c.node] < 0 && c.score == 2*inside[c.node]-outside[c.node] {
+					v = c.node
+					break
+				}
+			}
+			for v < 0 && len(border) > 0 {
+				last := border[len(border)-1]
+				border = border[:len(border)-1]
+				if part[last] < 0 {
+					v = last
+				}
+			}
+			for v < 0 {
+				if part[next] < 0 {
+					v = int32(next)
+				}
+				next++
+			}
+			w := g.nodeWeight(int(v))
+			if weight > 0 && weight+w > limit && p < parts-1 {
+				border = append(border, v)
+				break
+			}
+			part[v] = int32(p)
+			weight += w
+			remaining--
+			for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
+				u := g.idx[k]
+				if part[u] >= 0 {
+					continue
+				}
+				e := g.edge(k)
+				if inside[u] == 0 {
+					clock++
+					met[u] = clock
+				}
+				inside[u] += e
+				frontier.push(candidate{2*inside[u] - outside[u], met[u], u})
+			}
+		}
+		left -= weight
+		for _, c := range frontier {
+			if u := c.node; part[u] < 0 {
+				if inside[u] > 0 {
+					border = append(border, u)
+				}
+				// To the parts to come, these edges are lost already.
+				outside[u] -= inside[u]
+				inside[u] = 0
+			}
+		}
+	}
+	return part
+}
+
+func (g *level) edge(k int64) int64 {
+	if g.weight == nil {
+		return 1
+	}
+	return int64(g.weight[k])
+}
+
+// queue is a heap of candidates, the highest score first, of equals the one met
+// first, which makes parts round.
+type queue []candidate
+
+type candidate struct {
+	score int64
+	met   int32
+	node  int32
+}
+
+func (a candidate) before(b candidate) bool {
+	return a.score > b.score || a.score == b.score && a.met < b.met
+}
+
+func (q *queue) push(c candidate) {
+	*q = append(*q, c)
+	h := *q
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h[i].before(h[up]) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
+
+func (q *queue) pop() candidate {
+	h := *q
+	top := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	*q = h
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= last {
+			break
+		}
+		if right := down + 1; right < last && h[right].before(h[down]) {
+			down = right
+		}
+		if !h[down].before(h[i]) {
+			break
+		}
+		h[i], h[down] = h[down], h[i]
+		i = down
+	}
+	return top
+}

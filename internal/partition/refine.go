@@ -1,0 +1,85 @@
+package partition
+
+// refine moves nodes to the part that they have most edges to, where it stays
+// within limit, and, of equals, to the lighter one, until little moves. A part
+// that is down to three quarters of the average loses none.
+func (g *level) refine(part []int32, parts int, limit int64, scratch *connections) {
+	weight := g.weights(part, parts)
+	scratch.reset(parts)
+	var total int64
+	for _, w := range weight {
+		total += w
+	}
+	least := 3 * total / (4 * int64(parts))
+	const rounds = 10
+	for range rounds {
+		moved := 0
+		for v := range part {
+			own, w := part[v], g.nodeWeight(v)
+			if weight[own]-w < max(least, 1) {
+				continue
+			}
+			scratch.collect(g, v, part)
+			best, most := own, scratch.weight[own]
+			for _, p := range scratch.touched {
+				c := scratch.weight[p]
+				if p == own || weight[p]+w > limit {
+					continue
+				}
+				if c > most || c == most && weight[p]+w < weight[best] && (best != own || weight[p]+w < weight[own]) {
+					best, most = p, c
+				}
+			}
+			scratch.forget()
+			if best != own {
+				weight[own] -= w
+				weight[best] += w
+				part[v] = best
+				moved++
+			}
+		}
+		if moved <= len(part)/1000 {
+			break
+		}
+	}
+}
+
+// balance moves nodes out of parts above limit, each to the part that it has
+// most edges to of those with room, else to the lightest.
+func (g *level) balance(part []int32, parts int, limit int64, scratch *connections) {
+	weight := g.weights(part, parts)
+	scratch.reset(parts)
+	lightest := 0
+	for v := range part {
+		own, w := part[v], g.nodeWeight(v)
+		if weight[own] <= limit {
+			continue
+		}
+		scratch.collect(g, v, part)
+		best, most := int32(-1), int64(0)
+		for _, p := range scratch.touched {
+			if c := scratch.weight[p]; c > most && weight[p]+w <= limit {
+				best, most = p, c
+			}
+		}
+		scratch.forget()
+		for best < 0 { // parts with room come round before all are full
+			if weight[lightest]+w <= limit {
+				best = int32(lightest)
+			} else {
+				lightest = (lightest + 1) % parts
+			}
+		}
+		weight[own] -= w
+		weight[best] += w
+		part[v] = best
+	}
+}
+
+func (g *level) weights(part []int32, parts int) []int64 {
+	weight := make([]int64, parts)
+	for v, p := range part {
+		weight[p] += g.nodeWeight(v)
+	}
+	return weight
+}

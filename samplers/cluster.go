@@ -1,0 +1,372 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/partition"
+)
+
+// Cluster is Cluster-GCN with several clusters a batch (Chiang, Liu, Si, Li,
+// Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). The
+// graph is split into parts with few edges between them, once; a batch is q
+// parts drawn with equal probabilities, without replacement, with all edges
+// among their nodes, those between different parts included. Every layer
+// propagates over
+//
+//	P̃ = D̃'^-½ (A'+I) D̃'^-½,
+//
+// the Laplacian of A', the batch's part of A, normalised anew as in the paper
+// (row-stochastic where Laplacian is). The output nodes are the batch's training
+// nodes, and the loss is their mean.
+//
+// Biased: edges that leave the batch are dropped, not made up for, so that
+// E[P̃H] ≠ PH; the more of A the batch keeps, the less. With all parts in one
+// batch it is the full batch, exactly.
+//
+// Cost of a batch: O(degrees of its nodes). Memory: 12 bytes a node. The fields
+// must not change after the first call of Sample, which may then be called
+// concurrently.
+type Cluster struct {
+	Laplacian *graph.Laplacian // of the whole graph; required
+	Train     []int32          // training nodes; nil means all nodes
+	Depth     int              // number of layers; required
+
+	Parts       int         // parts of the graph; 0 means one for 100 nodes
+	Clusters    int         // q; 0 means as many as have the number of seeds as training nodes, on average
+	Partitioner Partitioner // nil means METIS where the system has it, else Multilevel{}
+
+	// TrainingGraph leaves all but the training nodes out of the graph, as the
+	// paper does in its inductive setting.
+	TrainingGraph bool
+
+	// KeepEntries propagates over P's own entries instead of the Laplacian of
+	// the batch.
+	KeepEntries bool
+
+	prepare sync.Once
+	plan    clusterPlan
+	scratch sync.Pool // of *clusterScratch
+}
+
+var _ Sampler = (*Cluster)(nil)
+
+// Partitioner splits a graph into parts of about equal size with few edges
+// between them.
+type Partitioner interface {
+	Name() string
+
+	// Partition returns the part of each node, in [0, parts). Parts may be
+	// empty. The adjacency matrix is symmetric and is not changed.
+	Partition(adjacency *graph.CSR, parts int) ([]int32, error)
+}
+
+// Multilevel is the built-in partitioner: size-constrained label propagation on
+// several levels. It gives the same parts on every machine.
+type Multilevel struct{}
+
+// Name returns "built-in multilevel".
+func (Multilevel) Name() string { return "built-in multilevel" }
+
+// Partition implements Partitioner. No part is empty.
+func (Multilevel) Partition(adjacency *graph.CSR, parts int) ([]int32, error) {
+	return partition.Multilevel(adjacency, parts)
+}
+
+// METIS returns the partitioner of libmetis 5 if the system has it, and an error
+// if not.
+func METIS() (Partitioner, error) {
+	m, err := partition.FindMetis()
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// clusterPlan is what a Cluster works out once.
+type clusterPlan struct {
+	err         error
+	graph       *subgraph
+	symmetric   bool
+	train       []bool // of each local node; nil: all are for training
+	outputs     int    // number of training nodes
+	ptr         []int32
+	nodes       []int32 // local nodes of part k: nodes[ptr[k]:ptr[k+1]]
+	parts       int     // those that are not empty
+	partitioner string
+	cut         int64 // edges between parts
+}
+
+// clusterScratch is the memory of one concurrent call.
+type clusterScratch struct {
+	mark      []int32 // zero for every node of the whole graph
+	numbering numbering
+	picks     picks
+	locals    []int32
+	degrees   []float32
+	rows      []int32
+}
+
+// Layers returns Depth.
+func (s *Cluster) Layers() int { return s.Depth }
+
+// Validate returns an error if a field is missing or out of range. The first
+// call splits the graph, which takes seconds on a large one.
+func (s *Cluster) Validate() error {
+	s.prepare.Do(func() { s.plan.err = s.makePlan() })
+	return s.plan.err
+}
+
+func (s *Cluster) makePlan() (err error) {
+	plan := &s.plan
+	switch {
+	case s.Laplacian == nil:
+		return errors.New("samplers: Cluster needs a Laplacian")
+	case s.Depth <= 0:
+		return fmt.Errorf("samplers: Cluster with %d layers, want at least 1", s.Depth)
+	case s.Parts < 0 || s.Clusters < 0:
+		return fmt.Errorf("samplers: Cluster with %d parts, %d in a batch, want at least 0", s.Parts, s.Clusters)
+	}
+	if err := s.Laplacian.Validate(); err != nil {
+		return err
+	}
+	if !s.KeepEntries {
+		if plan.symmetric, err = isSymmetric(s.Laplacian); err != nil {
+			return err
+		}
+	}
+	if s.Train == nil || s.TrainingGraph {
+		if plan.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
+			return err
+		}
+		plan.outputs = plan.graph.laplacian.Nodes()
+	} else {
+		number, err := numberNodes(s.Laplacian, s.Train)
+		if err != nil {
+			return err
+		}
+		plan.graph = &subgraph{laplacian: s.Laplacian}
+		plan.outputs = len(s.Train)
+		plan.train = make([]bool, len(number))
+		for _, i := range s.Train {
+			plan.train[i] = true
+		}
+	}
+	return plan.split(s.Partitioner, s.Parts)
+}
+
+// split fills ptr and nodes.
+func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
+	adjacency := plan.graph.laplacian.Adjacency
+	n := adjacency.Rows
+	if n == 0 {
+		return errors.New("samplers: Cluster on a graph without nodes")
+	}
+	if parts == 0 {
+		parts = max(1, n/100)
+	}
+	if parts > n {
+		return fmt.Errorf("samplers: %d parts of a graph of %d nodes", parts, n)
+	}
+	if partitioner == nil {
+		partitioner = Multilevel{}
+		if metis, err := METIS(); err == nil {
+			partitioner = metis
+		}
+	}
+	plan.partitioner = partitioner.Name()
+	part, err := partitioner.Partition(adjacency, parts)
+	if err != nil {
+		return err
+	}
+	if len(part) != n {
+		return fmt.Errorf("samplers: partitioner %s gives %d parts' numbers for %d nodes", partitioner.Name(), len(part), n)
+	}
+	sizes := make([]int32, parts)
+	for v, p := range part {
+		if p < 0 || int(p) >= parts {
+			return fmt.Errorf("samplers: partitioner %s puts node %d into part %d, outside [0, %d)", partitioner.Name(), v, p, parts)
+		}
+		sizes[p]++
+	}
+	plan.ptr = []int32{0}
+	starts := make([]int32, parts)
+	var sum int32
+	for p, size := range sizes {
+		starts[p] = sum
+		if sum += size; size > 0 {
+			plan.ptr = append(plan.ptr, sum)
+		}
+	}
+	plan.parts = len(plan.ptr) - 1
+	plan.nodes = make([]int32, n)
+	for v, p := range part {
+		plan.nodes[starts[p]] = int32(v)
+		starts[p]++
+	}
+	plan.cut = partition.Cut(adjacency, part)
+	return nil
+}
+
+// Describe says how the graph was split; call Validate before.
+func (s *Cluster) Describe() string {
+	plan := &s.plan
+	if plan.graph == nil || plan.parts == 0 {
+		return ""
+	}
+	edges := plan.graph.laplacian.Adjacency.NNZ() / 2
+	return fmt.Sprintf("%d parts of %d nodes by %s, %.1f %% of %d edges between parts",
+		plan.parts, plan.graph.laplacian.Nodes(), plan.partitioner, 100*float64(plan.cut)/math.Max(1, float64(edges)), edges)
+}
+
+// Sample implements Sampler. Of seeds, distinct nodes, only the number is used,
+// and only where Clusters is 0. Parts are drawn again if none has a training
+// node.
+func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	scratch, _ := s.scratch.Get().(*clusterScratch)
+	if scratch == nil {
+		scratch = new(clusterScratch)
+	}
+	defer s.scratch.Put(scratch)
+	if scratch.mark == nil {
+		scratch.mark = make([]int32, s.Laplacian.Nodes())
+	}
+	if err := checkNodes(seeds, scratch.mark); err != nil {
+		return err
+	}
+	plan := &s.plan
+	q := s.Clusters
+	if q == 0 {
+		q = int(math.Round(float64(len(seeds)) * float64(plan.parts) / float64(plan.outputs)))
+	}
+	q = min(max(q, 1), plan.parts)
+	ids := &scratch.numbering
+	ids.begin(plan.graph.laplacian.Nodes(), scratch.locals)
+	defer ids.forget()
+	for outputs := false; !outputs; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ids.forget()
+		ids.nodes = ids.nodes[:0]
+		outputs = plan.draw(scratch, q, rng)
+	}
+	scratch.locals = ids.nodes
+
+	batch.Reset(2)
+	square, top := batch.Blocks[0], batch.Blocks[1]
+	s.fill(scratch, square)
+	batch.Blocks = batch.Blocks[:0]
+	for range s.Depth - 1 {
+		batch.Blocks = append(batch.Blocks, square)
+	}
+	if plan.train == nil {
+		top = square
+	} else {
+		plan.keepTraining(scratch, square, top)
+	}
+	batch.Blocks = append(batch.Blocks, top)
+	return nil
+}
+
+// draw numbers the nodes of q parts, and reports whether one is for training.
+func (plan *clusterPlan) draw(scratch *clusterScratch, q int, rng *rand.Rand) bool {
+	outputs := plan.train == nil
+	scratch.picks.draw(rng, plan.parts, q, false)
+	for _, k := range scratch.picks.index {
+		for _, v := range plan.nodes[plan.ptr[k]:plan.ptr[k+1]] {
+			scratch.numbering.local(v)
+			outputs = outputs || plan.train[v]
+		}
+	}
+	return outputs
+}
+
+// fill makes block that of the nodes numbered, from all of them to all.
+func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
+	ids, plan := &scratch.numbering, &s.plan
+	p := plan.graph.laplacian
+	adjacency := p.Adjacency
+	block.Src = resize(block.Src, len(ids.nodes))
+	for k, v := range ids.nodes {
+		block.Src[k] = plan.graph.node(v)
+	}
+	m := startBlock(block, block.Src)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	rows := resize(scratch.degrees, len(ids.nodes)) // first d̃', then the rows' scales
+	scratch.degrees = rows
+	for k, v := range ids.nodes {
+		degree := 1.0
+		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 1)
+		values := adjacency.RowValues(int(v))
+		for c, u := range adjacency.Row(int(v)) {
+			l := ids.number[u] - 1
+			if l < 0 {
+				continue
+			}
+			a := float32(1)
+			if values != nil {
+				a = values[c]
+			}
+			degree += float64(a)
+			m.Idx, m.Val = append(m.Idx, l), append(m.Val, a)
+		}
+		m.Ptr[k+1] = int64(len(m.Idx))
+		switch {
+		case s.KeepEntries:
+			rows[k] = p.RowScale[v]
+		case plan.symmetric:
+			rows[k] = float32(1 / math.Sqrt(degree))
+		default:
+			rows[k] = float32(1 / degree)
+		}
+	}
+	for k := range ids.nodes {
+		for e := m.Ptr[k]; e < m.Ptr[k+1]; e++ {
+			l := m.Idx[e]
+			v := float64(rows[k])
+			switch {
+			case s.KeepEntries:
+				v *= float64(p.ColScale[ids.nodes[l]])
+			case plan.symmetric:
+				v *= float64(rows[l])
+			}
+			m.Val[e] = float32(v * float64(m.Val[e]))
+		}
+	}
+	block.Finish()
+}
+
+// keepTraining makes top the rows of square that belong to training nodes.
+func (plan *clusterPlan) keepTraining(scratch *clusterScratch, square, top *graph.Block) {
+	scratch.rows = scratch.rows[:0]
+	top.Dst = top.Dst[:0]
+	for k, v := range scratch.numbering.nodes {
+		if plan.train[v] {
+			scratch.rows = append(scratch.rows, int32(k))
+			top.Dst = append(top.Dst, square.Src[k])
+		}
+	}
+	top.Src = append(top.Src[:0], square.Src...)
+	m := &top.Matrix
+	m.Rows, m.Cols = len(top.Dst), len(top.Src)
+	m.Ptr = append(m.Ptr[:0], 0)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	for _, k := range scratch.rows {
+		m.Idx = append(m.Idx, square.Matrix.Row(int(k))...)
+		m.Val = append(m.Val, square.Matrix.RowValues(int(k))...)
+		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+	top.Finish()
+}

@@ -1,0 +1,119 @@
+package samplers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// subgraph is the graph that a subgraph method samples from: the one induced by
+// the training nodes, or all of the graph.
+type subgraph struct {
+	laplacian *graph.Laplacian // over local numbers
+	nodes     []int32          // of each local number, increasing; nil where it is the node
+}
+
+// node returns the node of a local number.
+func (g *subgraph) node(local int32) int32 {
+	if g.nodes == nil {
+		return local
+	}
+	return g.nodes[local]
+}
+
+// newSubgraph returns the graph induced by the training nodes, normalised anew in
+// the way that p is; nil nodes stand for all, and p is taken as it is. The error
+// is numberNodes's, or says that p is normalised in neither of the published
+// ways. Cost: O(nodes + edges of the training nodes).
+func newSubgraph(p *graph.Laplacian, train []int32) (*subgraph, error) {
+	if train == nil {
+		return &subgraph{laplacian: p}, nil
+	}
+	symmetric, err := isSymmetric(p)
+	if err != nil {
+		return nil, err
+	}
+	nodes := slices.Sorted(slices.Values(train))
+	number, err := numberNodes(p, nodes)
+	if err != nil {
+		return nil, err
+	}
+	g := &subgraph{nodes: nodes}
+	if induced := induce(p.Adjacency, nodes, number); symmetric {
+		g.laplacian = graph.NewLaplacian(induced)
+	} else {
+		g.laplacian = graph.NewRowLaplacian(induced)
+	}
+	return g, nil
+}
+
+// numberNodes returns 1 + the place in train of every node of p, 0 for nodes
+// that are not there. The error says which training node is not a node or is
+// there twice, or that there are none.
+func numberNodes(p *graph.Laplacian, train []int32) ([]int32, error) {
+	if len(train) == 0 {
+		return nil, errors.New("samplers: no training nodes")
+	}
+	number := make([]int32, p.Nodes())
+	for k, i := range train {
+		if i < 0 || int(i) >= len(number) {
+			return nil, fmt.Errorf("samplers: training node %d is outside [0, %d)", i, len(number))
+		}
+		if number[i] != 0 {
+			return nil, fmt.Errorf("samplers: training node %d is there twice", i)
+		}
+		number[i] = int32(k) + 1
+	}
+	return number, nil
+}
+
+// induce returns the edges of a between nodes, which are numbered by number: 1 +
+// the place in nodes, 0 for other nodes.
+func induce(a *graph.CSR, nodes, number []int32) *graph.CSR {
+	entries := int64(0)
+	for _, i := range nodes {
+		for _, j := range a.Row(int(i)) {
+			if number[j] != 0 {
+				entries++
+			}
+		}
+	}
+	b := &graph.CSR{
+		Rows: len(nodes), Cols: len(nodes),
+		Ptr: make([]int64, len(nodes)+1),
+		Idx: make([]int32, 0, entries),
+	}
+	if a.Val != nil {
+		b.Val = make([]float32, 0, entries)
+	}
+	for k, i := range nodes {
+		values := a.RowValues(int(i))
+		for c, j := range a.Row(int(i)) {
+			if number[j] == 0 {
+				continue
+			}
+			b.Idx = append(b.Idx, number[j]-1)
+			if values != nil {
+				b.Val = append(b.Val, values[c])
+			}
+		}
+		b.Ptr[k+1] = int64(len(b.Idx))
+	}
+	return b
+}
+
+// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½ rather than D̃^-1(A+I), and
+// returns an error if its scales are those of neither.
+func isSymmetric(p *graph.Laplacian) (bool, error) {
+	if slices.Equal(p.RowScale, p.ColScale) {
+		return true, nil
+	}
+	for i, c := range p.ColScale {
+		if c != 1 {
+			return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): it cannot be normalised anew on a subgraph", i, c)
+		}
+	}
+	return false, nil
+}

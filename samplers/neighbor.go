@@ -1,0 +1,444 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Neighbor is node-wise sampling (Hamilton, Ying & Leskovec 2017, "Inductive
+// Representation Learning on Large Graphs", arXiv:1706.02216) for the GCN: every
+// output node i draws k of its d_i neighbours for itself, and
+//
+//	(P̃H)_i = P_ii H_i + Σ β_ij P_ij H_j   over the neighbours j drawn,
+//
+// so that the node's own term is exact. By default the law is uniform without
+// replacement and β = d_i/k; a node of at most k neighbours keeps them all, with
+// β = 1.
+//
+// The same three choices as in LayerWise, here made for each row alone, give the
+// other forms: Importance LADIES{} draws neighbour j with probability ∝ P_ij²,
+// LADIES{Flat: true} ∝ |P_ij|, in each case with the debiased weights of Chen
+// et al. (2023), whose discussion proposes it. Unbiased, E[P̃H] = PH, for all of
+// them except where Weight says otherwise (Naive without replacement).
+//
+// The rows do not share what they draw, so that the input has up to 1+k times
+// as many nodes as the output, and (1+k)^L times after L layers.
+//
+// Cost of a layer: O(k) a row for uniform draws, whatever the degree, and
+// O(degree) for others. Memory: 4 bytes a node for each concurrent call. The
+// fields must not change after the first call of Sample, which may then be
+// called concurrently.
+type Neighbor struct {
+	Laplacian  *graph.Laplacian // required
+	Sizes      []int            // k, neighbours drawn a node, the layer next to the output first; required
+	Importance Importance       // nil means Uniform{}
+	Draw       Draw             // nil means WithoutReplacement{}
+	Weight     Weight           // nil means Debiased{}, or Naive{} for draws with replacement
+
+	// DrawSelf makes the node itself one of the d_i+1 candidates instead of
+	// keeping its own term exactly, as GraphSAGE's program does on a graph with
+	// self-loops: cheaper by a node a row, of larger variance.
+	DrawSelf bool
+
+	prepare sync.Once
+	plan    neighborPlan
+	scratch sync.Pool // of *neighborScratch
+}
+
+var _ Sampler = (*Neighbor)(nil)
+
+// neighborPlan is what a Neighbor works out once.
+type neighborPlan struct {
+	err        error
+	importance Importance
+	draw       Draw
+	weight     Weight
+	global     []float64 // weights of all nodes, where the law is one for all rows
+	uniform    bool      // equal probabilities: O(k) a row
+	replace    bool      // with replacement
+}
+
+// neighborScratch is the memory of one concurrent call.
+type neighborScratch struct {
+	numbering  numbering
+	picks      picks
+	positions  []int64
+	candidates []int32
+	population Population
+	weights    []float64
+	sample     Sample
+	factor     []float64
+}
+
+// Layers returns the number of layers, one a size.
+func (s *Neighbor) Layers() int { return len(s.Sizes) }
+
+// NominalSizes returns about how many nodes the input of each layer, input layer
+// first, and the output have for 512 seeds of enough neighbours.
+func (s *Neighbor) NominalSizes() []int {
+	sizes := make([]int, len(s.Sizes)+1)
+	sizes[len(s.Sizes)] = 512
+	for l, k := range s.Sizes {
+		at := len(s.Sizes) - 1 - l
+		sizes[at] = min(sizes[at+1]*(1+min(k, 1<<20)), 1<<20)
+	}
+	return sizes
+}
+
+// Validate returns an error if a field is missing or out of range, or if the
+// weight cannot follow the draw. Sample checks too.
+func (s *Neighbor) Validate() error {
+	s.prepare.Do(s.makePlan)
+	return s.plan.err
+}
+
+func (s *Neighbor) makePlan() {
+	plan := &s.plan
+	plan.importance, plan.draw, plan.weight = s.Importance, s.Draw, s.Weight
+	if plan.importance == nil {
+		plan.importance = Uniform{}
+	}
+	if plan.draw == nil {
+		plan.draw = WithoutReplacement{}
+	}
+	_, plan.replace = plan.draw.(WithReplacement)
+	if plan.weight == nil {
+		plan.weight = Debiased{}
+		if plan.replace {
+			plan.weight = Naive{}
+		}
+	}
+	if plan.err = s.check(plan); plan.err != nil {
+		return
+	}
+	plan.uniform = isUniform(plan)
+	plan.global, _ = plan.importance.Global(s.Laplacian)
+	if plan.global == nil {
+		return
+	}
+	if len(plan.global) != s.Laplacian.Nodes() {
+		plan.err = fmt.Errorf("samplers: %T gives %d weights for %d nodes", plan.importance, len(plan.global), s.Laplacian.Nodes())
+		return
+	}
+	all := Population{Weights: plan.global}
+	plan.err = all.sum()
+}
+
+// isUniform reports whether the plan comes to simple random sampling with
+// weights d/k, which both Naive and Debiased give then, and for which there is a
+// faster way.
+func isUniform(plan *neighborPlan) bool {
+	if _, ok := plan.importance.(Uniform); !ok {
+		return false
+	}
+	_, inOrder := plan.draw.(WithoutReplacement)
+	_, naive := plan.weight.(Naive)
+	return (inOrder || plan.replace) && (naive || plan.weight == Debiased{})
+}
+
+func (s *Neighbor) check(plan *neighborPlan) error {
+	if s.Laplacian == nil {
+		return errors.New("samplers: Neighbor needs a Laplacian")
+	}
+	if err := s.Laplacian.Validate(); err != nil {
+		return err
+	}
+	if err := checkSizes(s.Sizes); err != nil {
+		return err
+	}
+	if l, ok := plan.importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != s.Laplacian.Nodes() {
+		return fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), s.Laplacian.Nodes())
+	}
+	return plan.weight.Check(plan.draw)
+}
+
+// Sample implements Sampler.
+func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	scratch, _ := s.scratch.Get().(*neighborScratch)
+	if scratch == nil {
+		scratch = new(neighborScratch)
+	}
+	defer s.scratch.Put(scratch)
+	batch.Reset(len(s.Sizes))
+	rows := seeds
+	for l, k := range s.Sizes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		block := batch.Blocks[len(s.Sizes)-1-l]
+		if err := s.sampleLayer(scratch, rows, k, rng, block); err != nil {
+			return err
+		}
+		rows = block.Src
+	}
+	return nil
+}
+
+// sampleLayer draws the input nodes of the layer whose output nodes are rows,
+// and fills block.
+func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
+	ids := &scratch.numbering
+	ids.begin(s.Laplacian.Nodes(), block.Src)
+	defer ids.forget()
+	if err := ids.addDistinct(rows); err != nil {
+		return err
+	}
+	if s.DrawSelf { // the rows are input nodes only if they are drawn
+		ids.forget()
+		ids.nodes = ids.nodes[:0]
+	}
+	startBlock(block, rows)
+	if s.plan.uniform {
+		s.drawUniform(scratch, rows, k, rng, &block.Matrix)
+	} else if err := s.drawWeighted(scratch, rows, k, rng, &block.Matrix); err != nil {
+		return err
+	}
+	block.Src = ids.nodes
+	block.Matrix.Cols = len(block.Src)
+	block.Finish()
+	return nil
+}
+
+// self stands for the node of the row among positions in the adjacency matrix.
+const self = -1
+
+// drawUniform fills the rows of m. It first draws for all rows, then reads all
+// that was drawn: reads that wait for no draw overlap, and most of them miss
+// the cache.
+func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) {
+	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	entries := 0
+	for _, r := range rows {
+		entries += 1 + min(k, adjacency.Degree(int(r))+1)
+	}
+	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
+	scratch.positions = resize(scratch.positions, entries)
+	scratch.factor = resize(scratch.factor, len(rows))
+	idx, val, positions := m.Idx, m.Val, scratch.positions
+	picks := &scratch.picks
+	at := 0
+	for i, r := range rows {
+		if !s.DrawSelf {
+			positions[at], val[at] = self, 1
+			at++
+		}
+		from, candidates := adjacency.Ptr[r], adjacency.Degree(int(r))
+		own := int32(candidates) // the last candidate is r itself, where it is one
+		if s.DrawSelf {
+			candidates++
+		}
+		picks.draw(rng, candidates, k, s.plan.replace)
+		for n, c := range picks.index {
+			positions[at], val[at] = from+int64(c), 1
+			if c == own {
+				positions[at] = self
+			}
+			if picks.count != nil {
+				val[at] = float32(picks.count[n])
+			}
+			at++
+		}
+		scratch.factor[i] = picks.factor
+		m.Ptr[i+1] = int64(at)
+	}
+	idx, val = idx[:at], val[:at]
+	for k, position := range positions[:at] {
+		if position != self {
+			idx[k] = adjacency.Idx[position]
+		}
+	}
+	ids := &scratch.numbering
+	for i, r := range rows {
+		scale := float64(p.RowScale[r])
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			j, v := idx[k], scale
+			if positions[k] == self {
+				j = r
+			}
+			if s.DrawSelf || positions[k] != self {
+				v *= scratch.factor[i]
+			}
+			if adjacency.Val != nil && positions[k] != self {
+				v *= float64(adjacency.Val[positions[k]])
+			}
+			idx[k] = ids.local(j)
+			val[k] = float32(v * float64(val[k]) * float64(p.ColScale[j]))
+		}
+	}
+	m.Idx, m.Val = idx, val
+}
+
+// drawWeighted fills the rows of m by the plan's law, draw and weight.
+func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) error {
+	ids := &scratch.numbering
+	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	for i, r := range rows {
+		scale := float64(p.RowScale[r])
+		if !s.DrawSelf {
+			m.Idx = append(m.Idx, int32(i))
+			m.Val = append(m.Val, float32(scale*float64(p.ColScale[r])))
+		}
+		row := adjacency.Row(int(r))
+		values := adjacency.RowValues(int(r))
+		if err := s.drawRow(scratch, r, k, rng); err != nil {
+			return fmt.Errorf("samplers: neighbours of node %d: %w", r, err)
+		}
+		for n, c := range scratch.sample.Index {
+			j := r
+			v := scale * scratch.factor[n]
+			if int(c) < len(row) {
+				j = row[c]
+				if values != nil {
+					v *= float64(values[c])
+				}
+			}
+			m.Idx = append(m.Idx, ids.local(j))
+			m.Val = append(m.Val, float32(v*float64(p.ColScale[j])))
+		}
+		m.Ptr[i+1] = int64(len(m.Idx))
+	}
+	return nil
+}
+
+// drawRow draws k candidates of node r into scratch.sample, with their weights
+// in scratch.factor. Candidates are numbered as the row is stored, then r.
+func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
+	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	candidates := adjacency.Row(int(r))
+	values := adjacency.RowValues(int(r))
+	if s.DrawSelf {
+		scratch.candidates = append(append(scratch.candidates[:0], candidates...), r)
+		candidates = scratch.candidates
+	}
+	weights := resize(scratch.weights, len(candidates))
+	scratch.weights = weights
+	if s.plan.global != nil {
+		for c, j := range candidates {
+			weights[c] = s.plan.global[j]
+		}
+	} else {
+		row2 := square(p.RowScale[r])
+		for c, j := range candidates {
+			weights[c] = row2 * square(p.ColScale[j])
+			if values != nil && c < len(values) {
+				weights[c] *= square(values[c])
+			}
+		}
+		s.plan.importance.Local(candidates, weights)
+	}
+	sample := &scratch.sample
+	population := &scratch.population
+	*population = Population{Weights: weights}
+	if len(candidates) == 0 || allZero(weights) { // nothing to estimate
+		sample.reset()
+		return nil
+	}
+	if err := population.sum(); err != nil {
+		return err
+	}
+	if !s.plan.replace {
+		k = min(k, population.Positive)
+	}
+	s.plan.draw.Draw(rng, population, k, sample)
+	scratch.factor = resize(scratch.factor, len(sample.Index))
+	s.plan.weight.Weigh(population, sample, scratch.factor)
+	return nil
+}
+
+func square(x float32) float64 { return float64(x) * float64(x) }
+
+func allZero(weights []float64) bool {
+	for _, w := range weights {
+		if w != 0 || math.IsNaN(w) {
+			return false
+		}
+	}
+	return true
+}
+
+// picks draws k of d candidates with equal probabilities. Its memory is reused.
+type picks struct {
+	index  []int32 // candidates picked, distinct
+	count  []int32 // how often each was drawn, with replacement; else nil
+	factor float64 // d/k, the weight of one draw
+
+	set    indexSet
+	counts []int32
+}
+
+// linearPicks is up to how many picks a linear search among them is used.
+const linearPicks = 32
+
+// draw picks: k distinct candidates, all of them if k ≥ d, or those that come
+// up in k independent draws. Cost: O(k).
+func (p *picks) draw(rng *rand.Rand, d, k int, replace bool) {
+	p.index, p.count, p.factor = p.index[:0], nil, 1
+	switch {
+	case d == 0:
+	case replace:
+		p.drawRepeated(rng, d, k)
+	case k >= d:
+		for c := range int32(d) {
+			p.index = append(p.index, c)
+		}
+	default:
+		p.drawDistinct(rng, d, k)
+	}
+}
+
+// drawDistinct gives every set of k < d candidates the same probability, in k
+// steps (Floyd; Bentley 1987, "Programming pearls: a sample of brilliance"): the
+// candidate of each step comes from one more candidate than the step before,
+// and is that last one where the draw was picked already.
+func (p *picks) drawDistinct(rng *rand.Rand, d, k int) {
+	p.factor = float64(d) / float64(k)
+	linear := k <= linearPicks
+	if !linear {
+		p.set.reset(k)
+	}
+	for last := d - k; last < d; last++ {
+		c := int32(rng.Uint32N(uint32(last) + 1))
+		if linear {
+			for _, earlier := range p.index {
+				if earlier == c {
+					c = int32(last)
+					break
+				}
+			}
+		} else if _, isNew := p.set.add(c); !isNew {
+			c = int32(last)
+			p.set.add(c)
+		}
+		p.index = append(p.index, c)
+	}
+}
+
+// drawRepeated draws k times with replacement.
+func (p *picks) drawRepeated(rng *rand.Rand, d, k int) {
+	p.factor = float64(d) / float64(k)
+	p.set.reset(min(k, d))
+	p.counts = p.counts[:0]
+	for range k {
+		c := int32(rng.Uint32N(uint32(d)))
+		at, isNew := p.set.add(c)
+		if isNew {
+			p.index = append(p.index, c)
+			p.counts = append(p.counts, 0)
+		}
+		p.counts[at]++
+	}
+	p.count = p.counts
+}

@@ -1,0 +1,234 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// SAINT is subgraph sampling (GraphSAINT: Zeng, Zhou, Srivastava, Kannan &
+// Prasanna 2020, "GraphSAINT: Graph Sampling Based Inductive Learning Method",
+// arXiv:1907.04931). A batch is a random set S of nodes of the training graph with
+// all edges between them, and every layer propagates over it:
+//
+//	(P̃H)_v = P_vv H_v + Σ P_vu/α_uv H_u   over the neighbours u of v in S,
+//	loss    = Σ L_v/λ_v                    over v in S,
+//	α_uv = P(u, v ∈ S)/P(v ∈ S),   λ_v = |training nodes|·P(v ∈ S).
+//
+// P is the Laplacian of the training graph, not of the whole one: propagation
+// never reads a node that is not for training.
+//
+// Unbiased in the sense of the paper: given that v is in S, the expectation of
+// (P̃H)_v is (PH)_v for any fixed H, and that of the loss is the mean over the
+// training nodes for any fixed L. Several layers over the same subgraph are
+// dependent, so that the output after two or more layers is biased, and so is
+// the loss after any activation.
+//
+// S is the union of r independent units, each a node, an edge or a random walk,
+// so that with a_v the probability that one unit has v, and b_uv that it has
+// both,
+//
+//	P(v ∈ S) = 1 − (1−a_v)^r,
+//	P(u, v ∈ S) = 1 − (1−a_u)^r − (1−a_v)^r + (1−a_u−a_v+b_uv)^r.
+//
+// The paper counts both probabilities in subgraphs sampled beforehand. Here a
+// and b are known in closed form for nodes and edges, and counted in walks
+// sampled beforehand for walks, so that the formulas serve any r.
+//
+// Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
+// training graph, a float64 a node, and what Units says. The fields must not
+// change after the first call of Sample, which may then be called concurrently.
+type SAINT struct {
+	Laplacian *graph.Laplacian // of the whole graph; required
+	Train     []int32          // training nodes; nil means all nodes, and Laplacian as it is
+	Depth     int              // number of layers; required
+	Units     Units            // nil means RandomNodes{}
+
+	prepare sync.Once
+	err     error
+	graph   *subgraph
+	law     *UnitLaw
+	scratch sync.Pool // of *saintScratch
+}
+
+var _ Sampler = (*SAINT)(nil)
+
+// Units is a law of small random sets of nodes: RandomNodes, RandomEdges,
+// RandomWalks.
+type Units interface {
+	// Law works the law out for a graph, whose Laplacian is p.
+	Law(p *graph.Laplacian) (*UnitLaw, error)
+}
+
+// UnitLaw draws units of one graph and knows their probabilities. It is
+// read-only in use.
+type UnitLaw struct {
+	Size int // nodes that a unit has at most
+
+	// Draw appends the nodes of one unit to unit. A node may come repeatedly.
+	Draw func(rng *rand.Rand, unit []int32) []int32
+
+	// Node holds a_v, the probability that one unit has node v.
+	Node []float64
+
+	// Pair returns b_uv, the probability that one unit has both ends of the
+	// edge that is stored at entry of the adjacency matrix, in row u.
+	Pair func(u, v int32, entry int64) float64
+
+	Summary string // what was done to know the probabilities; may be empty
+}
+
+// saintScratch is the memory of one concurrent call.
+type saintScratch struct {
+	mark      []int32 // zero for every node of the whole graph
+	numbering numbering
+	unit      []int32
+	locals    []int32
+	absent    []float64 // P(v ∉ S) − 1 of each node of S
+}
+
+// Layers returns Depth.
+func (s *SAINT) Layers() int { return s.Depth }
+
+// Validate returns an error if a field is missing or out of range. The first
+// call builds the training graph and works the law out, which takes seconds
+// on a large graph.
+func (s *SAINT) Validate() error {
+	s.prepare.Do(func() { s.err = s.setUp() })
+	return s.err
+}
+
+func (s *SAINT) setUp() (err error) {
+	if s.Laplacian == nil {
+		return errors.New("samplers: SAINT needs a Laplacian")
+	}
+	if err := s.Laplacian.Validate(); err != nil {
+		return err
+	}
+	if s.Depth <= 0 {
+		return fmt.Errorf("samplers: SAINT with %d layers, want at least 1", s.Depth)
+	}
+	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
+		return err
+	}
+	if s.graph.laplacian.Nodes() == 0 {
+		return errors.New("samplers: SAINT on a graph without nodes")
+	}
+	units := s.Units
+	if units == nil {
+		units = RandomNodes{}
+	}
+	if s.law, err = units.Law(s.graph.laplacian); err != nil {
+		return err
+	}
+	if len(s.law.Node) != s.graph.laplacian.Nodes() {
+		return fmt.Errorf("samplers: %T gives %d probabilities for %d nodes", units, len(s.law.Node), s.graph.laplacian.Nodes())
+	}
+	return nil
+}
+
+// Describe says what the subgraphs are drawn from; call Validate before.
+func (s *SAINT) Describe() string {
+	if s.law == nil {
+		return ""
+	}
+	adjacency := s.graph.laplacian.Adjacency
+	text := fmt.Sprintf("training graph of %d nodes and %d edges", adjacency.Rows, adjacency.NNZ()/2)
+	if s.law.Summary != "" {
+		text += "; " + s.law.Summary
+	}
+	return text
+}
+
+// Sample implements Sampler. Of seeds only the number is used: it is the number
+// of nodes to aim for, counting a node as often as it is drawn; they must be
+// distinct nodes nonetheless. The same block is every layer's.
+func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	scratch, _ := s.scratch.Get().(*saintScratch)
+	if scratch == nil {
+		scratch = new(saintScratch)
+	}
+	defer s.scratch.Put(scratch)
+	if scratch.mark == nil {
+		scratch.mark = make([]int32, s.Laplacian.Nodes())
+	}
+	if err := checkNodes(seeds, scratch.mark); err != nil {
+		return err
+	}
+	batch.Reset(1)
+	block := batch.Blocks[0]
+	for len(batch.Blocks) < s.Depth {
+		batch.Blocks = append(batch.Blocks, block)
+	}
+
+	units := max(1, len(seeds)/s.law.Size)
+	ids := &scratch.numbering
+	ids.begin(s.graph.laplacian.Nodes(), scratch.locals)
+	defer ids.forget()
+	for range units {
+		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
+		for _, v := range scratch.unit {
+			ids.local(v)
+		}
+	}
+	scratch.locals = ids.nodes
+	batch.LossWeights = s.fill(scratch, float64(units), block, batch.LossWeights)
+	return nil
+}
+
+// fill makes block the normalised one of the nodes numbered, and returns weights
+// filled with the loss's.
+func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, weights []float32) []float32 {
+	ids := &scratch.numbering
+	p := s.graph.laplacian
+	n := float64(p.Nodes())
+	block.Src = resize(block.Src, len(ids.nodes))
+	scratch.absent = resize(scratch.absent, len(ids.nodes))
+	for k, v := range ids.nodes {
+		block.Src[k] = s.graph.node(v)
+		absent := math.Expm1(units * math.Log1p(-s.law.Node[v]))
+		scratch.absent[k] = absent
+		weights = append(weights, float32(-1/(n*absent)))
+	}
+	m := startBlock(block, block.Src)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	adjacency := p.Adjacency
+	for k, v := range ids.nodes {
+		scale := float64(p.RowScale[v])
+		m.Idx = append(m.Idx, int32(k))
+		m.Val = append(m.Val, float32(scale*float64(p.ColScale[v])))
+		values := adjacency.RowValues(int(v))
+		first := adjacency.Ptr[v]
+		for c, u := range adjacency.Row(int(v)) {
+			l := ids.number[u] - 1
+			if l < 0 {
+				continue
+			}
+			either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, first+int64(c))
+			both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
+			e := scale * float64(p.ColScale[u]) * -scratch.absent[k] / both
+			if values != nil {
+				e *= float64(values[c])
+			}
+			m.Idx = append(m.Idx, l)
+			m.Val = append(m.Val, float32(e))
+		}
+		m.Ptr[k+1] = int64(len(m.Idx))
+	}
+	block.Finish()
+	return weights
+}

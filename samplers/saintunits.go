@@ -1,0 +1,189 @@
+package samplers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// RandomNodes is the node sampler of GraphSAINT: one node, drawn with
+// probability p_v ∝ ‖P^[v]‖². So a_v = p_v and b_uv = 0.
+type RandomNodes struct{}
+
+// Law implements Units. Cost: O(edges) once, O(1) a unit.
+func (RandomNodes) Law(p *graph.Laplacian) (*UnitLaw, error) {
+	population := Population{Weights: p.ColumnNorms2()}
+	if err := population.sum(); err != nil {
+		return nil, err
+	}
+	table := newAliasTable(population.Weights, population.Total)
+	probability := population.Weights
+	for v := range probability {
+		probability[v] /= population.Total
+	}
+	return &UnitLaw{
+		Size: 1,
+		Draw: func(rng *rand.Rand, unit []int32) []int32 { return append(unit, table.draw(rng)) },
+		Node: probability,
+		Pair: func(int32, int32, int64) float64 { return 0 },
+	}, nil
+}
+
+// RandomEdges is the edge sampler of GraphSAINT: both ends of an edge, drawn with
+// probability b_uv ∝ 1/d_u + 1/d_v. That is the law of a step from a uniform node
+// to a uniform neighbour, so b_uv = (1/d_u + 1/d_v)/n and a_v = (1 + Σ 1/d_u)/n over
+// the neighbours u of v. A node without neighbours is a unit by itself, with
+// probability 1/n; the paper leaves it out, which no weight could mend.
+type RandomEdges struct{}
+
+// Law implements Units. Cost: O(edges) once, O(1) a unit.
+func (RandomEdges) Law(p *graph.Laplacian) (*UnitLaw, error) {
+	adjacency := p.Adjacency
+	n := adjacency.Rows
+	probability := make([]float64, n)
+	for v := range probability {
+		sum := 1.0
+		for _, u := range adjacency.Row(v) {
+			sum += 1 / float64(adjacency.Degree(int(u)))
+		}
+		probability[v] = min(sum/float64(n), 1)
+	}
+	return &UnitLaw{
+		Size: 2,
+		Draw: func(rng *rand.Rand, unit []int32) []int32 { return walk(adjacency, 1, rng, unit) },
+		Node: probability,
+		Pair: func(u, v int32, _ int64) float64 { return firstStep(adjacency, u, v) },
+	}, nil
+}
+
+// firstStep returns the probability that a step from a uniform node to a uniform
+// neighbour goes along the edge between u and v, either way.
+func firstStep(adjacency *graph.CSR, u, v int32) float64 {
+	return (1/float64(adjacency.Degree(int(u))) + 1/float64(adjacency.Degree(int(v)))) / float64(adjacency.Rows)
+}
+
+// walk appends a walk from a uniform node, each step to a uniform neighbour. It
+// ends early only at a node without neighbours, that is, at once.
+func walk(adjacency *graph.CSR, steps int, rng *rand.Rand, unit []int32) []int32 {
+	v := int32(rng.Uint32N(uint32(adjacency.Rows)))
+	unit = append(unit, v)
+	for range steps {
+		row := adjacency.Row(int(v))
+		if len(row) == 0 {
+			break
+		}
+		v = row[rng.Uint32N(uint32(len(row)))]
+		unit = append(unit, v)
+	}
+	return unit
+}
+
+// RandomWalks is the random walk sampler of GraphSAINT: the nodes of a walk of
+// Length steps from a uniform node, each step to a uniform neighbour.
+//
+// What the start and the first step contribute to a_v and b_uv is known, 1/n and
+// (1/d_u + 1/d_v)/n; what later steps add is counted in walks drawn beforehand, so
+// that no probability is estimated as zero. A Length of 1 is RandomEdges, exactly.
+//
+// Cost: O(Presampled·Length²) once, O(Length) a unit. Memory: 4 bytes a node and
+// 8 bytes an edge.
+type RandomWalks struct {
+	Length int // steps; 0 means 2
+
+	// Presampled is the number of walks drawn beforehand. 0 means enough to
+	// visit each node 50 times on average, as the program of the paper does.
+	// The standard error of a probability q is √(q/Presampled).
+	Presampled int
+
+	Seed uint64 // of the walks drawn beforehand
+}
+
+// presampledVisits is how often the default visits each node, on average.
+const presampledVisits = 50
+
+// Law implements Units. The result depends on the fields and the graph alone.
+func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
+	if w.Length < 0 || w.Presampled < 0 {
+		return nil, fmt.Errorf("samplers: random walks of %d steps, %d drawn beforehand: want at least 0", w.Length, w.Presampled)
+	}
+	steps := w.Length
+	if steps == 0 {
+		steps = 2
+	}
+	adjacency := p.Adjacency
+	n := adjacency.Rows
+	walks := w.Presampled
+	if walks == 0 {
+		walks = presampledVisits*n/(steps+1) + 1
+	}
+	visits, pairs := countWalks(adjacency, steps, walks, w.Seed)
+	probability := make([]float64, n)
+	for v := range probability {
+		probability[v] = min(1/float64(n)+float64(visits[v])/float64(walks), 1)
+	}
+	return &UnitLaw{
+		Size: steps + 1,
+		Draw: func(rng *rand.Rand, unit []int32) []int32 { return walk(adjacency, steps, rng, unit) },
+		Node: probability,
+		Pair: func(u, v int32, entry int64) float64 {
+			return firstStep(adjacency, u, v) + float64(pairs[entry])/float64(walks)
+		},
+		Summary: fmt.Sprintf("%d walks of %d steps drawn beforehand", walks, steps),
+	}, nil
+}
+
+// countWalks draws walks and counts in how many a node comes after the start,
+// and in how many both ends of an edge come other than by the first step alone.
+// pairs has a count for each entry of the adjacency matrix.
+func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pairs []int32) {
+	const grain = 1 << 12 // walks of one stream
+	visits = make([]int32, adjacency.Rows)
+	pairs = make([]int32, adjacency.NNZ())
+	parallel.For(walks, grain, func(lo, hi int) {
+		rng := rand.New(Stream(seed, 0, uint64(lo/grain)))
+		var unit, distinct []int32
+		for range hi - lo {
+			unit = walk(adjacency, steps, rng, unit[:0])
+			distinct = distinct[:0]
+			for _, v := range unit {
+				if !slices.Contains(distinct, v) {
+					distinct = append(distinct, v)
+				}
+			}
+			for k, v := range distinct[1:] {
+				atomic.AddInt32(&visits[v], 1)
+				for l, u := range distinct[:k+1] {
+					if k+l == 0 { // the first step
+						continue
+					}
+					if entry, ok := findEntry(adjacency, min(u, v), max(u, v)); ok {
+						atomic.AddInt32(&pairs[entry], 1)
+					}
+				}
+			}
+		}
+	})
+	parallel.For(adjacency.Rows, 1<<10, func(lo, hi int) {
+		for v := lo; v < hi; v++ { // counted above the diagonal: copy below
+			for c, u := range adjacency.Row(v) {
+				if int(u) >= v {
+					break
+				}
+				if entry, ok := findEntry(adjacency, u, int32(v)); ok {
+					pairs[adjacency.Ptr[v]+int64(c)] = pairs[entry]
+				}
+			}
+		}
+	})
+	return visits, pairs
+}
+
+// findEntry returns where (u, v) is stored, and whether it is.
+func findEntry(adjacency *graph.CSR, u, v int32) (int64, bool) {
+	c, ok := slices.BinarySearch(adjacency.Row(int(u)), v)
+	return adjacency.Ptr[u] + int64(c), ok
+}
