@@ -1,6 +1,7 @@
 package samplers_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -67,7 +68,7 @@ func allParts() []samplers.Parts {
 }
 
 func partsName(p samplers.Parts) string {
-	name := p.Importance + " " + p.Draw + " " + p.Weight
+	name := cmp.Or(p.Importance, "ladies") + " " + cmp.Or(p.Draw, "wrs") + " " + cmp.Or(p.Weight, "default")
 	for _, option := range []struct {
 		name string
 		on   bool

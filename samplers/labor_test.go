@@ -1,0 +1,279 @@
+package samplers_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+	"pgregory.net/rapid"
+)
+
+// laborReference works out p[i][t], the probability that row i keeps node t, from
+// the formulas, with dense matrices and bisection.
+func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSelf bool) [][]float64 {
+	n := p.Nodes()
+	dense := p.Dense()
+	candidate := func(r int32, t int) bool {
+		return dense[int(r)*n+t] != 0 && (drawSelf || t != int(r))
+	}
+	pi := make([]float64, n)
+	for t := range pi {
+		pi[t] = 1
+	}
+	solve := func(r int32) float64 {
+		d, squares := 0, 0.0
+		for t := range n {
+			if candidate(r, t) {
+				d++
+				squares += dense[int(r)*n+t] * dense[int(r)*n+t]
+			}
+		}
+		if d <= k {
+			return math.Inf(1)
+		}
+		variance := func(c float64) (sum float64) {
+			for t := range n {
+				if candidate(r, t) {
+					sum += dense[int(r)*n+t] * dense[int(r)*n+t] / min(1, c*pi[t])
+				}
+			}
+			return sum
+		}
+		low, high := 1e-12, 1e12
+		for range 200 {
+			middle := math.Sqrt(low * high)
+			if variance(middle) > float64(d)/float64(k)*squares {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		return high
+	}
+	scales := make([]float64, len(rows))
+	for step := 0; ; step++ {
+		for i, r := range rows {
+			scales[i] = solve(r)
+		}
+		if step == iterations {
+			break
+		}
+		reach := make([]float64, n)
+		for i, r := range rows {
+			for t := range n {
+				if candidate(r, t) {
+					reach[t] = max(reach[t], scales[i])
+				}
+			}
+		}
+		for t := range pi {
+			pi[t] *= reach[t]
+		}
+	}
+	keep := make([][]float64, len(rows))
+	for i, r := range rows {
+		keep[i] = make([]float64, n)
+		for t := range n {
+			if candidate(r, t) {
+				keep[i][t] = min(1, scales[i]*pi[t])
+			}
+		}
+	}
+	return keep
+}
+
+// TestLaborEntries checks every entry of blocks against P[i][t]/p[i][t], that rows
+// decide by the same random numbers, and what is said about self-loops and rows
+// of few neighbours.
+func TestLaborEntries(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
+		adjacency := samplertest.RandomGraph(t, n, rapid.IntRange(0, 200).Draw(rt, "edges"), rapid.Bool().Draw(rt, "weighted"), rapid.Uint64().Draw(rt, "graph"))
+		p := graph.NewLaplacian(adjacency)
+		if rapid.Bool().Draw(rt, "row-stochastic") {
+			p = graph.NewRowLaplacian(adjacency)
+		}
+		k := rapid.IntRange(1, 6).Draw(rt, "k")
+		iterations := rapid.IntRange(0, 3).Draw(rt, "iterations")
+		drawSelf := rapid.Bool().Draw(rt, "draw self")
+		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(rt, "stream"), 0, 0))
+		var rows []int32
+		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
+			rows = append(rows, int32(i))
+		}
+		s := &samplers.Labor{Laplacian: p, Sizes: []int{k}, Iterations: iterations, DrawSelf: drawSelf}
+		var batch samplers.Batch
+		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+			rt.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		if err := block.Validate(n); err != nil {
+			rt.Fatal(err)
+		}
+		keep := laborReference(p, rows, k, iterations, drawSelf)
+		some := 1.0
+		if drawSelf {
+			none := 1.0
+			for t := range n {
+				most := 0.0
+				for i := range rows {
+					most = max(most, keep[i][t])
+				}
+				none *= 1 - most
+			}
+			some -= none
+		} else if !slices.Equal(block.Src[:len(rows)], rows) {
+			rt.Fatalf("inputs %v do not begin with the rows %v", block.Src, rows)
+		}
+		kept := make([][]bool, len(rows))
+		for i, r := range rows {
+			kept[i] = make([]bool, n)
+			for e, c := range block.Matrix.Row(i) {
+				t := block.Src[c]
+				kept[i][t] = true
+				want := float64(p.At(int(r), int(t)))
+				if drawSelf || t != r {
+					want *= some / keep[i][t]
+				}
+				if got := float64(block.Matrix.RowValues(i)[e]); math.Abs(got-want) > 1e-6*want {
+					rt.Fatalf("P̃[%d][%d] = %v, want %v", r, t, got, want)
+				}
+			}
+			for t := range n {
+				if self := t == int(r) && !drawSelf; !kept[i][t] && (self || keep[i][t] == 1) {
+					rt.Fatalf("row %d left node %d out, which it keeps for certain", r, t)
+				}
+			}
+		}
+		for t := range n {
+			for i := range rows {
+				for j := range rows {
+					// Rounding of p aside, who keeps t at a lower p keeps it at a higher.
+					if t != int(rows[i]) && t != int(rows[j]) && kept[i][t] && !kept[j][t] && keep[j][t] > keep[i][t]*(1+1e-9) {
+						rt.Fatalf("node %d: kept by a row with p = %v, not by one with p = %v", t, keep[i][t], keep[j][t])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, and
+// that iterations make the layer read fewer nodes, all fewer than if rows drew
+// independently.
+func TestLaborSizes(t *testing.T) {
+	const n, k, batches = 2000, 4, 300
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 20000, false, 6))
+	rng := rand.New(samplers.Stream(2, 0, 0))
+	var rows []int32
+	for _, i := range rng.Perm(n)[:256] {
+		rows = append(rows, int32(i))
+	}
+	measure := func(s *samplers.Labor) (inputs, entries float64) {
+		s.Laplacian, s.Sizes = p, []int{k}
+		var batch samplers.Batch
+		for range batches {
+			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+				t.Fatal(err)
+			}
+			inputs += float64(len(batch.Inputs()))
+			entries += float64(batch.Blocks[0].Matrix.NNZ()) - float64(len(rows))
+		}
+		return inputs / batches, entries / batches
+	}
+	wantEntries, independent := 0.0, 0.0
+	miss := make([]float64, n)
+	for t := range miss {
+		miss[t] = 1
+	}
+	for _, r := range rows {
+		d := p.Adjacency.Degree(int(r))
+		wantEntries += float64(min(k, d))
+		for _, t := range p.Adjacency.Row(int(r)) {
+			miss[t] *= 1 - min(1, float64(k)/float64(d))
+		}
+		miss[r] = 0
+	}
+	for _, m := range miss {
+		independent += 1 - m
+	}
+	inputs0, entries0 := measure(&samplers.Labor{})
+	inputs1, _ := measure(&samplers.Labor{Iterations: 1})
+	inputsStar, _ := measure(&samplers.Labor{Iterations: -1})
+	t.Logf("inputs: independent rows %.0f, LABOR-0 %.0f, LABOR-1 %.0f, LABOR-* %.0f", independent, inputs0, inputs1, inputsStar)
+	if math.Abs(entries0-wantEntries) > 0.02*wantEntries {
+		t.Errorf("LABOR-0 keeps %.1f entries, want %.1f", entries0, wantEntries)
+	}
+	if !(inputsStar <= inputs1 && inputs1 < 0.99*inputs0 && inputs0 < 0.99*independent) {
+		t.Errorf("inputs do not decrease")
+	}
+}
+
+// TestLaborSelfNormalizeBias pins the bias of the self-normalised form on a path
+// of three nodes, middle row, k = 1: each of its two equal neighbours is kept with
+// probability 1/2. If both are, each entry is as in P; if one is, it stands for
+// both; if none, the row stays without. Hence E[P̃] = (1/4 + 2/4)·P = 3/4·P, where
+// the unbiased form has P.
+func TestLaborSelfNormalizeBias(t *testing.T) {
+	b, err := graph.NewBuilder(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(2) {
+		if err := b.Add(i, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	p := graph.NewLaplacian(adjacency)
+	entry := float64(p.At(1, 0))
+	for _, normalize := range []bool{false, true} {
+		s := &samplers.Labor{Laplacian: p, Sizes: []int{1}, SelfNormalize: normalize}
+		rng := rand.New(samplers.Stream(8, 0, 0))
+		counts := map[int]int{} // P̃[1][0] in units of P[1][0]
+		const batches = 40000
+		var batch samplers.Batch
+		for range batches {
+			if err := s.Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
+				t.Fatal(err)
+			}
+			value := 0.0
+			block := batch.Blocks[0]
+			for e, c := range block.Matrix.Row(0) {
+				if block.Src[c] == 0 {
+					value = float64(block.Matrix.RowValues(0)[e])
+				}
+			}
+			counts[int(math.Round(value/entry))]++
+		}
+		want := map[int]float64{0: 0.5, 2: 0.5} // mean 1
+		if normalize {
+			want = map[int]float64{0: 0.5, 1: 0.25, 2: 0.25} // mean 3/4
+		}
+		for value := range 4 {
+			share := float64(counts[value]) / batches
+			if math.Abs(share-want[value]) > 5*math.Sqrt(0.25/batches) {
+				t.Errorf("normalize %v: P̃ = %d·P with probability %.4f, want %.4f", normalize, value, share, want[value])
+			}
+		}
+	}
+}
+
+func TestLaborErrors(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1))
+	for name, s := range map[string]*samplers.Labor{
+		"no Laplacian": {Sizes: []int{1}},
+		"no sizes":     {Laplacian: p},
+		"size 0":       {Laplacian: p, Sizes: []int{2, 0}},
+	} {
+		var batch samplers.Batch
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package samplers_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+	"pgregory.net/rapid"
+)
+
+// ladiesWeights returns ‖QP^[i]‖² of every node, from the dense P.
+func ladiesWeights(p *graph.Laplacian, rows []int32) (weights []float64, total float64) {
+	n := p.Nodes()
+	dense := p.Dense()
+	weights = make([]float64, n)
+	for _, r := range rows {
+		for j := range n {
+			v := dense[int(r)*n+j]
+			weights[j] += v * v
+			total += v * v
+		}
+	}
+	return weights, total
+}
+
+// TestOriginalLADIES checks IncludeRows and NormalizeRows together against what
+// the program released with LADIES computes, given the nodes drawn: the union
+// with the rows, columns times 1/p, rows normalised to sum to 1.
+func TestOriginalLADIES(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
+		p := graph.NewRowLaplacian(samplertest.RandomGraph(t, n, rapid.IntRange(0, 150).Draw(rt, "edges"), rapid.Bool().Draw(rt, "weighted"), rapid.Uint64().Draw(rt, "graph")))
+		seed := rapid.Uint64().Draw(rt, "stream")
+		rng := rand.New(samplers.Stream(seed, 0, 0))
+		var rows []int32
+		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
+			rows = append(rows, int32(i))
+		}
+		size := rapid.IntRange(1, 20).Draw(rt, "size")
+		sample := func(s *samplers.LayerWise) *graph.Block {
+			s.Laplacian, s.Sizes, s.Importance, s.Weight = p, []int{size}, samplers.LADIES{}, samplers.Naive{}
+			var batch samplers.Batch
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(seed, 1, 0)), &batch); err != nil {
+				rt.Fatal(err)
+			}
+			if err := batch.Blocks[0].Validate(n); err != nil {
+				rt.Fatal(err)
+			}
+			return batch.Blocks[0]
+		}
+		drawn := slices.Clone(sample(&samplers.LayerWise{}).Src)
+		block := sample(&samplers.LayerWise{IncludeRows: true, NormalizeRows: true})
+
+		want := slices.Clone(drawn)
+		for _, r := range rows {
+			if !slices.Contains(want, r) {
+				want = append(want, r)
+			}
+		}
+		if !slices.Equal(block.Src, want) {
+			rt.Fatalf("inputs %v, want %v", block.Src, want)
+		}
+		weights, total := ladiesWeights(p, rows)
+		dense := p.Dense()
+		for i, r := range rows {
+			row, sum := make([]float64, n), 0.0
+			for _, j := range want {
+				row[j] = dense[int(r)*n+int(j)] * total / weights[j]
+				sum += row[j]
+			}
+			for e, c := range block.Matrix.Row(i) {
+				j := block.Src[c]
+				got := float64(block.Matrix.RowValues(i)[e])
+				if math.Abs(got-row[j]/sum) > 1e-6 {
+					rt.Fatalf("entry (%d, %d) is %v, want %v", r, j, got, row[j]/sum)
+				}
+				row[j] = 0
+			}
+			for j, v := range row {
+				if v != 0 {
+					rt.Fatalf("entry (%d, %d) is missing", r, j)
+				}
+			}
+		}
+	})
+}
+
+// TestIncludeRowsBias pins what adding rows does to E[β] of debiased weights: a
+// row i counts 1 as it should, and 1/(s p_i) besides whenever it was not drawn,
+// so that E[β_i] = 1 + (1−π_i)/(s p_i), π_i worked out by enumeration.
+func TestIncludeRowsBias(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 6, 9, false, 3))
+	rows := []int32{0, 4}
+	weights, total := ladiesWeights(p, rows)
+	const size, batches = 2, 100000
+	pi := make([]float64, len(weights))
+	if err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, size, func(probability float64, sample *samplers.Sample) {
+		for _, i := range sample.Index {
+			pi[i] += probability
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{size}, Importance: samplers.LADIES{}, IncludeRows: true}
+	rng := rand.New(samplers.Stream(12, 0, 0))
+	var batch samplers.Batch
+	mean, squares := make([]float64, len(rows)), make([]float64, len(rows))
+	for range batches {
+		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		for i, r := range rows {
+			for e, c := range block.Matrix.Row(i) {
+				if block.Src[c] == r {
+					beta := float64(block.Matrix.RowValues(i)[e]) / float64(p.At(int(r), int(r)))
+					mean[i] += beta / batches
+					squares[i] += beta * beta / batches
+				}
+			}
+		}
+	}
+	for i, r := range rows {
+		want := 1 + (1-pi[r])*total/(size*weights[r])
+		se := math.Sqrt((squares[i] - mean[i]*mean[i]) / batches)
+		t.Logf("row %d: E[β] = %.4f ± %.4f, want %.4f", r, mean[i], se, want)
+		if math.Abs(mean[i]-want) > 4*se {
+			t.Errorf("row %d: E[β] = %v ± %v, want %v", r, mean[i], se, want)
+		}
+	}
+}
+
+// TestNormalizeRowsBias pins the law of normalised rows on a path of three nodes,
+// middle row, one node drawn: that node gets the whole row sum of P, so that its
+// entry is p_i times the row sum on average, where the debiased form without
+// normalisation has P[1][i].
+func TestNormalizeRowsBias(t *testing.T) {
+	b, err := graph.NewBuilder(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(2) {
+		if err := b.Add(i, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	p := graph.NewLaplacian(adjacency)
+	weights, total := ladiesWeights(p, []int32{1})
+	rowSum := float64(p.At(1, 0)) + float64(p.At(1, 1)) + float64(p.At(1, 2))
+	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: samplers.LADIES{}, NormalizeRows: true}
+	rng := rand.New(samplers.Stream(4, 0, 0))
+	var batch samplers.Batch
+	const batches = 40000
+	counts := make([]float64, 3)
+	for range batches {
+		if err := s.Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		if got := float64(block.Matrix.Val[0]); math.Abs(got-rowSum) > 1e-6 || block.Matrix.NNZ() != 1 {
+			t.Fatalf("entries %v, want one of %v", block.Matrix.Val, rowSum)
+		}
+		counts[block.Src[0]]++
+	}
+	for i, count := range counts {
+		mean, want := count/batches*rowSum, weights[i]/total*rowSum
+		if math.Abs(mean-want) > 5*math.Sqrt(0.25/batches)*rowSum {
+			t.Errorf("E[P̃[1][%d]] = %v, want %v", i, mean, want)
+		}
+		if math.Abs(want-float64(p.At(1, i))) < 0.02 {
+			t.Errorf("E[P̃[1][%d]] = %v is not far from P's %v", i, want, p.At(1, i))
+		}
+	}
+}
+
+// TestFastGCNReadings checks the laws of FastGCN's two readings by the candidates
+// that can be drawn: all nodes of the graph with p ∝ ‖P^[i]‖², or, as the program
+// released with the paper has it, the neighbourhood with p ∝ ‖P^[i]‖.
+func TestFastGCNReadings(t *testing.T) {
+	const n, batches = 12, 60000
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 18, false, 5))
+	rows := []int32{1, 7}
+	norms := p.ColumnNorms2()
+	for _, c := range []struct {
+		name string
+		s    samplers.FastGCN
+	}{{"paper", samplers.FastGCN{}}, {"program", samplers.FastGCN{Flat: true, Neighborhood: true}}} {
+		want, total := make([]float64, n), 0.0
+		for i := range want {
+			seen := p.At(int(rows[0]), i) != 0 || p.At(int(rows[1]), i) != 0
+			switch {
+			case !c.s.Flat:
+				want[i] = norms[i]
+			case seen:
+				want[i] = math.Sqrt(norms[i])
+			}
+			total += want[i]
+		}
+		s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: c.s}
+		rng := rand.New(samplers.Stream(6, 0, 0))
+		counts := make([]float64, n)
+		var batch samplers.Batch
+		for range batches {
+			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
+				t.Fatal(err)
+			}
+			counts[batch.Inputs()[0]]++
+		}
+		for i := range want {
+			q := want[i] / total
+			if math.Abs(counts[i]/batches-q) > 5*math.Sqrt(q*(1-q)/batches) {
+				t.Errorf("%s: node %d drawn with probability %.4f, want %.4f", c.name, i, counts[i]/batches, q)
+			}
+		}
+	}
+}
+
+// TestParts checks names, defaults and the errors that say what is wrong.
+func TestParts(t *testing.T) {
+	config := samplers.Config{
+		Laplacian: graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1)), Layers: 2, Sizes: []int{3},
+	}
+	s, err := samplers.FromParts(samplers.Parts{Flat: true, Draw: "poisson", IncludeRows: true}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := s.Importance.(samplers.LADIES); !ok || !l.Flat || s.Draw != samplers.Draw(samplers.Poisson{}) || !s.IncludeRows || len(s.Sizes) != 2 {
+		t.Errorf("made %+v", s)
+	}
+	for want, parts := range map[string]samplers.Parts{
+		`unknown importance "pagerank"; known: ladies, fastgcn, uniform`:               {Importance: "pagerank"},
+		`unknown draw "srs"; known: wrs, replacement, poisson, systematic`:             {Draw: "srs"},
+		`unknown weight "one"; known: debiased, naive, horvitz-thompson, rank`:         {Weight: "one"},
+		`importance "uniform" has no norms to flatten`:                                 {Importance: "uniform", Flat: true},
+		`are the neighborhood already; the option is for fastgcn`:                      {Neighborhood: true},
+		`rank-conditioned weights need weighted random sampling without replacement`:   {Draw: "poisson", Weight: "rank"},
+		`debiased weights need weighted random sampling without replacement`:           {Draw: "systematic", Weight: "debiased"},
+		`Horvitz-Thompson weights need a draw with known inclusion probabilities`:      {Weight: "horvitz-thompson"},
+		`Rao-Blackwellised weights need weighted random sampling without replacement`:  {Draw: "replacement", Weight: "rao-blackwell"},
+		`sum-and-sample weights need weighted random sampling without replacement (Wi`: {Draw: "replacement", Weight: "sum-and-sample"},
+	} {
+		if _, err := samplers.FromParts(parts, config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want one with %q", parts, err, want)
+		}
+	}
+	if _, err := samplers.FromParts(samplers.Parts{}, samplers.Config{Layers: 1, Sizes: []int{1}}); err == nil {
+		t.Error("no Laplacian: no error")
+	}
+	if _, err := samplers.FromParts(samplers.Parts{}, samplers.Config{Laplacian: config.Laplacian, Layers: 3, Sizes: []int{1, 2}}); err == nil {
+		t.Error("two sizes for three layers: no error")
+	}
+}

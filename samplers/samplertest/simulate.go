@@ -1,0 +1,123 @@
+package samplertest
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Simulation is the mean of P̃H over many batches beside PH, entry by entry.
+type Simulation struct {
+	Mean     []float64 // of the estimates, seeds×width, row-major
+	Exact    []float64 // the same rows of P…PH, one P a layer
+	StdError []float64 // of Mean, estimated from the batches
+}
+
+// Simulate draws the given number of batches of the seeds, from one fixed stream
+// each, and propagates h, the node features nodes×width, through their blocks
+// without weights or activations. It is for samplers whose output nodes are the
+// seeds. The error is the sampler's.
+func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []float64, width, batches int, seed uint64) (*Simulation, error) {
+	r := &Simulation{Exact: exactRows(p, sampler.Layers(), seeds, h, width)}
+	r.Mean, r.StdError = make([]float64, len(r.Exact)), make([]float64, len(r.Exact))
+	source := samplers.Stream(seed, 0, 0)
+	rng := rand.New(source)
+	var batch samplers.Batch
+	var x, y []float64
+	for b := range batches {
+		samplers.Seed(source, seed, 0, uint64(b))
+		if err := sampler.Sample(context.Background(), seeds, rng, &batch); err != nil {
+			return nil, err
+		}
+		x = x[:0]
+		for _, i := range batch.Inputs() {
+			x = append(x, h[int(i)*width:][:width]...)
+		}
+		for _, block := range batch.Blocks {
+			y = propagate(&block.Matrix, x, y, width)
+			x, y = y, x
+		}
+		for e, v := range x { // Welford's update; StdError holds the sum of squares
+			d := v - r.Mean[e]
+			r.Mean[e] += d / float64(b+1)
+			r.StdError[e] += d * (v - r.Mean[e])
+		}
+	}
+	for e, squares := range r.StdError {
+		r.StdError[e] = math.Sqrt(squares / float64(batches-1) / float64(batches))
+	}
+	return r, nil
+}
+
+// propagate returns m·x, in the memory of y.
+func propagate(m *graph.CSR, x, y []float64, width int) []float64 {
+	y = y[:0]
+	for i := range m.Rows {
+		for range width {
+			y = append(y, 0)
+		}
+		row := y[i*width:]
+		values := m.RowValues(i)
+		for k, j := range m.Row(i) {
+			for f := range width {
+				row[f] += float64(values[k]) * x[int(j)*width+f]
+			}
+		}
+	}
+	return y
+}
+
+// exactRows returns the rows of P^layers·h of the seeds.
+func exactRows(p *graph.Laplacian, layers int, seeds []int32, h []float64, width int) []float64 {
+	n := p.Nodes()
+	for range layers {
+		next := make([]float64, n*width)
+		for i := range n {
+			values := p.Adjacency.RowValues(i)
+			add := func(j int32, a float64) {
+				a *= float64(p.RowScale[i]) * float64(p.ColScale[j])
+				for f := range width {
+					next[i*width+f] += a * h[int(j)*width+f]
+				}
+			}
+			add(int32(i), 1)
+			for k, j := range p.Adjacency.Row(i) {
+				a := 1.0
+				if values != nil {
+					a = float64(values[k])
+				}
+				add(j, a)
+			}
+		}
+		h = next
+	}
+	var rows []float64
+	for _, i := range seeds {
+		rows = append(rows, h[int(i)*width:][:width]...)
+	}
+	return rows
+}
+
+// Worst returns the largest distance of Mean from Exact in standard errors.
+// Entries without variance count where they differ by more than float32
+// rounding, as +Inf.
+func (r *Simulation) Worst() float64 {
+	worst := 0.0
+	for e, want := range r.Exact {
+		d := math.Abs(r.Mean[e] - want)
+		if rounding := 1e-6 * (1 + math.Abs(want)); d > rounding {
+			worst = max(worst, (d-rounding)/r.StdError[e])
+		}
+	}
+	return worst
+}
+
+// Bound returns the number of standard errors that the worst of as many entries
+// as r has exceeds as rarely as one entry exceeds four: Bonferroni's correction.
+func (r *Simulation) Bound() float64 {
+	level := math.Erfc(4 / math.Sqrt2)
+	return math.Sqrt2 * math.Erfcinv(level/float64(len(r.Exact)))
+}

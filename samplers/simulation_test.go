@@ -1,0 +1,122 @@
+package samplers_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+)
+
+// simulated is a sampler with what it claims.
+type simulated struct {
+	name     string
+	unbiased bool
+	sampler  func(p *graph.Laplacian) samplers.Sampler
+}
+
+// simulations are the named methods of one layer, the draws and weights behind
+// LADIES, a few behind FastGCN, and the options.
+func simulations(t *testing.T) []simulated {
+	var all []simulated
+	for name, unbiased := range map[string]bool{
+		"ladies": false, "ladies-flat": false, "fastgcn": false, "fastgcn-flat": false,
+		"ladies-debiased": true, "ladies-flat-debiased": true,
+		"fastgcn-debiased": true, "fastgcn-flat-debiased": true,
+		"poisson-ladies": true, "labor": true,
+	} {
+		size := 64
+		switch name {
+		case "fastgcn", "fastgcn-flat", "fastgcn-debiased", "fastgcn-flat-debiased":
+			size = 600 // of all nodes
+		case "labor":
+			size = 3
+		}
+		all = append(all, simulated{name, unbiased, func(p *graph.Laplacian) samplers.Sampler {
+			s, err := samplers.ByName(name, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{size}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}})
+	}
+	for _, c := range []struct {
+		parts    samplers.Parts
+		size     int
+		unbiased bool
+	}{
+		{samplers.Parts{Weight: "rank"}, 64, true},
+		{samplers.Parts{Weight: "sum-and-sample"}, 180, true},
+		{samplers.Parts{Weight: "rao-blackwell"}, 8, true},
+		{samplers.Parts{Weight: "rao-blackwell"}, 24, true},
+		{samplers.Parts{Draw: "replacement"}, 64, true},
+		{samplers.Parts{Draw: "replacement", Weight: "horvitz-thompson"}, 64, true},
+		{samplers.Parts{Draw: "poisson"}, 64, true},
+		{samplers.Parts{Draw: "poisson"}, 1, true}, // empty samples are frequent
+		{samplers.Parts{Draw: "systematic"}, 64, true},
+		{samplers.Parts{Draw: "systematic", Flat: true}, 64, true},
+		{samplers.Parts{Importance: "uniform"}, 64, true},
+		{samplers.Parts{Importance: "fastgcn", Weight: "rank"}, 600, true},
+		{samplers.Parts{Importance: "fastgcn", Draw: "systematic"}, 600, true},
+		{samplers.Parts{Importance: "fastgcn", Flat: true, Neighborhood: true}, 64, true},
+		{samplers.Parts{Flat: true, IncludeRows: true}, 64, false},
+		{samplers.Parts{Flat: true, NormalizeRows: true}, 64, false},
+		{samplers.Parts{Weight: "naive", IncludeRows: true, NormalizeRows: true}, 64, false},
+	} {
+		all = append(all, simulated{partsName(c.parts), c.unbiased, func(p *graph.Laplacian) samplers.Sampler {
+			return fromParts(t, p, c.parts, c.size)
+		}})
+	}
+	for name, s := range laborVariants() {
+		all = append(all, simulated{name, true, func(p *graph.Laplacian) samplers.Sampler { return s(p, 3) }})
+	}
+	return append(all,
+		simulated{"labor-0 self-normalized", false, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: []int{3}, SelfNormalize: true}
+		}},
+		simulated{"ladies-flat-debiased, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
+			return fromParts(t, p, samplers.Parts{Flat: true}, 64, 128)
+		}},
+		simulated{"labor, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.Labor{Laplacian: p, Sizes: []int{3, 3}}
+		}},
+	)
+}
+
+// TestUnbiasedBySimulation draws 20,000 batches on a graph of 2,000 nodes and
+// compares the mean of P̃H with PH: within 4 standard errors, Bonferroni over
+// entries, where E[P̃H] = PH is claimed, and outside where it is not.
+func TestUnbiasedBySimulation(t *testing.T) {
+	if testing.Short() || samplers.RaceDetector {
+		t.Skip("20,000 batches a sampler; the contract runs concurrently under the race detector")
+	}
+	const nodes, width, batches = 2000, 3, 20000
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
+	rng := rand.New(samplers.Stream(9, 0, 0))
+	h := make([]float64, nodes*width)
+	for i := range h {
+		h[i] = 1 + rng.NormFloat64()
+	}
+	var seeds []int32
+	for _, i := range rng.Perm(nodes)[:24] {
+		seeds = append(seeds, int32(i))
+	}
+	for _, c := range simulations(t) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := samplertest.Simulate(c.sampler(p), p, seeds, h, width, batches, 21)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst, bound := r.Worst(), r.Bound()
+			t.Logf("worst entry %.1f standard errors off, bound %.2f", worst, bound)
+			if c.unbiased && !(worst <= bound) {
+				t.Errorf("the mean of P̃H is %.1f standard errors from PH, want at most %.2f", worst, bound)
+			}
+			if !c.unbiased && worst < 2*bound {
+				t.Errorf("claimed to be biased, but the mean of P̃H is within %.1f standard errors of PH", worst)
+			}
+		})
+	}
+}
