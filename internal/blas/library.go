@@ -130,6 +130,7 @@ type product struct {
 
 // call holds the arguments of sgemm_, which takes all of them by address.
 type call struct {
+	args                   [15]uintptr
 	m, n, k, lda, ldb, ldc int32
 	alpha, beta            float32
 	transA, transB         byte
@@ -161,7 +162,10 @@ func (l *library) tile(g *product, i0, i1, j0, j1 int) {
 		alpha: g.alpha, beta: g.beta,
 		transA: letter(g.transA), transB: letter(g.transB),
 	}
-	purego.SyscallN(l.sgemm,
+	// The arguments go through a slice that is kept: spelled out, they would
+	// cost an allocation each time. All that they point to is on the heap,
+	// which does not move, and is kept alive below.
+	x.args = [15]uintptr{
 		uintptr(unsafe.Pointer(&x.transB)), uintptr(unsafe.Pointer(&x.transA)),
 		uintptr(unsafe.Pointer(&x.n)), uintptr(unsafe.Pointer(&x.m)), uintptr(unsafe.Pointer(&x.k)),
 		uintptr(unsafe.Pointer(&x.alpha)),
@@ -169,7 +173,11 @@ func (l *library) tile(g *product, i0, i1, j0, j1 int) {
 		uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&x.lda)),
 		uintptr(unsafe.Pointer(&x.beta)),
 		uintptr(unsafe.Pointer(&c[0])), uintptr(unsafe.Pointer(&x.ldc)),
-		1, 1) // lengths of the two strings, for Fortran compilers that pass them
+		1, 1, // lengths of the two strings, for Fortran compilers that pass them
+	}
+	purego.SyscallN(l.sgemm, x.args[:]...)
+	runtime.KeepAlive(g)
+	runtime.KeepAlive(x)
 	calls.Put(x)
 }
 

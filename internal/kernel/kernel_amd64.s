@@ -1677,7 +1677,7 @@ done:
 	RET
 
 // func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-32
 	MOVQ    p+0(FP), AX
 	MOVQ    z+8(FP), CX
@@ -1712,7 +1712,7 @@ maxTest:
 	VMAXPS       X2, X1, X1
 	VPERMILPS    $0x01, X1, X2
 	VMAXPS       X2, X1, X1
-	MOVSS        X1, top+24(FP)
+	VMOVSS       X1, top+24(FP)
 	VBROADCASTSS X1, Y1
 	VXORPS       Y2, Y2, Y2
 	XORQ         BX, BX
@@ -1779,7 +1779,7 @@ expTest:
 	VADDPS       X1, X2, X2
 	VPERMILPS    $0x01, X2, X1
 	VADDPS       X1, X2, X2
-	MOVSS        X2, total+28(FP)
+	VMOVSS       X2, total+28(FP)
 	VMOVSS       const3f800000<>+0(SB), X1
 	VDIVSS       X2, X1, X1
 	VBROADCASTSS X1, Y1
@@ -3007,7 +3007,7 @@ done:
 	RET
 
 // func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)
-// Requires: AVX, AVX512F, BMI2, SSE
+// Requires: AVX, AVX512F, BMI2
 TEXT ·softmaxRowAVX512(SB), NOSPLIT, $0-32
 	MOVQ    p+0(FP), AX
 	MOVQ    z+8(FP), CX
@@ -3041,7 +3041,7 @@ maxTest:
 	VMAXPS        X1, X0, X0
 	VPERMILPS     $0x01, X0, X1
 	VMAXPS        X1, X0, X0
-	MOVSS         X0, top+24(FP)
+	VMOVSS        X0, top+24(FP)
 	VBROADCASTSS  X0, Z0
 	VPXORD        Z2, Z2, Z2
 	XORQ          BX, BX
@@ -3109,7 +3109,7 @@ expTest:
 	VADDPS        X0, X2, X2
 	VPERMILPS     $0x01, X2, X0
 	VADDPS        X0, X2, X2
-	MOVSS         X2, total+28(FP)
+	VMOVSS        X2, total+28(FP)
 	VMOVSS        const3f800000<>+0(SB), X0
 	VDIVSS        X2, X0, X0
 	VBROADCASTSS  X0, Z0

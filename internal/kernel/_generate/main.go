@@ -1,16 +1,31 @@
-// Command generate writes the amd64 assembly of package kernel. It has a module
-// of its own so that its one dependency stays out of the library's.
+// Command generate writes the amd64 assembly of packages kernel and blas. It has
+// a module of its own so that its one dependency stays out of the library's.
 //
-//	go generate ./internal/kernel    (from the root of the repository)
+//	go generate ./internal/kernel ./internal/blas    (from the repository's root)
 package main
 
 import (
+	"flag"
+
 	"github.com/mmcloughlin/avo/build"
 )
 
+var part = flag.String("part", "kernel", "what to generate: kernel or blas")
+
 func main() {
+	flag.Parse()
 	build.ConstraintExpr("!noasm")
 	for _, v := range []vectors{avx2, avx512} {
+		if *part == "blas" {
+			rows := 6
+			if v.lanes == 16 {
+				rows = 12
+			}
+			sgemm(v, rows, 2)
+			sgemm(v, rows, 1)
+			packStrip(v)
+			continue
+		}
 		spmm(v, false)
 		spmm(v, true)
 		for _, act := range []string{"Identity", "ELU", "ReLU"} {

@@ -48,7 +48,7 @@ func softmax(v vectors) {
 		VMAXPS(x, top, top)
 	})
 	v.reduce(top, VMAXPS)
-	Store(top.AsX(), Return("top"))
+	VMOVSS(top.AsX(), result("top"))
 	VBROADCASTSS(top.AsX(), top)
 
 	total := v.reg()
@@ -74,7 +74,7 @@ func softmax(v vectors) {
 		}
 	})
 	v.reduce(total, VADDPS)
-	Store(total.AsX(), Return("total"))
+	VMOVSS(total.AsX(), result("total"))
 	inverse := v.reg()
 	VMOVSS(float(1), inverse.AsX())
 	VDIVSS(total.AsX(), inverse.AsX(), inverse.AsX())

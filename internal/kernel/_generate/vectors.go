@@ -110,3 +110,12 @@ func param(name string) Mem {
 	}
 	return b.Addr
 }
+
+// result returns where a result lies in memory.
+func result(name string) Mem {
+	b, err := Return(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
