@@ -21,13 +21,15 @@ func BCEWithLogits(logits, target []float32, tasks int, weight []float32) float6
 	rows := len(target) / tasks
 	checkBCE("BCEWithLogits", logits, weight, rows, tasks)
 	loss := sumRanges(rows, func(lo, hi int) float64 {
+		var scratch [bceChunk]float32
+		if weight == nil { // the rows do not matter
+			sum, _ := bceSum(logits[lo*tasks:hi*tasks], target[lo*tasks:hi*tasks], &scratch)
+			return sum
+		}
 		var sum float64
 		for i := lo; i < hi; i++ {
-			row, labelled := bceRow(logits[i*tasks:(i+1)*tasks], target[i*tasks:(i+1)*tasks])
-			if weight != nil {
-				row *= float64(weight[i]) / float64(max(labelled, 1))
-			}
-			sum += row
+			row, labelled := bceSum(logits[i*tasks:(i+1)*tasks], target[i*tasks:(i+1)*tasks], &scratch)
+			sum += row * float64(weight[i]) / float64(max(labelled, 1))
 		}
 		return sum
 	})
@@ -44,27 +46,37 @@ func checkBCE(function string, logits, weight []float32, rows, tasks int) {
 	}
 }
 
-// bceRow returns the sum of the row's losses and how many entries it is over.
-// Σ log(1+u) is taken as the logarithm of a product: a factor is at most 2, so
-// that hundreds of them fit a float64.
-func bceRow(x, t []float32) (sum float64, labelled int) {
-	const perLog = 512
-	product := 1.0
-	for k, v := range x {
-		y := t[k]
-		if y != y {
-			continue
+// bceChunk is how many entries' losses share one logarithm: Σ log(1+u) is taken
+// as the logarithm of products, whose factors are at most 2, so that hundreds
+// of them fit a float64.
+const bceChunk = 512
+
+// bceSum returns the sum of the entries' losses and how many it is over.
+func bceSum(x, t []float32, e *[bceChunk]float32) (sum float64, labelled int) {
+	for len(x) > 0 {
+		n := min(len(x), bceChunk)
+		expAbs(e[:n], x[:n])
+		product := [2]float64{1, 1} // two, so that their latencies overlap
+		for k, v := range x[:n] {
+			y := t[k]
+			if y != y {
+				continue
+			}
+			labelled++
+			sum += float64(max(v, 0)) - float64(v)*float64(y)
+			product[k&1] *= 1 + float64(e[k])
 		}
-		labelled++
-		e, _ := expNeg(-abs(v))
-		sum += float64(max(v, 0)) - float64(v)*float64(y)
-		product *= 1 + float64(e)
-		if labelled%perLog == 0 {
-			sum += math.Log(product)
-			product = 1
-		}
+		sum += math.Log(product[0]) + math.Log(product[1])
+		x, t = x[n:], t[n:]
 	}
-	return sum + math.Log(product), labelled
+	return sum, labelled
+}
+
+// expAbsGo is the portable form of expAbs.
+func expAbsGo(dst, x []float32) {
+	for k, v := range x {
+		dst[k], _ = expNeg(-abs(v))
+	}
 }
 
 func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
@@ -95,18 +107,20 @@ func BCEWithLogitsGradient(dst, logits, target []float32, tasks int, weight []fl
 		mean = 1 / float64(max(labelledTasks(target[:rows*tasks]), 1))
 	}
 	parallel.For(rows, grain(4*tasks), func(lo, hi int) {
+		if weight == nil {
+			bceGradient(dst[lo*tasks:hi*tasks], logits[lo*tasks:hi*tasks], target[lo*tasks:hi*tasks], float32(float64(upstream)*mean))
+			return
+		}
 		for i := lo; i < hi; i++ {
 			t := target[i*tasks : (i+1)*tasks]
-			share := float64(upstream) * mean
-			if weight != nil {
-				share *= float64(weight[i]) / float64(max(labelledTasks(t), 1))
-			}
-			bceGradientRow(dst[i*tasks:(i+1)*tasks], logits[i*tasks:(i+1)*tasks], t, float32(share))
+			share := float64(upstream) * float64(weight[i]) / float64(max(labelledTasks(t), 1))
+			bceGradient(dst[i*tasks:(i+1)*tasks], logits[i*tasks:(i+1)*tasks], t, float32(share))
 		}
 	})
 }
 
-func bceGradientRow(dst, x, t []float32, share float32) {
+// bceGradientGo is the portable form of bceGradient.
+func bceGradientGo(dst, x, t []float32, share float32) {
 	for k, v := range x {
 		y := t[k]
 		if y != y {

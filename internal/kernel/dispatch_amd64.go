@@ -119,6 +119,41 @@ func softmaxRow(p, z []float32) (top, total float32) {
 	return softmaxRowGo(p, z)
 }
 
+// expAbs sets dst = e^−|x| over the length of x.
+func expAbs(dst, x []float32) {
+	dst = dst[:len(x)]
+	n := 0
+	if level != simd.Portable {
+		n = len(x) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			expAbsAVX512(&dst[0], &x[0], n)
+		} else {
+			expAbsAVX2(&dst[0], &x[0], n)
+		}
+	}
+	expAbsGo(dst[n:], x[n:])
+}
+
+// bceGradient sets dst = share·(sigmoid(x) − t), 0 where t is NaN, over the
+// length of x.
+func bceGradient(dst, x, t []float32, share float32) {
+	dst, t = dst[:len(x)], t[:len(x)]
+	n := 0
+	if level != simd.Portable {
+		n = len(x) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			bceGradientAVX512(&dst[0], &x[0], &t[0], n, share)
+		} else {
+			bceGradientAVX2(&dst[0], &x[0], &t[0], n, share)
+		}
+	}
+	bceGradientGo(dst[n:], x[n:], t[n:], share)
+}
+
 // multiply sets dst = a·b over the length of a.
 func multiply(dst, a, b []float32) {
 	dst, b = dst[:len(a)], b[:len(a)]

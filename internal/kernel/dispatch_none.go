@@ -20,6 +20,10 @@ func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scal
 
 func softmaxRow(p, z []float32) (top, total float32) { return softmaxRowGo(p, z) }
 
+func expAbs(dst, x []float32) { expAbsGo(dst, x) }
+
+func bceGradient(dst, x, t []float32, share float32) { bceGradientGo(dst, x, t, share) }
+
 func multiply(dst, a, b []float32) { multiplyGo(dst, a, b) }
 
 func scaleTo(dst []float32, alpha float32, x []float32) { scaleToGo(dst, alpha, x) }

@@ -39,6 +39,16 @@ func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, thre
 //go:noescape
 func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
 
+// expAbsAVX2 sets dst = e^−|x|; n is a multiple of 16.
+//
+//go:noescape
+func expAbsAVX2(dst *float32, x *float32, n int)
+
+// bceGradientAVX2 sets dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
+//
+//go:noescape
+func bceGradientAVX2(dst *float32, x *float32, t *float32, n int, share float32)
+
 // multiplyAVX2 sets dst = a·b elementwise; n is a multiple of 16.
 //
 //go:noescape
@@ -98,6 +108,16 @@ func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, th
 //
 //go:noescape
 func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)
+
+// expAbsAVX512 sets dst = e^−|x|; n is a multiple of 16.
+//
+//go:noescape
+func expAbsAVX512(dst *float32, x *float32, n int)
+
+// bceGradientAVX512 sets dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
+//
+//go:noescape
+func bceGradientAVX512(dst *float32, x *float32, t *float32, n int, share float32)
 
 // multiplyAVX512 sets dst = a·b elementwise; n is a multiple of 16.
 //

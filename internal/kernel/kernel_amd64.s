@@ -1818,6 +1818,123 @@ DATA constff800000<>+56(SB)/4, $0xff800000
 DATA constff800000<>+60(SB)/4, $0xff800000
 GLOBL constff800000<>(SB), RODATA|NOPTR, $64
 
+// func expAbsAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAbsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	TESTQ        DX, DX
+	JEQ          done
+	VMOVUPS      (CX), Y0
+	VORPS        const80000000<>+0(SB), Y0, Y0
+	VMOVUPS      constc2ae0000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       const3fb8aa3b<>+0(SB), Y0, Y1
+	VROUNDPS     $0x08, Y1, Y1
+	VFNMADD231PS const3f318000<>+0(SB), Y1, Y0
+	VFNMADD231PS constb95e8083<>+0(SB), Y1, Y0
+	VMOVUPS      const39506967<>+0(SB), Y2
+	VFMADD213PS  const3ab743ce<>+0(SB), Y0, Y2
+	VFMADD213PS  const3c088908<>+0(SB), Y0, Y2
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y0, Y2
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y0, Y2
+	VFMADD213PS  const3f000000<>+0(SB), Y0, Y2
+	VMULPS       Y0, Y0, Y3
+	VFMADD213PS  Y0, Y3, Y2
+	VCVTPS2DQ    Y1, Y1
+	VPADDD       const0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VSUBPS       const3f800000<>+0(SB), Y1, Y3
+	VFMADD231PS  Y2, Y1, Y3
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVUPS      Y2, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	SUBQ         $+8, DX
+	JMP          one
+
+done:
+	VZEROUPPER
+	RET
+
+DATA const80000000<>+0(SB)/4, $0x80000000
+DATA const80000000<>+4(SB)/4, $0x80000000
+DATA const80000000<>+8(SB)/4, $0x80000000
+DATA const80000000<>+12(SB)/4, $0x80000000
+DATA const80000000<>+16(SB)/4, $0x80000000
+DATA const80000000<>+20(SB)/4, $0x80000000
+DATA const80000000<>+24(SB)/4, $0x80000000
+DATA const80000000<>+28(SB)/4, $0x80000000
+DATA const80000000<>+32(SB)/4, $0x80000000
+DATA const80000000<>+36(SB)/4, $0x80000000
+DATA const80000000<>+40(SB)/4, $0x80000000
+DATA const80000000<>+44(SB)/4, $0x80000000
+DATA const80000000<>+48(SB)/4, $0x80000000
+DATA const80000000<>+52(SB)/4, $0x80000000
+DATA const80000000<>+56(SB)/4, $0x80000000
+DATA const80000000<>+60(SB)/4, $0x80000000
+GLOBL const80000000<>(SB), RODATA|NOPTR, $64
+
+// func bceGradientAVX2(dst *float32, x *float32, t *float32, n int, share float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·bceGradientAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         t+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS share+32(FP), Y0
+	VXORPS       Y1, Y1, Y1
+
+one:
+	TESTQ        BX, BX
+	JEQ          done
+	VMOVUPS      (CX), Y2
+	VORPS        const80000000<>+0(SB), Y2, Y2
+	VMOVUPS      constc2ae0000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       const3fb8aa3b<>+0(SB), Y2, Y3
+	VROUNDPS     $0x08, Y3, Y3
+	VFNMADD231PS const3f318000<>+0(SB), Y3, Y2
+	VFNMADD231PS constb95e8083<>+0(SB), Y3, Y2
+	VMOVUPS      const39506967<>+0(SB), Y4
+	VFMADD213PS  const3ab743ce<>+0(SB), Y2, Y4
+	VFMADD213PS  const3c088908<>+0(SB), Y2, Y4
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y2, Y4
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y2, Y4
+	VFMADD213PS  const3f000000<>+0(SB), Y2, Y4
+	VMULPS       Y2, Y2, Y5
+	VFMADD213PS  Y2, Y5, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       const0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VSUBPS       const3f800000<>+0(SB), Y3, Y5
+	VFMADD231PS  Y4, Y3, Y5
+	VFMADD213PS  Y3, Y3, Y4
+	VMOVUPS      (CX), Y2
+	VMOVUPS      (DX), Y3
+	VADDPS       const3f800000<>+0(SB), Y4, Y5
+	VCMPPS       $0x1d, Y1, Y2, Y2
+	VMOVUPS      const3f800000<>+0(SB), Y6
+	VBLENDVPS    Y2, Y6, Y4, Y4
+	VDIVPS       Y5, Y4, Y4
+	VCMPPS       $0x07, Y3, Y3, Y2
+	VSUBPS       Y3, Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (AX)
+	ADDQ         $+32, AX
+	ADDQ         $+32, CX
+	ADDQ         $+32, DX
+	SUBQ         $+8, BX
+	JMP          one
+
+done:
+	VZEROUPPER
+	RET
+
 // func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·multiplyAVX2(SB), NOSPLIT, $0-32
@@ -3127,6 +3244,103 @@ scaleTest:
 	VMOVUPS.Z (AX)(BX*1), K1, Z1
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*1)
+	VZEROUPPER
+	RET
+
+// func expAbsAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·expAbsAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+one:
+	TESTQ        DX, DX
+	JEQ          done
+	VMOVUPS      (CX), Z0
+	VPORD        const80000000<>+0(SB), Z0, Z0
+	VMOVUPS      constc2ae0000<>+0(SB), Z1
+	VMAXPS       Z0, Z1, Z0
+	VMULPS       const3fb8aa3b<>+0(SB), Z0, Z1
+	VRNDSCALEPS  $0x08, Z1, Z1
+	VFNMADD231PS const3f318000<>+0(SB), Z1, Z0
+	VFNMADD231PS constb95e8083<>+0(SB), Z1, Z0
+	VMOVUPS      const39506967<>+0(SB), Z2
+	VFMADD213PS  const3ab743ce<>+0(SB), Z0, Z2
+	VFMADD213PS  const3c088908<>+0(SB), Z0, Z2
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z0, Z2
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z0, Z2
+	VFMADD213PS  const3f000000<>+0(SB), Z0, Z2
+	VMULPS       Z0, Z0, Z3
+	VFMADD213PS  Z0, Z3, Z2
+	VCVTPS2DQ    Z1, Z1
+	VPADDD       const0000007f<>+0(SB), Z1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VSUBPS       const3f800000<>+0(SB), Z1, Z3
+	VFMADD231PS  Z2, Z1, Z3
+	VFMADD213PS  Z1, Z1, Z2
+	VMOVUPS      Z2, (AX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	SUBQ         $+16, DX
+	JMP          one
+
+done:
+	VZEROUPPER
+	RET
+
+// func bceGradientAVX512(dst *float32, x *float32, t *float32, n int, share float32)
+// Requires: AVX, AVX512F
+TEXT ·bceGradientAVX512(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         t+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS share+32(FP), Z0
+	VPXORD       Z1, Z1, Z1
+
+one:
+	TESTQ        BX, BX
+	JEQ          done
+	VMOVUPS      (CX), Z2
+	VPORD        const80000000<>+0(SB), Z2, Z2
+	VMOVUPS      constc2ae0000<>+0(SB), Z3
+	VMAXPS       Z2, Z3, Z2
+	VMULPS       const3fb8aa3b<>+0(SB), Z2, Z3
+	VRNDSCALEPS  $0x08, Z3, Z3
+	VFNMADD231PS const3f318000<>+0(SB), Z3, Z2
+	VFNMADD231PS constb95e8083<>+0(SB), Z3, Z2
+	VMOVUPS      const39506967<>+0(SB), Z4
+	VFMADD213PS  const3ab743ce<>+0(SB), Z2, Z4
+	VFMADD213PS  const3c088908<>+0(SB), Z2, Z4
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z2, Z4
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z2, Z4
+	VFMADD213PS  const3f000000<>+0(SB), Z2, Z4
+	VMULPS       Z2, Z2, Z5
+	VFMADD213PS  Z2, Z5, Z4
+	VCVTPS2DQ    Z3, Z3
+	VPADDD       const0000007f<>+0(SB), Z3, Z3
+	VPSLLD       $0x17, Z3, Z3
+	VSUBPS       const3f800000<>+0(SB), Z3, Z5
+	VFMADD231PS  Z4, Z3, Z5
+	VFMADD213PS  Z3, Z3, Z4
+	VMOVUPS      (CX), Z2
+	VMOVUPS      (DX), Z3
+	VADDPS       const3f800000<>+0(SB), Z4, Z5
+	VCMPPS       $0x1d, Z1, Z2, K1
+	VMOVUPS      const3f800000<>+0(SB), K1, Z4
+	VDIVPS       Z5, Z4, Z4
+	VCMPPS       $0x07, Z3, Z3, K1
+	VSUBPS       Z3, Z4, Z4
+	VMULPS.Z     Z0, Z4, K1, Z4
+	VMOVUPS      Z4, (AX)
+	ADDQ         $+64, AX
+	ADDQ         $+64, CX
+	ADDQ         $+64, DX
+	SUBQ         $+16, BX
+	JMP          one
+
+done:
 	VZEROUPPER
 	RET
 

@@ -32,6 +32,8 @@ func main() {
 			activation(v, act)
 		}
 		softmax(v)
+		expAbs(v)
+		bceGradient(v)
 		multiply(v)
 		scaleTo(v)
 		adam(v)
