@@ -17,7 +17,7 @@ import (
 // Every node i has a community z_i, of Zipf-distributed size, and an expected
 // degree θ_i from a heavy-tailed law. Pair {i, j} is joined with expectation
 // proportional to θ_i·θ_j, more so within a community. Features are the
-// community's mean plus standard normal noise. The label is the community, but
+// community's mean plus normal noise. The label is the community, but
 // a share of the nodes (noise) gets a label drawn anew, which caps the accuracy
 // that any model can reach; for binary tasks see taskLabels.
 type synthModel struct {
@@ -35,7 +35,7 @@ type synthModel struct {
 	communities int     // 0: one a class; otherwise classes counts binary tasks
 	homophily   float64 // share of edges within a community
 	noise       float64 // share of labels (classes), or spread of the logits (tasks), that is not the community's
-	separation  float64 // length of a community's mean; the features' noise has length 1 a dimension
+	separation  float64 // length of a community's mean in standard deviations of the features' noise
 	skew        float64 // Zipf exponent of the community sizes
 	degree      degreeLaw
 	seed        uint64
@@ -49,17 +49,17 @@ func synthModels() []synthModel {
 		{
 			name: "demo", summary: "20,000 nodes in 10 classes; trains in seconds",
 			nodes: 20_000, edges: 150_000, features: 64, classes: 10, train: 10_000, valid: 4_000, metric: Accuracy,
-			homophily: 0.6, noise: 0.12, separation: 1.2, skew: 0.6, degree: degreeLaw{floor: 1, tail: 2.5, top: 1_000}, seed: 1,
+			homophily: 0.75, noise: 0.12, separation: 3, skew: 0.6, degree: degreeLaw{floor: 1, tail: 2.5, top: 1_000}, seed: 1,
 		},
 		{
 			name: "arxiv", summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
 			nodes: 169_343, edges: 1_166_243, features: 128, classes: 40, train: 90_941, valid: 29_799, metric: Accuracy,
-			homophily: 0.6, noise: 0.2, separation: 1.5, skew: 1, degree: degreeLaw{floor: 1, tail: 2.2, top: 13_000}, seed: 1,
+			homophily: 0.8, noise: 0.25, separation: 3.5, skew: 1, degree: degreeLaw{floor: 1, tail: 2.2, top: 13_000}, seed: 1,
 		},
 		{
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
-			homophily: 0.75, noise: 0.05, separation: 2, skew: 0.8, degree: degreeLaw{floor: 1, tail: 1.8, top: 20_000}, seed: 1,
+			homophily: 0.8, noise: 0.05, separation: 3.5, skew: 0.8, degree: degreeLaw{floor: 1, tail: 1.8, top: 20_000}, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
@@ -69,12 +69,12 @@ func synthModels() []synthModel {
 		{
 			name: "mag", summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
 			nodes: 736_389, edges: 5_396_336, features: 128, classes: 349, train: 629_571, valid: 64_879, metric: Accuracy,
-			homophily: 0.5, noise: 0.5, separation: 1.5, skew: 0.9, degree: degreeLaw{floor: 1, tail: 2.2, top: 10_000}, seed: 1,
+			homophily: 0.75, noise: 0.5, separation: 3.5, skew: 0.9, degree: degreeLaw{floor: 1, tail: 2.2, top: 10_000}, seed: 1,
 		},
 		{
 			name: "products", summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
 			nodes: 2_449_029, edges: 61_859_140, features: 100, classes: 47, train: 196_615, valid: 39_323, metric: Accuracy,
-			homophily: 0.75, noise: 0.15, separation: 1.5, skew: 1, degree: degreeLaw{floor: 1, tail: 2.5, top: 17_500}, seed: 1,
+			homophily: 0.85, noise: 0.15, separation: 3, skew: 1, degree: degreeLaw{floor: 1, tail: 2.5, top: 17_500}, seed: 1,
 		},
 	}
 }
@@ -286,12 +286,13 @@ func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*grap
 		}
 	}
 	x := &graph.Features{Rows: m.nodes, Cols: width, Data: make([]float32, m.nodes*width)}
+	scale := float32(1 / math.Sqrt(float64(width))) // rows of about unit length, as word vectors have
 	return x, m.eachNode(ctx, streamFeatures, func(lo, hi int, random *rand.Rand) {
 		for i := lo; i < hi; i++ {
 			c := int(community[i])
 			mean, row := means[c*width:(c+1)*width], x.Row(i)
 			for j := range row {
-				row[j] = mean[j] + float32(random.NormFloat64())
+				row[j] = scale * (mean[j] + float32(random.NormFloat64()))
 			}
 		}
 	})
