@@ -56,7 +56,7 @@ func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, 
 // are at or below; MaxFloat64 where guessing does not pay.
 func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
 	const sampled = 256
-	if len(keys) < 4*sampled {
+	if len(keys) < 4*sampled || s >= len(keys) {
 		return math.MaxFloat64
 	}
 	stride := len(keys) / sampled
