@@ -10,8 +10,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// NoDropout, as any negative rate, turns off a dropout whose zero means a
-// default.
+// NoDropout turns off a dropout whose zero means a default, as any negative
+// rate does.
 const NoDropout = -1.0
 
 // GCNOptions is the shape of a GCN. The zero value is the model of the paper.

@@ -289,8 +289,8 @@ func TestInferErrors(t *testing.T) {
 // chunks. What is allocated in all bounds what is held at once.
 func TestInferMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	const n, hidden, classes = 30000, 256, 40
-	p := graph.NewLaplacian(randomGraph(t, rng, n, 60000, false))
+	const n, hidden, classes = 20000, 64, 10
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
 	x, y := randomFeatures(rng, n, 16), randomLabels(rng, n, classes)
 	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: hidden})
 	allocated := func() uint64 {
@@ -302,11 +302,17 @@ func TestInferMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	const result, middle, chunks = 4 * n * classes, 4 * n * hidden, 16 << 20
+	const result, middle, chunks = 4 * n * classes, 4 * n * hidden, 3 << 20
 	if got := allocated(); got > result+middle+chunks {
 		t.Errorf("first inference allocates %d bytes, want at most %d", got, result+middle+chunks)
 	}
-	if got := allocated(); got > result+middle/2 { // a collection may have taken what was kept
-		t.Errorf("second inference allocates %d bytes, want at most %d", got, result+middle/2)
+	// A collection may take what was kept, and the race detector drops it at
+	// random.
+	again := allocated()
+	for tries := 0; again > result+1<<20 && tries < 20; tries++ {
+		again = min(again, allocated())
+	}
+	if again > result+1<<20 {
+		t.Errorf("later inferences allocate at least %d bytes, want at most %d", again, result+1<<20)
 	}
 }

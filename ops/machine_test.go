@@ -226,39 +226,60 @@ var survivors = map[string]between{
 // One compiled graph runs batches of other sizes than it was compiled for, and
 // gives the bits that a graph built for those sizes gives.
 func TestReuseEqualsRebuild(t *testing.T) {
-	x, y := networkData()
-	for name, middle := range survivors {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 30)
+		var sizes [][3]int
+		for range 4 {
+			sizes = append(sizes, [3]int{size.Draw(t, "in"), size.Draw(t, "middle"), size.Draw(t, "out")})
+		}
+		checkReuse(t, "nothing", rapid.Uint64().Draw(t, "seed"), sizes)
+	})
+}
+
+// The same with plain Gorgonia nodes in the middle.
+func TestReuseBetweenStockNodes(t *testing.T) {
+	for name := range survivors {
 		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				size := rapid.IntRange(1, 30)
-				reused, err := newNetwork(x, y, [3]int{size.Draw(t, "in"), size.Draw(t, "middle"), size.Draw(t, "out")}, middle)
-				if err != nil {
-					t.Fatal(err)
+			rng := rand.New(rand.NewPCG(1, 2))
+			for range 5 {
+				var sizes [][3]int
+				for range 4 {
+					sizes = append(sizes, [3]int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)})
 				}
-				defer reused.machine.Close()
-				rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-				for range 3 {
-					sizes := [3]int{size.Draw(t, "in"), size.Draw(t, "middle"), size.Draw(t, "out")}
-					blocks, seed := randomChain(rng, networkNodes, sizes[:]...), rng.Uint64()
-					got, err := reused.run(blocks, seed)
-					if err != nil {
-						t.Fatal(err)
-					}
-					fresh, err := newNetwork(x, y, sizes, middle)
-					if err != nil {
-						t.Fatal(err)
-					}
-					want, err := fresh.run(blocks, seed)
-					if err != nil {
-						t.Fatal(err)
-					}
-					fresh.machine.Close()
-					if !sameBits(got, want) {
-						t.Fatalf("sizes %v: reused graph gives\n%v, fresh one\n%v", sizes, got, want)
-					}
-				}
-			})
+				checkReuse(t, name, rng.Uint64(), sizes)
+			}
 		})
+	}
+}
+
+// checkReuse compiles a network for sizes[0] and compares its runs at the other
+// sizes with those of networks compiled for them.
+func checkReuse(t rapid.TB, name string, seed uint64, sizes [][3]int) {
+	x, y := networkData()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	reused, err := newNetwork(x, y, sizes[0], survivors[name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reused.machine.Close()
+	for _, size := range sizes[1:] {
+		blocks, seed := randomChain(rng, networkNodes, size[:]...), rng.Uint64()
+		got, err := reused.run(blocks, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := newNetwork(x, y, size, survivors[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fresh.run(blocks, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh.machine.Close()
+		if !sameBits(got, want) {
+			t.Fatalf("sizes %v: reused graph gives\n%v, fresh one\n%v", size, got, want)
+		}
 	}
 }
 
