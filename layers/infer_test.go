@@ -302,17 +302,17 @@ func TestInferMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	const result, middle, chunks = 4 * n * classes, 4 * n * hidden, 3 << 20
+	const result, middle, chunks = 4 * n * classes, 4 * n * hidden, 5 << 20
 	if got := allocated(); got > result+middle+chunks {
 		t.Errorf("first inference allocates %d bytes, want at most %d", got, result+middle+chunks)
 	}
 	// A collection may take what was kept, and the race detector drops it at
 	// random.
 	again := allocated()
-	for tries := 0; again > result+1<<20 && tries < 20; tries++ {
+	for tries := 0; again > result+3<<20 && tries < 20; tries++ {
 		again = min(again, allocated())
 	}
-	if again > result+1<<20 {
-		t.Errorf("later inferences allocate at least %d bytes, want at most %d", again, result+1<<20)
+	if again > result+3<<20 {
+		t.Errorf("later inferences allocate at least %d bytes, want at most %d", again, result+3<<20)
 	}
 }
