@@ -200,16 +200,16 @@ func (p *pattern) check(cols int) error {
 // adjacency turns p into an adjacency matrix, in place if it is one already, and
 // else through a builder.
 func (p *pattern) adjacency(ctx context.Context, d *Data) error {
-	n := len(p.ptr) - 1
-	if n < 0 || n > math.MaxInt32 {
-		return fmt.Errorf("datasets: %s: %d nodes, outside [0, %d]", p.name, n, math.MaxInt32)
+	n := max(len(p.ptr)-1, 0)
+	if n > math.MaxInt32 {
+		return fmt.Errorf("datasets: %s: %d nodes, at most %d are read", p.name, n, math.MaxInt32)
 	}
 	if err := p.check(n); err != nil {
 		return err
 	}
 	m := &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
 	if m.ValidateAdjacency() == nil {
-		d.Graph = m
+		d.Graph, d.simple = m, true
 		d.Report = graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
 		return nil
 	}
@@ -235,5 +235,6 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 // build sets the graph from a builder and notes what changed.
 func (d *Data) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
+	d.simple = true
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
 }

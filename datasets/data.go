@@ -43,6 +43,8 @@ type Data struct {
 	Notes    []string     // what was done to the source, a sentence each
 	Report   graph.Report // what building the graph dropped; zero for synthetic graphs
 
+	simple bool // the graph passed ValidateAdjacency, or was built to
+
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian
 }
@@ -77,8 +79,7 @@ func (d *Data) Validate() error {
 	return d.validateNodes()
 }
 
-// validateNodes is Validate less the graph's structure, which Builder.Build
-// guarantees.
+// validateNodes is Validate less the graph's structure.
 func (d *Data) validateNodes() error {
 	if err := d.Features.Validate(); err != nil {
 		return fmt.Errorf("datasets: %s: %w", d.Name, err)

@@ -61,7 +61,11 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if d.Name == "" {
 		d.Name = spec
 	}
-	if err := d.Validate(); err != nil {
+	validate := d.Validate
+	if d.simple {
+		validate = d.validateNodes // looking up every edge's reverse can take longer than reading it
+	}
+	if err := validate(); err != nil {
 		return nil, err
 	}
 	return d, nil

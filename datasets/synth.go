@@ -213,6 +213,7 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 	}
 	return &Data{
 		Graph:    adjacency,
+		simple:   true,
 		Features: features,
 		Labels:   labels,
 		Split:    m.drawSplit(),

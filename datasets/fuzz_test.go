@@ -1,0 +1,184 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each fuzz target damages one file of a good data set: the reader must return
+// an error, or a Data that passes Validate. That it does not panic and does not
+// ask for memory out of all proportion shows by the target surviving.
+
+// tryOpen opens a SPEC, whose outcome does not matter as long as it is proper.
+func tryOpen(t *testing.T, spec string) {
+	t.Helper()
+	d, err := Open(context.Background(), spec, Options{})
+	if err != nil {
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("error of several lines: %q", err)
+		}
+		return
+	}
+	if err := d.Validate(); err != nil {
+		t.Errorf("invalid data: %v", err)
+	}
+}
+
+func FuzzNPY(f *testing.F) {
+	d := made(f, 12, 1)
+	files := npyFiles(f, d)
+	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy"}
+	for k, name := range names {
+		f.Add(byte(k), files[name])
+	}
+	f.Fuzz(func(t *testing.T, which byte, content []byte) {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		write(t, filepath.Join(dir, names[int(which)%len(names)]), content)
+		tryOpen(t, "npy:"+dir)
+	})
+}
+
+func FuzzNPZ(f *testing.F) {
+	bench, hetero := benchmarkMembers(f, made(f, 12, 1)), heterophilousMembers(f, made(f, 12, 1))
+	add := func(members map[string][]byte, layout byte) {
+		for name, content := range members {
+			f.Add(layout, name, content)
+		}
+	}
+	add(bench, 0)
+	add(hetero, 1)
+	f.Fuzz(func(t *testing.T, layout byte, name string, content []byte) {
+		members := map[string][]byte{}
+		for n, c := range [...]map[string][]byte{bench, hetero}[layout%2] {
+			members[n] = c
+		}
+		members[name] = content
+		file := filepath.Join(t.TempDir(), "fuzz.npz")
+		write(t, file, archive(t, zip.Store, members))
+		tryOpen(t, "npz:"+file)
+	})
+}
+
+func FuzzPickle(f *testing.F) {
+	for _, content := range planetoidFiles(f, made(f, 12, 1)) {
+		f.Add(content)
+	}
+	f.Add([]byte("}(]q\x00h\x00a]u."))
+	f.Add([]byte("}(K\x01u."))
+	f.Add([]byte("(lp0\nI1\na(dp1\nS'a'\nI2\ns."))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if _, err := unpickle(content); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("error of several lines: %q", err)
+		}
+	})
+}
+
+func FuzzPlanetoid(f *testing.F) {
+	files := planetoidFiles(f, made(f, 12, 1))
+	parts := []string{"x", "y", "tx", "ty", "allx", "ally", "graph", "test.index"}
+	for k, part := range parts {
+		f.Add(byte(k), files["ind.made."+part])
+	}
+	f.Fuzz(func(t *testing.T, which byte, content []byte) {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		write(t, filepath.Join(dir, "ind.made."+parts[int(which)%len(parts)]), content)
+		tryOpen(t, "planetoid:"+dir+"/made")
+	})
+}
+
+func FuzzOGB(f *testing.F) {
+	texts := ogbTexts(made(f, 12, 1))
+	names := []string{"raw/num-node-list", "raw/edge", "raw/node-feat", "raw/node-label", "split/sometime/train", "split/sometime/valid"}
+	for k, name := range names {
+		f.Add(byte(k), true, []byte(texts[name]))
+	}
+	f.Add(byte(1), false, zipped(f, texts["raw/edge"]))
+	files := map[string][]byte{}
+	for name, text := range texts {
+		files[name+".csv.gz"] = []byte(text) // plain text is read too, and faster
+	}
+	f.Fuzz(func(t *testing.T, which byte, compress bool, content []byte) {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		if compress {
+			content = zipped(t, string(content))
+		}
+		write(t, filepath.Join(dir, filepath.FromSlash(names[int(which)%len(names)])+".csv.gz"), content)
+		tryOpen(t, "ogb:"+dir)
+	})
+}
+
+func FuzzSpec(f *testing.F) {
+	f.Add("synth:demo?nodes=100&edges=200&seed=3")
+	f.Add("npz:no such file?split=1/2/3&normalize=row")
+	f.Add("cora")
+	f.Add("npy:a?b=%zz")
+	f.Fuzz(func(t *testing.T, text string) {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			return
+		}
+		if spec.String() != text || spec.Path == "" {
+			t.Errorf("%q parsed as %+v", text, spec)
+		}
+		scheme, err := findScheme(spec, Options{})
+		if err != nil || spec.checkKeys(scheme.Keys) != nil {
+			return
+		}
+		if spec.Scheme == "synth" {
+			if m, err := synthFromSpec(spec); err == nil && (m.nodes < 1 || m.train < 1 || m.train+m.valid > m.nodes || m.edges > int64(m.nodes)*int64(m.nodes-1)/2) {
+				t.Errorf("%q: model %+v", text, m)
+			}
+		}
+	})
+}
+
+// FuzzLines compares the parallel reader with splitting the text at once.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("1,2\n3,4\r\n\n5,6"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "text")
+		if err := os.WriteFile(path, append([]byte("x"), text...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got [][]byte
+		err := readLines(context.Background(), path, func(b lines) ([][]byte, error) {
+			var part [][]byte
+			for {
+				line, found := b.next()
+				if !found {
+					return part, nil
+				}
+				part = append(part, bytes.Clone(line))
+			}
+		}, func(part [][]byte) error {
+			got = append(got, part...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bytes.Split(append([]byte("x"), text...), []byte("\n"))
+		if len(want[len(want)-1]) == 0 {
+			want = want[:len(want)-1]
+		}
+		for k := range want {
+			want[k] = bytes.TrimSuffix(want[k], []byte("\r"))
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d lines, want %d", len(got), len(want))
+		}
+		for k := range want {
+			if !bytes.Equal(got[k], want[k]) {
+				t.Errorf("line %d is %q, want %q", k+1, got[k], want[k])
+			}
+		}
+	})
+}
