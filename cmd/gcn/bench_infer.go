@@ -43,7 +43,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err := atLeast("repetitions", repetitions, 1); err != nil {
 			return err
 		}
-		o.Method, o.Population = "full", "candidates" // inference samples nothing
+		o.Method, o.Population = "full", populationCandidates // inference samples nothing
 		if err := o.checkBench(fs); err != nil {
 			return err
 		}

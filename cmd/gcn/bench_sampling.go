@@ -39,7 +39,7 @@ type samplingBench struct {
 }
 
 func newBenchSamplingCommand() *cobra.Command {
-	b := &samplingBench{methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}, samples: intList{512, 1024}}
+	b := &samplingBench{methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}}
 	cmd := &cobra.Command{
 		Use:   "sampling",
 		Short: "Measure how long one layer takes to sample, on one goroutine",
@@ -77,7 +77,7 @@ transpose, after some batches to warm up.`,
 	fs.SortFlags = false
 	fs.StringVar(&b.data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
 	fs.Var(&b.methods, "methods", "sampling methods")
-	fs.Var(&b.samples, "samples", "nodes to draw; a row each")
+	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; a row each (default 512,1024, or 2)")
 	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
 	fs.Uint64Var(&b.seed, "seed", 1, "seed of everything random")
@@ -105,13 +105,7 @@ func (b *samplingBench) check() error {
 func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplingRow, error) {
 	var rows []samplingRow
 	for _, method := range b.methods {
-		for k, size := range b.samples {
-			if !usesSamples(method) {
-				if k > 0 {
-					continue
-				}
-				size = 0
-			}
+		for _, size := range b.sizes(method) {
 			row, err := b.measure(ctx, data, method, size)
 			if err != nil {
 				return nil, err
@@ -120,6 +114,20 @@ func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplin
 		}
 	}
 	return rows, nil
+}
+
+// sizes returns the sample sizes to measure a method at: those given, else its
+// own or the paper's; a single 0 where it has no use for them.
+func (b *samplingBench) sizes(method string) []int {
+	switch m := methodNamed(method); {
+	case m.Sizes == "":
+		return []int{0}
+	case len(b.samples) > 0:
+		return b.samples
+	case len(m.Default) > 0:
+		return m.Default[:1]
+	}
+	return []int{512, 1024}
 }
 
 // measure times one method at one size.

@@ -63,7 +63,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		r := stepResult{o.Data, method, o.usedSamples(), o.Batch, o.Hidden, report}
+		r := stepResult{o.Data, method, o.Samples, o.Batch, o.Hidden, report}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,15 +150,18 @@ func jsonError(data []byte, err error) error {
 // form in which readConfig reads them.
 func (o *trainOptions) runConfig() map[string]any {
 	config := map[string]any{
-		"data": o.Data, "method": o.Method, "population": o.Population, "samples": []int(o.Samples),
+		"data": o.Data, "samples": []int(o.Samples), "device": o.Device,
 		"layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
-		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual, "device": o.Device,
+		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
-	for name, part := range map[string]string{"importance": o.Importance, "flat": o.Flat, "draw": o.Draw, "weight": o.Weight} {
-		if part != "" {
-			config[name] = part
-		}
+	if !o.namesParts() {
+		config["method"] = o.Method
+		return config
 	}
+	config["importance"] = cmp.Or(o.Importance, "ladies")
+	config["flat"], config["neighborhood"] = o.Flat, o.Neighborhood
+	config["draw"], config["weight"], config["population"] = cmp.Or(o.Draw, "wrs"), o.weightName(), o.Population
+	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
 	return config
 }
 

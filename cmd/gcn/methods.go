@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -38,13 +40,14 @@ type methodRow struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Source  string `json:"source"`
+	Sizes   string `json:"sizes"` // what --samples counts; "" if it has no use for them
 	Default bool   `json:"default,omitempty"`
 }
 
 func methodRows() []methodRow {
 	var rows []methodRow
 	for _, m := range samplers.Methods() {
-		rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Name == defaultMethod})
+		rows = append(rows, methodRow{m.Name, m.Summary, m.Source, m.Sizes, m.Name == defaultMethod})
 	}
 	return rows
 }
@@ -61,23 +64,36 @@ func methodNames() []string {
 // name is one.
 func checkMethod(flag, name string) error { return oneOf(flag, name, methodNames()) }
 
-// usesSamples tells whether a method has a use for --samples.
-func usesSamples(name string) bool {
+// methodNamed returns the method of that name; one without parts if there is
+// none.
+func methodNamed(name string) samplers.Method {
 	for _, m := range samplers.Methods() {
 		if m.Name == name {
-			return m.Sizes != ""
+			return m
 		}
 	}
-	return true
+	return samplers.Method{}
 }
 
-// usedSamples returns the sample sizes that the method uses: none where it has
-// no use for them.
-func (o *samplingOptions) usedSamples() intList {
-	if usesSamples(o.Method) {
-		return o.Samples
+// settleSamples makes the sample sizes one a layer: what was given, or what the
+// method draws where nothing was; none if it has no use for them.
+func (o *samplingOptions) settleSamples(layers int) error {
+	if o.namesParts() {
+		return o.Samples.repeat(layers, defaultSamples)
 	}
-	return intList{}
+	method := methodNamed(o.Method)
+	if method.Sizes == "" {
+		o.Samples = intList{}
+		return nil
+	}
+	if len(o.Samples) == 0 && len(method.Default) == layers {
+		o.Samples = method.Default
+	}
+	size := defaultSamples
+	if len(method.Default) > 0 {
+		size = method.Default[0]
+	}
+	return o.Samples.repeat(layers, size)
 }
 
 // methodText is a method with its sample sizes, for tables.
@@ -88,111 +104,79 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-// newSampler builds the sampler that the options name, one size a layer, and
-// returns what to call it: a method's name, or its parts where no method has
-// them.
-func (o *samplingOptions) newSampler(data *datasets.Data, sizes []int) (samplers.Sampler, string, error) {
-	base, err := samplers.ByName(o.Method, samplers.Config{
-		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: len(sizes), Sizes: sizes,
-	})
-	if err != nil || !o.namesParts() {
-		return base, o.Method, err
+// newSampler builds the sampler that the options name, and returns what to call
+// it: a method's name, or its parts where no method has them.
+func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, string, error) {
+	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
+	if !o.namesParts() {
+		sampler, err := samplers.ByName(o.Method, config)
+		return sampler, o.Method, err
 	}
-	method, ok := base.(*samplers.LayerWise)
-	if !ok {
-		return nil, "", usagef("--method %s has no parts to replace: leave out --importance, --flat, --draw, --weight and --population", o.Method)
-	}
-	parts, err := o.parts(method, data.Nodes())
+	sampler, err := samplers.FromParts(samplers.Parts{
+		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.Weight,
+		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows,
+	}, config)
 	if err != nil {
-		return nil, "", err
-	}
-	sampler := &samplers.LayerWise{
-		Laplacian: method.Laplacian, Sizes: method.Sizes,
-		Importance: parts.importance, Draw: parts.draw, Weight: parts.weight,
-	}
-	if err := sampler.Validate(); err != nil {
 		return nil, "", usageError{err}
 	}
-	return sampler, parts.name(), nil
-}
-
-// samplingParts are the three parts of a layer-wise method.
-type samplingParts struct {
-	importance samplers.Importance
-	draw       samplers.Draw
-	weight     samplers.Weight
-}
-
-// namesParts tells whether any part of the method is replaced.
-func (o *samplingOptions) namesParts() bool {
-	return o.Importance != "" || o.Flat != "" || o.Draw != "" || o.Weight != "" || o.Population == populationNodes
-}
-
-// parts puts the parts that were named in the place of the method's.
-func (o *samplingOptions) parts(method *samplers.LayerWise, nodes int) (samplingParts, error) {
-	p := samplingParts{method.Importance, method.Draw, method.Weight}
-	family, flat := importanceName(p.importance)
-	if o.Importance != "" {
-		family = o.Importance
-	}
-	if o.Flat != "" {
-		flat = o.Flat == "true"
-	}
-	switch family {
-	case "fastgcn":
-		p.importance = samplers.FastGCN{Flat: flat}
-	case "ladies":
-		p.importance = samplers.LADIES{Flat: flat}
-	}
-	switch o.Draw {
-	case "wrs":
-		p.draw = samplers.WithoutReplacement{}
-	case "replacement":
-		p.draw = samplers.WithReplacement{}
-		if o.Weight == "" {
-			p.weight = samplers.Naive{} // unbiased with replacement; debiased weights are for wrs
-		}
-	}
-	switch o.Weight {
-	case "naive":
-		p.weight = samplers.Naive{}
-	case "debiased":
-		p.weight = samplers.Debiased{}
-	}
 	if o.Population == populationNodes {
-		if _, debiased := p.weight.(samplers.Debiased); !debiased {
-			return p, usagef("--population is for debiased weights only")
+		sampler = &samplers.LayerWise{
+			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
+			Weight:      samplers.Debiased{Population: data.Nodes()},
+			IncludeRows: sampler.IncludeRows, NormalizeRows: sampler.NormalizeRows,
 		}
-		p.weight = samplers.Debiased{Population: nodes}
 	}
-	return p, nil
+	return sampler, o.partsName(), nil
 }
 
-func importanceName(i samplers.Importance) (family string, flat bool) {
-	switch i := i.(type) {
-	case samplers.FastGCN:
-		return "fastgcn", i.Flat
-	case samplers.LADIES:
-		return "ladies", i.Flat
-	}
-	return "", false
+// namesParts tells whether the method is given by its parts.
+func (o *samplingOptions) namesParts() bool {
+	return o.Importance != "" || o.Flat || o.Neighborhood || o.Draw != "" || o.Weight != "" ||
+		o.Population == populationNodes || o.IncludeRows || o.NormalizeRows
 }
 
-// name returns the name of the method that has these parts, or one made of
-// them.
-func (p samplingParts) name() string {
-	name, flat := importanceName(p.importance)
-	if flat {
+// partsName returns the name of the method that has the named parts, or a name
+// made of them.
+func (o *samplingOptions) partsName() string {
+	draw, weight := cmp.Or(o.Draw, "wrs"), o.weightName()
+	name := cmp.Or(o.Importance, "ladies")
+	if o.Flat {
 		name += "-flat"
 	}
-	if _, replacement := p.draw.(samplers.WithReplacement); replacement {
-		name += "-replacement"
+	if o.Neighborhood {
+		name += "-neighborhood"
 	}
-	if debiased, ok := p.weight.(samplers.Debiased); ok {
+	switch {
+	case draw == "wrs" && weight == "debiased":
 		name += "-debiased"
-		if debiased.Population > 0 {
-			name += "-nodes"
+	case draw != "wrs" || weight != "naive":
+		name += "-" + draw + "-" + weight
+	}
+	for _, option := range []struct {
+		given bool
+		word  string
+	}{{o.Population == populationNodes, "-nodes"}, {o.IncludeRows, "-rows"}, {o.NormalizeRows, "-normalized"}} {
+		if option.given {
+			name += option.word
 		}
 	}
 	return name
+}
+
+// weightName returns the name of the weight in use: the draw's own where none
+// was given.
+func (o *samplingOptions) weightName() string {
+	if o.Weight != "" {
+		return o.Weight
+	}
+	draw, err := samplers.ParseDraw(cmp.Or(o.Draw, "wrs"))
+	if err != nil {
+		return ""
+	}
+	for _, name := range samplers.WeightNames() {
+		if weight, err := samplers.ParseWeight(name); err == nil && weight == samplers.DefaultWeight(draw) {
+			return name
+		}
+	}
+	return ""
 }

@@ -16,7 +16,7 @@ func (o *trainOptions) newModel(data *datasets.Data) (train.Model, string, error
 	if _, err := blas.Default(); err != nil {
 		return train.Model{}, "", err
 	}
-	sampler, method, err := o.newSampler(data, o.Samples)
+	sampler, method, err := o.newSampler(data, o.Layers)
 	if err != nil {
 		return train.Model{}, "", err
 	}

@@ -3,22 +3,29 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// samplingOptions say which sampler to build. A method's name stands for three
-// parts, and each part can be given in its place.
+// samplingOptions say which sampler to build: a method by its name, or the parts
+// of a layer-wise one.
 type samplingOptions struct {
-	Method     string
-	Importance string // "" as the method says; so are Draw and Weight
-	Flat       string // "true", "false", or "" as the method says
-	Draw       string
-	Weight     string
-	Population string  // what the debiased weights count as n
-	Samples    intList // next to the output first; none means 512 a layer
+	Method  string
+	Samples intList // next to the output first; none means the method's own
+
+	Importance    string
+	Flat          bool
+	Neighborhood  bool
+	Draw          string
+	Weight        string
+	Population    string // what debiased weights count as n
+	IncludeRows   bool
+	NormalizeRows bool
 }
 
 // trainOptions are what a training run depends on, and what its config.json
@@ -93,18 +100,15 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	o.partFlags(fs)
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first; one number: in every layer (default 512)")
-}
-
-// partFlags registers the options that replace a method's parts.
-func (o *samplingOptions) partFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Importance, "importance", "", "in place of the method's: `fastgcn` or ladies")
-	fs.StringVar(&o.Flat, "flat", "", "in place of the method's: probabilities in proportion to column norms (true), or to their squares (false)")
-	fs.Lookup("flat").NoOptDefVal = "true"
-	fs.StringVar(&o.Draw, "draw", "", "in place of the method's: `wrs` (without replacement) or replacement")
-	fs.StringVar(&o.Weight, "weight", "", "in place of the method's: `naive` or debiased")
-	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as the paper's authors' program")
+	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor (default 512, or 2)")
+	fs.StringVar(&o.Importance, "importance", "", "instead of a method its parts: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
+	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to norms of columns, not to their squares")
+	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw from the neighbourhood of the layer's rows only")
+	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs, weighted and without replacement)")
+	fs.StringVar(&o.Weight, "weight", "", "`NAME` of the weights: "+strings.Join(samplers.WeightNames(), ", ")+" (default the draw's unbiased ones)")
+	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the paper's authors' program")
+	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's rows to the nodes drawn, as LADIES' authors' program does")
+	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row to the sum of the whole one")
 }
 
 // check reports the first option whose value makes no sense, and settles the
@@ -174,38 +178,44 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.Samples.check(); err != nil {
 		return err
 	}
+	if err := o.samplingOptions.check(fs); err != nil {
+		return err
+	}
 	if len(o.Samples) > 1 && !fs.Changed("layers") {
 		o.Layers = len(o.Samples)
 	}
-	samples, err := o.Samples.perLayer(o.Layers)
-	if err != nil {
-		return err
-	}
-	o.Samples = samples
-	return o.samplingOptions.check(fs)
+	return o.settleSamples(o.Layers)
 }
 
-// check reports the first option with an unknown value. Where a part is named
-// and no method, probabilities are flat only if --flat says so.
+// check reports the first option with an unknown value, and parts given beside
+// a method.
 func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
 		allowed     []string
 	}{
-		{"importance", o.Importance, []string{"", "fastgcn", "ladies"}},
-		{"flat", o.Flat, []string{"", "true", "false"}},
-		{"draw", o.Draw, []string{"", "wrs", "replacement"}},
-		{"weight", o.Weight, []string{"", "naive", "debiased"}},
+		{"importance", o.Importance, samplers.ImportanceNames()},
+		{"draw", o.Draw, samplers.DrawNames()},
+		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
 	} {
+		if c.value == "" {
+			continue
+		}
 		if err := oneOf(c.name, c.value, c.allowed); err != nil {
 			return err
 		}
 	}
-	if o.Importance != "" && o.Flat == "" && !fs.Changed("method") {
-		o.Flat = "false"
+	if !o.namesParts() {
+		return checkMethod("method", o.Method)
 	}
-	return checkMethod("method", o.Method)
+	if fs.Changed("method") {
+		return usagef("--method %s is given beside its parts: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
+	}
+	if o.Population == populationNodes && o.weightName() != "debiased" {
+		return usagef("--population is for debiased weights, not for %s", o.weightName())
+	}
+	return nil
 }
 
 func atLeast(name string, value, least int) error {
@@ -215,17 +225,13 @@ func atLeast(name string, value, least int) error {
 	return nil
 }
 
+// oneOf is a usage error that lists the allowed values of a flag, unless value is
+// one.
 func oneOf(name, value string, allowed []string) error {
-	var words []string
-	for _, word := range allowed {
-		if word == value {
-			return nil
-		}
-		if word != "" {
-			words = append(words, word)
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
-	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, words), strings.Join(words, ", "))
+	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, allowed), strings.Join(allowed, ", "))
 }
 
 // intList is a flag of comma-separated whole numbers.
@@ -266,23 +272,19 @@ func (l intList) check() error {
 	return nil
 }
 
-// perLayer returns one number for each layer: one number given serves all.
-func (l intList) perLayer(layers int) (intList, error) {
+// repeat makes the list one number a layer: one number given serves all, and
+// none means fallback.
+func (l *intList) repeat(layers, fallback int) error {
 	switch {
-	case len(l) == layers:
-		return l, nil
-	case len(l) > 1:
-		return nil, usagef("--samples %s has %d numbers for %d layers", l.String(), len(l), layers)
+	case len(*l) == layers:
+		return nil
+	case len(*l) > 1:
+		return usagef("--samples %s has %d numbers for %d layers", l.String(), len(*l), layers)
+	case len(*l) == 1:
+		fallback = (*l)[0]
 	}
-	n := defaultSamples
-	if len(l) == 1 {
-		n = l[0]
-	}
-	all := make(intList, layers)
-	for i := range all {
-		all[i] = n
-	}
-	return all, nil
+	*l = slices.Repeat(intList{fallback}, layers)
+	return nil
 }
 
 // wordList is a flag of comma-separated words.

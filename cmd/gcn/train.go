@@ -128,7 +128,7 @@ func (j *trainJob) settle() error {
 
 // trainAll does the run, or with --runs each of them.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
-	_, method, err := j.newSampler(data, j.Samples)
+	_, method, err := j.newSampler(data, j.Layers)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		return nil, err
 	}
 	r := &result{
-		Dataset: o.Data, Method: method, Samples: o.usedSamples(), Metric: string(data.Metric),
+		Dataset: o.Data, Method: method, Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: seed, Parameters: history.Parameters,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -221,11 +222,11 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	// So does one whose options have other forms than numbers and words.
-	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--importance", "fastgcn", "--draw", "replacement",
+	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--importance", "fastgcn", "--draw", "replacement", "--include-rows",
 		"--layer-norm", "--residual", "--activation", "relu", "--weight-decay", "1e-4", "--max-batches", "0", "--patience", "0"}
 	first := object(t, succeed(t, append(trainArgs("--out", "d", "--json", "-q"), other...)...))
-	if first["method"] != "fastgcn-replacement" {
-		t.Errorf("importance fastgcn, not flat, drawn with replacement, is called %v", first["method"])
+	if first["method"] != "fastgcn-replacement-naive-rows" {
+		t.Errorf("importance fastgcn, drawn with replacement, rows included, is called %v", first["method"])
 	}
 	second := object(t, succeed(t, "train", "--config", "d", "--out", "e", "--json", "-q"))
 	if !bytes.Equal(weights(t, "d"), weights(t, "e")) || second["method"] != first["method"] || second["batches"] != first["batches"] {
@@ -237,15 +238,21 @@ func TestParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
 		"":                                    "ladies-flat-debiased",
-		"--weight naive":                      "ladies-flat",
-		"--flat=false":                        "ladies-debiased",
+		"--flat":                              "ladies-flat-debiased",
+		"--weight naive":                      "ladies",
+		"--flat --weight naive":               "ladies-flat",
 		"--importance ladies":                 "ladies-debiased",
-		"--importance ladies --flat":          "ladies-flat-debiased",
 		"--importance fastgcn --weight naive": "fastgcn",
-		"--method fastgcn --flat":             "fastgcn-flat",
-		"--method ladies --draw replacement":  "ladies-replacement",
-		"--population nodes":                  "ladies-flat-debiased-nodes",
+		"--importance fastgcn --neighborhood": "fastgcn-neighborhood-debiased",
+		"--draw replacement":                  "ladies-replacement-naive",
+		"--draw poisson":                      "ladies-poisson-horvitz-thompson",
+		"--draw systematic --flat":            "ladies-flat-systematic-horvitz-thompson",
+		"--weight rank":                       "ladies-wrs-rank",
+		"--flat --population nodes":           "ladies-flat-debiased-nodes",
+		"--include-rows --normalize-rows":     "ladies-debiased-rows-normalized",
+		"--importance uniform --weight naive": "uniform",
 		"--method full":                       "full",
+		"--method poisson-ladies":             "poisson-ladies",
 	} {
 		line := trainArgs("--max-batches", "2", "-q", "--json", "--out", "x", "--overwrite")
 		m := object(t, succeed(t, append(line, strings.Fields(args)...)...))
@@ -261,6 +268,29 @@ func TestParts(t *testing.T) {
 	succeed(t, trainArgs("-q", "--out", "parts", "--importance", "fastgcn", "--flat", "--weight", "naive")...)
 	if !bytes.Equal(weights(t, "named"), weights(t, "parts")) {
 		t.Error("a method named by its parts trains differently")
+	}
+}
+
+// TestEveryMethod trains a little with each, on the sample sizes that it has by
+// itself where these are few neighbours.
+func TestEveryMethod(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, m := range samplers.Methods() {
+		args := []string{"train", "--data", smallData, "--batch", "64", "--hidden", "16", "--max-batches", "4", "-q", "--json",
+			"--method", m.Name, "--out", m.Name}
+		out := gcn(t, args...)
+		if out.code != exitDone && strings.Contains(out.stderr, "METIS") {
+			t.Logf("%s: %s", m.Name, out.stderr) // its partitioner is a library that may not be here
+			continue
+		}
+		if r := object(t, out); r["method"] != m.Name || !(r["test"].(float64) >= 0) {
+			t.Errorf("%s: %v: %s", m.Name, r, out.stderr)
+		}
+		if len(m.Default) > 0 {
+			if got := (intList)(m.Default); got[0] > 10 {
+				t.Errorf("%s draws %v by default", m.Name, got)
+			}
+		}
 	}
 }
 
