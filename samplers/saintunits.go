@@ -43,21 +43,26 @@ type RandomEdges struct{}
 // Law implements Units. Cost: O(edges) once, O(1) a unit.
 func (RandomEdges) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	adjacency := p.Adjacency
-	n := adjacency.Rows
-	probability := make([]float64, n)
+	return &UnitLaw{
+		Size: 2,
+		Draw: func(rng *rand.Rand, unit []int32) []int32 { return walk(adjacency, 1, rng, unit) },
+		Node: startOrFirstStep(adjacency),
+		Pair: func(u, v int32, _ int64) float64 { return firstStep(adjacency, u, v) },
+	}, nil
+}
+
+// startOrFirstStep returns, for each node, the probability that a step from a
+// uniform node to a uniform neighbour starts or ends there.
+func startOrFirstStep(adjacency *graph.CSR) []float64 {
+	probability := make([]float64, adjacency.Rows)
 	for v := range probability {
 		sum := 1.0
 		for _, u := range adjacency.Row(v) {
 			sum += 1 / float64(adjacency.Degree(int(u)))
 		}
-		probability[v] = min(sum/float64(n), 1)
+		probability[v] = min(sum/float64(adjacency.Rows), 1)
 	}
-	return &UnitLaw{
-		Size: 2,
-		Draw: func(rng *rand.Rand, unit []int32) []int32 { return walk(adjacency, 1, rng, unit) },
-		Node: probability,
-		Pair: func(u, v int32, _ int64) float64 { return firstStep(adjacency, u, v) },
-	}, nil
+	return probability
 }
 
 // firstStep returns the probability that a step from a uniform node to a uniform
@@ -85,9 +90,9 @@ func walk(adjacency *graph.CSR, steps int, rng *rand.Rand, unit []int32) []int32
 // RandomWalks is the random walk sampler of GraphSAINT: the nodes of a walk of
 // Length steps from a uniform node, each step to a uniform neighbour.
 //
-// What the start and the first step contribute to a_v and b_uv is known, 1/n and
-// (1/d_u + 1/d_v)/n; what later steps add is counted in walks drawn beforehand, so
-// that no probability is estimated as zero. A Length of 1 is RandomEdges, exactly.
+// What the start and the first step contribute to a_v and b_uv is known, as for
+// RandomEdges; what later steps add is counted in walks drawn beforehand, so that
+// no probability is estimated as zero. A Length of 1 is RandomEdges, exactly.
 //
 // Cost: O(Presampled·Length²) once, O(Length) a unit. Memory: 4 bytes a node and
 // 8 bytes an edge.
@@ -121,9 +126,9 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 		walks = presampledVisits*n/(steps+1) + 1
 	}
 	visits, pairs := countWalks(adjacency, steps, walks, w.Seed)
-	probability := make([]float64, n)
+	probability := startOrFirstStep(adjacency)
 	for v := range probability {
-		probability[v] = min(1/float64(n)+float64(visits[v])/float64(walks), 1)
+		probability[v] = min(probability[v]+float64(visits[v])/float64(walks), 1)
 	}
 	return &UnitLaw{
 		Size: steps + 1,
@@ -136,8 +141,8 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	}, nil
 }
 
-// countWalks draws walks and counts in how many a node comes after the start,
-// and in how many both ends of an edge come other than by the first step alone.
+// countWalks draws walks and counts in how many a node comes after the first
+// step and not before, and in how many both ends of an edge come other than by the first step alone.
 // pairs has a count for each entry of the adjacency matrix.
 func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pairs []int32) {
 	const grain = 1 << 12 // walks of one stream
@@ -154,12 +159,12 @@ func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pa
 					distinct = append(distinct, v)
 				}
 			}
-			for k, v := range distinct[1:] {
+			for k, v := range distinct {
+				if k < 2 { // the start and the first step
+					continue
+				}
 				atomic.AddInt32(&visits[v], 1)
-				for l, u := range distinct[:k+1] {
-					if k+l == 0 { // the first step
-						continue
-					}
+				for _, u := range distinct[:k] {
 					if entry, ok := findEntry(adjacency, min(u, v), max(u, v)); ok {
 						atomic.AddInt32(&pairs[entry], 1)
 					}

@@ -1,0 +1,263 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"pgregory.net/rapid"
+)
+
+// fixedParts is a partitioner that says node i is in part fixedParts[i mod len].
+type fixedParts []int32
+
+func (fixedParts) Name() string { return "fixed" }
+
+func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
+	if len(f) == 2 { // too short, to be refused
+		return f, nil
+	}
+	part := make([]int32, adjacency.Rows)
+	for i := range part {
+		part[i] = f[i%len(f)]
+	}
+	return part, nil
+}
+
+// TestClusterAllIsFull checks that with all parts in a batch the outputs are
+// those of full neighbourhoods, bit by bit, for whatever training nodes and
+// normalisation.
+func TestClusterAllIsFull(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "nodes")
+		adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+		p := graph.NewLaplacian(adjacency)
+		if rapid.Bool().Draw(t, "row-stochastic") {
+			p = graph.NewRowLaplacian(adjacency)
+		}
+		rng := rand.New(Stream(1, 0, 0))
+		var train []int32
+		if rapid.Bool().Draw(t, "some nodes train") {
+			train = seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
+		}
+		parts := rapid.IntRange(1, n).Draw(t, "parts")
+		s := &Cluster{
+			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
+			Partitioner: Multilevel{}, KeepEntries: rapid.Bool().Draw(t, "keep entries"),
+		}
+		var batch, full Batch
+		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		outputs := slices.Sorted(slices.Values(batch.Outputs()))
+		want := slices.Sorted(slices.Values(train))
+		if train == nil {
+			for i := range int32(n) {
+				want = append(want, i)
+			}
+		}
+		if !slices.Equal(outputs, want) {
+			t.Fatalf("outputs %v, want %v", outputs, want)
+		}
+		if len(batch.LossWeights) > 0 {
+			t.Fatal("the loss is not the mean over the outputs")
+		}
+		if err := (&Full{Laplacian: p, Depth: 3}).Sample(context.Background(), batch.Outputs(), rng, &full); err != nil {
+			t.Fatal(err)
+		}
+		for l, block := range batch.Blocks {
+			if err := block.Validate(n); err != nil {
+				t.Fatal(err)
+			}
+			exact := full.Blocks[l]
+			got, want := scatter(block, n), scatter(exact, n)
+			for i, r := range exact.Dst { // the batch computes these, and maybe more
+				at := slices.Index(block.Dst, r)
+				for j := range n {
+					if got[at*n+j] != want[i*n+j] {
+						t.Fatalf("layer %d: entry (%d, %d) is %v, want %v", l, r, j, got[at*n+j], want[i*n+j])
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestClusterBlock checks that a batch is the Laplacian of the graph induced by
+// its parts, worked out anew.
+func TestClusterBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(4, 60).Draw(t, "nodes")
+		adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+		whole := graph.NewLaplacian(adjacency)
+		row := rapid.Bool().Draw(t, "row-stochastic")
+		if row {
+			whole = graph.NewRowLaplacian(adjacency)
+		}
+		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		train := seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
+		s := &Cluster{
+			Laplacian: whole, Train: train, Depth: 2, Parts: 4, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3},
+			KeepEntries: rapid.Bool().Draw(t, "keep entries"), TrainingGraph: rapid.Bool().Draw(t, "training graph"),
+		}
+		if s.TrainingGraph && len(train) < 4 {
+			t.Skip("fewer nodes than parts")
+		}
+		var batch Batch
+		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		nodes := slices.Sorted(slices.Values(block.Src))
+		number := make([]int32, n)
+		for k, i := range nodes {
+			number[i] = int32(k) + 1
+		}
+		induced := induce(adjacency, nodes, number)
+		p := graph.NewLaplacian(induced)
+		if row {
+			p = graph.NewRowLaplacian(induced)
+		}
+		if s.KeepEntries {
+			source := &subgraph{laplacian: whole}
+			if s.TrainingGraph {
+				source = s.plan.graph
+			}
+			p = keptEntries(source, nodes, induced)
+		}
+		for l, block := range batch.Blocks {
+			if err := block.Validate(n); err != nil {
+				t.Fatal(err)
+			}
+			got := scatter(block, n)
+			for i, r := range block.Dst {
+				for j := range int32(n) {
+					want := float32(0)
+					if number[j] > 0 {
+						want = p.At(int(number[r]-1), int(number[j]-1))
+					}
+					if math.Abs(got[i*n+int(j)]-float64(want)) > 1e-6 {
+						t.Fatalf("layer %d: entry (%d, %d) is %v, want %v", l, r, j, got[i*n+int(j)], want)
+					}
+				}
+			}
+		}
+		for _, i := range batch.Outputs() {
+			if !slices.Contains(train, i) {
+				t.Fatalf("output %d is not a training node", i)
+			}
+		}
+	})
+}
+
+// keptEntries returns the entries of source's Laplacian among nodes.
+func keptEntries(source *subgraph, nodes []int32, induced *graph.CSR) *graph.Laplacian {
+	p := &graph.Laplacian{Adjacency: induced}
+	for _, i := range nodes {
+		local := i
+		if source.nodes != nil {
+			local = int32(slices.Index(source.nodes, i))
+		}
+		p.RowScale = append(p.RowScale, source.laplacian.RowScale[local])
+		p.ColScale = append(p.ColScale, source.laplacian.ColScale[local])
+	}
+	return p
+}
+
+// TestClusterBias pins the bias that dropping edges between parts brings, over
+// all pairs of four parts: the batches have the mean that the definition gives,
+// which is not PH.
+func TestClusterBias(t *testing.T) {
+	const n, parts, batches = 24, 4, 20000
+	adjacency := randomGraph(n, 80, false, 2)
+	p := graph.NewLaplacian(adjacency)
+	s := &Cluster{Laplacian: p, Depth: 1, Parts: parts, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3}, KeepEntries: true}
+	// Two parts of four: given that a node is in the batch, a node of its own part
+	// is too, and one of another part in one of three cases.
+	dense := p.Dense()
+	var want, exact [n]float64
+	for i := range n {
+		for j := range n {
+			exact[i] += dense[i*n+j]
+			if i%parts == j%parts {
+				want[i] += dense[i*n+j]
+			} else {
+				want[i] += dense[i*n+j] / 3
+			}
+		}
+	}
+	var sum, squares, count [n]float64
+	pairs := map[[2]int32]float64{}
+	var batch Batch
+	source := Stream(1, 0, 0)
+	rng := rand.New(source)
+	for b := range uint64(batches) {
+		Seed(source, 3, 0, b)
+		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		for i, v := range block.Dst {
+			x := float64(block.RowSums[i])
+			sum[v] += x
+			squares[v] += x * x
+			count[v]++
+		}
+		pairs[[2]int32{min(block.Dst[0]%parts, block.Dst[len(block.Dst)-1]%parts), max(block.Dst[0]%parts, block.Dst[len(block.Dst)-1]%parts)}]++
+	}
+	chi2 := 0.0
+	for _, c := range pairs {
+		chi2 += (c - batches/6.0) * (c - batches/6.0) / (batches / 6.0)
+	}
+	if len(pairs) != 6 || chi2 > 25 { // 99.99th percentile with 5 degrees of freedom: 25.7
+		t.Errorf("%d pairs of parts, χ² = %.1f", len(pairs), chi2)
+	}
+	biased := 0
+	for i := range n {
+		mean := sum[i] / count[i]
+		se := math.Sqrt(max(squares[i]/count[i]-mean*mean, 0)/count[i]) + 1e-6
+		if math.Abs(mean-want[i]) > 5*se {
+			t.Errorf("node %d: mean row sum %v ± %v, want %v", i, mean, se, want[i])
+		}
+		if math.Abs(mean-exact[i]) > 10*se {
+			biased++
+		}
+	}
+	if biased < n/2 {
+		t.Errorf("only %d of %d rows are biased", biased, n)
+	}
+}
+
+// TestClusterSize checks that batches have about as many training nodes as there
+// are seeds, and at least one.
+func TestClusterSize(t *testing.T) {
+	const n = 4000
+	p := graph.NewLaplacian(randomGraph(n, 20000, false, 6))
+	rng := rand.New(Stream(1, 0, 0))
+	train := seedNodes(n, 1500, rng)
+	s := &Cluster{Laplacian: p, Train: train, Depth: 2, Partitioner: Multilevel{}}
+	var batch Batch
+	mean := 0.0
+	const batches = 200
+	for range batches {
+		if err := s.Sample(context.Background(), train[:300], rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		mean += float64(len(batch.Outputs())) / batches
+	}
+	if mean < 250 || mean > 350 {
+		t.Errorf("%.0f training nodes a batch, want about 300", mean)
+	}
+	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1, Partitioner: Multilevel{}}
+	for range 20 {
+		if err := lone.Sample(context.Background(), train[:1], rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(batch.Outputs(), train[:1]) {
+			t.Fatalf("outputs %v, want %v", batch.Outputs(), train[:1])
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"pgregory.net/rapid"
+)
+
+// scripted is a source whose values make Uint32N(n) return t·n/60 rounded down,
+// t the next of values, or t mod n where n is a power of two: for n up to 6 that
+// is uniform if t is uniform on 0 … 59.
+type scripted struct {
+	values []uint64
+	next   int
+}
+
+func (s *scripted) Uint64() uint64 {
+	t := s.values[s.next]
+	s.next++
+	return (2*t+1)<<32/120<<32 | t
+}
+
+// TestPicksLaw goes through all outcomes of the random numbers: without
+// replacement every set of k candidates has the same probability, and with and
+// without, the expectation of each candidate's weight is 1, to 1e-12.
+func TestPicksLaw(t *testing.T) {
+	for d := 1; d <= 6; d++ {
+		for k := 1; k <= 3; k++ {
+			for _, replace := range []bool{false, true} {
+				mean, sets := enumeratePicks(d, k, replace)
+				for c, m := range mean {
+					if math.Abs(m-1) > 1e-12 {
+						t.Errorf("d=%d k=%d replace=%v: E[β_%d] = %v, want 1", d, k, replace, c, m)
+					}
+				}
+				if replace {
+					continue
+				}
+				want := 1.0
+				for i := range min(k, d) {
+					want *= float64(i+1) / float64(d-i)
+				}
+				for set, p := range sets {
+					if math.Abs(p-want) > 1e-12 {
+						t.Errorf("d=%d k=%d: set %s has probability %v, want %v", d, k, set, p, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func enumeratePicks(d, k int, replace bool) (mean []float64, sets map[string]float64) {
+	mean, sets = make([]float64, d), map[string]float64{}
+	outcomes := 1
+	for range k {
+		outcomes *= 60
+	}
+	var p picks
+	source := &scripted{values: make([]uint64, k)}
+	rng := rand.New(source)
+	for o := range outcomes {
+		source.next = 0
+		for i, rest := 0, o; i < k; i, rest = i+1, rest/60 {
+			source.values[i] = uint64(rest % 60)
+		}
+		p.draw(rng, d, k, replace)
+		for i, c := range p.index {
+			count := 1.0
+			if p.count != nil {
+				count = float64(p.count[i])
+			}
+			mean[c] += count // summed exactly
+		}
+		slices.Sort(p.index)
+		sets[fmt.Sprint(p.index)]++
+	}
+	for c := range mean {
+		mean[c] *= p.factor / float64(outcomes)
+	}
+	for set := range sets {
+		sets[set] /= float64(outcomes)
+	}
+	return mean, sets
+}
+
+// TestPicksLarge checks draws above the size up to which they search linearly.
+func TestPicksLarge(t *testing.T) {
+	rng := rand.New(Stream(4, 0, 0))
+	const d, k, draws = 90, 40, 4000
+	var p picks
+	hits := make([]float64, d)
+	for range draws {
+		p.draw(rng, d, k, false)
+		seen := map[int32]bool{}
+		for _, c := range p.index {
+			if seen[c] || c < 0 || c >= d {
+				t.Fatalf("candidate %d is out of range or picked twice", c)
+			}
+			seen[c] = true
+			hits[c]++
+		}
+		if len(seen) != k {
+			t.Fatalf("%d candidates, want %d", len(seen), k)
+		}
+	}
+	// χ² of the inclusions, which are negatively correlated: smaller than d−1 if
+	// anything; 140 is its 99.96th percentile.
+	chi2 := 0.0
+	for _, h := range hits {
+		want := draws * float64(k) / d
+		chi2 += (h - want) * (h - want) / (want * (1 - float64(k)/d))
+	}
+	if chi2 > 140 {
+		t.Errorf("χ² = %.1f for %d candidates", chi2, d)
+	}
+}
+
+// TestNeighborBlock checks every entry of blocks against the formula.
+func TestNeighborBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 50).Draw(t, "nodes")
+		adjacency := randomGraph(n, rapid.IntRange(0, 200).Draw(t, "edges"), rapid.Bool().Draw(t, "weighted"), rapid.Uint64().Draw(t, "seed"))
+		p := graph.NewLaplacian(adjacency)
+		if rapid.Bool().Draw(t, "row-stochastic") {
+			p = graph.NewRowLaplacian(adjacency)
+		}
+		k := rapid.IntRange(1, 40).Draw(t, "k")
+		replace := rapid.Bool().Draw(t, "replace")
+		s := &Neighbor{Laplacian: p, Sizes: []int{k, 2}, DrawSelf: rapid.Bool().Draw(t, "draw self")}
+		if replace {
+			s.Draw = WithReplacement{}
+		}
+		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
+		var batch Batch
+		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[1]
+		if err := block.Validate(n); err != nil {
+			t.Fatal(err)
+		}
+		got, dense := scatter(block, n), p.Dense()
+		for i, r := range seeds {
+			candidates, drawn := adjacency.Degree(int(r)), 0.0
+			if s.DrawSelf {
+				candidates++
+			}
+			factor := float64(candidates) / float64(k)
+			if k >= candidates && !replace {
+				factor = 1
+			}
+			for j := range n {
+				entry, v := dense[int(r)*n+j], got[i*n+j]
+				if int(r) == j && !s.DrawSelf {
+					if math.Abs(v-entry) > 1e-6 {
+						t.Fatalf("own term of node %d is %v, want %v", r, v, entry)
+					}
+					continue
+				}
+				if v == 0 {
+					continue
+				}
+				times := v / (entry * factor) // how often it was drawn
+				if math.Abs(times-math.Round(times)) > 1e-5 || !replace && times > 1.5 {
+					t.Fatalf("entry (%d, %d) is %v, P's is %v: %v times %v", r, j, v, entry, times, factor)
+				}
+				drawn += math.Round(times)
+			}
+			want := k
+			if !replace {
+				want = min(k, candidates)
+			}
+			if candidates > 0 && int(drawn) != want {
+				t.Fatalf("node %d has %v draws, want %d", r, drawn, want)
+			}
+		}
+		if !s.DrawSelf && !slices.Equal(block.Src[:len(seeds)], seeds) {
+			t.Fatal("the input does not begin with the output nodes")
+		}
+	})
+}
+
+// TestNeighborExact checks that every form keeps P's entries where k is at least
+// the number of candidates.
+func TestNeighborExact(t *testing.T) {
+	adjacency := randomGraph(60, 300, true, 5)
+	p := graph.NewLaplacian(adjacency)
+	dense := p.Dense()
+	for _, s := range []*Neighbor{
+		{},
+		{DrawSelf: true},
+		{Importance: LADIES{}},
+		{Importance: LADIES{Flat: true}, DrawSelf: true},
+		{Importance: FastGCN{Flat: true}},
+		{Importance: Uniform{}, Draw: Systematic{}, Weight: HorvitzThompson{}},
+	} {
+		s.Laplacian, s.Sizes = p, []int{60}
+		rng := rand.New(Stream(1, 0, 0))
+		seeds := seedNodes(60, 20, rng)
+		var batch Batch
+		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		got := scatter(batch.Blocks[0], 60)
+		for i, r := range seeds {
+			for j := range 60 {
+				if want := dense[int(r)*60+j]; math.Abs(got[i*60+j]-want) > 1e-6 {
+					t.Fatalf("%T, drawing self %v: entry (%d, %d) is %v, want %v", s.Importance, s.DrawSelf, r, j, got[i*60+j], want)
+				}
+			}
+		}
+	}
+}
+
+// TestNeighborErrors checks what Validate refuses.
+func TestNeighborErrors(t *testing.T) {
+	p := graph.NewLaplacian(randomGraph(5, 8, false, 1))
+	for name, s := range map[string]*Neighbor{
+		"no Laplacian":        {Sizes: []int{2}},
+		"no sizes":            {Laplacian: p},
+		"size 0":              {Laplacian: p, Sizes: []int{2, 0}},
+		"weight and draw":     {Laplacian: p, Sizes: []int{2}, Draw: WithReplacement{}, Weight: Debiased{}},
+		"row norms too few":   {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
+		"draw with no weight": {Laplacian: p, Sizes: []int{2}, Draw: Poisson{}},
+	} {
+		var batch Batch
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestNeighborZeroNorms checks that neighbours known to be zero are left out.
+func TestNeighborZeroNorms(t *testing.T) {
+	p := graph.NewLaplacian(randomGraph(40, 150, false, 2))
+	s := &Neighbor{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 40)}}
+	var batch Batch
+	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(Stream(1, 0, 0)), &batch); err != nil {
+		t.Fatal(err)
+	}
+	if got := batch.Blocks[0].Matrix.NNZ(); got != 3 {
+		t.Errorf("%d entries, want the three nodes' own", got)
+	}
+}

@@ -1,0 +1,82 @@
+package samplers_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+)
+
+// nodeWise are forms of node-wise sampling with what they claim.
+func nodeWise() []simulated {
+	form := func(name string, unbiased bool, s *samplers.Neighbor) simulated {
+		return simulated{name, unbiased, func(p *graph.Laplacian) samplers.Sampler {
+			fresh := &samplers.Neighbor{Laplacian: p, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: s.Weight, DrawSelf: s.DrawSelf}
+			if fresh.Sizes == nil {
+				fresh.Sizes = []int{3}
+			}
+			return fresh
+		}}
+	}
+	return []simulated{
+		form("uniform", true, &samplers.Neighbor{}),
+		form("uniform, two layers", true, &samplers.Neighbor{Sizes: []int{3, 2}}),
+		form("uniform, self drawn", true, &samplers.Neighbor{DrawSelf: true}),
+		form("uniform with replacement", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}}),
+		form("uniform with replacement, self drawn", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}, DrawSelf: true}),
+		form("P²", true, &samplers.Neighbor{Importance: samplers.LADIES{}}),
+		form("|P|", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}}),
+		form("|P|, self drawn", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, DrawSelf: true}),
+		form("|P| with replacement", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithReplacement{}}),
+		form("|P|, systematic", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Systematic{}, Weight: samplers.HorvitzThompson{}}),
+		form("column norms", true, &samplers.Neighbor{Importance: samplers.FastGCN{}}),
+		form("P², naive weights", false, &samplers.Neighbor{Importance: samplers.LADIES{}, Weight: samplers.Naive{}}),
+		{"vrgcn", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.VRGCN{Laplacian: p, Sizes: []int{3, 3}}
+		}},
+	}
+}
+
+// TestNodeWiseUnbiased compares the mean of 20,000 batches with PH.
+func TestNodeWiseUnbiased(t *testing.T) {
+	if testing.Short() || samplers.RaceDetector {
+		t.Skip("20,000 batches a sampler; the contract runs concurrently under the race detector")
+	}
+	const nodes, width, batches = 2000, 3, 20000
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
+	rng := rand.New(samplers.Stream(9, 0, 0))
+	h := make([]float64, nodes*width)
+	for i := range h {
+		h[i] = 1 + rng.NormFloat64()
+	}
+	var seeds []int32
+	for _, i := range rng.Perm(nodes)[:24] {
+		seeds = append(seeds, int32(i))
+	}
+	for _, c := range nodeWise() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := samplertest.Simulate(c.sampler(p), p, seeds, h, width, batches, 22)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worst, bound := r.Worst(), r.Bound()
+			t.Logf("worst entry %.1f standard errors off, bound %.2f", worst, bound)
+			if c.unbiased && !(worst <= bound) {
+				t.Errorf("the mean of P̃H is %.1f standard errors from PH, want at most %.2f", worst, bound)
+			}
+			if !c.unbiased && worst < 2*bound {
+				t.Errorf("claimed to be biased, but the mean of P̃H is within %.1f standard errors of PH", worst)
+			}
+		})
+	}
+}
+
+// TestContractNodeWise runs the contract over the forms of node-wise sampling.
+func TestContractNodeWise(t *testing.T) {
+	for _, c := range nodeWise() {
+		samplertest.Run(t, c.name, func(p *graph.Laplacian, _ []int32) samplers.Sampler { return c.sampler(p) })
+	}
+}
