@@ -1,9 +1,13 @@
 package blas
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
+
+	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
 // BLAS multiplies row-major matrices. Implementations are safe for concurrent
@@ -39,22 +43,53 @@ var chosen = sync.OnceValues(func() (BLAS, error) {
 	return b, nil
 })
 
-// Find returns the implementation of the given name: "auto" or "" for the best
-// one of this machine, which is never an error; "gonum"; or the path or name of
-// a shared library, which is an error if it cannot be loaded or lacks sgemm_.
+// Find returns the implementation of the given name; the package's
+// documentation lists them. "auto" and "" are never an error; "native" is one
+// where there is no assembly for the processor, "library" where none is found,
+// and a path or name of a library where it cannot be loaded or lacks sgemm_.
 func Find(name string) (BLAS, error) {
 	switch name {
+	case "auto", "":
+		return automatic(), nil
 	case "gonum":
 		return Gonum(), nil
-	case "auto", "":
-		for _, path := range libraries() {
-			if b, err := Open(path); err == nil {
-				return b, nil
-			}
+	case "native":
+		if b := Native(); b != nil {
+			return b, nil
 		}
-		return Gonum(), nil
+		return nil, errors.New("blas: native: no assembly for this processor or build")
+	case "library":
+		if b := firstLibrary(); b != nil {
+			return b, nil
+		}
+		return nil, fmt.Errorf("blas: library: none found of %s", strings.Join(libraries(), ", "))
 	}
 	return Open(name)
+}
+
+// automatic returns the implementation that is expected to be fastest.
+func automatic() BLAS {
+	own := Native()
+	if own != nil && simd.Available() >= simd.AVX512 {
+		return own
+	}
+	if b := firstLibrary(); b != nil {
+		return b
+	}
+	if own != nil {
+		return own
+	}
+	return Gonum()
+}
+
+// firstLibrary returns the first library that can be used, or nil.
+func firstLibrary() BLAS {
+	for _, path := range libraries() {
+		if b, err := Open(path); err == nil {
+			return b
+		}
+	}
+	return nil
 }
 
 // checkSgemm panics unless the arguments of Sgemm describe matrices that lie

@@ -163,6 +163,9 @@ func (p *product) check(t interface{ Fatalf(string, ...any) }, want, size []floa
 func TestSgemm(t *testing.T) {
 	each(t, func(t *testing.T, b blas.BLAS) {
 		for _, sizes := range []*rapid.Generator[int]{rapid.IntRange(0, 40), rapid.IntRange(1, 160)} {
+			if raceDetector {
+				sizes = rapid.IntRange(0, 40)
+			}
 			rapid.Check(t, func(t *rapid.T) {
 				p := draw(t, sizes)
 				want, size := p.naive()
@@ -176,8 +179,8 @@ func TestSgemm(t *testing.T) {
 // Shapes that cross the blocking of every implementation: several steps of k,
 // several tasks, more than one packed band.
 func TestSgemmLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("large products")
+	if testing.Short() || raceDetector {
+		t.Skip("large products; TestSgemmIsTheSameOnAnyCores has some that run in parallel")
 	}
 	each(t, func(t *testing.T, b blas.BLAS) {
 		for _, s := range []struct {
@@ -279,6 +282,9 @@ func TestSgemmRefusesShortSlices(t *testing.T) {
 }
 
 func TestSgemmAllocatesLittle(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes pools drop at random")
+	}
 	for _, b := range implementations(t)[1:] {
 		const m, n, k = 512, 256, 512
 		x, y, c := random(m*k, 1), random(k*n, 2), make([]float32, m*n)
@@ -298,6 +304,14 @@ func TestFind(t *testing.T) {
 	}
 	if b, err := blas.Find("gonum"); err != nil || b.Name() != "gonum" {
 		t.Errorf("Find(gonum): %v", err)
+	}
+	if b, err := blas.Find("native"); (err == nil) != (blas.Native() != nil) || err == nil && !strings.HasPrefix(b.Name(), "native") {
+		t.Errorf("Find(native): %v", err)
+	}
+	if b, err := blas.Find("library"); err != nil {
+		t.Logf("no library: %v", err)
+	} else if b.Name() == "gonum" {
+		t.Error("Find(library) gives gonum")
 	}
 	dir := t.TempDir()
 	text := filepath.Join(dir, "libtext.so")

@@ -1,26 +1,38 @@
-// Package blas multiplies dense float32 matrices with the fastest library that
-// the machine has, found at run time and without cgo.
+// Package blas multiplies dense float32 matrices, as fast as the machine allows
+// and without cgo.
 //
-//	ops, inference ─▶ BLAS.Sgemm ─▶ fixed tiles of C ─▶ package parallel
+//	ops, inference ─▶ BLAS.Sgemm ─▶ tiles of C, cut by the shape ─▶ package parallel
 //	                                     │ one tile, one thread
-//	                     ┌───────────────┼──────────────────┐
-//	                  OpenBLAS         gonum             (others)
-//	                  MKL, BLIS     always there
+//	           ┌──────────────┬──────────┴───┬──────────────┐
+//	        native         OpenBLAS, MKL   Accelerate     gonum
+//	    AVX2, AVX-512       BLIS, by name   on macOS    pure Go, always
 //
 // # Choice
 //
-// The environment variable GCN_BLAS, handed to Find by Default, selects:
+// The environment variable GCN_BLAS, which Default hands to Find, selects:
 //
-//	auto, or empty   the first of OpenBLAS, MKL, BLIS (Accelerate on macOS)
-//	                 that the dynamic linker finds; without any, gonum
+//	auto, or empty   native with AVX-512; else the first library found; else
+//	                 native with AVX2; else gonum
+//	native           this package's own assembly for amd64
+//	library          the first of OpenBLAS (libopenblas.so.0, .so), MKL
+//	                 (libmkl_rt.so.2, .1, .so) and BLIS (libblis.so.4, .3, .so)
+//	                 that the dynamic linker finds; on macOS Accelerate, then
+//	                 Homebrew's OpenBLAS
 //	gonum            the pure Go implementation of gonum.org/v1/gonum
-//	PATH             the shared library at that path, or of that name; an
-//	                 error if it cannot be used
+//	PATH             the shared library at that path, or of that name
+//
+// An implementation that is asked for by name and cannot be had is an error.
+// auto prefers native with AVX-512 because it never was slower than a library
+// where both were measured, and gives the same bits whatever is installed.
+//
+// Libraries are loaded through github.com/ebitengine/purego, which makes the
+// executable need the system's dynamic linker even without cgo. The build tag
+// nodlopen leaves that out, the tag noasm the assembly.
 //
 // # Reproducibility
 //
 // A library runs on one thread. The product is cut into tiles of C whose size
 // depends on the shape alone, and the tiles are spread over GOMAXPROCS
 // goroutines: results are the same bits for every number of cores, though not
-// from one library to another.
+// from one implementation to another.
 package blas
