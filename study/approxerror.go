@@ -41,6 +41,11 @@ type ApproxError struct {
 	Draws   int    // draws from each batch; 0 means 2; at least 2
 	Seed    uint64 // of batches and draws
 	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
+
+	// Below, where not empty, are samplers that take each batch to the rows of
+	// a deeper layer: the nodes that the first draws for the batch are the rows
+	// of the second, and those that the last draws the rows Q to be studied.
+	Below []samplers.Sampler
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -209,12 +214,21 @@ type errorWorker struct {
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
-	size := min(s.Batch, len(s.Nodes)) * s.Product.Cols
 	source := samplers.Stream(s.Seed, 0, 0)
 	return &errorWorker{
 		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
-		truth: make([]float32, size), guess: make([]float32, size), sum: make([]float32, size),
 		source: source, rng: rand.New(source),
+	}
+}
+
+// resize makes room for the given number of output rows.
+func (w *errorWorker) resize(rows int) {
+	size := rows * w.study.Product.Cols
+	for _, buffer := range []*[]float32{&w.truth, &w.guess, &w.sum} {
+		if cap(*buffer) < size {
+			*buffer = make([]float32, size)
+		}
+		*buffer = (*buffer)[:size]
 	}
 }
 
@@ -222,6 +236,13 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
 	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
 	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	for _, above := range w.study.Below {
+		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return err
+		}
+		seeds = slices.Clone(w.batch.Inputs())
+	}
+	w.resize(len(seeds))
 	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
 		return err
 	}

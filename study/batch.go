@@ -2,6 +2,12 @@ package study
 
 import "math/rand/v2"
 
+// RandomBatch returns size distinct elements of nodes in random order, or all of
+// them where they are fewer. Cost: O(len(nodes)).
+func RandomBatch(rng *rand.Rand, nodes []int32, size int) []int32 {
+	return drawBatch(rng, nodes, size, newBatchScratch(nodes))
+}
+
 // drawBatch returns size distinct elements of nodes in random order, or all of
 // them where they are fewer. scratch must have been made by newBatchScratch
 // for the same nodes; it is left as it was found.

@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -15,37 +16,40 @@ type Contender struct {
 	New  func(size int) (samplers.Sampler, error)
 }
 
-// nodesSuffix follows the name of a debiased method whose weights count all
+// NodesSuffix follows the name of a debiased method whose weights count all
 // nodes of the graph as the population, as the program released with the paper
 // does, instead of the candidates.
-const nodesSuffix = "-nodes"
+const NodesSuffix = "-nodes"
 
 // ContenderByName returns the contender that a method's name stands for: those
 // of samplers.Methods, and the debiased ones among them followed by "-nodes",
 // whose weights take n = number of nodes. The error lists the names where it is
 // none of them.
 func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender, error) {
-	base, overNodes := strings.CutSuffix(name, nodesSuffix)
+	base, overNodes := strings.CutSuffix(name, NodesSuffix)
 	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
 		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}})
 		if err != nil || !overNodes {
 			return s, err
 		}
 		layerWise, ok := s.(*samplers.LayerWise)
-		if !ok {
+		if !ok || !CountsPopulation(base) {
 			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
 		}
-		if _, debiased := layerWise.Weight.(samplers.Debiased); !debiased {
-			return nil, fmt.Errorf("study: method %q: %s has no debiased weights to count nodes with", name, base)
-		}
-		s2 := &samplers.LayerWise{
+		counting := &samplers.LayerWise{
 			Laplacian: p, Sizes: layerWise.Sizes, Importance: layerWise.Importance,
 			Draw: layerWise.Draw, Weight: samplers.Debiased{Population: p.Nodes()},
 		}
-		return s2, s2.Validate()
+		return counting, counting.Validate()
 	}}
 	_, err := c.New(1)
 	return c, err
+}
+
+// CountsPopulation tells whether a method has debiased weights, which count a
+// population, so that its name may be followed by NodesSuffix.
+func CountsPopulation(method string) bool {
+	return slices.Contains(LayerWiseMethods(), method) && strings.HasSuffix(method, "-debiased")
 }
 
 // LayerWiseMethods returns the names of the methods that draw a fixed number of

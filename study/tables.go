@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -157,46 +158,66 @@ func (t *VarianceTable) Records() [][]string {
 	return records
 }
 
-// Figure implements Table: the mean squared error of β over the sample size, and
-// at one size the variance of each candidate's β over its probability, each
-// beside the theorem's bound.
+// Figure implements Table: the mean squared error of β over the number of draws,
+// and at one number each candidate's over its probability, both over the
+// theorem's bound on the variance. Estimators far above it are left out, and
+// named.
 func (t *VarianceTable) Figure() *figure.Figure {
-	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "mean of E(β − 1)²", LogX: true, LogY: true}
-	each := figure.Panel{X: "probability p", Y: "Var(β)", LogX: true, LogY: true}
-	const bound = "bound (1/p − 1)/s"
-	size := 0
-	for _, r := range t.Rows { // of the first estimator: the middle size
+	const most = 3
+	size := t.middleSize()
+	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "E(β − 1)² / bound", LogX: true, FromZero: true}
+	each := figure.Panel{Title: fmt.Sprintf("each candidate, %d draws", size), X: "probability p", Y: "E(β − 1)² / bound", LogX: true, Decades: true, FromZero: true}
+	var outside []string
+	for from := 0; from < len(t.Rows); {
+		rows := t.Rows[from:]
+		for k := range rows {
+			if rows[k].Estimator != rows[0].Estimator {
+				rows = rows[:k]
+				break
+			}
+		}
+		from += len(rows)
+		line, points, highest := rows[0].curves(rows, size)
+		if highest > most {
+			outside = append(outside, rows[0].Estimator)
+			continue
+		}
+		mean.Lines = append(mean.Lines, line)
+		each.Points = append(each.Points, points)
+	}
+	if len(outside) > 0 {
+		mean.Caption = "(far above: " + strings.Join(outside, "; ") + ")"
+	}
+	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
+}
+
+// middleSize returns the middle one of the numbers of draws.
+func (t *VarianceTable) middleSize() int {
+	sizes := 0
+	for _, r := range t.Rows {
 		if r.Estimator == t.Rows[0].Estimator {
-			size++
+			sizes++
 		}
 	}
-	size = t.Rows[size/2].Samples
-	each.Title = fmt.Sprintf("each candidate, %d draws", size)
-	bounds := figure.Series{Name: bound}
-	for _, r := range t.Rows {
-		if last := len(mean.Lines) - 1; last < 0 || mean.Lines[last].Name != r.Estimator {
-			mean.Lines = append(mean.Lines, figure.Series{Name: r.Estimator})
-		}
-		line := &mean.Lines[len(mean.Lines)-1]
-		line.X, line.Y = append(line.X, float64(r.Samples)), append(line.Y, r.MeanSquare)
-		if r.Estimator == t.Rows[0].Estimator {
-			bounds.X, bounds.Y = append(bounds.X, float64(r.Samples)), append(bounds.Y, r.MeanVarBound)
-		}
+	return t.Rows[sizes/2].Samples
+}
+
+// curves returns what the figure shows of one estimator's rows, and the highest
+// of the means.
+func (r *VarianceRow) curves(rows []VarianceRow, size int) (line, points figure.Series, highest float64) {
+	line.Name, points.Name = r.Estimator, r.Estimator
+	for _, r := range rows {
+		ratio := r.MeanSquare / r.MeanVarBound
+		highest = max(highest, ratio)
+		line.X, line.Y = append(line.X, float64(r.Samples)), append(line.Y, ratio)
 		if r.Samples != size {
 			continue
 		}
-		points, limit := figure.Series{Name: r.Estimator}, figure.Series{Name: bound}
 		for _, c := range r.Candidates {
-			points.X, points.Y = append(points.X, c.P), append(points.Y, c.Var)
-			limit.X, limit.Y = append(limit.X, c.P), append(limit.Y, c.Bound)
+			points.X, points.Y = append(points.X, c.P), append(points.Y, (c.Var+(c.Mean-1)*(c.Mean-1))/c.Bound)
 		}
-		if len(each.Lines) == 0 {
-			each.Lines = append(each.Lines, limit)
-		}
-		each.Points = append(each.Points, points)
 	}
-	mean.Lines = append([]figure.Series{bounds}, mean.Lines...)
-	return &figure.Figure{Title: "Variance of the factors β of one layer", Panels: []figure.Panel{mean, each}}
+	return line, points, highest
 }
 
 var (

@@ -97,7 +97,7 @@ done in seconds.`,
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newCompletionCommand())
+		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newCompletionCommand())
 	return root, started
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -130,19 +131,33 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 	}
 	w := cmd.OutOrStdout()
 	if o.asJSON {
-		return printJSON(w, struct {
-			Dataset string `json:"dataset"`
-			Run     string `json:"run_dir,omitempty"`
-			Weights string `json:"weights"`
-			Saved   string `json:"saved"`
-			study.Table
-		}{s.spec, o.run, s.weights(), filepath.Join(dir, name), t})
+		return s.printJSON(w, t, map[string]any{"run_dir": o.run, "saved": filepath.Join(dir, name)})
 	}
 	if err := show(w); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "saved in %s.{csv,json,svg,png}\n", filepath.Join(dir, name))
 	return err
+}
+
+// printJSON prints a table's fields with what was studied and more fields, as
+// one object. Empty strings are left out.
+func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	fields["dataset"], fields["weights"] = s.spec, s.weights()
+	for name, v := range more {
+		if v != "" {
+			fields[name] = v
+		}
+	}
+	return printJSON(w, fields)
 }
 
 // weights tells in a word what W is.

@@ -29,6 +29,7 @@ type Figure struct {
 type Panel struct {
 	Title, X, Y string
 	LogX, LogY  bool
+	Decades     bool     // with LogX: ticks at powers of ten, not of two
 	FromZero    bool     // the y axis begins at 0; not with LogY
 	Names       []string // labels of x = 0, 1, 2 …, in the place of numbers
 
@@ -124,6 +125,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 	c.Fill(c.Rectangle.Path())
 	if f.Title != "" {
 		text := plot.New().Title.TextStyle
+		sans(&text)
 		text.Font.Size = font.Points(textSize + 2)
 		text.XAlign, text.YAlign = draw.XCenter, draw.YCenter
 		at := vg.Point{X: c.Center().X, Y: c.Max.Y - titleHeight/2}
@@ -170,6 +172,7 @@ func (f *Figure) numbers() (names []string, number map[string]int) {
 // legend lists every series and fitted line once.
 func (f *Figure) legend() (*plot.Legend, error) {
 	l := plot.NewLegend()
+	sans(&l.TextStyle)
 	l.TextStyle.Font.Size = font.Points(textSize - 1)
 	l.ThumbnailWidth = 1.2 * vg.Centimeter
 	l.Padding = vg.Millimeter
@@ -222,6 +225,9 @@ func legendWidth(l *plot.Legend) vg.Length {
 	return l.Rectangle(draw.New(c)).Size().X
 }
 
+// sans makes a text style sans-serif, the more legible at small sizes.
+func sans(t *draw.TextStyle) { t.Font.Variant = "Sans" }
+
 func fitStyle() draw.LineStyle {
 	return draw.LineStyle{Color: Palette()[1], Width: vg.Points(2)}
 }
@@ -261,6 +267,11 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 }
 
 func (f *Figure) axes(out *plot.Plot, p *Panel) {
+	sans(&out.Title.TextStyle)
+	for _, axis := range []*plot.Axis{&out.X, &out.Y} {
+		sans(&axis.Label.TextStyle)
+		sans(&axis.Tick.Label)
+	}
 	out.Title.Text = p.Title
 	if p.Caption != "" {
 		out.Title.Text += "\n" + p.Caption
@@ -275,7 +286,7 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	}
 	out.X.Tick.Marker, out.Y.Tick.Marker = numberTicks{}, numberTicks{}
 	if p.LogX {
-		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, powerTicks{two: true}
+		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, powerTicks{two: !p.Decades}
 	}
 	if p.LogY {
 		out.Y.Scale, out.Y.Tick.Marker = plot.LogScale{}, powerTicks{}

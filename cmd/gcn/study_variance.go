@@ -1,0 +1,158 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+func newStudyVarianceCommand() *cobra.Command {
+	var o studyOptions
+	var weights floatList
+	var sizes intList
+	var squared bool
+	var repeats, watch int
+	cmd := &cobra.Command{
+		Use:   "variance",
+		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
+		Long: `Compute mean, variance and covariance of the factors β that each draw and weight
+gives the candidates of a layer, beside the bounds of the paper's theorem,
+Var ≤ (1/p − 1)/s and |Cov| ≤ 1/s. Few candidates, as given by --weights, are
+enumerated exactly; the candidates of a mini-batch's layer are estimated from
+repeated draws.`,
+		Example: `  gcn study variance --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
+  gcn study variance --data synth:arxiv --samples 512,1024
+  gcn study variance --data synth:demo --squared --json`,
+		Args: noArguments,
+	}
+	o.flags(cmd, false)
+	fs := cmd.Flags()
+	fs.Var(&weights, "weights", "unnormalised probabilities of the candidates, in place of --data")
+	fs.Var(&sizes, "samples", "numbers of draws (default: all that --weights allow, else 256,512,1024)")
+	fs.BoolVar(&squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as LADIES, in place of ‖QP^[i]‖")
+	fs.IntVar(&repeats, "repeats", 20_000, "draws, where moments are estimated")
+	fs.IntVar(&watch, "watch", 32, "candidates watched, spread over the probabilities")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		for _, c := range []struct {
+			name         string
+			value, least int
+		}{{"repeats", repeats, 2}, {"watch", watch, 2}} {
+			if err := atLeast(c.name, c.value, c.least); err != nil {
+				return err
+			}
+		}
+		if err := sizes.check(); err != nil {
+			return err
+		}
+		v := study.Variance{Weights: weights, Sizes: sizes, Watch: watch, Repeats: repeats, Seed: o.seed}
+		s := &subject{spec: "weights:" + weights.String()}
+		if len(weights) == 0 {
+			var err error
+			if s, err = o.open(cmd.Context(), fs); err != nil {
+				return err
+			}
+			rng := rand.New(samplers.Stream(o.seed, 0, 0))
+			rows := study.RandomBatch(rng, s.data.Split.Train, o.batch)
+			v.Weights = study.LayerWeights(s.data.Laplacian(), rows, squared)
+			v.Estimators = study.Estimators(s.data.Nodes())
+		}
+		v.Sizes = defaultDraws(sizes, len(v.Weights), len(weights) > 0)
+		t, err := v.Run(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return o.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
+	}
+	return cmd
+}
+
+// defaultDraws returns the numbers of draws to study, of those asked for the ones
+// that the candidates allow.
+func defaultDraws(sizes []int, candidates int, all bool) []int {
+	if len(sizes) == 0 && all {
+		for s := 1; s <= candidates; s++ {
+			sizes = append(sizes, s)
+		}
+	}
+	if len(sizes) == 0 {
+		sizes = []int{256, 512, 1024}
+	}
+	var possible []int
+	for _, s := range sizes {
+		if s <= candidates {
+			possible = append(possible, s)
+		}
+	}
+	if len(possible) == 0 {
+		possible = []int{candidates}
+	}
+	return possible
+}
+
+func printVariance(w io.Writer, t *study.VarianceTable) error {
+	table := newTable(true)
+	table.row("draw, weight", "draws", "bias", "mean Var", "mean E(β−1)²", "Var/bound", "Cov/bound", "in bounds", "")
+	for _, r := range t.Rows {
+		within := "yes"
+		if !r.WithinTheorem {
+			within = "no"
+		}
+		cov := fmt.Sprintf("%.3f", r.CovOverBound)
+		if !r.Exact {
+			cov = "(noise)"
+		}
+		table.row(r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), shortly(r.MeanVar), shortly(r.MeanSquare),
+			fmt.Sprintf("%.3f", r.VarOverBound), cov, within, "")
+	}
+	if err := table.print(w); err != nil {
+		return err
+	}
+	how := "exact, by enumeration"
+	for _, r := range t.Rows {
+		if !r.Exact {
+			how = fmt.Sprintf("where not enumerated, from %d draws", t.Repeats)
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d candidates; %s; largest ratios over the candidates watched\n", t.Candidates, how)
+	return err
+}
+
+// floatList is a flag of comma-separated positive numbers.
+type floatList []float64
+
+// String implements pflag.Value.
+func (l *floatList) String() string {
+	words := make([]string, len(*l))
+	for i, x := range *l {
+		words[i] = strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strings.Join(words, ",")
+}
+
+// Set implements pflag.Value.
+func (l *floatList) Set(text string) error {
+	var numbers []float64
+	for word := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || !(x > 0) || math.IsInf(x, 0) {
+			return fmt.Errorf("%q is not a positive number", word)
+		}
+		numbers = append(numbers, x)
+	}
+	*l = numbers
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*floatList) Type() string { return "X,…" }

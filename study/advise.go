@@ -1,0 +1,374 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Advise recommends a layer-wise method and its sample sizes for a graph, from
+// the errors that every method makes there on a few mini-batches.
+//
+// The sizes come first: of each layer the smallest at which the best method's
+// error, relative to what is estimated,
+//
+//	‖QPHW − QPSHW‖_F / ‖QPHW‖_F,
+//
+// is at most Target. The method is then the one of least error at those sizes;
+// of methods that the measurement cannot tell apart, an unbiased one, whose
+// errors average out from batch to batch. Where almost all candidates would be
+// drawn, drawing is no use, and the advice is not to.
+type Advise struct {
+	Laplacian *graph.Laplacian  // required
+	Products  []*graph.Features // HW of each layer, next to the output first; one for all will do; required
+	Nodes     []int32           // training nodes; required
+
+	Methods []string // to choose from; nil means LayerWiseMethods
+	Layers  int      // 0 means 2
+	Batch   int      // 0 means 512
+	Target  float64  // relative error aimed at; 0 means 0.5
+	Most    int      // largest sample size to consider; 0 means 8192
+	Repeats int      // mini-batches; 0 means 4 to 16, by the work that each takes
+	Seed    uint64
+}
+
+// LayerAdvice is the advice for one layer.
+type LayerAdvice struct {
+	Rows       int     `json:"rows"`       // output nodes of the layer
+	Candidates float64 `json:"candidates"` // mean number
+	Samples    int     `json:"samples"`    // recommended
+	Relative   float64 `json:"relative"`   // error of the recommended method there, over what is estimated
+	Met        bool    `json:"met"`        // Relative is at most the target, but for a tenth
+
+	Errors *ErrorTable `json:"errors"` // all that was measured
+}
+
+// Advice is the outcome of an Advise.
+type Advice struct {
+	Method  string        `json:"method"`
+	Samples []int         `json:"samples"` // next to the output first; empty for the method full
+	Layers  []LayerAdvice `json:"layers"`
+	Target  float64       `json:"target"`
+	Moment  float64       `json:"moment_ratio"` // of Norms: below 1 speaks for flat
+	C1      float64       `json:"c1"`           // of Norms
+	Reasons []string      `json:"reasons"`      // sentences
+	Seed    uint64        `json:"seed"`
+}
+
+// certain is the share of the candidates from which on drawing saves nothing.
+const certain = 0.8
+
+// Run measures and recommends.
+func (a Advise) Run(ctx context.Context) (*Advice, error) {
+	if err := a.settle(); err != nil {
+		return nil, err
+	}
+	advice := &Advice{Target: a.Target, Seed: a.Seed}
+	var above []samplers.Sampler
+	for l := range a.Layers {
+		layer, err := a.layer(ctx, l, above)
+		if err != nil {
+			return nil, err
+		}
+		advice.Layers = append(advice.Layers, *layer)
+		next, err := a.sampler(best(layer.Errors, layer.Samples), layer.Samples)
+		if err != nil {
+			return nil, err
+		}
+		above = append(above, next)
+	}
+	advice.Method = a.method(advice.Layers)
+	for l := range advice.Layers {
+		layer := &advice.Layers[l]
+		layer.Relative = interpolate(layer.Errors, advice.Method, float64(layer.Samples))
+		layer.Met = layer.Relative <= 1.1*a.Target
+		advice.Samples = append(advice.Samples, layer.Samples)
+	}
+	if err := a.judgeFlat(ctx, advice); err != nil {
+		return nil, err
+	}
+	a.explain(advice)
+	return advice, nil
+}
+
+func (a *Advise) settle() error {
+	if a.Methods == nil {
+		a.Methods = LayerWiseMethods()
+	}
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&a.Layers, 2}, {&a.Batch, 512}, {&a.Most, 8192}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if a.Target == 0 {
+		a.Target = 0.5
+	}
+	switch {
+	case a.Laplacian == nil || len(a.Nodes) == 0:
+		return errors.New("study: advice needs a Laplacian and training nodes")
+	case len(a.Products) != 1 && len(a.Products) != a.Layers:
+		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
+	case a.Layers < 1 || a.Batch < 1 || a.Most < 1 || !(a.Target > 0):
+		return fmt.Errorf("study: advice for %d layers, batches of %d, samples up to %d and an error of %v: want positive numbers", a.Layers, a.Batch, a.Most, a.Target)
+	}
+	return nil
+}
+
+// sampler returns the sampler of one layer.
+func (a *Advise) sampler(method string, size int) (samplers.Sampler, error) {
+	c, err := ContenderByName(method, a.Laplacian, a.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	return c.New(size)
+}
+
+// layer measures layer l from the output, whose rows the samplers above draw,
+// and picks its size.
+func (a *Advise) layer(ctx context.Context, l int, above []samplers.Sampler) (*LayerAdvice, error) {
+	rows, candidates, nnz, err := a.neighborhood(ctx, above)
+	if err != nil {
+		return nil, err
+	}
+	e := ApproxError{
+		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
+		Sizes: sizesUpTo(min(a.Most, candidates)), Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+	}
+	for _, name := range a.Methods {
+		c, err := ContenderByName(name, a.Laplacian, a.Nodes)
+		if err != nil {
+			return nil, err
+		}
+		e.Methods = append(e.Methods, c)
+	}
+	if e.Repeats == 0 {
+		e.Repeats = affordableRepeats(float64(nnz) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)))
+	}
+	table, err := e.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}, nil
+}
+
+// neighborhood looks at the layer's rows on one mini-batch.
+func (a *Advise) neighborhood(ctx context.Context, above []samplers.Sampler) (rows, candidates int, nnz int64, err error) {
+	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Seed: a.Seed})
+	seeds := drawBatch(w.rng, a.Nodes, a.Batch, w.scratch)
+	for _, s := range above {
+		if err := s.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return 0, 0, 0, err
+		}
+		seeds = slices.Clone(w.batch.Inputs())
+	}
+	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
+		return 0, 0, 0, err
+	}
+	block := w.exact.Blocks[0]
+	return len(seeds), len(block.Src), block.Matrix.NNZ(), nil
+}
+
+// sizesUpTo returns 32, 64, 128 … below most, and most.
+func sizesUpTo(most int) []int {
+	var sizes []int
+	for s := 32; s < most; s *= 2 {
+		sizes = append(sizes, s)
+	}
+	return append(sizes, most)
+}
+
+// affordableRepeats returns how many mini-batches to measure, given the
+// multiplications that one takes at most, so that a layer takes seconds.
+func affordableRepeats(work float64) int {
+	const budget = 6e11
+	return int(min(max(budget/(2*work), 4), 16))
+}
+
+// size returns the smallest size, of the form 2^k or 3·2^k, at which some method
+// reaches the target; where none does, the largest measured.
+func (a *Advise) size(t *ErrorTable) int {
+	sizes := t.sizes()
+	most := sizes[len(sizes)-1]
+	for s := 32; s < most; s = nextSize(s) {
+		for _, method := range a.Methods {
+			if interpolate(t, method, float64(s)) <= a.Target {
+				return s
+			}
+		}
+	}
+	return most
+}
+
+// nextSize goes through 32, 48, 64, 96, 128 ….
+func nextSize(s int) int {
+	if s&(s-1) == 0 {
+		return s + s/2
+	}
+	return s / 3 * 4
+}
+
+func (t *ErrorTable) sizes() []int {
+	var sizes []int
+	for _, r := range t.Rows {
+		if r.Method == t.Rows[0].Method {
+			sizes = append(sizes, r.Samples)
+		}
+	}
+	return sizes
+}
+
+// interpolate returns a method's relative error at a size between those
+// measured, linear in the logarithms. An error of 0, exact, counts as tiny.
+func interpolate(t *ErrorTable, method string, size float64) float64 {
+	const tiny = 1e-9
+	var below, beyond *ErrorRow
+	for k := range t.Rows {
+		r := &t.Rows[k]
+		if r.Method != method {
+			continue
+		}
+		if float64(r.Samples) <= size {
+			below = r
+		} else if beyond == nil {
+			beyond = r
+		}
+	}
+	switch {
+	case below == nil && beyond == nil:
+		return math.NaN()
+	case below == nil:
+		return beyond.Relative
+	case beyond == nil:
+		return below.Relative
+	}
+	x0, x1 := math.Log(float64(below.Samples)), math.Log(float64(beyond.Samples))
+	y0, y1 := math.Log(max(below.Relative, tiny)), math.Log(max(beyond.Relative, tiny))
+	return math.Exp(y0 + (y1-y0)*(math.Log(size)-x0)/(x1-x0))
+}
+
+// best returns the method of least error at a size.
+func best(t *ErrorTable, size int) string {
+	method, least := "", math.Inf(1)
+	for _, r := range t.Rows {
+		if r.Samples != t.Rows[0].Samples {
+			continue // one row a method
+		}
+		if e := interpolate(t, r.Method, float64(size)); e < least {
+			method, least = r.Method, e
+		}
+	}
+	return method
+}
+
+// method chooses for all layers together: least product of the layers' errors,
+// and of those that are not told apart the preferred one.
+func (a *Advise) method(layers []LayerAdvice) string {
+	drawn := false
+	for _, l := range layers {
+		drawn = drawn || float64(l.Samples) < certain*l.Candidates
+	}
+	if !drawn {
+		return "full"
+	}
+	score := func(method string) (log, noise float64) {
+		for _, l := range layers {
+			log += math.Log(max(interpolate(l.Errors, method, float64(l.Samples)), 1e-9)) / float64(len(layers))
+			noise += relativeNoise(l.Errors, method, l.Samples) / float64(len(layers))
+		}
+		return log, noise
+	}
+	least, leastNoise := math.Inf(1), 0.0
+	for _, m := range a.Methods {
+		if log, noise := score(m); log < least {
+			least, leastNoise = log, noise
+		}
+	}
+	chosen := ""
+	for _, m := range a.Methods {
+		log, noise := score(m)
+		if log <= least+max(0.01, noise+leastNoise) && preference(m) > preference(chosen) {
+			chosen = m
+		}
+	}
+	return chosen
+}
+
+// relativeNoise returns the standard error of a method's error, over it, at the
+// measured size nearest above.
+func relativeNoise(t *ErrorTable, method string, size int) float64 {
+	for _, r := range t.Rows {
+		if r.Method == method && r.Samples >= size {
+			return r.SEM / max(r.Mean, 1e-30)
+		}
+	}
+	return 0
+}
+
+// preference ranks methods whose errors do not differ: unbiased ones first,
+// then flat ones, whose probabilities are the more even.
+func preference(method string) int {
+	if method == "" {
+		return 0
+	}
+	rank := 1
+	if strings.Contains(method, "debiased") {
+		rank += 2
+	}
+	if strings.Contains(method, "flat") {
+		rank++
+	}
+	return rank
+}
+
+// judgeFlat adds what the norms say about flat probabilities on the first layer.
+func (a *Advise) judgeFlat(ctx context.Context, advice *Advice) error {
+	norms, err := Norms{
+		Laplacian: a.Laplacian, Nodes: a.Nodes, Batches: 8, Batch: a.Batch, Seed: a.Seed,
+		Layers: []LayerNorms{{Name: "next to the output", Norms: RowNorms(a.Products[0])}},
+	}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	advice.Moment, advice.C1 = norms.Rows[0].MomentRatio, norms.Rows[0].C1
+	return nil
+}
+
+// explain writes the reasons.
+func (a *Advise) explain(advice *Advice) {
+	say := func(format string, args ...any) {
+		advice.Reasons = append(advice.Reasons, fmt.Sprintf(format, args...))
+	}
+	for l, layer := range advice.Layers {
+		share := 100 * float64(layer.Samples) / layer.Candidates
+		switch {
+		case advice.Method == "full":
+			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal takes %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
+		case layer.Met:
+			say("layer %d from the output: %d of %.0f candidates (%.0f %%) is the smallest size with an error of at most %.2g times the signal: %.2f", l+1, layer.Samples, layer.Candidates, share, a.Target, layer.Relative)
+		default:
+			say("layer %d from the output: no size up to %d brings the error to %.2g times the signal; at %d of %.0f candidates (%.0f %%) it is %.2f", l+1, a.Most, a.Target, layer.Samples, layer.Candidates, share, layer.Relative)
+		}
+	}
+	if advice.Method == "full" {
+		advice.Samples = nil
+		return
+	}
+	first := advice.Layers[0]
+	at := func(method string) float64 { return interpolate(first.Errors, method, float64(first.Samples)) }
+	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 {
+		say("flat probabilities change the error of LADIES by a factor of %.2f at %d (second moments: factor %.2f; the columns' unevenness C1 is %.2f)", flat/plain, first.Samples, advice.Moment, advice.C1)
+		say("debiased weights change it by a factor of %.2f, and of %.2f on top of flat: the larger the share drawn, the more", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
+	}
+	if fast := at("fastgcn-flat-debiased"); fast > 0 {
+		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times that of %s", fast/first.Relative, advice.Method)
+	}
+}
