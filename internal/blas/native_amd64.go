@@ -42,19 +42,19 @@ func newNative(l simd.Level) *native {
 	return &native{level: l, tileRows: 6, wide: 16, narrow: 8}
 }
 
-// tile sets a tile of C, tileRows high and width wide, to alpha·A·B + beta·C.
-// (The switch, and not a function value, lets the compiler see that nothing
-// escapes.)
-func (n *native) tile(width int, c *float32, ldc int, a *float32, rowStep, kStep int, b *float32, k int, alpha, beta float32) {
+// tile sets a tile of C, of at most tileRows rows and width columns, to
+// alpha·A·B + beta·C. (The switch, and not a function value, lets the compiler
+// see that nothing escapes.)
+func (n *native) tile(width int, c *float32, ldc, rows, cols int, a *float32, rowStep, kStep int, b *float32, k int, alpha, beta float32) {
 	switch {
 	case n.level == simd.AVX512 && width == n.wide:
-		tile12x32AVX512(c, ldc, a, rowStep, kStep, b, k, alpha, beta)
+		tile12x32AVX512(c, ldc, rows, cols, a, rowStep, kStep, b, k, alpha, beta)
 	case n.level == simd.AVX512:
-		tile12x16AVX512(c, ldc, a, rowStep, kStep, b, k, alpha, beta)
+		tile12x16AVX512(c, ldc, rows, cols, a, rowStep, kStep, b, k, alpha, beta)
 	case width == n.wide:
-		tile6x16AVX2(c, ldc, a, rowStep, kStep, b, k, alpha, beta)
+		tile6x16AVX2(c, ldc, rows, cols, a, rowStep, kStep, b, k, alpha, beta)
 	default:
-		tile6x8AVX2(c, ldc, a, rowStep, kStep, b, k, alpha, beta)
+		tile6x8AVX2(c, ldc, rows, cols, a, rowStep, kStep, b, k, alpha, beta)
 	}
 }
 
@@ -76,7 +76,6 @@ const (
 	packed     = 1 << 20 // floats of B packed at a time
 	taskRows   = 48      // rows of C computed together, a multiple of every tileRows
 	taskPanels = 4       // and wide panels across
-	maxTile    = 12 * 32
 )
 
 // Packed pieces of A, a small one for each task, and of B.
@@ -218,7 +217,6 @@ func (g *band) task(i0, i1, j0, j1 int) {
 	strips := (i1 - i0 + g.tileRows - 1) / g.tileRows
 	ap := buffer(&buffersA, strips*g.tileRows*g.step)
 	defer buffersA.Put(ap)
-	var edge [maxTile]float32
 	for p0 := 0; p0 < g.k; p0 += g.step {
 		k := min(g.step, g.k-p0)
 		beta := g.beta
@@ -236,14 +234,7 @@ func (g *band) task(i0, i1, j0, j1 int) {
 				if !g.transA && rows == g.tileRows {
 					a, rowStep, kStep = g.a[i*g.lda+p0:], g.lda, 1
 				}
-				if rows == g.tileRows && cols == width {
-					g.tile(width, &g.c[i*g.ldc+j], g.ldc, &a[0], rowStep, kStep, &panel[0], k, g.alpha, beta)
-					continue
-				}
-				g.tile(width, &edge[0], width, &a[0], rowStep, kStep, &panel[0], k, g.alpha, 0)
-				for r := range rows {
-					merge(g.c[(i+r)*g.ldc+j:][:cols], edge[r*width:], beta)
-				}
+				g.tile(width, &g.c[i*g.ldc+j], g.ldc, rows, cols, &a[0], rowStep, kStep, &panel[0], k, g.alpha, beta)
 			}
 		}
 	}
@@ -265,23 +256,6 @@ func (g *band) packStrips(dst []float32, i0, i1, p0, k int) {
 					strip[p*g.tileRows+r] = v
 				}
 			}
-		}
-	}
-}
-
-// merge sets c = x + beta·c.
-func merge(c, x []float32, beta float32) {
-	x = x[:len(c)]
-	switch beta {
-	case 0:
-		copy(c, x)
-	case 1:
-		for j, v := range x {
-			c[j] += v
-		}
-	default:
-		for j, v := range x {
-			c[j] = v + beta*c[j]
 		}
 	}
 }

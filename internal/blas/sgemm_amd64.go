@@ -4,17 +4,19 @@
 
 package blas
 
-// tile6x16AVX2 sets the 6×16 tile C = alpha·A·B + beta·C. A[i][p] is at a + i·rowStep + p·kStep
-// elements, B[p] at b + 16·p; rows of C are ldc apart. With beta = 0 C is not read.
+// tile6x16AVX2 sets a tile C = alpha·A·B + beta·C of 1 to 6 rows and 9 to 16 columns.
+// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 6 rows, B[p]
+// at b + 16·p; rows of C are ldc apart. With beta = 0 C is not read.
 //
 //go:noescape
-func tile6x16AVX2(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+func tile6x16AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
-// tile6x8AVX2 sets the 6×8 tile C = alpha·A·B + beta·C. A[i][p] is at a + i·rowStep + p·kStep
-// elements, B[p] at b + 8·p; rows of C are ldc apart. With beta = 0 C is not read.
+// tile6x8AVX2 sets a tile C = alpha·A·B + beta·C of 1 to 6 rows and 1 to 8 columns.
+// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 6 rows, B[p]
+// at b + 8·p; rows of C are ldc apart. With beta = 0 C is not read.
 //
 //go:noescape
-func tile6x8AVX2(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+func tile6x8AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
 // packStripAVX2 copies k rows of width elements, ld apart, to rows of step elements, step
 // apart, padded with zeros; 1 ≤ width ≤ step ≤ 16.
@@ -22,17 +24,19 @@ func tile6x8AVX2(c *float32, ldc int, a *float32, rowStep int, kStep int, b *flo
 //go:noescape
 func packStripAVX2(dst *float32, step int, src *float32, ld int, k int, width int)
 
-// tile12x32AVX512 sets the 12×32 tile C = alpha·A·B + beta·C. A[i][p] is at a + i·rowStep + p·kStep
-// elements, B[p] at b + 32·p; rows of C are ldc apart. With beta = 0 C is not read.
+// tile12x32AVX512 sets a tile C = alpha·A·B + beta·C of 1 to 12 rows and 17 to 32 columns.
+// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 12 rows, B[p]
+// at b + 32·p; rows of C are ldc apart. With beta = 0 C is not read.
 //
 //go:noescape
-func tile12x32AVX512(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+func tile12x32AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
-// tile12x16AVX512 sets the 12×16 tile C = alpha·A·B + beta·C. A[i][p] is at a + i·rowStep + p·kStep
-// elements, B[p] at b + 16·p; rows of C are ldc apart. With beta = 0 C is not read.
+// tile12x16AVX512 sets a tile C = alpha·A·B + beta·C of 1 to 12 rows and 1 to 16 columns.
+// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 12 rows, B[p]
+// at b + 16·p; rows of C are ldc apart. With beta = 0 C is not read.
 //
 //go:noescape
-func tile12x16AVX512(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+func tile12x16AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
 // packStripAVX512 copies k rows of width elements, ld apart, to rows of step elements, step
 // apart, padded with zeros; 1 ≤ width ≤ step ≤ 32.

@@ -4,16 +4,16 @@
 
 #include "textflag.h"
 
-// func tile6x16AVX2(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// func tile6x16AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 // Requires: AVX, FMA3
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-64
-	MOVQ   b+40(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   kStep+32(FP), DX
-	MOVQ   rowStep+24(FP), BX
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-80
+	MOVQ   b+56(FP), AX
+	MOVQ   k+64(FP), CX
+	MOVQ   kStep+48(FP), DX
+	MOVQ   rowStep+40(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+16(FP), SI
+	MOVQ   a+32(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	ADDQ   BX, DI
 	VXORPS Y0, Y0, Y0
@@ -57,76 +57,135 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+56(FP), Y12
+	MOVQ         cols+24(FP), BX
+	SUBQ         $+8, BX
+	LEAQ         slidingMask<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVUPS      (SI), Y13
+	VBROADCASTSS alpha+72(FP), Y12
+	VBROADCASTSS beta+76(FP), Y14
+	MOVL         beta+76(FP), BX
+	ADDL         BX, BX
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y9, Y9
-	VMULPS       Y12, Y10, Y10
-	VMULPS       Y12, Y11, Y11
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JEQ          store
-	VBROADCASTSS beta+60(FP), Y12
-	MOVQ         AX, DX
-	VFMADD231PS  (DX), Y12, Y0
-	VFMADD231PS  32(DX), Y12, Y1
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y12, Y2
-	VFMADD231PS  32(DX), Y12, Y3
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y12, Y4
-	VFMADD231PS  32(DX), Y12, Y5
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y12, Y6
-	VFMADD231PS  32(DX), Y12, Y7
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y12, Y8
-	VFMADD231PS  32(DX), Y12, Y9
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y12, Y10
-	VFMADD231PS  32(DX), Y12, Y11
-	ADDQ         CX, DX
+	TESTL        BX, BX
+	JEQ          fresh0
+	VFMADD231PS  (AX), Y14, Y0
+	VMASKMOVPS   32(AX), Y13, Y15
+	VFMADD231PS  Y15, Y14, Y1
 
-store:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	VMOVUPS Y3, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	VMOVUPS Y5, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y6, (AX)
-	VMOVUPS Y7, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y8, (AX)
-	VMOVUPS Y9, 32(AX)
-	ADDQ    CX, AX
-	VMOVUPS Y10, (AX)
-	VMOVUPS Y11, 32(AX)
-	ADDQ    CX, AX
+fresh0:
+	VMOVUPS     Y0, (AX)
+	VMASKMOVPS  Y1, Y13, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y2, Y2
+	VMULPS      Y12, Y3, Y3
+	TESTL       BX, BX
+	JEQ         fresh1
+	VFMADD231PS (AX), Y14, Y2
+	VMASKMOVPS  32(AX), Y13, Y15
+	VFMADD231PS Y15, Y14, Y3
+
+fresh1:
+	VMOVUPS     Y2, (AX)
+	VMASKMOVPS  Y3, Y13, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y4, Y4
+	VMULPS      Y12, Y5, Y5
+	TESTL       BX, BX
+	JEQ         fresh2
+	VFMADD231PS (AX), Y14, Y4
+	VMASKMOVPS  32(AX), Y13, Y15
+	VFMADD231PS Y15, Y14, Y5
+
+fresh2:
+	VMOVUPS     Y4, (AX)
+	VMASKMOVPS  Y5, Y13, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y6, Y6
+	VMULPS      Y12, Y7, Y7
+	TESTL       BX, BX
+	JEQ         fresh3
+	VFMADD231PS (AX), Y14, Y6
+	VMASKMOVPS  32(AX), Y13, Y15
+	VFMADD231PS Y15, Y14, Y7
+
+fresh3:
+	VMOVUPS     Y6, (AX)
+	VMASKMOVPS  Y7, Y13, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y8, Y8
+	VMULPS      Y12, Y9, Y9
+	TESTL       BX, BX
+	JEQ         fresh4
+	VFMADD231PS (AX), Y14, Y8
+	VMASKMOVPS  32(AX), Y13, Y15
+	VFMADD231PS Y15, Y14, Y9
+
+fresh4:
+	VMOVUPS     Y8, (AX)
+	VMASKMOVPS  Y9, Y13, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y10, Y10
+	VMULPS      Y12, Y11, Y11
+	TESTL       BX, BX
+	JEQ         fresh5
+	VFMADD231PS (AX), Y14, Y10
+	VMASKMOVPS  32(AX), Y13, Y15
+	VFMADD231PS Y15, Y14, Y11
+
+fresh5:
+	VMOVUPS    Y10, (AX)
+	VMASKMOVPS Y11, Y13, 32(AX)
+	DECQ       DX
+	JEQ        done
+	ADDQ       CX, AX
+
+done:
 	VZEROUPPER
 	RET
 
-// func tile6x8AVX2(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+DATA slidingMask<>+0(SB)/4, $0xffffffff
+DATA slidingMask<>+4(SB)/4, $0xffffffff
+DATA slidingMask<>+8(SB)/4, $0xffffffff
+DATA slidingMask<>+12(SB)/4, $0xffffffff
+DATA slidingMask<>+16(SB)/4, $0xffffffff
+DATA slidingMask<>+20(SB)/4, $0xffffffff
+DATA slidingMask<>+24(SB)/4, $0xffffffff
+DATA slidingMask<>+28(SB)/4, $0xffffffff
+DATA slidingMask<>+32(SB)/4, $0x00000000
+DATA slidingMask<>+36(SB)/4, $0x00000000
+DATA slidingMask<>+40(SB)/4, $0x00000000
+DATA slidingMask<>+44(SB)/4, $0x00000000
+DATA slidingMask<>+48(SB)/4, $0x00000000
+DATA slidingMask<>+52(SB)/4, $0x00000000
+DATA slidingMask<>+56(SB)/4, $0x00000000
+DATA slidingMask<>+60(SB)/4, $0x00000000
+GLOBL slidingMask<>(SB), RODATA|NOPTR, $64
+
+// func tile6x8AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 // Requires: AVX, FMA3
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-64
-	MOVQ   b+40(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   kStep+32(FP), DX
-	MOVQ   rowStep+24(FP), BX
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-80
+	MOVQ   b+56(FP), AX
+	MOVQ   k+64(FP), CX
+	MOVQ   kStep+48(FP), DX
+	MOVQ   rowStep+40(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+16(FP), SI
+	MOVQ   a+32(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	ADDQ   BX, DI
 	VXORPS Y0, Y0, Y0
@@ -157,45 +216,85 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+56(FP), Y6
+	MOVQ         cols+24(FP), BX
+	LEAQ         slidingMask<>+32(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVUPS      (SI), Y7
+	VBROADCASTSS alpha+72(FP), Y6
+	VBROADCASTSS beta+76(FP), Y8
+	MOVL         beta+76(FP), BX
+	ADDL         BX, BX
 	VMULPS       Y6, Y0, Y0
-	VMULPS       Y6, Y1, Y1
-	VMULPS       Y6, Y2, Y2
-	VMULPS       Y6, Y3, Y3
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JEQ          store
-	VBROADCASTSS beta+60(FP), Y6
-	MOVQ         AX, DX
-	VFMADD231PS  (DX), Y6, Y0
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y6, Y1
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y6, Y2
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y6, Y3
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y6, Y4
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Y6, Y5
-	ADDQ         CX, DX
+	TESTL        BX, BX
+	JEQ          fresh0
+	VMASKMOVPS   (AX), Y7, Y9
+	VFMADD231PS  Y9, Y8, Y0
 
-store:
-	VMOVUPS Y0, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Y5, (AX)
-	ADDQ    CX, AX
+fresh0:
+	VMASKMOVPS  Y0, Y7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y1, Y1
+	TESTL       BX, BX
+	JEQ         fresh1
+	VMASKMOVPS  (AX), Y7, Y9
+	VFMADD231PS Y9, Y8, Y1
+
+fresh1:
+	VMASKMOVPS  Y1, Y7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y2, Y2
+	TESTL       BX, BX
+	JEQ         fresh2
+	VMASKMOVPS  (AX), Y7, Y9
+	VFMADD231PS Y9, Y8, Y2
+
+fresh2:
+	VMASKMOVPS  Y2, Y7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y3, Y3
+	TESTL       BX, BX
+	JEQ         fresh3
+	VMASKMOVPS  (AX), Y7, Y9
+	VFMADD231PS Y9, Y8, Y3
+
+fresh3:
+	VMASKMOVPS  Y3, Y7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y4, Y4
+	TESTL       BX, BX
+	JEQ         fresh4
+	VMASKMOVPS  (AX), Y7, Y9
+	VFMADD231PS Y9, Y8, Y4
+
+fresh4:
+	VMASKMOVPS  Y4, Y7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y5, Y5
+	TESTL       BX, BX
+	JEQ         fresh5
+	VMASKMOVPS  (AX), Y7, Y9
+	VFMADD231PS Y9, Y8, Y5
+
+fresh5:
+	VMASKMOVPS Y5, Y7, (AX)
+	DECQ       DX
+	JEQ        done
+	ADDQ       CX, AX
+
+done:
 	VZEROUPPER
 	RET
 
@@ -250,34 +349,16 @@ row:
 	VZEROUPPER
 	RET
 
-DATA slidingMask<>+0(SB)/4, $0xffffffff
-DATA slidingMask<>+4(SB)/4, $0xffffffff
-DATA slidingMask<>+8(SB)/4, $0xffffffff
-DATA slidingMask<>+12(SB)/4, $0xffffffff
-DATA slidingMask<>+16(SB)/4, $0xffffffff
-DATA slidingMask<>+20(SB)/4, $0xffffffff
-DATA slidingMask<>+24(SB)/4, $0xffffffff
-DATA slidingMask<>+28(SB)/4, $0xffffffff
-DATA slidingMask<>+32(SB)/4, $0x00000000
-DATA slidingMask<>+36(SB)/4, $0x00000000
-DATA slidingMask<>+40(SB)/4, $0x00000000
-DATA slidingMask<>+44(SB)/4, $0x00000000
-DATA slidingMask<>+48(SB)/4, $0x00000000
-DATA slidingMask<>+52(SB)/4, $0x00000000
-DATA slidingMask<>+56(SB)/4, $0x00000000
-DATA slidingMask<>+60(SB)/4, $0x00000000
-GLOBL slidingMask<>(SB), RODATA|NOPTR, $64
-
-// func tile12x32AVX512(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-64
-	MOVQ   b+40(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   kStep+32(FP), DX
-	MOVQ   rowStep+24(FP), BX
+// func tile12x32AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
+	MOVQ   b+56(FP), AX
+	MOVQ   k+64(FP), CX
+	MOVQ   kStep+48(FP), DX
+	MOVQ   rowStep+40(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+16(FP), SI
+	MOVQ   a+32(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	LEAQ   (DI)(BX*2), DI
 	LEAQ   (DI)(BX*2), R8
@@ -355,124 +436,200 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+56(FP), Z24
+	MOVQ         cols+24(FP), BX
+	SUBQ         $+16, BX
+	MOVL         $-1, SI
+	BZHIL        BX, SI, SI
+	KMOVW        SI, K1
+	VBROADCASTSS alpha+72(FP), Z24
+	VBROADCASTSS beta+76(FP), Z25
+	MOVL         beta+76(FP), BX
+	ADDL         BX, BX
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
-	VMULPS       Z24, Z2, Z2
-	VMULPS       Z24, Z3, Z3
-	VMULPS       Z24, Z4, Z4
-	VMULPS       Z24, Z5, Z5
-	VMULPS       Z24, Z6, Z6
-	VMULPS       Z24, Z7, Z7
-	VMULPS       Z24, Z8, Z8
-	VMULPS       Z24, Z9, Z9
-	VMULPS       Z24, Z10, Z10
-	VMULPS       Z24, Z11, Z11
-	VMULPS       Z24, Z12, Z12
-	VMULPS       Z24, Z13, Z13
-	VMULPS       Z24, Z14, Z14
-	VMULPS       Z24, Z15, Z15
-	VMULPS       Z24, Z16, Z16
-	VMULPS       Z24, Z17, Z17
-	VMULPS       Z24, Z18, Z18
-	VMULPS       Z24, Z19, Z19
-	VMULPS       Z24, Z20, Z20
-	VMULPS       Z24, Z21, Z21
-	VMULPS       Z24, Z22, Z22
-	VMULPS       Z24, Z23, Z23
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JEQ          store
-	VBROADCASTSS beta+60(FP), Z24
-	MOVQ         AX, DX
-	VFMADD231PS  (DX), Z24, Z0
-	VFMADD231PS  64(DX), Z24, Z1
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z2
-	VFMADD231PS  64(DX), Z24, Z3
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z4
-	VFMADD231PS  64(DX), Z24, Z5
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z6
-	VFMADD231PS  64(DX), Z24, Z7
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z8
-	VFMADD231PS  64(DX), Z24, Z9
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z10
-	VFMADD231PS  64(DX), Z24, Z11
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z12
-	VFMADD231PS  64(DX), Z24, Z13
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z14
-	VFMADD231PS  64(DX), Z24, Z15
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z16
-	VFMADD231PS  64(DX), Z24, Z17
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z18
-	VFMADD231PS  64(DX), Z24, Z19
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z20
-	VFMADD231PS  64(DX), Z24, Z21
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z24, Z22
-	VFMADD231PS  64(DX), Z24, Z23
-	ADDQ         CX, DX
+	TESTL        BX, BX
+	JEQ          fresh0
+	VFMADD231PS  (AX), Z25, Z0
+	VMOVUPS.Z    64(AX), K1, Z26
+	VFMADD231PS  Z26, Z25, Z1
 
-store:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	VMOVUPS Z3, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	VMOVUPS Z5, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	VMOVUPS Z7, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	VMOVUPS Z9, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	VMOVUPS Z11, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z12, (AX)
-	VMOVUPS Z13, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z14, (AX)
-	VMOVUPS Z15, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z16, (AX)
-	VMOVUPS Z17, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z18, (AX)
-	VMOVUPS Z19, 64(AX)
-	ADDQ    CX, AX
-	VMOVUPS Z20, (AX)
-	VMOVUPS Z21, 64(AX)
-	ADDQ    CX, AX
+fresh0:
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z1, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z2, Z2
+	VMULPS      Z24, Z3, Z3
+	TESTL       BX, BX
+	JEQ         fresh1
+	VFMADD231PS (AX), Z25, Z2
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z3
+
+fresh1:
+	VMOVUPS     Z2, (AX)
+	VMOVUPS     Z3, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z4, Z4
+	VMULPS      Z24, Z5, Z5
+	TESTL       BX, BX
+	JEQ         fresh2
+	VFMADD231PS (AX), Z25, Z4
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z5
+
+fresh2:
+	VMOVUPS     Z4, (AX)
+	VMOVUPS     Z5, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z6, Z6
+	VMULPS      Z24, Z7, Z7
+	TESTL       BX, BX
+	JEQ         fresh3
+	VFMADD231PS (AX), Z25, Z6
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z7
+
+fresh3:
+	VMOVUPS     Z6, (AX)
+	VMOVUPS     Z7, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z8, Z8
+	VMULPS      Z24, Z9, Z9
+	TESTL       BX, BX
+	JEQ         fresh4
+	VFMADD231PS (AX), Z25, Z8
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z9
+
+fresh4:
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     Z9, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z10, Z10
+	VMULPS      Z24, Z11, Z11
+	TESTL       BX, BX
+	JEQ         fresh5
+	VFMADD231PS (AX), Z25, Z10
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z11
+
+fresh5:
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     Z11, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z12, Z12
+	VMULPS      Z24, Z13, Z13
+	TESTL       BX, BX
+	JEQ         fresh6
+	VFMADD231PS (AX), Z25, Z12
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z13
+
+fresh6:
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     Z13, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z14, Z14
+	VMULPS      Z24, Z15, Z15
+	TESTL       BX, BX
+	JEQ         fresh7
+	VFMADD231PS (AX), Z25, Z14
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z15
+
+fresh7:
+	VMOVUPS     Z14, (AX)
+	VMOVUPS     Z15, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z16, Z16
+	VMULPS      Z24, Z17, Z17
+	TESTL       BX, BX
+	JEQ         fresh8
+	VFMADD231PS (AX), Z25, Z16
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z17
+
+fresh8:
+	VMOVUPS     Z16, (AX)
+	VMOVUPS     Z17, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z18, Z18
+	VMULPS      Z24, Z19, Z19
+	TESTL       BX, BX
+	JEQ         fresh9
+	VFMADD231PS (AX), Z25, Z18
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z19
+
+fresh9:
+	VMOVUPS     Z18, (AX)
+	VMOVUPS     Z19, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z20, Z20
+	VMULPS      Z24, Z21, Z21
+	TESTL       BX, BX
+	JEQ         fresh10
+	VFMADD231PS (AX), Z25, Z20
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z21
+
+fresh10:
+	VMOVUPS     Z20, (AX)
+	VMOVUPS     Z21, K1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z22, Z22
+	VMULPS      Z24, Z23, Z23
+	TESTL       BX, BX
+	JEQ         fresh11
+	VFMADD231PS (AX), Z25, Z22
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z23
+
+fresh11:
 	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
+	VMOVUPS Z23, K1, 64(AX)
+	DECQ    DX
+	JEQ     done
 	ADDQ    CX, AX
+
+done:
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
-// Requires: AVX, AVX512F
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-64
-	MOVQ   b+40(FP), AX
-	MOVQ   k+48(FP), CX
-	MOVQ   kStep+32(FP), DX
-	MOVQ   rowStep+24(FP), BX
+// func tile12x16AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
+	MOVQ   b+56(FP), AX
+	MOVQ   k+64(FP), CX
+	MOVQ   kStep+48(FP), DX
+	MOVQ   rowStep+40(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+16(FP), SI
+	MOVQ   a+32(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	LEAQ   (DI)(BX*2), DI
 	LEAQ   (DI)(BX*2), R8
@@ -525,75 +682,150 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
+	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+56(FP), Z12
+	MOVQ         cols+24(FP), BX
+	MOVL         $-1, SI
+	BZHIL        BX, SI, SI
+	KMOVW        SI, K1
+	VBROADCASTSS alpha+72(FP), Z12
+	VBROADCASTSS beta+76(FP), Z13
+	MOVL         beta+76(FP), BX
+	ADDL         BX, BX
 	VMULPS       Z12, Z0, Z0
-	VMULPS       Z12, Z1, Z1
-	VMULPS       Z12, Z2, Z2
-	VMULPS       Z12, Z3, Z3
-	VMULPS       Z12, Z4, Z4
-	VMULPS       Z12, Z5, Z5
-	VMULPS       Z12, Z6, Z6
-	VMULPS       Z12, Z7, Z7
-	VMULPS       Z12, Z8, Z8
-	VMULPS       Z12, Z9, Z9
-	VMULPS       Z12, Z10, Z10
-	VMULPS       Z12, Z11, Z11
-	MOVL         beta+60(FP), DX
-	ADDL         DX, DX
-	JEQ          store
-	VBROADCASTSS beta+60(FP), Z12
-	MOVQ         AX, DX
-	VFMADD231PS  (DX), Z12, Z0
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z1
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z2
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z3
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z4
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z5
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z6
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z7
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z8
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z9
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z10
-	ADDQ         CX, DX
-	VFMADD231PS  (DX), Z12, Z11
-	ADDQ         CX, DX
+	TESTL        BX, BX
+	JEQ          fresh0
+	VMOVUPS.Z    (AX), K1, Z14
+	VFMADD231PS  Z14, Z13, Z0
 
-store:
-	VMOVUPS Z0, (AX)
+fresh0:
+	VMOVUPS     Z0, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z1, Z1
+	TESTL       BX, BX
+	JEQ         fresh1
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z1
+
+fresh1:
+	VMOVUPS     Z1, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z2, Z2
+	TESTL       BX, BX
+	JEQ         fresh2
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z2
+
+fresh2:
+	VMOVUPS     Z2, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z3, Z3
+	TESTL       BX, BX
+	JEQ         fresh3
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z3
+
+fresh3:
+	VMOVUPS     Z3, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z4, Z4
+	TESTL       BX, BX
+	JEQ         fresh4
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z4
+
+fresh4:
+	VMOVUPS     Z4, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z5, Z5
+	TESTL       BX, BX
+	JEQ         fresh5
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z5
+
+fresh5:
+	VMOVUPS     Z5, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z6, Z6
+	TESTL       BX, BX
+	JEQ         fresh6
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z6
+
+fresh6:
+	VMOVUPS     Z6, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z7, Z7
+	TESTL       BX, BX
+	JEQ         fresh7
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z7
+
+fresh7:
+	VMOVUPS     Z7, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z8, Z8
+	TESTL       BX, BX
+	JEQ         fresh8
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z8
+
+fresh8:
+	VMOVUPS     Z8, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z9, Z9
+	TESTL       BX, BX
+	JEQ         fresh9
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z9
+
+fresh9:
+	VMOVUPS     Z9, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z10, Z10
+	TESTL       BX, BX
+	JEQ         fresh10
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z10
+
+fresh10:
+	VMOVUPS     Z10, K1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z11, Z11
+	TESTL       BX, BX
+	JEQ         fresh11
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z11
+
+fresh11:
+	VMOVUPS Z11, K1, (AX)
+	DECQ    DX
+	JEQ     done
 	ADDQ    CX, AX
-	VMOVUPS Z1, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z2, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z3, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z4, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z5, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z6, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z7, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z8, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z9, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z10, (AX)
-	ADDQ    CX, AX
-	VMOVUPS Z11, (AX)
-	ADDQ    CX, AX
+
+done:
 	VZEROUPPER
 	RET
 

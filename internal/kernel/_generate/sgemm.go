@@ -11,10 +11,11 @@ import (
 // rows and vectors across is kept in registers while k goes by.
 func sgemm(v vectors, rows, across int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, across*v.lanes, v.suffix)
-	TEXT(name, NOSPLIT, "func(c *float32, ldc int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)")
+	TEXT(name, NOSPLIT, "func(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s sets the %d×%d tile C = alpha·A·B + beta·C. A[i][p] is at a + i·rowStep + p·kStep", name, rows, across*v.lanes),
-		fmt.Sprintf("elements, B[p] at b + %d·p; rows of C are ldc apart. With beta = 0 C is not read.", across*v.lanes))
+	Doc(fmt.Sprintf("%s sets a tile C = alpha·A·B + beta·C of 1 to %d rows and %d to %d columns.", name, rows, (across-1)*v.lanes+1, across*v.lanes),
+		fmt.Sprintf("A[i][p] is at a + i·rowStep + p·kStep elements and is read for all %d rows, B[p]", rows),
+		fmt.Sprintf("at b + %d·p; rows of C are ldc apart. With beta = 0 C is not read.", across*v.lanes))
 	b, k, kStep, rowStep := Load(Param("b"), GP64()), Load(Param("k"), GP64()), Load(Param("kStep"), GP64()), Load(Param("rowStep"), GP64())
 	SHLQ(U8(2), kStep)
 	SHLQ(U8(2), rowStep)
@@ -80,33 +81,51 @@ func sgemm(v vectors, rows, across int) {
 	DECQ(k)
 	JNE(LabelRef("k"))
 
-	c, ldc := Load(Param("c"), GP64()), Load(Param("ldc"), GP64())
+	c, ldc, left := Load(Param("c"), GP64()), Load(Param("ldc"), GP64()), Load(Param("rows"), GP64())
 	SHLQ(U8(2), ldc)
-	alpha, beta := v.reg(), v.reg()
-	VBROADCASTSS(param("alpha"), alpha)
-	for _, r := range acc {
-		VMULPS(alpha, r, r)
+	last := GP64()
+	Load(Param("cols"), last)
+	if across > 1 {
+		SUBQ(I32((across-1)*v.lanes), last)
 	}
+	edge := v.maskOf(last)
+	alpha, beta := bs[0], v.reg()
+	VBROADCASTSS(param("alpha"), alpha)
+	VBROADCASTSS(param("beta"), beta)
 	bits := GP32()
 	MOVL(param("beta"), bits)
 	ADDL(bits, bits) // drops the sign of zero
-	JEQ(LabelRef("store"))
-	VBROADCASTSS(param("beta"), beta)
-	old := GP64()
-	MOVQ(c, old)
+	old := v.reg()
 	for i := range rows {
 		for t := range across {
-			VFMADD231PS(Mem{Base: old, Disp: t * v.bytes()}, beta, acc[i*across+t])
+			VMULPS(alpha, acc[i*across+t], acc[i*across+t])
 		}
-		ADDQ(ldc, old)
-	}
-	Label("store")
-	for i := range rows {
+		fresh := fmt.Sprintf("fresh%d", i)
+		TESTL(bits, bits)
+		JEQ(LabelRef(fresh))
 		for t := range across {
-			VMOVUPS(acc[i*across+t], Mem{Base: c, Disp: t * v.bytes()})
+			p := Mem{Base: c, Disp: t * v.bytes()}
+			if t == across-1 {
+				edge.load(p, old)
+				VFMADD231PS(old, beta, acc[i*across+t])
+			} else {
+				VFMADD231PS(p, beta, acc[i*across+t])
+			}
 		}
+		Label(fresh)
+		for t := range across {
+			p := Mem{Base: c, Disp: t * v.bytes()}
+			if t == across-1 {
+				edge.store(acc[i*across+t], p)
+			} else {
+				VMOVUPS(acc[i*across+t], p)
+			}
+		}
+		DECQ(left)
+		JEQ(LabelRef("done"))
 		ADDQ(ldc, c)
 	}
+	Label("done")
 	VZEROUPPER()
 	RET()
 }
