@@ -233,8 +233,9 @@ func (l *Loader) work() error {
 			return nil
 		}
 		d.draw(l.ctx, index, item)
-		l.drawn[index%len(l.drawn)] <- item
-		if item.err != nil {
+		failed := item.err != nil
+		l.drawn[index%len(l.drawn)] <- item // gives it away
+		if failed {
 			return nil // Next reports it, in its turn
 		}
 	}
