@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/npy"
@@ -197,8 +199,9 @@ func (p *pattern) check(cols int) error {
 	return nil
 }
 
-// adjacency turns p into an adjacency matrix, in place if it is one already, and
-// else through a builder.
+// adjacency checks p and makes it d's graph: as it is, apart from sorting rows
+// and dropping repeated entries and self-loops, if it holds both directions of
+// every edge, and else through a builder. p is used up.
 func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 	n := max(len(p.ptr)-1, 0)
 	if n > math.MaxInt32 {
@@ -207,10 +210,21 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 	if err := p.check(n); err != nil {
 		return err
 	}
-	m := &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
-	if m.ValidateAdjacency() == nil {
-		d.Graph, d.simple = m, true
-		d.Report = graph.Report{Given: m.NNZ(), Edges: m.NNZ() / 2, Duplicates: m.NNZ() / 2}
+	given := p.ptr[n]
+	loops, repeats, err := p.tidy(ctx)
+	if err != nil {
+		return err
+	}
+	symmetric, err := p.symmetric(ctx)
+	if err != nil {
+		return err
+	}
+	if symmetric {
+		d.Graph, d.simple = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}, true
+		d.Report = graph.Report{Given: given, SelfLoops: loops, Edges: p.ptr[n] / 2, Duplicates: repeats + p.ptr[n]/2}
+		if loops+repeats > 0 {
+			d.Notes = append(d.Notes, "repeated edges and self-loops dropped")
+		}
 		return nil
 	}
 	b, err := graph.NewBuilder(n)
@@ -229,7 +243,65 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 	}
 	p.ptr, p.idx = nil, nil
 	d.build(b)
+	d.Report.Given += loops + repeats
+	d.Report.SelfLoops += loops
+	d.Report.Duplicates += repeats
 	return nil
+}
+
+// tidy sorts the columns of every row and drops repeats and self-loops.
+func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
+	n := len(p.ptr) - 1
+	const rows = 4096
+	kept := make([]int32, n)
+	looped := make([]int32, n)
+	err = eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
+			row := p.idx[p.ptr[i]:p.ptr[i+1]]
+			if !slices.IsSorted(row) {
+				slices.Sort(row)
+			}
+			from, _ := slices.BinarySearch(row, int32(i))
+			to, _ := slices.BinarySearch(row, int32(i)+1)
+			looped[i] = int32(to - from)
+			kept[i] = int32(len(slices.Compact(slices.Delete(row, from, to))))
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	at := int64(0)
+	for i := range n {
+		from, count := p.ptr[i], int64(kept[i])
+		loops += int64(looped[i])
+		repeats += p.ptr[i+1] - from - count - int64(looped[i])
+		copy(p.idx[at:], p.idx[from:from+count])
+		p.ptr[i] = at
+		at += count
+	}
+	p.ptr[n] = at
+	p.idx = p.idx[:at]
+	return loops, repeats, nil
+}
+
+// symmetric tells whether a tidy pattern is its own transpose. Going through the
+// rows in order meets row j's columns in order, so each must be the next one
+// that row j has not met yet.
+func (p *pattern) symmetric(ctx context.Context) (bool, error) {
+	n := len(p.ptr) - 1
+	next := slices.Clone(p.ptr[:n])
+	var differs atomic.Bool
+	err := eachEntry(ctx, p.ptr, p.idx, func(i int, j int32) bool {
+		if at := next[j]; at == p.ptr[j+1] || p.idx[at] != int32(i) {
+			differs.Store(true)
+			return false
+		}
+		next[j]++
+		return true
+	})
+	// As many entries as places: if none differed, every place was met.
+	return !differs.Load(), err
 }
 
 // build sets the graph from a builder and notes what changed.

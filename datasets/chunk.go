@@ -3,6 +3,7 @@ package datasets
 import (
 	"context"
 	"runtime"
+	"sort"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -27,4 +28,32 @@ func eachChunk(ctx context.Context, n int, f func(chunk int) error) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// eachEntry visits the entries (row, column) of a square sparse matrix whose
+// rows increase, stripe of columns by stripe: a stripe's entries row by row on
+// one goroutine, stripes concurrently. So visit may write to what belongs to the
+// column, and a stripe is small enough for that to stay in the cache. A stripe
+// ends early where visit returns false.
+func eachEntry(ctx context.Context, ptr []int64, idx []int32, visit func(row int, column int32) bool) error {
+	const stripe = 1 << 17
+	n := len(ptr) - 1
+	return eachChunk(ctx, (n+stripe-1)/stripe, func(s int) error {
+		lo, hi := int32(s*stripe), int32(min((s+1)*stripe, n))
+		for i := range n {
+			row := idx[ptr[i]:ptr[i+1]]
+			if lo > 0 {
+				row = row[sort.Search(len(row), func(k int) bool { return row[k] >= lo }):]
+			}
+			for _, j := range row {
+				if j >= hi {
+					break
+				}
+				if !visit(i, j) {
+					return nil
+				}
+			}
+		}
+		return nil
+	})
 }

@@ -23,7 +23,7 @@ func ExampleOpen() {
 	// Output:
 	// 1000 nodes, 5000 edges, 10 classes
 	// 500 to train on, scored by accuracy
-	// P[0][0] = true
+	// node 0 has 3 neighbours and 4 entries in P
 	// datasets: "synth:demo?node=1000": unknown key "node"; synth: takes nodes, edges, features, classes, seed, homophily, noise
 }
 

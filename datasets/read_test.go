@@ -13,6 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 func open(t testing.TB, spec string) *Data {
@@ -301,4 +304,56 @@ func TestPartialOGBFolder(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "missing raw/edge.csv.gz, raw/node-feat.csv.gz") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Self-loops and repeats in a file of both directions are counted as the builder
+// counts them.
+func TestTidyReport(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	files := npyFiles(t, d)
+	files["indptr.npy"] = array(t, []int64{0, 3, 6, 9})
+	files["indices.npy"] = array(t, []int32{1, 1, 0, 1, 0, 1, 2, 2, 2})
+	files["feat.npy"] = array(t, d.Features.Data[:12], 3, 4)
+	files["labels.npy"] = array(t, []int64{0, 1, 2})
+	writeFiles(t, dir, files)
+	got := open(t, "npy:"+dir+"?split=1/1/1")
+	if want := (graph.Report{Given: 9, SelfLoops: 6, Edges: 1, Duplicates: 2}); got.Report != want {
+		t.Errorf("report %+v, want %+v", got.Report, want)
+	}
+	if want := (&graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 2, 2}, Idx: []int32{1, 0}}); !cmp.Equal(got.Graph, want) {
+		t.Errorf("graph %+v", got.Graph)
+	}
+}
+
+// A pattern is taken for symmetric exactly if it equals its transpose.
+func TestSymmetricPattern(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "n")
+		p := &pattern{ptr: []int64{0}}
+		var dense [8][8]bool
+		for i := range n {
+			for j := range n {
+				switch mirrored := dense[j][i]; {
+				case i == j:
+				case j < i && rapid.IntRange(0, 20).Draw(t, "flip") > 0:
+					dense[i][j] = mirrored
+				default:
+					dense[i][j] = rapid.Bool().Draw(t, "entry")
+				}
+				if dense[i][j] {
+					p.idx = append(p.idx, int32(j))
+				}
+			}
+			p.ptr = append(p.ptr, int64(len(p.idx)))
+		}
+		want := true
+		for i := range n {
+			for j := range n {
+				want = want && dense[i][j] == dense[j][i]
+			}
+		}
+		if got, err := p.symmetric(context.Background()); err != nil || got != want {
+			t.Fatalf("symmetric: %v, %v; want %v", got, err, want)
+		}
+	})
 }

@@ -49,17 +49,17 @@ func synthModels() []synthModel {
 		{
 			name: "demo", summary: "20,000 nodes in 10 classes; trains in seconds",
 			nodes: 20_000, edges: 150_000, features: 64, classes: 10, train: 10_000, valid: 4_000, metric: Accuracy,
-			homophily: 0.75, noise: 0.12, separation: 3, skew: 0.6, degree: degreeLaw{floor: 1, tail: 2.5, top: 1_000}, seed: 1,
+			homophily: 0.75, noise: 0.12, separation: 3, skew: 0.6, degree: degreeLaw{floor: 2, tail: 2.5, top: 1_000}, seed: 1,
 		},
 		{
 			name: "arxiv", summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
 			nodes: 169_343, edges: 1_166_243, features: 128, classes: 40, train: 90_941, valid: 29_799, metric: Accuracy,
-			homophily: 0.8, noise: 0.25, separation: 3.5, skew: 1, degree: degreeLaw{floor: 1, tail: 2.2, top: 13_000}, seed: 1,
+			homophily: 0.8, noise: 0.25, separation: 3.5, skew: 1, degree: degreeLaw{floor: 2, tail: 2, top: 13_000}, seed: 1,
 		},
 		{
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
-			homophily: 0.8, noise: 0.05, separation: 3.5, skew: 0.8, degree: degreeLaw{floor: 1, tail: 1.8, top: 20_000}, seed: 1,
+			homophily: 0.8, noise: 0.05, separation: 3.5, skew: 0.8, degree: degreeLaw{floor: 2, tail: 1.8, top: 20_000}, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
@@ -69,12 +69,12 @@ func synthModels() []synthModel {
 		{
 			name: "mag", summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
 			nodes: 736_389, edges: 5_396_336, features: 128, classes: 349, train: 629_571, valid: 64_879, metric: Accuracy,
-			homophily: 0.75, noise: 0.5, separation: 3.5, skew: 0.9, degree: degreeLaw{floor: 1, tail: 2.2, top: 10_000}, seed: 1,
+			homophily: 0.75, noise: 0.5, separation: 3.5, skew: 0.9, degree: degreeLaw{floor: 2, tail: 2.2, top: 10_000}, seed: 1,
 		},
 		{
 			name: "products", summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
 			nodes: 2_449_029, edges: 61_859_140, features: 100, classes: 47, train: 196_615, valid: 39_323, metric: Accuracy,
-			homophily: 0.85, noise: 0.15, separation: 3, skew: 1, degree: degreeLaw{floor: 1, tail: 2.5, top: 17_500}, seed: 1,
+			homophily: 0.85, noise: 0.15, separation: 3, skew: 1, degree: degreeLaw{floor: 2, tail: 2.5, top: 17_500}, seed: 1,
 		},
 	}
 }

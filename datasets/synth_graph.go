@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sort"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -276,29 +275,11 @@ func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR
 	n := len(lowerPtr) - 1
 	m := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}
 	next := make([]int64, n)
-	// Stripes of columns: each is one goroutine's own, and small enough that
-	// the places it writes next stay in the cache.
-	const stripe = 1 << 17
-	stripes := (n + stripe - 1) / stripe
-	eachUpper := func(visit func(row int32, column int)) error {
-		return eachChunk(ctx, stripes, func(s int) error {
-			lo, hi := int32(s*stripe), int32(min((s+1)*stripe, n))
-			for j := int(lo); j < n; j++ {
-				row := lower[lowerPtr[j]:lowerPtr[j+1]]
-				if lo > 0 {
-					row = row[sort.Search(len(row), func(k int) bool { return row[k] >= lo }):]
-				}
-				for _, i := range row {
-					if i >= hi {
-						break
-					}
-					visit(i, j)
-				}
-			}
-			return nil
-		})
-	}
-	if err := eachUpper(func(i int32, _ int) { next[i]++ }); err != nil {
+	err := eachEntry(ctx, lowerPtr, lower, func(_ int, i int32) bool {
+		next[i]++
+		return true
+	})
+	if err != nil {
 		return nil, err
 	}
 	for i := range n {
@@ -310,9 +291,10 @@ func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR
 	for i := range n {
 		copy(m.Idx[m.Ptr[i]:], lower[lowerPtr[i]:lowerPtr[i+1]])
 	}
-	err := eachUpper(func(i int32, j int) {
+	err = eachEntry(ctx, lowerPtr, lower, func(j int, i int32) bool {
 		m.Idx[next[i]] = int32(j)
 		next[i]++
+		return true
 	})
 	return m, err
 }
