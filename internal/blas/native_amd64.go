@@ -59,7 +59,7 @@ func (n *native) tile(width int, c *float32, ldc, rows, cols int, a *float32, ro
 }
 
 // pack copies k rows of width elements, ld apart, to rows of step elements,
-// padded with zeros.
+// padded with zeros. It may overwrite up to packSlack elements after them.
 func (n *native) pack(dst *float32, step int, src *float32, ld, k, width int) {
 	if n.level == simd.AVX512 {
 		packStripAVX512(dst, step, src, ld, k, width)
@@ -76,6 +76,7 @@ const (
 	packed     = 1 << 20 // floats of B packed at a time
 	taskRows   = 48      // rows of C computed together, a multiple of every tileRows
 	taskPanels = 4       // and wide panels across
+	packSlack  = 16      // elements that pack may write too many
 )
 
 // Packed pieces of A, a small one for each task, and of B.
@@ -215,7 +216,7 @@ func (g *band) packPanel(j int) {
 // task computes rows i0 to i1 and columns j0 to j1 of C.
 func (g *band) task(i0, i1, j0, j1 int) {
 	strips := (i1 - i0 + g.tileRows - 1) / g.tileRows
-	ap := buffer(&buffersA, strips*g.tileRows*g.step)
+	ap := buffer(&buffersA, strips*g.tileRows*g.step+packSlack)
 	defer buffersA.Put(ap)
 	for p0 := 0; p0 < g.k; p0 += g.step {
 		k := min(g.step, g.k-p0)

@@ -19,7 +19,8 @@ func tile6x16AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep i
 func tile6x8AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
 // packStripAVX2 copies k rows of width elements, ld apart, to rows of step elements, step
-// apart, padded with zeros; 1 ≤ width ≤ step ≤ 16.
+// apart, padded with zeros; 1 ≤ width ≤ step ≤ 16. It stores whole vectors of 8: what
+// follows the last row is overwritten up to the end of its last vector.
 //
 //go:noescape
 func packStripAVX2(dst *float32, step int, src *float32, ld int, k int, width int)
@@ -39,7 +40,8 @@ func tile12x32AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowSte
 func tile12x16AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
 
 // packStripAVX512 copies k rows of width elements, ld apart, to rows of step elements, step
-// apart, padded with zeros; 1 ≤ width ≤ step ≤ 32.
+// apart, padded with zeros; 1 ≤ width ≤ step ≤ 32. It stores whole vectors of 16: what
+// follows the last row is overwritten up to the end of its last vector.
 //
 //go:noescape
 func packStripAVX512(dst *float32, step int, src *float32, ld int, k int, width int)

@@ -59,97 +59,179 @@ k:
 	MOVQ         ldc+8(FP), CX
 	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	MOVQ         cols+24(FP), BX
-	SUBQ         $+8, BX
-	LEAQ         slidingMask<>+32(SB), SI
-	SHLQ         $0x02, BX
-	SUBQ         BX, SI
-	VMOVUPS      (SI), Y13
 	VBROADCASTSS alpha+72(FP), Y12
-	VBROADCASTSS beta+76(FP), Y14
+	VBROADCASTSS beta+76(FP), Y13
 	MOVL         beta+76(FP), BX
 	ADDL         BX, BX
+	MOVQ         cols+24(FP), SI
+	SUBQ         $+8, SI
+	CMPQ         SI, $+8
+	JNE          edge
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
 	TESTL        BX, BX
-	JEQ          fresh0
-	VFMADD231PS  (AX), Y14, Y0
-	VMASKMOVPS   32(AX), Y13, Y15
-	VFMADD231PS  Y15, Y14, Y1
+	JEQ          full0
+	VFMADD231PS  (AX), Y13, Y0
+	VFMADD231PS  32(AX), Y13, Y1
 
-fresh0:
+full0:
 	VMOVUPS     Y0, (AX)
-	VMASKMOVPS  Y1, Y13, 32(AX)
+	VMOVUPS     Y1, 32(AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y12, Y2, Y2
 	VMULPS      Y12, Y3, Y3
 	TESTL       BX, BX
-	JEQ         fresh1
-	VFMADD231PS (AX), Y14, Y2
-	VMASKMOVPS  32(AX), Y13, Y15
-	VFMADD231PS Y15, Y14, Y3
+	JEQ         full1
+	VFMADD231PS (AX), Y13, Y2
+	VFMADD231PS 32(AX), Y13, Y3
 
-fresh1:
+full1:
 	VMOVUPS     Y2, (AX)
-	VMASKMOVPS  Y3, Y13, 32(AX)
+	VMOVUPS     Y3, 32(AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y12, Y4, Y4
 	VMULPS      Y12, Y5, Y5
 	TESTL       BX, BX
-	JEQ         fresh2
-	VFMADD231PS (AX), Y14, Y4
-	VMASKMOVPS  32(AX), Y13, Y15
-	VFMADD231PS Y15, Y14, Y5
+	JEQ         full2
+	VFMADD231PS (AX), Y13, Y4
+	VFMADD231PS 32(AX), Y13, Y5
 
-fresh2:
+full2:
 	VMOVUPS     Y4, (AX)
-	VMASKMOVPS  Y5, Y13, 32(AX)
+	VMOVUPS     Y5, 32(AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y12, Y6, Y6
 	VMULPS      Y12, Y7, Y7
 	TESTL       BX, BX
-	JEQ         fresh3
-	VFMADD231PS (AX), Y14, Y6
-	VMASKMOVPS  32(AX), Y13, Y15
-	VFMADD231PS Y15, Y14, Y7
+	JEQ         full3
+	VFMADD231PS (AX), Y13, Y6
+	VFMADD231PS 32(AX), Y13, Y7
 
-fresh3:
+full3:
 	VMOVUPS     Y6, (AX)
-	VMASKMOVPS  Y7, Y13, 32(AX)
+	VMOVUPS     Y7, 32(AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y12, Y8, Y8
 	VMULPS      Y12, Y9, Y9
 	TESTL       BX, BX
-	JEQ         fresh4
-	VFMADD231PS (AX), Y14, Y8
-	VMASKMOVPS  32(AX), Y13, Y15
-	VFMADD231PS Y15, Y14, Y9
+	JEQ         full4
+	VFMADD231PS (AX), Y13, Y8
+	VFMADD231PS 32(AX), Y13, Y9
 
-fresh4:
+full4:
 	VMOVUPS     Y8, (AX)
-	VMASKMOVPS  Y9, Y13, 32(AX)
+	VMOVUPS     Y9, 32(AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y12, Y10, Y10
 	VMULPS      Y12, Y11, Y11
 	TESTL       BX, BX
-	JEQ         fresh5
-	VFMADD231PS (AX), Y14, Y10
-	VMASKMOVPS  32(AX), Y13, Y15
-	VFMADD231PS Y15, Y14, Y11
+	JEQ         full5
+	VFMADD231PS (AX), Y13, Y10
+	VFMADD231PS 32(AX), Y13, Y11
 
-fresh5:
+full5:
+	VMOVUPS Y10, (AX)
+	VMOVUPS Y11, 32(AX)
+	DECQ    DX
+	JEQ     done
+	ADDQ    CX, AX
+
+edge:
+	LEAQ        slidingMask<>+32(SB), DI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	VMOVUPS     (DI), Y14
+	VMULPS      Y12, Y0, Y0
+	VMULPS      Y12, Y1, Y1
+	TESTL       BX, BX
+	JEQ         masked0
+	VFMADD231PS (AX), Y13, Y0
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y1
+
+masked0:
+	VMOVUPS     Y0, (AX)
+	VMASKMOVPS  Y1, Y14, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y2, Y2
+	VMULPS      Y12, Y3, Y3
+	TESTL       BX, BX
+	JEQ         masked1
+	VFMADD231PS (AX), Y13, Y2
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y3
+
+masked1:
+	VMOVUPS     Y2, (AX)
+	VMASKMOVPS  Y3, Y14, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y4, Y4
+	VMULPS      Y12, Y5, Y5
+	TESTL       BX, BX
+	JEQ         masked2
+	VFMADD231PS (AX), Y13, Y4
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y5
+
+masked2:
+	VMOVUPS     Y4, (AX)
+	VMASKMOVPS  Y5, Y14, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y6, Y6
+	VMULPS      Y12, Y7, Y7
+	TESTL       BX, BX
+	JEQ         masked3
+	VFMADD231PS (AX), Y13, Y6
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y7
+
+masked3:
+	VMOVUPS     Y6, (AX)
+	VMASKMOVPS  Y7, Y14, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y8, Y8
+	VMULPS      Y12, Y9, Y9
+	TESTL       BX, BX
+	JEQ         masked4
+	VFMADD231PS (AX), Y13, Y8
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y9
+
+masked4:
+	VMOVUPS     Y8, (AX)
+	VMASKMOVPS  Y9, Y14, 32(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y12, Y10, Y10
+	VMULPS      Y12, Y11, Y11
+	TESTL       BX, BX
+	JEQ         masked5
+	VFMADD231PS (AX), Y13, Y10
+	VMASKMOVPS  32(AX), Y14, Y15
+	VFMADD231PS Y15, Y13, Y11
+
+masked5:
 	VMOVUPS    Y10, (AX)
-	VMASKMOVPS Y11, Y13, 32(AX)
+	VMASKMOVPS Y11, Y14, 32(AX)
 	DECQ       DX
 	JEQ        done
 	ADDQ       CX, AX
@@ -218,78 +300,142 @@ k:
 	MOVQ         ldc+8(FP), CX
 	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	MOVQ         cols+24(FP), BX
-	LEAQ         slidingMask<>+32(SB), SI
-	SHLQ         $0x02, BX
-	SUBQ         BX, SI
-	VMOVUPS      (SI), Y7
 	VBROADCASTSS alpha+72(FP), Y6
-	VBROADCASTSS beta+76(FP), Y8
+	VBROADCASTSS beta+76(FP), Y7
 	MOVL         beta+76(FP), BX
 	ADDL         BX, BX
+	MOVQ         cols+24(FP), SI
+	CMPQ         SI, $+8
+	JNE          edge
 	VMULPS       Y6, Y0, Y0
 	TESTL        BX, BX
-	JEQ          fresh0
-	VMASKMOVPS   (AX), Y7, Y9
-	VFMADD231PS  Y9, Y8, Y0
+	JEQ          full0
+	VFMADD231PS  (AX), Y7, Y0
 
-fresh0:
-	VMASKMOVPS  Y0, Y7, (AX)
+full0:
+	VMOVUPS     Y0, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y6, Y1, Y1
 	TESTL       BX, BX
-	JEQ         fresh1
-	VMASKMOVPS  (AX), Y7, Y9
-	VFMADD231PS Y9, Y8, Y1
+	JEQ         full1
+	VFMADD231PS (AX), Y7, Y1
 
-fresh1:
-	VMASKMOVPS  Y1, Y7, (AX)
+full1:
+	VMOVUPS     Y1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y6, Y2, Y2
 	TESTL       BX, BX
-	JEQ         fresh2
-	VMASKMOVPS  (AX), Y7, Y9
-	VFMADD231PS Y9, Y8, Y2
+	JEQ         full2
+	VFMADD231PS (AX), Y7, Y2
 
-fresh2:
-	VMASKMOVPS  Y2, Y7, (AX)
+full2:
+	VMOVUPS     Y2, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y6, Y3, Y3
 	TESTL       BX, BX
-	JEQ         fresh3
-	VMASKMOVPS  (AX), Y7, Y9
-	VFMADD231PS Y9, Y8, Y3
+	JEQ         full3
+	VFMADD231PS (AX), Y7, Y3
 
-fresh3:
-	VMASKMOVPS  Y3, Y7, (AX)
+full3:
+	VMOVUPS     Y3, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y6, Y4, Y4
 	TESTL       BX, BX
-	JEQ         fresh4
-	VMASKMOVPS  (AX), Y7, Y9
-	VFMADD231PS Y9, Y8, Y4
+	JEQ         full4
+	VFMADD231PS (AX), Y7, Y4
 
-fresh4:
-	VMASKMOVPS  Y4, Y7, (AX)
+full4:
+	VMOVUPS     Y4, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Y6, Y5, Y5
 	TESTL       BX, BX
-	JEQ         fresh5
-	VMASKMOVPS  (AX), Y7, Y9
-	VFMADD231PS Y9, Y8, Y5
+	JEQ         full5
+	VFMADD231PS (AX), Y7, Y5
 
-fresh5:
-	VMASKMOVPS Y5, Y7, (AX)
+full5:
+	VMOVUPS Y5, (AX)
+	DECQ    DX
+	JEQ     done
+	ADDQ    CX, AX
+
+edge:
+	LEAQ        slidingMask<>+32(SB), DI
+	SHLQ        $0x02, SI
+	SUBQ        SI, DI
+	VMOVUPS     (DI), Y8
+	VMULPS      Y6, Y0, Y0
+	TESTL       BX, BX
+	JEQ         masked0
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y0
+
+masked0:
+	VMASKMOVPS  Y0, Y8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y1, Y1
+	TESTL       BX, BX
+	JEQ         masked1
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y1
+
+masked1:
+	VMASKMOVPS  Y1, Y8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y2, Y2
+	TESTL       BX, BX
+	JEQ         masked2
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y2
+
+masked2:
+	VMASKMOVPS  Y2, Y8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y3, Y3
+	TESTL       BX, BX
+	JEQ         masked3
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y3
+
+masked3:
+	VMASKMOVPS  Y3, Y8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y4, Y4
+	TESTL       BX, BX
+	JEQ         masked4
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y4
+
+masked4:
+	VMASKMOVPS  Y4, Y8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Y6, Y5, Y5
+	TESTL       BX, BX
+	JEQ         masked5
+	VMASKMOVPS  (AX), Y8, Y9
+	VFMADD231PS Y9, Y7, Y5
+
+masked5:
+	VMASKMOVPS Y5, Y8, (AX)
 	DECQ       DX
 	JEQ        done
 	ADDQ       CX, AX
@@ -320,32 +466,30 @@ TEXT ·packStripAVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, DI
 	SUBQ    DI, R8
 	VMOVUPS (R8), Y1
-	MOVQ    $+8, DI
-	MOVQ    CX, R8
-	CMPQ    R8, DI
-	CMOVQGT DI, R8
-	MOVQ    CX, DI
-	SUBQ    R8, DI
-	LEAQ    slidingMask<>+32(SB), R9
-	SHLQ    $0x02, R8
-	SUBQ    R8, R9
-	VMOVUPS (R9), Y2
-	LEAQ    slidingMask<>+32(SB), R8
-	SHLQ    $0x02, DI
-	SUBQ    DI, R8
-	VMOVUPS (R8), Y3
 	SHLQ    $0x02, BX
 	SHLQ    $0x02, CX
+	CMPQ    CX, $+32
+	JGT     two
 
-row:
-	VMASKMOVPS (DX), Y0, Y4
-	VMASKMOVPS 32(DX), Y1, Y5
-	VMASKMOVPS Y4, Y2, (AX)
-	VMASKMOVPS Y5, Y3, 32(AX)
+one:
+	VMASKMOVPS (DX), Y0, Y2
+	VMOVUPS    Y2, (AX)
 	ADDQ       BX, DX
 	ADDQ       CX, AX
 	DECQ       SI
-	JNE        row
+	JNE        one
+	VZEROUPPER
+	RET
+
+two:
+	VMASKMOVPS (DX), Y0, Y2
+	VMOVUPS    Y2, (AX)
+	VMASKMOVPS 32(DX), Y1, Y2
+	VMOVUPS    Y2, 32(AX)
+	ADDQ       BX, DX
+	ADDQ       CX, AX
+	DECQ       SI
+	JNE        two
 	VZEROUPPER
 	RET
 
@@ -438,24 +582,184 @@ k:
 	MOVQ         ldc+8(FP), CX
 	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	MOVQ         cols+24(FP), BX
-	SUBQ         $+16, BX
-	MOVL         $-1, SI
-	BZHIL        BX, SI, SI
-	KMOVW        SI, K1
 	VBROADCASTSS alpha+72(FP), Z24
 	VBROADCASTSS beta+76(FP), Z25
 	MOVL         beta+76(FP), BX
 	ADDL         BX, BX
+	MOVQ         cols+24(FP), SI
+	SUBQ         $+16, SI
+	CMPQ         SI, $+16
+	JNE          edge
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
 	TESTL        BX, BX
-	JEQ          fresh0
+	JEQ          full0
 	VFMADD231PS  (AX), Z25, Z0
-	VMOVUPS.Z    64(AX), K1, Z26
-	VFMADD231PS  Z26, Z25, Z1
+	VFMADD231PS  64(AX), Z25, Z1
 
-fresh0:
+full0:
+	VMOVUPS     Z0, (AX)
+	VMOVUPS     Z1, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z2, Z2
+	VMULPS      Z24, Z3, Z3
+	TESTL       BX, BX
+	JEQ         full1
+	VFMADD231PS (AX), Z25, Z2
+	VFMADD231PS 64(AX), Z25, Z3
+
+full1:
+	VMOVUPS     Z2, (AX)
+	VMOVUPS     Z3, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z4, Z4
+	VMULPS      Z24, Z5, Z5
+	TESTL       BX, BX
+	JEQ         full2
+	VFMADD231PS (AX), Z25, Z4
+	VFMADD231PS 64(AX), Z25, Z5
+
+full2:
+	VMOVUPS     Z4, (AX)
+	VMOVUPS     Z5, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z6, Z6
+	VMULPS      Z24, Z7, Z7
+	TESTL       BX, BX
+	JEQ         full3
+	VFMADD231PS (AX), Z25, Z6
+	VFMADD231PS 64(AX), Z25, Z7
+
+full3:
+	VMOVUPS     Z6, (AX)
+	VMOVUPS     Z7, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z8, Z8
+	VMULPS      Z24, Z9, Z9
+	TESTL       BX, BX
+	JEQ         full4
+	VFMADD231PS (AX), Z25, Z8
+	VFMADD231PS 64(AX), Z25, Z9
+
+full4:
+	VMOVUPS     Z8, (AX)
+	VMOVUPS     Z9, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z10, Z10
+	VMULPS      Z24, Z11, Z11
+	TESTL       BX, BX
+	JEQ         full5
+	VFMADD231PS (AX), Z25, Z10
+	VFMADD231PS 64(AX), Z25, Z11
+
+full5:
+	VMOVUPS     Z10, (AX)
+	VMOVUPS     Z11, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z12, Z12
+	VMULPS      Z24, Z13, Z13
+	TESTL       BX, BX
+	JEQ         full6
+	VFMADD231PS (AX), Z25, Z12
+	VFMADD231PS 64(AX), Z25, Z13
+
+full6:
+	VMOVUPS     Z12, (AX)
+	VMOVUPS     Z13, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z14, Z14
+	VMULPS      Z24, Z15, Z15
+	TESTL       BX, BX
+	JEQ         full7
+	VFMADD231PS (AX), Z25, Z14
+	VFMADD231PS 64(AX), Z25, Z15
+
+full7:
+	VMOVUPS     Z14, (AX)
+	VMOVUPS     Z15, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z16, Z16
+	VMULPS      Z24, Z17, Z17
+	TESTL       BX, BX
+	JEQ         full8
+	VFMADD231PS (AX), Z25, Z16
+	VFMADD231PS 64(AX), Z25, Z17
+
+full8:
+	VMOVUPS     Z16, (AX)
+	VMOVUPS     Z17, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z18, Z18
+	VMULPS      Z24, Z19, Z19
+	TESTL       BX, BX
+	JEQ         full9
+	VFMADD231PS (AX), Z25, Z18
+	VFMADD231PS 64(AX), Z25, Z19
+
+full9:
+	VMOVUPS     Z18, (AX)
+	VMOVUPS     Z19, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z20, Z20
+	VMULPS      Z24, Z21, Z21
+	TESTL       BX, BX
+	JEQ         full10
+	VFMADD231PS (AX), Z25, Z20
+	VFMADD231PS 64(AX), Z25, Z21
+
+full10:
+	VMOVUPS     Z20, (AX)
+	VMOVUPS     Z21, 64(AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z24, Z22, Z22
+	VMULPS      Z24, Z23, Z23
+	TESTL       BX, BX
+	JEQ         full11
+	VFMADD231PS (AX), Z25, Z22
+	VFMADD231PS 64(AX), Z25, Z23
+
+full11:
+	VMOVUPS Z22, (AX)
+	VMOVUPS Z23, 64(AX)
+	DECQ    DX
+	JEQ     done
+	ADDQ    CX, AX
+
+edge:
+	MOVL        $-1, DI
+	BZHIL       SI, DI, DI
+	KMOVW       DI, K1
+	VMULPS      Z24, Z0, Z0
+	VMULPS      Z24, Z1, Z1
+	TESTL       BX, BX
+	JEQ         masked0
+	VFMADD231PS (AX), Z25, Z0
+	VMOVUPS.Z   64(AX), K1, Z26
+	VFMADD231PS Z26, Z25, Z1
+
+masked0:
 	VMOVUPS     Z0, (AX)
 	VMOVUPS     Z1, K1, 64(AX)
 	DECQ        DX
@@ -464,12 +768,12 @@ fresh0:
 	VMULPS      Z24, Z2, Z2
 	VMULPS      Z24, Z3, Z3
 	TESTL       BX, BX
-	JEQ         fresh1
+	JEQ         masked1
 	VFMADD231PS (AX), Z25, Z2
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z3
 
-fresh1:
+masked1:
 	VMOVUPS     Z2, (AX)
 	VMOVUPS     Z3, K1, 64(AX)
 	DECQ        DX
@@ -478,12 +782,12 @@ fresh1:
 	VMULPS      Z24, Z4, Z4
 	VMULPS      Z24, Z5, Z5
 	TESTL       BX, BX
-	JEQ         fresh2
+	JEQ         masked2
 	VFMADD231PS (AX), Z25, Z4
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z5
 
-fresh2:
+masked2:
 	VMOVUPS     Z4, (AX)
 	VMOVUPS     Z5, K1, 64(AX)
 	DECQ        DX
@@ -492,12 +796,12 @@ fresh2:
 	VMULPS      Z24, Z6, Z6
 	VMULPS      Z24, Z7, Z7
 	TESTL       BX, BX
-	JEQ         fresh3
+	JEQ         masked3
 	VFMADD231PS (AX), Z25, Z6
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z7
 
-fresh3:
+masked3:
 	VMOVUPS     Z6, (AX)
 	VMOVUPS     Z7, K1, 64(AX)
 	DECQ        DX
@@ -506,12 +810,12 @@ fresh3:
 	VMULPS      Z24, Z8, Z8
 	VMULPS      Z24, Z9, Z9
 	TESTL       BX, BX
-	JEQ         fresh4
+	JEQ         masked4
 	VFMADD231PS (AX), Z25, Z8
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z9
 
-fresh4:
+masked4:
 	VMOVUPS     Z8, (AX)
 	VMOVUPS     Z9, K1, 64(AX)
 	DECQ        DX
@@ -520,12 +824,12 @@ fresh4:
 	VMULPS      Z24, Z10, Z10
 	VMULPS      Z24, Z11, Z11
 	TESTL       BX, BX
-	JEQ         fresh5
+	JEQ         masked5
 	VFMADD231PS (AX), Z25, Z10
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z11
 
-fresh5:
+masked5:
 	VMOVUPS     Z10, (AX)
 	VMOVUPS     Z11, K1, 64(AX)
 	DECQ        DX
@@ -534,12 +838,12 @@ fresh5:
 	VMULPS      Z24, Z12, Z12
 	VMULPS      Z24, Z13, Z13
 	TESTL       BX, BX
-	JEQ         fresh6
+	JEQ         masked6
 	VFMADD231PS (AX), Z25, Z12
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z13
 
-fresh6:
+masked6:
 	VMOVUPS     Z12, (AX)
 	VMOVUPS     Z13, K1, 64(AX)
 	DECQ        DX
@@ -548,12 +852,12 @@ fresh6:
 	VMULPS      Z24, Z14, Z14
 	VMULPS      Z24, Z15, Z15
 	TESTL       BX, BX
-	JEQ         fresh7
+	JEQ         masked7
 	VFMADD231PS (AX), Z25, Z14
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z15
 
-fresh7:
+masked7:
 	VMOVUPS     Z14, (AX)
 	VMOVUPS     Z15, K1, 64(AX)
 	DECQ        DX
@@ -562,12 +866,12 @@ fresh7:
 	VMULPS      Z24, Z16, Z16
 	VMULPS      Z24, Z17, Z17
 	TESTL       BX, BX
-	JEQ         fresh8
+	JEQ         masked8
 	VFMADD231PS (AX), Z25, Z16
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z17
 
-fresh8:
+masked8:
 	VMOVUPS     Z16, (AX)
 	VMOVUPS     Z17, K1, 64(AX)
 	DECQ        DX
@@ -576,12 +880,12 @@ fresh8:
 	VMULPS      Z24, Z18, Z18
 	VMULPS      Z24, Z19, Z19
 	TESTL       BX, BX
-	JEQ         fresh9
+	JEQ         masked9
 	VFMADD231PS (AX), Z25, Z18
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z19
 
-fresh9:
+masked9:
 	VMOVUPS     Z18, (AX)
 	VMOVUPS     Z19, K1, 64(AX)
 	DECQ        DX
@@ -590,12 +894,12 @@ fresh9:
 	VMULPS      Z24, Z20, Z20
 	VMULPS      Z24, Z21, Z21
 	TESTL       BX, BX
-	JEQ         fresh10
+	JEQ         masked10
 	VFMADD231PS (AX), Z25, Z20
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z21
 
-fresh10:
+masked10:
 	VMOVUPS     Z20, (AX)
 	VMOVUPS     Z21, K1, 64(AX)
 	DECQ        DX
@@ -604,12 +908,12 @@ fresh10:
 	VMULPS      Z24, Z22, Z22
 	VMULPS      Z24, Z23, Z23
 	TESTL       BX, BX
-	JEQ         fresh11
+	JEQ         masked11
 	VFMADD231PS (AX), Z25, Z22
 	VMOVUPS.Z   64(AX), K1, Z26
 	VFMADD231PS Z26, Z25, Z23
 
-fresh11:
+masked11:
 	VMOVUPS Z22, (AX)
 	VMOVUPS Z23, K1, 64(AX)
 	DECQ    DX
@@ -684,142 +988,266 @@ k:
 	MOVQ         ldc+8(FP), CX
 	MOVQ         rows+16(FP), DX
 	SHLQ         $0x02, CX
-	MOVQ         cols+24(FP), BX
-	MOVL         $-1, SI
-	BZHIL        BX, SI, SI
-	KMOVW        SI, K1
 	VBROADCASTSS alpha+72(FP), Z12
 	VBROADCASTSS beta+76(FP), Z13
 	MOVL         beta+76(FP), BX
 	ADDL         BX, BX
+	MOVQ         cols+24(FP), SI
+	CMPQ         SI, $+16
+	JNE          edge
 	VMULPS       Z12, Z0, Z0
 	TESTL        BX, BX
-	JEQ          fresh0
-	VMOVUPS.Z    (AX), K1, Z14
-	VFMADD231PS  Z14, Z13, Z0
+	JEQ          full0
+	VFMADD231PS  (AX), Z13, Z0
 
-fresh0:
+full0:
+	VMOVUPS     Z0, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z1, Z1
+	TESTL       BX, BX
+	JEQ         full1
+	VFMADD231PS (AX), Z13, Z1
+
+full1:
+	VMOVUPS     Z1, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z2, Z2
+	TESTL       BX, BX
+	JEQ         full2
+	VFMADD231PS (AX), Z13, Z2
+
+full2:
+	VMOVUPS     Z2, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z3, Z3
+	TESTL       BX, BX
+	JEQ         full3
+	VFMADD231PS (AX), Z13, Z3
+
+full3:
+	VMOVUPS     Z3, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z4, Z4
+	TESTL       BX, BX
+	JEQ         full4
+	VFMADD231PS (AX), Z13, Z4
+
+full4:
+	VMOVUPS     Z4, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z5, Z5
+	TESTL       BX, BX
+	JEQ         full5
+	VFMADD231PS (AX), Z13, Z5
+
+full5:
+	VMOVUPS     Z5, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z6, Z6
+	TESTL       BX, BX
+	JEQ         full6
+	VFMADD231PS (AX), Z13, Z6
+
+full6:
+	VMOVUPS     Z6, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z7, Z7
+	TESTL       BX, BX
+	JEQ         full7
+	VFMADD231PS (AX), Z13, Z7
+
+full7:
+	VMOVUPS     Z7, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z8, Z8
+	TESTL       BX, BX
+	JEQ         full8
+	VFMADD231PS (AX), Z13, Z8
+
+full8:
+	VMOVUPS     Z8, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z9, Z9
+	TESTL       BX, BX
+	JEQ         full9
+	VFMADD231PS (AX), Z13, Z9
+
+full9:
+	VMOVUPS     Z9, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z10, Z10
+	TESTL       BX, BX
+	JEQ         full10
+	VFMADD231PS (AX), Z13, Z10
+
+full10:
+	VMOVUPS     Z10, (AX)
+	DECQ        DX
+	JEQ         done
+	ADDQ        CX, AX
+	VMULPS      Z12, Z11, Z11
+	TESTL       BX, BX
+	JEQ         full11
+	VFMADD231PS (AX), Z13, Z11
+
+full11:
+	VMOVUPS Z11, (AX)
+	DECQ    DX
+	JEQ     done
+	ADDQ    CX, AX
+
+edge:
+	MOVL        $-1, DI
+	BZHIL       SI, DI, DI
+	KMOVW       DI, K1
+	VMULPS      Z12, Z0, Z0
+	TESTL       BX, BX
+	JEQ         masked0
+	VMOVUPS.Z   (AX), K1, Z14
+	VFMADD231PS Z14, Z13, Z0
+
+masked0:
 	VMOVUPS     Z0, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z1, Z1
 	TESTL       BX, BX
-	JEQ         fresh1
+	JEQ         masked1
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z1
 
-fresh1:
+masked1:
 	VMOVUPS     Z1, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z2, Z2
 	TESTL       BX, BX
-	JEQ         fresh2
+	JEQ         masked2
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z2
 
-fresh2:
+masked2:
 	VMOVUPS     Z2, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z3, Z3
 	TESTL       BX, BX
-	JEQ         fresh3
+	JEQ         masked3
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z3
 
-fresh3:
+masked3:
 	VMOVUPS     Z3, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z4, Z4
 	TESTL       BX, BX
-	JEQ         fresh4
+	JEQ         masked4
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z4
 
-fresh4:
+masked4:
 	VMOVUPS     Z4, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z5, Z5
 	TESTL       BX, BX
-	JEQ         fresh5
+	JEQ         masked5
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z5
 
-fresh5:
+masked5:
 	VMOVUPS     Z5, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z6, Z6
 	TESTL       BX, BX
-	JEQ         fresh6
+	JEQ         masked6
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z6
 
-fresh6:
+masked6:
 	VMOVUPS     Z6, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z7, Z7
 	TESTL       BX, BX
-	JEQ         fresh7
+	JEQ         masked7
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z7
 
-fresh7:
+masked7:
 	VMOVUPS     Z7, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z8, Z8
 	TESTL       BX, BX
-	JEQ         fresh8
+	JEQ         masked8
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z8
 
-fresh8:
+masked8:
 	VMOVUPS     Z8, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z9, Z9
 	TESTL       BX, BX
-	JEQ         fresh9
+	JEQ         masked9
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z9
 
-fresh9:
+masked9:
 	VMOVUPS     Z9, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z10, Z10
 	TESTL       BX, BX
-	JEQ         fresh10
+	JEQ         masked10
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z10
 
-fresh10:
+masked10:
 	VMOVUPS     Z10, K1, (AX)
 	DECQ        DX
 	JEQ         done
 	ADDQ        CX, AX
 	VMULPS      Z12, Z11, Z11
 	TESTL       BX, BX
-	JEQ         fresh11
+	JEQ         masked11
 	VMOVUPS.Z   (AX), K1, Z14
 	VFMADD231PS Z14, Z13, Z11
 
-fresh11:
+masked11:
 	VMOVUPS Z11, K1, (AX)
 	DECQ    DX
 	JEQ     done
@@ -849,29 +1277,29 @@ TEXT ·packStripAVX512(SB), NOSPLIT, $0-48
 	MOVL    $-1, R8
 	BZHIL   DI, R8, R8
 	KMOVW   R8, K2
-	MOVQ    $+16, DI
-	MOVQ    CX, R8
-	CMPQ    R8, DI
-	CMOVQGT DI, R8
-	MOVQ    CX, DI
-	SUBQ    R8, DI
-	MOVL    $-1, R9
-	BZHIL   R8, R9, R9
-	KMOVW   R9, K3
-	MOVL    $-1, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K4
 	SHLQ    $0x02, BX
 	SHLQ    $0x02, CX
+	CMPQ    CX, $+64
+	JGT     two
 
-row:
+one:
 	VMOVUPS.Z (DX), K1, Z0
-	VMOVUPS.Z 64(DX), K2, Z1
-	VMOVUPS   Z0, K3, (AX)
-	VMOVUPS   Z1, K4, 64(AX)
+	VMOVUPS   Z0, (AX)
 	ADDQ      BX, DX
 	ADDQ      CX, AX
 	DECQ      SI
-	JNE       row
+	JNE       one
+	VZEROUPPER
+	RET
+
+two:
+	VMOVUPS.Z (DX), K1, Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(DX), K2, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      BX, DX
+	ADDQ      CX, AX
+	DECQ      SI
+	JNE       two
 	VZEROUPPER
 	RET

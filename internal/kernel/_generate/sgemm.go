@@ -83,48 +83,58 @@ func sgemm(v vectors, rows, across int) {
 
 	c, ldc, left := Load(Param("c"), GP64()), Load(Param("ldc"), GP64()), Load(Param("rows"), GP64())
 	SHLQ(U8(2), ldc)
-	last := GP64()
-	Load(Param("cols"), last)
-	if across > 1 {
-		SUBQ(I32((across-1)*v.lanes), last)
-	}
-	edge := v.maskOf(last)
 	alpha, beta := bs[0], v.reg()
 	VBROADCASTSS(param("alpha"), alpha)
 	VBROADCASTSS(param("beta"), beta)
 	bits := GP32()
 	MOVL(param("beta"), bits)
 	ADDL(bits, bits) // drops the sign of zero
-	old := v.reg()
-	for i := range rows {
-		for t := range across {
-			VMULPS(alpha, acc[i*across+t], acc[i*across+t])
-		}
-		fresh := fmt.Sprintf("fresh%d", i)
-		TESTL(bits, bits)
-		JEQ(LabelRef(fresh))
-		for t := range across {
-			p := Mem{Base: c, Disp: t * v.bytes()}
-			if t == across-1 {
-				edge.load(p, old)
-				VFMADD231PS(old, beta, acc[i*across+t])
-			} else {
-				VFMADD231PS(p, beta, acc[i*across+t])
+
+	// Masked stores are slow on some processors, so full tiles do without.
+	epilogue := func(kind string, edge *mask) {
+		old := v.reg()
+		for i := range rows {
+			fresh := fmt.Sprintf("%s%d", kind, i)
+			row := acc[i*across : (i+1)*across]
+			for _, r := range row {
+				VMULPS(alpha, r, r)
 			}
-		}
-		Label(fresh)
-		for t := range across {
-			p := Mem{Base: c, Disp: t * v.bytes()}
-			if t == across-1 {
-				edge.store(acc[i*across+t], p)
-			} else {
-				VMOVUPS(acc[i*across+t], p)
+			TESTL(bits, bits)
+			JEQ(LabelRef(fresh))
+			for t, r := range row {
+				p := Mem{Base: c, Disp: t * v.bytes()}
+				if edge != nil && t == across-1 {
+					edge.load(p, old)
+					VFMADD231PS(old, beta, r)
+				} else {
+					VFMADD231PS(p, beta, r)
+				}
 			}
+			Label(fresh)
+			for t, r := range row {
+				p := Mem{Base: c, Disp: t * v.bytes()}
+				if edge != nil && t == across-1 {
+					edge.store(r, p)
+				} else {
+					VMOVUPS(r, p)
+				}
+			}
+			DECQ(left)
+			JEQ(LabelRef("done"))
+			ADDQ(ldc, c)
 		}
-		DECQ(left)
-		JEQ(LabelRef("done"))
-		ADDQ(ldc, c)
 	}
+	last := GP64()
+	Load(Param("cols"), last)
+	if across > 1 {
+		SUBQ(I32((across-1)*v.lanes), last)
+	}
+	CMPQ(last, I8(v.lanes))
+	JNE(LabelRef("edge"))
+	epilogue("full", nil)
+	Label("edge")
+	edge := v.maskOf(last)
+	epilogue("masked", &edge)
 	Label("done")
 	VZEROUPPER()
 	RET()
@@ -135,32 +145,35 @@ func packStrip(v vectors) {
 	TEXT("packStrip"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, k int, width int)")
 	Pragma("noescape")
 	Doc("packStrip"+v.suffix+" copies k rows of width elements, ld apart, to rows of step elements, step",
-		fmt.Sprintf("apart, padded with zeros; 1 ≤ width ≤ step ≤ %d.", 2*v.lanes))
+		fmt.Sprintf("apart, padded with zeros; 1 ≤ width ≤ step ≤ %d. It stores whole vectors of %d: what", 2*v.lanes, v.lanes),
+		"follows the last row is overwritten up to the end of its last vector.")
 	dst, step, src, ld, k, width := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("k"), GP64()), Load(Param("width"), GP64())
-	// Masks of both vectors: min(n, lanes) and max(n−lanes, 0) elements.
-	masks := func(n Op) [2]mask {
-		lanes, first, second := GP64(), GP64(), GP64()
-		MOVQ(I32(v.lanes), lanes)
-		MOVQ(n, first)
-		CMPQ(first, lanes)
-		CMOVQGT(lanes, first)
-		MOVQ(n, second)
-		SUBQ(first, second)
-		return [2]mask{v.maskOf(first), v.maskOf(second)}
-	}
-	in, out := masks(width), masks(step)
+	lanes, n, rest := GP64(), GP64(), GP64()
+	MOVQ(I32(v.lanes), lanes)
+	MOVQ(width, n)
+	CMPQ(n, lanes)
+	CMOVQGT(lanes, n)
+	MOVQ(width, rest)
+	SUBQ(n, rest)
+	first, second := v.maskOf(n), v.maskOf(rest)
 	SHLQ(U8(2), ld)
 	SHLQ(U8(2), step)
-	first, second := v.reg(), v.reg()
-	Label("row")
-	in[0].load(Mem{Base: src}, first)
-	in[1].load(Mem{Base: src, Disp: v.bytes()}, second)
-	out[0].store(first, Mem{Base: dst})
-	out[1].store(second, Mem{Base: dst, Disp: v.bytes()})
-	ADDQ(ld, src)
-	ADDQ(step, dst)
-	DECQ(k)
-	JNE(LabelRef("row"))
-	VZEROUPPER()
-	RET()
+	CMPQ(step, I8(v.bytes()))
+	JGT(LabelRef("two"))
+	x, y := v.reg(), v.reg()
+	for _, label := range []string{"one", "two"} {
+		Label(label)
+		first.load(Mem{Base: src}, x)
+		VMOVUPS(x, Mem{Base: dst})
+		if label == "two" {
+			second.load(Mem{Base: src, Disp: v.bytes()}, y)
+			VMOVUPS(y, Mem{Base: dst, Disp: v.bytes()})
+		}
+		ADDQ(ld, src)
+		ADDQ(step, dst)
+		DECQ(k)
+		JNE(LabelRef(label))
+		VZEROUPPER()
+		RET()
+	}
 }
