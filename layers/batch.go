@@ -54,6 +54,7 @@ func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 	for l := range b.slots {
 		b.slots[l] = ops.NewSlot(sizes[l+1], sizes[l])
 	}
+	b.keepHistories()
 	return b
 }
 

@@ -61,7 +61,10 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
 	}
 	order := l.Order
-	if order == OrderByCost {
+	switch {
+	case slot.KeepsHistory(): // of H: a history of HW would age with W too
+		order = PropagateFirst
+	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))
 	}
 	if order == TransformFirst {

@@ -96,6 +96,11 @@ type activate struct {
 	slope       []float32
 	keepSlope   bool
 	rows, width int
+
+	// activations is act(x) of the last run, before dropout, for a history.
+	activations     []float32
+	undropped       []float32 // its memory, where out is dropped
+	keepActivations bool
 }
 
 func (op *activate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
@@ -128,6 +133,14 @@ func (op *activate) Do(in ...G.Value) (G.Value, error) {
 		slope = op.slope
 	}
 	kernel.Activate(op.act, data, slope, x.data, x.rows, x.cols, dropout)
+	if op.keepActivations {
+		op.activations = data
+		if dropout.Rate > 0 {
+			op.undropped = scratch(op.undropped, len(data))
+			kernel.Activate(op.act, op.undropped, nil, x.data, x.rows, x.cols, kernel.Dropout{})
+			op.activations = op.undropped
+		}
+	}
 	return value, nil
 }
 

@@ -14,7 +14,9 @@ import (
 // gradient is ∂L/∂H = P̃ᵀ·∂L/∂out. Where h is the node that Features returned
 // for the same slot, rows of the features are read in place.
 //
-// The block's Control is not used. Cost: O(NNZ·f).
+// Over a slot that keeps histories it is P̃·H + (P−P̃)·H̄ for blocks with a
+// Control, with H̄ the History; the gradient stays that of P̃·H, as H̄ is
+// constant. Cost: O(NNZ·f), that of the control included.
 func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if slot == nil {
 		return nil, fmt.Errorf("ops: Propagate needs a slot")
@@ -26,6 +28,12 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot takes %d: %w", h.Shape()[0], slot.src, ErrShape)
 	}
 	op := &propagate{base: newBase(h.Graph(), "propagate", 1), slot: slot, wanted: variable(h)}
+	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
+		if below, ok := h.Op().(*activate); ok {
+			below.keepActivations, op.activations = true, below
+		}
+		return apply(op, h)
+	}
 	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs {
 		op.source = source
 	}
@@ -40,6 +48,9 @@ type propagate struct {
 	wanted     bool      // a gradient with regard to H can be wanted
 	source     *features // H, where it can be gathered here
 	out        buffer
+
+	history     *History  // nil: none is kept
+	activations *activate // what made H, where the history takes its rows from there
 }
 
 var _ gatherer = (*propagate)(nil)
@@ -79,6 +90,15 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 	}
 	value, data := op.out.matrix(a.Rows, h.cols)
 	kernel.SpMM(data, a, h.data, h.cols)
+	if op.history != nil && b.Control != nil {
+		rows := h.data
+		if op.activations != nil {
+			rows = op.activations.activations
+		}
+		if err := op.history.add(b, data, rows, h.cols); err != nil {
+			return nil, err
+		}
+	}
 	return value, nil
 }
 

@@ -15,6 +15,9 @@ import (
 type Slot struct {
 	dst, src int
 	block    *graph.Block
+
+	nodes     int // of the graph, where the slot keeps histories; else 0
+	histories []*History
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they shape the nodes
@@ -52,6 +55,9 @@ func (s *Slot) Set(b *graph.Block) error {
 	}
 	if err := b.Transposed.Validate(); err != nil {
 		return fmt.Errorf("ops: block transpose: %w", err)
+	}
+	if err := s.checkControl(b); err != nil {
+		return err
 	}
 	s.block = b
 	return nil

@@ -59,9 +59,15 @@ type controlScratch struct {
 // Layers returns the number of layers, one a size.
 func (s *VRGCN) Layers() int { return len(s.Sizes) }
 
-// Controlled reports whether the blocks of layer l, counted from the input, have
-// a control: all but the input layer's do. Layers must keep a history then.
-func (s *VRGCN) Controlled(l int) bool { return l > 0 }
+// HistoryNodes returns the number of nodes whose activations the model must keep
+// for layer l, counted from the input: all those of the graph, but none for the
+// input layer, whose block has no control.
+func (s *VRGCN) HistoryNodes(l int) int {
+	if l == 0 || s.Laplacian == nil {
+		return 0
+	}
+	return s.Laplacian.Nodes()
+}
 
 // NominalSizes is Neighbor's, with an input layer of all neighbours.
 func (s *VRGCN) NominalSizes() []int {
