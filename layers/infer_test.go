@@ -142,26 +142,21 @@ func TestInferAgrees(t *testing.T) {
 			want := denseLogits(t, p, x, m)
 			machine := G.NewTapeMachine(batch.Graph())
 			defer machine.Close()
-			some := []int32{17, 3, 149, 60, 3} // in no order, one twice
 			all, err := m.Infer(context.Background(), p, x, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for nodes, got := range map[*[]int32][]float32{
-				nil:                     all,
-				{}:                      nil,
-				{5}:                     nil,
-				&some:                   nil,
-				{1, 2, 3, 4, 100, 0, 9}: nil,
-			} {
-				if nodes == nil {
-					checkClose(t, "all nodes", got, want, nil)
-					continue
-				}
-				if got, err = m.Infer(context.Background(), p, x, *nodes); err != nil {
+			checkClose(t, "all nodes", all, want, nil)
+			many := make([]int32, n) // as many as there are, but not all
+			for k := range many {
+				many[k] = int32(rng.IntN(9))
+			}
+			for _, nodes := range [][]int32{{5}, {17, 3, 149, 60, 3}, many} { // in no order, some twice
+				got, err := m.Infer(context.Background(), p, x, nodes)
+				if err != nil {
 					t.Fatal(err)
 				}
-				checkClose(t, fmt.Sprint("nodes ", *nodes), got, want, *nodes)
+				checkClose(t, fmt.Sprint("nodes ", nodes), got, want, nodes)
 			}
 			nodes := rng.Perm(n)[:40]
 			seeds := make([]int32, len(nodes))
@@ -180,6 +175,40 @@ func TestInferAgrees(t *testing.T) {
 			}
 			checkClose(t, "compiled graph", m.Logits.Value().Data().([]float32), want, seeds)
 		})
+	}
+}
+
+// Convolutions of unlike widths take their products in either order.
+func TestInferOverUnlikeWidths(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 80
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 60, false))
+	x := randomFeatures(rng, n, 9)
+	g := G.NewGraph()
+	m := new(GCN)
+	widths := []int{9, 20, 2, 15, 3}
+	for l := range len(widths) - 1 {
+		conv, err := NewGraphConv(g, fmt.Sprint("conv", l), widths[l], widths[l+1], ParameterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conv.Activation = ops.ActivationELU
+		if l == 2 {
+			conv.B = nil
+		}
+		m.Convolutions = append(m.Convolutions, conv)
+	}
+	var err error
+	if m.Classifier, err = NewLinear(g, "classifier", 3, 4, ParameterOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want := denseLogits(t, p, x, m)
+	for _, nodes := range [][]int32{nil, {3}, {7, 0, 9}} {
+		got, err := m.Infer(context.Background(), p, x, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkClose(t, fmt.Sprint("nodes ", nodes), got, want, nodes)
 	}
 }
 

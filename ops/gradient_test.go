@@ -296,6 +296,25 @@ func TestGradients(t *testing.T) {
 					return refProbe(refTimes(p, p), c[:size.dst*out])
 				},
 			},
+			"columns of a plain slice": { // a view that is not contiguous
+				[]input{h, {"v", 2, out, randomValues(rng, 2*out)}},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					part, err := G.Slice(v[0], nil, G.S(1, 3))
+					if err != nil {
+						return nil, err
+					}
+					y, err := MatMul(part, v[1])
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.src*out])
+				},
+				func(v []dense) float64 {
+					part := newDense(v[0].rows, 2)
+					part = part.each(func(i, j int) float64 { return v[0].at(i, j+1) })
+					return refProbe(refMul(part, v[1]), c[:size.src*out])
+				},
+			},
 			"Mean": {
 				[]input{z},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
