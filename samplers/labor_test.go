@@ -264,6 +264,52 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 	}
 }
 
+// TestLaborSelfNormalize checks that the drawn entries of each row sum to what all
+// of them sum to, in the proportions of the form that is not normalised.
+func TestLaborSelfNormalize(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 200, 1500, true, 3))
+	var rows []int32
+	for i := range int32(40) {
+		rows = append(rows, 5*i)
+	}
+	for _, drawSelf := range []bool{false, true} {
+		sample := func(normalize bool) *graph.Block {
+			s := &samplers.Labor{Laplacian: p, Sizes: []int{2}, Iterations: 1, DrawSelf: drawSelf, SelfNormalize: normalize}
+			var batch samplers.Batch
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+				t.Fatal(err)
+			}
+			return batch.Blocks[0]
+		}
+		plain, normal := sample(false), sample(true)
+		if !slices.Equal(plain.Matrix.Idx, normal.Matrix.Idx) {
+			t.Fatal("the option changes what is drawn")
+		}
+		for i, r := range rows {
+			var all, drawn float64
+			for _, j := range append([]int32{r}, p.Adjacency.Row(int(r))...) {
+				if drawSelf || j != r {
+					all += float64(p.At(int(r), int(j)))
+				}
+			}
+			for e, c := range plain.Matrix.Row(i) {
+				if drawSelf || plain.Src[c] != r {
+					drawn += float64(plain.Matrix.RowValues(i)[e])
+				}
+			}
+			for e, c := range plain.Matrix.Row(i) {
+				want := float64(plain.Matrix.RowValues(i)[e])
+				if drawSelf || plain.Src[c] != r {
+					want *= all / drawn
+				}
+				if got := float64(normal.Matrix.RowValues(i)[e]); math.Abs(got-want) > 1e-6*want {
+					t.Fatalf("row %d: entry %v, want %v", r, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestLaborErrors(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1))
 	for name, s := range map[string]*samplers.Labor{

@@ -1,0 +1,168 @@
+package samplertest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// TestEnumerateIsALaw checks that probabilities of all outcomes sum to 1.
+func TestEnumerateIsALaw(t *testing.T) {
+	for _, weights := range [][]float64{{1}, {2, 0, 1}, {1, 1, 1, 1}, {0.3, 5, 1, 1, 1e-3, 40}} {
+		for s := 1; s <= NewPopulation(weights).Positive; s++ {
+			for _, draw := range []samplers.Draw{samplers.WithoutReplacement{}, samplers.WithReplacement{}, samplers.Poisson{}, samplers.Systematic{}} {
+				sum := 0.0
+				err := Enumerate(draw, weights, s, func(p float64, _ *samplers.Sample) { sum += p })
+				if err != nil || math.Abs(sum-1) > 1e-12 {
+					t.Errorf("%T, weights %v, s = %d: probabilities sum to %v, error %v", draw, weights, s, sum, err)
+				}
+			}
+			sum := 0.0
+			EnumerateKeys(weights, s, func(p float64, _ *samplers.Sample) { sum += p })
+			if math.Abs(sum-1) > 1e-12 {
+				t.Errorf("keys, weights %v, s = %d: probabilities sum to %v", weights, s, sum)
+			}
+		}
+	}
+	if err := Enumerate(nil, []float64{1}, 1, nil); err == nil {
+		t.Error("an unknown draw is enumerated")
+	}
+	if _, _, err := Moments(samplers.Poisson{}, samplers.Rank{}, []float64{1}, 1); err == nil {
+		t.Error("a weight follows a draw that it cannot")
+	}
+}
+
+func TestInclusionByHand(t *testing.T) {
+	// 3·8/13 > 1, then 2·3/5 > 1, then 1·1/2 twice.
+	got := Inclusion([]float64{1, 8, 0, 3, 1}, 3)
+	for i, want := range []float64{0.5, 1, 0, 1, 0.5} {
+		if got[i] != want {
+			t.Fatalf("π = %v", got)
+		}
+	}
+}
+
+// TestBound compares Bonferroni's bound with tabled quantiles of the normal law.
+func TestBound(t *testing.T) {
+	one := &Simulation{Exact: make([]float64, 1)}
+	if got := one.Bound(); math.Abs(got-4) > 1e-9 {
+		t.Errorf("one entry: %v, want 4", got)
+	}
+	many := &Simulation{Exact: make([]float64, 72)}
+	if got := many.Bound(); math.Abs(math.Erfc(got/math.Sqrt2)*72-6.334248366623985e-05) > 1e-12 {
+		t.Errorf("72 entries: %v", got)
+	}
+}
+
+// TestSimulateExact checks that a sampler of full neighbourhoods is exact over two
+// layers, and that a wrong one is not.
+func TestSimulateExact(t *testing.T) {
+	p := graph.NewLaplacian(RandomGraph(t, 50, 150, true, 1))
+	h := make([]float64, 100)
+	for i := range h {
+		h[i] = math.Sin(float64(i))
+	}
+	seeds := []int32{3, 40, 7}
+	full := &samplers.Full{Laplacian: p, Depth: 2}
+	r, err := Simulate(full, p, seeds, h, 2, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Worst() != 0 {
+		t.Errorf("full neighbourhoods are off by %v standard errors", r.Worst())
+	}
+	r, err = Simulate(broken{full, func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 1.01 }}, p, seeds, h, 2, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsInf(r.Worst(), 1) {
+		t.Errorf("a wrong entry without variance counts as %v", r.Worst())
+	}
+}
+
+// broken changes the batches of a sampler.
+type broken struct {
+	samplers.Sampler
+	change func(*samplers.Batch)
+}
+
+func (b broken) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+	if err := b.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
+		return err
+	}
+	b.change(batch)
+	return nil
+}
+
+// TestContractCanFail checks that the checks behind the contract see what is
+// wrong with a batch, and every difference between two.
+func TestContractCanFail(t *testing.T) {
+	p := graph.NewLaplacian(RandomGraph(t, 30, 60, false, 1))
+	c := contract{p: p, train: []int32{1, 2, 3, 4, 5}}
+	full := &samplers.Full{Laplacian: p, Depth: 2}
+	var right samplers.Batch
+	if err := c.sample(full, 0, &right); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.checkBatch(full, &right, c.seeds(0)); err != nil {
+		t.Fatal(err)
+	}
+	differs := errors.New("differs")
+	for name, change := range map[string]func(*samplers.Batch) error{
+		"value":         func(b *samplers.Batch) error { b.Blocks[0].Matrix.Val[0] *= 2; return nil },
+		"transpose":     func(b *samplers.Batch) error { b.Blocks[1].Transposed.Val[0] *= 2; return nil },
+		"row sum":       func(b *samplers.Batch) error { b.Blocks[0].RowSums[0]++; return nil },
+		"column":        func(b *samplers.Batch) error { b.Blocks[0].Matrix.Idx[0] = 1 << 20; return nil },
+		"input":         func(b *samplers.Batch) error { b.Blocks[0].Src[0] = b.Blocks[0].Src[1]; return nil },
+		"output":        func(b *samplers.Batch) error { b.Blocks[1].Dst[0] = 29; return nil },
+		"blocks":        func(b *samplers.Batch) error { b.Blocks = b.Blocks[:1]; return nil },
+		"loss weights":  func(b *samplers.Batch) error { b.LossWeights = []float32{float32(math.NaN())}; return nil },
+		"control":       func(b *samplers.Batch) error { b.Blocks[0].Control = &graph.Control{}; return nil },
+		"fine":          func(*samplers.Batch) error { return differs },
+		"foreign entry": func(b *samplers.Batch) error { return foreignEntry(p, b) },
+	} {
+		batch := cloneBatch(&right)
+		fine := change(batch) == differs
+		if err := c.checkBatch(full, batch, c.seeds(0)); (err == nil) != fine {
+			t.Errorf("%s: the check gives %v", name, err)
+		}
+		if diff := diffBatch(&right, batch); (diff == "") != fine {
+			t.Errorf("%s: the difference is %q", name, diff)
+		}
+	}
+	other := cloneLaplacian(p)
+	if !equalLaplacian(p, other) {
+		t.Error("a clone differs")
+	}
+	other.RowScale[3]++
+	if equalLaplacian(p, other) {
+		t.Error("a changed scale is not seen")
+	}
+}
+
+// foreignEntry moves an entry of the first block to a place where P has none.
+func foreignEntry(p *graph.Laplacian, b *samplers.Batch) error {
+	block := b.Blocks[0]
+	row := block.Matrix.Row(0)
+	for c, j := range block.Src {
+		if p.At(int(block.Dst[0]), int(j)) == 0 {
+			row[0] = int32(c)
+			block.Finish()
+			return nil
+		}
+	}
+	return errors.New("no such place")
+}
+
+func TestMomentsErrorNames(t *testing.T) {
+	_, _, err := Moments(samplers.Poisson{}, samplers.Debiased{}, []float64{1, 2}, 1)
+	if err == nil || !strings.Contains(err.Error(), "samplers.Poisson") {
+		t.Errorf("error %v does not name the draw", err)
+	}
+}
