@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -91,15 +92,40 @@ func (b *barProgress) show(p train.Progress) {
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetWidth(20),
-			progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+			progressbar.OptionSetWidth(barWidth),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	b.bar.Describe(b.prefix + scores(p))
+	// A line that is wider than the terminal would be left behind at each
+	// redraw: say less where there is less room.
+	room := terminalWidth(b.w) - barWidth - barRest - len(b.prefix)
+	text := scores(p)
+	for _, separator := range []string{" (", "  valid", ""} {
+		if len(text) <= room {
+			break
+		}
+		text = text[:strings.Index(text+separator, separator)]
+	}
+	b.bar.Describe(b.prefix + text)
 	// The bar cannot fail but by its writer, and a terminal that went away
 	// must not end the training.
 	_ = b.bar.Set(p.Batch)
+}
+
+const (
+	barWidth = 10 // characters of the bar itself
+	barRest  = 34 // of per cent, brackets, counts and times
+)
+
+// terminalWidth returns the columns of a terminal, 80 where it does not tell.
+func terminalWidth(w io.Writer) int {
+	if file, ok := w.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
 }
 
 func (b *barProgress) finish() {
@@ -110,12 +136,12 @@ func (b *barProgress) finish() {
 
 // scores is the part of a progress line that both displays share.
 func scores(p train.Progress) string {
-	text := fmt.Sprintf("loss %.4f", p.Loss)
+	text := fmt.Sprintf("loss %.3f", p.Loss)
 	if !math.IsNaN(p.Valid) {
-		text += fmt.Sprintf("  valid %.4f", p.Valid)
+		text += fmt.Sprintf("  valid %.3f", p.Valid)
 	}
 	if !math.IsNaN(p.Best) {
-		text += fmt.Sprintf(" (best %.4f)", p.Best)
+		text += fmt.Sprintf(" (best %.3f)", p.Best)
 	}
 	return text
 }

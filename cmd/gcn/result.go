@@ -24,6 +24,8 @@ type result struct {
 	Parameters int     `json:"parameters"`
 	TrainMS    number  `json:"train_ms_per_batch"`
 	SamplingMS number  `json:"sampling_ms_per_batch"`
+	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
+	EvalS      number  `json:"eval_s"`
 	WallS      number  `json:"wall_s"`
 	PeakRSS    number  `json:"peak_rss_mb"`
 	BLAS       string  `json:"blas"`
@@ -42,10 +44,11 @@ type result struct {
 func summarize(runs []result, dir string) result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs = dir, runs
-	sum.Batches, sum.WallS = 0, 0
+	sum.Batches, sum.WallS, sum.EvalS = 0, 0, 0
 	for _, r := range runs {
 		sum.Batches += r.Batches
 		sum.WallS += r.WallS
+		sum.EvalS += r.EvalS
 		sum.PeakRSS = max(sum.PeakRSS, r.PeakRSS)
 	}
 	mean := func(of func(result) number) number {
@@ -53,17 +56,18 @@ func summarize(runs []result, dir string) result {
 		return m
 	}
 	sum.BestValid = mean(func(r result) number { return r.BestValid })
-	sum.TrainMS = measured(float64(mean(func(r result) number { return r.TrainMS })))
-	sum.SamplingMS = measured(float64(mean(func(r result) number { return r.SamplingMS })))
+	for _, ms := range []func(*result) *number{
+		func(r *result) *number { return &r.TrainMS },
+		func(r *result) *number { return &r.SamplingMS },
+		func(r *result) *number { return &r.WaitMS },
+	} {
+		*ms(&sum) = measured(float64(mean(func(r result) number { return *ms(&r) })))
+	}
 	testMean, testStd := meanStd(runs, func(r result) number { return r.Test })
 	testSem := testStd / number(math.Sqrt(float64(len(runs))))
 	sum.Test = testMean
 	sum.TestMean, sum.TestStd, sum.TestSem = &testMean, &testStd, &testSem
-	best := number(0)
-	for _, r := range runs {
-		best += number(r.BestBatch)
-	}
-	sum.BestBatch = int(math.Round(float64(best) / float64(len(runs))))
+	sum.BestBatch = int(math.Round(float64(mean(func(r result) number { return number(r.BestBatch) }))))
 	sum.Stop = ""
 	return sum
 }

@@ -74,17 +74,43 @@ func writeFileAtomic(name string, write func(io.Writer) error) error {
 	return os.Rename(f.Name(), name)
 }
 
-// saveResult writes a run's result into its folder.
-func saveResult(dir string, r result) error {
-	data, err := json.MarshalIndent(r, "", "  ")
+// saveConfig writes the options of several runs into the folder that theirs are
+// in, where --resume and --config find them. A single run's are written by
+// train.
+func (o *trainOptions) saveConfig(dir string) error {
+	config := o.runConfig()
+	for name, value := range map[string]any{
+		"batch": o.Batch, "batches_per_epoch": o.BatchesPerEpoch, "epochs": o.Epochs, "max_batches": o.MaxBatches,
+		"eval_every": o.EvalEvery, "patience": o.Patience, "lr": o.LR, "weight_decay": o.WeightDecay,
+		"seed": o.Seed, "runs": o.Runs,
+	} {
+		config[name] = value
+	}
+	err := os.MkdirAll(dir, 0o777)
+	if err == nil {
+		err = writeJSONFile(filepath.Join(dir, configFile), config)
+	}
+	if err != nil {
+		return fmt.Errorf("the options could not be saved: %w", err)
+	}
+	return nil
+}
+
+func writeJSONFile(name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	err = writeFileAtomic(filepath.Join(dir, resultFile), func(w io.Writer) error {
+	return writeFileAtomic(name, func(w io.Writer) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})
-	if err != nil {
+}
+
+// saveResult writes a run's result into its folder, in place of train's own,
+// which has a part of its fields.
+func saveResult(dir string, r result) error {
+	if err := writeJSONFile(filepath.Join(dir, resultFile), r); err != nil {
 		return fmt.Errorf("the result could not be saved: %w", err)
 	}
 	return nil

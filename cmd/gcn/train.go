@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -118,7 +119,10 @@ func (j *trainJob) settle() error {
 			return err
 		}
 	}
-	if j.Resume && holdsRun(j.Out) {
+	switch taken := holdsRun(j.Out); {
+	case taken && !j.Resume && !j.Overwrite:
+		return fmt.Errorf("%s holds a run already: go on with it by --resume, replace it by --overwrite, or name another folder", j.Out)
+	case taken && j.Resume:
 		if err := readConfig(j.fs, j.Out); err != nil {
 			return noUsage(err)
 		}
@@ -137,15 +141,28 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
 			return nil, err
 		}
+		defer os.Remove(dir) // only goes if nothing was put there
 	}
-	j.say("%s: %s nodes, %s edges, %d features; %s, seed %d, in %s", j.Data, thousands(int64(data.Nodes())),
-		thousands(data.Edges()), data.Features.Cols, method, j.Seed, dir)
+	j.say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
+		thousands(data.Edges()), data.Features.Cols, data.Metric)
+	seeds := fmt.Sprintf("seed %d", j.Seed)
+	if j.Runs > 1 {
+		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
+	}
+	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
 	if j.Runs == 1 {
-		r, err := j.trainOnce(ctx, data, dir, j.Seed, "")
-		if err != nil {
-			return nil, err
-		}
-		return r, nil
+		return j.trainOnce(ctx, data, dir, j.Seed, "")
+	}
+	return j.trainSeveral(ctx, data, dir)
+}
+
+// trainSeveral does each of several runs in a folder of its own inside dir.
+func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir string) (*result, error) {
+	if _, err := os.Stat(filepath.Join(dir, "last.ckpt")); err == nil {
+		return nil, fmt.Errorf("%s holds a single run; several need another folder", dir)
+	}
+	if err := j.saveConfig(dir); err != nil {
+		return nil, err
 	}
 	var runs []result
 	for i := range j.Runs {
@@ -199,7 +216,8 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: seed, Parameters: history.Parameters,
-		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS), WallS: measured(history.WallS),
+		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
+		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
 	}
 	return r, saveResult(dir, *r)
