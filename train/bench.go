@@ -119,6 +119,9 @@ func (b *stepBench) step(item *Item) error {
 	if err == nil {
 		err = b.options.Adam.Step(b.program.Parameters(), b.program.Gradients(), &b.adam)
 	}
+	if err == nil {
+		b.program.model.Batch.Commit()
+	}
 	if err != nil {
 		return fmt.Errorf("train: batch %d: %w", item.Index, err)
 	}
@@ -244,7 +247,7 @@ func filled(s []float32, n int) []float32 {
 type InferReport struct {
 	MS          float64 `json:"ms"` // median
 	NodesPerS   float64 `json:"nodes_per_s"`
-	HeapMB      float64 `json:"heap_mb"` // most live and garbage objects at a time, above what was there before
+	HeapMB      float64 `json:"heap_mb"` // most at a time above what was there before, garbage included
 	Nodes       int     `json:"nodes"`
 	Repetitions int     `json:"repetitions"`
 }
@@ -268,6 +271,7 @@ func BenchInfer(ctx context.Context, m Model, d *datasets.Data, repetitions int)
 	defer watch.end()
 	var times []float64
 	for k := range repetitions + 1 {
+		runtime.GC() // so that the heap holds one inference's garbage at most
 		start := time.Now()
 		if _, err := Predict(ctx, m, d, nodes); err != nil {
 			return InferReport{}, err

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // A checkpoint file is, little-endian throughout:
@@ -23,6 +25,7 @@ import (
 //	total      uint64   length of the file
 //	JSON       checkpointMeta: names, shapes, state, configuration
 //	sections   float32s in the order that the JSON lists
+//	states     float32s in the order that the JSON lists, where the model has any
 //	SHA-256    32 bytes over everything before
 const (
 	checkpointMagic   = "GCNCKPT\n"
@@ -58,14 +61,22 @@ func (p parameterMeta) size() int {
 type checkpointMeta struct {
 	Parameters []parameterMeta `json:"parameters"`
 	Sections   []string        `json:"sections"` // each as long as all parameters together
+	States     []stateMeta     `json:"states,omitempty"`
 	State      runState        `json:"state"`
 	Config     map[string]any  `json:"config"`
+}
+
+// stateMeta describes a layers.State.
+type stateMeta struct {
+	Name   string `json:"name"`
+	Values int    `json:"values"`
 }
 
 // checkpoint is a checkpoint file in memory.
 type checkpoint struct {
 	checkpointMeta
 	sections map[string][]float32
+	states   [][]float32 // as States lists them
 }
 
 // runState is all that a run is besides parameters and moments. Every field
@@ -118,7 +129,11 @@ func (c *checkpoint) write(w io.Writer) error {
 	for _, p := range c.Parameters {
 		size += p.size()
 	}
-	total := checkpointHeader + len(meta) + 4*size*len(c.Sections) + sha256.Size
+	values := size * len(c.Sections)
+	for _, state := range c.States {
+		values += state.Values
+	}
+	total := checkpointHeader + len(meta) + 4*values + sha256.Size
 	sum := sha256.New()
 	buffered := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
 	header := make([]byte, 0, checkpointHeader)
@@ -128,26 +143,36 @@ func (c *checkpoint) write(w io.Writer) error {
 	header = binary.LittleEndian.AppendUint64(header, uint64(total))
 	buffered.Write(header)
 	buffered.Write(meta)
-	var chunk [4096]byte
 	for _, name := range c.Sections {
-		values := c.sections[name]
-		if len(values) != size {
-			return fmt.Errorf("section %s holds %d values, want %d", name, len(values), size)
+		if len(c.sections[name]) != size {
+			return fmt.Errorf("section %s holds %d values, want %d", name, len(c.sections[name]), size)
 		}
-		for len(values) > 0 {
-			n := min(len(values), len(chunk)/4)
-			for i, v := range values[:n] {
-				binary.LittleEndian.PutUint32(chunk[4*i:], math.Float32bits(v))
-			}
-			buffered.Write(chunk[:4*n])
-			values = values[n:]
+		writeFloats(buffered, c.sections[name])
+	}
+	for k, state := range c.States {
+		if len(c.states[k]) != state.Values {
+			return fmt.Errorf("state %s holds %d values, want %d", state.Name, len(c.states[k]), state.Values)
 		}
+		writeFloats(buffered, c.states[k])
 	}
 	if err := buffered.Flush(); err != nil { // holds the first error of any Write
 		return err
 	}
 	_, err = w.Write(sum.Sum(nil))
 	return err
+}
+
+// writeFloats writes values to w, which keeps its first error.
+func writeFloats(w *bufio.Writer, values []float32) {
+	var chunk [4096]byte
+	for len(values) > 0 {
+		n := min(len(values), len(chunk)/4)
+		for i, v := range values[:n] {
+			binary.LittleEndian.PutUint32(chunk[4*i:], math.Float32bits(v))
+		}
+		w.Write(chunk[:4*n])
+		values = values[n:]
+	}
 }
 
 // decodeCheckpoint reads what write wrote. Errors wrap ErrCheckpoint and say
@@ -192,7 +217,8 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	return c, c.readSections(body)
 }
 
-// readSections fills c.sections from body, which must be exactly they.
+// readSections fills c.sections and c.states from body, which must be exactly
+// they.
 func (c *checkpoint) readSections(body []byte) error {
 	size := 0
 	for k, p := range c.Parameters {
@@ -206,24 +232,40 @@ func (c *checkpoint) readSections(body []byte) error {
 		}
 		size += n
 	}
-	if len(c.Sections) == 0 || size > len(body)/4/len(c.Sections) || 4*size*len(c.Sections) != len(body) {
-		return fmt.Errorf("%w: %d bytes of values for %d sections of %d parameters", ErrCheckpoint, len(body), len(c.Sections), size)
+	states := 0
+	for k, s := range c.States {
+		if s.Values < 0 || s.Values > len(body)/4-states {
+			return fmt.Errorf("%w: state %d, %q, has %d values in a file with %d bytes of values", ErrCheckpoint, k, s.Name, s.Values, len(body))
+		}
+		states += s.Values
+	}
+	if len(c.Sections) == 0 || size > len(body)/4/len(c.Sections) || 4*(size*len(c.Sections)+states) != len(body) {
+		return fmt.Errorf("%w: %d bytes of values for %d sections of %d parameters and states of %d values", ErrCheckpoint, len(body), len(c.Sections), size, states)
 	}
 	for _, name := range c.Sections {
 		if c.sections[name] != nil {
 			return fmt.Errorf("%w: section %q is there twice", ErrCheckpoint, name)
 		}
-		values := make([]float32, size)
-		for i := range values {
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
-		}
-		c.sections[name] = values
-		body = body[4*size:]
+		c.sections[name], body = readFloats(body, size)
+	}
+	for _, s := range c.States {
+		var values []float32
+		values, body = readFloats(body, s.Values)
+		c.states = append(c.states, values)
 	}
 	if c.sections[sectionParameters] == nil {
 		return fmt.Errorf("%w: no parameters in it", ErrCheckpoint)
 	}
 	return nil
+}
+
+// readFloats returns the first n values of body, and the rest of it.
+func readFloats(body []byte, n int) ([]float32, []byte) {
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[4*i:]))
+	}
+	return values, body[4*n:]
 }
 
 // readCheckpoint reads a checkpoint file. Errors name it.
@@ -255,6 +297,28 @@ func (c *checkpoint) checkParameters(want []parameterMeta) error {
 	}
 	if len(c.Parameters) > len(want) {
 		return fmt.Errorf("it holds %d parameters, the model has %d: %q is too many", len(c.Parameters), len(want), c.Parameters[len(want)].Name)
+	}
+	return nil
+}
+
+// addStates puts the model's states into c; they are not copied.
+func (c *checkpoint) addStates(states []layers.State) {
+	for _, s := range states {
+		c.States = append(c.States, stateMeta{Name: s.Name, Values: len(s.Values)})
+		c.states = append(c.states, s.Values)
+	}
+}
+
+// checkStates reports the first way in which a checkpoint's states are not those
+// of the model.
+func (c *checkpoint) checkStates(want []layers.State) error {
+	if len(c.States) != len(want) {
+		return fmt.Errorf("it holds %d states, the model has %d", len(c.States), len(want))
+	}
+	for k, w := range want {
+		if got := c.States[k]; got.Name != w.Name || got.Values != len(w.Values) {
+			return fmt.Errorf("state %d is %q of %d values, the model's is %q of %d", k, got.Name, got.Values, w.Name, len(w.Values))
+		}
 	}
 	return nil
 }

@@ -186,6 +186,10 @@ func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) e
 	if err := last.checkParameters(metas); err != nil {
 		return bad(err.Error())
 	}
+	states := r.model.Batch.State()
+	if err := last.checkStates(states); err != nil {
+		return bad(err.Error())
+	}
 	s := last.State
 	m, v := last.sections[sectionMoment1], last.sections[sectionMoment2]
 	switch {
@@ -197,6 +201,9 @@ func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) e
 		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
 	}
 	copy(r.program.Parameters(), last.sections[sectionParameters])
+	for k, state := range states {
+		copy(state.Values, last.states[k])
+	}
 	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
 	r.adam = AdamState{Steps: s.AdamSteps, M: m, V: v}
 	r.resumed, r.before = s.Batch, s.Seconds
@@ -281,6 +288,9 @@ func (r *run) step(loader *Loader) error {
 	loss, err := r.program.Step(item.Blocks, item.Dropout)
 	if err == nil {
 		err = r.options.Adam.Step(r.program.Parameters(), r.program.Gradients(), &r.adam)
+	}
+	if err == nil {
+		r.model.Batch.Commit()
 	}
 	if errors.Is(err, ErrNotFinite) {
 		return fmt.Errorf("train: batch %d (epoch %d): %w; try a rate below %v, or clipped gradients", item.Index, item.Epoch, err, r.options.Adam.Rate)
@@ -377,6 +387,7 @@ func (r *run) save() error {
 		last.sections[sectionBest] = r.best
 		last.Sections = append(last.Sections, sectionBest)
 	}
+	last.addStates(r.model.Batch.State())
 	if err := r.dir.saveLast(last); err != nil {
 		return err
 	}
@@ -445,7 +456,8 @@ func (r *run) result() *History {
 	h := &History{
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		EvalS: s.EvalSeconds, WallS: r.seconds(),
+		StateBytes: r.model.Batch.StateBytes(),
+		EvalS:      s.EvalSeconds, WallS: r.seconds(),
 	}
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)

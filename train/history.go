@@ -9,6 +9,7 @@ type resultJSON struct {
 	Stop       string  `json:"stop"`
 	Seed       uint64  `json:"seed"`
 	Parameters int     `json:"parameters"`
+	StateBytes int64   `json:"state_bytes,omitempty"`
 	TrainMS    float64 `json:"train_ms_per_batch"`
 	SamplingMS float64 `json:"sampling_ms_per_batch"`
 	WaitMS     float64 `json:"wait_ms_per_batch"`
@@ -19,7 +20,7 @@ type resultJSON struct {
 func (h *History) json(seed uint64) resultJSON {
 	return resultJSON{
 		Batches: h.Batches, Best: number(h.Best), BestBatch: h.BestBatch, Test: number(h.Test),
-		Stop: h.Stop, Seed: seed, Parameters: h.Parameters,
+		Stop: h.Stop, Seed: seed, Parameters: h.Parameters, StateBytes: h.StateBytes,
 		TrainMS: h.TrainMS, SamplingMS: h.SamplingMS, WaitMS: h.WaitMS, EvalS: h.EvalS, WallS: h.WallS,
 	}
 }

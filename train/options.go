@@ -84,6 +84,7 @@ type History struct {
 	Test        float64 // test score of the best-validation weights; NaN until the run is done
 	Evaluations []Evaluation
 	Parameters  int    // number of trained values
+	StateBytes  int64  // memory of what the model keeps from step to step beside them, such as histories
 	Stop        string // why it ended: "patience", "max-batches", "max-epochs"; empty if it did not
 	Resumed     int    // batch that this call started from
 

@@ -1,0 +1,130 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// historyModel returns a three-layer GCN that keeps two histories.
+func historyModel(t testing.TB, d *datasets.Data) Model {
+	return modelOver(t, d, &samplers.VRGCN{Laplacian: d.Laplacian(), Sizes: []int{2, 2, 2}}, 16)
+}
+
+// TestFitKeepsState checks that a model with state trains to the same bits for
+// any number of workers, and in one piece or in several, and that the state is
+// what makes the difference.
+func TestFitKeepsState(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.Dir = t.TempDir()
+	m := historyModel(t, d)
+	history := mustFit(t, m, d, o)
+	want, state := weights(t, m), m.Batch.State()
+	if len(state) != 2 || history.StateBytes != 2*4*300*16 {
+		t.Fatalf("%d states of %d bytes", len(state), history.StateBytes)
+	}
+	for _, s := range state {
+		if !slices.ContainsFunc(s.Values, func(v float32) bool { return v != 0 }) {
+			t.Errorf("nothing was committed to %s", s.Name)
+		}
+	}
+	for _, workers := range []int{1, 3} {
+		o.Dir, o.Workers = "", workers
+		m := historyModel(t, d)
+		mustFit(t, m, d, o)
+		if !slices.Equal(weights(t, m), want) || !sameState(m.Batch.State(), state) {
+			t.Errorf("%d workers: other weights or state", workers)
+		}
+	}
+
+	o.Dir, o.Resume = t.TempDir(), true
+	ctx, progress := afterBatch(27)
+	o.Progress = progress
+	if _, err := Fit(ctx, historyModel(t, d), d, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	o.Progress = nil
+	resumed := historyModel(t, d)
+	if h := mustFit(t, resumed, d, o); h.Resumed != 27 {
+		t.Fatalf("resumed at %d, want 27", h.Resumed)
+	}
+	if !slices.Equal(weights(t, resumed), want) || !sameState(resumed.Batch.State(), state) {
+		t.Error("resumed: other weights or state")
+	}
+
+	// A model that starts from other histories must go elsewhere.
+	other := historyModel(t, d)
+	for _, s := range other.Batch.State() {
+		for k := range s.Values {
+			s.Values[k] = 1
+		}
+	}
+	o.Dir, o.Resume = "", false
+	mustFit(t, other, d, o)
+	if slices.Equal(weights(t, other), want) {
+		t.Error("the histories make no difference")
+	}
+}
+
+func sameState(a, b []layers.State) bool {
+	return slices.EqualFunc(a, b, func(a, b layers.State) bool { return a.Name == b.Name && slices.Equal(a.Values, b.Values) })
+}
+
+// TestCheckpointStates checks that states survive a file, that lies about them
+// are found out, and that a model refuses those of another.
+func TestCheckpointStates(t *testing.T) {
+	c := sampleCheckpoint()
+	c.addStates([]layers.State{{Name: "a", Values: []float32{1, 2, 3}}, {Name: "b", Values: []float32{}}})
+	got, err := decodeCheckpoint(encoded(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.States, c.States) || !slices.Equal(got.states[0], c.states[0]) || len(got.states[1]) != 0 {
+		t.Errorf("read back %v %v", got.States, got.states)
+	}
+	data := encoded(t, c)
+	meta := binary.LittleEndian.Uint32(data[12:])
+	body := data[checkpointHeader+meta : len(data)-sha256.Size]
+	for _, values := range []int{-1, 2, 4, 1 << 60} {
+		c.States[0].Values = values
+		text, err := json.Marshal(c.checkpointMeta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := slices.Clone(data[:checkpointHeader])
+		binary.LittleEndian.PutUint32(header[12:], uint32(len(text)))
+		lie := sealed(slices.Concat(header, text, body, make([]byte, sha256.Size)))
+		if _, err := decodeCheckpoint(lie); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "state") {
+			t.Errorf("%d values said: %v", values, err)
+		}
+	}
+
+	d := smallData(t, 300, 3)
+	o := short()
+	o.Dir = t.TempDir()
+	mustFit(t, historyModel(t, d), d, o)
+	last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
+	if err != nil || len(last.States) != 2 {
+		t.Fatalf("%d states in the checkpoint, want 2 (%v)", len(last.States), err)
+	}
+	for _, states := range [][]layers.State{nil, {{Name: "layer1.history"}, {Name: "layer2.history"}}} {
+		if err := last.checkStates(states); err == nil || !strings.Contains(err.Error(), "state") {
+			t.Errorf("states %v: %v", states, err)
+		}
+	}
+	best, err := readCheckpoint(filepath.Join(o.Dir, bestFile))
+	if err != nil || len(best.States) != 0 {
+		t.Errorf("%d states beside the best parameters, want none (%v)", len(best.States), err)
+	}
+}
