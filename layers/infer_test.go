@@ -238,7 +238,7 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 	const n = 9000 // several chunks
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 40000, false))
 	x, y := randomFeatures(rng, n, 24), randomLabels(rng, n, 6)
-	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 32})
+	batch, m := testModel(t, p, x, y, 3, GCNOptions{Hidden: 32})
 	var want []float32
 	for _, cores := range []int{1, 2, 7} {
 		func() {
@@ -255,6 +255,25 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 			}
 		}()
 	}
+
+	// Several chunks and several layers: the compiled graph knows neither.
+	seeds := make([]int32, n)
+	for v := range seeds {
+		seeds[v] = int32(v)
+	}
+	var full samplers.Batch
+	if err := batch.Sampler().Sample(context.Background(), seeds, rng, &full); err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Set(&full, false, 1); err != nil {
+		t.Fatal(err)
+	}
+	machine := G.NewTapeMachine(batch.Graph())
+	defer machine.Close()
+	if err := machine.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	checkClose(t, "chunks", want, matrixOf(n, 6, m.Logits.Value().Data().([]float32)), nil)
 }
 
 // countdown is a context that ends at the n-th look at it.

@@ -620,6 +620,9 @@ func TestWrongBatchesAreErrors(t *testing.T) {
 			t.Fatalf("after %s: %v", name, err)
 		}
 	}
+	if err := NewSlot(1, 1).Set(empty); err == nil {
+		t.Error("an empty block is accepted")
+	}
 	if err := n.targets.Set([]int32{0, networkNodes}, nil); err == nil {
 		t.Error("a target outside the labels is accepted")
 	}
@@ -671,6 +674,36 @@ func TestWrongNodesAreErrors(t *testing.T) {
 		if n, err := try(); err == nil {
 			t.Errorf("%s: no error but %v", name, n)
 		}
+	}
+}
+
+// Values may be views: transposed in name only, or a part of another.
+func TestMatrixOfViews(t *testing.T) {
+	whole := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6}))
+	part, err := whole.Slice(nil, G.S(1, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transposed := whole.Clone().(*tensor.Dense)
+	if err := transposed.T(); err != nil {
+		t.Fatal(err)
+	}
+	columns := tensor.New(tensor.WithShape(2, 3), tensor.AsFortran([]float32{1, 2, 3, 4, 5, 6}))
+	for name, c := range map[string]struct {
+		value *tensor.Dense
+		want  matrix
+	}{
+		"whole":        {whole, matrix{2, 3, []float32{1, 2, 3, 4, 5, 6}}},
+		"part":         {part.(*tensor.Dense), matrix{2, 2, []float32{2, 3, 5, 6}}},
+		"transposed":   {transposed, matrix{3, 2, []float32{1, 4, 2, 5, 3, 6}}},
+	} {
+		got, err := matrixOf("test", c.value)
+		if err != nil || got.rows != c.want.rows || got.cols != c.want.cols || !slices.Equal(got.data, c.want.data) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
+		}
+	}
+	if got, err := matrixOf("test", columns); err == nil {
+		t.Errorf("a column-major matrix is read as %v", got)
 	}
 }
 

@@ -196,8 +196,8 @@ func matrixOf(what string, v G.Value) (matrix, error) {
 	}
 	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
 		d, ok = d.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
-		if !ok {
-			return matrix{}, fmt.Errorf("ops: %s: input of shape %v is a view that cannot be copied: %w", what, v.Shape(), ErrShape)
+		if !ok || d.DataOrder().IsColMajor() {
+			return matrix{}, fmt.Errorf("ops: %s: input of shape %v is not row-major: %w", what, v.Shape(), ErrShape)
 		}
 	}
 	m := matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: d.Float32s()}
