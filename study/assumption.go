@@ -65,6 +65,14 @@ type AssumptionTable struct {
 	Batches  int             `json:"batches"`
 	Batch    int             `json:"batch"`
 	Seed     uint64          `json:"seed"`
+
+	fits map[[2]string]Regression // by layer and regressor
+}
+
+// Regression returns the sums behind the regression of a layer's ‖(HW)_[i]‖ on
+// NormP or NormQP; empty where there is none.
+func (t *AssumptionTable) Regression(layer, on string) Regression {
+	return t.fits[[2]string{layer, on}]
 }
 
 // pairs accumulates one regression and a sample of its points.
@@ -108,7 +116,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 			}
 		}
 	}
-	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed}
+	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}
 	for _, p := range append(pool(onP), pool(onQP)...) {
 		t.add(p)
 	}
@@ -173,9 +181,10 @@ func pool(all []*pairs) []*pairs {
 
 // add appends the two regressions of p, unless it is empty.
 func (t *AssumptionTable) add(p *pairs) {
-	if p.fit.n == 0 {
+	if p.fit.N == 0 {
 		return
 	}
+	t.fits[[2]string{p.layer, p.on}] = p.fit
 	t.Rows = append(t.Rows,
 		AssumptionRow{p.layer, NormHW, p.on, p.fit.Line()},
 		AssumptionRow{p.layer, p.on, NormHW, p.fit.Swapped().Line()})

@@ -6,46 +6,49 @@ import "math"
 // The zero value is empty. Sums are kept about the running means (Welford 1962;
 // merging: Chan, Golub & LeVeque 1979), so that large means do not cancel.
 type Regression struct {
-	n             int
-	meanX, meanY  float64
-	sxx, syy, sxy float64 // Σ(x−x̄)², Σ(y−ȳ)², Σ(x−x̄)(y−ȳ)
+	N     int     `json:"n"`
+	MeanX float64 `json:"mean_x"`
+	MeanY float64 `json:"mean_y"`
+	SXX   float64 `json:"sxx"` // Σ(x−x̄)²
+	SYY   float64 `json:"syy"` // Σ(y−ȳ)²
+	SXY   float64 `json:"sxy"` // Σ(x−x̄)(y−ȳ)
 }
 
 // Add adds one pair.
 func (r *Regression) Add(x, y float64) {
-	r.n++
-	dx, dy := x-r.meanX, y-r.meanY
-	r.meanX += dx / float64(r.n)
-	r.meanY += dy / float64(r.n)
-	r.sxx += dx * (x - r.meanX)
-	r.syy += dy * (y - r.meanY)
-	r.sxy += dx * (y - r.meanY)
+	r.N++
+	dx, dy := x-r.MeanX, y-r.MeanY
+	r.MeanX += dx / float64(r.N)
+	r.MeanY += dy / float64(r.N)
+	r.SXX += dx * (x - r.MeanX)
+	r.SYY += dy * (y - r.MeanY)
+	r.SXY += dx * (y - r.MeanY)
 }
 
 // Merge adds all pairs of other.
 func (r *Regression) Merge(other Regression) {
-	if other.n == 0 {
+	if other.N == 0 {
 		return
 	}
-	if r.n == 0 {
+	if r.N == 0 {
 		*r = other
 		return
 	}
-	n, m := float64(r.n), float64(other.n)
-	dx, dy := other.meanX-r.meanX, other.meanY-r.meanY
+	n, m := float64(r.N), float64(other.N)
+	dx, dy := other.MeanX-r.MeanX, other.MeanY-r.MeanY
 	share := n * m / (n + m)
-	r.sxx += other.sxx + dx*dx*share
-	r.syy += other.syy + dy*dy*share
-	r.sxy += other.sxy + dx*dy*share
-	r.meanX += dx * m / (n + m)
-	r.meanY += dy * m / (n + m)
-	r.n += other.n
+	r.SXX += other.SXX + dx*dx*share
+	r.SYY += other.SYY + dy*dy*share
+	r.SXY += other.SXY + dx*dy*share
+	r.MeanX += dx * m / (n + m)
+	r.MeanY += dy * m / (n + m)
+	r.N += other.N
 }
 
 // Swapped returns the regression of x on y.
 func (r Regression) Swapped() Regression {
-	r.meanX, r.meanY = r.meanY, r.meanX
-	r.sxx, r.syy = r.syy, r.sxx
+	r.MeanX, r.MeanY = r.MeanY, r.MeanX
+	r.SXX, r.SYY = r.SYY, r.SXX
 	return r
 }
 
@@ -67,20 +70,20 @@ type Line struct {
 // Where all x are equal, or all y, there is nothing to explain: the slope and R²
 // are then 0. Standard errors are 0 for fewer than three pairs.
 func (r Regression) Line() Line {
-	line := Line{N: r.n, Intercept: r.meanY}
-	if r.sxx <= 0 {
+	line := Line{N: r.N, Intercept: r.MeanY}
+	if r.SXX <= 0 {
 		return line
 	}
-	n := float64(r.n)
-	line.Slope = r.sxy / r.sxx
-	line.Intercept = r.meanY - line.Slope*r.meanX
-	if r.syy > 0 {
-		line.R2 = r.sxy * r.sxy / (r.sxx * r.syy)
+	n := float64(r.N)
+	line.Slope = r.SXY / r.SXX
+	line.Intercept = r.MeanY - line.Slope*r.MeanX
+	if r.SYY > 0 {
+		line.R2 = r.SXY * r.SXY / (r.SXX * r.SYY)
 	}
-	if r.n > 2 {
-		variance := max(r.syy-line.Slope*r.sxy, 0) / (n - 2)
-		line.SlopeSE = math.Sqrt(variance / r.sxx)
-		line.InterceptSE = math.Sqrt(variance * (1/n + r.meanX*r.meanX/r.sxx))
+	if r.N > 2 {
+		variance := max(r.SYY-line.Slope*r.SXY, 0) / (n - 2)
+		line.SlopeSE = math.Sqrt(variance / r.SXX)
+		line.InterceptSE = math.Sqrt(variance * (1/n + r.MeanX*r.MeanX/r.SXX))
 	}
 	return line
 }

@@ -1,6 +1,9 @@
 package study
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Spread is the mean of several measurements and how far they scatter.
 type Spread struct {
@@ -28,6 +31,27 @@ func NewSpread(values []float64) Spread {
 		squares += (v - s.Mean) * (v - s.Mean)
 	}
 	s.SD = math.Sqrt(squares / float64(s.N-1))
-	s.SEM = s.SD / math.Sqrt(float64(s.N))
+	s.SEM = StandardError(s.SD, s.N)
 	return s
+}
+
+// StandardError returns sd/√n, the standard error of the mean of n measurements;
+// 0 for none.
+func StandardError(sd float64, n int) float64 {
+	if n < 1 {
+		return 0
+	}
+	return sd / math.Sqrt(float64(n))
+}
+
+// Median returns the middle value, or the mean of the two in the middle; 0 for no
+// values. values is not changed.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -1,0 +1,58 @@
+// Package machine describes the machine that numbers were measured on.
+//
+//	measurements ─▶ reports ◀─ machine.Describe
+package machine
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/blas"
+)
+
+// Machine is what a time or a memory size depends on.
+type Machine struct {
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	Processor string `json:"processor,omitempty"` // model, where the system tells
+	Cores     int    `json:"cores"`               // that Go uses
+	Go        string `json:"go"`
+	BLAS      string `json:"blas"`
+}
+
+// Describe describes this machine.
+func Describe() Machine {
+	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Processor: processor(), Cores: runtime.GOMAXPROCS(0), Go: runtime.Version()}
+	if b, err := blas.Default(); err == nil {
+		m.BLAS = b.Name()
+	}
+	return m
+}
+
+// String is one line for a reader.
+func (m Machine) String() string {
+	name := m.Processor
+	if name == "" {
+		name = m.Arch
+	}
+	return fmt.Sprintf("%s, %d cores in use, %s/%s, %s, BLAS %s", name, m.Cores, m.OS, m.Arch, m.Go, m.BLAS)
+}
+
+// processor returns the processor's model as Linux tells it, or "".
+func processor() string {
+	file, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if name, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

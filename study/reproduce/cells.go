@@ -1,0 +1,106 @@
+package reproduce
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// cells is a folder of results, one JSON file each.
+type cells struct{ dir string }
+
+// cellFile is what a file holds.
+type cellFile struct {
+	Settings any             `json:"settings"` // all that the result depends on
+	Result   json.RawMessage `json:"result"`
+}
+
+// name returns the file name, without folder and extension, of the cell of a
+// kind with these settings: words for a reader, and a hash of everything.
+func (c cells) name(kind string, settings any, words ...string) (string, error) {
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return "", fmt.Errorf("reproduce: settings of a cell: %w", err)
+	}
+	h := fnv.New64a()
+	h.Write(text)
+	slug := strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return '-'
+		}
+		return unicode.ToLower(r)
+	}, strings.Join(append([]string{kind}, words...), "_"))
+	if len(slug) > 100 {
+		slug = slug[:100]
+	}
+	return fmt.Sprintf("%s_%016x", slug, h.Sum64()), nil
+}
+
+// load sets result to what a cell holds and returns true, or false where it is
+// not there. A damaged file, or one of other settings, is an error that names
+// it.
+func (c cells) load(name string, settings, result any) (bool, error) {
+	path := filepath.Join(c.dir, name+".json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reproduce: %w", err)
+	}
+	want, err := json.Marshal(settings)
+	if err != nil {
+		return false, fmt.Errorf("reproduce: %w", err)
+	}
+	var file struct {
+		Settings json.RawMessage `json:"settings"`
+		Result   json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
+	}
+	var got bytes.Buffer
+	if err := json.Compact(&got, file.Settings); err != nil {
+		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		return false, fmt.Errorf("reproduce: %s is of other settings; remove it to compute it again", path)
+	}
+	if err := json.Unmarshal(file.Result, result); err != nil {
+		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
+	}
+	return true, nil
+}
+
+// save writes a cell so that a crash leaves it whole or absent.
+func (c cells) save(name string, settings, result any) error {
+	if err := os.MkdirAll(c.dir, 0o777); err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("reproduce: cell %s: %w", name, err)
+	}
+	if text, err = json.MarshalIndent(cellFile{settings, text}, "", " "); err != nil {
+		return fmt.Errorf("reproduce: cell %s: %w", name, err)
+	}
+	file, err := os.CreateTemp(c.dir, "."+name+"-*")
+	if err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	defer os.Remove(file.Name()) // gone after the rename
+	_, err = file.Write(append(text, '\n'))
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	if err := os.Rename(file.Name(), filepath.Join(c.dir, name+".json")); err != nil {
+		return fmt.Errorf("reproduce: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
+)
+
+// convergenceRows are the curves of the paper's figures: the increasing sizes of
+// LADIES, and the others.
+func (r *runner) convergenceRows() []PaperRow {
+	var rows []PaperRow
+	for _, row := range r.paper.Accuracy {
+		if row.layerWise() && (!strings.Contains(row.Label, "(2)") || row.Method == "fastgcn") && len(r.Samples) == 0 {
+			continue
+		}
+		row.Values = nil
+		rows = append(rows, row)
+	}
+	setting := r.Setting
+	defer func() { r.Setting = setting }()
+	r.Setting = ""
+	return r.choose(rows)
+}
+
+// runConvergence draws the validation metric over batches and seconds, and says
+// how many batches each method needs.
+func runConvergence(ctx context.Context, r *runner) (*Report, error) {
+	rows := r.convergenceRows()
+	if len(rows) == 0 {
+		return nil, errNoRuns
+	}
+	report := &Report{Notes: []string{"the paper prints curves, no numbers; curves end where the first of the runs stops"}}
+	f := &figure.Figure{Title: fmt.Sprintf("Validation metric, mean of %d runs", r.Runs), Columns: 2}
+	for _, spec := range r.Data {
+		batches := figure.Panel{Title: spec, X: "batches", Y: "validation metric"}
+		seconds := figure.Panel{Title: spec, X: "seconds", Y: "validation metric"}
+		for _, row := range rows {
+			var runs []trainResult
+			for run := range r.Runs {
+				result, err := r.train(ctx, spec, row, run)
+				if err != nil {
+					return nil, err
+				}
+				runs = append(runs, *result)
+			}
+			onBatches, onSeconds := meanCurve(row.Label, runs)
+			batches.Lines, seconds.Lines = append(batches.Lines, onBatches), append(seconds.Lines, onSeconds)
+			var needed, tests []float64
+			for _, run := range runs {
+				needed = append(needed, float64(run.reaches(0.95)))
+				tests = append(tests, 100*float64(run.Test))
+			}
+			report.Rows = append(report.Rows,
+				newRow(spec, row, "batches to 95 % of its best validation metric", needed),
+				newRow(spec, row, "test "+runs[0].Metric+", %", tests))
+		}
+		f.Panels = append(f.Panels, batches, seconds)
+	}
+	report.figure = f
+	return report, nil
+}
+
+// reaches returns the batch of the first evaluation with the given share of the
+// best validation metric.
+func (t *trainResult) reaches(share float64) int {
+	best := math.Inf(-1)
+	for _, p := range t.Curve {
+		best = max(best, float64(p.Valid))
+	}
+	for _, p := range t.Curve {
+		if float64(p.Valid) >= share*best {
+			return p.Batch
+		}
+	}
+	return t.Batches
+}
+
+// meanCurve averages the runs evaluation by evaluation, as far as all go.
+func meanCurve(name string, runs []trainResult) (batches, seconds figure.Series) {
+	batches.Name, seconds.Name = name, name
+	length := len(runs[0].Curve)
+	for _, run := range runs {
+		length = min(length, len(run.Curve))
+	}
+	for k := range length {
+		var valid, time []float64
+		for _, run := range runs {
+			valid = append(valid, float64(run.Curve[k].Valid))
+			time = append(time, run.Curve[k].Seconds)
+		}
+		mean := study.NewSpread(valid).Mean
+		batches.X, batches.Y = append(batches.X, float64(runs[0].Curve[k].Batch)), append(batches.Y, mean)
+		seconds.X, seconds.Y = append(seconds.X, study.NewSpread(time).Mean), append(seconds.Y, mean)
+	}
+	return batches, seconds
+}
+
+// slug makes a file name of a SPEC.
+func slug(spec string) string {
+	words := strings.FieldsFunc(spec, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.ToLower(strings.Join(words, "-"))
+}

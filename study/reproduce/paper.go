@@ -1,0 +1,90 @@
+package reproduce
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+//go:embed paper.json
+var paperText []byte
+
+// Paper holds the numbers that the paper prints, as far as the experiments need
+// them. Data sets are named reddit, arxiv, mag, proteins, products.
+type Paper struct {
+	Source string `json:"source"`
+	Note   string `json:"note"`
+
+	Accuracy        []PaperRow            `json:"accuracy"`         // per cent
+	FastGCNVariants []PaperRow            `json:"fastgcn_variants"` // per cent
+	SamplingTime    []PaperRow            `json:"sampling_time"`    // milliseconds a batch, one layer
+	TrainingTime    map[string][]PaperRow `json:"training_time"`    // by number of layers; milliseconds a batch
+	Regression      []PaperRegression     `json:"regression"`
+}
+
+// PaperRow is one line of a table: a method with its sample sizes, next to the
+// output first, and a value for each data set.
+type PaperRow struct {
+	Label   string                `json:"label"` // as printed
+	Method  string                `json:"method"`
+	Samples []int                 `json:"samples"`
+	Values  map[string]PaperValue `json:"values"`
+}
+
+// PaperRegression is one regression of ‖(HW)_[i]‖ on ‖P^[i]‖ or ‖QP^[i]‖.
+type PaperRegression struct {
+	Label   string     `json:"label"`
+	Method  string     `json:"method"`
+	On      string     `json:"on"` // "P" or "QP"
+	Dataset string     `json:"dataset"`
+	Layer   int        `json:"layer"` // from 1
+	Beta0   PaperValue `json:"beta0"`
+	Beta1   PaperValue `json:"beta1"`
+	R2      PaperValue `json:"r2"`
+}
+
+// PaperValue is one number as printed.
+type PaperValue struct {
+	Mean     float64 `json:"mean"`
+	PM       float64 `json:"pm,omitempty"`        // after ±; 0 where nothing is printed
+	LessThan float64 `json:"less_than,omitempty"` // where the paper prints "< x" in the place of a mean
+}
+
+var paper = sync.OnceValues(func() (*Paper, error) {
+	p := new(Paper)
+	if err := json.Unmarshal(paperText, p); err != nil {
+		return nil, fmt.Errorf("reproduce: paper.json: %w", err)
+	}
+	return p, nil
+})
+
+// PaperNumbers returns the paper's numbers. They are shared: read only.
+func PaperNumbers() (*Paper, error) { return paper() }
+
+// paperDataset returns the paper's data set that a SPEC stands for, "" for none,
+// and whether it is its generated twin: synth:arxiv for ogbn-arxiv. A twin of
+// another size than the real one is none.
+func paperDataset(spec string) (name string, twin bool) {
+	scheme, path, _ := strings.Cut(spec, ":")
+	path, keys, _ := strings.Cut(path, "?")
+	if scheme == "synth" {
+		for _, name := range []string{"reddit", "arxiv", "mag", "proteins", "products"} {
+			if path == name && !strings.Contains(keys, "nodes=") && !strings.Contains(keys, "edges=") {
+				return name, true
+			}
+		}
+		return "", false
+	}
+	lower := strings.ToLower(spec)
+	for _, name := range []string{"arxiv", "proteins", "products", "mag"} {
+		if strings.Contains(lower, "ogbn-"+name) || strings.Contains(lower, "ogbn_"+name) || scheme == "ogb" && strings.Contains(lower, name) {
+			return name, false
+		}
+	}
+	if strings.Contains(lower, "reddit") {
+		return "reddit", false
+	}
+	return "", false
+}

@@ -1,0 +1,230 @@
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/study/machine"
+)
+
+// Row is one number of a table, ours beside the paper's.
+type Row struct {
+	Dataset  string `json:"dataset"` // SPEC
+	Label    string `json:"label"`   // as the paper names the method
+	Method   string `json:"method"`
+	Samples  []int  `json:"samples,omitempty"`
+	Quantity string `json:"quantity"` // what is measured, with its unit
+
+	N    int     `json:"n"` // runs, or batches where times are measured
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"` // unbiased; 0 for one run
+	SEM  float64 `json:"sem"` // Std/√N
+
+	Paper *PaperValue `json:"paper,omitempty"` // nil where the paper has none
+	Range string      `json:"range,omitempty"` // "in", "above" or "below" the paper's
+	Why   string      `json:"why,omitempty"`   // reason for being out of it
+}
+
+// Report is the outcome of an experiment.
+type Report struct {
+	Experiment string          `json:"experiment"`
+	Rows       []Row           `json:"rows"`
+	Claims     []Claim         `json:"claims,omitempty"`
+	Notes      []string        `json:"notes,omitempty"`
+	Settings   map[string]any  `json:"settings"`
+	Machine    machine.Machine `json:"machine"`
+	Source     string          `json:"source"` // of the paper's numbers
+
+	figure *figure.Figure
+	curves []study.Table // further tables to be saved, by name
+	names  []string
+}
+
+// Claim is a statement of the paper without a number, and whether it is seen.
+type Claim struct {
+	Dataset string `json:"dataset"`
+	Text    string `json:"text"`
+	Holds   bool   `json:"holds"`
+	Numbers string `json:"numbers"` // that it rests on
+}
+
+var _ study.Table = (*Report)(nil)
+
+// Header implements study.Table.
+func (r *Report) Header() []string {
+	return []string{"dataset", "label", "method", "samples", "quantity", "n", "mean", "std", "sem", "paper", "paper_pm", "range", "why"}
+}
+
+// Records implements study.Table.
+func (r *Report) Records() [][]string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	var records [][]string
+	for _, row := range r.Rows {
+		mean, pm := "", ""
+		if p := row.Paper; p != nil && p.LessThan > 0 {
+			mean = "<" + number(p.LessThan)
+		} else if p != nil {
+			mean, pm = number(p.Mean), number(p.PM)
+		}
+		records = append(records, []string{row.Dataset, row.Label, row.Method, sizesText(row.Samples), row.Quantity,
+			strconv.Itoa(row.N), number(row.Mean), number(row.Std), number(row.SEM), mean, pm, row.Range, row.Why})
+	}
+	return records
+}
+
+// Figure implements study.Table.
+func (r *Report) Figure() *figure.Figure { return r.figure }
+
+// Save writes the report to dir: NAME.csv, .json, .md, and .svg and .png where
+// there is a figure.
+func (r *Report) Save(dir string) error {
+	if err := study.Save(dir, r.Experiment, r); err != nil {
+		return err
+	}
+	for k, t := range r.curves {
+		if err := study.Save(dir, r.names[k], t); err != nil {
+			return err
+		}
+	}
+	return saveText(dir, r.Experiment+".md", r.WriteMarkdown)
+}
+
+// WriteText writes the rows as an aligned table, one a line, for a terminal.
+func (r *Report) WriteText(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "data\tmethod\tquantity\tours\t± std\tsem\tn\tpaper\trange")
+	for _, row := range r.Rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", row.Dataset, row.labelled(), row.Quantity, short(row.Mean),
+			spread(row.Std, row.N), spread(row.SEM, row.N), row.N, row.Paper.text(), row.verdict())
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.writeRest(w, "")
+}
+
+// WriteMarkdown writes the rows as a Markdown table.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| data | method | quantity | ours | ± std | sem | n | paper | range |\n|---|---|---|--:|--:|--:|--:|--:|---|\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %s | %s |\n", row.Dataset, row.labelled(), row.Quantity, short(row.Mean),
+			spread(row.Std, row.N), spread(row.SEM, row.N), row.N, row.Paper.text(), row.verdict())
+	}
+	b.WriteString("\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	return r.writeRest(w, "- ")
+}
+
+// writeRest writes claims, reasons, notes and machine, a line each.
+func (r *Report) writeRest(w io.Writer, bullet string) error {
+	var b strings.Builder
+	for _, c := range r.Claims {
+		seen := "seen"
+		if !c.Holds {
+			seen = "NOT seen"
+		}
+		fmt.Fprintf(&b, "%s%s: %s: %s (%s)\n", bullet, c.Dataset, c.Text, seen, c.Numbers)
+	}
+	for _, note := range append(r.whys(), r.Notes...) {
+		fmt.Fprintf(&b, "%s%s\n", bullet, note)
+	}
+	fmt.Fprintf(&b, "%smachine: %s\n", bullet, r.Machine)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// whys lists the reasons for rows out of the paper's range, each once, with how
+// many rows it is for.
+func (r *Report) whys() []string {
+	count := map[string]int{}
+	var order []string
+	out, compared := 0, 0
+	for _, row := range r.Rows {
+		if row.Range == "" {
+			continue
+		}
+		compared++
+		if row.Range == "in" {
+			continue
+		}
+		out++
+		if count[row.Why] == 0 {
+			order = append(order, row.Why)
+		}
+		count[row.Why]++
+	}
+	if compared == 0 {
+		return nil
+	}
+	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, its ± read as a standard error", compared-out, compared)}
+	for _, why := range order {
+		lines = append(lines, fmt.Sprintf("%d out of range: %s", count[why], why))
+	}
+	return lines
+}
+
+func (row *Row) labelled() string {
+	if row.Label == "" {
+		return strings.TrimSpace(row.Method + " " + sizesText(row.Samples))
+	}
+	return row.Label
+}
+
+func (row *Row) verdict() string {
+	switch row.Range {
+	case "above", "below":
+		return "**" + row.Range + "**"
+	}
+	return row.Range
+}
+
+// text is the value as a table shows it; nil is "–".
+func (p *PaperValue) text() string {
+	switch {
+	case p == nil:
+		return "–"
+	case p.LessThan > 0:
+		return "< " + short(p.LessThan)
+	case p.PM == 0:
+		return short(p.Mean)
+	}
+	return short(p.Mean) + " ± " + short(p.PM)
+}
+
+// short writes a number with four significant digits at least where they are
+// before the point.
+func short(v float64) string {
+	switch a := math.Abs(v); {
+	case a == 0:
+		return "0"
+	case a >= 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case a >= 1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+func spread(v float64, n int) string {
+	if n < 2 {
+		return "–"
+	}
+	return short(v)
+}
+
+func sizesText(sizes []int) string {
+	words := make([]string, len(sizes))
+	for k, s := range sizes {
+		words[k] = strconv.Itoa(s)
+	}
+	return strings.Join(words, ",")
+}

@@ -1,0 +1,276 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study/machine"
+)
+
+// Options says what to run. The zero value of a field is the paper's.
+type Options struct {
+	Data    []string // SPECs; nil means the experiment's own choice of twins
+	Methods []string // of those in the paper's table; nil means all that this program has
+	Setting string   // sample sizes: "fixed", "increasing" or "both"; "" means both
+	Samples []int    // in the place of the paper's sizes, next to the output first; nil means the paper's
+
+	Runs   int    // seeds; 0 means 5
+	Seed   uint64 // of the first; 0 means 1
+	Layers int    // 0 means 2, for the regression 3
+
+	Batch      int // training nodes a mini-batch; 0 means 512
+	Hidden     int // 0 means 256
+	MaxBatches int // limit of a training run; 0 means 1000
+	Patience   int // 0 means 200
+	Batches    int // timed; 0 means 200 for sampling, 150 for training
+	Repeats    int // mini-batches of the matrix error; 0 means 200
+
+	Dir string       // folder of cells, which it makes; required
+	Log func(string) // called with a line for each cell; nil: none
+
+	// Open opens a data set; nil means datasets.Open.
+	Open func(ctx context.Context, spec string) (*datasets.Data, error)
+}
+
+// Experiment is one table or figure of the paper.
+type Experiment struct {
+	Name    string
+	Summary string
+	run     func(context.Context, *runner) (*Report, error)
+}
+
+// Experiments lists what Run knows.
+func Experiments() []Experiment {
+	return []Experiment{
+		{"accuracy", "test metric of every method, several seeds (the paper's main table)", runAccuracy},
+		{"sampling-time", "milliseconds to sample one layer (table of sampling times)", runSamplingTime},
+		{"training-time", "milliseconds of a training step, sampling left out (tables of training times)", runTrainingTime},
+		{"fastgcn-variants", "test metric of FastGCN with flat probabilities and debiased weights", runFastGCNVariants},
+		{"regression", "‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖ in trained models (tables of coefficients)", runRegression},
+		{"matrix-error", "‖QPHW − QPSHW‖_F over the sample size (figure of approximation errors)", runMatrixError},
+		{"convergence", "validation metric over batches and seconds (figures of convergence)", runConvergence},
+	}
+}
+
+// Run runs the experiment of that name, or goes on with it: cells that o.Dir
+// holds already are not computed again. When ctx ends, the error is its own and
+// the cells done are kept.
+func Run(ctx context.Context, name string, o Options) (*Report, error) {
+	var names []string
+	for _, e := range Experiments() {
+		names = append(names, e.Name)
+		if e.Name != name {
+			continue
+		}
+		r, err := newRunner(name, o)
+		if err != nil {
+			return nil, err
+		}
+		report, err := e.run(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		report.Experiment, report.Source = name, r.paper.Source
+		report.Machine, report.Settings = machine.Describe(), r.settings()
+		report.Notes = append(r.notes, report.Notes...)
+		return report, nil
+	}
+	return nil, fmt.Errorf("reproduce: unknown experiment %q; known: %s", name, strings.Join(names, ", "))
+}
+
+// runner is one call of Run.
+type runner struct {
+	Options
+	name  string
+	cells cells
+	paper *Paper
+	notes []string
+
+	spec string // of data
+	data *datasets.Data
+}
+
+func newRunner(name string, o Options) (*runner, error) {
+	if o.Dir == "" {
+		return nil, errors.New("reproduce: no folder for the cells")
+	}
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&o.Runs, paperRuns}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if o.Seed == 0 {
+		o.Seed = 1
+	}
+	if o.Layers == 0 {
+		o.Layers = 2
+		if name == "regression" {
+			o.Layers = 3
+		}
+	}
+	switch {
+	case !slices.Contains([]string{"", "both", "fixed", "increasing"}, o.Setting):
+		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
+	case o.Runs < 1 || o.Layers < 1 || o.Batch < 1 || o.Repeats < 2:
+		return nil, fmt.Errorf("reproduce: %d runs of %d layers on batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs, o.Layers, o.Batch, o.Repeats)
+	}
+	if len(o.Data) == 0 {
+		o.Data = defaultData(name)
+	}
+	if o.Open == nil {
+		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
+			return datasets.Open(ctx, spec, datasets.Options{})
+		}
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	p, err := PaperNumbers()
+	return &runner{Options: o, name: name, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p}, err
+}
+
+// defaultData is the twins on which an experiment takes minutes to hours, not
+// days.
+func defaultData(name string) []string {
+	switch name {
+	case "sampling-time", "training-time":
+		return []string{"synth:reddit", "synth:arxiv", "synth:mag", "synth:proteins", "synth:products"}
+	}
+	return []string{"synth:arxiv"}
+}
+
+// settings are what the report tells of the options.
+func (r *runner) settings() map[string]any {
+	return map[string]any{
+		"data": r.Data, "runs": r.Runs, "seed": r.Seed, "layers": r.Layers, "batch": r.Batch, "hidden": r.Hidden,
+		"max_batches": r.MaxBatches, "patience": r.Patience, "samples": r.Samples, "setting": r.Setting,
+	}
+}
+
+// open returns a data set; one is in memory at a time.
+func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) {
+	if r.spec == spec && r.data != nil {
+		return r.data, nil
+	}
+	r.data = nil
+	data, err := r.Options.Open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	r.spec, r.data = spec, data
+	return data, nil
+}
+
+// cell sets result to that of a cell: as stored, or else as compute leaves it,
+// which is then stored.
+func (r *runner) cell(ctx context.Context, kind string, settings, result any, words []string, compute func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name, err := r.cells.name(kind, settings, words...)
+	if err != nil {
+		return err
+	}
+	there, err := r.cells.load(name, settings, result)
+	if err != nil {
+		return err
+	}
+	if there {
+		return nil
+	}
+	if err := compute(); err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+	}
+	return r.cells.save(name, settings, result)
+}
+
+// choose returns the rows of a table of the paper that are to be run, with the
+// sizes asked for.
+func (r *runner) choose(rows []PaperRow) []PaperRow {
+	var chosen []PaperRow
+	known := map[string]bool{}
+	for _, m := range samplers.Methods() {
+		known[m.Name] = true
+	}
+	missing := map[string]bool{}
+	for _, row := range rows {
+		increasing := strings.Contains(row.Label, "(2)") && row.layerWise()
+		switch {
+		case len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method):
+			continue
+		case !known[row.Method]:
+			if !missing[row.Label] {
+				r.notes = append(r.notes, fmt.Sprintf("%s is left out: this program has no method %s", row.Label, row.Method))
+			}
+			missing[row.Label] = true
+			continue
+		case row.layerWise() && r.Setting == "fixed" && increasing:
+			continue
+		case row.layerWise() && r.Setting == "increasing" && !increasing:
+			continue
+		}
+		row.Samples = atLayers(row.Samples, r.Layers)
+		chosen = append(chosen, row)
+	}
+	if len(r.Samples) > 0 {
+		chosen = r.resize(chosen)
+	}
+	return chosen
+}
+
+// atLayers returns one size for each of n layers: sizes cut short, or going on
+// by the factor between the last two. Methods without sizes keep none, and tables
+// of one layer their one.
+func atLayers(sizes []int, n int) []int {
+	if len(sizes) < 2 {
+		return sizes
+	}
+	fitted := slices.Clone(sizes[:min(n, len(sizes))])
+	for len(fitted) < n {
+		last := len(fitted) - 1
+		fitted = append(fitted, fitted[last]*sizes[1]/sizes[0])
+	}
+	return fitted
+}
+
+// layerWise tells whether the row's method draws a number of nodes a layer.
+func (row *PaperRow) layerWise() bool {
+	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn")
+}
+
+// resize gives layer-wise rows the sizes asked for, one row a method, without
+// the paper's values, which are of other sizes.
+func (r *runner) resize(rows []PaperRow) []PaperRow {
+	var resized []PaperRow
+	seen := map[string]bool{}
+	for _, row := range rows {
+		if row.layerWise() {
+			if seen[row.Method] {
+				continue
+			}
+			seen[row.Method] = true
+			row.Label = strings.Replace(row.Label, " (2)", "", 1)
+			row.Samples, row.Values = r.Samples, nil
+		}
+		resized = append(resized, row)
+	}
+	return resized
+}
+
+// value returns the paper's value of a row for a SPEC, or nil.
+func (row *PaperRow) value(spec string) *PaperValue {
+	name, _ := paperDataset(spec)
+	if v, there := row.Values[name]; there {
+		return &v
+	}
+	return nil
+}
