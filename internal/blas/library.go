@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -41,9 +42,10 @@ type library struct {
 
 // Open loads the shared library at path, or the one that the dynamic linker
 // finds under that name, and sets it to one thread if it is OpenBLAS, MKL or
-// BLIS. The library must offer the Fortran routine sgemm_ with 32-bit integers,
-// as OpenBLAS, MKL, BLIS, Accelerate and the reference BLAS do. Loading runs
-// the library's own code; the setting of one thread holds for the process.
+// BLIS. The library must offer the Fortran routine sgemm_, as OpenBLAS, MKL,
+// BLIS, Accelerate and the reference BLAS do, and it must multiply a small
+// example right. Loading runs the library's own code; the setting of one thread
+// holds for the process.
 func Open(path string) (BLAS, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
@@ -55,7 +57,17 @@ func Open(path string) (BLAS, error) {
 	}
 	l := &library{sgemm: sgemm, name: filepath.Base(path)}
 	l.oneThread(handle)
+	if !multiplies(l) {
+		return nil, fmt.Errorf("blas: %s: its sgemm_ does not multiply matrices", path)
+	}
 	return l, nil
+}
+
+// multiplies tells whether b gets a small product right.
+func multiplies(b BLAS) bool {
+	c := []float32{1, 1, 1, 1}
+	b.Sgemm(false, true, 2, 2, 3, 2, []float32{1, 2, 3, 4, 5, 6}, 3, []float32{1, 0, -1, 2, 1, 0}, 3, 1, c, 2)
+	return slices.Equal(c, []float32{-3, 9, -3, 27})
 }
 
 // oneThread keeps the library from starting threads of its own, and learns its
@@ -131,7 +143,7 @@ type product struct {
 // call holds the arguments of sgemm_, which takes all of them by address.
 type call struct {
 	args                   [15]uintptr
-	m, n, k, lda, ldb, ldc int32
+	m, n, k, lda, ldb, ldc int64 // little-endian, so a library of 32-bit integers reads them too
 	alpha, beta            float32
 	transA, transB         byte
 }
@@ -157,8 +169,8 @@ func (l *library) tile(g *product, i0, i1, j0, j1 int) {
 	c := g.c[i0*g.ldc+j0:]
 	x := calls.Get().(*call)
 	*x = call{
-		m: int32(i1 - i0), n: int32(j1 - j0), k: int32(g.k),
-		lda: int32(g.lda), ldb: int32(g.ldb), ldc: int32(g.ldc),
+		m: int64(i1 - i0), n: int64(j1 - j0), k: int64(g.k),
+		lda: int64(g.lda), ldb: int64(g.ldb), ldc: int64(g.ldc),
 		alpha: g.alpha, beta: g.beta,
 		transA: letter(g.transA), transB: letter(g.transB),
 	}

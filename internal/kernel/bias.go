@@ -10,7 +10,7 @@ func BiasRows(dst, bias, scale []float32, rows, width int) {
 	if scale != nil {
 		checkLen("BiasRows", "scale", len(scale), rows)
 	}
-	g := grain(width)
+	g := grain(width / 4) // it only writes
 	if rows <= g {
 		biasRows(dst, bias[:width], scale, 0, rows)
 		return
@@ -52,7 +52,7 @@ func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
 		checkLen("ColumnSums", "scale", len(scale), rows)
 	}
 	tiles := (width + columnTile - 1) / columnTile
-	g := grain(rows * columnTile)
+	g := grain(rows * columnTile / 4) // it only reads
 	if tiles <= g {
 		for t := range tiles {
 			columnSums(dst, x, scale, rows, width, t*columnTile)

@@ -136,3 +136,37 @@ func BenchmarkTriad(b *testing.B) {
 		})
 	}
 }
+
+// In steady state a kernel allocates at most the closure that it hands to
+// parallel.For and its captured sums.
+func TestKernelsAllocateLittle(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes pools drop at random")
+	}
+	const rows, width = 2000, 128
+	x, y, z := random(rows*width, 1), make([]float32, rows*width), make([]float32, rows*width)
+	a := randomCSR(rows, rows, 8)
+	p := graph.NewLaplacian(ring(rows))
+	target, some := make([]int32, rows), make([]int32, rows)
+	for name, f := range map[string]func(){
+		"SpMM":           func() { SpMM(y, a, x, width) },
+		"SpMMGather":     func() { SpMMGather(y, a, some, x, width) },
+		"Gather":         func() { Gather(y, x, some, width) },
+		"PropagateRows":  func() { PropagateRows(y, p, nil, x, width, nil) },
+		"BiasRows":       func() { BiasRows(y, x, x, rows, width) },
+		"ColumnSums":     func() { ColumnSums(y, x, x, rows, width) },
+		"Activate":       func() { Activate(ELU, y, z, x, rows, width, Dropout{0.5, 1}) },
+		"Activate 40":    func() { Activate(ELU, y, z, x, rows, 40, Dropout{0.5, 1}) },
+		"Multiply":       func() { Multiply(y, x, x) },
+		"Softmax":        func() { SoftmaxCrossEntropy(y, x, width, target, nil) },
+		"Softmax, small": func() { SoftmaxCrossEntropy(y, x, width, target[:40], nil) },
+		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, nil, 1, width) },
+		"BCE":            func() { BCEWithLogits(x, x, width, nil) },
+		"BCEGrad":        func() { BCEWithLogitsGradient(y, x, x, width, nil, 1) },
+		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0}) },
+	} {
+		if n := testing.AllocsPerRun(20, f); n > 3 {
+			t.Errorf("%s: %v allocations a call", name, n)
+		}
+	}
+}

@@ -25,8 +25,7 @@ func PropagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 	if n == 0 || width == 0 {
 		return
 	}
-	perRow := width * int(2+p.Adjacency.NNZ()/int64(p.Nodes()))
-	parallel.For(n, grain(perRow), func(lo, hi int) {
+	parallel.For(n, grain(width*int(4+p.Adjacency.NNZ()/int64(p.Nodes()))/2), func(lo, hi int) {
 		propagateRows(dst[lo*width:hi*width], p, rows, x, width, local, lo, hi)
 	})
 }

@@ -1,0 +1,6 @@
+//go:build !race
+
+package kernel
+
+// raceDetector tells that tests run tenfold slower and pools drop at random.
+const raceDetector = false
