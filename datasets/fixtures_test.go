@@ -448,3 +448,109 @@ func writeFiles(t testing.TB, dir string, files map[string][]byte) {
 		write(t, filepath.Join(dir, filepath.FromSlash(name)), content)
 	}
 }
+
+// sciPyMembers returns the members of a saved CSR matrix that holds both
+// directions of every edge, unsorted.
+func sciPyMembers(t testing.TB, d *Data) map[string][]byte {
+	n := int64(d.Nodes())
+	idx := slices.Clone(d.Graph.Idx)
+	for i := range d.Nodes() {
+		slices.Reverse(idx[d.Graph.Ptr[i]:d.Graph.Ptr[i+1]])
+	}
+	return map[string][]byte{
+		"indptr": array(t, d.Graph.Ptr), "indices": array(t, idx), "data": array(t, make([]bool, len(idx))),
+		"shape": array(t, []int64{n, n}),
+	}
+}
+
+func jsonIDs(ids []int32) string {
+	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ")
+}
+
+func jsonClasses(classes []int32) string {
+	parts := make([]string, len(classes))
+	for i, c := range classes {
+		parts[i] = fmt.Sprintf("\"%d\": %d", i, c)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// saintFiles returns the files of saint:DIR.
+func saintFiles(t testing.TB, d *Data) map[string][]byte {
+	return map[string][]byte{
+		"adj_full.npz":   archive(t, zip.Store, sciPyMembers(t, d)),
+		"feats.npy":      array(t, d.Features.Data, d.Features.Rows, d.Features.Cols),
+		"class_map.json": []byte(jsonClasses(d.Labels.Class)),
+		"role.json":      fmt.Appendf(nil, `{"tr": %s, "va": %s, "te": %s}`, jsonIDs(d.Split.Train), jsonIDs(d.Split.Valid), jsonIDs(d.Split.Test)),
+	}
+}
+
+// dglRedditFiles returns the files of dgl-reddit:DIR; the split of d is put in
+// order and covers all nodes.
+func dglRedditFiles(t testing.TB, d *Data) map[string][]byte {
+	n := d.Nodes()
+	var rows, cols []int32
+	for i := range n {
+		for _, j := range d.Graph.Row(i) {
+			rows, cols = append(rows, j), append(cols, int32(i))
+		}
+	}
+	kinds := make([]int64, n)
+	for p, ids := range d.Split.parts() {
+		slices.Sort(ids)
+		for _, i := range ids {
+			kinds[i] = int64(p + 1)
+		}
+	}
+	return map[string][]byte{
+		"reddit_graph.npz": archive(t, zip.Deflate, map[string][]byte{
+			"row": array(t, rows), "col": array(t, cols), "data": array(t, make([]int64, len(rows))), "shape": array(t, []int64{int64(n), int64(n)}),
+		}),
+		"reddit_data.npz": archive(t, zip.Deflate, map[string][]byte{
+			"feature": array(t, d.Features.Data, n, d.Features.Cols), "label": array(t, widen(d.Labels.Class)), "node_types": array(t, kinds),
+		}),
+	}
+}
+
+// sageFiles returns the files of sage:DIR/made: nodes named "n0" …, listed
+// backward, with one more that lacks its marks, and rows in d's order.
+func sageFiles(t testing.TB, d *Data) map[string][]byte {
+	n := d.Nodes()
+	part := make([]int, n)
+	for p, ids := range d.Split.parts() {
+		slices.Sort(ids)
+		for _, i := range ids {
+			part[i] = p
+		}
+	}
+	var nodes, rows, classes, links []string
+	for i := n - 1; i >= 0; i-- {
+		nodes = append(nodes, fmt.Sprintf(`{"id": "n%d", "val": %v, "test": %v, "other": [1]}`, i, part[i] == 1, part[i] == 2))
+		rows = append(rows, fmt.Sprintf(`"n%d": %d`, i, i+1)) // row 0 is the dropped node's
+		classes = append(classes, fmt.Sprintf(`"n%d": %d`, i, d.Labels.Class[i]))
+	}
+	nodes = append(nodes, `{"id": "unmarked"}`)
+	rows, classes = append(rows, `"unmarked": 0`), append(classes, `"unmarked": 7`)
+	place := func(i int32) int { return n - 1 - int(i) }
+	for _, a := range arcsOf(d, 6) {
+		links = append(links, fmt.Sprintf(`{"source": %d, "target": %d, "train_removed": false}`, place(a.from), place(a.to)))
+	}
+	links = append(links, fmt.Sprintf(`{"source": %d, "target": 0}`, n))
+	list := func(parts []string) string { return strings.Join(parts, ",\n") }
+	return map[string][]byte{
+		"made-G.json": fmt.Appendf(nil, `{"directed": false, "graph": {"name": "made"}, "nodes": [%s], "links": [%s], "multigraph": false}`,
+			list(nodes), list(links)),
+		"made-id_map.json":    []byte("{" + list(rows) + "}"),
+		"made-class_map.json": []byte("{" + list(classes) + "}"),
+		"made-feats.npy":      array(t, append(make([]float32, d.Features.Cols), d.Features.Data...), n+1, d.Features.Cols),
+	}
+}
+
+// edgeFiles returns the files of edges:edges.csv with features and labels.
+func edgeFiles(d *Data) map[string][]byte {
+	return map[string][]byte{
+		"edges.csv":    []byte(arcLines(arcsOf(d, 7), ",")),
+		"features.csv": []byte(matrixLines(d.Features.Data, d.Features.Cols)),
+		"labels.csv":   []byte(column(d.Labels.Class)),
+	}
+}

@@ -115,6 +115,58 @@ func FuzzOGB(f *testing.F) {
 	})
 }
 
+func FuzzTools(f *testing.F) {
+	d := made(f, 12, 1)
+	layouts := []struct {
+		spec  string
+		files map[string][]byte
+		names []string
+	}{
+		{"saint:D/", saintFiles(f, d), []string{"feats.npy", "class_map.json", "role.json"}},
+		{"sage:D/made", sageFiles(f, d), []string{"made-G.json", "made-id_map.json", "made-class_map.json", "made-feats.npy"}},
+		{"edges:D/edges.csv?labels=D/labels.csv&features=D/features.csv", edgeFiles(d), []string{"edges.csv", "labels.csv", "features.csv"}},
+		{"edges:D/edges.csv?labels=D/labels.json&features=D/f.json&header=1&split=1/1/1", edgeFiles(d), []string{"edges.csv", "labels.json", "f.json"}},
+	}
+	layouts[3].files["labels.json"] = []byte(`{"0": ["x", "a"], "2": ["a"], "3": [], "4": ["b"]}`)
+	layouts[3].files["f.json"] = []byte(`{"0": [2], "4": [0, 1]}`)
+	for l, layout := range layouts {
+		for k, name := range layout.names {
+			f.Add(byte(l), byte(k), layout.files[name])
+		}
+	}
+	f.Fuzz(func(t *testing.T, which, file byte, content []byte) {
+		layout := layouts[int(which)%len(layouts)]
+		dir := t.TempDir()
+		writeFiles(t, dir, layout.files)
+		write(t, filepath.Join(dir, layout.names[int(file)%len(layout.names)]), content)
+		tryOpen(t, strings.ReplaceAll(layout.spec, "D/", dir+"/"))
+	})
+}
+
+// FuzzCoordinates damages the members of a SciPy matrix in either form.
+func FuzzCoordinates(f *testing.F) {
+	d := made(f, 12, 1)
+	files := dglRedditFiles(f, d)
+	csr := sciPyMembers(f, d)
+	coo := map[string][]byte{"row": array(f, []int64{0, 1}), "col": array(f, []int64{1, 0}), "shape": array(f, []int64{12, 12})}
+	for k, members := range []map[string][]byte{csr, coo} {
+		for name, content := range members {
+			f.Add(byte(k), name, content)
+		}
+	}
+	f.Fuzz(func(t *testing.T, form byte, name string, content []byte) {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		members := map[string][]byte{}
+		for n, c := range []map[string][]byte{csr, coo}[form%2] {
+			members[n] = c
+		}
+		members[name] = content
+		write(t, filepath.Join(dir, "reddit_graph.npz"), archive(t, zip.Store, members))
+		tryOpen(t, "dgl-reddit:"+dir)
+	})
+}
+
 func FuzzSpec(f *testing.F) {
 	f.Add("synth:demo?nodes=100&edges=200&seed=3")
 	f.Add("npz:no such file?split=1/2/3&normalize=row")

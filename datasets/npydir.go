@@ -3,7 +3,6 @@ package datasets
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 )
@@ -15,7 +14,7 @@ func npyScheme() Scheme {
 	return Scheme{
 		Name: "npy", Path: "DIR",
 		Summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy)",
-		Keys:    append(splitKeys(), "normalize"),
+		Keys:    fileKeys(),
 		Open:    openNPY,
 	}
 }
@@ -45,7 +44,7 @@ func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := dir.split(d, spec); err != nil {
 		return nil, err
 	}
-	return d, normalize(d, spec)
+	return d, finish(d, spec, "none")
 }
 
 // split reads the three id files, or deals a split at random where there are
@@ -61,11 +60,13 @@ func (dir folder) split(d *Data, spec *Spec) error {
 			missing++
 		}
 	}
-	if _, asked := spec.Values["split"]; asked || missing == len(parts) {
+	if missing == len(parts) {
 		return splitFromSpec(d, spec)
 	}
-	if _, given := spec.Values["seed"]; given {
-		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	if own, err := ownSplit(spec); err != nil {
+		return err
+	} else if !own {
+		return splitFromSpec(d, spec)
 	}
 	for _, part := range parts {
 		ids, err := readInt32s(dir, part.key)

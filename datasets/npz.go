@@ -17,7 +17,7 @@ func npzScheme() Scheme {
 	return Scheme{
 		Name: "npz", Path: "FILE",
 		Summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-		Keys:    append(splitKeys(), "normalize"),
+		Keys:    fileKeys(),
 		Open:    openNPZ,
 	}
 }
@@ -40,14 +40,14 @@ func openNPZ(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, normalize(d, spec)
+	return d, finish(d, spec, "none")
 }
 
 // readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
 // shape} or attr_matrix, and labels. Edges are stored as found, in one direction
 // or both; there is no split.
 func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
-	shape, p, err := readSparse(a, "adj")
+	shape, p, err := readSparse(a, "adj_")
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) err
 	if a.Has("attr_matrix") {
 		d.Features, err = readMatrix(a, "attr_matrix", d.Nodes())
 	} else {
-		d.Features, err = readSparseFeatures(a, "attr", d.Nodes())
+		d.Features, err = readSparseFeatures(a, "attr_", d.Nodes())
 	}
 	if err != nil {
 		return err
@@ -72,24 +72,31 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) err
 	return splitFromSpec(d, spec)
 }
 
-// readSparse reads shape and pattern of a SciPy CSR matrix stored under a
-// prefix.
-func readSparse(a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
-	p = &pattern{name: a.Name() + ": " + prefix}
-	dims, err := readInt64s(a, prefix+"_shape")
+// readShape reads the shape of a SciPy matrix.
+func readShape(a *npy.Archive, key string) (shape [2]int, err error) {
+	dims, err := readInt64s(a, key)
 	if err != nil {
-		return shape, nil, err
+		return shape, err
 	}
 	if len(dims) != 2 || dims[0] < 0 || dims[1] < 0 || dims[0] > math.MaxInt32 || dims[1] > math.MaxInt32 {
-		return shape, nil, fmt.Errorf("datasets: %s: shape %v, want two dimensions in [0, %d]", p.name, dims, math.MaxInt32)
+		return shape, fmt.Errorf("datasets: %s: %s %v, want two dimensions in [0, %d]", a.Name(), key, dims, math.MaxInt32)
 	}
-	if p.ptr, err = readInt64s(a, prefix+"_indptr"); err != nil {
+	return [2]int{int(dims[0]), int(dims[1])}, nil
+}
+
+// readSparse reads shape and pattern of a SciPy CSR matrix whose members'
+// names start with a prefix.
+func readSparse(a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
+	p = &pattern{name: strings.TrimSuffix(a.Name()+": "+strings.TrimSuffix(prefix, "_"), ": ")}
+	if shape, err = readShape(a, prefix+"shape"); err != nil {
 		return shape, nil, err
 	}
-	if p.idx, err = readInt32s(a, prefix+"_indices"); err != nil {
+	if p.ptr, err = readInt64s(a, prefix+"indptr"); err != nil {
 		return shape, nil, err
 	}
-	shape = [2]int{int(dims[0]), int(dims[1])}
+	if p.idx, err = readInt32s(a, prefix+"indices"); err != nil {
+		return shape, nil, err
+	}
 	if len(p.ptr) != shape[0]+1 {
 		return shape, nil, fmt.Errorf("datasets: %s: %d row offsets for %d rows, want %d", p.name, len(p.ptr), shape[0], shape[0]+1)
 	}
@@ -103,7 +110,7 @@ func readSparseFeatures(a *npy.Archive, prefix string, nodes int) (*graph.Featur
 		return nil, err
 	}
 	var values []float32
-	err = withArray(a, prefix+"_data", func(r *npy.Reader) error {
+	err = withArray(a, prefix+"data", func(r *npy.Reader) error {
 		values, err = r.Float32s()
 		return err
 	})

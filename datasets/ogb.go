@@ -27,7 +27,7 @@ func ogbScheme() Scheme {
 	return Scheme{
 		Name: "ogb", Path: "DIR",
 		Summary: "an unzipped OGB node-property folder (raw/, split/)",
-		Keys:    append(splitKeys(), "normalize"),
+		Keys:    fileKeys(),
 		Open:    openOGB,
 	}
 }
@@ -77,7 +77,7 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := o.split(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, normalize(d, spec)
+	return d, finish(d, spec, "none")
 }
 
 // findOGB locates the files, or says in one error which are missing.
@@ -390,35 +390,6 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	return x, nil
 }
 
-// countFields counts the fields of the first line.
-func countFields(path string, sep byte) (int, error) {
-	text, err := openText(path)
-	if err != nil {
-		return 0, err
-	}
-	defer text.Close()
-	count := 1
-	stop := errors.New("first line read")
-	empty := true
-	err = cutLines(text, path, func(b lines) error {
-		line, _ := b.next()
-		empty = len(line) == 0
-		for _, c := range line {
-			if c == sep {
-				count++
-			}
-		}
-		return stop
-	})
-	if err != nil && err != stop {
-		return 0, err
-	}
-	if empty {
-		return 0, fmt.Errorf("datasets: %s:1: empty", path)
-	}
-	return count, nil
-}
-
 // meanEdgeFeatures gives each node the mean of the features of the edges at it,
 // line k of the file belonging to arcs[k]. Nodes without edges get zeros.
 func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*graph.Features, error) {
@@ -487,11 +458,10 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*gra
 
 // split reads the three id files, or deals a split at random if the SPEC asks.
 func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
-	if o.splitDir == "" {
+	if own, err := ownSplit(spec); err != nil {
+		return err
+	} else if !own {
 		return splitFromSpec(d, spec)
-	}
-	if _, given := spec.Values["seed"]; given {
-		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
 	}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")

@@ -30,6 +30,10 @@ func Schemes() []Scheme {
 		npyScheme(),
 		planetoidScheme(),
 		ogbScheme(),
+		edgesScheme(),
+		saintScheme(),
+		sageScheme(),
+		dglRedditScheme(),
 		npzScheme(),
 	}
 }

@@ -28,7 +28,7 @@ func planetoidScheme() Scheme {
 	return Scheme{
 		Name: "planetoid", Path: "DIR/NAME",
 		Summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-		Keys:    append(splitKeys(), "normalize"),
+		Keys:    fileKeys(),
 		Open:    openPlanetoid,
 	}
 }
@@ -49,17 +49,17 @@ func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := p.place(d); err != nil {
 		return nil, err
 	}
-	if _, asked := spec.Values["split"]; asked {
+	switch own, err := ownSplit(spec); {
+	case err != nil:
+		return nil, err
+	case own:
+		p.publicSplit(d)
+	default:
 		if err := splitFromSpec(d, spec); err != nil {
 			return nil, err
 		}
-	} else {
-		if _, given := spec.Values["seed"]; given {
-			return nil, fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
-		}
-		p.publicSplit(d)
 	}
-	return d, normalize(d, spec)
+	return d, finish(d, spec, "none")
 }
 
 // planetoid holds the files' contents, checked one by one.

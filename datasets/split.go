@@ -37,9 +37,6 @@ func dealSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) 
 	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
 }
 
-// splitKeys are the keys of a source that may lack a split.
-func splitKeys() []string { return []string{"split", "seed"} }
-
 // defaultSplit is used where neither source nor SPEC says.
 const defaultSplit = "60/20/20"
 
@@ -72,6 +69,18 @@ func splitFromSpec(d *Data, spec *Spec) error {
 	}
 	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
 	return nil
+}
+
+// ownSplit tells whether the split is the source's own, and reports a seed given
+// for it.
+func ownSplit(spec *Spec) (bool, error) {
+	if _, asked := spec.Values["split"]; asked {
+		return false, nil
+	}
+	if _, given := spec.Values["seed"]; given {
+		return false, fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	}
+	return true, nil
 }
 
 // parseShares reads train/valid/test as three numbers, none negative, the first

@@ -231,7 +231,8 @@ func parseID(field []byte) (int32, bool) {
 // arc is an edge as a file gives it.
 type arc struct{ from, to int32 }
 
-// parseArcs reads lines of two node ids below n, split by sep.
+// parseArcs reads lines of two node ids below n, split by sep; lines that start
+// with # are comments.
 func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 	arcs := make([]arc, 0, len(b.data)/8)
 	for {
@@ -239,7 +240,7 @@ func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 		if !found {
 			return arcs, nil
 		}
-		if len(line) == 0 {
+		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
 		cut := bytes.IndexByte(line, sep)
@@ -298,4 +299,34 @@ func plausible(path string, values float64) error {
 		return fmt.Errorf("datasets: %s: %d bytes cannot hold the %.0f values expected", path, info.Size(), values)
 	}
 	return nil
+}
+
+// errFirstLine stops cutLines after the first line.
+var errFirstLine = errors.New("first line read")
+
+// firstLine returns a file's first line.
+func firstLine(path string) ([]byte, error) {
+	text, err := openText(path)
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	var first []byte
+	err = cutLines(text, path, func(b lines) error {
+		first, _ = b.next()
+		return errFirstLine
+	})
+	if err != nil && err != errFirstLine {
+		return nil, err
+	}
+	if len(first) == 0 {
+		return nil, fmt.Errorf("datasets: %s:1: empty", path)
+	}
+	return first, nil
+}
+
+// countFields counts the fields of the first line.
+func countFields(path string, sep byte) (int, error) {
+	line, err := firstLine(path)
+	return 1 + bytes.Count(line, []byte{sep}), err
 }

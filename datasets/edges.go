@@ -1,0 +1,479 @@
+package datasets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// edgesScheme reads an edge list, two node ids a line, with features and labels
+// from files of their own. Ids are numbers from 0; lines that start with # are
+// comments. Any of the files may be gzipped.
+//
+//	labels=FILE.csv     "label", in node order, or "id,label": a class, by number or name;
+//	                    "id,0,1,1": binary tasks
+//	labels=FILE.json    {"id": label} a class, {"id": [label, …]} a binary task for each label
+//	features=FILE.csv   numbers, in node order; after the id if the header's first name is id or node_id
+//	features=FILE.json  {"id": [k, …]} the features that are 1, the others being 0
+//	header=1            the CSV files start with a line of names
+//	sep=tab             comma (default), tab (default for .tsv), space or semicolon
+//
+// Without features each node gets two: 1, and the logarithm of 1 + its degree.
+func edgesScheme() Scheme {
+	return Scheme{
+		Name: "edges", Path: "FILE",
+		Summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
+		Keys:    fileKeys("features", "labels", "header", "sep"),
+		Open:    openEdges,
+	}
+}
+
+// edgeList is what the files of one data set hold before the number of nodes is
+// known.
+type edgeList struct {
+	header   bool
+	sep      string
+	chunks   [][]arc
+	lines    int64 // of all files
+	most     int32 // greatest node id met
+	mostIn   string
+	labels   *nodeLabels
+	tasks    *rowTable // labels given as binary tasks
+	features *rowTable
+	hot      *nodeLabels // features given as lists
+}
+
+func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
+	labels, features := spec.Text("labels", ""), spec.Text("features", "")
+	if labels == "" {
+		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
+	}
+	header, err := spec.Choice("header", "0", "1")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
+		return nil, err
+	}
+	e := &edgeList{header: header == "1", sep: spec.Text("sep", ""), most: -1}
+	if err := e.readEdges(ctx, spec.Path); err != nil {
+		return nil, err
+	}
+	if err := e.readLabels(ctx, labels); err != nil {
+		return nil, err
+	}
+	if features != "" {
+		if err := e.readFeatures(ctx, features); err != nil {
+			return nil, err
+		}
+	}
+	d, err := e.data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := splitFromSpec(d, spec); err != nil {
+		return nil, err
+	}
+	return d, finish(d, spec, "none")
+}
+
+// separator returns what separates the fields of a file.
+func (e *edgeList) separator(path string) byte {
+	switch {
+	case e.sep == "tab", e.sep == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
+		return '\t'
+	case e.sep == "space":
+		return ' '
+	case e.sep == "semicolon":
+		return ';'
+	}
+	return ','
+}
+
+func isJSON(path string) bool {
+	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
+}
+
+// meet notes a node id and the file that it is in.
+func (e *edgeList) meet(id int32, path string) {
+	if id > e.most {
+		e.most, e.mostIn = id, path
+	}
+}
+
+func (e *edgeList) readEdges(ctx context.Context, path string) error {
+	sep := e.separator(path)
+	return readLines(ctx, path, func(b lines) ([]arc, error) {
+		if e.header && b.number == 1 {
+			b.next()
+		}
+		arcs, err := parseArcs(b, sep, math.MaxInt32)
+		if err != nil && b.number == 1 && !e.header {
+			err = fmt.Errorf("%w (header=1 skips a line of names)", err)
+		}
+		return arcs, err
+	}, func(arcs []arc) error {
+		for _, a := range arcs {
+			e.meet(max(a.from, a.to), path)
+		}
+		e.lines += int64(len(arcs))
+		e.chunks = append(e.chunks, arcs)
+		return nil
+	})
+}
+
+func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
+	if isJSON(path) {
+		e.labels, err = readJSONLabels(path)
+	} else {
+		err = e.readTextLabels(ctx, path)
+	}
+	if err != nil {
+		return err
+	}
+	if e.labels != nil {
+		for _, id := range e.labels.ids {
+			e.meet(id, path)
+		}
+		e.lines += int64(len(e.labels.ids))
+	}
+	return nil
+}
+
+// readJSONLabels reads {"id": label} or {"id": [label, …]}.
+func readJSONLabels(path string) (*nodeLabels, error) {
+	l := &nodeLabels{path: path, kinds: newCategories()}
+	err := eachMember(path, func(key string, d *json.Decoder) error {
+		id, err := nodeKey(key)
+		if err != nil {
+			return err
+		}
+		var value any
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		list, isList := value.([]any)
+		if !isList {
+			list = []any{value}
+		}
+		if len(l.ids) > 0 && isList != l.multi {
+			return fmt.Errorf("node %d: labels must all be lists or none", id)
+		}
+		l.multi = isList
+		labels := make([]category, len(list))
+		for k, v := range list {
+			if labels[k], err = categoryOf(v); err != nil {
+				return fmt.Errorf("node %d: %w", id, err)
+			}
+		}
+		l.add(id, labels...)
+		return nil
+	})
+	return l, err
+}
+
+// readTextLabels reads one label a line, or id and label, or id and tasks.
+func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
+	sep := e.separator(path)
+	width, err := countFields(path, sep)
+	if err != nil {
+		return err
+	}
+	if width > 2 {
+		e.tasks, err = e.readRows(ctx, path, true)
+		return err
+	}
+	l := &nodeLabels{path: path, kinds: newCategories()}
+	e.labels = l
+	type labelled struct {
+		id    int32
+		label category
+	}
+	headed := int64(0)
+	if e.header {
+		headed = 1
+	}
+	return readLines(ctx, path, func(b lines) ([]labelled, error) {
+		if e.header && b.number == 1 {
+			b.next()
+		}
+		var part []labelled
+		for {
+			line, found := b.next()
+			if !found {
+				return part, nil
+			}
+			if len(line) == 0 {
+				continue
+			}
+			field, id := line, int32(b.number-2-headed)
+			if width == 2 {
+				cut := bytes.IndexByte(line, sep)
+				if cut < 0 {
+					return nil, b.fail("%s is not an id and a label", quoteField(line))
+				}
+				var ok bool
+				if id, ok = parseID(line[:cut]); !ok {
+					return nil, b.fail("%s is not a node id", quoteField(line[:cut]))
+				}
+				field = line[cut+1:]
+			}
+			label := string(bytes.TrimSpace(field))
+			if label == "" {
+				return nil, b.fail("no label")
+			}
+			part = append(part, labelled{id, parseCategory(label)})
+		}
+	}, func(part []labelled) error {
+		for _, p := range part {
+			l.add(p.id, p.label)
+		}
+		return nil
+	})
+}
+
+// rowTable holds rows of numbers by node.
+type rowTable struct {
+	path   string
+	width  int
+	ids    []int32 // nil: rows are in node order
+	values []float32
+}
+
+func (t *rowTable) rows() int { return len(t.values) / t.width }
+
+// readRows reads rows of numbers, after an id if withID.
+func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*rowTable, error) {
+	sep := e.separator(path)
+	width, err := countFields(path, sep)
+	if err != nil {
+		return nil, err
+	}
+	t := &rowTable{path: path, width: width}
+	if withID {
+		if t.width--; t.width == 0 {
+			return nil, fmt.Errorf("datasets: %s: nothing after the id", path)
+		}
+		t.ids = []int32{}
+	}
+	type part struct {
+		ids    []int32
+		values []float32
+	}
+	err = readLines(ctx, path, func(b lines) (part, error) {
+		var p part
+		if e.header && b.number == 1 {
+			b.next()
+		}
+		row := make([]float32, t.width)
+		for {
+			line, found := b.next()
+			if !found {
+				return p, nil
+			}
+			if len(line) == 0 {
+				continue
+			}
+			if withID {
+				field, rest, _ := bytes.Cut(line, []byte{sep})
+				id, ok := parseID(field)
+				if !ok {
+					return p, b.fail("%s is not a node id", quoteField(field))
+				}
+				p.ids, line = append(p.ids, id), rest
+			}
+			count, err := parseFloats(&b, line, sep, row)
+			if err != nil {
+				return p, err
+			}
+			if count != t.width {
+				return p, b.fail("%d numbers, want %d as in line 1", count, t.width)
+			}
+			p.values = append(p.values, row...)
+		}
+	}, func(p part) error {
+		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range t.ids {
+		e.meet(id, path)
+	}
+	if !withID {
+		t.ids = nil
+		e.meet(int32(min(t.rows(), math.MaxInt32)-1), path)
+	}
+	e.lines += int64(t.rows())
+	return t, nil
+}
+
+func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
+	if !isJSON(path) {
+		withID := false
+		if e.header {
+			if withID, err = e.startsWithID(path); err != nil {
+				return err
+			}
+		}
+		e.features, err = e.readRows(ctx, path, withID)
+		return err
+	}
+	if e.hot, err = readJSONLabels(path); err != nil {
+		return err
+	}
+	if !e.hot.multi {
+		return fmt.Errorf("datasets: %s: want lists of feature numbers", path)
+	}
+	for c := range e.hot.kinds.index {
+		if !c.isNumber || c.number < 0 || c.number > math.MaxInt32 {
+			return fmt.Errorf("datasets: %s: feature %q, want numbers from 0", path, c.name)
+		}
+	}
+	for _, id := range e.hot.ids {
+		e.meet(id, path)
+	}
+	e.lines += int64(len(e.hot.ids))
+	return nil
+}
+
+// startsWithID looks at the first name of a header.
+func (e *edgeList) startsWithID(path string) (bool, error) {
+	line, err := firstLine(path)
+	if err != nil {
+		return false, err
+	}
+	name, _, _ := bytes.Cut(line, []byte{e.separator(path)})
+	first := string(bytes.ToLower(bytes.Trim(name, "\" ")))
+	return slices.Contains([]string{"id", "node", "node_id", "nodeid"}, first), nil
+}
+
+// data puts the parts together.
+func (e *edgeList) data(ctx context.Context) (*Data, error) {
+	n := int(e.most) + 1
+	// Ids far beyond what the files hold would claim memory for nothing.
+	if int64(n) > 1<<20+64*e.lines {
+		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.mostIn, e.most, e.lines)
+	}
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+	}
+	for k, arcs := range e.chunks {
+		if err := addArcs(b, e.mostIn, arcs); err != nil {
+			return nil, err
+		}
+		e.chunks[k] = nil
+	}
+	d := &Data{}
+	d.build(b)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.labels != nil {
+		if d.Labels, err = e.labels.labels(n); err != nil {
+			return nil, err
+		}
+		if e.labels.kinds.renumbered() {
+			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
+		}
+	} else if d.Labels, err = e.tasks.labels(n); err != nil {
+		return nil, err
+	}
+	d.Metric = metricFor(d.Labels)
+	switch {
+	case e.features != nil:
+		d.Features, err = e.features.matrix(n)
+	case e.hot != nil:
+		d.Features, err = e.hot.multiHot(n)
+	default:
+		d.Features = degreeFeatures(d.Graph)
+		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
+	}
+	return d, err
+}
+
+// labels makes binary tasks of a table's rows, unknown for nodes without one.
+func (t *rowTable) labels(n int) (*graph.Labels, error) {
+	if _, err := taskLabels(t.path, t.values, t.width); err != nil {
+		return nil, err
+	}
+	if n > (smallDense+emptiestRows*len(t.values))/t.width {
+		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
+	}
+	y := &graph.Labels{Tasks: t.width, Multi: slices.Repeat([]float32{float32(math.NaN())}, n*t.width)}
+	return y, t.place(y.Multi, n)
+}
+
+// matrix makes features of a table's rows, which must be there for every node.
+func (t *rowTable) matrix(n int) (*graph.Features, error) {
+	if t.rows() != n {
+		return nil, fmt.Errorf("datasets: %s: %d rows for %d nodes", t.path, t.rows(), n)
+	}
+	x := &graph.Features{Rows: n, Cols: t.width, Data: t.values}
+	if t.ids != nil {
+		x.Data = make([]float32, len(t.values))
+		if err := t.place(x.Data, n); err != nil {
+			return nil, err
+		}
+	}
+	return x, checkFinite(t.path, x)
+}
+
+// place copies rows to where their nodes are.
+func (t *rowTable) place(to []float32, n int) error {
+	seen := make([]bool, n)
+	for k := range t.rows() {
+		id := k
+		if t.ids != nil {
+			id = int(t.ids[k])
+		}
+		if seen[id] {
+			return fmt.Errorf("datasets: %s: node %d is there twice", t.path, id)
+		}
+		seen[id] = true
+		copy(to[id*t.width:(id+1)*t.width], t.values[k*t.width:])
+	}
+	return nil
+}
+
+// multiHot makes features of lists of feature numbers.
+func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
+	number := make([]int, len(l.kinds.index)) // by provisional number
+	width, entries := 0, 0
+	for c, k := range l.kinds.index {
+		number[k] = int(c.number)
+		width = max(width, int(c.number)+1)
+	}
+	for _, list := range l.lists {
+		entries += len(list)
+	}
+	if width == 0 || n > (smallDense+emptiestRows*entries)/width {
+		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely, or none", l.path, n, width, entries)
+	}
+	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	for k, id := range l.ids {
+		for _, v := range l.lists[k] {
+			x.Data[int(id)*width+number[v]] = 1
+		}
+	}
+	return x, nil
+}
+
+// degreeFeatures are what a node without features is told by.
+func degreeFeatures(a *graph.CSR) *graph.Features {
+	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
+	for i := range a.Rows {
+		x.Data[2*i] = 1
+		x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
+	}
+	return x
+}

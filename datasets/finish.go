@@ -1,0 +1,88 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+)
+
+// fileKeys returns the keys that every scheme that reads files takes, and its
+// own.
+func fileKeys(own ...string) []string {
+	return append(own, "split", "seed", "normalize", "metric")
+}
+
+// finish applies the keys that all readers share: metric, and normalize with
+// its default for the layout. Nothing else is ever done to features.
+//
+//	normalize=none         as in the files
+//	normalize=row          each node's features scaled to sum to 1 in absolute value
+//	normalize=standardize  each feature to mean 0, deviation 1 over the training nodes
+func finish(d *Data, spec *Spec, usual string) error {
+	if text, given := spec.Values["metric"]; given {
+		d.Metric = Metric(text) // checked by Validate
+	}
+	how := spec.Text("normalize", usual)
+	switch how {
+	case "none":
+		return nil
+	case "row":
+		normalizeRows(d)
+		d.Notes = append(d.Notes, "features of each node scaled to sum to 1 (normalize=row)")
+		return nil
+	case "standardize":
+		d.Name = spec.String()
+		if err := d.validateNodes(); err != nil { // the split is about to be used
+			return err
+		}
+		standardize(d)
+		d.Notes = append(d.Notes, "features scaled to mean 0 and deviation 1 over the training nodes (normalize=standardize)")
+		return nil
+	}
+	return fmt.Errorf("datasets: %q: normalize=%s: want none, row or standardize", spec, how)
+}
+
+func normalizeRows(d *Data) {
+	for i := range d.Features.Rows {
+		row := d.Features.Row(i)
+		var sum float64
+		for _, v := range row {
+			sum += math.Abs(float64(v))
+		}
+		if sum == 0 {
+			continue
+		}
+		for j := range row {
+			row[j] = float32(float64(row[j]) / sum)
+		}
+	}
+}
+
+// standardize is scikit-learn's StandardScaler, as the loaders of GraphSAGE and
+// GraphSAINT use it: population deviation, and constant features left at
+// deviation 1.
+func standardize(d *Data) {
+	x := d.Features
+	mean, deviation := make([]float64, x.Cols), make([]float64, x.Cols)
+	n := float64(len(d.Split.Train))
+	for _, i := range d.Split.Train {
+		for j, v := range x.Row(int(i)) {
+			mean[j] += float64(v) / n
+		}
+	}
+	for _, i := range d.Split.Train {
+		for j, v := range x.Row(int(i)) {
+			e := float64(v) - mean[j]
+			deviation[j] += e * e / n
+		}
+	}
+	for j := range deviation {
+		if deviation[j] = math.Sqrt(deviation[j]); deviation[j] == 0 {
+			deviation[j] = 1
+		}
+	}
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			x.Data[i*x.Cols+j] = float32((float64(v) - mean[j]) / deviation[j])
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// The layouts of single tools: GraphSAINT, GraphSAGE, DGL's Reddit, edge lists.
+
+func TestRoundTripsOfTools(t *testing.T) {
+	for seed := range uint64(3) {
+		n := 12 + int(seed)*41
+		t.Run("saint", func(t *testing.T) {
+			d, dir := made(t, n, seed), t.TempDir()
+			writeFiles(t, dir, saintFiles(t, d))
+			sameNumbers(t, open(t, "saint:"+dir+"?normalize=none&metric=accuracy"), d)
+		})
+		t.Run("dgl-reddit", func(t *testing.T) {
+			d, dir := made(t, n, seed), t.TempDir()
+			writeFiles(t, dir, dglRedditFiles(t, d))
+			sameNumbers(t, open(t, "dgl-reddit:"+dir+"?metric=accuracy"), d)
+		})
+		t.Run("sage", func(t *testing.T) {
+			d, dir := made(t, n, seed), t.TempDir()
+			writeFiles(t, dir, sageFiles(t, d))
+			got := open(t, "sage:"+dir+"/made?normalize=none&metric=accuracy")
+			sameNumbers(t, got, d)
+			if !strings.Contains(strings.Join(got.Notes, "; "), "1 nodes without the marks") {
+				t.Errorf("notes %q do not mention the dropped node", got.Notes)
+			}
+		})
+		t.Run("edges", func(t *testing.T) {
+			d, dir := made(t, n, seed), t.TempDir()
+			writeFiles(t, dir, edgeFiles(d))
+			got := open(t, "edges:"+dir+"/edges.csv?features="+dir+"/features.csv&labels="+dir+"/labels.csv")
+			d.Split = got.Split
+			sameNumbers(t, got, d)
+		})
+	}
+}
+
+func sameNumbers(t *testing.T, got, want *Data) {
+	t.Helper()
+	if err := got.Validate(); err != nil {
+		t.Error(err)
+	}
+	sameData(t, got, want)
+}
+
+// Every way to write an edge list's files gives the same data.
+func TestEdgeListForms(t *testing.T) {
+	d, dir := made(t, 30, 4), t.TempDir()
+	files := edgeFiles(d)
+	var named, numbered, jsonNames, features strings.Builder
+	named.WriteString("id\tkind\n")
+	jsonNames.WriteString("{")
+	features.WriteString("node_id\ta\tb\tc\td\n")
+	for k := range 30 {
+		i := (k * 7) % 30
+		name := [...]string{"ant", "bee", "cat"}[d.Labels.Class[i]]
+		fmt.Fprintf(&named, "%d\t%s\n", i, name)
+		fmt.Fprintf(&numbered, "%d,%d\n", i, d.Labels.Class[i])
+		fmt.Fprintf(&jsonNames, "\"%d\": %q,", i, name)
+		fmt.Fprintf(&features, "%d\t%s", i, strings.ReplaceAll(matrixLines(d.Features.Row(i), 4), ",", "\t"))
+	}
+	files["named.tsv"] = []byte(named.String())
+	files["numbered.csv.gz"] = zipped(t, numbered.String())
+	files["names.json"] = []byte(strings.TrimSuffix(jsonNames.String(), ",") + "}")
+	files["features.tsv"] = []byte(features.String())
+	files["edges.tsv"] = []byte("from\tto\n# a comment\n" + arcLines(arcsOf(d, 7), "\t"))
+	files["spaces.txt"] = []byte(arcLines(arcsOf(d, 7), " "))
+	writeFiles(t, dir, files)
+	for _, form := range []string{
+		"edges.csv?features=D/features.csv&labels=D/numbered.csv.gz",
+		"edges.csv?features=D/features.csv&labels=D/names.json",
+		"edges.tsv?header=1&features=D/features.tsv&labels=D/named.tsv",
+	} {
+		got := open(t, "edges:"+dir+"/"+strings.ReplaceAll(form, "D/", dir+"/"))
+		d.Split = got.Split
+		sameNumbers(t, got, d)
+	}
+	got := open(t, "edges:"+dir+"/spaces.txt?sep=space&labels="+dir+"/names.json")
+	if !cmp.Equal(got.Graph, d.Graph) {
+		t.Error("edges split by spaces give another graph")
+	}
+	for i := range 30 {
+		if want := []float32{1, float32(math.Log1p(float64(d.Graph.Degree(i))))}; !cmp.Equal(got.Features.Row(i), want) {
+			t.Errorf("node %d has features %v, want %v", i, got.Features.Row(i), want)
+		}
+	}
+}
+
+func TestEdgeListTasks(t *testing.T) {
+	dir := t.TempDir()
+	nan := float32(math.NaN())
+	writeFiles(t, dir, map[string][]byte{
+		"e.csv":      []byte("0,1\n1,2\n3,4\n"),
+		"lists.json": []byte(`{"0": ["x", "a"], "2": ["a"], "3": [], "4": ["b"]}`),
+		"tasks.csv":  []byte("0,1,0,1\n2,1,0,0\n3,0,0,0\n4,0,1,0\n"),
+		"hot.json":   []byte(`{"0": [2], "4": [0, 1]}`),
+	})
+	want := []float32{1, 0, 1, nan, nan, nan, 1, 0, 0, 0, 0, 0, 0, 1, 0}
+	for _, file := range []string{"lists.json", "tasks.csv"} {
+		got := open(t, "edges:"+dir+"/e.csv?labels="+dir+"/"+file+"&features="+dir+"/hot.json&metric=micro-f1&split=1/1/1")
+		if diff := cmp.Diff(want, got.Labels.Multi, cmpopts.EquateNaNs()); diff != "" || got.Labels.Tasks != 3 || got.Metric != MicroF1 {
+			t.Errorf("%s: %d tasks, metric %s: %s", file, got.Labels.Tasks, got.Metric, diff)
+		}
+		if want := []float32{0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0}; !cmp.Equal(got.Features.Data, want) {
+			t.Errorf("%s: features %v", file, got.Features.Data)
+		}
+		total := len(got.Split.Train) + len(got.Split.Valid) + len(got.Split.Test)
+		if total != 4 {
+			t.Errorf("%s: %d nodes in the split, want the 4 labelled ones", file, total)
+		}
+	}
+}
+
+func TestSAINTTasks(t *testing.T) {
+	d, dir := made(t, 12, 1), t.TempDir()
+	files := saintFiles(t, d)
+	var text strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&text, ", \"%d\": [%d, %d]", i, i%2, i%3%2)
+	}
+	files["class_map.json"] = []byte("{" + text.String()[2:] + "}")
+	writeFiles(t, dir, files)
+	got := open(t, "saint:"+dir)
+	if got.Labels.Tasks != 2 || got.Metric != MicroF1 || !cmp.Equal(got.Labels.Multi[:6], []float32{0, 0, 1, 1, 0, 0}) {
+		t.Errorf("labels %+v, metric %s", got.Labels, got.Metric)
+	}
+	// Standardised: mean 0 and deviation 1 over the training nodes.
+	for j := range got.Features.Cols {
+		var sum, squares float64
+		for _, i := range got.Split.Train {
+			v := float64(got.Features.Row(int(i))[j])
+			sum += v
+			squares += v * v
+		}
+		n := float64(len(got.Split.Train))
+		if math.Abs(sum/n) > 1e-6 || math.Abs(squares/n-1) > 1e-5 {
+			t.Errorf("feature %d has mean %v, mean square %v", j, sum/n, squares/n)
+		}
+	}
+}
+
+// Worked by hand: training values 1 and 3 have mean 2 and deviation 1; a
+// constant feature becomes 0.
+func TestStandardize(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	for i := range 20 {
+		copy(d.Features.Row(i), []float32{7, 5, float32(i), 0})
+	}
+	d.Split = Split{Train: []int32{1, 3}, Valid: []int32{4}, Test: []int32{5}}
+	writeFiles(t, dir, npyFiles(t, d))
+	got := open(t, "npy:"+dir+"?normalize=standardize")
+	if want := []float32{0, 0, 3, 0}; !cmp.Equal(got.Features.Row(5), want) {
+		t.Errorf("row 5 is %v, want %v", got.Features.Row(5), want)
+	}
+}
+
+func TestDeezer(t *testing.T) {
+	dir := shared + "deezer-ro/"
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("real files are not here: %v", err)
+	}
+	d := open(t, "edges:"+dir+"RO_edges.csv?header=1&labels="+dir+"RO_genres.json")
+	got := Describe(d)
+	if got.Nodes != 41_773 || got.Edges != 125_826 || got.Tasks != 84 {
+		t.Errorf("got %+v", got)
+	}
+	var genres float64
+	for _, v := range d.Labels.Multi {
+		genres += float64(v)
+	}
+	if mean := genres / 41_773; math.Abs(mean-6.04) > 0.005 {
+		t.Errorf("%v genres a node, want 6.04", mean)
+	}
+}
+
+func TestBadEdgeList(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, content, keys, want string
+	}{
+		"no labels key":     {"", "", "", "an edge list has no labels; add labels=FILE"},
+		"missing labels":    {"", "", "?labels=D/none.csv", "none.csv: no such file"},
+		"header unexpected": {"edges.csv", "a,b\n0,1\n", "?labels=D/labels.csv", `edges.csv:1: "a,b" is not two node ids (header=1 skips a line of names)`},
+		"other separator":   {"edges.csv", "0\t1\n", "?labels=D/labels.csv", `edges.csv:1: "0\t1" is not two node ids`},
+		"three fields":      {"edges.csv", "0,1\n1,2,0.5\n", "?labels=D/labels.csv", `edges.csv:2: "1,2,0.5" is not two node ids`},
+		"far id":            {"edges.csv", "0,2000000000\n", "?labels=D/labels.csv", "edges.csv: node 2000000000, but the files have only"},
+		"id too large":      {"edges.csv", "0,4294967296\n", "?labels=D/labels.csv", "is not two node ids"},
+		"separator unknown": {"", "", "?labels=D/labels.csv&sep=pipe", "sep=pipe: want comma, tab, space, semicolon"},
+		"header neither":    {"", "", "?labels=D/labels.csv&header=yes", "header=yes: want 0, 1"},
+		"NaN feature":       {"features.csv", strings.Repeat("1,2\n", 13) + "nan,1\n", "?labels=D/labels.csv&features=D/features.csv", "feature 0 of node 13 is NaN"},
+		"rows missing":      {"features.csv", "1,2\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv: 1 rows for 14 nodes"},
+		"ragged":            {"features.csv", "1,2\n3\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv:2: 1 numbers, want 2 as in line 1"},
+		"JSON list":         {"l.json", "[1]", "?labels=D/l.json", `l.json: byte 1: "[" where "{" should be`},
+		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: the file ends within a value"},
+		"JSON key":          {"l.json", `{"x": 1}`, "?labels=D/l.json", `key "x" is not a node id`},
+		"JSON label":        {"l.json", `{"0": {}}`, "?labels=D/l.json", "node 0: label of kind map"},
+		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},
+		"JSON mixture":      {"l.json", `{"0": 1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
+		"JSON twice":        {"l.json", `{"0": 1, "0": 2}`, "?labels=D/l.json", "node 0 is there twice"},
+		"JSON goes on":      {"l.json", `{"0": 1} 3`, "?labels=D/l.json", "more after the object"},
+		"JSON empty":        {"l.json", `{}`, "?labels=D/l.json", "l.json: no labels"},
+		"label missing":     {"labels.csv", "0,1\n1,\n", "?labels=D/labels.csv", "labels.csv:2: no label"},
+		"label id":          {"labels.csv", "0,1\nx,1\n", "?labels=D/labels.csv", `labels.csv:2: "x" is not a node id`},
+		"task of two":       {"labels.csv", "0,1,2\n", "?labels=D/labels.csv", "labels.csv: label of node 0, task 1 is 2"},
+		"metric unknown":    {"", "", "?labels=D/labels.csv&metric=f1", `metric "f1"`},
+		"metric misfit":     {"", "", "?labels=D/labels.csv&metric=rocauc", "metric rocauc does not fit"},
+		"normalize unknown": {"", "", "?labels=D/labels.csv&normalize=l2", "normalize=l2: want none, row or standardize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, d := t.TempDir(), made(t, 14, 1)
+			files := edgeFiles(d)
+			if c.file != "" {
+				files[c.file] = []byte(c.content)
+			}
+			writeFiles(t, dir, files)
+			expectError(t, "edges:"+dir+"/edges.csv"+strings.ReplaceAll(c.keys, "D/", dir+"/"), c.want)
+		})
+	}
+}
+
+func TestBadTools(t *testing.T) {
+	type files = map[string][]byte
+	for name, c := range map[string]struct {
+		spec   string // D is the folder
+		make   func(d *Data) files
+		change func(f files, d *Data)
+		want   string
+	}{
+		"saint: no roles": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { delete(f, "role.json") }, "role.json: no such file"},
+		"saint: role out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"tr": [0, 14]}`) }, "tr: element 1 is node 14, outside [0, 14)"},
+		"saint: role unknown": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"train": [0]}`) }, `key "train", want tr, va or te`},
+		"saint: nothing to train on": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"va": [0]}`) }, "the training set is empty"},
+		"saint: class out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": -1}`) }, "class -1"},
+		"saint: lists differ": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, 0], "1": [1]}`) }, `node "1": 1 labels`},
+		"saint: node out of range": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"14": 1}`) }, "node 14 outside [0, 14)"},
+		"saint: not a matrix": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) {
+				f["adj_full.npz"] = archive(t, zip.Store, without(sciPyMembers(t, d), "indices"))
+			}, `no array "indices"; it holds data, indptr, shape`},
+		"dgl-reddit: part of the split": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
+			func(f files, d *Data) {
+				f["reddit_data.npz"] = archive(t, zip.Store, map[string][]byte{
+					"feature": array(t, d.Features.Data, 14, 4), "label": array(t, d.Labels.Class), "node_types": array(t, make([]int64, 14))})
+			}, "node_types: node 0 is of type 0, want 1, 2 or 3"},
+		"dgl-reddit: entry out of range": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
+			func(f files, d *Data) {
+				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
+					"row": array(t, []int64{0, 14}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
+			}, "row: element 1 is node 14, outside [0, 14)"},
+		"dgl-reddit: rows and columns": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
+			func(f files, d *Data) {
+				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
+					"row": array(t, []int64{0}), "col": array(t, []int64{1, 0}), "shape": array(t, []int64{14, 14})})
+			}, "1 rows and 2 columns"},
+		"dgl-reddit: empty giant": {"dgl-reddit:D", func(d *Data) files { return dglRedditFiles(t, d) },
+			func(f files, d *Data) {
+				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
+					"row": array(t, []int64{0}), "col": array(t, []int64{1}), "shape": array(t, []int64{2e9, 2e9})})
+			}, "2000000000 rows for 1 entries"},
+		"sage: no marks": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = bytes.ReplaceAll(f["made-G.json"], []byte(`"val"`), []byte(`"vul"`))
+			}, "no node has the marks val and test"},
+		"sage: link out of range": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": 15, "target": 0}, `), 1)
+			}, "link 0: (15, 0) outside [0, 15)"},
+		"sage: link to nobody": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"links": [`), []byte(`"links": [{"source": "n1", "target": "x"}, `), 1)
+			}, `link 0: "n1" to "x": no such nodes`},
+		"sage: node twice": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = bytes.Replace(f["made-G.json"], []byte(`"n1"`), []byte(`"n2"`), 1)
+			}, `id "n2" is there twice`},
+		"sage: no row": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-id_map.json"] = []byte(`{"n1": 3}`) }, "no row for node"},
+		"sage: row twice": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-id_map.json"] = []byte(`{"n1": 3, "n2": 3}`) }, "row 3 is negative, too large or there twice"},
+		"sage: features short": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-feats.npy"] = array(t, d.Features.Data, 14, 4) }, "no row 14 among 14"},
+		"sage: stranger": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-class_map.json"] = []byte(`{"zz": 3}`) }, `node "zz" is not in the graph`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, dir := made(t, 14, 1), t.TempDir()
+			f := c.make(d)
+			c.change(f, d)
+			writeFiles(t, dir, f)
+			expectError(t, strings.Replace(c.spec, "D", dir, 1), c.want, filepath.Base(dir))
+		})
+	}
+}

@@ -1,0 +1,287 @@
+package datasets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// sageScheme reads GraphSAGE's files (Hamilton, Ying & Leskovec 2017,
+// arXiv:1706.02216): PREFIX-G.json, a networkx graph as nodes and links,
+// PREFIX-id_map.json from ids to rows, PREFIX-class_map.json and
+// PREFIX-feats.npy. Nodes that lack the marks val and test are dropped, links
+// that are numbers count nodes in the order of the file, and features are
+// standardised over the training nodes, all as GraphSAGE's loader does;
+// normalize=none leaves the features.
+func sageScheme() Scheme {
+	return Scheme{
+		Name: "sage", Path: "PREFIX",
+		Summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
+		Keys:    fileKeys(),
+		Open:    openSAGE,
+	}
+}
+
+// sageGraph is what PREFIX-G.json holds.
+type sageGraph struct {
+	path  string
+	ids   []string // of the nodes, in the order of the file
+	part  []int8   // 0 train, 1 valid, 2 test, −1 dropped
+	index map[string]int32
+	links []arc       // between nodes by their place in the file
+	named [][2]string // between nodes by their ids
+	rows  []int32     // row of the features of each node kept, increasing
+}
+
+func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
+	g := &sageGraph{path: spec.Path + "-G.json", index: make(map[string]int32)}
+	if err := g.read(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	node, n, err := g.number(spec.Path + "-id_map.json")
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{Metric: MicroF1}
+	if err := g.build(node, n, d); err != nil {
+		return nil, err
+	}
+	if err := g.readFeatures(spec.Path, d); err != nil {
+		return nil, err
+	}
+	d.Labels, err = readClassMap(spec.Path+"-class_map.json", n, func(key string) (int32, error) {
+		k, known := g.index[key]
+		if !known {
+			return 0, fmt.Errorf("node %.40q is not in the graph", key)
+		}
+		return node[k], nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	own, err := ownSplit(spec)
+	if err == nil && own {
+		g.split(node, d)
+	} else if err == nil {
+		err = splitFromSpec(d, spec)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, finish(d, spec, "standardize")
+}
+
+// read reads the graph file, whose members come in any order.
+func (g *sageGraph) read() error {
+	return eachMember(g.path, func(key string, d *json.Decoder) error {
+		switch key {
+		case "nodes":
+			return elements(d, func(k int) error { return g.readNode(d, k) })
+		case "links", "edges":
+			return elements(d, func(k int) error { return g.readLink(d, k) })
+		}
+		return skip(d)
+	})
+}
+
+func (g *sageGraph) readNode(d *json.Decoder, k int) error {
+	var node struct {
+		ID        any
+		Val, Test *bool
+	}
+	if err := d.Decode(&node); err != nil {
+		return err
+	}
+	id, err := sageID(node.ID)
+	if err != nil {
+		return fmt.Errorf("node %d: %w", k, err)
+	}
+	if _, twice := g.index[id]; twice {
+		return fmt.Errorf("node %d: id %.40q is there twice", k, id)
+	}
+	part := int8(-1)
+	if node.Val != nil && node.Test != nil {
+		switch {
+		case *node.Test:
+			part = 2
+		case *node.Val:
+			part = 1
+		default:
+			part = 0
+		}
+	}
+	g.index[id] = int32(k)
+	g.ids, g.part = append(g.ids, id), append(g.part, part)
+	return nil
+}
+
+func (g *sageGraph) readLink(d *json.Decoder, k int) error {
+	var link struct{ Source, Target any }
+	if err := d.Decode(&link); err != nil {
+		return err
+	}
+	from, fromNumber := link.Source.(float64)
+	to, toNumber := link.Target.(float64)
+	if fromNumber && toNumber {
+		if from != math.Trunc(from) || to != math.Trunc(to) || min(from, to) < 0 || max(from, to) >= math.MaxInt32 {
+			return fmt.Errorf("link %d: %v to %v are not nodes", k, from, to)
+		}
+		g.links = append(g.links, arc{int32(from), int32(to)})
+		return nil
+	}
+	source, err1 := sageID(link.Source)
+	target, err2 := sageID(link.Target)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("link %d: source or target is neither a number nor a name", k)
+	}
+	g.named = append(g.named, [2]string{source, target})
+	return nil
+}
+
+// sageID writes an id as the keys of the other files do.
+func sageID(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return strconv.FormatInt(int64(v), 10), nil
+		}
+	}
+	return "", errors.New("id is neither a name nor an integer")
+}
+
+// number numbers the nodes that are kept in the order of their rows, and returns
+// the number of each node of the file, −1 for one dropped, and how many are
+// kept.
+func (g *sageGraph) number(path string) (node []int32, n int, err error) {
+	row := slices.Repeat([]int32{-1}, len(g.ids))
+	seen := make(map[int32]bool)
+	err = eachMember(path, func(key string, d *json.Decoder) error {
+		var r int32
+		if err := d.Decode(&r); err != nil {
+			return fmt.Errorf("node %.40q: %w", key, err)
+		}
+		if r < 0 || r == math.MaxInt32 || seen[r] {
+			return fmt.Errorf("node %.40q: row %d is negative, too large or there twice", key, r)
+		}
+		seen[r] = true
+		if k, known := g.index[key]; known {
+			row[k] = r
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	var kept []int32
+	for k := range g.ids {
+		if g.part[k] < 0 {
+			continue
+		}
+		if row[k] < 0 {
+			return nil, 0, fmt.Errorf("datasets: %s: no row for node %.40q", path, g.ids[k])
+		}
+		kept = append(kept, int32(k))
+	}
+	slices.SortFunc(kept, func(a, b int32) int { return int(row[a]) - int(row[b]) })
+	node = slices.Repeat([]int32{-1}, len(g.ids))
+	for number, k := range kept {
+		node[k] = int32(number)
+		g.rows = append(g.rows, row[k])
+	}
+	if len(kept) == 0 {
+		return nil, 0, fmt.Errorf("datasets: %s: no node has the marks val and test", g.path)
+	}
+	return node, len(kept), nil
+}
+
+// build adds the links between nodes that are kept.
+func (g *sageGraph) build(node []int32, n int, d *Data) error {
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return fmt.Errorf("datasets: %s: %w", g.path, err)
+	}
+	for k, ids := range g.named {
+		from, known := g.index[ids[0]]
+		to, alsoKnown := g.index[ids[1]]
+		if !known || !alsoKnown {
+			return fmt.Errorf("datasets: %s: link %d: %.40q to %.40q: no such nodes", g.path, k, ids[0], ids[1])
+		}
+		g.links = append(g.links, arc{from, to})
+	}
+	for k, link := range g.links {
+		if int(max(link.from, link.to)) >= len(node) {
+			return fmt.Errorf("datasets: %s: link %d: (%d, %d) outside [0, %d)", g.path, k, link.from, link.to, len(node))
+		}
+		from, to := node[link.from], node[link.to]
+		if from < 0 || to < 0 {
+			continue
+		}
+		if err := b.Add(from, to); err != nil {
+			return fmt.Errorf("datasets: %s: link %d: %w", g.path, k, err)
+		}
+	}
+	g.links, g.named = nil, nil
+	d.build(b)
+	if dropped := len(node) - n; dropped > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes without the marks val and test dropped, with their links", dropped))
+	}
+	return nil
+}
+
+// readFeatures reads the rows of the nodes kept.
+func (g *sageGraph) readFeatures(prefix string, d *Data) error {
+	path := prefix + "-feats.npy"
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		d.Features = degreeFeatures(d.Graph)
+		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
+		return nil
+	}
+	r, err := npy.Open(path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if len(r.Shape) != 2 || r.Shape[1] == 0 {
+		return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", path, r.Shape)
+	}
+	if last := g.rows[len(g.rows)-1]; int(last) >= r.Shape[0] {
+		return fmt.Errorf("datasets: %s: no row %d among %d, which a node has", path, last, r.Shape[0])
+	}
+	data, err := r.Float32s()
+	if err != nil {
+		return err
+	}
+	cols := r.Shape[1]
+	for i, row := range g.rows { // rows increase, so none is overwritten before it moved
+		copy(data[i*cols:(i+1)*cols], data[int(row)*cols:])
+	}
+	d.Features = &graph.Features{Rows: len(g.rows), Cols: cols, Data: data[:len(g.rows)*cols]}
+	return checkFinite(path, d.Features)
+}
+
+// split deals the nodes by their marks.
+func (g *sageGraph) split(node []int32, d *Data) {
+	parts := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}
+	for k, i := range node {
+		if i >= 0 {
+			*parts[g.part[k]] = append(*parts[g.part[k]], i)
+		}
+	}
+	for _, ids := range parts {
+		slices.Sort(*ids)
+	}
+}
