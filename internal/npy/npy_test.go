@@ -300,8 +300,11 @@ func readEvery(open func() (*Reader, error)) error {
 		}
 	}
 	r, err := open()
-	if err == nil {
-		_, err = r.Text()
+	if err != nil {
+		return nil
+	}
+	if s, err := r.Text(); err != nil && s != "" {
+		return fmt.Errorf("text %q with error %v", s, err)
 	}
 	return nil
 }
