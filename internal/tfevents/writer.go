@@ -1,0 +1,99 @@
+package tfevents
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"math"
+	"time"
+)
+
+// Scalar is one named value.
+type Scalar struct {
+	Tag   string // "valid/accuracy": what is before the slash groups charts
+	Value float32
+}
+
+// Writer writes events to one file. Make it with NewWriter.
+type Writer struct {
+	w      io.Writer
+	buffer []byte
+}
+
+// NewWriter returns a writer, and writes the record with the format's version
+// that begins a file.
+func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
+	t := &Writer{w: w}
+	e := appendTime(nil, now)
+	e = appendBytes(e, eventFileVersion, []byte("brain.Event:2"))
+	return t, t.record(e)
+}
+
+// Write writes one event: scalars at a step.
+func (t *Writer) Write(now time.Time, step int64, scalars ...Scalar) error {
+	var summary []byte
+	for _, s := range scalars {
+		value := appendBytes(nil, valueTag, []byte(s.Tag))
+		value = appendKey(value, valueSimple, wireFixed32)
+		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(s.Value))
+		summary = appendBytes(summary, summaryValue, value)
+	}
+	e := appendTime(t.buffer[:0], now)
+	e = appendKey(e, eventStep, wireVarint)
+	e = binary.AppendUvarint(e, uint64(step))
+	e = appendBytes(e, eventSummary, summary)
+	t.buffer = e
+	return t.record(e)
+}
+
+// Field numbers of the messages Event, Summary and Summary.Value of TensorFlow.
+const (
+	eventWallTime    = 1 // double, seconds since 1970
+	eventStep        = 2 // int64
+	eventFileVersion = 3 // string
+	eventSummary     = 5 // Summary
+	summaryValue     = 1 // repeated Value
+	valueTag         = 1 // string
+	valueSimple      = 2 // float
+)
+
+// Wire types of the protocol buffers' encoding.
+const (
+	wireVarint  = 0
+	wireFixed64 = 1
+	wireBytes   = 2
+	wireFixed32 = 5
+)
+
+func appendKey(b []byte, field, wire uint64) []byte {
+	return binary.AppendUvarint(b, field<<3|wire)
+}
+
+func appendBytes(b []byte, field uint64, value []byte) []byte {
+	b = appendKey(b, field, wireBytes)
+	b = binary.AppendUvarint(b, uint64(len(value)))
+	return append(b, value...)
+}
+
+func appendTime(b []byte, now time.Time) []byte {
+	b = appendKey(b, eventWallTime, wireFixed64)
+	seconds := float64(now.UnixMicro()) / 1e6
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(seconds))
+}
+
+// record writes one TFRecord: length, checksum of the length, payload, checksum
+// of the payload.
+func (t *Writer) record(payload []byte) error {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(payload)))
+	b = binary.LittleEndian.AppendUint32(b, masked(b))
+	b = append(b, payload...)
+	b = binary.LittleEndian.AppendUint32(b, masked(payload))
+	_, err := t.w.Write(b)
+	return err
+}
+
+// masked is the CRC-32C of data, rotated and offset as TFRecords want it.
+func masked(data []byte) uint32 {
+	sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	return (sum>>15 | sum<<17) + 0xa282ead8
+}
