@@ -39,7 +39,7 @@ type Cluster struct {
 
 	Parts       int         // parts of the graph; 0 means one for 100 nodes
 	Clusters    int         // q; 0 means as many as have the number of seeds as training nodes, on average
-	Partitioner Partitioner // nil means METIS where the system has it, else Multilevel{}
+	Partitioner Partitioner // nil means DefaultPartitioner
 
 	// TrainingGraph leaves all but the training nodes out of the graph, as the
 	// paper does in its inductive setting.
@@ -54,39 +54,7 @@ type Cluster struct {
 	scratch sync.Pool // of *clusterScratch
 }
 
-var _ Sampler = (*Cluster)(nil)
-
-// Partitioner splits a graph into parts of about equal size with few edges
-// between them.
-type Partitioner interface {
-	Name() string
-
-	// Partition returns the part of each node, in [0, parts). Parts may be
-	// empty. The adjacency matrix is symmetric and is not changed.
-	Partition(adjacency *graph.CSR, parts int) ([]int32, error)
-}
-
-// Multilevel is the built-in partitioner: size-constrained label propagation on
-// several levels. It gives the same parts on every machine.
-type Multilevel struct{}
-
-// Name returns "built-in multilevel".
-func (Multilevel) Name() string { return "built-in multilevel" }
-
-// Partition implements Partitioner. No part is empty.
-func (Multilevel) Partition(adjacency *graph.CSR, parts int) ([]int32, error) {
-	return partition.Multilevel(adjacency, parts)
-}
-
-// METIS returns the partitioner of libmetis 5 if the system has it, and an error
-// if not.
-func METIS() (Partitioner, error) {
-	m, err := partition.FindMetis()
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
+var _ Describer = (*Cluster)(nil)
 
 // clusterPlan is what a Cluster works out once.
 type clusterPlan struct {
@@ -174,9 +142,9 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		return fmt.Errorf("samplers: %d parts of a graph of %d nodes", parts, n)
 	}
 	if partitioner == nil {
-		partitioner = Multilevel{}
-		if metis, err := METIS(); err == nil {
-			partitioner = metis
+		var err error
+		if partitioner, err = DefaultPartitioner(); err != nil {
+			return err
 		}
 	}
 	plan.partitioner = partitioner.Name()
@@ -213,15 +181,22 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 	return nil
 }
 
-// Describe says how the graph was split; call Validate before.
+// Describe says how the graph was split.
 func (s *Cluster) Describe() string {
 	plan := &s.plan
-	if plan.graph == nil || plan.parts == 0 {
+	if s.Validate() != nil {
 		return ""
 	}
 	edges := plan.graph.laplacian.Adjacency.NNZ() / 2
 	return fmt.Sprintf("%d parts of %d nodes by %s, %.1f %% of %d edges between parts",
 		plan.parts, plan.graph.laplacian.Nodes(), plan.partitioner, 100*float64(plan.cut)/math.Max(1, float64(edges)), edges)
+}
+
+// String names what decides which batches are drawn, the partitioner that was
+// found included.
+func (s *Cluster) String() string {
+	return fmt.Sprintf("Cluster{Depth:%d Train:%d Clusters:%d TrainingGraph:%t KeepEntries:%t; %s}",
+		s.Depth, len(s.Train), s.Clusters, s.TrainingGraph, s.KeepEntries, s.Describe())
 }
 
 // Sample implements Sampler. Of seeds, distinct nodes, only the number is used,

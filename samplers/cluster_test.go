@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -259,5 +260,45 @@ func TestClusterSize(t *testing.T) {
 		if !slices.Equal(batch.Outputs(), train[:1]) {
 			t.Fatalf("outputs %v, want %v", batch.Outputs(), train[:1])
 		}
+	}
+}
+
+// TestDefaultPartitioner checks what GCN_METIS chooses.
+func TestDefaultPartitioner(t *testing.T) {
+	t.Setenv("GCN_METIS", "off")
+	if p, err := DefaultPartitioner(); err != nil || p != (Multilevel{}) {
+		t.Errorf("off: %v, %v", p, err)
+	}
+	t.Setenv("GCN_METIS", "no-such-library.so")
+	if p, err := DefaultPartitioner(); err == nil {
+		t.Errorf("a library that is not there: %v", p)
+	}
+	t.Setenv("GCN_METIS", "auto")
+	want := Partitioner(Multilevel{})
+	if m, err := METIS(""); err == nil {
+		want = m
+	}
+	p, err := DefaultPartitioner()
+	if err != nil || p.Name() != want.Name() {
+		t.Errorf("auto: %v, %v, want %s", p, err, want.Name())
+	}
+}
+
+// TestDescribe checks the lines about what was prepared.
+func TestDescribe(t *testing.T) {
+	p := graph.NewLaplacian(randomGraph(400, 2000, false, 1))
+	cluster := &Cluster{Laplacian: p, Depth: 2, Partitioner: Multilevel{}}
+	if got := cluster.Describe(); !strings.Contains(got, "4 parts of 400 nodes by built-in multilevel, ") {
+		t.Errorf("Cluster: %q", got)
+	}
+	if got := cluster.String(); !strings.Contains(got, "Depth:2") || !strings.Contains(got, "built-in multilevel") {
+		t.Errorf("Cluster: %q", got)
+	}
+	saint := &SAINT{Laplacian: p, Train: []int32{1, 2, 3}, Depth: 2, Units: RandomWalks{Presampled: 9}}
+	if got := saint.Describe(); !strings.Contains(got, "training graph of 3 nodes") || !strings.Contains(got, "9 walks of 2 steps drawn beforehand") {
+		t.Errorf("SAINT: %q", got)
+	}
+	if (&Cluster{}).Describe() != "" || (&SAINT{}).Describe() != "" {
+		t.Error("samplers that cannot work say what they prepared")
 	}
 }

@@ -39,7 +39,7 @@ type Neighbor struct {
 	Sizes      []int            // k, neighbours drawn a node, the layer next to the output first; required
 	Importance Importance       // nil means Uniform{}
 	Draw       Draw             // nil means WithoutReplacement{}
-	Weight     Weight           // nil means Debiased{}, or Naive{} for draws with replacement
+	Weight     Weight           // nil means DefaultWeight of the draw
 
 	// DrawSelf makes the node itself one of the d_i+1 candidates instead of
 	// keeping its own term exactly, as GraphSAGE's program does on a graph with
@@ -109,10 +109,7 @@ func (s *Neighbor) makePlan() {
 	}
 	_, plan.replace = plan.draw.(WithReplacement)
 	if plan.weight == nil {
-		plan.weight = Debiased{}
-		if plan.replace {
-			plan.weight = Naive{}
-		}
+		plan.weight = DefaultWeight(plan.draw)
 	}
 	if plan.err = s.check(plan); plan.err != nil {
 		return

@@ -200,7 +200,7 @@ func TestNeighborExact(t *testing.T) {
 		{Importance: LADIES{}},
 		{Importance: LADIES{Flat: true}, DrawSelf: true},
 		{Importance: FastGCN{Flat: true}},
-		{Importance: Uniform{}, Draw: Systematic{}, Weight: HorvitzThompson{}},
+		{Importance: Uniform{}, Draw: Systematic{}},
 	} {
 		s.Laplacian, s.Sizes = p, []int{60}
 		rng := rand.New(Stream(1, 0, 0))
@@ -224,12 +224,11 @@ func TestNeighborExact(t *testing.T) {
 func TestNeighborErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(5, 8, false, 1))
 	for name, s := range map[string]*Neighbor{
-		"no Laplacian":        {Sizes: []int{2}},
-		"no sizes":            {Laplacian: p},
-		"size 0":              {Laplacian: p, Sizes: []int{2, 0}},
-		"weight and draw":     {Laplacian: p, Sizes: []int{2}, Draw: WithReplacement{}, Weight: Debiased{}},
-		"row norms too few":   {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
-		"draw with no weight": {Laplacian: p, Sizes: []int{2}, Draw: Poisson{}},
+		"no Laplacian":      {Sizes: []int{2}},
+		"no sizes":          {Laplacian: p},
+		"size 0":            {Laplacian: p, Sizes: []int{2, 0}},
+		"weight and draw":   {Laplacian: p, Sizes: []int{2}, Draw: WithReplacement{}, Weight: Debiased{}},
+		"row norms too few": {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
 	} {
 		var batch Batch
 		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {

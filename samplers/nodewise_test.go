@@ -30,7 +30,8 @@ func nodeWise() []simulated {
 		form("|P|", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}}),
 		form("|P|, self drawn", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, DrawSelf: true}),
 		form("|P| with replacement", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithReplacement{}}),
-		form("|P|, systematic", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Systematic{}, Weight: samplers.HorvitzThompson{}}),
+		form("|P|, systematic", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Systematic{}}),
+		form("|P|, Poisson", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Poisson{}}),
 		form("column norms", true, &samplers.Neighbor{Importance: samplers.FastGCN{}}),
 		form("P², naive weights", false, &samplers.Neighbor{Importance: samplers.LADIES{}, Weight: samplers.Naive{}}),
 		{"vrgcn", true, func(p *graph.Laplacian) samplers.Sampler {

@@ -56,7 +56,7 @@ type SAINT struct {
 	scratch sync.Pool // of *saintScratch
 }
 
-var _ Sampler = (*SAINT)(nil)
+var _ Describer = (*SAINT)(nil)
 
 // Units is a law of small random sets of nodes: RandomNodes, RandomEdges,
 // RandomWalks.
@@ -132,9 +132,9 @@ func (s *SAINT) setUp() (err error) {
 	return nil
 }
 
-// Describe says what the subgraphs are drawn from; call Validate before.
+// Describe says what the subgraphs are drawn from.
 func (s *SAINT) Describe() string {
-	if s.law == nil {
+	if s.Validate() != nil {
 		return ""
 	}
 	adjacency := s.graph.laplacian.Adjacency

@@ -25,6 +25,17 @@ type Sampler interface {
 	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error
 }
 
+// Describer is a sampler that prepares something large before its first batch,
+// and can say in a line what: the training graph, parts of the graph, walks
+// drawn beforehand.
+type Describer interface {
+	Sampler
+
+	// Describe returns the line, preparing what is not prepared; "" if that
+	// fails.
+	Describe() string
+}
+
 // Batch is one sampled mini-batch. The zero value is ready to be filled; its
 // memory is reused when it is filled again. Whoever holds it owns it.
 type Batch struct {

@@ -3,7 +3,6 @@ package samplers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -187,9 +186,4 @@ func (s *VRGCN) sampleLayer(scratch *controlScratch, rows []int32, k int, rng *r
 	drawn.Cols = len(block.Src)
 	block.Finish()
 	return nil
-}
-
-// Describe says what the sampler keeps exact and what it draws.
-func (s *VRGCN) Describe() string {
-	return fmt.Sprintf("control variates: %v neighbours a node of each layer but the input's, which has all", s.Sizes[:max(len(s.Sizes)-1, 0)])
 }
