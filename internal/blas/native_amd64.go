@@ -109,9 +109,9 @@ func (n *native) Sgemm(transA, transB bool, m, cols, k int, alpha float32, a []f
 	// into equal steps of at most depth.
 	steps := (k + depth - 1) / depth
 	step := (k + steps - 1) / steps
-	bandK := min(k, max(packed/(roundUp(min(cols, 1024), n.narrow)*step), 1)*step)
+	bandK := min(k, max(packed/(min(cols, 1024)*step), 1)*step)
 	bandCols := min(cols, max(packed/bandK/n.wide, 1)*n.wide)
-	bp := buffer(&buffersB, bandK*roundUp(bandCols, n.narrow))
+	bp := buffer(&buffersB, bandK*((bandCols+n.narrow-1)/n.narrow*n.narrow))
 	defer buffersB.Put(bp)
 	for j0 := 0; j0 < cols; j0 += bandCols {
 		for p0 := 0; p0 < k; p0 += bandK {

@@ -1,3 +1,5 @@
+//go:build !nodlopen && (amd64 || arm64) && (linux || darwin || freebsd || netbsd)
+
 package blas
 
 // tiles cuts an m×n matrix C into rectangles, row of tiles after row of tiles.

@@ -111,20 +111,22 @@ func TestSpMMRefusesBrokenMatrices(t *testing.T) {
 			"first offset":         {Rows: 1, Cols: 2, Ptr: []int64{-1, 1}, Idx: []int32{1}},
 			"too few values":       {Rows: 1, Cols: 2, Ptr: []int64{0, 2}, Idx: []int32{1, 1}, Val: []float32{1}},
 		} {
-			for _, ids := range [][]int32{nil, {0, 1}} {
-				func() {
-					defer func() {
-						if recover() == nil {
-							t.Errorf("%s: no panic", name)
+			for _, width := range []int{3, 64, 128, 256} {
+				for _, ids := range [][]int32{nil, {0, 1}} {
+					func() {
+						defer func() {
+							if recover() == nil {
+								t.Errorf("%s, width %d: no panic", name, width)
+							}
+						}()
+						y, x := make([]float32, a.Rows*width), make([]float32, 2*width)
+						if ids == nil {
+							SpMM(y, a, x, width)
+						} else {
+							SpMMGather(y, a, ids, x, width)
 						}
 					}()
-					y, x := make([]float32, a.Rows*3), make([]float32, 6)
-					if ids == nil {
-						SpMM(y, a, x, 3)
-					} else {
-						SpMMGather(y, a, ids, x, 3)
-					}
-				}()
+				}
 			}
 		}
 	})
