@@ -97,7 +97,7 @@ done in seconds.`,
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newCompletionCommand())
+		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
 	return root, started
 }
 

@@ -263,6 +263,9 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if p.FromZero && !p.LogY {
 		out.Y.Min = 0
 	}
+	if len(p.Names) > 0 {
+		out.X.Min, out.X.Max = -0.5, float64(len(p.Names))-0.5
+	}
 	return out, nil
 }
 

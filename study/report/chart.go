@@ -1,0 +1,233 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// chart is one SVG: lines, or one value with an error bar for each of some
+// names.
+type chart struct {
+	Title, X, Y string
+	Lines       []line
+	Bars        []bar
+}
+
+// line is a curve in the style of its group.
+type line struct {
+	Name  string // for the tooltip
+	Group int
+	X, Y  []float64
+}
+
+// bar is a mean with its standard deviation, and the values behind it.
+type bar struct {
+	Name   string
+	Group  int
+	Values []float64
+	Mean   float64
+	SD     float64
+}
+
+// The layout of a chart, in the units of its view box.
+const (
+	chartWidth, chartHeight = 560, 340
+	marginLeft, marginRight = 64, 16
+	marginTop, marginBottom = 36, 46
+	barHeight               = 34
+)
+
+// styles is how many line styles the page's style sheet knows.
+const styles = 8
+
+// SVG renders the chart.
+func (c *chart) SVG() template.HTML {
+	if len(c.Bars) > 0 {
+		return c.barSVG()
+	}
+	return c.lineSVG()
+}
+
+func (c *chart) lineSVG() template.HTML {
+	var b strings.Builder
+	x, y := newScale(marginLeft, chartWidth-marginRight), newScale(chartHeight-marginBottom, marginTop)
+	for _, l := range c.Lines {
+		for k := range l.X {
+			if finite(l.X[k]) && finite(l.Y[k]) {
+				x.include(l.X[k])
+				y.include(l.Y[k])
+			}
+		}
+	}
+	if x.low > 0 && x.low < 0.2*x.high {
+		x.include(0)
+	}
+	x.settle(0)
+	y.settle(0.04)
+	c.open(&b, chartHeight)
+	for _, v := range y.ticks(6) {
+		at := y.at(v)
+		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, marginLeft, chartWidth-marginRight, at, at)
+		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, marginLeft-8, at+4, tickText(v))
+	}
+	for _, v := range x.ticks(6) {
+		at := x.at(v)
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, chartHeight-marginBottom)
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-marginBottom+18, tickText(v))
+	}
+	c.labels(&b, chartHeight)
+	for _, l := range c.Lines {
+		path, points := l.path(x, y)
+		if points == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, `<path class="curve s%d" d="%s"><title>%s</title></path>`, l.Group%styles, path, html.EscapeString(l.Name))
+		if points == 1 {
+			fmt.Fprintf(&b, `<circle class="dot s%d" r="3" cx="%s"/>`, l.Group%styles, strings.Replace(strings.TrimPrefix(path, "M"), ",", `" cy="`, 1))
+		}
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String()) // every text in it is escaped
+}
+
+// path is the line's SVG path and how many points it has; it is broken where
+// values are missing.
+func (l *line) path(x, y *scale) (string, int) {
+	var b strings.Builder
+	points, pen := 0, "M"
+	for k := range l.X {
+		if !finite(l.X[k]) || !finite(l.Y[k]) {
+			pen = "M"
+			continue
+		}
+		fmt.Fprintf(&b, "%s%.1f,%.1f", pen, x.at(l.X[k]), y.at(l.Y[k]))
+		pen = "L"
+		points++
+	}
+	return b.String(), points
+}
+
+// barSVG draws one row a bar: the name, dots of the values, mean and standard
+// deviation.
+func (c *chart) barSVG() template.HTML {
+	const names = 300
+	var b strings.Builder
+	height := marginTop + len(c.Bars)*barHeight + marginBottom
+	x := newScale(names, chartWidth+names-80)
+	for _, v := range c.Bars {
+		x.include(v.Mean - v.SD)
+		x.include(v.Mean + v.SD)
+		for _, value := range v.Values {
+			x.include(value)
+		}
+	}
+	x.settle(0.05)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth+names, height, html.EscapeString(c.Title))
+	fmt.Fprintf(&b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, html.EscapeString(c.Title))
+	for _, v := range x.ticks(7) {
+		at := x.at(v)
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, height-marginBottom)
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, height-marginBottom+18, tickText(v))
+	}
+	fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, height-8, html.EscapeString(c.X))
+	for k, v := range c.Bars {
+		at := float64(marginTop + k*barHeight + barHeight/2)
+		style := v.Group % styles
+		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, names-14, at+4, html.EscapeString(shorten(v.Name, 44)))
+		for _, value := range v.Values {
+			fmt.Fprintf(&b, `<circle class="faint s%d" cx="%.1f" cy="%.1f" r="3"/>`, style, x.at(value), at)
+		}
+		if v.SD > 0 {
+			low, high := x.at(v.Mean-v.SD), x.at(v.Mean+v.SD)
+			fmt.Fprintf(&b, `<path class="error s%d" d="M%.1f,%.1fH%.1fM%.1f,%.1fv10M%.1f,%.1fv10"/>`, style, low, at, high, low, at-5, high, at-5)
+		}
+		text := fmt.Sprintf("%s: %s ± %s, %d runs", v.Name, tickText(v.Mean), tickText(v.SD), len(v.Values))
+		fmt.Fprintf(&b, `<circle class="dot s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`, style, x.at(v.Mean), at, html.EscapeString(text))
+		fmt.Fprintf(&b, `<text class="value" x="%d" y="%.1f">%s</text>`, chartWidth+names-72, at+4, fmt.Sprintf("%.4g", v.Mean))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String()) // every text in it is escaped
+}
+
+func (c *chart) open(b *strings.Builder, height int) {
+	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height, html.EscapeString(c.Title))
+	fmt.Fprintf(b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (marginLeft+chartWidth-marginRight)/2, html.EscapeString(c.Title))
+}
+
+func (c *chart) labels(b *strings.Builder, height int) {
+	fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (marginLeft+chartWidth-marginRight)/2, height-8, html.EscapeString(c.X))
+	middle := (marginTop + height - marginBottom) / 2
+	fmt.Fprintf(b, `<text class="label" x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`, middle, middle, html.EscapeString(c.Y))
+}
+
+// scale maps values to places.
+type scale struct {
+	from, to  float64 // places
+	low, high float64 // values
+}
+
+func newScale(from, to float64) *scale {
+	return &scale{from: from, to: to, low: math.Inf(1), high: math.Inf(-1)}
+}
+
+func (s *scale) include(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
+
+// settle makes room of the given share at both ends.
+func (s *scale) settle(share float64) {
+	if s.low > s.high {
+		s.low, s.high = 0, 1
+	}
+	if s.low == s.high {
+		pad := max(math.Abs(s.low)*0.05, 1e-3)
+		s.low, s.high = s.low-pad, s.high+pad
+	}
+	pad := share * (s.high - s.low)
+	s.low, s.high = s.low-pad, s.high+pad
+}
+
+func (s *scale) at(v float64) float64 {
+	return s.from + (v-s.low)/(s.high-s.low)*(s.to-s.from)
+}
+
+// ticks returns about n round values: multiples of 1, 2 or 5 times a power of
+// ten.
+func (s *scale) ticks(n int) []float64 {
+	step := (s.high - s.low) / float64(n)
+	power := math.Pow(10, math.Floor(math.Log10(step)))
+	for _, m := range []float64{1, 2, 5, 10} {
+		if m*power >= step {
+			step = m * power
+			break
+		}
+	}
+	var ticks []float64
+	for k := math.Ceil(s.low/step - 1e-9); k*step <= s.high+1e-9*step; k++ {
+		ticks = append(ticks, k*step)
+	}
+	return ticks
+}
+
+// tickText writes a number with at most six digits.
+func tickText(v float64) string {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatFloat(rounded+0, 'g', -1, 64) // +0 turns -0 into 0
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// shorten cuts a name that is too long in the middle.
+func shorten(name string, most int) string {
+	letters := []rune(name)
+	if len(letters) <= most {
+		return name
+	}
+	half := (most - 1) / 2
+	return string(letters[:half]) + "…" + string(letters[len(letters)-half:])
+}

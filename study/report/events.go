@@ -1,0 +1,60 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/tfevents"
+)
+
+// WriteEvents writes a run's loss and validation score as a TensorBoard event
+// file in dir, which it makes, and returns the file's path. Steps are batches;
+// times count back from when the run's last evaluation was written.
+func (r *Run) WriteEvents(dir string) (path string, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	start := r.Ended
+	if n := len(r.Points); n > 0 {
+		start = start.Add(-seconds(r.Points[n-1].Seconds))
+	}
+	path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.gcn", start.Unix()))
+	file, err := os.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	defer func() {
+		if closing := file.Close(); closing != nil {
+			err = errors.Join(err, fmt.Errorf("report: %w", closing))
+		}
+	}()
+	w, err := tfevents.NewWriter(file, start)
+	if err != nil {
+		return "", fmt.Errorf("report: %s: %w", path, err)
+	}
+	metric := r.text("metric")
+	if metric == "" {
+		metric = "score"
+	}
+	for _, p := range r.Points {
+		var scalars []tfevents.Scalar
+		for _, s := range []struct {
+			tag   string
+			value float64
+		}{{"loss/train", float64(p.Loss)}, {"valid/" + metric, float64(p.Valid)}} {
+			if !math.IsNaN(s.value) {
+				scalars = append(scalars, tfevents.Scalar{Tag: s.tag, Value: float32(s.value)})
+			}
+		}
+		if err := w.Write(start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...); err != nil {
+			return "", fmt.Errorf("report: %s: %w", path, err)
+		}
+	}
+	return path, nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,217 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/machine"
+)
+
+//go:embed page.html
+var pageText string
+
+// Page is the HTML page of some runs.
+type Page struct {
+	Title   string
+	Runs    []Run
+	Machine machine.Machine // that the page is made on
+}
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error {
+	t, err := template.New("page").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := t.Execute(w, p.view()); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// view is what the template shows.
+type view struct {
+	Title    string
+	Groups   []group
+	Charts   []template.HTML
+	Compare  []template.HTML
+	Head     []string // of the table of runs
+	Rows     [][]cell
+	Settings []setting // that all runs share
+	Differ   []string  // names of the others
+	Differs  [][]string
+	Machine  string
+}
+
+type group struct {
+	Name  string
+	Style int
+	Runs  int
+}
+
+type cell struct {
+	Text    string
+	Numeric bool
+}
+
+// setting is a setting that all runs share.
+type setting struct{ Name, Value string }
+
+func (p *Page) view() view {
+	v := view{Title: p.Title, Machine: p.Machine.String()}
+	names, of := groups(p.Runs)
+	counts := make([]int, len(names))
+	for _, g := range of {
+		counts[g]++
+	}
+	for g, name := range names {
+		v.Groups = append(v.Groups, group{name, g % styles, counts[g]})
+	}
+	v.Charts = p.curves(names, of)
+	v.Compare = p.comparison(names, of)
+	v.Head, v.Rows = p.table()
+	v.Settings, v.Differ, v.Differs = p.settings()
+	return v
+}
+
+// curves draws loss and validation score over batches and over seconds.
+func (p *Page) curves(names []string, of []int) []template.HTML {
+	metric := p.metric()
+	var charts []template.HTML
+	for _, c := range []struct {
+		title, y string
+		value    func(Point) float64
+	}{
+		{"Validation " + metric, metric, func(q Point) float64 { return float64(q.Valid) }},
+		{"Training loss", "loss", func(q Point) float64 { return float64(q.Loss) }},
+	} {
+		for _, x := range []struct {
+			name  string
+			value func(Point) float64
+		}{
+			{"batches", func(q Point) float64 { return float64(q.Batch) }},
+			{"seconds", func(q Point) float64 { return q.Seconds }},
+		} {
+			drawing := chart{Title: c.title + " over " + x.name, X: x.name, Y: c.y}
+			for k, run := range p.Runs {
+				l := line{Name: names[of[k]] + ", " + run.Name, Group: of[k]}
+				for _, q := range run.Points {
+					l.X, l.Y = append(l.X, x.value(q)), append(l.Y, c.value(q))
+				}
+				drawing.Lines = append(drawing.Lines, l)
+			}
+			charts = append(charts, drawing.SVG())
+		}
+	}
+	return charts
+}
+
+// metric returns the runs' metric, or a word for any.
+func (p *Page) metric() string {
+	metric := p.Runs[0].text("metric")
+	for k := range p.Runs {
+		if p.Runs[k].text("metric") != metric {
+			return "score"
+		}
+	}
+	if metric == "" {
+		return "score"
+	}
+	return metric
+}
+
+// comparison draws the test metric, the best validation metric and the time a
+// batch of each group that has them.
+func (p *Page) comparison(names []string, of []int) []template.HTML {
+	metric := p.metric()
+	var charts []template.HTML
+	for _, c := range []struct{ field, title, x string }{
+		{"test", "Test " + metric + ": mean and standard deviation over runs", metric},
+		{"best_valid", "Best validation " + metric + ": mean and standard deviation over runs", metric},
+		{"train_ms_per_batch", "Training step, sampling left out", "ms a batch"},
+	} {
+		drawing := chart{Title: c.title, X: c.x}
+		for g, name := range names {
+			var values []float64
+			for k := range p.Runs {
+				if v := p.Runs[k].number(c.field); of[k] == g && finite(v) {
+					values = append(values, v)
+				}
+			}
+			if len(values) > 0 {
+				s := study.NewSpread(values)
+				drawing.Bars = append(drawing.Bars, bar{Name: name, Group: g, Values: values, Mean: s.Mean, SD: s.SD})
+			}
+		}
+		if len(drawing.Bars) > 0 {
+			charts = append(charts, drawing.SVG())
+		}
+	}
+	return charts
+}
+
+// table is the table of runs.
+func (p *Page) table() (head []string, rows [][]cell) {
+	columns := []struct {
+		title, field string
+		score        bool
+	}{
+		{"data", "data", false}, {"method", "method", false}, {"samples", "samples", false}, {"seed", "seed", false},
+		{"test", "test", true}, {"best valid", "best_valid", true}, {"batches", "batches", false}, {"stopped by", "stop", false},
+		{"ms a step", "train_ms_per_batch", true}, {"ms to sample", "sampling_ms_per_batch", true}, {"seconds", "wall_s", true},
+		{"peak MB", "peak_rss_mb", true}, {"BLAS", "blas", false}, {"device", "device", false},
+	}
+	head = append(head, "run")
+	for _, c := range columns {
+		head = append(head, c.title)
+	}
+	for k := range p.Runs {
+		run := &p.Runs[k]
+		row := []cell{{Text: run.Name}}
+		for _, c := range columns {
+			text, numeric := run.text(c.field), c.score
+			if v := run.number(c.field); !math.IsNaN(v) && c.field != "samples" {
+				numeric = true
+				if c.score {
+					text = fmt.Sprintf("%.4g", v)
+				}
+			}
+			if text == "" {
+				text = "–"
+			}
+			row = append(row, cell{text, numeric})
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+// settings returns the settings that all runs share, and the names of the others
+// with a row of values for each run, its name first.
+func (p *Page) settings() (shared []setting, names []string, rows [][]string) {
+	names = differingSettings(p.Runs)
+	for name, value := range p.Runs[0].Config {
+		if !slices.Contains(names, name) {
+			shared = append(shared, setting{name, valueText(value)})
+		}
+	}
+	slices.SortFunc(shared, func(a, b setting) int { return strings.Compare(a.Name, b.Name) })
+	for _, run := range p.Runs {
+		row := []string{run.Name}
+		for _, name := range names {
+			text := "–"
+			if v, there := run.Config[name]; there {
+				text = valueText(v)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	return shared, names, rows
+}
