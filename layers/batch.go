@@ -22,6 +22,8 @@ type Sized interface {
 	NominalSizes() []int
 }
 
+var _ Sized = (*samplers.LayerWise)(nil)
+
 // Batch is where a sampler joins an expression graph: one slot a layer, the
 // targets of the loss and the mode of the dropouts. A model is built over it
 // once; each step then calls Set and runs the machine.

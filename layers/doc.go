@@ -22,7 +22,6 @@
 // # Full neighbourhoods
 //
 // GCN.Infer computes logits outside the machine, layer by layer in chunks of
-// rows, in memory that does not grow with the number of layers or edges. Other
-// models can be run through their compiled graph over the batches of
-// samplers.Full.
+// rows, holding the outputs of at most two layers at a time. Other models can be
+// run through their compiled graph over the batches of samplers.Full.
 package layers

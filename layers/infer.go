@@ -35,27 +35,23 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
 	rows := neededRows(p, nodes, len(plan.layers))
 	h := layerInput{data: x.Data, width: x.Cols, rows: p.Nodes()}
-	for l, layer := range plan.layers {
-		last := l == len(plan.layers)-1
-		var out []float32
-		if last {
-			out = make([]float32, len(rows[l])*run.classifier.out)
-		} else {
-			memory.hidden[l%2] = resize(memory.hidden[l%2], len(rows[l])*layer.out)
-			out = memory.hidden[l%2]
-		}
-		if err := run.layer(layer, h, rows[l], out, last); err != nil {
+	top := len(plan.layers) - 1
+	for l, layer := range plan.layers[:top] {
+		memory.hidden[l%2] = resize(memory.hidden[l%2], len(rows[l])*layer.out)
+		out := memory.hidden[l%2]
+		if err := run.layer(layer, h, rows[l], out, false); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
-		}
-		if last {
-			return out, nil
 		}
 		h = layerInput{data: out, width: layer.out, rows: len(rows[l])}
 		if len(rows[l]) < p.Nodes() {
 			h.local = memory.index(rows[l], p.Nodes())
 		}
 	}
-	return nil, fmt.Errorf("layers: inference: the model has no convolution")
+	out := make([]float32, len(rows[top])*run.classifier.out)
+	if err := run.layer(plan.layers[top], h, rows[top], out, true); err != nil {
+		return nil, fmt.Errorf("layers: inference, convolution %d: %w", top, err)
+	}
+	return out, nil
 }
 
 // inferenceMemory is what calls of Infer hand on to the next.
@@ -113,6 +109,9 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 			return nil, fmt.Errorf("layers: inference: node %d is %d, outside [0, %d)", i, v, p.Nodes())
 		}
 	}
+	if len(m.Convolutions) == 0 {
+		return nil, fmt.Errorf("layers: inference: the model has no convolution")
+	}
 	plan := new(inferencePlan)
 	width := x.Cols
 	for l, conv := range m.Convolutions {
@@ -131,6 +130,9 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 		width = layer.out
 		plan.layers = append(plan.layers, layer)
 	}
+	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
+		return nil, fmt.Errorf("layers: inference: no classifier of %d columns", width)
+	}
 	c := &plan.classifier
 	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
 	var err error
@@ -143,6 +145,9 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 
 // values returns the layer's parameters.
 func (l *GraphConv) values() (v inferenceLayer, err error) {
+	if l.W == nil {
+		return v, fmt.Errorf("layers: inference: a convolution has no weight")
+	}
 	v.in, v.out = l.W.Shape()[0], l.W.Shape()[1]
 	if v.activation, err = kernelActivation(l.Activation); err != nil {
 		return v, err

@@ -323,6 +323,15 @@ func TestInferErrors(t *testing.T) {
 		"other node count": func() ([]float32, error) { return m.Infer(context.Background(), p, randomFeatures(rng, 21, 4), nil) },
 		"unknown node":     func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{0, 20}) },
 		"negative node":    func() ([]float32, error) { return m.Infer(context.Background(), p, x, []int32{-1}) },
+		"no layers": func() ([]float32, error) {
+			return (&GCN{Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)
+		},
+		"no weight": func() ([]float32, error) {
+			return (&GCN{Convolutions: []*GraphConv{{}}, Classifier: m.Classifier}).Infer(context.Background(), p, x, nil)
+		},
+		"classifier of another width": func() ([]float32, error) {
+			return (&GCN{Convolutions: m.Convolutions[:1], Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)
+		},
 	} {
 		if _, err := try(); err == nil {
 			t.Errorf("%s: no error", name)

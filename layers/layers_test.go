@@ -166,6 +166,24 @@ func TestOrderByCost(t *testing.T) {
 	}
 }
 
+// Slots take the sizes that a sampler tells, and equal ones where it does not.
+func TestNominalSizes(t *testing.T) {
+	for _, c := range []struct {
+		sampler samplers.Sampler
+		want    [][2]int // dst, src
+	}{
+		{&samplers.LayerWise{Sizes: []int{40, 60}}, [][2]int{{40, 60}, {40, 40}}},
+		{&samplers.Full{Depth: 2}, [][2]int{{512, 512}, {512, 512}}},
+	} {
+		batch := NewBatch(G.NewGraph(), c.sampler)
+		for l, want := range c.want {
+			if dst, src := batch.Slot(l).Nominal(); dst != want[0] || src != want[1] {
+				t.Errorf("%T: slot %d is %d×%d, want %v", c.sampler, l, dst, src, want)
+			}
+		}
+	}
+}
+
 // Wrong batches are refused before the machine sees them, and name the layer.
 func TestBatchSetErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

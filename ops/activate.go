@@ -60,7 +60,7 @@ func Dropout(x *G.Node, rate float64, mode *Mode) (*G.Node, error) {
 }
 
 // Activate returns Dropout(act(x)) in one pass over the float32 matrix x: the
-// slope of both is kept for the gradient, which is one product a element.
+// slope of both is kept for the gradient, which is one product an element.
 func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, error) {
 	if err := checkMatrix("Activate", x); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@
 //	… read loss.Value() and the values of the nodes that G.Grad returned …
 //	machine.Reset()
 //
-// Without Reset, RunAll gives the old values again. Batches of any size run
+// The machine is Gorgonia's TapeMachine. Without Reset, RunAll gives the old
+// values again. Batches of any size run
 // through one compiled program, with the bits that a program built for their
 // sizes would give. Shapes of nodes are nominal: they are checked when the
 // graph is built, against each other, and mean no limit later.

@@ -693,9 +693,9 @@ func TestMatrixOfViews(t *testing.T) {
 		value *tensor.Dense
 		want  matrix
 	}{
-		"whole":        {whole, matrix{2, 3, []float32{1, 2, 3, 4, 5, 6}}},
-		"part":         {part.(*tensor.Dense), matrix{2, 2, []float32{2, 3, 5, 6}}},
-		"transposed":   {transposed, matrix{3, 2, []float32{1, 4, 2, 5, 3, 6}}},
+		"whole":      {whole, matrix{2, 3, []float32{1, 2, 3, 4, 5, 6}}},
+		"part":       {part.(*tensor.Dense), matrix{2, 2, []float32{2, 3, 5, 6}}},
+		"transposed": {transposed, matrix{3, 2, []float32{1, 4, 2, 5, 3, 6}}},
 	} {
 		got, err := matrixOf("test", c.value)
 		if err != nil || got.rows != c.want.rows || got.cols != c.want.cols || !slices.Equal(got.data, c.want.data) {
