@@ -49,6 +49,11 @@ type SAINT struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
+	// NormalizeRows scales each row of P̃ to the sum of P's, as the program does
+	// that the comparison of Chen et al. (2023) was made with: biased, but much
+	// steadier where subgraphs are small and 1/α therefore large.
+	NormalizeRows bool
+
 	prepare sync.Once
 	err     error
 	graph   *subgraph
@@ -228,7 +233,32 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 			m.Val = append(m.Val, float32(e))
 		}
 		m.Ptr[k+1] = int64(len(m.Idx))
+		if s.NormalizeRows {
+			scaleToRow(p, v, m.Val[m.Ptr[k]:])
+		}
 	}
 	block.Finish()
 	return weights
+}
+
+// scaleToRow multiplies entries, which are positive, so that they sum to row v of
+// p.
+func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
+	want := float64(p.ColScale[v])
+	values := p.Adjacency.RowValues(int(v))
+	for c, u := range p.Adjacency.Row(int(v)) {
+		e := float64(p.ColScale[u])
+		if values != nil {
+			e *= float64(values[c])
+		}
+		want += e
+	}
+	want *= float64(p.RowScale[v])
+	sum := 0.0
+	for _, e := range entries {
+		sum += float64(e)
+	}
+	for k := range entries {
+		entries[k] = float32(float64(entries[k]) * want / sum)
+	}
 }

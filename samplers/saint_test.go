@@ -331,6 +331,39 @@ func TestSAINTSharesBlock(t *testing.T) {
 	}
 }
 
+// TestSAINTNormalizeRows checks that rows sum to P's and that only their scale
+// changes.
+func TestSAINTNormalizeRows(t *testing.T) {
+	const n = 80
+	p := graph.NewLaplacian(randomGraph(n, 400, true, 1))
+	dense := p.Dense()
+	var plain, scaled Batch
+	for _, c := range []struct {
+		batch     *Batch
+		normalize bool
+	}{{&plain, false}, {&scaled, true}} {
+		s := &SAINT{Laplacian: p, Depth: 1, Units: RandomEdges{}, NormalizeRows: c.normalize}
+		if err := s.Sample(context.Background(), []int32{1, 2, 3, 4, 5, 6, 7, 8}, rand.New(Stream(1, 0, 0)), c.batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := plain.Blocks[0], scaled.Blocks[0]
+	for i, v := range b.Dst {
+		want := 0.0
+		for j := range n {
+			want += dense[int(v)*n+j]
+		}
+		if math.Abs(float64(b.RowSums[i])-want) > 1e-5 {
+			t.Errorf("row of node %d sums to %v, want %v", v, b.RowSums[i], want)
+		}
+		for k, e := range b.Matrix.RowValues(i) {
+			if other := a.Matrix.RowValues(i)[k] * b.RowSums[i] / a.RowSums[i]; math.Abs(float64(e-other)) > 1e-5 {
+				t.Errorf("entry %d of node %d is %v, want %v", k, v, e, other)
+			}
+		}
+	}
+}
+
 // TestRandomWalksDeterministic checks that what is sampled beforehand depends on
 // the fields alone.
 func TestRandomWalksDeterministic(t *testing.T) {
