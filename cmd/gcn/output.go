@@ -95,6 +95,3 @@ func thousands(n int64) string {
 	}
 	return s
 }
-
-// megabytes writes a number of bytes in MB of 10⁶ bytes.
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
