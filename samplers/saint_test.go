@@ -364,6 +364,44 @@ func TestSAINTNormalizeRows(t *testing.T) {
 	}
 }
 
+// TestSAINTNormalizeRowsBias pins the bias of normalised rows, over all subgraphs
+// that two edges can make: each row of P̃ has the sum of P's, and so the mean of
+// its own term is too large where neighbours are often missing.
+func TestSAINTNormalizeRowsBias(t *testing.T) {
+	const n = 6
+	p := graph.NewLaplacian(smallGraph(t))
+	s := &SAINT{Laplacian: p, Depth: 1, Units: RandomEdges{}, NormalizeRows: true}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var present, own, sum [n]float64
+	for nodes, probability := range subgraphLaw(enumerateUnits(RandomEdges{}, p), n, 2) {
+		if probability == 0 {
+			continue
+		}
+		block, _ := s.fillSet(uint(nodes), 2)
+		entries := scatter(block, n)
+		for i, v := range block.Dst {
+			present[v] += probability
+			own[v] += probability * entries[i*n+int(v)]
+			sum[v] += probability * float64(block.RowSums[i])
+		}
+	}
+	for v := range n {
+		want := 0.0
+		for u := range n {
+			want += float64(p.At(v, u))
+		}
+		if got := sum[v] / present[v]; math.Abs(got-want) > 1e-6 {
+			t.Errorf("rows of node %d sum to %v, want %v", v, got, want)
+		}
+		bias := own[v]/present[v] - float64(p.At(v, v))
+		if neighbours := p.Adjacency.Degree(v); neighbours == 0 && math.Abs(bias) > 1e-6 || neighbours > 1 && math.Abs(bias) < 0.01 {
+			t.Errorf("node %d with %d neighbours: the bias of its own term is %v", v, neighbours, bias)
+		}
+	}
+}
+
 // TestRandomWalksDeterministic checks that what is sampled beforehand depends on
 // the fields alone.
 func TestRandomWalksDeterministic(t *testing.T) {
