@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -98,13 +99,14 @@ func checkFinite(name string, x *graph.Features) error {
 }
 
 // readLabels reads classes from a vector of integers, −1 meaning unknown, or
-// binary tasks from a matrix of 0, 1 and, in floats, NaN.
+// binary tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column
+// is a vector if it holds integers of more than a byte.
 func readLabels(source arraySource, key string, nodes int) (y *graph.Labels, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
-		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes {
+		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
 			return fmt.Errorf("datasets: %s: shape %v, want (%d) or (%d, tasks)", r.Name(), r.Shape, nodes, nodes)
 		}
-		if vector(r) == nil {
+		if len(r.Shape) == 1 || r.Shape[1] == 1 && strings.HasPrefix(r.Descr, "<i") {
 			classes, err := r.Int32s()
 			if err != nil {
 				return err

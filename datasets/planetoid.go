@@ -312,18 +312,32 @@ func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
 	}
 }
 
-// publicSplit sets the split that all Planetoid baselines use.
+// publicSplit sets the split that all Planetoid baselines use. Nodes without a
+// label cannot be scored: they are left out of the validation and test sets.
 func (p *planetoid) publicSplit(d *Data) {
 	last := min(p.train+planetoidValid, p.allx.rows())
+	unlabelled := 0
 	for i := range int32(last) {
-		if int(i) < p.train {
+		switch {
+		case int(i) < p.train:
 			d.Split.Train = append(d.Split.Train, i)
-		} else {
+		case d.labelled(int(i)):
 			d.Split.Valid = append(d.Split.Valid, i)
+		default:
+			unlabelled++
 		}
 	}
-	d.Split.Test = p.order
+	for _, i := range p.order {
+		if d.labelled(int(i)) {
+			d.Split.Test = append(d.Split.Test, i)
+		} else {
+			unlabelled++
+		}
+	}
 	d.Notes = append(d.Notes, "Planetoid's public split")
+	if unlabelled > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of the public split left out: they have no label", unlabelled))
+	}
 }
 
 // readIDLines reads one node id a line.

@@ -159,6 +159,42 @@ func TestMultiLabels(t *testing.T) {
 	}
 }
 
+// A column of bytes or floats is one binary task, a column of wider integers
+// holds classes.
+func TestLabelColumn(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	files := npyFiles(t, d)
+	ones := make([]int64, 20)
+	bytes := make([]uint8, 20)
+	for i := range ones {
+		ones[i], bytes[i] = int64(i%2), uint8(i%2)
+	}
+	files["labels.npy"] = array(t, bytes, 20, 1)
+	writeFiles(t, dir, files)
+	if y := open(t, "npy:"+dir).Labels; y.Tasks != 1 || y.Multi[1] != 1 {
+		t.Errorf("bytes: %+v", y)
+	}
+	files["labels.npy"] = array(t, ones, 20, 1)
+	writeFiles(t, dir, files)
+	if y := open(t, "npy:"+dir).Labels; y.Classes != 2 || y.Class[1] != 1 {
+		t.Errorf("int64: %+v", y)
+	}
+}
+
+// A test node whose row of labels is zero is left out of the split.
+func TestPlanetoidUnlabelledTestNode(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	files := planetoidFiles(t, d)
+	ty := make([]int32, 5)
+	ty[0] = -1
+	files["ind.made.ty"] = oneHotPickle(ty, 3)
+	writeFiles(t, dir, files)
+	got := open(t, "planetoid:"+dir+"/made")
+	if len(got.Split.Test) != 4 || !strings.Contains(strings.Join(got.Notes, "; "), "1 nodes of the public split left out") {
+		t.Errorf("test set %v, notes %q", got.Split.Test, got.Notes)
+	}
+}
+
 // Without node features, those are the mean of the features of a node's edges:
 // a path 0–1–2 with edge features (1, 2) and (3, 6).
 func TestOGBEdgeFeatures(t *testing.T) {
