@@ -3,7 +3,7 @@ package layers
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -53,7 +53,7 @@ type GCN struct {
 	Loss       *G.Node // scalar
 	Parameters G.Nodes // in the order of the layers
 
-	memory sync.Pool // of *inferenceMemory
+	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 }
 
 // NewGCN builds the model over batch, reading x and predicting y, and its loss.

@@ -16,22 +16,25 @@ import (
 // (len(nodes), outputs), belongs to nodes[i].
 //
 // It works outside the expression graph, layer by layer in chunks of rows, on
-// all cores, and only on the rows that the wanted nodes need. Beside the
-// result, memory holds one layer's input and output (the features count as
-// input, the logits as the last output) and one chunk's intermediate rows;
-// it is kept for the next call. The result is the same bits for any number of
-// cores. ctx is checked at each chunk. Calls may run concurrently as long as
-// no parameter changes.
+// all cores, and only on the rows that the wanted nodes need. Beside the result
+// and a few numbers a node, memory holds one chunk's intermediate rows and the
+// output of a convolution until the next has read it: of one at a time in a
+// model of two, of two in a deeper one; and H·W of a whole layer where that is
+// the cheaper product to begin with. It is kept for the next call. The result
+// is the same bits for any number of cores. ctx is checked at each chunk. Calls
+// may run concurrently as long as no parameter changes.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	plan, err := m.plan(p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
-	memory, _ := m.memory.Get().(*inferenceMemory)
+	// Not a sync.Pool: that may hold on to one memory and yet make another, and
+	// each is as large as a layer.
+	memory := m.memory.Swap(nil)
 	if memory == nil {
 		memory = new(inferenceMemory)
 	}
-	defer m.memory.Put(memory)
+	defer m.memory.Store(memory)
 	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
 	rows := neededRows(p, nodes, len(plan.layers))
 	h := layerInput{data: x.Data, width: x.Cols, rows: p.Nodes()}
