@@ -315,9 +315,11 @@ func squaredNorm(x []float32) float64 {
 func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
 	t := &ErrorTable{Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed}
 	for _, o := range outcomes {
-		t.Norm += o.norm / float64(s.Repeats)
-		t.Candidates += float64(o.candidates) / float64(s.Repeats)
+		t.Norm += o.norm
+		t.Candidates += float64(o.candidates)
 	}
+	t.Norm /= float64(s.Repeats)
+	t.Candidates /= float64(s.Repeats)
 	column := func(c int, of func(contestOutcome) float64) Spread {
 		values := make([]float64, len(outcomes))
 		for r := range outcomes {

@@ -263,10 +263,27 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if p.FromZero && !p.LogY {
 		out.Y.Min = 0
 	}
+	settleLog(&out.X)
+	settleLog(&out.Y)
 	if len(p.Names) > 0 {
 		out.X.Min, out.X.Max = -0.5, float64(len(p.Names))-0.5
 	}
 	return out, nil
+}
+
+// settleLog gives a logarithmic axis a range that gonum can draw: without data it
+// becomes a linear one, and a single value gets room around it.
+func settleLog(axis *plot.Axis) {
+	if _, log := axis.Scale.(plot.LogScale); !log {
+		return
+	}
+	switch {
+	case !(axis.Min <= axis.Max) || !(axis.Min > 0):
+		axis.Scale, axis.Tick.Marker = plot.LinearScale{}, plot.ConstantTicks(nil)
+		axis.Min, axis.Max = 0, 1
+	case axis.Min == axis.Max:
+		axis.Min, axis.Max = axis.Min/2, axis.Max*2
+	}
 }
 
 func (f *Figure) axes(out *plot.Plot, p *Panel) {

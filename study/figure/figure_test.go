@@ -1,0 +1,136 @@
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// sample is a figure with every kind of panel.
+func sample() *Figure {
+	return &Figure{
+		Title: "All kinds",
+		Panels: []Panel{
+			{
+				Title: "lines", X: "size", Y: "error", LogX: true, LogY: true,
+				Lines: []Series{
+					{Name: "one", X: []float64{1, 2, 4}, Y: []float64{3, 2, 1}, Error: []float64{0.1, 5, 0}},
+					{Name: "two", X: []float64{1, 2, 4}, Y: []float64{30, math.NaN(), 10}},
+				},
+			},
+			{Title: "cloud", X: "x", Y: "y", Cloud: []XY{{1, 2}, {3, 4}}, Fit: &Straight{Name: "fitted", Intercept: 1, Slope: 1}},
+			{Title: "bars", X: "x", Y: "count", FromZero: true, Bars: &Bars{Low: 0, High: 3, Counts: []int{1, 4, 2}}},
+			{Title: "names", Y: "score", Names: []string{"first", "second"}, Points: []Series{{Name: "three", X: []float64{0, 1}, Y: []float64{5, 6}, Error: []float64{1, 1}}}},
+			{Title: "empty", X: "x", Y: "y", LogX: true, LogY: true},
+			{Title: "single", X: "x", Y: "y", LogX: true, LogY: true, Lines: []Series{{Name: "one", X: []float64{8}, Y: []float64{2}}}},
+		},
+	}
+}
+
+func TestSave(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "sample")
+	if err := sample().Save(base); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(base + ".svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []string{"All kinds", "lines", "one", "two", "three", "fitted", "second", "empty"} {
+		if !strings.Contains(string(svg), word) {
+			t.Errorf("the SVG file does not say %q", word)
+		}
+	}
+	text, err := os.ReadFile(base + ".png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := img.Bounds(); b.Dx() < 1000 || b.Dy() < 600 {
+		t.Errorf("the PNG file is %v", b)
+	}
+}
+
+// TestLegendApart checks that the strip of the legend begins where the panels
+// end.
+func TestLegendApart(t *testing.T) {
+	f := sample()
+	legend, err := f.legend()
+	if err != nil {
+		t.Fatal(err)
+	}
+	width, height, err := f.size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns, _ := f.grid()
+	need := legend.Rectangle(draw.New(vgimg.New(width, height))).Size().X
+	if room := width - panelWidth*vg.Length(columns); room < need {
+		t.Errorf("the legend needs %v, the strip has %v", need, room)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	base := filepath.Join(t.TempDir(), "none")
+	if err := (&Figure{}).Save(base); err == nil {
+		t.Error("no error about a figure without panels")
+	}
+	f := &Figure{Panels: []Panel{{Title: "odd", Lines: []Series{{Name: "a", X: []float64{1}, Y: nil}}}}}
+	if err := f.Save(base); err == nil || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("error %v, want one that names the panel", err)
+	}
+	if err := sample().Save(filepath.Join(t.TempDir(), "missing", "x")); err == nil {
+		t.Error("no error about a folder that is not there")
+	}
+}
+
+func TestTicks(t *testing.T) {
+	var labels []string
+	for _, tick := range (powerTicks{two: true}).Ticks(256, 2048) {
+		labels = append(labels, tick.Label)
+	}
+	if got := strings.Join(labels, " "); got != "256 512 1024 2048" {
+		t.Errorf("ticks %s", got)
+	}
+	labels = nil
+	for _, tick := range (powerTicks{}).Ticks(0.9, 60) {
+		labels = append(labels, tick.Label)
+	}
+	if got := strings.Join(labels, " "); got != "1 2 5 10 20 50" {
+		t.Errorf("ticks %s", got)
+	}
+	for value, want := range map[float64]string{0.1 + 0.2: "0.3", 1e7: "1e+07", 0: "0", 0.00001: "1e-05", 1024: "1024"} {
+		if got := shortNumber(value); got != want {
+			t.Errorf("%v is written %s, want %s", value, got, want)
+		}
+	}
+}
+
+// TestPalette: the first dozen series differ in colour or dashes.
+func TestPalette(t *testing.T) {
+	seen := map[string]bool{}
+	for k := range 12 {
+		line, glyph := style(k)
+		r, g, b, _ := line.Color.RGBA()
+		key := fmt.Sprint(r, g, b, line.Dashes)
+		if seen[key] {
+			t.Errorf("series %d looks like another", k)
+		}
+		seen[key] = true
+		if glyph.Color != line.Color {
+			t.Errorf("series %d has markers of another colour", k)
+		}
+	}
+}

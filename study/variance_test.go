@@ -1,0 +1,114 @@
+package study
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestVariance: exact rows of a layer of four candidates. Debiased weights are
+// unbiased and keep the bound on the variance; 1/(s p) without replacement is
+// biased.
+func TestVariance(t *testing.T) {
+	table, err := Variance{Weights: []float64{1, 2, 3, 4}, Sizes: []int{1, 2, 3, 4, 5}, Repeats: 2000}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		switch row.Estimator {
+		case "wrs, debiased":
+			if !row.Exact || row.Bias > 1e-12 || row.VarOverBound > 1+1e-12 {
+				t.Errorf("%+v", row)
+			}
+		case "wrs, naive":
+			if row.Samples > 1 && row.Bias < 0.1 {
+				t.Errorf("no bias: %+v", row)
+			}
+		case "replacement, naive":
+			near(t, "variance over its bound", row.VarOverBound, 1, 1e-12)
+			near(t, "covariance over its bound", row.CovOverBound, 1, 1e-12)
+		}
+		if row.Samples > 4 {
+			t.Errorf("%d draws from 4 candidates", row.Samples)
+		}
+	}
+}
+
+// TestVarianceEstimated watches some of many candidates.
+func TestVarianceEstimated(t *testing.T) {
+	weights := make([]float64, 300)
+	for i := range weights {
+		weights[i] = float64(1 + i%17)
+	}
+	table, err := Variance{Weights: weights, Sizes: []int{40}, Watch: 12, Repeats: 4000, Estimators: Estimators(900)}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		if row.Exact || len(row.Candidates) != 12 || row.Candidates[0].P > row.Candidates[11].P {
+			t.Errorf("%s: %d candidates", row.Estimator, len(row.Candidates))
+		}
+		if strings.Contains(row.Estimator, "sum-and-sample") {
+			if row.WithinTheorem {
+				t.Error("the last draw's variance is within the bounds")
+			}
+		} else if row.VarOverBound > 1.5 || !row.WithinTheorem {
+			t.Errorf("%s: variance %v of its bound", row.Estimator, row.VarOverBound)
+		}
+	}
+}
+
+// TestTablesSave writes every kind of table.
+func TestTablesSave(t *testing.T) {
+	p := randomLaplacian(t, 80, 200, false, 41)
+	norms := []LayerNorms{{"layer 1", RowNorms(randomRows(80, 3, 0, 42))}}
+	contender, err := ContenderByName("ladies", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, dir := t.Context(), t.TempDir()
+	errs, err := ApproxError{Laplacian: p, Product: randomRows(80, 2, 0, 1), Nodes: allNodes(80), Methods: []Contender{contender}, Sizes: []int{4, 8}, Batch: 8, Repeats: 3}.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assumption, err := Assumption{Laplacian: p, Layers: norms, Nodes: allNodes(80), Batches: 2, Batch: 8}.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uniformity, err := Norms{Laplacian: p, Layers: norms, Nodes: allNodes(80), Batches: 2, Batch: 8}.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variance, err := Variance{Weights: []float64{1, 2, 3}, Sizes: []int{1, 2, 3}, Repeats: 100}.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, table := range map[string]Table{"approx-error": errs, "assumption": assumption, "norms": uniformity, "variance": variance} {
+		if err := Save(dir, name, table); err != nil {
+			t.Fatal(err)
+		}
+		for _, ext := range []string{".csv", ".json", ".svg", ".png"} {
+			info, err := os.Stat(filepath.Join(dir, name+ext))
+			if err != nil || info.Size() < 100 {
+				t.Errorf("%s%s: %v", name, ext, err)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object struct {
+			Rows []map[string]any `json:"rows"`
+		}
+		if err := json.Unmarshal(text, &object); err != nil || len(object.Rows) != len(table.Records()) {
+			t.Errorf("%s.json: %d rows, the table has %d; %v", name, len(object.Rows), len(table.Records()), err)
+		}
+		for _, record := range table.Records() {
+			if len(record) != len(table.Header()) {
+				t.Errorf("%s: a record of %d fields under %d headings", name, len(record), len(table.Header()))
+			}
+		}
+	}
+}
