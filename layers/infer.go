@@ -3,8 +3,6 @@ package layers
 import (
 	"context"
 	"fmt"
-	"sync"
-	"weak"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
@@ -22,8 +20,8 @@ import (
 // and a few numbers a node, memory holds one chunk's intermediate rows and the
 // output of a convolution until the next has read it: of one at a time in a
 // model of two, of two in a deeper one; and H·W of a whole layer where that is
-// the cheaper product to begin with. It is kept for the next call, unless a
-// garbage collection comes first. The result is the same bits for any number of cores. ctx is checked at each chunk. Calls
+// the cheaper product to begin with. It is kept for the next call. The result
+// is the same bits for any number of cores. ctx is checked at each chunk. Calls
 // may run concurrently as long as no parameter changes.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	plan, err := m.plan(p, x, nodes)
@@ -67,32 +65,6 @@ type inferenceMemory struct {
 	z           []float32    // of one chunk of the last layer
 	sums        []float32
 	local       []int32
-}
-
-// keptMemory holds what one call of Infer leaves to the next, without keeping
-// it from the garbage collector. (A sync.Pool would lose it to another
-// processor's share, and twice the memory would be held.)
-type keptMemory struct {
-	lock sync.Mutex
-	last weak.Pointer[inferenceMemory]
-}
-
-// take returns what was kept, or new memory if it is gone or in use.
-func (k *keptMemory) take() *inferenceMemory {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	memory := k.last.Value()
-	k.last = weak.Pointer[inferenceMemory]{}
-	if memory == nil {
-		memory = new(inferenceMemory)
-	}
-	return memory
-}
-
-func (k *keptMemory) keep(memory *inferenceMemory) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	k.last = weak.Make(memory)
 }
 
 // index returns the map from node to its place in rows.
