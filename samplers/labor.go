@@ -290,10 +290,12 @@ func (s *Labor) drawUniforms(scratch *laborScratch, rows []int32, rng *rand.Rand
 		}
 		return 1
 	}
-	s.findReach(scratch, rows)
-	none := 0.0
-	for t, c := range scratch.reach {
-		none += math.Log1p(-min(1, scratch.pi[t]*c))
+	none := math.Inf(-1) // ln ∏ (1−p), at most −Σp
+	if s.findReach(scratch, rows) < negligibleNone {
+		none = 0
+		for t, c := range scratch.reach {
+			none += math.Log1p(-min(1, scratch.pi[t]*c))
+		}
 	}
 	for {
 		kept := false

@@ -75,11 +75,14 @@ func inclusionScale(population *Population, s int) float64 {
 	}
 }
 
+// negligibleNone is an expected size s from which on the probability to draw
+// nothing, at most e^−s, is lost beside 1.
+const negligibleNone = 40
+
 // noneProbability returns ∏ (1 − π_i), the probability that Poisson sampling
-// with expected size s draws nothing. It is at most e^−s, which is lost beside 1
-// for all but small s.
+// with expected size s draws nothing, 0 where that is negligible.
 func noneProbability(population *Population, scale float64, s int) float64 {
-	if s > 40 {
+	if s >= negligibleNone {
 		return 0
 	}
 	log := 0.0
