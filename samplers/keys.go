@@ -29,6 +29,9 @@ func compareKeyed(a, b keyed) int {
 // more than s keys are below; those are bucketed by key, which for
 // exponential keys below a bound is nearly even, and each bucket is sorted.
 func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
+	if s <= fewKeys {
+		return fewestKeys(keys, s, scratch)
+	}
 	bound := guessBound(keys, s+1, scratch)
 	entries := scratch.entries[:0]
 	for {
@@ -50,6 +53,33 @@ func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, 
 		threshold = sorted[s].key
 	}
 	return sorted[:s], threshold
+}
+
+// fewKeys is up to how many keys are best kept in order one by one.
+const fewKeys = 12
+
+// fewestKeys is smallestKeys for a small s: the s+1 smallest so far are kept in
+// order. Cost: O(len(keys)), and s² log(len(keys)/s) moves expected.
+func fewestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
+	var best [fewKeys + 1]keyed
+	count := 0
+	for i, k := range keys {
+		at := count
+		if count <= s {
+			count++
+		} else if at = s; !(k < best[s].key) {
+			continue
+		}
+		for ; at > 0 && k < best[at-1].key; at-- { // equal keys stay by index
+			best[at] = best[at-1]
+		}
+		best[at] = keyed{k, int32(i)}
+	}
+	scratch.entries = append(scratch.entries[:0], best[:count]...)
+	if count <= s {
+		return scratch.entries[:s], math.Inf(1)
+	}
+	return scratch.entries[:s], best[s].key
 }
 
 // guessBound returns a key that, most likely, at least s keys and not many more
