@@ -18,7 +18,7 @@ func TestBenchStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", r)
-	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 64<<10 || r.BLAS == "" {
+	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 64<<10 && !underRace || r.BLAS == "" {
 		t.Errorf("%+v", r)
 	}
 	if text, err := json.Marshal(r); err != nil {
@@ -72,14 +72,18 @@ func BenchmarkTrainStep(b *testing.B) {
 			p := compiled(b, m)
 			batch := sampled(b, m, d.Split.Train[:512], 0)
 			var state AdamState
-			b.ReportAllocs()
-			for b.Loop() {
+			step := func() {
 				if _, err := p.Step(batch, 1); err != nil {
 					b.Fatal(err)
 				}
 				if err := (Adam{}).Step(p.Parameters(), p.Gradients(), &state); err != nil {
 					b.Fatal(err)
 				}
+			}
+			step() // makes the buffers
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
 			}
 		})
 	}

@@ -328,7 +328,7 @@ type CheckpointInfo struct {
 	Batch  int            // steps done by these parameters
 	Best   float64        // best validation score; NaN if there is none
 	Seed   uint64         // of the run
-	Config map[string]any // Fit's settings and Options.Config, as decoded from JSON
+	Config map[string]any // Fit's settings and Options.Config, numbers as json.Number
 }
 
 // LoadParameters sets m's parameters to those of a checkpoint file, or, if path

@@ -80,10 +80,13 @@ func checkData(d *datasets.Data) error {
 	if len(d.Split.Train) == 0 {
 		return fmt.Errorf("train: the training set is empty")
 	}
-	for part, nodes := range map[string][]int32{"training": d.Split.Train, "validation": d.Split.Valid, "test": d.Split.Test} {
-		for k, node := range nodes {
+	for _, part := range []struct {
+		name  string
+		nodes []int32
+	}{{"training", d.Split.Train}, {"validation", d.Split.Valid}, {"test", d.Split.Test}} {
+		for k, node := range part.nodes {
 			if node < 0 || int(node) >= n {
-				return fmt.Errorf("train: %s node %d is %d, outside [0, %d)", part, k, node, n)
+				return fmt.Errorf("train: %s node %d is %d, outside [0, %d)", part.name, k, node, n)
 			}
 		}
 	}

@@ -219,7 +219,7 @@ func TestLoaderErrors(t *testing.T) {
 	}{
 		"error": {func() error { return broken }, "batch 17 (epoch 1): broken"},
 		"panic": {func() error { panic("boom") }, "batch 17 (epoch 1): the sampler panicked: boom at "},
-		"index": {func() error { var s []int; s[len(name(0))-1] = 1; return nil }, "the sampler panicked: runtime error: index out of range"},
+		"index": {func() error { var s []int; s[len(nobody())] = 1; return nil }, "the sampler panicked: runtime error: index out of range"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int64
@@ -267,7 +267,7 @@ func TestLoaderErrors(t *testing.T) {
 	}
 }
 
-func name(n int) string { return strings.Repeat("x", n+1) }
+func nobody() string { return "" }
 
 // firstSeeds returns the first number that the sampler of a batch gets from its
 // stream.
@@ -305,7 +305,7 @@ func TestLoaderStops(t *testing.T) {
 	if _, err := l.Next(); !errors.Is(err, context.Canceled) {
 		t.Errorf("after Close: error %v, want %v", err, context.Canceled)
 	}
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("stopping took %v", took)
 	}
 	for range 100 {
