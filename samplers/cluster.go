@@ -29,9 +29,9 @@ import (
 // E[P̃H] ≠ PH; the more of A the batch keeps, the less. With all parts in one
 // batch it is the full batch, exactly.
 //
-// Cost of a batch: O(degrees of its nodes). Memory: 12 bytes a node. The fields
-// must not change after the first call of Sample, which may then be called
-// concurrently.
+// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes a node, and 8 for
+// each concurrent call. The fields must not change after the first call of
+// Sample, which may then be called concurrently.
 type Cluster struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes

@@ -1,7 +1,8 @@
-// Package samplers draws mini-batches of blocks from a graph: FastGCN, LADIES,
-// their flat and debiased forms (Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu,
-// "Calibrate and Debias Layer-wise Sampling for Graph Convolutional Networks",
-// TMLR 2023), and full neighbourhoods.
+// Package samplers draws mini-batches of blocks from a graph: layer by layer
+// (FastGCN, LADIES, their flat and debiased forms: Chen, Xu, Hakkani-Tur, Jin,
+// Yang & Zhu, "Calibrate and Debias Layer-wise Sampling for Graph Convolutional
+// Networks", TMLR 2023), node by node (Neighbor, VRGCN, Labor), as subgraphs
+// (SAINT, Cluster), and full neighbourhoods.
 //
 //	graph.Laplacian ─▶ ┌──────────────────────────────────┐
 //	seeds, stream  ─▶  │ samplers: importance·draw·weight │ ─▶ Batch of blocks ─▶ ops, layers, train
@@ -10,7 +11,8 @@
 // A layer-wise method is three independent choices, and LayerWise shows them
 // as three fields: an Importance gives the candidate columns of P their
 // unnormalised probabilities, a Draw picks s of them, a Weight turns the drawn
-// columns into an estimate of the sum over all of them.
+// columns into an estimate of the sum over all of them. Neighbor makes the same
+// choices for each row.
 //
 // # Notation
 //

@@ -19,7 +19,8 @@ import (
 // P̃ drawn as by Neighbor with uniform draws without replacement. The sampler
 // knows no activations: it puts the remainder P − P̃ of each row, over all its
 // neighbours, into Block.Control, and the layer multiplies it with the history
-// that it keeps.
+// that it keeps: activations after the nonlinearity, as in the paper, since
+// that is what P multiplies, and before dropout.
 //
 // The input layer's activations are the features, which are known, so that its
 // block holds all neighbours and is exact; the paper computes PX beforehand to
