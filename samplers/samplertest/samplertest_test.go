@@ -70,14 +70,14 @@ func TestSimulateExact(t *testing.T) {
 	}
 	seeds := []int32{3, 40, 7}
 	full := &samplers.Full{Laplacian: p, Depth: 2}
-	r, err := Simulate(full, p, seeds, h, 2, 3, 1)
+	r, err := Simulate(full, p, seeds, h, 2, 1000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Worst() != 0 {
 		t.Errorf("full neighbourhoods are off by %v standard errors", r.Worst())
 	}
-	r, err = Simulate(broken{full, func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 1.01 }}, p, seeds, h, 2, 3, 1)
+	r, err = Simulate(broken{full, func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 }}, p, seeds, h, 2, 1000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,34 @@
+package samplers_test
+
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Parts by name, as the command takes them; a weight that cannot follow the draw
+// is an error.
+func ExampleFromParts() {
+	b, err := graph.NewBuilder(3)
+	if err != nil {
+		panic(err)
+	}
+	if err := b.Add(0, 1); err != nil {
+		panic(err)
+	}
+	adjacency, _ := b.Build()
+	config := samplers.Config{Laplacian: graph.NewLaplacian(adjacency), Layers: 2, Sizes: []int{512}}
+
+	sampler, err := samplers.FromParts(samplers.Parts{Flat: true, Draw: "systematic"}, config)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%T, %T, sizes %v\n", sampler.Importance, sampler.Draw, sampler.Sizes)
+
+	_, err = samplers.FromParts(samplers.Parts{Draw: "systematic", Weight: "rank"}, config)
+	fmt.Println(err)
+	// Output:
+	// samplers.LADIES, samplers.Systematic, sizes [512 512]
+	// samplers: rank-conditioned weights need weighted random sampling without replacement (WithoutReplacement), got samplers.Systematic
+}
