@@ -326,13 +326,13 @@ func BenchmarkLoader(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			b.ReportAllocs()
-			l, err := NewLoader(context.Background(), s, workers, 0, b.N)
+			l, err := NewLoader(context.Background(), s, workers, 0, 1<<40)
 			if err != nil {
 				b.Fatal(err)
 			}
 			defer l.Close()
 			for b.Loop() {
-				if _, err := l.Next(); err != nil && err != io.EOF {
+				if _, err := l.Next(); err != nil {
 					b.Fatal(err)
 				}
 			}
