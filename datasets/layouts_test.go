@@ -65,7 +65,7 @@ func TestEdgeListForms(t *testing.T) {
 	jsonNames.WriteString("{")
 	features.WriteString("node_id\ta\tb\tc\td\n")
 	for k := range 30 {
-		i := (k * 7) % 30
+		i := (k*7 + 2) % 30 // "cat" comes first
 		name := [...]string{"ant", "bee", "cat"}[d.Labels.Class[i]]
 		fmt.Fprintf(&named, "%d\t%s\n", i, name)
 		fmt.Fprintf(&numbered, "%d,%d\n", i, d.Labels.Class[i])

@@ -361,6 +361,18 @@ func TestTidyReport(t *testing.T) {
 	}
 }
 
+// A directed triangle has as many entries in each row as in each column.
+func TestDirectedTriangle(t *testing.T) {
+	p := &pattern{ptr: []int64{0, 1, 2, 3}, idx: []int32{1, 2, 0}}
+	if got, err := p.symmetric(context.Background()); got || err != nil {
+		t.Errorf("taken for symmetric: %v, %v", got, err)
+	}
+	var d Data
+	if err := p.adjacency(context.Background(), &d); err != nil || d.Edges() != 3 || d.Graph.ValidateAdjacency() != nil {
+		t.Errorf("%v: %+v", err, d.Graph)
+	}
+}
+
 // A pattern is taken for symmetric exactly if it equals its transpose.
 func TestSymmetricPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -137,7 +137,7 @@ func cutLines(r io.Reader, path string, emit func(lines) error) error {
 	number := int64(1)
 	var rest []byte // of the last line read, without an end yet
 	for {
-		block := make([]byte, max(textBlock, 2*len(rest)))
+		block := make([]byte, len(rest)+textBlock)
 		n := copy(block, rest)
 		m, err := io.ReadFull(r, block[n:])
 		block = block[:n+m]
