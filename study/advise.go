@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -86,6 +87,10 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	advice.Method = a.method(advice.Layers)
 	for l := range advice.Layers {
 		layer := &advice.Layers[l]
+		if advice.Method == "full" { // exact
+			layer.Met = true
+			continue
+		}
 		layer.Relative = interpolate(layer.Errors, advice.Method, float64(layer.Samples))
 		layer.Met = layer.Relative <= 1.1*a.Target
 		advice.Samples = append(advice.Samples, layer.Samples)
@@ -110,7 +115,7 @@ func (a *Advise) settle() error {
 		}
 	}
 	if a.Target == 0 {
-		a.Target = 0.5
+		a.Target = 1
 	}
 	switch {
 	case a.Laplacian == nil || len(a.Nodes) == 0:
@@ -193,7 +198,7 @@ func affordableRepeats(work float64) int {
 	return int(min(max(budget/(2*work), 4), 16))
 }
 
-// size returns the smallest size, of the form 2^k or 3·2^k, at which some method
+// size returns the smallest of the sizes that nextSize goes through at which some method
 // reaches the target; where none does, the largest measured.
 func (a *Advise) size(t *ErrorTable) int {
 	sizes := t.sizes()
@@ -208,12 +213,9 @@ func (a *Advise) size(t *ErrorTable) int {
 	return most
 }
 
-// nextSize goes through 32, 48, 64, 96, 128 ….
+// nextSize goes through 32, 40, 48, 56, 64, 80 …: quarters between powers of two.
 func nextSize(s int) int {
-	if s&(s-1) == 0 {
-		return s + s/2
-	}
-	return s / 3 * 4
+	return s + 1<<(bits.Len(uint(s))-3)
 }
 
 func (t *ErrorTable) sizes() []int {

@@ -9,28 +9,31 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// A wheel: a hub joined to every node of a ring. Which sampler is good on it?
+// A graph of degrees 1 to 60: nodes are joined where their numbers sum to 60 at
+// most. Which sampler is good on it?
 func ExampleApproxError() {
-	const spokes = 40
-	b, err := graph.NewBuilder(spokes + 1)
+	const n = 60
+	b, err := graph.NewBuilder(n)
 	if err != nil {
 		panic(err)
 	}
-	nodes := make([]int32, spokes)
-	hw := &graph.Features{Rows: spokes + 1, Cols: 1, Data: make([]float32, spokes+1)}
-	for i := range int32(spokes) {
+	nodes := make([]int32, n)
+	hw := &graph.Features{Rows: n, Cols: 1, Data: make([]float32, n)}
+	for i := range int32(n) {
 		nodes[i], hw.Data[i] = i, 1
-		if err := b.Add(i, (i+1)%spokes); err != nil {
-			panic(err)
-		}
-		if err := b.Add(i, spokes); err != nil {
-			panic(err)
+		for j := range i {
+			if i+j > n {
+				break
+			}
+			if err := b.Add(i, j); err != nil {
+				panic(err)
+			}
 		}
 	}
 	adjacency, _ := b.Build()
 	p := graph.NewLaplacian(adjacency)
 
-	s := study.ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Sizes: []int{30}, Batch: spokes, Repeats: 100, Seed: 1}
+	s := study.ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Sizes: []int{30}, Batch: n, Repeats: 100, Seed: 1}
 	for _, name := range []string{"ladies", "ladies-debiased"} {
 		method, err := study.ContenderByName(name, p, nodes)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // Options says what to run. The zero value of a field is the paper's.
 type Options struct {
 	Data    []string // SPECs; nil means the experiment's own choice of twins
-	Methods []string // of those in the paper's table; nil means all that this program has
+	Methods []string // nil means all of the paper's table that this program has; others get sizes of 512 a layer, or 2 a node
 	Setting string   // sample sizes: "fixed", "increasing" or "both"; "" means both
 	Samples []int    // in the place of the paper's sizes, next to the output first; nil means the paper's
 
@@ -221,10 +221,34 @@ func (r *runner) choose(rows []PaperRow) []PaperRow {
 		row.Samples = atLayers(row.Samples, r.Layers)
 		chosen = append(chosen, row)
 	}
+	for _, name := range r.Methods { // this program's own
+		inTable := slices.ContainsFunc(rows, func(row PaperRow) bool { return row.Method == name })
+		if !inTable && known[name] {
+			chosen = append(chosen, PaperRow{Label: name, Method: name, Samples: ownSizes(name, r.Layers)})
+		}
+	}
 	if len(r.Samples) > 0 {
 		chosen = r.resize(chosen)
 	}
 	return chosen
+}
+
+// ownSizes are the sample sizes of a method that the paper does not have.
+func ownSizes(method string, layers int) []int {
+	var sizes []int
+	for _, m := range samplers.Methods() {
+		switch {
+		case m.Name != method || m.Sizes == "":
+		case strings.Contains(m.Sizes, "layer"):
+			sizes = append(sizes, 512)
+		default: // a node
+			sizes = append(sizes, 2)
+		}
+	}
+	for len(sizes) > 0 && len(sizes) < layers {
+		sizes = append(sizes, sizes[0])
+	}
+	return sizes
 }
 
 // atLayers returns one size for each of n layers: sizes cut short, or going on
@@ -244,7 +268,7 @@ func atLayers(sizes []int, n int) []int {
 
 // layerWise tells whether the row's method draws a number of nodes a layer.
 func (row *PaperRow) layerWise() bool {
-	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn")
+	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn") || row.Method == "poisson-ladies"
 }
 
 // resize gives layer-wise rows the sizes asked for, one row a method, without
@@ -258,7 +282,10 @@ func (r *runner) resize(rows []PaperRow) []PaperRow {
 				continue
 			}
 			seen[row.Method] = true
-			row.Label = strings.Replace(row.Label, " (2)", "", 1)
+			if before, rest, found := strings.Cut(row.Label, " ("); found {
+				_, after, _ := strings.Cut(rest, ")")
+				row.Label = before + after // "LADIES (2) w/ flat" is now "LADIES w/ flat"
+			}
 			row.Samples, row.Values = r.Samples, nil
 		}
 		resized = append(resized, row)

@@ -1,0 +1,204 @@
+package study
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// adviceCase is a graph to be advised on.
+type adviceCase struct {
+	name   string
+	p      *graph.Laplacian
+	hw     *graph.Features
+	batch  int
+	target float64
+}
+
+// adviceCases are graphs of different kinds, and the real ones that are there.
+func adviceCases(t *testing.T) []adviceCase {
+	cases := []adviceCase{
+		{"ring", ringLaplacian(t, 3000), randomRows(3000, 4, 1, 1), 100, 0.5},
+		{"random", randomLaplacian(t, 3000, 12_000, false, 2), randomRows(3000, 4, 0.5, 2), 100, 0.7},
+		{"weighted", randomLaplacian(t, 2000, 9000, true, 3), randomRows(2000, 4, 1, 3), 64, 0.4},
+		{"hubs", hubLaplacian(t, 3000), randomRows(3000, 4, 1, 4), 100, 0.4},
+		{"dense", randomLaplacian(t, 300, 20_000, false, 5), randomRows(300, 4, 1, 5), 100, 0.2},
+	}
+	for _, spec := range []string{"synth:demo?nodes=4000&edges=30000", "npz:../../shared/data/tolokers/tolokers.npz", "planetoid:../../shared/data/cora-planetoid/cora"} {
+		data, err := datasets.Open(t.Context(), spec, datasets.Options{})
+		if err != nil {
+			if !strings.HasPrefix(spec, "synth:") {
+				t.Logf("left out: %v", err)
+				continue
+			}
+			t.Fatal(err)
+		}
+		weight := randomRows(data.Features.Cols, 8, 0, 6)
+		hw, err := Product(data.Features, weight.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, adviceCase{spec, data.Laplacian(), hw, 64, 0.6})
+	}
+	return cases
+}
+
+// hubLaplacian attaches each node to two older ones in proportion to their
+// degree (Barabási & Albert 1999), so that a few become hubs.
+func hubLaplacian(t testing.TB, nodes int) *graph.Laplacian {
+	rng := rand.New(samplers.Stream(17, 0, 0))
+	ends := []int{0, 1}
+	return builtLaplacian(t, nodes, func(add func(u, v int)) {
+		add(0, 1)
+		for i := 2; i < nodes; i++ {
+			for range 2 {
+				j := ends[rng.IntN(len(ends))]
+				add(i, j)
+				ends = append(ends, i, j)
+			}
+		}
+	})
+}
+
+// bruteError is the mean relative error of a method at a size over many batches
+// of its own, in float64 from the definition: the rows of P by hand, the drawn
+// block's entries one by one.
+func bruteError(t *testing.T, c adviceCase, method string, size, repeats int) float64 {
+	t.Helper()
+	contender, err := ContenderByName(method, c.p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := contender.New(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := allNodes(c.p.Nodes())
+	var errs, norms float64
+	var batch samplers.Batch
+	for r := range repeats {
+		rng := rand.New(samplers.Stream(999, 5, uint64(r)))
+		seeds := RandomBatch(rng, nodes, c.batch)
+		if err := sampler.Sample(t.Context(), seeds, rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		block := batch.Blocks[0]
+		var e2, n2 float64
+		for i, r := range seeds {
+			exact, guess := make([]float64, c.hw.Cols), make([]float64, c.hw.Cols)
+			add := func(to []float64, v float64, node int32) {
+				for k, h := range c.hw.Row(int(node)) {
+					to[k] += v * float64(h)
+				}
+			}
+			add(exact, float64(c.p.RowScale[r])*float64(c.p.ColScale[r]), r)
+			values := c.p.Adjacency.RowValues(int(r))
+			for k, j := range c.p.Adjacency.Row(int(r)) {
+				v := float64(c.p.RowScale[r]) * float64(c.p.ColScale[j])
+				if values != nil {
+					v *= float64(values[k])
+				}
+				add(exact, v, j)
+			}
+			for k, l := range block.Matrix.Row(i) {
+				add(guess, float64(block.Matrix.RowValues(i)[k]), block.Src[l])
+			}
+			for k := range exact {
+				n2 += exact[k] * exact[k]
+				e2 += (exact[k] - guess[k]) * (exact[k] - guess[k])
+			}
+		}
+		errs += math.Sqrt(e2)
+		norms += math.Sqrt(n2)
+	}
+	return errs / norms
+}
+
+// TestAdvise compares the advice with brute force on graphs of different kinds:
+// the size meets the target and a size well below does not; no method is better
+// there by more than noise.
+func TestAdvise(t *testing.T) {
+	for _, c := range adviceCases(t) {
+		t.Run(strings.NewReplacer("/", "-", ".", "").Replace(c.name), func(t *testing.T) {
+			a := Advise{Laplacian: c.p, Products: []*graph.Features{c.hw}, Nodes: allNodes(c.p.Nodes()), Layers: 1, Batch: c.batch, Target: c.target, Seed: 1}
+			advice, err := a.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			layer := advice.Layers[0]
+			t.Logf("%s %v of %.0f: %.3f", advice.Method, advice.Samples, layer.Candidates, layer.Relative)
+			const repeats = 60
+			least := func(size int) float64 {
+				lowest := math.Inf(1)
+				for _, m := range LayerWiseMethods() {
+					if strings.HasPrefix(m, "ladies") {
+						lowest = min(lowest, bruteError(t, c, m, size, repeats))
+					}
+				}
+				return lowest
+			}
+			if advice.Method == "full" {
+				if e := least(int(0.7 * layer.Candidates)); e <= 0.9*c.target {
+					t.Errorf("advised against drawing, but 70 %% of the candidates have error %.3f", e)
+				}
+				return
+			}
+			size := advice.Samples[0]
+			got := bruteError(t, c, advice.Method, size, repeats)
+			if got > 1.1*c.target {
+				t.Errorf("%s at %d has error %.3f, want at most %.2f", advice.Method, size, got, c.target)
+			}
+			if e := least(2 * size / 3); e < 0.95*c.target {
+				t.Errorf("two thirds of %d nodes would do: error %.3f", size, e)
+			}
+			for _, m := range LayerWiseMethods() {
+				if e := bruteError(t, c, m, size, repeats); got > 1.05*e {
+					t.Errorf("%s has error %.3f at %d, the advised %s %.3f", m, e, size, advice.Method, got)
+				}
+			}
+		})
+	}
+}
+
+// TestAdviseLayers follows the rows down: the nodes drawn for the layer next to
+// the output are the rows of the next.
+func TestAdviseLayers(t *testing.T) {
+	p := hubLaplacian(t, 2000)
+	advice, err := Advise{Laplacian: p, Products: []*graph.Features{randomRows(2000, 3, 1, 7)}, Nodes: allNodes(500), Layers: 3, Batch: 32, Target: 0.5}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(advice.Layers) != 3 || len(advice.Samples) != 3 {
+		t.Fatalf("advice for %d layers: %v", len(advice.Layers), advice.Samples)
+	}
+	if advice.Layers[0].Rows != 32 || advice.Layers[1].Rows != advice.Samples[0] || advice.Layers[2].Rows != advice.Samples[1] {
+		t.Errorf("rows %d, %d, %d under samples %v", advice.Layers[0].Rows, advice.Layers[1].Rows, advice.Layers[2].Rows, advice.Samples)
+	}
+	if len(advice.Reasons) < 3 {
+		t.Errorf("reasons: %q", advice.Reasons)
+	}
+}
+
+func TestInterpolate(t *testing.T) {
+	table := &ErrorTable{Rows: []ErrorRow{{Method: "a", Samples: 64, Relative: 4}, {Method: "a", Samples: 256, Relative: 1}, {Method: "b", Samples: 64, Relative: 9}}}
+	near(t, "between", interpolate(table, "a", 128), 2, 1e-12)
+	near(t, "at the first", interpolate(table, "a", 64), 4, 1e-12)
+	near(t, "beyond", interpolate(table, "a", 1000), 1, 1e-12)
+	near(t, "below", interpolate(table, "a", 10), 4, 1e-12)
+	if v := interpolate(table, "c", 64); !math.IsNaN(v) {
+		t.Errorf("of an unknown method: %v", v)
+	}
+	var sizes []int
+	for s := 32; s < 300; s = nextSize(s) {
+		sizes = append(sizes, s)
+	}
+	if !slices.Equal(sizes, []int{32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256}) {
+		t.Errorf("sizes %v", sizes)
+	}
+}

@@ -1,0 +1,298 @@
+package reproduce
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// smallData is a data set on which everything is quick.
+const smallData = "synth:demo?nodes=500&edges=2500&features=8"
+
+// small are options under which an experiment takes well under a second.
+func small(t *testing.T) Options {
+	return Options{
+		Data: []string{smallData}, Samples: []int{32, 32}, Runs: 2, Batch: 32, Hidden: 8, MaxBatches: 20, Repeats: 4, Batches: 6,
+		Methods: []string{"ladies", "full"}, Dir: t.TempDir(),
+	}
+}
+
+func run(t *testing.T, name string, o Options) *Report {
+	t.Helper()
+	report, err := Run(t.Context(), name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// TestPaperNumbers spot-checks the numbers against the paper's tables.
+func TestPaperNumbers(t *testing.T) {
+	p, err := PaperNumbers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(rows []PaperRow, label, dataset string) PaperValue {
+		for _, row := range rows {
+			if row.Label == label {
+				return row.Values[dataset]
+			}
+		}
+		t.Fatalf("no row %q", label)
+		return PaperValue{}
+	}
+	for _, c := range []struct {
+		rows           []PaperRow
+		label, dataset string
+		want           PaperValue
+	}{
+		{p.Accuracy, "Full-batch", "reddit", PaperValue{Mean: 93.81, PM: 0.18}},
+		{p.Accuracy, "LADIES (2) w/ flat", "arxiv", PaperValue{Mean: 66.56, PM: 1.84}},
+		{p.FastGCNVariants, "FastGCN (2) w/ flat & debias", "products", PaperValue{Mean: 34.47, PM: 1.76}},
+		{p.SamplingTime, "LADIES+d (1024)", "arxiv", PaperValue{Mean: 17.2, PM: 0.3}},
+		{p.SamplingTime, "Node-wise (512)", "products", PaperValue{Mean: 2795.4, PM: 4.7}},
+		{p.TrainingTime["2"], "VR-GCN (10)", "mag", PaperValue{Mean: 175, PM: 15.1}},
+		{p.TrainingTime["3"], "LADIES w/ debias", "arxiv", PaperValue{Mean: 30, PM: 4.1}},
+	} {
+		if got := value(c.rows, c.label, c.dataset); got != c.want {
+			t.Errorf("%s on %s: %v, the paper prints %v", c.label, c.dataset, got, c.want)
+		}
+	}
+	for _, row := range slices.Concat(p.Accuracy, p.FastGCNVariants, p.SamplingTime, p.TrainingTime["2"], p.TrainingTime["3"]) {
+		if len(row.Values) != 5 {
+			t.Errorf("%s has values for %d data sets, want 5", row.Label, len(row.Values))
+		}
+		for name, v := range row.Values {
+			if !(v.Mean > 0 && v.PM > 0) {
+				t.Errorf("%s on %s: %v", row.Label, name, v)
+			}
+		}
+	}
+	if len(p.Regression) != 72 || p.Source == "" {
+		t.Errorf("%d regressions, want 72; source %q", len(p.Regression), p.Source)
+	}
+}
+
+func TestPaperDataset(t *testing.T) {
+	for spec, want := range map[string]struct {
+		name string
+		twin bool
+	}{
+		"synth:arxiv": {"arxiv", true}, "synth:arxiv?seed=2": {"arxiv", true}, "synth:arxiv?nodes=10": {"", false}, "synth:demo": {"", false},
+		"ogbn-products": {"products", false}, "ogb:data/ogbn_mag": {"mag", false}, "reddit": {"reddit", false}, "saint:data/reddit": {"reddit", false},
+		"cora": {"", false}, "npz:magic.npz": {"", false}, "dgl-reddit:x": {"reddit", false},
+	} {
+		if name, twin := paperDataset(spec); name != want.name || twin != want.twin {
+			t.Errorf("%s stands for %q, twin %v", spec, name, twin)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		row  Row
+		want string
+	}{
+		{Row{Mean: 10, SEM: 0.3, Paper: &PaperValue{Mean: 11, PM: 0.4}}, "in"},     // 1 ≤ 2·0.5
+		{Row{Mean: 9.9, SEM: 0.3, Paper: &PaperValue{Mean: 11, PM: 0.4}}, "below"}, // 1.1 > 1
+		{Row{Mean: 12.1, SEM: 0.3, Paper: &PaperValue{Mean: 11, PM: 0.4}}, "above"},
+		{Row{Mean: 0.0005, Paper: &PaperValue{LessThan: 0.001}}, "in"},
+		{Row{Mean: 0.01, Paper: &PaperValue{LessThan: 0.001}}, "above"},
+		{Row{Mean: 1}, ""},
+	} {
+		c.row.compare()
+		if c.row.Range != c.want {
+			t.Errorf("%v against %v: %q, want %q", c.row.Mean, c.row.Paper.text(), c.row.Range, c.want)
+		}
+	}
+	row := Row{Dataset: "synth:arxiv", N: 5, Range: "below"}
+	row.explain("")
+	if !strings.Contains(row.Why, "twin of arxiv") {
+		t.Errorf("reason %q", row.Why)
+	}
+	row = Row{Dataset: "ogbn-arxiv", N: 2, Range: "below"}
+	row.explain("")
+	if !strings.Contains(row.Why, "2 runs") {
+		t.Errorf("reason %q", row.Why)
+	}
+	row.explain(paperTraining)
+	if !strings.Contains(row.Why, "machine") {
+		t.Errorf("reason %q", row.Why)
+	}
+}
+
+// TestAccuracyResumes stops after the first cell, goes on, and wants what an
+// undisturbed run gives, with no cell computed twice.
+func TestAccuracyResumes(t *testing.T) {
+	whole := run(t, "accuracy", small(t))
+	if len(whole.Rows) != 2 || whole.Rows[0].N != 2 || whole.Rows[0].Std < 0 {
+		t.Fatalf("rows %+v", whole.Rows)
+	}
+	o := small(t)
+	ctx, stop := context.WithCancel(t.Context())
+	computed := 0
+	o.Log = func(string) {
+		computed++
+		stop()
+	}
+	if _, err := Run(ctx, "accuracy", o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v, want the context's", err)
+	}
+	o.Log = func(string) { computed++ }
+	rest := run(t, "accuracy", o)
+	if computed != 4 {
+		t.Errorf("%d cells computed, want 4", computed)
+	}
+	if !reflect.DeepEqual(rest.Rows, whole.Rows) {
+		t.Errorf("rows after a stop: %+v\nwithout: %+v", rest.Rows, whole.Rows)
+	}
+	again := run(t, "convergence", o) // shares the cells
+	if computed != 4 {
+		t.Errorf("%d cells computed, want 4", computed)
+	}
+	if len(again.Rows) != 4 {
+		t.Errorf("%d rows of convergence", len(again.Rows))
+	}
+	entries, err := os.ReadDir(filepath.Join(o.Dir, "cells"))
+	if err != nil || len(entries) != 4 {
+		t.Errorf("%d files in the cells' folder, want 4; %v", len(entries), err)
+	}
+}
+
+// TestExperiments runs every experiment small and saves its report.
+func TestExperiments(t *testing.T) {
+	for _, e := range Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			o := small(t)
+			switch e.Name {
+			case "fastgcn-variants":
+				o.Methods = []string{"fastgcn-flat"}
+			case "matrix-error":
+				o.Methods, o.Samples = nil, []int{16, 64}
+			case "regression":
+				o.Samples = []int{32, 32, 32}
+			}
+			report := run(t, e.Name, o)
+			if len(report.Rows) == 0 {
+				t.Fatal("no rows")
+			}
+			for _, row := range report.Rows {
+				if math.IsNaN(row.Mean) || row.Quantity == "" || row.Dataset != smallData {
+					t.Errorf("row %+v", row)
+				}
+			}
+			if err := report.Save(o.Dir); err != nil {
+				t.Fatal(err)
+			}
+			for _, ext := range []string{".csv", ".json", ".md"} {
+				if info, err := os.Stat(filepath.Join(o.Dir, e.Name+ext)); err != nil || info.Size() == 0 {
+					t.Errorf("%s%s: %v", e.Name, ext, err)
+				}
+			}
+			var text bytes.Buffer
+			if err := report.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range []string{"ours", "paper", "machine:"} {
+				if !strings.Contains(text.String(), word) {
+					t.Errorf("the text does not say %q", word)
+				}
+			}
+		})
+	}
+}
+
+// TestPaperColumns: on a twin the paper's numbers stand beside ours, and what is
+// out of range has a reason. The twin is faked by a small graph.
+func TestPaperColumns(t *testing.T) {
+	o := small(t)
+	o.Data, o.Methods, o.Samples = []string{"synth:arxiv", "synth:products"}, []string{"ladies", "fastgcn"}, nil
+	o.Open = func(ctx context.Context, _ string) (*datasets.Data, error) {
+		return datasets.Open(ctx, smallData, datasets.Options{})
+	}
+	report := run(t, "sampling-time", o)
+	if len(report.Rows) != 8 {
+		t.Fatalf("%d rows, want 2 methods at 2 sizes on 2 data sets", len(report.Rows))
+	}
+	for _, row := range report.Rows {
+		if row.Paper == nil || row.Range == "" || row.Range != "in" && row.Why == "" {
+			t.Errorf("row %+v", row)
+		}
+	}
+	if report.Rows[0].Paper.Mean != 4.2 || report.Rows[7].Paper.Mean != 80.8 {
+		t.Errorf("paper's numbers %v and %v", report.Rows[0].Paper.Mean, report.Rows[7].Paper.Mean)
+	}
+}
+
+func TestDamagedCell(t *testing.T) {
+	o := small(t)
+	run(t, "accuracy", o)
+	files, err := filepath.Glob(filepath.Join(o.Dir, "cells", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d cells, %v", len(files), err)
+	}
+	for _, text := range []string{"", "{", `{"settings": 1, "result": {}}`} {
+		if err := os.WriteFile(files[0], []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), "accuracy", o); err == nil || !strings.Contains(err.Error(), files[0]) {
+			t.Errorf("a cell of %q: error %v, want one that names the file", text, err)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for words, spoil := range map[string]func(*Options, *string){
+		"unknown experiment": func(_ *Options, name *string) { *name = "tables" },
+		"no folder":          func(o *Options, _ *string) { o.Dir = "" },
+		"setting":            func(o *Options, _ *string) { o.Setting = "odd" },
+		"no method":          func(o *Options, _ *string) { o.Methods = []string{"nothing"} },
+		"unknown synthetic":  func(o *Options, _ *string) { o.Data = []string{"synth:nothing"} },
+	} {
+		o, name := small(t), "accuracy"
+		spoil(&o, &name)
+		if _, err := Run(t.Context(), name, o); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("error %v, want one with %q", err, words)
+		}
+	}
+	o := small(t)
+	o.Layers = 4
+	if _, err := Run(t.Context(), "training-time", o); err == nil || !strings.Contains(err.Error(), "not of 4") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAtLayers(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int
+		n     int
+		want  []int
+	}{
+		{nil, 3, nil},
+		{[]int{512}, 2, []int{512}},
+		{[]int{512, 512}, 3, []int{512, 512, 512}},
+		{[]int{512, 1024}, 4, []int{512, 1024, 2048, 4096}},
+		{[]int{512, 1024}, 1, []int{512}},
+	} {
+		if got := atLayers(c.sizes, c.n); !slices.Equal(got, c.want) {
+			t.Errorf("%v at %d layers: %v", c.sizes, c.n, got)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 585.2: "585.2", 66.389: "66.39", 0.04567: "0.0457", -3.14159: "-3.14"} {
+		if got := short(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+}
