@@ -1,0 +1,204 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/study/machine"
+)
+
+// writeRun makes a run's folder.
+func writeRun(t *testing.T, dir, config, metrics, result string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{configFile: config, metricsFile: metrics, resultFile: result} {
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const curve = `{"batch":10,"epoch":0,"loss":2.5,"valid":0.25,"best":true,"seconds":0.5}
+{"batch":20,"epoch":1,"loss":null,"valid":0.5,"best":true,"seconds":1.25}
+{"batch":30,"epoch":2,"loss":1.5,"valid":null,"best":false,"seconds":2}
+`
+
+// threeRuns are two seeds of one method, and another method not finished.
+func threeRuns(t *testing.T) string {
+	dir := t.TempDir()
+	config := func(method, seed string) string {
+		return `{"data":"synth:demo","method":"` + method + `","samples":[512,1024],"seed":` + seed + `,"rate":0.001,"metric":"accuracy"}`
+	}
+	writeRun(t, filepath.Join(dir, "a", "seed-1"), config("ladies", "18446744073709551615"), curve, `{"test":0.5,"best_valid":0.5,"metric":"accuracy","train_ms_per_batch":2.5,"blas":"gonum"}`)
+	writeRun(t, filepath.Join(dir, "a", "seed-2"), config("ladies", "2"), curve, `{"test":0.75,"best_valid":0.5,"metric":"accuracy"}`)
+	writeRun(t, filepath.Join(dir, "b"), config("<b>full</b>", "1"), curve, "")
+	return dir
+}
+
+func TestLoad(t *testing.T) {
+	runs, err := Load(threeRuns(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 3 {
+		t.Fatalf("%d runs, want 3", len(runs))
+	}
+	run := runs[0]
+	if !strings.HasSuffix(run.Name, "/a/seed-1") || len(run.Points) != 3 || run.text("seed") != "18446744073709551615" || run.number("test") != 0.5 {
+		t.Errorf("run %+v", run)
+	}
+	if p := run.Points[1]; p.Batch != 20 || !math.IsNaN(float64(p.Loss)) || p.Valid != 0.5 || p.Seconds != 1.25 {
+		t.Errorf("point %+v", p)
+	}
+	if runs[2].Result != nil || !math.IsNaN(runs[2].number("test")) {
+		t.Errorf("a run that is not done has result %v", runs[2].Result)
+	}
+	names, of := groups(runs)
+	if len(names) != 2 || names[0] != "ladies · 512, 1024" || !slices.Equal(of, []int{0, 0, 1}) {
+		t.Errorf("groups %q of %v", names, of)
+	}
+	if d := differingSettings(runs); !slices.Equal(d, []string{"method", "seed"}) {
+		t.Errorf("settings that differ: %q", d)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	empty := t.TempDir()
+	if _, err := Load(empty); err == nil || !strings.Contains(err.Error(), empty) {
+		t.Errorf("error %v, want one that names the folder", err)
+	}
+	if _, err := Load(filepath.Join(empty, "missing")); err == nil {
+		t.Error("no error about a folder that is not there")
+	}
+	for name, broken := range map[string][3]string{
+		metricsFile + ":2": {"{}", "{\"batch\":1}\n{\"batch\":", ""},
+		configFile:         {"{", curve, ""},
+		resultFile:         {"{}", curve, "[1]"},
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		writeRun(t, dir, broken[0], broken[1], broken[2])
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
+			t.Errorf("error %v, want one that names %s", err, name)
+		}
+	}
+}
+
+// TestPage checks that the page is whole, quotes what it shows, and asks for
+// nothing from outside.
+func TestPage(t *testing.T) {
+	runs, err := Load(threeRuns(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := Page{Title: "Ladies & others", Runs: runs, Machine: machine.Machine{OS: "linux", Arch: "amd64", Cores: 3, BLAS: "gonum"}}
+	var b bytes.Buffer
+	if err := page.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, words := range []string{
+		"Ladies &amp; others", "Validation accuracy over batches", "Training loss over seconds", "prefers-color-scheme: dark",
+		"ladies · 512, 1024", "(2 runs)", "(1 run)", "&lt;b&gt;full&lt;/b&gt;", "18446744073709551615", "3 cores", "Test accuracy",
+		"0.625", "0.001",
+	} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the page does not say %q", words)
+		}
+	}
+	if strings.Contains(text, "<b>full") || strings.Contains(text, "NaN") {
+		t.Error("the page holds raw HTML of a setting, or NaN")
+	}
+	if found := regexp.MustCompile(`(?i)(src|href)=|url\(|<script|https?://`).FindString(text); found != "" {
+		t.Errorf("the page is not self-contained: %s", found)
+	}
+	if strings.Count(text, "<svg") != strings.Count(text, "</svg>") || strings.Count(text, "<svg ") < 6 {
+		t.Errorf("%d charts", strings.Count(text, "<svg "))
+	}
+}
+
+// TestLinePath pins the places of points by hand: x from 0 to 30 over 64 … 544,
+// broken where a value is missing.
+func TestLinePath(t *testing.T) {
+	x, y := newScale(64, 544), newScale(294, 36)
+	for _, v := range []float64{0, 30} {
+		x.include(v)
+	}
+	for _, v := range []float64{1, 3} {
+		y.include(v)
+	}
+	x.settle(0)
+	y.settle(0)
+	l := line{X: []float64{0, 15, 20, 30}, Y: []float64{1, 2, math.NaN(), 3}}
+	path, points := l.path(x, y)
+	if path != "M64.0,294.0L304.0,165.0M544.0,36.0" || points != 3 {
+		t.Errorf("path %s of %d points", path, points)
+	}
+}
+
+func TestScaleTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      []float64
+	}{
+		{0, 30, []float64{0, 5, 10, 15, 20, 25, 30}},
+		{0.2, 0.9, []float64{0.2, 0.4, 0.6, 0.8}},
+		{-1, 1, []float64{-1, -0.5, 0, 0.5, 1}},
+	} {
+		s := newScale(0, 1)
+		s.include(c.low)
+		s.include(c.high)
+		s.settle(0)
+		got := s.ticks(6)
+		if len(got) != len(c.want) {
+			t.Errorf("ticks %v, want %v", got, c.want)
+			continue
+		}
+		for k := range got {
+			if math.Abs(got[k]-c.want[k]) > 1e-12 {
+				t.Errorf("ticks %v, want %v", got, c.want)
+			}
+		}
+	}
+	if tickText(math.Copysign(0, -1)) != "0" || tickText(0.1+0.2) != "0.3" {
+		t.Errorf("%s, %s", tickText(math.Copysign(0, -1)), tickText(0.1+0.2))
+	}
+	if s := shorten("a long name of many words", 11); s != "a lon…words" {
+		t.Errorf("shortened to %q", s)
+	}
+}
+
+func TestWriteEvents(t *testing.T) {
+	runs, err := Load(threeRuns(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := runs[0].WriteEvents(filepath.Join(t.TempDir(), "logs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(filepath.Base(path), ".tfevents.") {
+		t.Errorf("file %s", path)
+	}
+	// One loss and one score are null: four scalars in three events.
+	if n := bytes.Count(text, []byte("loss/train")); n != 2 {
+		t.Errorf("%d losses, want 2", n)
+	}
+	if n := bytes.Count(text, []byte("valid/accuracy")); n != 2 {
+		t.Errorf("%d scores, want 2", n)
+	}
+}
