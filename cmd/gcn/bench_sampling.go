@@ -24,7 +24,7 @@ type samplingRow struct {
 	Mean       number `json:"ms_mean"`
 	SD         number `json:"ms_sd"`
 	NNZ        number `json:"nnz"`        // of the block, mean
-	Candidates number `json:"candidates"` // nodes that see the batch, mean; with every node a candidate, all
+	Candidates number `json:"candidates"` // nodes that could be drawn, mean
 	Allocs     number `json:"allocs_per_batch"`
 }
 
@@ -64,10 +64,10 @@ transpose, after some batches to warm up.`,
 			if b.asJSON {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"dataset": b.data, "rows": rows})
 			}
-			t := newTable(true)
-			t.row("method", "samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "")
+			t, width := newTable(true), len(slices.MaxFunc(methodNames(), func(a, b string) int { return len(a) - len(b) }))
+			t.row(fmt.Sprintf("%-*s", width, "method"), "samples", "median ms", "mean ms", "sd ms", "nnz", "candidates", "allocs", "")
 			for _, r := range rows {
-				t.row(r.Method, r.Samples, fmt.Sprintf("%.3f", r.Median), fmt.Sprintf("%.3f", r.Mean), fmt.Sprintf("%.3f", r.SD),
+				t.row(fmt.Sprintf("%-*s", width, r.Method), r.Samples, fmt.Sprintf("%.3f", r.Median), fmt.Sprintf("%.3f", r.Mean), fmt.Sprintf("%.3f", r.SD),
 					fmt.Sprintf("%.0f", r.NNZ), fmt.Sprintf("%.0f", r.Candidates), fmt.Sprintf("%.1f", r.Allocs), "")
 			}
 			return t.print(cmd.OutOrStdout())
@@ -171,10 +171,24 @@ func (b *samplingBench) measure(ctx context.Context, data *datasets.Data, method
 		return err
 	})
 	n := float64(b.batches)
+	if everyNode(sampler) {
+		candidates = n * float64(data.Nodes())
+	}
 	median, mean, sd := summary(times)
 	row.Median, row.Mean, row.SD = measured(median), measured(mean), measured(sd)
 	row.NNZ, row.Candidates, row.Allocs = measured(nnz/n), measured(candidates/n), measured(float64(after.Mallocs-before.Mallocs)/n)
 	return row, err
+}
+
+// everyNode tells whether a sampler draws from all nodes of the graph, those
+// that no row sees included.
+func everyNode(sampler samplers.Sampler) bool {
+	layerWise, ok := sampler.(*samplers.LayerWise)
+	if !ok {
+		return false
+	}
+	fastGCN, ok := layerWise.Importance.(samplers.FastGCN)
+	return ok && !fastGCN.Neighborhood
 }
 
 // eachBatch calls visit with mini-batches of random training nodes, the same

@@ -37,6 +37,9 @@ func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
 	if err := r.options.check(fs); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
 	}
+	if r.options.Runs > 1 {
+		return nil, fmt.Errorf("%s holds several runs: name one, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
+	}
 	if spec != "" {
 		r.options.Data = spec
 	}

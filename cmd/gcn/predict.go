@@ -89,6 +89,10 @@ func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
 		}
 		return nil, usagef("--out %q: want a file ending in .csv or .npy", p.out)
 	}
+	// Said now rather than after the work.
+	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
+		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
+	}
 	r, err := openSavedRun(ctx, p.run, p.data)
 	if err != nil {
 		return nil, err

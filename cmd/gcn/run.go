@@ -46,6 +46,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("%w (see %s --help)", err, command.CommandPath())
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		code = exitInterrupted
+		if !errors.As(err, new(interrupted)) {
+			err = errors.New("interrupted")
+		}
 	}
 	fmt.Fprintln(stderr, "gcn:", oneLine(err))
 	return code

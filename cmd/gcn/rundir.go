@@ -39,6 +39,9 @@ func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
 	}
 }
 
+// seedFolder is the folder of one of several runs inside theirs.
+func seedFolder(seed uint64) string { return fmt.Sprintf("seed-%d", seed) }
+
 // specSlug shortens a data SPEC to what a file name can hold: the scheme, the
 // path's last element and the keys.
 func specSlug(spec string) string {

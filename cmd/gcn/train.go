@@ -168,7 +168,7 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	for i := range j.Runs {
 		seed := j.Seed + uint64(i)
 		prefix := fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
-		r, err := j.trainOnce(ctx, data, filepath.Join(dir, fmt.Sprintf("seed-%d", seed)), seed, prefix)
+		r, err := j.trainOnce(ctx, data, filepath.Join(dir, seedFolder(seed)), seed, prefix)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +207,11 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	display.finish()
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = interrupted{err, fmt.Sprintf("interrupted after %d batches, saved; to go on: gcn train --out %s --resume", history.Batches, shellWord(j.folder(dir)))}
+			saved := fmt.Sprintf("after %d batches, saved", history.Batches)
+			if history.Batches == 0 {
+				saved = "before the first batch"
+			}
+			err = interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", saved, shellWord(j.folder(dir)))}
 		}
 		return nil, err
 	}

@@ -41,6 +41,9 @@ func TestTrain(t *testing.T) {
 	if score := m["test"].(float64); !(score > 0.1 && score <= 1) {
 		t.Errorf("test score %v", score)
 	}
+	if rss := m["peak_rss_mb"].(float64); !(rss > 1 && rss < 1e5) {
+		t.Errorf("peak resident memory %v MB", rss)
+	}
 	for _, name := range []string{"config.json", "metrics.jsonl", "best.ckpt", "last.ckpt", "result.json"} {
 		readFile(t, filepath.Join("a", name))
 	}
@@ -203,6 +206,8 @@ func TestRuns(t *testing.T) {
 	if again["test_mean"] != m["test_mean"] || len(again["runs"].([]any)) != 3 {
 		t.Errorf("resumed from its folder, the result is %v, before it was %v", again, m)
 	}
+	fail(t, exitFailed, []string{"several runs", filepath.Join("r", "seed-5")}, "eval", "--run", "r")
+	succeed(t, "eval", "--run", "r/seed-7")
 	fail(t, exitFailed, []string{"alone", "single run"}, trainArgs("--runs", "2", "--seed", "6", "--out", "alone", "--resume")...)
 	// Without --resume the folder is refused.
 	fail(t, exitFailed, []string{"resume"}, trainArgs("--runs", "3", "--seed", "5", "--out", "r")...)
@@ -313,6 +318,18 @@ func TestLayersFollowSamples(t *testing.T) {
 	text := string(readFile(t, filepath.Join(m["run_dir"].(string), "config.json")))
 	if !strings.Contains(text, `"layers": 3`) {
 		t.Errorf("three sample sizes did not make three layers:\n%s", text)
+	}
+}
+
+// TestInterruptAtOnce ends a command before it has begun.
+func TestInterruptAtOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{trainArgs(), {"bench", "sampling"}, {"datasets", "info", "synth:demo"}} {
+		if out := gcnContext(ctx, args...); out.code != exitInterrupted || out.stdout != "" || !strings.HasPrefix(out.stderr, "gcn: interrupted") {
+			t.Errorf("gcn %s: exit code %d: %s", strings.Join(args, " "), out.code, out.stderr)
+		}
 	}
 }
 
