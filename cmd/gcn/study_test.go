@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rowsOf returns the rows of a JSON object.
+func rowsOf(t *testing.T, m map[string]any) []map[string]any {
+	t.Helper()
+	list, ok := m["rows"].([]any)
+	if !ok || len(list) == 0 {
+		t.Fatalf("no rows in %v", m)
+	}
+	var rows []map[string]any
+	for _, v := range list {
+		rows = append(rows, v.(map[string]any))
+	}
+	return rows
+}
+
+// wantFiles fails the test unless dir holds base with each extension.
+func wantFiles(t *testing.T, dir, base string, extensions ...string) {
+	t.Helper()
+	for _, ext := range extensions {
+		if info, err := os.Stat(filepath.Join(dir, base+ext)); err != nil || info.Size() == 0 {
+			t.Errorf("%s%s: %v", base, ext, err)
+		}
+	}
+}
+
+func TestStudyApproxError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"study", "approx-error", "--data", smallData, "--methods", "ladies,ladies-debiased-nodes", "--samples", "16,64", "--batch", "32", "--repeats", "6", "--out", "figures"}
+	m := object(t, succeed(t, append(args, "--json")...))
+	rows := rowsOf(t, m)
+	if len(rows) != 4 {
+		t.Fatalf("%d rows, want 2 methods at 2 sizes", len(rows))
+	}
+	for _, row := range rows {
+		wantFields(t, row, "method", "samples", "mean", "sem", "bias", "sd")
+		mean, sd, bias2 := row["mean"].(float64), row["sd"].(float64), row["bias2"].(float64)
+		if spread := row["error_sd"].(float64); math.Abs(mean*mean-(sd*sd+bias2)) > 4*spread*spread+0.2*mean*mean {
+			t.Errorf("mean² is %v, bias² + sd² %v", mean*mean, sd*sd+bias2)
+		}
+	}
+	wantFields(t, m, "dataset", "weights", "norm", "candidates", "seed")
+	wantFiles(t, "figures", "approx-error", ".csv", ".json", ".svg", ".png")
+	text := succeed(t, args...).stdout
+	for _, words := range []string{"ladies-debiased-nodes", "candidates", "saved in"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the table does not say %q: %s", words, text)
+		}
+	}
+}
+
+// TestStudyOfRun looks at a trained model's layers.
+func TestStudyOfRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
+	m := object(t, succeed(t, "study", "assumption", "--run", "run", "--batches", "5", "--out", "out", "--json"))
+	rows := rowsOf(t, m)
+	if len(rows) != 8 {
+		t.Errorf("%d rows, want 2 layers on P and QP, both ways", len(rows))
+	}
+	for _, row := range rows {
+		wantFields(t, row, "layer", "response", "on", "n", "beta0", "beta0_se", "beta1", "beta1_se", "r2")
+	}
+	if m["weights"] != "trained" || m["dataset"] != smallData {
+		t.Errorf("studied %v with %v weights", m["dataset"], m["weights"])
+	}
+	rows = rowsOf(t, object(t, succeed(t, "study", "norms", "--run", "run", "--batches", "5", "--out", "out", "--json")))
+	if len(rows) != 2 {
+		t.Errorf("%d rows, want a layer each", len(rows))
+	}
+	for _, row := range rows {
+		wantFields(t, row, "c1", "c2", "holds", "moment_ratio")
+	}
+	succeed(t, "study", "approx-error", "--run", "run", "--layer", "2", "--samples", "16", "--repeats", "3", "--out", "out")
+	fail(t, exitFailed, []string{"layer 3"}, "study", "approx-error", "--run", "run", "--layer", "3", "--out", "out")
+	advice := object(t, succeed(t, "study", "advise", "--run", "run", "--batch", "32", "--json"))
+	wantFields(t, advice, "method", "samples", "reasons", "layers", "target")
+	wantFiles(t, "out", "norms", ".csv", ".json", ".svg", ".png")
+	wantFiles(t, "out", "assumption", ".csv", ".json", ".svg", ".png")
+
+	page := object(t, succeed(t, "report", "run", "--out", "page.html", "--tensorboard", "logs", "--json"))
+	if page["runs"] != 1.0 {
+		t.Errorf("a page of %v runs", page["runs"])
+	}
+	wantFiles(t, ".", "page", ".html")
+	if events, err := filepath.Glob("logs/run/*tfevents*"); err != nil || len(events) != 1 {
+		t.Errorf("event files %v, %v", events, err)
+	}
+}
+
+func TestStudyVariance(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := object(t, succeed(t, "study", "variance", "--weights", "1,2,3", "--repeats", "100", "--json"))
+	for _, row := range rowsOf(t, m) {
+		wantFields(t, row, "estimator", "samples", "exact", "var_over_bound", "cov_over_bound")
+	}
+	wantFiles(t, "studies/weights-1-2-3", "variance", ".csv", ".json", ".svg", ".png")
+	succeed(t, "study", "variance", "--data", smallData, "--batch", "16", "--samples", "8", "--repeats", "50", "--watch", "4")
+}
+
+func TestStudyAdvise(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := succeed(t, "study", "advise", smallData, "--batch", "32").stdout
+	for _, words := range []string{"method", "because", "gcn train --data '" + smallData + "'"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the advice does not say %q: %s", words, text)
+		}
+	}
+}
+
+func TestReproduce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"reproduce", "accuracy", "--data", smallData, "--methods", "ladies,full", "--samples", "32,32", "--runs", "2", "--batch", "32", "--hidden", "8", "--max-batches", "20"}
+	first := object(t, succeed(t, append(args, "--json")...))
+	for _, row := range rowsOf(t, first) {
+		wantFields(t, row, "dataset", "method", "quantity", "n", "mean", "std", "sem")
+	}
+	wantFiles(t, "reproduced", "accuracy", ".csv", ".json", ".md", ".svg", ".png")
+	again := succeed(t, append(args, "--json")...)
+	if again.stderr != "" {
+		t.Errorf("computed again: %s", again.stderr)
+	}
+	a, err := json.Marshal(first["rows"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(object(t, again)["rows"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a) != string(b) {
+		t.Errorf("rows %s, before %s", b, a)
+	}
+}
+
+func TestStudyUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args  string
+		words string
+	}{
+		{"study", "needs a command,approx-error"},
+		{"study approx-eror", "did you mean approx-error?"},
+		{"study approx-error --methods ladys", "ladys,did you mean ladies?"},
+		{"study approx-error --methods ladies-nodes", "ladies-nodes"},
+		{"study approx-error --repeats 1", "--repeats"},
+		{"study approx-error --draws 1", "--draws"},
+		{"study approx-error --samples 0", "--samples"},
+		{"study approx-error --layer 2", "--layer 2 needs --run"},
+		{"study approx-error --data nothing:x", "nothing"},
+		{"study assumption --nodes some", "some,train"},
+		{"study norms --bins 0", "--bins"},
+		{"study variance --weights 1,-2", "-2"},
+		{"study advise a b", "one SPEC"},
+		{"study advise --target 0", "--target"},
+		{"reproduce", "accuracy"},
+		{"reproduce acuracy", "did you mean accuracy?"},
+		{"reproduce accuracy --setting odd", "odd,fixed"},
+		{"reproduce accuracy --methods ladys", "did you mean ladies?"},
+		{"report", "DIR"},
+	} {
+		fail(t, exitUsage, strings.Split(c.words, ","), strings.Fields(c.args)...)
+	}
+	fail(t, exitFailed, []string{"missing"}, "report", "missing")
+	fail(t, exitFailed, []string{"missing"}, "study", "norms", "--run", "missing")
+}
