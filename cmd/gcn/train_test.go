@@ -333,18 +333,28 @@ func TestInterruptAtOnce(t *testing.T) {
 	}
 }
 
-// TestInterrupt stops a run by its context, as a signal does, and resumes it.
+// TestInterrupt stops a run by its context, as a signal does, and resumes it:
+// with the default method, with passes over the training nodes, and with a
+// method that keeps what it computed before.
 func TestInterrupt(t *testing.T) {
+	for name, args := range map[string][]string{
+		"default": nil,
+		"passes":  {"--batches-per-epoch", "0"},
+		"vrgcn":   {"--method", "vrgcn", "--samples", "2"},
+	} {
+		t.Run(name, func(t *testing.T) { testInterrupt(t, args) })
+	}
+}
+
+func testInterrupt(t *testing.T, args []string) {
 	t.Chdir(t.TempDir())
-	line := trainArgs("--max-batches", "3000", "--patience", "0", "--eval-every", "50")
+	line := append(trainArgs("--max-batches", "1500", "--patience", "0", "--eval-every", "50"), args...)
 	succeed(t, append(line, "--out", "whole", "-q")...)
 	for k := 1; ; k++ {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(k)*40*time.Millisecond)
-		var args []string
-		if k%2 == 0 { // what the message says to do
+		args := append(line, "--out", "cut", "--resume")
+		if k%2 == 0 && holdsRun("cut") { // what the message says to do
 			args = []string{"train", "--out", "cut", "--resume"}
-		} else {
-			args = append(line, "--out", "cut", "--resume")
 		}
 		out := gcnContext(ctx, args...)
 		cancel()
