@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,10 @@ type ApproxError struct {
 	Draws   int    // draws from each batch; 0 means 2; at least 2
 	Seed    uint64 // of batches and draws
 	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
+
+	// Progress, where not nil, is called after each repeat with the number done,
+	// one call at a time.
+	Progress func(done int)
 
 	// Below, where not empty, are samplers that take each batch to the rows of
 	// a deeper layer: the nodes that the first draws for the batch are the rows
@@ -109,6 +114,7 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	}
 	outcomes := make([]repeatOutcome, s.Repeats)
 	var next atomic.Int64
+	done := s.countDone()
 	group, ctx := errgroup.WithContext(ctx)
 	for range min(s.Workers, s.Repeats) {
 		group.Go(func() error {
@@ -121,6 +127,7 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 				if err := w.repeat(ctx, r, contests, &outcomes[r]); err != nil {
 					return err
 				}
+				done()
 			}
 		})
 	}
@@ -128,6 +135,22 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 		return nil, err
 	}
 	return s.table(contests, outcomes), nil
+}
+
+// countDone returns a function that counts its calls and reports them to
+// Progress.
+func (s *ApproxError) countDone() func() {
+	var lock sync.Mutex
+	done := 0
+	return func() {
+		if s.Progress == nil {
+			return
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		done++
+		s.Progress(done)
+	}
 }
 
 // settle fills in defaults and reports the first field that makes no sense.

@@ -31,7 +31,7 @@ func TestApproxErrorExact(t *testing.T) {
 		}
 		table, err := ApproxError{
 			Laplacian: p, Product: c, Nodes: rows, Methods: []Contender{contender}, Sizes: []int{s},
-			Batch: len(rows), Repeats: 20_000, Draws: 3, Seed: 1,
+			Batch: len(rows), Repeats: 6000, Draws: 3, Seed: 1,
 		}.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -96,9 +96,14 @@ func TestApproxErrorWorkers(t *testing.T) {
 			}
 			s.Methods = append(s.Methods, c)
 		}
+		done := 0
+		s.Progress = func(n int) { done++; near(t, "repeats done", float64(n), float64(done), 0) }
 		table, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if done != s.Repeats {
+			t.Errorf("progress counted to %d of %d", done, s.Repeats)
 		}
 		tables = append(tables, table)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,6 +73,7 @@ graph as its population, as the program released with the paper does.`,
 		if e.Methods, err = contenders(methods, s.data.Laplacian(), s.data.Split.Train); err != nil {
 			return err
 		}
+		e.Progress = everySeconds(cmd.ErrOrStderr(), repeats)
 		t, err := e.Run(cmd.Context())
 		if err != nil {
 			return err
@@ -79,6 +81,20 @@ graph as its population, as the program released with the paper does.`,
 		return o.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
 	}
 	return cmd
+}
+
+// everySeconds returns a function that, called with a number done, writes a line
+// about it now and then.
+func everySeconds(w io.Writer, total int) func(done int) {
+	const interval = 5 * time.Second
+	last := time.Now()
+	return func(done int) {
+		if done == total || time.Since(last) < interval {
+			return
+		}
+		last = time.Now()
+		fmt.Fprintf(w, "%d of %d mini-batches\n", done, total)
+	}
 }
 
 // contenders returns the contenders of these names.

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image/color"
@@ -84,8 +85,12 @@ func (f *Figure) Save(base string) error {
 	if err := f.draw(draw.New(svg)); err != nil {
 		return err
 	}
-	if err := write(base+".svg", svg.WriteTo); err != nil {
-		return err
+	var text bytes.Buffer
+	if _, err := svg.WriteTo(&text); err != nil {
+		return fmt.Errorf("figure: %w", err)
+	}
+	if err := os.WriteFile(base+".svg", withFallbacks(text.Bytes()), 0o666); err != nil {
+		return fmt.Errorf("figure: %w", err)
 	}
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))
 	if err := f.draw(draw.New(img)); err != nil {
@@ -409,6 +414,13 @@ func newBars(b *Bars) *plotter.Histogram {
 	}
 	blue := Palette()[2]
 	return &plotter.Histogram{Bins: bins, Width: width, FillColor: blue, LineStyle: draw.LineStyle{Color: color.White, Width: vg.Points(0.3)}}
+}
+
+// withFallbacks names fonts for readers who do not have the one that widths were
+// computed with.
+func withFallbacks(svg []byte) []byte {
+	const font = "font-family:Liberation Sans"
+	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arimo,Arial,Helvetica,sans-serif"))
 }
 
 // write writes a file by a WriteTo method.

@@ -45,7 +45,7 @@ func TestSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range []string{"All kinds", "lines", "one", "two", "three", "fitted", "second", "empty"} {
+	for _, word := range []string{"All kinds", "lines", "one", "two", "three", "fitted", "second", "empty", "Helvetica"} {
 		if !strings.Contains(string(svg), word) {
 			t.Errorf("the SVG file does not say %q", word)
 		}
