@@ -1,9 +1,10 @@
 package partition
 
 // refine moves nodes to the part that they have most edges to, where it stays
-// within limit, and, of equals, to the lighter one, until little moves. A part
+// within limit, and, of equals, to the lighter one: for some rounds, or until
+// one in 200 moves. A part
 // that is down to three quarters of the average loses none.
-func (g *level) refine(part []int32, parts int, limit int64, scratch *connections) {
+func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch *connections) {
 	weight := g.weights(part, parts)
 	scratch.reset(parts)
 	var total int64
@@ -11,7 +12,6 @@ func (g *level) refine(part []int32, parts int, limit int64, scratch *connection
 		total += w
 	}
 	least := 3 * total / (4 * int64(parts))
-	const rounds = 10
 	for range rounds {
 		moved := 0
 		for v := range part {
@@ -38,7 +38,7 @@ func (g *level) refine(part []int32, parts int, limit int64, scratch *connection
 				moved++
 			}
 		}
-		if moved <= len(part)/1000 {
+		if moved <= len(part)/200 {
 			break
 		}
 	}
