@@ -2,8 +2,8 @@ package partition
 
 // refine moves nodes to the part that they have most edges to, where it stays
 // within limit, and, of equals, to the lighter one: for some rounds, or until
-// one in 200 moves. A part
-// that is down to three quarters of the average loses none.
+// fewer than one in 200 moves. A part that is down to three quarters of the
+// average loses none.
 func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch *connections) {
 	weight := g.weights(part, parts)
 	scratch.reset(parts)
