@@ -45,6 +45,9 @@ type Data struct {
 
 	simple bool // the graph passed ValidateAdjacency, or was built to
 
+	source string       // of Data from a store: the SPEC that was stored
+	unmap  func() error // of Data from a store; see Close
+
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian
 }

@@ -3,6 +3,8 @@ package datasets
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -19,12 +21,35 @@ type Scheme struct {
 
 // Options adjusts Open. The zero value is ready to use.
 type Options struct {
-	// Schemes are a program's own, looked up before the built-in ones.
+	// Schemes are a program's own, looked up before the built-in ones: this is
+	// how to register a data set or a format.
 	Schemes []Scheme
+
+	// Cache is the folder of downloaded data sets and of the records of stores
+	// found valid. "" means $GCN_DATA, or else the folder gcn in the user's
+	// cache folder.
+	Cache string
+}
+
+// cacheDir returns the cache's folder, which may not be there yet.
+func (o *Options) cacheDir() (string, error) {
+	if o.Cache != "" {
+		return o.Cache, nil
+	}
+	if dir := os.Getenv("GCN_DATA"); dir != "" {
+		return dir, nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("datasets: no place for a cache, set GCN_DATA: %w", err)
+	}
+	return filepath.Join(dir, "gcn"), nil
 }
 
 // Schemes returns the built-in schemes, in the order of the manual.
-func Schemes() []Scheme {
+func Schemes() []Scheme { return builtin(Options{}) }
+
+func builtin(o Options) []Scheme {
 	return []Scheme{
 		synthScheme(),
 		npyScheme(),
@@ -35,6 +60,7 @@ func Schemes() []Scheme {
 		sageScheme(),
 		dglRedditScheme(),
 		npzScheme(),
+		storeScheme(o),
 	}
 }
 
@@ -44,15 +70,8 @@ func Schemes() []Scheme {
 // error, when ctx is done. Cost: one pass over the files, and memory for the
 // result plus at most twice the graph while it is built.
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
-	s, err := ParseSpec(spec)
+	s, scheme, err := parse(spec, o)
 	if err != nil {
-		return nil, err
-	}
-	scheme, err := findScheme(s, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.checkKeys(scheme.Keys); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -65,6 +84,9 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if d.Name == "" {
 		d.Name = spec
 	}
+	if d.unmap != nil {
+		return d, nil // a store, checked in its own way
+	}
 	validate := d.Validate
 	if d.simple {
 		validate = d.validateNodes // looking up every edge's reverse can take longer than reading it
@@ -75,9 +97,49 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	return d, nil
 }
 
+// CheckSpec tells what is wrong with the text of a SPEC: an unknown scheme, name
+// or key. Whether there is anything at the path it does not say.
+func CheckSpec(spec string, o Options) error {
+	_, _, err := parse(spec, o)
+	return err
+}
+
+// parse returns a SPEC's parts and its scheme, its keys known to be the
+// scheme's.
+func parse(text string, o Options) (*Spec, *Scheme, error) {
+	s, err := ParseSpec(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	scheme, err := findScheme(s, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, scheme, s.checkKeys(scheme.Keys)
+}
+
+// Verify opens a data set and checks all of it, whatever was recorded: of a
+// store the checksums too.
+func Verify(ctx context.Context, spec string, o Options) error {
+	s, scheme, err := parse(spec, o)
+	if err != nil {
+		return err
+	}
+	if scheme.Name == "store" {
+		if err := VerifyStore(ctx, s.Path, o); err != nil {
+			return err
+		}
+	}
+	d, err := Open(ctx, spec, o)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
 func findScheme(s *Spec, o Options) (*Scheme, error) {
 	var known []string
-	for _, schemes := range [][]Scheme{o.Schemes, Schemes()} {
+	for _, schemes := range [][]Scheme{o.Schemes, builtin(o)} {
 		for _, scheme := range schemes {
 			if scheme.Name == s.Scheme {
 				return &scheme, nil

@@ -268,7 +268,8 @@ func pick(cumulative []float64, u float64) int32 {
 	return int32(lo)
 }
 
-func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*graph.Features, error) {
+// means returns the communities' means, of length separation each.
+func (m *synthModel) means() []float32 {
 	width := m.features
 	means := make([]float32, m.groups()*width)
 	random := m.random(streamMeans, 0)
@@ -286,6 +287,11 @@ func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*grap
 			}
 		}
 	}
+	return means
+}
+
+func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*graph.Features, error) {
+	width, means := m.features, m.means()
 	x := &graph.Features{Rows: m.nodes, Cols: width, Data: make([]float32, m.nodes*width)}
 	scale := float32(1 / math.Sqrt(float64(width))) // rows of about unit length, as word vectors have
 	return x, m.eachNode(ctx, streamFeatures, func(lo, hi int, random *rand.Rand) {
@@ -316,16 +322,25 @@ func (m *synthModel) drawLabels(ctx context.Context, community []int32) (*graph.
 }
 
 // taskLabels draws binary labels: task t holds for a node of community z with
-// logit base_t + affinity_tz + noise·ε, base around −2 so that positives are
-// rare, as in protein function prediction.
+// logit base_t + 2·⟨a_t, u_z⟩ + noise·ε, where u_z is the direction of the
+// community's mean, so that what the features tell of the community tells of its
+// tasks. Bases around −2 make positives rare, as in protein function prediction.
 func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.Labels, error) {
-	tasks, groups := m.classes, m.groups()
+	tasks, groups, width, means := m.classes, m.groups(), m.features, m.means()
 	logits := make([]float64, groups*tasks)
 	random := m.random(streamTasks, 0)
+	direction := make([]float64, width)
 	for t := range tasks {
 		base := -2 + random.NormFloat64()
+		for j := range direction {
+			direction[j] = 2 * random.NormFloat64() / m.separation
+		}
 		for z := range groups {
-			logits[z*tasks+t] = base + 1.5*random.NormFloat64()
+			logit := base
+			for j, v := range means[z*width : (z+1)*width] {
+				logit += direction[j] * float64(v)
+			}
+			logits[z*tasks+t] = logit
 		}
 	}
 	y := &graph.Labels{Tasks: tasks, Multi: make([]float32, m.nodes*tasks)}

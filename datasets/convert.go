@@ -1,0 +1,155 @@
+package datasets
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// Convert writes the data set that a SPEC names to a store, or, if the path ends
+// in a slash, to a folder of NumPy files; see WriteStore and WriteNumPy. It
+// returns the SPEC of what it wrote. Synthetic data go to a store without their
+// features ever being in memory whole. What is there at the path is replaced if
+// it is of the same kind; anything else is left alone, with an error.
+func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
+	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
+	if err := replaceable(path, folder); err != nil {
+		return "", err
+	}
+	if !folder {
+		if err := convertToStore(ctx, spec, path, o); err != nil {
+			return "", err
+		}
+		if s, err := loadStore(path, true); err == nil {
+			o.record(s) // of valid data, and just written
+			s.unmap()   // nothing was written
+		}
+		return "store:" + path, nil
+	}
+	d, err := Open(ctx, spec, o)
+	if err != nil {
+		return "", err
+	}
+	defer d.Close() // it was only read
+	if err := WriteNumPy(ctx, path, d); err != nil {
+		return "", err
+	}
+	written := "npy:" + filepath.Clean(path)
+	if d.Metric != metricFor(d.Labels) {
+		written += "?metric=" + string(d.Metric)
+	}
+	return written, nil
+}
+
+// replaceable reports a file that is not this package's to replace.
+func replaceable(path string, folder bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("datasets: %w", err)
+	case folder && !info.IsDir():
+		return fmt.Errorf("datasets: %s: there already, and no folder", path)
+	case folder:
+		return nil // its other files stay
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("datasets: %s: there already, and no file; a path that ends in a slash is a folder of NumPy files", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	defer f.Close()
+	head := make([]byte, len(storeMagic))
+	if n, _ := f.ReadAt(head, 0); n > 0 && string(head[:n]) != storeMagic {
+		return fmt.Errorf("datasets: %s: there already, and no store: not replaced", path)
+	}
+	return nil
+}
+
+func convertToStore(ctx context.Context, text, path string, o Options) error {
+	d, err := Open(ctx, text, o)
+	if err != nil {
+		return err
+	}
+	defer d.Close() // it was only read
+	return WriteStore(ctx, path, d)
+}
+
+// WriteNumPy writes a data set as the folder of NumPy files that npy: reads:
+// indptr, indices, feat, labels, train, valid and test, .npy each. Reading it
+// gives the same graph, features, labels and split; a metric other than the
+// usual one of such labels has to be asked for again, with the key metric. A
+// weighted graph is an error: the layout has no place for the weights. Each file
+// appears whole or not at all, and the folder opens only once all have.
+func WriteNumPy(ctx context.Context, dir string, d *Data) error {
+	if d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return d.Validate() // which says so
+	}
+	if d.Graph.Val != nil {
+		return fmt.Errorf("datasets: %s: a weighted graph has no NumPy layout; convert it to a store", d.Name)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	to := folder(dir)
+	// Without its first file the folder cannot be opened.
+	if err := os.Remove(to.path("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	a, x, y := d.Graph, d.Features, d.Labels
+	labels := writeArray(widened(y.Class), len(y.Class))
+	if y.Tasks > 0 {
+		labels = writeArray(y.Multi, len(y.Multi)/y.Tasks, y.Tasks)
+	}
+	for _, file := range []struct {
+		key   string
+		write func(*os.File) error
+	}{
+		{"train", writeArray(widened(d.Split.Train), len(d.Split.Train))},
+		{"valid", writeArray(widened(d.Split.Valid), len(d.Split.Valid))},
+		{"test", writeArray(widened(d.Split.Test), len(d.Split.Test))},
+		{"labels", labels},
+		{"feat", writeArray(x.Data, x.Rows, x.Cols)},
+		{"indices", writeArray(a.Idx[:a.NNZ()], int(a.NNZ()))},
+		{"indptr", writeArray(a.Ptr, len(a.Ptr))},
+	} {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeAtomically(to.path(file.key), file.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// widened returns ids as int64, which is what NumPy programs index with.
+func widened(ids []int32) []int64 {
+	wide := make([]int64, len(ids))
+	for k, id := range ids {
+		wide[k] = int64(id)
+	}
+	return wide
+}
+
+func writeArray[T npy.Element](values []T, shape ...int) func(*os.File) error {
+	return func(f *os.File) error {
+		w := bufio.NewWriterSize(f, 1<<20)
+		if err := npy.Write(w, values, shape...); err != nil {
+			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
+		}
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
+		}
+		return nil
+	}
+}

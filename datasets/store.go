@@ -1,0 +1,273 @@
+package datasets
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"unsafe"
+)
+
+// The store is the project's own file of one data set, laid out so that opening
+// it is mapping it: arrays lie as they are in memory, little-endian, each at a
+// multiple of 64 bytes.
+//
+//	 0  "GCNSTORE"      magic
+//	 8  uint32          version, 1
+//	12  uint32          number of sections, n
+//	16  uint64          size of the file in bytes
+//	24  32 bytes        zero
+//	56  uint32          CRC-32C of the header, this field as zero, and the table
+//	60  uint32          zero
+//	64  n × 48 bytes    table: uint32 kind, uint32 element type, uint64 rows,
+//	                    uint64 columns, uint64 offset, uint64 bytes, uint32 CRC-32C
+//	                    of the section, uint32 zero
+//	 …  sections        in the order of the table, zeros between them
+//
+// The header is written last, so that what was cut short does not open.
+
+const (
+	storeMagic   = "GCNSTORE"
+	storeVersion = 1
+	storeAlign   = 64
+	headerBytes  = 64
+	entryBytes   = 48
+	mostSections = 64
+	mostMeta     = 1 << 24 // bytes of the section that is JSON
+)
+
+// ErrFormat is wrapped by errors about a store that is damaged, cut short or no
+// store; ErrVersion by those about one that a newer version of this package
+// wrote.
+var (
+	ErrFormat  = errors.New("not a valid store")
+	ErrVersion = errors.New("newer than this program")
+)
+
+// sectionKind says what a section holds. The numbers are part of the format.
+type sectionKind uint32
+
+const (
+	sectionMeta     sectionKind = 1  // storeMeta as JSON
+	sectionPtr      sectionKind = 2  // row offsets, nodes+1
+	sectionIdx      sectionKind = 3  // columns
+	sectionVal      sectionKind = 4  // values; absent where all are 1
+	sectionFeatures sectionKind = 5  // nodes × features
+	sectionClass    sectionKind = 6  // class of each node
+	sectionTasks    sectionKind = 7  // nodes × binary tasks
+	sectionTrain    sectionKind = 8  // node ids
+	sectionValid    sectionKind = 9  //
+	sectionTest     sectionKind = 10 //
+)
+
+func (k sectionKind) String() string {
+	switch k {
+	case sectionMeta:
+		return "description"
+	case sectionPtr:
+		return "row offsets"
+	case sectionIdx:
+		return "columns"
+	case sectionVal:
+		return "edge values"
+	case sectionFeatures:
+		return "features"
+	case sectionClass:
+		return "classes"
+	case sectionTasks:
+		return "tasks"
+	case sectionTrain:
+		return "training nodes"
+	case sectionValid:
+		return "validation nodes"
+	case sectionTest:
+		return "test nodes"
+	}
+	return fmt.Sprintf("section of kind %d", uint32(k))
+}
+
+// elementType is the type of a section's numbers. Number 5 is reserved for
+// float16 features.
+type elementType uint32
+
+const (
+	elementByte    elementType = 1
+	elementInt32   elementType = 2
+	elementInt64   elementType = 3
+	elementFloat32 elementType = 4
+)
+
+func (e elementType) size() uint64 {
+	switch e {
+	case elementByte:
+		return 1
+	case elementInt32, elementFloat32:
+		return 4
+	case elementInt64:
+		return 8
+	}
+	return 0
+}
+
+// element returns the type that the sections of a kind hold; 0 for a kind that
+// this version does not know.
+func (k sectionKind) element() elementType {
+	switch k {
+	case sectionMeta:
+		return elementByte
+	case sectionPtr:
+		return elementInt64
+	case sectionIdx, sectionClass, sectionTrain, sectionValid, sectionTest:
+		return elementInt32
+	case sectionVal, sectionFeatures, sectionTasks:
+		return elementFloat32
+	}
+	return 0
+}
+
+// section is an entry of the table.
+type section struct {
+	kind          sectionKind
+	element       elementType
+	rows, cols    uint64
+	offset, bytes uint64
+	checksum      uint32
+}
+
+// storeMeta is what a store holds besides arrays.
+type storeMeta struct {
+	Source     string   `json:"source"` // the SPEC it was made from
+	Metric     Metric   `json:"metric"`
+	Classes    int      `json:"classes"`
+	Tasks      int      `json:"tasks"`
+	Notes      []string `json:"notes"`
+	Given      int64    `json:"given"`
+	SelfLoops  int64    `json:"self_loops"`
+	Duplicates int64    `json:"duplicates"`
+	Edges      int64    `json:"edges"`
+}
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// encodeHeader returns header and table.
+func encodeHeader(size uint64, sections []section) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))
+	copy(b, storeMagic)
+	le.PutUint32(b[8:], storeVersion)
+	le.PutUint32(b[12:], uint32(len(sections)))
+	le.PutUint64(b[16:], size)
+	for _, s := range sections {
+		b = le.AppendUint32(b, uint32(s.kind))
+		b = le.AppendUint32(b, uint32(s.element))
+		b = le.AppendUint64(b, s.rows)
+		b = le.AppendUint64(b, s.cols)
+		b = le.AppendUint64(b, s.offset)
+		b = le.AppendUint64(b, s.bytes)
+		b = le.AppendUint32(b, s.checksum)
+		b = le.AppendUint32(b, 0)
+	}
+	le.PutUint32(b[56:], crc32.Checksum(b, castagnoli()))
+	return b
+}
+
+// decodeHeader checks header and table of a file of which b is the beginning:
+// all of it, or enough. The sections come back in the file's order, of known
+// kinds, each at most once, inside the file and not overlapping.
+func decodeHeader(b []byte, size uint64) ([]section, error) {
+	le := binary.LittleEndian
+	if len(b) < headerBytes || string(b[:8]) != storeMagic {
+		return nil, fmt.Errorf("does not begin as a store does: %w", ErrFormat)
+	}
+	if version := le.Uint32(b[8:]); version > storeVersion {
+		return nil, fmt.Errorf("store of version %d, this program reads up to %d: %w", version, storeVersion, ErrVersion)
+	} else if version == 0 {
+		return nil, fmt.Errorf("version 0: %w", ErrFormat)
+	}
+	if recorded := le.Uint64(b[16:]); recorded != size {
+		return nil, fmt.Errorf("is %d bytes long, was written with %d: %w", size, recorded, ErrFormat)
+	}
+	count := le.Uint32(b[12:])
+	end := uint64(headerBytes) + entryBytes*uint64(count)
+	if count > mostSections || end > uint64(len(b)) {
+		return nil, fmt.Errorf("table of %d sections does not fit: %w", count, ErrFormat)
+	}
+	head := bytes.Clone(b[:end])
+	le.PutUint32(head[56:], 0)
+	if crc32.Checksum(head, castagnoli()) != le.Uint32(b[56:]) {
+		return nil, fmt.Errorf("header and its checksum differ: %w", ErrFormat)
+	}
+	var sections []section
+	seen := map[sectionKind]bool{}
+	for k := range count {
+		e := b[headerBytes+entryBytes*k:]
+		s := section{
+			kind: sectionKind(le.Uint32(e)), element: elementType(le.Uint32(e[4:])),
+			rows: le.Uint64(e[8:]), cols: le.Uint64(e[16:]),
+			offset: le.Uint64(e[24:]), bytes: le.Uint64(e[32:]), checksum: le.Uint32(e[40:]),
+		}
+		switch {
+		case s.kind.element() == 0 || seen[s.kind]:
+			return nil, fmt.Errorf("section %d: %v is unknown or there twice: %w", k, s.kind, ErrFormat)
+		case s.element != s.kind.element():
+			return nil, fmt.Errorf("%v: element type %d, want %d: %w", s.kind, s.element, s.kind.element(), ErrFormat)
+		case s.rows > math.MaxInt || s.cols == 0 || s.rows > math.MaxInt/s.element.size()/s.cols || s.rows*s.cols*s.element.size() != s.bytes:
+			return nil, fmt.Errorf("%v: %d×%d elements in %d bytes: %w", s.kind, s.rows, s.cols, s.bytes, ErrFormat)
+		case s.offset%storeAlign != 0 || s.offset < end || s.offset > size || s.bytes > size-s.offset:
+			return nil, fmt.Errorf("%v: %d bytes at %d of a file of %d: %w", s.kind, s.bytes, s.offset, size, ErrFormat)
+		}
+		seen[s.kind] = true
+		end = s.offset + s.bytes
+		sections = append(sections, s)
+	}
+	if end != size {
+		return nil, fmt.Errorf("sections end at %d of %d bytes: %w", end, size, ErrFormat)
+	}
+	return sections, nil
+}
+
+// number is what sections hold.
+type number interface{ byte | int32 | int64 | float32 }
+
+// littleEndian tells whether this machine's numbers are the file's.
+func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
+
+// view returns the numbers of a section, in place: b is the section's bytes as
+// this machine has them.
+func view[T number](b []byte) ([]T, error) {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if len(b) == 0 {
+		return nil, nil
+	}
+	start := unsafe.Pointer(unsafe.SliceData(b))
+	if len(b)%size != 0 || uintptr(start)%uintptr(size) != 0 {
+		return nil, fmt.Errorf("%d bytes not aligned to %d: %w", len(b), size, ErrFormat)
+	}
+	return unsafe.Slice((*T)(start), len(b)/size), nil
+}
+
+// byteView is the reverse of view.
+func byteView[T number](values []T) []byte {
+	if len(values) == 0 {
+		return nil
+	}
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(zero)))
+}
+
+// swapBytes reverses the bytes of each number of the given size, in place.
+func swapBytes(b []byte, size uint64) {
+	switch size {
+	case 4:
+		for ; len(b) >= 4; b = b[4:] {
+			binary.BigEndian.PutUint32(b, binary.LittleEndian.Uint32(b))
+		}
+	case 8:
+		for ; len(b) >= 8; b = b[8:] {
+			binary.BigEndian.PutUint64(b, binary.LittleEndian.Uint64(b))
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"unsafe"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// storeScheme opens a store. What was found valid once, or written here, is
+// mapped in milliseconds; see docs/adr/0005-store.md.
+func storeScheme(o Options) Scheme {
+	return Scheme{
+		Name: "store", Path: "FILE",
+		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
+		Keys:    fileKeys(),
+		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
+			return openStoreSpec(ctx, spec.Path, spec, o)
+		},
+	}
+}
+
+func openStoreSpec(ctx context.Context, path string, spec *Spec, o Options) (*Data, error) {
+	d, err := openStore(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := adjust(d, spec); err != nil {
+		d.Close() // what is wrong is the SPEC
+		return nil, err
+	}
+	return d, nil
+}
+
+// adjust applies the keys of a SPEC to data from a store.
+func adjust(d *Data, spec *Spec) error {
+	own, err := ownSplit(spec)
+	if err != nil {
+		return err
+	}
+	d.Name = spec.String()
+	if !own {
+		if err := splitFromSpec(d, spec); err != nil {
+			return err
+		}
+	}
+	if how, given := spec.Values["normalize"]; given && how != "none" {
+		// The mapping cannot be written to.
+		d.Features = &graph.Features{Rows: d.Features.Rows, Cols: d.Features.Cols, Data: slices.Clone(d.Features.Data)}
+	}
+	if err := finish(d, spec, "none"); err != nil {
+		return err
+	}
+	if len(spec.Values) > 0 {
+		return d.validateNodes()
+	}
+	return nil
+}
+
+// Close gives back what the data set holds of the system: the mapping of a
+// store. The arrays of d, and all that shares them, must not be used afterwards;
+// without Close they last as long as the process. It does nothing for data in
+// memory, or the second time.
+//
+// The file of an open store must not be written to or cut short: reading what is
+// no longer there ends the process. Replacing it by another (as WriteStore does)
+// or removing it is safe.
+func (d *Data) Close() error {
+	if d.unmap == nil {
+		return nil
+	}
+	unmap := d.unmap
+	d.unmap = nil
+	if err := unmap(); err != nil {
+		return fmt.Errorf("datasets: %s: %w", d.Name, err)
+	}
+	return nil
+}
+
+// openStore opens a store and makes sure of what it holds: by the record of an
+// earlier time, or by reading all of it.
+func openStore(ctx context.Context, path string, o Options) (*Data, error) {
+	s, err := loadStore(path, true)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.data()
+	if err == nil && !o.recorded(s) {
+		if err = s.verify(ctx, d); err == nil {
+			o.record(s)
+		}
+	}
+	if err != nil {
+		s.unmap() // nothing was written
+		return nil, err
+	}
+	return d, nil
+}
+
+// storeFile is an open store.
+type storeFile struct {
+	path     string
+	info     os.FileInfo
+	bytes    []byte
+	sections []section
+	digest   string // of header and table, and so of the checksums
+	unmap    func() error
+}
+
+// loadStore maps a store, or reads it where that cannot be done or is not
+// wanted, and checks its header.
+func loadStore(path string, mapped bool) (*storeFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", path, err) }
+	if !info.Mode().IsRegular() || info.Size() < headerBytes || info.Size() > math.MaxInt {
+		return nil, fail(fmt.Errorf("no file of at least %d bytes: %w", headerBytes, ErrFormat))
+	}
+	// Read before mapping: a file that is no store is not worth reading whole.
+	head := make([]byte, min(info.Size(), headerBytes+mostSections*entryBytes))
+	if _, err := io.ReadFull(f, head); err != nil {
+		return nil, fail(err)
+	}
+	s := &storeFile{path: path, info: info}
+	if s.sections, err = decodeHeader(head, uint64(info.Size())); err != nil {
+		return nil, fail(err)
+	}
+	sum := sha256.Sum256(head[:headerBytes+entryBytes*len(s.sections)])
+	s.digest = hex.EncodeToString(sum[:])
+	if mapped && littleEndian() {
+		s.bytes, s.unmap, err = mapFile(f)
+	}
+	if s.bytes == nil {
+		s.unmap = func() error { return nil }
+		s.bytes, err = readAligned(f, info.Size())
+	}
+	if err != nil {
+		return nil, fail(err)
+	}
+	if int64(len(s.bytes)) != info.Size() {
+		s.unmap() // nothing was written
+		return nil, fail(fmt.Errorf("changed while being opened: %w", ErrFormat))
+	}
+	return s, nil
+}
+
+// readAligned reads a whole file to an address that suits all numbers.
+func readAligned(f *os.File, size int64) ([]byte, error) {
+	words := make([]uint64, (size+7)/8)
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
+	_, err := f.ReadAt(b, 0)
+	return b, err
+}
+
+func (s *storeFile) fail(format string, args ...any) error {
+	return fmt.Errorf("datasets: %s: %w: %w", s.path, fmt.Errorf(format, args...), ErrFormat)
+}
+
+func (s *storeFile) content(e section) []byte { return s.bytes[e.offset : e.offset+e.bytes : e.offset+e.bytes] }
+
+// checked reports a section that is not what was written.
+func (s *storeFile) checked(e section) error {
+	if crc32.Checksum(s.content(e), castagnoli()) != e.checksum {
+		return s.fail("%v: content and checksum differ", e.kind)
+	}
+	return nil
+}
+
+// smallSection is the size up to which a section is checked at every opening.
+const smallSection = 1 << 16
+
+// data returns the data set that the sections describe, their sizes in
+// agreement, their contents not looked at but for small ones.
+func (s *storeFile) data() (*Data, error) {
+	d := &Data{Name: "store:" + s.path, Graph: &graph.CSR{}, Features: &graph.Features{}, Labels: &graph.Labels{}, simple: true, unmap: s.unmap}
+	var meta *storeMeta
+	rows := map[sectionKind]uint64{}
+	for _, e := range s.sections {
+		if e.bytes <= smallSection {
+			if err := s.checked(e); err != nil {
+				return nil, err
+			}
+		}
+		if e.rows > math.MaxInt32 && e.kind != sectionIdx && e.kind != sectionVal && e.kind != sectionPtr || e.cols > math.MaxInt32 {
+			return nil, s.fail("%v: %d×%d, at most %d each", e.kind, e.rows, e.cols, math.MaxInt32)
+		}
+		rows[e.kind] = e.rows
+		b := s.content(e)
+		if !littleEndian() { // then b is this process's own copy
+			if err := s.checked(e); err != nil {
+				return nil, err
+			}
+			swapBytes(b, e.element.size())
+		}
+		var err error
+		switch e.kind {
+		case sectionMeta:
+			if e.bytes > mostMeta {
+				return nil, s.fail("description of %d bytes, at most %d are read", e.bytes, mostMeta)
+			}
+			meta = new(storeMeta)
+			if err := json.Unmarshal(b, meta); err != nil {
+				return nil, s.fail("description: %w", err)
+			}
+		case sectionPtr:
+			d.Graph.Ptr, err = view[int64](b)
+		case sectionIdx:
+			d.Graph.Idx, err = view[int32](b)
+		case sectionVal:
+			d.Graph.Val, err = view[float32](b)
+		case sectionFeatures:
+			d.Features.Cols = int(e.cols)
+			d.Features.Data, err = view[float32](b)
+		case sectionClass:
+			d.Labels.Class, err = view[int32](b)
+		case sectionTasks:
+			d.Labels.Multi, err = view[float32](b)
+			rows[e.kind] *= e.cols
+		case sectionTrain:
+			d.Split.Train, err = view[int32](b)
+		case sectionValid:
+			d.Split.Valid, err = view[int32](b)
+		case sectionTest:
+			d.Split.Test, err = view[int32](b)
+		}
+		if err != nil {
+			return nil, s.fail("%v: %w", e.kind, err)
+		}
+	}
+	if meta == nil || rows[sectionPtr] < 2 || rows[sectionPtr] > math.MaxInt32+1 {
+		return nil, s.fail("no description, or no graph")
+	}
+	n := rows[sectionPtr] - 1
+	labels := rows[sectionClass]
+	if meta.Tasks > 0 {
+		labels = rows[sectionTasks] / uint64(meta.Tasks)
+	}
+	switch {
+	case d.Graph.Ptr[0] != 0 || uint64(d.Graph.Ptr[n]) != rows[sectionIdx]:
+		return nil, s.fail("row offsets from %d to %d for %d columns", d.Graph.Ptr[0], d.Graph.Ptr[n], rows[sectionIdx])
+	case d.Graph.Val != nil && rows[sectionVal] != rows[sectionIdx]:
+		return nil, s.fail("%d values for %d columns", rows[sectionVal], rows[sectionIdx])
+	case rows[sectionFeatures] != n || labels != n || (d.Labels.Class == nil) == (d.Labels.Multi == nil):
+		return nil, s.fail("%d nodes, features of %d, labels of %d", n, rows[sectionFeatures], labels)
+	case rows[sectionTrain] == 0:
+		return nil, s.fail("the training set is empty")
+	}
+	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
+	d.Features.Rows = int(n)
+	d.Labels.Classes, d.Labels.Tasks = meta.Classes, meta.Tasks
+	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source
+	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
+	return d, nil
+}
+
+// verify reads everything: checksums, and that the data set is a valid one, as
+// kernels rely on.
+func (s *storeFile) verify(ctx context.Context, d *Data) error {
+	err := eachChunk(ctx, len(s.sections), func(k int) error {
+		if littleEndian() { // else data did it, before it turned the bytes around
+			return s.checked(s.sections[k])
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.validateStructure(ctx); err != nil {
+		return err
+	}
+	return d.validateNodes()
+}
+
+// VerifyStore reads a store whole: its checksums, then everything that
+// Data.Validate checks. An error wraps ErrFormat, ErrVersion or
+// graph.ErrInvalid, or is one of reading.
+func VerifyStore(ctx context.Context, path string, o Options) error {
+	s, err := loadStore(path, true)
+	if err != nil {
+		return err
+	}
+	defer s.unmap() // nothing was written
+	d, err := s.data()
+	if err == nil {
+		err = s.verify(ctx, d)
+	}
+	if err != nil {
+		o.forget(path)
+		return err
+	}
+	o.record(s)
+	return nil
+}
+
+// A record says that a store was found valid: a small file in the cache, which
+// is the user's own, unlike the store, which may come from anywhere. It counts
+// for the file with that path, size, time of change and header, the header
+// holding the checksums of the rest. Without a cache, stores are read whole each
+// time they are opened.
+
+func (o *Options) recordPath(path string) (string, error) {
+	cache, err := o.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(cache, "verified", hex.EncodeToString(sum[:16])), nil
+}
+
+func (s *storeFile) recordText() string {
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		path = s.path
+	}
+	return fmt.Sprintf("store found valid, 1\n%q\n%d bytes\n%d\n%s\n", path, s.info.Size(), s.info.ModTime().UnixNano(), s.digest)
+}
+
+func (o *Options) recorded(s *storeFile) bool {
+	path, err := o.recordPath(s.path)
+	if err != nil {
+		return false
+	}
+	text, err := os.ReadFile(path)
+	return err == nil && string(text) == s.recordText()
+}
+
+// record is best effort: without it the next opening takes longer.
+func (o *Options) record(s *storeFile) {
+	path, err := o.recordPath(s.path)
+	if err != nil || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
+		return
+	}
+	_ = writeAtomically(path, func(f *os.File) error {
+		_, err := io.WriteString(f, s.recordText())
+		return err
+	})
+}
+
+func (o *Options) forget(path string) {
+	if path, err := o.recordPath(path); err == nil {
+		os.Remove(path) // it may not be there
+	}
+}

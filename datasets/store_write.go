@@ -1,0 +1,221 @@
+package datasets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// WriteStore writes a data set as a store, validated first. The file appears
+// whole or not at all, and replaces the one that was there only once it is
+// complete; other processes that have that one open keep it. Cost: one pass over
+// the data to check it, one to write it, and no memory beyond 8 bytes a node.
+func WriteStore(ctx context.Context, path string, d *Data) error {
+	if d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return d.Validate() // which says so
+	}
+	if err := d.validateStructure(ctx); err != nil {
+		return err
+	}
+	if err := d.validateNodes(); err != nil {
+		return err
+	}
+	return writeStore(ctx, path, d, func(w *storeWriter) error { return writeNumbers(w, d.Features.Data) })
+}
+
+// writeStore writes a store whose features, of the sizes that d says, come from
+// a function.
+func writeStore(ctx context.Context, path string, d *Data, features func(*storeWriter) error) error {
+	return writeAtomically(path, func(f *os.File) error {
+		w := &storeWriter{ctx: ctx, file: f}
+		if err := w.writeAll(d, features); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("datasets: %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// storeWriter writes sections one after the other.
+type storeWriter struct {
+	ctx      context.Context
+	file     *os.File
+	at       uint64
+	sections []section
+
+	checksum uint32 // of the section being written
+	buffer   []byte // on big-endian machines
+}
+
+func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error {
+	meta, err := json.Marshal(storeMeta{
+		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: d.notesWithSource(),
+		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
+	})
+	if err != nil {
+		return err
+	}
+	if len(meta) > mostMeta {
+		return fmt.Errorf("notes of %d bytes, at most %d are stored", len(meta), mostMeta)
+	}
+	n := uint64(d.Nodes())
+	plan := []struct {
+		kind       sectionKind
+		rows, cols uint64
+		write      func(*storeWriter) error
+	}{
+		{sectionMeta, uint64(len(meta)), 1, numbersOf(meta)},
+		{sectionPtr, n + 1, 1, numbersOf(d.Graph.Ptr)},
+		{sectionIdx, uint64(d.Graph.NNZ()), 1, numbersOf(d.Graph.Idx[:d.Graph.NNZ()])},
+		{sectionVal, uint64(len(d.Graph.Val)), 1, numbersOf(d.Graph.Val)},
+		{sectionFeatures, n, uint64(d.Features.Cols), features},
+		{sectionClass, uint64(len(d.Labels.Class)), 1, numbersOf(d.Labels.Class)},
+		{sectionTasks, uint64(len(d.Labels.Multi)) / uint64(max(d.Labels.Tasks, 1)), uint64(max(d.Labels.Tasks, 1)), numbersOf(d.Labels.Multi)},
+		{sectionTrain, uint64(len(d.Split.Train)), 1, numbersOf(d.Split.Train)},
+		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
+		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
+	}
+	count := 0
+	for _, s := range plan {
+		if s.rows > 0 {
+			count++
+		}
+	}
+	w.at = headerBytes + entryBytes*uint64(count)
+	if _, err := w.file.Seek(int64(w.at), io.SeekStart); err != nil {
+		return err
+	}
+	for _, s := range plan {
+		if s.rows == 0 {
+			continue // an empty section is one that is not there
+		}
+		if err := w.section(s.kind, s.rows, s.cols, s.write); err != nil {
+			return err
+		}
+	}
+	// What is not a store until now becomes one.
+	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections), 0); err != nil {
+		return err
+	}
+	return nil
+}
+
+// section writes one section, whose bytes come from write.
+func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*storeWriter) error) error {
+	padding := -w.at % storeAlign
+	if _, err := w.file.Write(make([]byte, padding)); err != nil {
+		return err
+	}
+	w.at += padding
+	w.checksum = 0
+	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at}
+	s.bytes = rows * cols * s.element.size()
+	if err := write(w); err != nil {
+		return err
+	}
+	if w.at != s.offset+s.bytes {
+		return fmt.Errorf("%v: %d bytes written for %d×%d elements", kind, w.at-s.offset, rows, cols)
+	}
+	s.checksum = w.checksum
+	w.sections = append(w.sections, s)
+	return nil
+}
+
+func numbersOf[T number](values []T) func(*storeWriter) error {
+	return func(w *storeWriter) error { return writeNumbers(w, values) }
+}
+
+// writeNumbers adds numbers to the current section, in pieces, so that
+// cancelling does not wait for the disk.
+func writeNumbers[T number](w *storeWriter, values []T) error {
+	const piece = 1 << 22
+	b := byteView(values)
+	for len(b) > 0 {
+		if err := w.ctx.Err(); err != nil {
+			return err
+		}
+		part := b[:min(piece, len(b))]
+		b = b[len(part):]
+		if !littleEndian() {
+			w.buffer = append(w.buffer[:0], part...)
+			swapBytes(w.buffer, uint64(len(byteView(values[:1]))))
+			part = w.buffer
+		}
+		w.checksum = crc32.Update(w.checksum, castagnoli(), part)
+		n, err := w.file.Write(part)
+		w.at += uint64(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sourceName is the SPEC that the data came from first.
+func (d *Data) sourceName() string {
+	if d.source != "" {
+		return d.source
+	}
+	return d.Name
+}
+
+// notesWithSource are the notes of a copy in another format.
+func (d *Data) notesWithSource() []string {
+	if d.source != "" || d.Name == "" {
+		return d.Notes
+	}
+	return append([]string{"made from " + d.Name}, d.Notes...)
+}
+
+// validateStructure is graph.CSR.ValidateAdjacency in time for large graphs: it
+// uses all cores and looks nothing up.
+func (d *Data) validateStructure(ctx context.Context) error {
+	a := d.Graph
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("datasets: %s: graph: %w: %w", d.Name, fmt.Errorf(format, args...), graph.ErrInvalid)
+	}
+	if a.Val != nil { // every value's twin has to be found
+		if err := a.ValidateAdjacency(); err != nil {
+			return fmt.Errorf("datasets: %s: %w", d.Name, err)
+		}
+		return nil
+	}
+	n := a.Rows
+	if a.Cols != n || len(a.Ptr) != n+1 || a.Ptr[0] != 0 || a.Ptr[n] != int64(len(a.Idx)) {
+		return fail("%d×%d with %d row offsets for %d columns", a.Rows, a.Cols, len(a.Ptr), len(a.Idx))
+	}
+	for i := range n {
+		if a.Ptr[i+1] < a.Ptr[i] {
+			return fail("row offset %d is %d, below the %d before it", i+1, a.Ptr[i+1], a.Ptr[i])
+		}
+	}
+	const rows = 4096
+	err := eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
+			before := int32(-1)
+			for _, j := range a.Row(i) {
+				if j <= before || int(j) >= n || int(j) == i {
+					return fail("row %d: column %d after %d, want increasing ones in [0, %d) other than the row", i, j, before, n)
+				}
+				before = j
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	p := pattern{name: d.Name, ptr: a.Ptr, idx: a.Idx}
+	symmetric, err := p.symmetric(ctx)
+	if err == nil && !symmetric {
+		return fail("an edge lacks its reverse")
+	}
+	return err
+}
