@@ -30,7 +30,7 @@ type Advise struct {
 	Products  []*graph.Features // HW of each layer, next to the output first; one for all will do; required
 	Nodes     []int32           // training nodes; required
 
-	Methods []string // to choose from; nil means LayerWiseMethods
+	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
 	Layers  int      // 0 means 2
 	Batch   int      // 0 means 512
 	Target  float64  // relative error aimed at; 0 means 0.5
@@ -104,7 +104,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 
 func (a *Advise) settle() error {
 	if a.Methods == nil {
-		a.Methods = LayerWiseMethods()
+		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
 	for _, d := range []struct {
 		field *int
@@ -182,19 +182,26 @@ func (a *Advise) neighborhood(ctx context.Context, above []samplers.Sampler) (ro
 	return len(seeds), len(block.Src), block.Matrix.NNZ(), nil
 }
 
-// sizesUpTo returns 32, 64, 128 … below most, and most.
+// sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where
+// curves bend as the candidates run out, and from there on every fourth part
+// down to 32.
 func sizesUpTo(most int) []int {
-	var sizes []int
-	for s := 32; s < most; s *= 2 {
+	sizes := []int{most}
+	for s := most / 2; s >= 32; s /= 4 {
 		sizes = append(sizes, s)
+		if len(sizes) == 2 && s/2 >= 32 {
+			s /= 2
+			sizes = append(sizes, s)
+		}
 	}
-	return append(sizes, most)
+	slices.Reverse(sizes)
+	return sizes
 }
 
 // affordableRepeats returns how many mini-batches to measure, given the
 // multiplications that one takes at most, so that a layer takes seconds.
 func affordableRepeats(work float64) int {
-	const budget = 6e11
+	const budget = 2e11
 	return int(min(max(budget/(2*work), 4), 16))
 }
 
@@ -229,9 +236,9 @@ func (t *ErrorTable) sizes() []int {
 }
 
 // interpolate returns a method's relative error at a size between those
-// measured, linear in the logarithms. An error of 0, exact, counts as tiny.
+// measured: its square is linear in 1/s, as the variance of simple random
+// sampling is, (1/s − 1/m) times a constant.
 func interpolate(t *ErrorTable, method string, size float64) float64 {
-	const tiny = 1e-9
 	var below, beyond *ErrorRow
 	for k := range t.Rows {
 		r := &t.Rows[k]
@@ -252,9 +259,9 @@ func interpolate(t *ErrorTable, method string, size float64) float64 {
 	case beyond == nil:
 		return below.Relative
 	}
-	x0, x1 := math.Log(float64(below.Samples)), math.Log(float64(beyond.Samples))
-	y0, y1 := math.Log(max(below.Relative, tiny)), math.Log(max(beyond.Relative, tiny))
-	return math.Exp(y0 + (y1-y0)*(math.Log(size)-x0)/(x1-x0))
+	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
+	y0, y1 := below.Relative*below.Relative, beyond.Relative*beyond.Relative
+	return math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0))
 }
 
 // best returns the method of least error at a size.
