@@ -173,7 +173,9 @@ func (s *storeFile) fail(format string, args ...any) error {
 	return fmt.Errorf("datasets: %s: %w: %w", s.path, fmt.Errorf(format, args...), ErrFormat)
 }
 
-func (s *storeFile) content(e section) []byte { return s.bytes[e.offset : e.offset+e.bytes : e.offset+e.bytes] }
+func (s *storeFile) content(e section) []byte {
+	return s.bytes[e.offset : e.offset+e.bytes : e.offset+e.bytes]
+}
 
 // checked reports a section that is not what was written.
 func (s *storeFile) checked(e section) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,9 +9,9 @@ import (
 )
 
 func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List what --data understands, or describe a data set",
+	return newGroup("datasets", "List what --data understands; describe, convert or verify a data set",
 		"  gcn datasets list\n  gcn datasets info synth:arxiv",
-		newDatasetsListCommand(), newDatasetsInfoCommand())
+		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
 }
 
 func newDatasetsListCommand() *cobra.Command {
@@ -73,17 +72,22 @@ func newDatasetsInfoCommand() *cobra.Command {
 // openData opens the data set that --data names. A SPEC that cannot be
 // understood is a usage error, unlike data that cannot be read.
 func openData(ctx context.Context, text string) (*datasets.Data, error) {
-	spec, err := datasets.ParseSpec(text)
-	if err != nil {
-		return nil, usageError{err}
+	if err := checkSpec(text); err != nil {
+		return nil, err
 	}
-	known := slices.ContainsFunc(datasets.Schemes(), func(s datasets.Scheme) bool { return s.Name == spec.Scheme })
-	data, err := datasets.Open(ctx, text, datasets.Options{})
-	if err != nil && !known {
-		return nil, usageError{err}
-	}
-	return data, err
+	return datasets.Open(ctx, text, dataOptions(ctx))
 }
+
+// checkSpec reports a SPEC that cannot be understood.
+func checkSpec(text string) error {
+	if err := datasets.CheckSpec(text, datasets.Options{}); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// dataOptions are the options of every command that opens data.
+func dataOptions(context.Context) datasets.Options { return datasets.Options{} }
 
 // noArguments refuses arguments that are no flags.
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// conversion is what gcn datasets convert and fetch print.
+type conversion struct {
+	Spec      string `json:"spec"` // of what was written
+	From      string `json:"from"`
+	Nodes     int    `json:"nodes"`
+	Edges     int64  `json:"edges"`
+	WallS     number `json:"wall_s"`
+	OpenMS    number `json:"open_ms"`
+	PeakRSSMB number `json:"peak_rss_mb"`
+}
+
+func newDatasetsConvertCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "convert SPEC FILE|DIR/",
+		Short: "Write a data set as a store, or with a slash at the end as NumPy files",
+		Long: `Write a data set as a store, this program's own file, which opens in
+milliseconds whatever its size and leaves on disk what is not used; or, if the
+path ends in a slash, as a folder of NumPy files that npy: and Python read.`,
+		Example: `  gcn datasets convert synth:products products.store
+  gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
+  gcn train --data store:products.store`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("datasets convert needs a SPEC and a path to write")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkSpec(args[0]); err != nil {
+				return err
+			}
+			start := time.Now()
+			o := dataOptions(cmd.Context())
+			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
+			if err != nil {
+				return err
+			}
+			return printConversion(cmd, args[0], spec, start, asJSON)
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// printConversion opens what was written, and says what it is.
+func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJSON bool) error {
+	took := time.Since(start)
+	start = time.Now()
+	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
+	if err != nil {
+		return err
+	}
+	defer data.Close() // it was only read
+	c := conversion{
+		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
+		WallS: measured(took.Seconds()), OpenMS: measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: measured(peakRSS()),
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), c)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory\n",
+		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))
+	return err
+}
+
+func newDatasetsVerifyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify SPEC",
+		Short: "Read a data set whole and check all of it, a store's checksums included",
+		Example: `  gcn datasets verify store:products.store
+  gcn datasets verify npy:mygraph`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("datasets verify needs one SPEC, such as store:FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkSpec(args[0]); err != nil {
+				return err
+			}
+			start := time.Now()
+			if err := datasets.Verify(cmd.Context(), args[0], dataOptions(cmd.Context())); err != nil {
+				return err
+			}
+			seconds := time.Since(start).Seconds()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), map[string]any{"spec": args[0], "valid": true, "wall_s": measured(seconds)})
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: valid (%.1f s)\n", args[0], seconds)
+			return err
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
