@@ -76,6 +76,13 @@ func replaceable(path string, folder bool) error {
 }
 
 func convertToStore(ctx context.Context, text, path string, o Options) error {
+	spec, scheme, err := parse(text, o)
+	if err != nil {
+		return err
+	}
+	if scheme.Name == "synth" && scheme.builtin {
+		return synthToStore(ctx, spec, path)
+	}
 	d, err := Open(ctx, text, o)
 	if err != nil {
 		return err

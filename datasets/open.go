@@ -17,6 +17,8 @@ type Scheme struct {
 
 	// Open reads the data set. It need not call Validate: datasets.Open does.
 	Open func(ctx context.Context, spec *Spec) (*Data, error)
+
+	builtin bool
 }
 
 // Options adjusts Open. The zero value is ready to use.

@@ -81,7 +81,7 @@ func synthModels() []synthModel {
 
 func synthScheme() Scheme {
 	return Scheme{
-		Name: "synth", Path: "NAME",
+		Name: "synth", Path: "NAME", builtin: true,
 		Summary: "generated from a seed, no files: communities that edges, features and labels follow",
 		Keys:    []string{"nodes", "edges", "features", "classes", "seed", "homophily", "noise"},
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
@@ -195,32 +195,38 @@ func (m *synthModel) eachNode(ctx context.Context, purpose int, f func(lo, hi in
 }
 
 func (m *synthModel) generate(ctx context.Context) (*Data, error) {
-	community, err := m.drawCommunities(ctx)
+	d, community, err := m.generateBare(ctx)
 	if err != nil {
 		return nil, err
+	}
+	d.Features, err = m.drawFeatures(ctx, community)
+	return d, err
+}
+
+// generateBare generates all but the features, and returns the communities that
+// those follow.
+func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
+	community, err := m.drawCommunities(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
 	adjacency, err := m.drawGraph(ctx, community)
 	if err != nil {
-		return nil, err
-	}
-	features, err := m.drawFeatures(ctx, community)
-	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	labels, err := m.drawLabels(ctx, community)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &Data{
-		Graph:    adjacency,
-		simple:   true,
-		Features: features,
-		Labels:   labels,
-		Split:    m.drawSplit(),
-		Metric:   m.metric,
+		Graph:  adjacency,
+		simple: true,
+		Labels: labels,
+		Split:  m.drawSplit(),
+		Metric: m.metric,
 		Notes: []string{fmt.Sprintf("synthetic: degree-corrected stochastic block model of %d communities, homophily %v, noise %v, seed %d",
 			m.groups(), m.homophily, m.noise, m.seed)},
-	}, nil
+	}, community, nil
 }
 
 // groups returns the number of communities.
@@ -291,18 +297,28 @@ func (m *synthModel) means() []float32 {
 }
 
 func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*graph.Features, error) {
-	width, means := m.features, m.means()
+	width, draw := m.features, m.featureRows(community)
 	x := &graph.Features{Rows: m.nodes, Cols: width, Data: make([]float32, m.nodes*width)}
-	scale := float32(1 / math.Sqrt(float64(width))) // rows of about unit length, as word vectors have
 	return x, m.eachNode(ctx, streamFeatures, func(lo, hi int, random *rand.Rand) {
-		for i := lo; i < hi; i++ {
-			c := int(community[i])
-			mean, row := means[c*width:(c+1)*width], x.Row(i)
-			for j := range row {
-				row[j] = scale * (mean[j] + float32(random.NormFloat64()))
-			}
-		}
+		draw(x.Data[lo*width:hi*width], lo, random)
 	})
+}
+
+// featureRows returns a function that draws the features of consecutive nodes,
+// from lo on, as many as there is room for.
+func (m *synthModel) featureRows(community []int32) func(rows []float32, lo int, random *rand.Rand) {
+	width, means := m.features, m.means()
+	scale := float32(1 / math.Sqrt(float64(width))) // rows of about unit length, as word vectors have
+	return func(rows []float32, lo int, random *rand.Rand) {
+		for i := lo; len(rows) > 0; i++ {
+			c := int(community[i])
+			mean := means[c*width : (c+1)*width]
+			for j := range mean {
+				rows[j] = scale * (mean[j] + float32(random.NormFloat64()))
+			}
+			rows = rows[width:]
+		}
+	}
 }
 
 func (m *synthModel) drawLabels(ctx context.Context, community []int32) (*graph.Labels, error) {
