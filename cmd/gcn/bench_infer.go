@@ -51,7 +51,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		model, _, err := o.newModel(data)
+		model, err := o.newModel(data)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		model, method, err := o.newModel(data)
+		model, err := o.newModel(data)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		r := stepResult{o.Data, method, o.Samples, o.Batch, o.Hidden, report}
+		r := stepResult{o.Data, o.methodName(), o.Samples, o.Batch, o.Hidden, report}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}

@@ -19,7 +19,6 @@ import (
 type savedRun struct {
 	dir        string
 	options    trainOptions
-	method     string
 	data       *datasets.Data
 	model      train.Model
 	checkpoint train.CheckpointInfo
@@ -47,7 +46,7 @@ func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
 	if r.data, err = openData(ctx, r.options.Data); err != nil {
 		return nil, err
 	}
-	if r.model, r.method, err = r.options.newModel(r.data); err != nil {
+	if r.model, err = r.options.newModel(r.data); err != nil {
 		return nil, err
 	}
 	r.checkpoint, err = train.LoadParameters(dir, r.model)
@@ -152,7 +151,7 @@ func (r *savedRun) evaluate(ctx context.Context, split string) (*evalResult, err
 		return nil, err
 	}
 	return &evalResult{
-		RunDir: r.dir, Dataset: r.options.Data, Method: r.method, Split: split, Nodes: len(nodes),
+		RunDir: r.dir, Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
 		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
 		BLAS: blasName(), Device: r.options.Device,

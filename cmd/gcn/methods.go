@@ -104,20 +104,18 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-// newSampler builds the sampler that the options name, and returns what to call
-// it: a method's name, or its parts where no method has them.
-func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, string, error) {
+// newSampler builds the sampler that the options name.
+func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, error) {
 	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
 	if !o.namesParts() {
-		sampler, err := samplers.ByName(o.Method, config)
-		return sampler, o.Method, err
+		return samplers.ByName(o.Method, config)
 	}
 	sampler, err := samplers.FromParts(samplers.Parts{
 		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.Weight,
 		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows,
 	}, config)
 	if err != nil {
-		return nil, "", usageError{err}
+		return nil, err
 	}
 	if o.Population == populationNodes {
 		sampler = &samplers.LayerWise{
@@ -126,7 +124,38 @@ func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.
 			IncludeRows: sampler.IncludeRows, NormalizeRows: sampler.NormalizeRows,
 		}
 	}
-	return sampler, o.partsName(), nil
+	return sampler, nil
+}
+
+// checkParts reports parts that do not go together.
+func (o *samplingOptions) checkParts() error {
+	if _, err := samplers.ParseImportance(cmp.Or(o.Importance, "ladies"), o.Flat, o.Neighborhood); err != nil {
+		return usageError{err}
+	}
+	draw, err := samplers.ParseDraw(cmp.Or(o.Draw, "wrs"))
+	if err != nil {
+		return usageError{err}
+	}
+	weight, err := samplers.ParseWeight(o.weightName())
+	if err != nil {
+		return usageError{err}
+	}
+	if err := weight.Check(draw); err != nil {
+		return usageError{err}
+	}
+	if o.Population == populationNodes && weight != (samplers.Debiased{}) {
+		return usagef("--population is for debiased weights, not for %s", o.weightName())
+	}
+	return nil
+}
+
+// methodName returns what to call the method: its name, or its parts where no
+// method has them.
+func (o *samplingOptions) methodName() string {
+	if o.namesParts() {
+		return o.partsName()
+	}
+	return o.Method
 }
 
 // namesParts tells whether the method is given by its parts.

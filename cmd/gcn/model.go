@@ -11,14 +11,14 @@ import (
 )
 
 // newModel builds the model that the options describe, in an expression graph
-// of its own, and returns what to call its sampling method.
-func (o *trainOptions) newModel(data *datasets.Data) (train.Model, string, error) {
+// of its own.
+func (o *trainOptions) newModel(data *datasets.Data) (train.Model, error) {
 	if _, err := blas.Default(); err != nil {
-		return train.Model{}, "", err
+		return train.Model{}, err
 	}
-	sampler, method, err := o.newSampler(data, o.Layers)
+	sampler, err := o.newSampler(data, o.Layers)
 	if err != nil {
-		return train.Model{}, "", err
+		return train.Model{}, err
 	}
 	gcn := layers.GCNOptions{
 		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
@@ -33,7 +33,7 @@ func (o *trainOptions) newModel(data *datasets.Data) (train.Model, string, error
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
 	if err != nil {
-		return train.Model{}, "", err
+		return train.Model{}, err
 	}
-	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m}, method, nil
+	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m}, nil
 }

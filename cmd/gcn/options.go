@@ -212,10 +212,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	if fs.Changed("method") {
 		return usagef("--method %s is given beside its parts: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
 	}
-	if o.Population == populationNodes && o.weightName() != "debiased" {
-		return usagef("--population is for debiased weights, not for %s", o.weightName())
-	}
-	return nil
+	return o.checkParts()
 }
 
 func atLeast(name string, value, least int) error {

@@ -119,8 +119,11 @@ func saveResult(dir string, r result) error {
 	return nil
 }
 
-// holdsRun tells whether a folder holds a run already.
+// holdsRun tells whether a folder holds a run already; "" does not.
 func holdsRun(dir string) bool {
+	if dir == "" {
+		return false
+	}
 	_, err := os.Stat(filepath.Join(dir, configFile))
 	return err == nil
 }

@@ -132,12 +132,9 @@ func (j *trainJob) settle() error {
 
 // trainAll does the run, or with --runs each of them.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
-	_, method, err := j.newSampler(data, j.Layers)
-	if err != nil {
-		return nil, err
-	}
-	dir := j.Out
+	dir, method := j.Out, j.methodName()
 	if dir == "" {
+		var err error
 		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
 			return nil, err
 		}
@@ -190,7 +187,7 @@ func (j *trainJob) folder(dir string) string {
 func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
-	model, method, err := o.newModel(data)
+	model, err := o.newModel(data)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +213,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		return nil, err
 	}
 	r := &result{
-		Dataset: o.Data, Method: method, Samples: o.Samples, Metric: string(data.Metric),
+		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: seed, Parameters: history.Parameters,

@@ -115,6 +115,7 @@ func TestTrainAlone(t *testing.T) {
 
 func TestRunFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
+	writeFile(t, "config.json", []byte("{}")) // of something else: without --out it does not matter
 	short := []string{"--max-batches", "2", "-q"}
 	for range 3 {
 		succeed(t, trainArgs(short...)...)
