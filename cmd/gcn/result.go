@@ -97,7 +97,7 @@ func (r *result) print(w io.Writer) error {
 		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
 		t.row("seed", r.Seed)
 	} else {
-		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s (mean and standard deviation of %d runs; standard error %s)",
+		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
 			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
 		t.row("each", eachTest(r.Runs))
 		t.row("best valid", formatScore(r.BestValid)+" (mean)")
