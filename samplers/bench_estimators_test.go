@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -91,5 +92,12 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	for name, sampler := range laborVariants() {
 		measure(name+"/k=2", sampler(p, 2))
+	}
+	for _, k := range []int{2, 5} {
+		for _, c := range nodeWise(k) {
+			if !strings.Contains(c.name, "two layers") {
+				measure(fmt.Sprintf("neighbor %s/k=%d", c.name, k), c.sampler(p))
+			}
+		}
 	}
 }

@@ -106,6 +106,7 @@ func Methods() []Method {
 		Summary: "each node about k neighbours, all by the same random numbers, weights 1/π",
 		Source:  sourceLABOR,
 		Sizes:   "neighbours a node, on average",
+		Default: []int{2},
 		make:    newLabor,
 	})
 }
@@ -120,7 +121,7 @@ func newPoissonLADIES(c Config) (Sampler, error) {
 }
 
 func newLabor(c Config) (Sampler, error) {
-	sizes, err := c.layerSizes()
+	sizes, err := c.neighbors()
 	if err != nil {
 		return nil, err
 	}

@@ -9,20 +9,21 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// nodeWise are forms of node-wise sampling with what they claim.
-func nodeWise() []simulated {
+// nodeWise are forms of node-wise sampling of k neighbours, one layer where the
+// name does not say otherwise, with what they claim.
+func nodeWise(k int) []simulated {
 	form := func(name string, unbiased bool, s *samplers.Neighbor) simulated {
 		return simulated{name, unbiased, func(p *graph.Laplacian) samplers.Sampler {
 			fresh := &samplers.Neighbor{Laplacian: p, Sizes: s.Sizes, Importance: s.Importance, Draw: s.Draw, Weight: s.Weight, DrawSelf: s.DrawSelf}
 			if fresh.Sizes == nil {
-				fresh.Sizes = []int{3}
+				fresh.Sizes = []int{k}
 			}
 			return fresh
 		}}
 	}
 	return []simulated{
 		form("uniform", true, &samplers.Neighbor{}),
-		form("uniform, two layers", true, &samplers.Neighbor{Sizes: []int{3, 2}}),
+		form("uniform, two layers", true, &samplers.Neighbor{Sizes: []int{k, 2}}),
 		form("uniform, self drawn", true, &samplers.Neighbor{DrawSelf: true}),
 		form("uniform with replacement", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}}),
 		form("uniform with replacement, self drawn", true, &samplers.Neighbor{Draw: samplers.WithReplacement{}, DrawSelf: true}),
@@ -34,8 +35,8 @@ func nodeWise() []simulated {
 		form("|P|, Poisson", true, &samplers.Neighbor{Importance: samplers.LADIES{Flat: true}, Draw: samplers.Poisson{}}),
 		form("column norms", true, &samplers.Neighbor{Importance: samplers.FastGCN{}}),
 		form("P², naive weights", false, &samplers.Neighbor{Importance: samplers.LADIES{}, Weight: samplers.Naive{}}),
-		{"vrgcn", true, func(p *graph.Laplacian) samplers.Sampler {
-			return &samplers.VRGCN{Laplacian: p, Sizes: []int{3, 3}}
+		{"vrgcn, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.VRGCN{Laplacian: p, Sizes: []int{k, k}}
 		}},
 	}
 }
@@ -56,7 +57,7 @@ func TestNodeWiseUnbiased(t *testing.T) {
 	for _, i := range rng.Perm(nodes)[:24] {
 		seeds = append(seeds, int32(i))
 	}
-	for _, c := range nodeWise() {
+	for _, c := range nodeWise(3) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := samplertest.Simulate(c.sampler(p), p, seeds, h, width, batches, 22)
@@ -77,7 +78,7 @@ func TestNodeWiseUnbiased(t *testing.T) {
 
 // TestContractNodeWise runs the contract over the forms of node-wise sampling.
 func TestContractNodeWise(t *testing.T) {
-	for _, c := range nodeWise() {
+	for _, c := range nodeWise(3) {
 		samplertest.Run(t, c.name, func(p *graph.Laplacian, _ []int32) samplers.Sampler { return c.sampler(p) })
 	}
 }
