@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// haveLocks tells whether lockFile works on this system.
+const haveLocks = true
+
 // lockFile takes a lock on an open file, which the system frees when the file
 // is closed or the process ends, however it ends. With wait it waits for its
 // turn; else locked is false where another holds it.

@@ -31,6 +31,26 @@ type Options struct {
 	// found valid. "" means $GCN_DATA, or else the folder gcn in the user's
 	// cache folder.
 	Cache string
+
+	// Mirror is an address that files of named data sets are downloaded from
+	// instead of their authors' places: MIRROR/NAME/FILE. "" means $GCN_MIRROR,
+	// or else those places.
+	Mirror string
+
+	// Offline forbids downloading: a named data set that is not in the cache is
+	// an error that wraps ErrOffline.
+	Offline bool
+
+	// Progress, if not nil, is told how fetching a named data set goes on, from
+	// one goroutine, often.
+	Progress func(FetchProgress)
+}
+
+func (o *Options) mirror() string {
+	if o.Mirror != "" {
+		return o.Mirror
+	}
+	return os.Getenv("GCN_MIRROR")
 }
 
 // cacheDir returns the cache's folder, which may not be there yet.
@@ -140,6 +160,11 @@ func Verify(ctx context.Context, spec string, o Options) error {
 }
 
 func findScheme(s *Spec, o Options) (*Scheme, error) {
+	if s.Scheme == "" {
+		if _, err := findNamed(s.Path); err == nil {
+			return namedScheme(o), nil
+		}
+	}
 	var known []string
 	for _, schemes := range [][]Scheme{o.Schemes, builtin(o)} {
 		for _, scheme := range schemes {
@@ -151,6 +176,9 @@ func findScheme(s *Spec, o Options) (*Scheme, error) {
 	}
 	list := strings.Join(known, ", ")
 	if s.Scheme == "" {
+		for _, set := range namedSets() {
+			list += ", " + set.name
+		}
 		return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", s.text, list)
 	}
 	return nil, fmt.Errorf("datasets: %q: unknown scheme %q; want one of %s", s.text, s.Scheme, list)

@@ -1,0 +1,299 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// downloader gets files over HTTP, taking up broken downloads where they
+// stopped.
+type downloader struct {
+	client *http.Client
+	mirror string        // "": where the files' own addresses point
+	pause  time.Duration // before the first of several attempts
+	stall  time.Duration // without a byte, after which a connection counts as broken
+	report func(file string, done, total int64)
+}
+
+func newDownloader(o Options) *downloader {
+	client := &http.Client{
+		Transport: http.DefaultTransport,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+				return fmt.Errorf("redirected from https to %s", r.URL.Scheme)
+			}
+			if len(via) >= 10 {
+				return errors.New("more than 10 redirections")
+			}
+			return nil
+		},
+	}
+	return &downloader{
+		client: client, mirror: o.mirror(), pause: time.Second, stall: time.Minute,
+		report: func(string, int64, int64) {},
+	}
+}
+
+const (
+	mostAttempts  = 6       // in a row that get no further
+	mostDownload  = 1 << 36 // bytes of a file whose size is not known
+	downloadPiece = 1 << 18
+)
+
+// permanent wraps an error that another attempt would not mend.
+type permanent struct{ error }
+
+func (p permanent) Unwrap() error { return p.error }
+
+// address is where a file of a data set is downloaded from.
+func (d *downloader) address(set string, file remoteFile) (string, error) {
+	if d.mirror == "" {
+		return file.url, nil
+	}
+	address, err := url.JoinPath(d.mirror, set, file.name)
+	if err != nil {
+		return "", fmt.Errorf("datasets: mirror %q: %w", d.mirror, err)
+	}
+	return address, nil
+}
+
+// get downloads a file into dir, unless it is there from an earlier time, and
+// returns its size and SHA-256, which are those wanted where they are known. A
+// download that breaks is taken up again, now or when get is next called.
+func (d *downloader) get(ctx context.Context, address, dir string, file remoteFile) (size int64, sum string, err error) {
+	path := filepath.Join(dir, file.name)
+	if isMissing(path) {
+		if err := d.insist(ctx, address, path, file); err != nil {
+			return 0, "", fmt.Errorf("datasets: %s: %w", address, err)
+		}
+	}
+	size, sum, err = hashFile(ctx, path)
+	if err == nil {
+		if err = file.check(size, sum); err != nil {
+			os.Remove(path) // another download may be better
+			err = fmt.Errorf("%s: %w", address, err)
+		}
+	}
+	if err != nil {
+		return 0, "", fmt.Errorf("datasets: %w", err)
+	}
+	return size, sum, nil
+}
+
+func (file *remoteFile) check(size int64, sum string) error {
+	switch {
+	case file.size > 0 && size != file.size:
+		return fmt.Errorf("%d bytes, want %d", size, file.size)
+	case file.sha256 != "" && sum != file.sha256:
+		return fmt.Errorf("SHA-256 is %s, want %s", sum, file.sha256)
+	}
+	return nil
+}
+
+func hashFile(ctx context.Context, path string) (size int64, sum string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, contextReader{ctx, f})
+	return size, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// contextReader stops reading when its context is done.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// insist downloads to path, attempt after attempt as long as there is hope.
+func (d *downloader) insist(ctx context.Context, address, path string, file remoteFile) error {
+	failed, furthest := 0, int64(0)
+	for {
+		reached, err := d.attempt(ctx, address, path+".part", file)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if reached > furthest {
+			failed, furthest = 0, reached
+		}
+		failed++
+		if errors.As(err, new(permanent)) || failed == mostAttempts {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(d.pause << (failed - 1)):
+		}
+	}
+	if err := os.Rename(path+".part", path); err != nil {
+		return err
+	}
+	os.Remove(path + ".part.tag") // nothing depends on it
+	return syncFolder(filepath.Dir(path))
+}
+
+// attempt downloads what is missing of the file at part, and returns how far it
+// got in it.
+func (d *downloader) attempt(ctx context.Context, address, part string, file remoteFile) (reached int64, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return 0, permanent{err}
+	}
+	defer func() {
+		if closing := f.Close(); err == nil {
+			err = closing
+		}
+	}()
+	have, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, permanent{err}
+	}
+	// The tag tells the server which version of the file the part is of;
+	// without one there is no telling, and the part is worth nothing.
+	tag, err := os.ReadFile(part + ".tag")
+	if err != nil || len(tag) == 0 {
+		have = 0
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, permanent{err}
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("User-Agent", "gcn-layerwise")
+	if have > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		request.Header.Set("If-Range", string(tag))
+	}
+	stalled := time.AfterFunc(d.stall, cancel)
+	defer stalled.Stop()
+	response, err := d.client.Do(request)
+	if err != nil {
+		return 0, withoutURL(err)
+	}
+	defer response.Body.Close()
+	total := file.size
+	switch {
+	case response.StatusCode == http.StatusOK:
+		have = 0
+		if response.ContentLength >= 0 {
+			total = response.ContentLength
+		}
+		if err := os.WriteFile(part+".tag", []byte(versionTag(response)), 0o644); err != nil {
+			return 0, permanent{err}
+		}
+	case response.StatusCode == http.StatusPartialContent && have > 0:
+		from, whole, ok := contentRange(response.Header.Get("Content-Range"))
+		if !ok || from != have {
+			os.Remove(part + ".tag") // begin anew
+			return 0, fmt.Errorf("answered with range %.60q, asked for the bytes from %d", response.Header.Get("Content-Range"), have)
+		}
+		total = whole
+	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		os.Remove(part + ".tag")
+		return 0, errors.New(response.Status)
+	case response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusRequestTimeout:
+		return 0, errors.New(response.Status)
+	default:
+		return 0, permanent{errors.New(response.Status)}
+	}
+	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "text/html" {
+		return 0, permanent{errors.New("answered with a web page instead of the file")}
+	}
+	most := int64(mostDownload)
+	if file.size > 0 {
+		most = file.size
+		if total > 0 && total != file.size {
+			return 0, permanent{fmt.Errorf("%d bytes, want %d", total, file.size)}
+		}
+	}
+	if err := f.Truncate(have); err != nil {
+		return 0, permanent{err}
+	}
+	if _, err := f.Seek(have, io.SeekStart); err != nil {
+		return 0, permanent{err}
+	}
+	buffer := make([]byte, downloadPiece)
+	d.report(file.name, have, total)
+	for {
+		n, err := response.Body.Read(buffer)
+		stalled.Reset(d.stall)
+		if n > 0 {
+			if have += int64(n); have > most {
+				return have, permanent{fmt.Errorf("more than %d bytes", most)}
+			}
+			if _, err := f.Write(buffer[:n]); err != nil {
+				return have, permanent{err}
+			}
+			d.report(file.name, have, total)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return have, fmt.Errorf("broken off after %d bytes: %w", have, err)
+		}
+	}
+	if total > 0 && have != total {
+		return have, fmt.Errorf("broken off after %d of %d bytes", have, total)
+	}
+	if err := f.Sync(); err != nil {
+		return have, permanent{err}
+	}
+	return have, nil
+}
+
+// withoutURL strips the address that package http puts before its errors; the
+// caller's has it too.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// versionTag returns what If-Range takes: a strong entity tag, or a date.
+func versionTag(r *http.Response) string {
+	if tag := r.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return r.Header.Get("Last-Modified")
+}
+
+// contentRange parses "bytes FROM-TO/TOTAL".
+func contentRange(s string) (from, total int64, ok bool) {
+	s, ok = strings.CutPrefix(s, "bytes ")
+	span, whole, found := strings.Cut(s, "/")
+	first, last, dash := strings.Cut(span, "-")
+	from, err1 := strconv.ParseInt(first, 10, 64)
+	to, err2 := strconv.ParseInt(last, 10, 64)
+	total, err3 := strconv.ParseInt(whole, 10, 64)
+	return from, total, ok && found && dash && err1 == nil && err2 == nil && err3 == nil && to == total-1 && from <= to
+}

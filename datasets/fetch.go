@@ -1,0 +1,290 @@
+package datasets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ErrOffline is wrapped by the error about a data set that would have to be
+// downloaded where that is forbidden.
+var ErrOffline = errors.New("downloading is forbidden")
+
+// FetchProgress is where fetching a named data set stands.
+type FetchProgress struct {
+	Name        string // of the data set
+	Stage       string // "download", "unpack" or "prepare"
+	File        string // being downloaded
+	Address     string // it comes from
+	Done, Total int64  // bytes of it; Total is 0 where the server does not say
+}
+
+// namedScheme opens named data sets: from the cache, else downloaded.
+func namedScheme(o Options) *Scheme {
+	return &Scheme{
+		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
+		Keys: fileKeys(),
+		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
+			path, err := Fetch(ctx, spec.Path, o)
+			if err != nil {
+				return nil, err
+			}
+			return openStoreSpec(ctx, path, spec, o)
+		},
+	}
+}
+
+// Fetch makes sure that a named data set is in the cache, and returns the path
+// of its store there. If it is not, its files are downloaded, over HTTPS and
+// taking up what an earlier call left, checked, unpacked, read and stored, and
+// then removed. Sizes and SHA-256 sums that are not known beforehand are noted
+// down in the cache's checksums.json, and hold from then on.
+//
+// The store appears whole or not at all. Calls of several processes wait for one
+// another. The error names the data set and the address; it wraps ErrOffline if
+// o forbids what would have to be done. Cost beyond the download: the memory of
+// the data set while it is prepared, and on disk up to three times its archive.
+func Fetch(ctx context.Context, name string, o Options) (path string, err error) {
+	return newFetcher(o).fetch(ctx, name)
+}
+
+// fetcher is one call of Fetch.
+type fetcher struct {
+	options    Options
+	sets       func(name string) (*namedSet, error)
+	downloader *downloader
+}
+
+func newFetcher(o Options) *fetcher {
+	return &fetcher{options: o, sets: findNamed, downloader: newDownloader(o)}
+}
+
+func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
+	set, err := f.sets(name)
+	if err != nil {
+		return "", err
+	}
+	cache, err := f.options.cacheDir()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(cache, name+".store")
+	if ready, err := f.ready(ctx, path); ready || err != nil {
+		return path, err
+	}
+	if f.options.Offline {
+		return "", fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+	}
+	downloads := filepath.Join(cache, "downloads", name)
+	if err := os.MkdirAll(downloads, 0o755); err != nil {
+		return "", fmt.Errorf("datasets: %w", err)
+	}
+	lock, err := waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	// Another process may have been at it meanwhile.
+	if ready, err := f.ready(ctx, path); ready || err != nil {
+		return path, err
+	}
+	if err := os.MkdirAll(downloads, 0o755); err != nil {
+		return "", fmt.Errorf("datasets: %w", err)
+	}
+	return path, f.make(ctx, set, cache, downloads, path)
+}
+
+// ready tells whether the store is there. One that is damaged is as good as
+// none.
+func (f *fetcher) ready(ctx context.Context, path string) (bool, error) {
+	if isMissing(path) {
+		return false, nil
+	}
+	d, err := openStore(ctx, path, f.options)
+	switch {
+	case err == nil:
+		return true, d.Close()
+	case errors.Is(err, ErrFormat):
+		return false, nil
+	}
+	return false, err
+}
+
+// make downloads and stores a data set.
+func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) error {
+	known, err := readChecksums(cache)
+	if err != nil {
+		return err
+	}
+	var notes []string
+	seen := map[string]checksum{}
+	f.downloader.report = func(string, int64, int64) {}
+	for _, file := range set.files {
+		address, err := f.downloader.address(set.name, file)
+		if err != nil {
+			return err
+		}
+		f.downloader.report = func(file string, done, total int64) {
+			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: address, Done: done, Total: total})
+		}
+		key := set.name + "/" + file.name
+		noted, before := known[key]
+		if before && file.sha256 == "" {
+			file.size, file.sha256 = noted.Size, noted.SHA256
+		}
+		size, sum, err := f.downloader.get(ctx, address, downloads, file)
+		if err != nil {
+			if before && ctx.Err() == nil {
+				err = fmt.Errorf("%w (what was there before is in %s)", err, checksumsPath(cache))
+			}
+			return err
+		}
+		seen[key] = checksum{size, sum}
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", address, sum))
+	}
+	dir := downloads
+	if set.zipped {
+		dir = filepath.Join(downloads, "unpacked")
+		if err := os.RemoveAll(dir); err != nil { // of a call that was cut short
+			return fmt.Errorf("datasets: %w", err)
+		}
+		defer os.RemoveAll(dir) // and if it stays, it is removed then
+		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
+		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir); err != nil {
+			return f.bad(ctx, set, downloads, err)
+		}
+	}
+	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
+	if err := prepare(ctx, set, dir, path, notes); err != nil {
+		return f.bad(ctx, set, downloads, err)
+	}
+	if s, err := loadStore(path, true); err == nil {
+		f.options.record(s) // of valid data, and just written
+		s.unmap()           // nothing was written
+	}
+	if err := addChecksums(ctx, cache, seen); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(downloads); err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
+}
+
+// bad removes files that cannot be used, unless it was just cut short: the next
+// call would find them bad again.
+func (f *fetcher) bad(ctx context.Context, set *namedSet, downloads string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var full *fs.PathError
+	if errors.As(err, &full) && !errors.Is(err, fs.ErrNotExist) {
+		return err // of this machine, such as a full disk
+	}
+	for _, file := range set.files {
+		os.Remove(filepath.Join(downloads, file.name)) // they may stay
+	}
+	return fmt.Errorf("datasets: %s: what was downloaded cannot be used: %w", set.name, err)
+}
+
+func (f *fetcher) progress(p FetchProgress) {
+	if f.options.Progress != nil {
+		f.options.Progress(p)
+	}
+}
+
+// prepare reads the files and writes the store.
+func prepare(ctx context.Context, set *namedSet, dir, path string, notes []string) error {
+	spec, err := set.spec(dir)
+	if err != nil {
+		return err
+	}
+	d, err := Open(ctx, spec, Options{})
+	if err != nil {
+		return err
+	}
+	d.Name, d.source = set.name, set.name
+	d.Notes = append(notes, d.Notes...)
+	return WriteStore(ctx, path, d)
+}
+
+// waitForLock opens a lock file and waits until it is this process's.
+func waitForLock(ctx context.Context, path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	for haveLocks {
+		locked, err := lockFile(f, false)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("datasets: %s: %w", path, err)
+		}
+		if locked {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return f, nil
+}
+
+// checksum is what a file that was downloaded once must be ever after.
+type checksum struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+func checksumsPath(cache string) string { return filepath.Join(cache, "checksums.json") }
+
+// readChecksums returns the notes on files, by data set and name.
+func readChecksums(cache string) (map[string]checksum, error) {
+	text, err := os.ReadFile(checksumsPath(cache))
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]checksum{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	var known map[string]checksum
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", checksumsPath(cache), err)
+	}
+	return known, nil
+}
+
+// addChecksums notes down what was seen.
+func addChecksums(ctx context.Context, cache string, seen map[string]checksum) error {
+	lock, err := waitForLock(ctx, checksumsPath(cache)+".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	known, err := readChecksums(cache)
+	if err != nil {
+		return err
+	}
+	if known == nil {
+		known = map[string]checksum{}
+	}
+	for key, sum := range seen {
+		known[key] = sum
+	}
+	text, err := json.MarshalIndent(known, "", "  ")
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return writeAtomically(checksumsPath(cache), func(f *os.File) error {
+		_, err := f.Write(append(text, '\n'))
+		return err
+	})
+}
