@@ -1,0 +1,116 @@
+package graph
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestBuilder compares with a map from pairs to the first weight given.
+func TestBuilder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(t, "nodes")
+		b, err := NewBuilder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := map[[2]int32]float32{}
+		var want Report
+		weighted := false
+		for range rapid.IntRange(0, 60).Draw(t, "edges") {
+			u, v := rapid.Int32Range(0, int32(n-1)).Draw(t, "u"), rapid.Int32Range(0, int32(n-1)).Draw(t, "v")
+			w := rapid.SampledFrom([]float32{1, 1, 0.5, 2}).Draw(t, "weight")
+			if err := b.AddWeighted(u, v, w); err != nil {
+				t.Fatal(err)
+			}
+			want.Given++
+			weighted = weighted || w != 1
+			_, there := weights[[2]int32{min(u, v), max(u, v)}]
+			switch {
+			case u == v:
+				want.SelfLoops++
+			case there:
+				want.Duplicates++
+			default:
+				weights[[2]int32{min(u, v), max(u, v)}] = w
+				want.Edges++
+			}
+		}
+		m, report := b.Build()
+		if report != want {
+			t.Fatalf("report %+v, want %+v", report, want)
+		}
+		if err := m.ValidateAdjacency(); err != nil {
+			t.Fatal(err)
+		}
+		if (m.Val != nil) != weighted {
+			t.Fatalf("values kept: %v, want %v", m.Val != nil, weighted)
+		}
+		d := dense(m)
+		for i := range n {
+			for j := range n {
+				if got := weights[[2]int32{int32(min(i, j)), int32(max(i, j))}]; float64(got) != d[i][j] {
+					t.Fatalf("weight of (%d, %d) is %v, want %v", i, j, d[i][j], got)
+				}
+			}
+		}
+	})
+}
+
+// TestBuilderManyEdges goes past one chunk of edges and one range of rows, and
+// turns to weights on the way.
+func TestBuilderManyEdges(t *testing.T) {
+	const n = 10_000
+	build := func() *CSR {
+		b, err := NewBuilder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range int32(2*builderChunk + 100) {
+			w := float32(1)
+			if k > builderChunk+50 {
+				w = 2
+			}
+			if err := b.AddWeighted(k%n, (k*7+k/n)%n, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, _ := b.Build()
+		return m
+	}
+	m := build()
+	if err := m.ValidateAdjacency(); err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if other := build(); !slices.Equal(m.Idx, other.Idx) || !slices.Equal(m.Val, other.Val) {
+		t.Error("one core builds another matrix")
+	}
+}
+
+func TestBuilderErrors(t *testing.T) {
+	for _, n := range []int{-1, math.MaxInt32 + 1} {
+		if _, err := NewBuilder(n); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%d nodes: error is %v", n, err)
+		}
+	}
+	b, err := NewBuilder(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		u, v   int32
+		weight float32
+	}{{-1, 0, 1}, {0, 2, 1}, {0, 1, 0}, {0, 1, -1}, {0, 1, float32(math.NaN())}, {0, 1, float32(math.Inf(1))}} {
+		if err := b.AddWeighted(c.u, c.v, c.weight); !errors.Is(err, ErrInvalid) {
+			t.Errorf("edge %+v: error is %v", c, err)
+		}
+	}
+	if m, report := b.Build(); m.NNZ() != 0 || report.Given != 0 {
+		t.Errorf("refused edges were kept: %+v", report)
+	}
+}

@@ -1,0 +1,86 @@
+package graph
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func drawGraph(t *rapid.T) *CSR {
+	n := rapid.IntRange(1, 10).Draw(t, "nodes")
+	b, err := NewBuilder(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range rapid.IntRange(0, 25).Draw(t, "edges") {
+		u, v := rapid.Int32Range(0, int32(n-1)).Draw(t, "u"), rapid.Int32Range(0, int32(n-1)).Draw(t, "v")
+		if err := b.AddWeighted(u, v, rapid.SampledFrom([]float32{1, 0.5, 3}).Draw(t, "weight")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, _ := b.Build()
+	return m
+}
+
+// TestLaplacian compares both normalisations with D̃^-½ÃD̃^-½ and D̃^-1Ã, formed
+// densely.
+func TestLaplacian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := drawGraph(t)
+		n := a.Rows
+		tilde := dense(a)
+		degree := make([]float64, n)
+		for i := range n {
+			tilde[i][i] = 1
+			for _, v := range tilde[i] {
+				degree[i] += v
+			}
+		}
+		for _, c := range []struct {
+			p    *Laplacian
+			want func(i, j int) float64
+		}{
+			{NewLaplacian(a), func(i, j int) float64 { return tilde[i][j] / math.Sqrt(degree[i]*degree[j]) }},
+			{NewRowLaplacian(a), func(i, j int) float64 { return tilde[i][j] / degree[i] }},
+		} {
+			if err := c.p.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			d, norms := c.p.Dense(), c.p.ColumnNorms2()
+			for j := range n {
+				var norm float64
+				for i := range n {
+					want := c.want(i, j)
+					norm += want * want
+					if got := d[i*n+j]; math.Abs(got-want) > 1e-6 {
+						t.Fatalf("Dense: P[%d][%d] = %v, want %v", i, j, got, want)
+					}
+					if got := float64(c.p.At(i, j)); math.Abs(got-want) > 1e-6 {
+						t.Fatalf("At(%d, %d) = %v, want %v", i, j, got, want)
+					}
+				}
+				if math.Abs(norms[j]-norm) > 1e-5*norm {
+					t.Fatalf("‖P^[%d]‖² = %v, want %v", j, norms[j], norm)
+				}
+				if c.p.RowNNZ(j) != a.Degree(j)+1 {
+					t.Fatalf("row %d has %d entries", j, c.p.RowNNZ(j))
+				}
+			}
+		}
+	})
+}
+
+func TestLaplacianValidate(t *testing.T) {
+	a := &CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}}
+	for name, p := range map[string]*Laplacian{
+		"scales missing": {Adjacency: a, RowScale: []float32{1}, ColScale: []float32{1, 1}},
+		"scale 0":        {Adjacency: a, RowScale: []float32{1, 0}, ColScale: []float32{1, 1}},
+		"scale infinite": {Adjacency: a, RowScale: []float32{1, 1}, ColScale: []float32{1, float32(math.Inf(1))}},
+	} {
+		if err := p.Validate(); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+}
