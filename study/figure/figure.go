@@ -265,6 +265,10 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
+	if len(p.Names) > 0 && !p.LogY && out.Y.Min < out.Y.Max {
+		pad := 0.05 * (out.Y.Max - out.Y.Min) // so that no mark lies on the border
+		out.Y.Min, out.Y.Max = out.Y.Min-pad, out.Y.Max+pad
+	}
 	if p.FromZero && !p.LogY {
 		out.Y.Min = 0
 	}

@@ -73,7 +73,7 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 	f := &figure.Figure{Title: title}
 	for _, spec := range data {
 		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
-		panel := figure.Panel{Title: spec}
+		panel := figure.Panel{Title: lastName(spec)}
 		for _, row := range rows {
 			if row.Dataset != spec {
 				continue

@@ -38,8 +38,8 @@ func runConvergence(ctx context.Context, r *runner) (*Report, error) {
 	report := &Report{Notes: []string{"the paper prints curves, no numbers; curves end where the first of the runs stops"}}
 	f := &figure.Figure{Title: fmt.Sprintf("Validation metric, mean of %d runs", r.Runs), Columns: 2}
 	for _, spec := range r.Data {
-		batches := figure.Panel{Title: spec, X: "batches", Y: "validation metric"}
-		seconds := figure.Panel{Title: spec, X: "seconds", Y: "validation metric"}
+		batches := figure.Panel{Title: lastName(spec), X: "batches", Y: "validation metric"}
+		seconds := figure.Panel{Title: lastName(spec), X: "seconds", Y: "validation metric"}
 		for _, row := range rows {
 			var runs []trainResult
 			for run := range r.Runs {
@@ -99,6 +99,19 @@ func meanCurve(name string, runs []trainResult) (batches, seconds figure.Series)
 		seconds.X, seconds.Y = append(seconds.X, study.NewSpread(time).Mean), append(seconds.Y, mean)
 	}
 	return batches, seconds
+}
+
+// lastName returns a SPEC without the folders of its path, for the heading of a
+// panel.
+func lastName(spec string) string {
+	location, keys, found := strings.Cut(spec, "?")
+	if at := strings.LastIndexByte(location, '/'); at >= 0 {
+		location = location[at+1:]
+	}
+	if found {
+		location += "?" + keys
+	}
+	return location
 }
 
 // slug makes a file name of a SPEC.

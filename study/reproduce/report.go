@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -25,6 +26,9 @@ type Row struct {
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"` // unbiased; 0 for one run
 	SEM  float64 `json:"sem"` // Std/√N
+
+	// Median, of times: what other work on the machine disturbs least.
+	Median float64 `json:"median,omitempty"`
 
 	Paper *PaperValue `json:"paper,omitempty"` // nil where the paper has none
 	Range string      `json:"range,omitempty"` // "in", "above" or "below" the paper's
@@ -58,7 +62,7 @@ var _ study.Table = (*Report)(nil)
 
 // Header implements study.Table.
 func (r *Report) Header() []string {
-	return []string{"dataset", "label", "method", "samples", "quantity", "n", "mean", "std", "sem", "paper", "paper_pm", "range", "why"}
+	return []string{"dataset", "label", "method", "samples", "quantity", "n", "mean", "std", "sem", "median", "paper", "paper_pm", "range", "why"}
 }
 
 // Records implements study.Table.
@@ -66,14 +70,17 @@ func (r *Report) Records() [][]string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var records [][]string
 	for _, row := range r.Rows {
-		mean, pm := "", ""
+		mean, pm, median := "", "", ""
+		if row.Median > 0 {
+			median = number(row.Median)
+		}
 		if p := row.Paper; p != nil && p.LessThan > 0 {
 			mean = "<" + number(p.LessThan)
 		} else if p != nil {
 			mean, pm = number(p.Mean), number(p.PM)
 		}
 		records = append(records, []string{row.Dataset, row.Label, row.Method, sizesText(row.Samples), row.Quantity,
-			strconv.Itoa(row.N), number(row.Mean), number(row.Std), number(row.SEM), mean, pm, row.Range, row.Why})
+			strconv.Itoa(row.N), number(row.Mean), number(row.Std), number(row.SEM), median, mean, pm, row.Range, row.Why})
 	}
 	return records
 }
@@ -98,10 +105,9 @@ func (r *Report) Save(dir string) error {
 // WriteText writes the rows as an aligned table, one a line, for a terminal.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "data\tmethod\tquantity\tours\t± std\tsem\tn\tpaper\trange")
+	fmt.Fprintln(t, strings.Join(r.headings(), "\t"))
 	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", row.Dataset, row.labelled(), row.Quantity, short(row.Mean),
-			spread(row.Std, row.N), spread(row.SEM, row.N), row.N, row.Paper.text(), row.verdict())
+		fmt.Fprintln(t, strings.Join(r.cellsOf(&row), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -112,16 +118,38 @@ func (r *Report) WriteText(w io.Writer) error {
 // WriteMarkdown writes the rows as a Markdown table.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| data | method | quantity | ours | ± std | sem | n | paper | range |\n|---|---|---|--:|--:|--:|--:|--:|---|\n")
+	headings := r.headings()
+	fmt.Fprintf(&b, "| %s |\n|---|---|---|%s---|\n", strings.Join(headings, " | "), strings.Repeat("--:|", len(headings)-4))
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d | %s | %s |\n", row.Dataset, row.labelled(), row.Quantity, short(row.Mean),
-			spread(row.Std, row.N), spread(row.SEM, row.N), row.N, row.Paper.text(), row.verdict())
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(r.cellsOf(&row), " | "))
 	}
 	b.WriteString("\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
 	return r.writeRest(w, "- ")
+}
+
+// headings are the columns of the text and Markdown tables.
+func (r *Report) headings() []string {
+	columns := []string{"data", "method", "quantity", "ours", "± std", "sem"}
+	if r.timed() {
+		columns = append(columns, "median")
+	}
+	return append(columns, "n", "paper", "range")
+}
+
+func (r *Report) timed() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Median > 0 })
+}
+
+// cellsOf are a row's cells under the headings.
+func (r *Report) cellsOf(row *Row) []string {
+	cells := []string{row.Dataset, row.labelled(), row.Quantity, short(row.Mean), spread(row.Std, row.N), spread(row.SEM, row.N)}
+	if r.timed() {
+		cells = append(cells, short(row.Median))
+	}
+	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.verdict())
 }
 
 // writeRest writes claims, reasons, notes and machine, a line each.

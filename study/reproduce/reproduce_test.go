@@ -289,6 +289,16 @@ func TestAtLayers(t *testing.T) {
 	}
 }
 
+func TestLastName(t *testing.T) {
+	for spec, want := range map[string]string{
+		"synth:demo": "synth:demo", "planetoid:data/planetoid/cora": "cora", "npz:some/graph.npz?split=2": "graph.npz?split=2", "edges:a?features=b/c": "edges:a?features=b/c",
+	} {
+		if got := lastName(spec); got != want {
+			t.Errorf("%s is headed %s, want %s", spec, got, want)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 585.2: "585.2", 66.389: "66.39", 0.04567: "0.0457", -3.14159: "-3.14"} {
 		if got := short(v); got != want {

@@ -88,7 +88,7 @@ func oneLayer(sizes []int) []int {
 func (t *timeResult) row(spec string, paper PaperRow, quantity, timedBy string) Row {
 	row := Row{
 		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity,
-		N: t.N, Mean: t.Mean, Std: t.SD, Paper: paper.value(spec),
+		N: t.N, Mean: t.Mean, Std: t.SD, Median: t.Median, Paper: paper.value(spec),
 	}
 	row.SEM = study.StandardError(t.SD, t.N)
 	row.compare()
