@@ -47,7 +47,7 @@ func newDownloader(o Options) *downloader {
 }
 
 const (
-	mostAttempts  = 6       // in a row that get no further
+	mostAttempts  = 4       // in a row that get no further
 	mostDownload  = 1 << 36 // bytes of a file whose size is not known
 	downloadPiece = 1 << 18
 )

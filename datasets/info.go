@@ -15,8 +15,8 @@ type Entry struct {
 	Keys    string `json:"keys"` // keys understood, comma-separated
 }
 
-// List returns what Open understands: each synthetic data set, then each
-// scheme that reads files.
+// List returns what Open understands: each synthetic data set, each named one,
+// then each scheme that reads files.
 func List() []Entry {
 	var entries []Entry
 	for _, s := range Schemes() {
@@ -24,6 +24,9 @@ func List() []Entry {
 		if s.Name == "synth" {
 			for _, m := range synthModels() {
 				entries = append(entries, Entry{Spec: "synth:" + m.name, Summary: m.summary, Keys: keys})
+			}
+			for _, set := range namedSets() {
+				entries = append(entries, Entry{Spec: set.name, Summary: set.summary, Keys: strings.Join(fileKeys(), ", ")})
 			}
 			continue
 		}

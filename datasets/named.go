@@ -140,3 +140,12 @@ func (set *namedSet) spec(dir string) (string, error) {
 	}
 	return set.scheme + ":" + found + set.suffix, nil
 }
+
+// Names returns the names of the data sets that can be downloaded.
+func Names() []string {
+	var names []string
+	for _, set := range namedSets() {
+		names = append(names, set.name)
+	}
+	return names
+}

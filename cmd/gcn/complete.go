@@ -28,7 +28,11 @@ func complete(cmd *cobra.Command, flag string, values func() []string) {
 func dataSpecs() []string {
 	var specs []string
 	for _, e := range datasets.List() {
-		spec, path, _ := strings.Cut(e.Spec, ":")
+		spec, path, found := strings.Cut(e.Spec, ":")
+		if !found {
+			specs = append(specs, spec)
+			continue
+		}
 		if strings.ToLower(path) == path {
 			spec += ":" + path
 		} else {

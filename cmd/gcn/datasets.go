@@ -9,9 +9,9 @@ import (
 )
 
 func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List what --data understands; describe, convert or verify a data set",
+	return newGroup("datasets", "List what --data understands; describe, fetch, convert or verify a data set",
 		"  gcn datasets list\n  gcn datasets info synth:arxiv",
-		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
+		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
 }
 
 func newDatasetsListCommand() *cobra.Command {
@@ -85,9 +85,6 @@ func checkSpec(text string) error {
 	}
 	return nil
 }
-
-// dataOptions are the options of every command that opens data.
-func dataOptions(context.Context) datasets.Options { return datasets.Options{} }
 
 // noArguments refuses arguments that are no flags.
 func noArguments(cmd *cobra.Command, args []string) error {

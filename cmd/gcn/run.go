@@ -85,9 +85,12 @@ done in seconds.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          subcommandOnly,
-		PersistentPreRun: func(*cobra.Command, []string) {
-			*started = true
-		},
+	}
+	var cache cacheOptions
+	cache.flags(root.PersistentFlags())
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		*started = true
+		cmd.SetContext(cache.in(cmd.Context(), stderr))
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -96,7 +99,7 @@ done in seconds.`,
 	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help-command"})
 	train := newTrainCommand()
 	root.RunE = func(_ *cobra.Command, _ []string) error {
-		train.SetContext(root.Context())
+		train.SetContext(root.Context()) // with the cache's options
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// cacheOptions say where named data sets are kept, and come from.
+type cacheOptions struct {
+	dir, mirror string
+	offline     bool
+}
+
+func (c *cacheOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&c.dir, "cache", "", "`FOLDER` of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)")
+	fs.StringVar(&c.mirror, "mirror", "", "download MIRROR/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)")
+	fs.BoolVar(&c.offline, "offline", false, "never download: a named data set must be in the cache")
+}
+
+type dataOptionsKey struct{}
+
+// in returns a context that carries the options to every command that opens
+// data.
+func (c *cacheOptions) in(ctx context.Context, stderr io.Writer) context.Context {
+	shown := &fetchDisplay{w: stderr}
+	return context.WithValue(ctx, dataOptionsKey{}, datasets.Options{
+		Cache: c.dir, Mirror: c.mirror, Offline: c.offline, Progress: shown.show,
+	})
+}
+
+// dataOptions returns the options of every command that opens data.
+func dataOptions(ctx context.Context) datasets.Options {
+	o, _ := ctx.Value(dataOptionsKey{}).(datasets.Options)
+	return o
+}
+
+// fetchDisplay says on standard error what is downloaded: on a terminal with a
+// bar.
+type fetchDisplay struct {
+	w    io.Writer
+	last datasets.FetchProgress
+	bar  *progressbar.ProgressBar
+}
+
+func (f *fetchDisplay) show(p datasets.FetchProgress) {
+	same := p.Name == f.last.Name && p.Stage == f.last.Stage && p.File == f.last.File
+	f.last = p
+	if !same {
+		f.clear()
+		switch p.Stage {
+		case "download":
+			size := ""
+			if p.Total > 0 {
+				size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
+			}
+			if p.Done > 0 {
+				size += fmt.Sprintf(", of which %.1f are here", float64(p.Done)/1e6)
+			}
+			fmt.Fprintf(f.w, "%s: downloading %s%s\n", p.Name, p.Address, size)
+		case "unpack":
+			fmt.Fprintf(f.w, "%s: unpacking\n", p.Name)
+		case "prepare":
+			fmt.Fprintf(f.w, "%s: reading it and writing the store\n", p.Name)
+		}
+	}
+	if p.Stage != "download" || !isTerminal(f.w) {
+		return
+	}
+	if f.bar == nil {
+		total := p.Total
+		if total <= 0 {
+			total = -1 // a spinner
+		}
+		f.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(f.w),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetWidth(barWidth),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	// A terminal that went away must not end the download.
+	_ = f.bar.Set64(p.Done)
+}
+
+func (f *fetchDisplay) clear() {
+	if f.bar != nil {
+		_ = f.bar.Clear() // as above
+		f.bar = nil
+	}
+}
+
+func newDatasetsFetchCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "fetch NAME",
+		Short: "Download a named data set into the cache",
+		Long: `Download a named data set, check it, and keep it in the cache as a store.
+A download that broke off is taken up where it stopped. What is in the cache
+already is left as it is.`,
+		Example: `  gcn datasets fetch ogbn-arxiv
+  gcn datasets fetch cora --cache /data/gcn`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", "))
+			}
+			return nil
+		},
+		ValidArgs: datasets.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if names := datasets.Names(); !slices.Contains(names, args[0]) {
+				return usagef("unknown data set %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+			}
+			start := time.Now()
+			path, err := datasets.Fetch(cmd.Context(), args[0], dataOptions(cmd.Context()))
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(path); err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s, %.1f MB\n", args[0], path, float64(info.Size())/1e6)
+			}
+			return printConversion(cmd, args[0], args[0], start, asJSON)
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
