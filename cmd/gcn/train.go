@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -191,6 +192,11 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	if err != nil {
 		return nil, err
 	}
+	if d, ok := model.Batch.Sampler().(samplers.Describer); ok {
+		if text := d.Describe(); text != "" {
+			j.say("%s", text)
+		}
+	}
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
@@ -216,7 +222,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: seed, Parameters: history.Parameters,
+		Seed: seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,

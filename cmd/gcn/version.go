@@ -30,9 +30,11 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the versions of gcn and Go, and the BLAS and CUDA in use",
 		Long: `Print the versions of gcn and Go, and the BLAS and CUDA in use.
 
-A BLAS library (OpenBLAS, MKL, BLIS) is looked for when gcn starts; gonum's,
-which is built in, serves where there is none. The environment variable GCN_BLAS
-chooses: auto, gonum, or a library's path.`,
+Dense products run on the code built in where the processor has AVX-512, else on
+a BLAS library found at start (OpenBLAS, MKL, BLIS, Accelerate), else on what is
+built in. The environment variable GCN_BLAS chooses: auto, native, library, gonum,
+or a library's path. GCN_METIS chooses what splits graphs for --method cluster:
+auto (METIS where it is found), off, or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
