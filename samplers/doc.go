@@ -11,8 +11,14 @@
 // A layer-wise method is three independent choices, and LayerWise shows them
 // as three fields: an Importance gives the candidate columns of P their
 // unnormalised probabilities, a Draw picks s of them, a Weight turns the drawn
-// columns into an estimate of the sum over all of them. Neighbor makes the same
-// choices for each row.
+// columns into an estimate of the sum over all of them. Neighbor takes the same
+// three for each row by itself.
+//
+// Beside them stand the methods they are compared with: Full neighbourhoods,
+// Labor, VRGCN with its control variates, and the subgraphs of SAINT and
+// Cluster. ByName makes each of them by the name that the command uses.
+// Package samplertest holds the contract that every Sampler must pass, one's own
+// included, and the statistics to check an estimator with.
 //
 // # Notation
 //
