@@ -364,3 +364,21 @@ func copyFolder(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// TestBLASAdvice: only those who have nothing faster, and did not ask for it,
+// are told.
+func TestBLASAdvice(t *testing.T) {
+	t.Setenv("GCN_BLAS", "auto")
+	if blasAdvice("gonum") == "" {
+		t.Error("no advice for gonum")
+	}
+	for _, name := range []string{"native avx2", "OpenBLAS 0.3.21 Haswell"} {
+		if advice := blasAdvice(name); advice != "" {
+			t.Errorf("advice for %s: %s", name, advice)
+		}
+	}
+	t.Setenv("GCN_BLAS", "gonum")
+	if advice := blasAdvice("gonum"); advice != "" {
+		t.Errorf("advice for gonum by choice: %s", advice)
+	}
+}

@@ -148,6 +148,9 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
+	if advice := blasAdvice(blasName()); advice != "" {
+		j.say("%s", advice)
+	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "")
 	}
