@@ -81,7 +81,7 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	if scheme.Name == "synth" && scheme.builtin {
-		return synthToStore(ctx, spec, path)
+		return synthToStore(ctx, spec, path, synthBuffer)
 	}
 	d, err := Open(ctx, text, o)
 	if err != nil {

@@ -6,10 +6,13 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
+// synthBuffer is the number of features that are in memory at a time: 64 MB.
+const synthBuffer = 1 << 24
+
 // synthToStore generates a data set straight into a store: the features are
-// drawn on all cores a few megabytes at a time. The store is the same, byte for
+// drawn on all cores, about buffer of them at a time. The store is the same, byte for
 // byte, as that of the data set generated in memory.
-func synthToStore(ctx context.Context, spec *Spec, path string) error {
+func synthToStore(ctx context.Context, spec *Spec, path string, buffer int) error {
 	m, err := synthFromSpec(spec)
 	if err != nil {
 		return err
@@ -26,14 +29,13 @@ func synthToStore(ctx context.Context, spec *Spec, path string) error {
 	if err := d.validateSplit(); err != nil {
 		return err
 	}
-	return writeStore(ctx, path, d, func(w *storeWriter) error { return m.streamFeatures(w, community) })
+	return writeStore(ctx, path, d, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) })
 }
 
 // streamFeatures writes the features of all nodes, a group of chunks at a time.
-func (m *synthModel) streamFeatures(w *storeWriter, community []int32) error {
-	const memory = 1 << 24 // float32s
+func (m *synthModel) streamFeatures(w *storeWriter, community []int32, size int) error {
 	chunkSize := synthChunk * m.features
-	group := max(memory/chunkSize, 1)
+	group := max(size/chunkSize, 1)
 	buffer := make([]float32, group*chunkSize)
 	draw := m.featureRows(community)
 	chunks := (m.nodes + synthChunk - 1) / synthChunk
