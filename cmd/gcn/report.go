@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +14,14 @@ import (
 	"github.com/gcn-layerwise/gcn/study/report"
 )
 
+// reportJob is one execution of "gcn report".
+type reportJob struct {
+	out, title, tensorboard string
+	asJSON                  bool
+}
+
 func newReportCommand() *cobra.Command {
-	var out, title, tensorboard string
-	var asJSON bool
+	j := new(reportJob)
 	cmd := &cobra.Command{
 		Use:   "report DIR…",
 		Short: "Make one HTML page of training runs",
@@ -35,46 +41,49 @@ run: tensorboard --logdir DIR.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			runs, err := report.Load(args...)
-			if err != nil {
-				return err
-			}
-			page := report.Page{Title: title, Runs: runs, Machine: machine.Describe()}
-			var b bytes.Buffer
-			if err := page.Write(&b); err != nil {
-				return err
-			}
-			if err := os.WriteFile(out, b.Bytes(), 0o666); err != nil {
-				return err
-			}
-			events := []string{}
-			if tensorboard != "" {
-				for k := range runs {
-					path, err := runs[k].WriteEvents(filepath.Join(tensorboard, eventFolder(runs[k].Name)))
-					if err != nil {
-						return err
-					}
-					events = append(events, path)
-				}
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"page": out, "runs": len(runs), "events": events})
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d runs in %s\n", len(runs), out)
-			if err == nil && tensorboard != "" {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "event files in %s: tensorboard --logdir %s\n", tensorboard, tensorboard)
-			}
-			return err
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return j.do(cmd.OutOrStdout(), args) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&out, "out", "report.html", "`FILE` to write")
-	fs.StringVar(&title, "title", "Training runs", "heading of the page")
-	fs.StringVar(&tensorboard, "tensorboard", "", "folder `DIR` for TensorBoard event files (default: none)")
-	addJSONFlag(cmd, &asJSON)
+	fs.StringVar(&j.out, "out", "report.html", "`FILE` to write")
+	fs.StringVar(&j.title, "title", "Training runs", "heading of the page")
+	fs.StringVar(&j.tensorboard, "tensorboard", "", "folder `DIR` for TensorBoard event files (default: none)")
+	addJSONFlag(cmd, &j.asJSON)
 	return cmd
+}
+
+func (j *reportJob) do(w io.Writer, dirs []string) error {
+	runs, err := report.Load(dirs...)
+	if err != nil {
+		return err
+	}
+	page := report.Page{Title: j.title, Runs: runs, Machine: machine.Describe()}
+	var b bytes.Buffer
+	if err := page.Write(&b); err != nil {
+		return err
+	}
+	if err := os.WriteFile(j.out, b.Bytes(), 0o666); err != nil {
+		return err
+	}
+	events := []string{}
+	if j.tensorboard != "" {
+		for k := range runs {
+			path, err := runs[k].WriteEvents(filepath.Join(j.tensorboard, eventFolder(runs[k].Name)))
+			if err != nil {
+				return err
+			}
+			events = append(events, path)
+		}
+	}
+	if j.asJSON {
+		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events})
+	}
+	text := fmt.Sprintf("%d runs in %s\n", len(runs), j.out)
+	if j.tensorboard != "" {
+		text += fmt.Sprintf("event files in %s: tensorboard --logdir %s\n", j.tensorboard, j.tensorboard)
+	}
+	_, err = io.WriteString(w, text)
+	return err
 }
 
 // eventFolder is a run's folder below that of the event files: its path without

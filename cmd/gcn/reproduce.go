@@ -1,23 +1,27 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/study/reproduce"
 )
 
+// reproduction is one execution of "gcn reproduce".
+type reproduction struct {
+	reproduce.Options
+	data, methods wordList
+	samples       intList
+	out           string
+	asJSON, quiet bool
+}
+
 func newReproduceCommand() *cobra.Command {
-	var o reproduce.Options
-	var data, methods wordList
-	var samples intList
-	var out string
-	var asJSON, quiet bool
+	r := new(reproduction)
 	cmd := &cobra.Command{
 		Use:   "reproduce TABLE|FIGURE",
 		Short: "Run a table or figure of the paper, ours beside the paper's",
@@ -39,73 +43,84 @@ stopped command goes on where it was, and experiments share cells.`,
 			}
 			return oneOfWords(args[0], experimentNames())
 		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			return r.do(cmd, args[0])
+		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.Var(&data, "data", "data SPECs (default: synthetic twins of the paper's data sets)")
-	fs.Var(&methods, "methods", "of those in the table, which to run (default: all there are)")
-	fs.StringVar(&o.Setting, "setting", "both", "the paper's sample sizes: `fixed` (512 a layer), increasing (doubling) or both")
-	fs.Var(&samples, "samples", "sample sizes in the place of the paper's, next to the output first")
-	fs.IntVar(&o.Runs, "runs", 5, "training runs, with seeds seed, seed+1, …")
-	fs.Uint64Var(&o.Seed, "seed", 1, "first seed")
-	fs.IntVar(&o.Layers, "layers", 0, "graph convolutions (default 2; 3 for regression)")
-	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
-	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
-	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "limit of a training run")
-	fs.IntVar(&o.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
-	fs.IntVar(&o.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
-	fs.IntVar(&o.Repeats, "repeats", 200, "mini-batches of matrix-error")
-	fs.StringVar(&out, "out", "reproduced", "folder `DIR` of the cells, and of the CSV, JSON, Markdown, SVG and PNG files")
-	fs.BoolVarP(&quiet, "quiet", "q", false, "print no progress")
-	addJSONFlag(cmd, &asJSON)
+	r.flags(cmd.Flags())
+	addJSONFlag(cmd, &r.asJSON)
 	complete(cmd, "data", dataSpecs)
 	complete(cmd, "methods", methodNames)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, m := range methods {
-			if err := oneOf("methods", m, contenderNames()); err != nil {
-				return err
-			}
-		}
-		if err := oneOf("setting", o.Setting, []string{"fixed", "increasing", "both"}); err != nil {
+	return cmd
+}
+
+func (r *reproduction) flags(fs *pflag.FlagSet) {
+	fs.SortFlags = false
+	fs.Var(&r.data, "data", "data SPECs (default: synthetic twins of the paper's data sets)")
+	fs.Var(&r.methods, "methods", "which to run (default: all of the paper's that there are)")
+	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: `fixed` (512 a layer), increasing (doubling) or both")
+	fs.Var(&r.samples, "samples", "sample sizes in the place of the paper's, next to the output first")
+	fs.IntVar(&r.Runs, "runs", 5, "training runs, with seeds seed, seed+1, …")
+	fs.Uint64Var(&r.Seed, "seed", 1, "first seed")
+	fs.IntVar(&r.Layers, "layers", 0, "graph convolutions (default 2; 3 for regression)")
+	fs.IntVar(&r.Batch, "batch", 512, "training nodes per mini-batch")
+	fs.IntVar(&r.Hidden, "hidden", 256, "width of the hidden layers")
+	fs.IntVar(&r.MaxBatches, "max-batches", 1000, "limit of a training run")
+	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
+	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
+	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of matrix-error")
+	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the cells, and of the CSV, JSON, Markdown, SVG and PNG files")
+	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
+}
+
+func (r *reproduction) check() error {
+	for _, m := range r.methods {
+		if err := oneOf("methods", m, contenderNames()); err != nil {
 			return err
 		}
-		for _, c := range []struct {
-			name         string
-			value, least int
-		}{
-			{"runs", o.Runs, 1}, {"layers", o.Layers, 0}, {"batch", o.Batch, 1}, {"hidden", o.Hidden, 1}, {"max-batches", o.MaxBatches, 1},
-			{"patience", o.Patience, 1}, {"batches", o.Batches, 0}, {"repeats", o.Repeats, 2},
-		} {
-			if err := atLeast(c.name, c.value, c.least); err != nil {
-				return err
-			}
-		}
-		if err := samples.check(); err != nil {
-			return err
-		}
-		o.Data, o.Methods, o.Samples, o.Dir = data, methods, samples, out
-		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) { return openData(ctx, spec) }
-		if !quiet {
-			o.Log = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
-		}
-		report, err := reproduce.Run(cmd.Context(), args[0], o)
-		if err != nil {
-			return err
-		}
-		if err := report.Save(out); err != nil {
-			return err
-		}
-		w := cmd.OutOrStdout()
-		if asJSON {
-			return printJSON(w, report)
-		}
-		if err := report.WriteText(w); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "saved in %s.{csv,json,md,svg,png}\n", filepath.Join(out, args[0]))
+	}
+	if err := oneOf("setting", r.Setting, []string{"fixed", "increasing", "both"}); err != nil {
 		return err
 	}
-	return cmd
+	for _, c := range []struct {
+		name         string
+		value, least int
+	}{
+		{"runs", r.Runs, 1}, {"layers", r.Layers, 0}, {"batch", r.Batch, 1}, {"hidden", r.Hidden, 1}, {"max-batches", r.MaxBatches, 1},
+		{"patience", r.Patience, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
+	} {
+		if err := atLeast(c.name, c.value, c.least); err != nil {
+			return err
+		}
+	}
+	return r.samples.check()
+}
+
+func (r *reproduction) do(cmd *cobra.Command, experiment string) error {
+	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
+	r.Open = openData
+	if !r.quiet {
+		r.Log = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
+	}
+	report, err := reproduce.Run(cmd.Context(), experiment, r.Options)
+	if err != nil {
+		return err
+	}
+	if err := report.Save(r.out); err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if r.asJSON {
+		return printJSON(w, report)
+	}
+	if err := report.WriteText(w); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "saved in %s.{csv,json,md,…}\n", filepath.Join(r.out, experiment))
+	return err
 }
 
 func experimentNames() []string {

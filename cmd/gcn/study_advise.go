@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,12 +17,17 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
+// adviseStudy is one execution of "gcn study advise".
+type adviseStudy struct {
+	run                string
+	depth, batch, most int
+	target             float64
+	seed               uint64
+	asJSON             bool
+}
+
 func newStudyAdviseCommand() *cobra.Command {
-	var run string
-	var depth, batch, most int
-	var target float64
-	var seed uint64
-	var asJSON bool
+	a := new(adviseStudy)
 	cmd := &cobra.Command{
 		Use:   "advise [SPEC]",
 		Short: "Recommend a method and sample sizes for a graph, with the reasons",
@@ -32,92 +40,118 @@ weight random.`,
 		Example: `  gcn study advise synth:arxiv
   gcn study advise npy:mygraph --layers 3 --target 0.3
   gcn study advise --run runs/first --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("study advise takes one SPEC, got %q", args)
 			}
+			if len(args) == 1 && a.run != "" {
+				return usagef("study advise takes a SPEC or --run, not both")
+			}
 			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.check(); err != nil {
+				return err
+			}
+			return a.do(cmd, args)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&run, "run", "", "folder `DIR` of a training run, for its data and trained weights")
-	fs.IntVar(&depth, "layers", 2, "graph convolutions (with --run: the model's)")
-	fs.IntVar(&batch, "batch", 512, "training nodes per mini-batch")
-	fs.Float64Var(&target, "target", 0.5, "error aimed at, over what is estimated")
-	fs.IntVar(&most, "max-samples", 8192, "largest sample size to consider")
-	fs.Uint64Var(&seed, "seed", 1, "seed of everything random")
-	addJSONFlag(cmd, &asJSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, c := range []struct {
-			name         string
-			value, least int
-		}{{"layers", depth, 1}, {"batch", batch, 1}, {"max-samples", most, 1}} {
-			if err := atLeast(c.name, c.value, c.least); err != nil {
-				return err
-			}
-		}
-		if !(target > 0) {
-			return usagef("--target %v: want a positive number", target)
-		}
-		o := studyOptions{data: defaultData, run: run, seed: seed}
-		if len(args) == 1 {
-			o.data = args[0]
-			if run != "" {
-				return usagef("study advise takes a SPEC or --run, not both")
-			}
-		}
-		s, err := o.open(cmd.Context(), fs)
-		if err != nil {
-			return err
-		}
-		a := study.Advise{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: depth, Batch: batch, Target: target, Most: most, Seed: seed}
-		if s.model != nil {
-			a.Layers = len(s.model.Convolutions)
-			err = study.Products(cmd.Context(), s.model, a.Laplacian, s.data.Features, func(_ int, hw *graph.Features) error {
-				a.Products = append(a.Products, hw)
-				return nil
-			})
-			slices.Reverse(a.Products)
-		} else {
-			a.Products, err = randomProduct(s, seed)
-		}
-		if err != nil {
-			return err
-		}
-		advice, err := a.Run(cmd.Context())
-		if err != nil {
-			return err
-		}
-		w := cmd.OutOrStdout()
-		if asJSON {
-			return printJSON(w, struct {
-				Dataset string `json:"dataset"`
-				Weights string `json:"weights"`
-				*study.Advice
-			}{s.spec, s.weights(), advice})
-		}
-		samples := intList(advice.Samples)
-		t := newTable(false)
-		t.row("dataset", s.spec)
-		t.row("method", advice.Method)
-		if len(samples) > 0 {
-			t.row("samples", samples.String())
-		}
-		if err := t.print(w); err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "because\n  - %s\n", strings.Join(advice.Reasons, "\n  - "))
-		command := "gcn train --data '" + s.spec + "' --method " + advice.Method
-		if len(samples) > 0 {
-			command += " --samples " + samples.String()
-		} else {
-			command += fmt.Sprintf(" --layers %d", a.Layers)
-		}
-		_, err = fmt.Fprintln(w, command)
+	fs.StringVar(&a.run, "run", "", "folder `DIR` of a training run, for its data and trained weights")
+	fs.IntVar(&a.depth, "layers", 2, "graph convolutions (with --run: the model's)")
+	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
+	fs.Float64Var(&a.target, "target", 1, "error aimed at, over what is estimated; 1 is mostly enough to train as without sampling")
+	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
+	fs.Uint64Var(&a.seed, "seed", 1, "seed of everything random")
+	addJSONFlag(cmd, &a.asJSON)
+	return cmd
+}
+
+func (a *adviseStudy) check() error {
+	if err := atLeast("layers", a.depth, 1); err != nil {
 		return err
 	}
-	return cmd
+	if err := atLeast("batch", a.batch, 1); err != nil {
+		return err
+	}
+	if err := atLeast("max-samples", a.most, 1); err != nil {
+		return err
+	}
+	if !(a.target > 0) || math.IsInf(a.target, 0) {
+		return usagef("--target %v: want a positive number", a.target)
+	}
+	return nil
+}
+
+func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
+	o := studyOptions{data: defaultData, run: a.run, seed: a.seed}
+	if len(args) == 1 {
+		o.data = args[0]
+	}
+	s, err := o.open(cmd.Context(), cmd.Flags())
+	if err != nil {
+		return err
+	}
+	what := study.Advise{
+		Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Layers: a.depth, Batch: a.batch,
+		Target: a.target, Most: a.most, Seed: a.seed,
+	}
+	if s.model != nil {
+		what.Layers = len(s.model.Convolutions)
+		what.Products, err = trainedProducts(cmd.Context(), s)
+	} else {
+		what.Products, err = randomProduct(s, a.seed)
+	}
+	if err != nil {
+		return err
+	}
+	advice, err := what.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if a.asJSON {
+		return printJSON(cmd.OutOrStdout(), struct {
+			Dataset string `json:"dataset"`
+			Weights string `json:"weights"`
+			*study.Advice
+		}{s.spec, s.weights(), advice})
+	}
+	return printAdvice(cmd.OutOrStdout(), s.spec, advice)
+}
+
+// printAdvice writes the advice, its reasons and the command that follows it.
+func printAdvice(w io.Writer, spec string, advice *study.Advice) error {
+	samples := intList(advice.Samples)
+	t := newTable(false)
+	t.row("dataset", spec)
+	t.row("method", advice.Method)
+	if len(samples) > 0 {
+		t.row("samples", samples.String())
+	}
+	if err := t.print(w); err != nil {
+		return err
+	}
+	command := "gcn train --data '" + spec + "' --method " + advice.Method
+	if len(samples) > 0 {
+		command += " --samples " + samples.String()
+	} else {
+		command += fmt.Sprintf(" --layers %d", len(advice.Layers))
+	}
+	_, err := fmt.Fprintf(w, "because\n  - %s\n%s\n", strings.Join(advice.Reasons, "\n  - "), command)
+	return err
+}
+
+// trainedProducts returns HW of each layer of the subject's model, next to the
+// output first.
+func trainedProducts(ctx context.Context, s *subject) ([]*graph.Features, error) {
+	var products []*graph.Features
+	err := study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features, func(_ int, hw *graph.Features) error {
+		products = append(products, hw)
+		return nil
+	})
+	slices.Reverse(products)
+	return products, err
 }
 
 // randomProduct returns HW of the features and a random weight, of few columns:

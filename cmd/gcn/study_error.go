@@ -12,11 +12,19 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
+// errorStudy is one execution of "gcn study approx-error".
+type errorStudy struct {
+	studyOptions
+	methods        wordList
+	sizes          intList
+	repeats, draws int
+}
+
 func newStudyErrorCommand() *cobra.Command {
-	var o studyOptions
-	methods := wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}
-	sizes := intList(study.PaperSizes())
-	var repeats, draws int
+	e := &errorStudy{
+		methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"},
+		sizes:   study.PaperSizes(),
+	}
 	cmd := &cobra.Command{
 		Use:   "approx-error",
 		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, bias and variance apart",
@@ -34,53 +42,62 @@ graph as its population, as the program released with the paper does.`,
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
   gcn study approx-error --data synth:demo --repeats 50 --json`,
 		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := e.check(); err != nil {
+				return err
+			}
+			return e.do(cmd)
+		},
 	}
-	o.flags(cmd, true)
+	e.flags(cmd, true)
 	fs := cmd.Flags()
-	fs.Var(&methods, "methods", "sampling methods")
-	fs.Var(&sizes, "samples", "sample sizes, a point of the curves each")
-	fs.IntVar(&repeats, "repeats", 200, "mini-batches")
-	fs.IntVar(&draws, "draws", 2, "draws from each mini-batch; two are enough to tell bias and variance apart")
+	fs.Var(&e.methods, "methods", "sampling methods")
+	fs.Var(&e.sizes, "samples", "sample sizes, a point of the curves each")
+	fs.IntVar(&e.repeats, "repeats", 200, "mini-batches")
+	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to tell bias and variance apart")
 	complete(cmd, "methods", contenderNames)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		if err := checkContenders(methods); err != nil {
-			return err
-		}
-		if err := sizes.check(); err != nil {
-			return err
-		}
-		if err := atLeast("repeats", repeats, 2); err != nil {
-			return err
-		}
-		if err := atLeast("draws", draws, 2); err != nil {
-			return err
-		}
-		s, err := o.open(cmd.Context(), fs)
-		if err != nil {
-			return err
-		}
-		hw, err := o.product(cmd.Context(), s)
-		if err != nil {
-			return err
-		}
-		e := study.ApproxError{
-			Laplacian: s.data.Laplacian(), Product: hw, Nodes: s.data.Split.Train,
-			Sizes: sizes, Batch: o.batch, Repeats: repeats, Draws: draws, Seed: o.seed,
-		}
-		if e.Methods, err = contenders(methods, s.data.Laplacian(), s.data.Split.Train); err != nil {
-			return err
-		}
-		e.Progress = everySeconds(cmd.ErrOrStderr(), repeats)
-		t, err := e.Run(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return o.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
-	}
 	return cmd
+}
+
+func (e *errorStudy) check() error {
+	if err := e.studyOptions.check(); err != nil {
+		return err
+	}
+	if err := checkContenders(e.methods); err != nil {
+		return err
+	}
+	if err := e.sizes.check(); err != nil {
+		return err
+	}
+	if err := atLeast("repeats", e.repeats, 2); err != nil {
+		return err
+	}
+	return atLeast("draws", e.draws, 2)
+}
+
+func (e *errorStudy) do(cmd *cobra.Command) error {
+	s, err := e.open(cmd.Context(), cmd.Flags())
+	if err != nil {
+		return err
+	}
+	hw, err := e.product(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	p, train := s.data.Laplacian(), s.data.Split.Train
+	methods, err := contenders(e.methods, p, train)
+	if err != nil {
+		return err
+	}
+	t, err := study.ApproxError{
+		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
+		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed,
+		Progress: everySeconds(cmd.ErrOrStderr(), e.repeats),
+	}.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return e.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
 }
 
 // everySeconds returns a function that, called with a number done, writes a line

@@ -10,77 +10,14 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-func newStudyAssumptionCommand() *cobra.Command {
-	var o studyOptions
-	var batches, points int
-	var nodes string
-	cmd := &cobra.Command{
-		Use:   "assumption",
-		Short: "Regress ‖(HW)_[i]‖ on ‖P^[i]‖ and ‖QP^[i]‖, what FastGCN and LADIES assume",
-		Long: `Regress the row norms of HW on the column norms of P and of QP, for every layer
-of a trained model, and the other way round. FastGCN and LADIES assume the two to
-be proportional: a slope above 0 and an R² near 1.`,
-		Example: `  gcn study assumption --run runs/first
-  gcn study assumption --data synth:demo --json`,
-		Args: noArguments,
-	}
-	o.flags(cmd, false)
-	fs := cmd.Flags()
-	fs.IntVar(&batches, "batches", 500, "mini-batches Q for ‖QP^[i]‖; 0: leave it out")
-	fs.IntVar(&points, "points", 1000, "points of each scatter plot")
-	fs.StringVar(&nodes, "nodes", "all", "nodes to regress over: `all`, or train")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		if err := atLeast("batches", batches, 0); err != nil {
-			return err
-		}
-		if err := atLeast("points", points, 1); err != nil {
-			return err
-		}
-		if err := oneOf("nodes", nodes, []string{"all", "train"}); err != nil {
-			return err
-		}
-		s, err := o.open(cmd.Context(), fs)
-		if err != nil {
-			return err
-		}
-		a := study.Assumption{
-			Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train,
-			Batches: batches, Batch: o.batch, Points: points, Seed: o.seed,
-		}
-		if batches == 0 {
-			a.Batches = -1
-		}
-		if nodes == "train" {
-			a.Within = s.data.Split.Train
-		}
-		if a.Layers, err = o.norms(cmd.Context(), s); err != nil {
-			return err
-		}
-		t, err := a.Run(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return o.finish(cmd, s, "assumption", t, func(w io.Writer) error { return printAssumption(w, t) })
-	}
-	return cmd
-}
-
-func printAssumption(w io.Writer, t *study.AssumptionTable) error {
-	table := newTable(true)
-	table.row("layer", "y", "on x", "pairs", "β0", "± se", "β1", "± se", "R²", "")
-	for _, r := range t.Rows {
-		table.row(r.Layer, r.Response, r.On, r.N, shortly(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
-			shortly(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
-	}
-	return table.print(w)
+// normsStudy is one execution of "gcn study norms".
+type normsStudy struct {
+	studyOptions
+	batches, bins int
 }
 
 func newStudyNormsCommand() *cobra.Command {
-	var o studyOptions
-	var batches, bins int
+	n := new(normsStudy)
 	cmd := &cobra.Command{
 		Use:   "norms",
 		Short: "Draw histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and judge whether flat should beat LADIES",
@@ -92,36 +29,44 @@ themselves: below 1 flat is better.`,
 		Example: `  gcn study norms --run runs/first
   gcn study norms --data synth:arxiv --json`,
 		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := n.check(); err != nil {
+				return err
+			}
+			return n.do(cmd)
+		},
 	}
-	o.flags(cmd, false)
+	n.flags(cmd, false)
 	fs := cmd.Flags()
-	fs.IntVar(&batches, "batches", 100, "mini-batches Q for C1 and the moment ratio")
-	fs.IntVar(&bins, "bins", 60, "bars of each histogram")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		if err := atLeast("batches", batches, 1); err != nil {
-			return err
-		}
-		if err := atLeast("bins", bins, 1); err != nil {
-			return err
-		}
-		s, err := o.open(cmd.Context(), fs)
-		if err != nil {
-			return err
-		}
-		n := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: batches, Batch: o.batch, Bins: bins, Seed: o.seed}
-		if n.Layers, err = o.norms(cmd.Context(), s); err != nil {
-			return err
-		}
-		t, err := n.Run(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return o.finish(cmd, s, "norms", t, func(w io.Writer) error { return printNorms(w, t) })
-	}
+	fs.IntVar(&n.batches, "batches", 100, "mini-batches Q for C1 and the moment ratio")
+	fs.IntVar(&n.bins, "bins", 60, "bars of each histogram")
 	return cmd
+}
+
+func (n *normsStudy) check() error {
+	if err := n.studyOptions.check(); err != nil {
+		return err
+	}
+	if err := atLeast("batches", n.batches, 1); err != nil {
+		return err
+	}
+	return atLeast("bins", n.bins, 1)
+}
+
+func (n *normsStudy) do(cmd *cobra.Command) error {
+	s, err := n.open(cmd.Context(), cmd.Flags())
+	if err != nil {
+		return err
+	}
+	what := study.Norms{Laplacian: s.data.Laplacian(), Nodes: s.data.Split.Train, Batches: n.batches, Batch: n.batch, Bins: n.bins, Seed: n.seed}
+	if what.Layers, err = n.norms(cmd.Context(), s); err != nil {
+		return err
+	}
+	t, err := what.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return n.finish(cmd, s, "norms", t, func(w io.Writer) error { return printNorms(w, t) })
 }
 
 func printNorms(w io.Writer, t *study.NormsTable) error {

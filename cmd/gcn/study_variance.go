@@ -14,12 +14,17 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
+// varianceStudy is one execution of "gcn study variance".
+type varianceStudy struct {
+	studyOptions
+	weights        floatList
+	sizes          intList
+	squared        bool
+	repeats, watch int
+}
+
 func newStudyVarianceCommand() *cobra.Command {
-	var o studyOptions
-	var weights floatList
-	var sizes intList
-	var squared bool
-	var repeats, watch int
+	v := new(varianceStudy)
 	cmd := &cobra.Command{
 		Use:   "variance",
 		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
@@ -32,49 +37,55 @@ repeated draws.`,
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json`,
 		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := v.check(); err != nil {
+				return err
+			}
+			return v.do(cmd)
+		},
 	}
-	o.flags(cmd, false)
+	v.flags(cmd, false)
 	fs := cmd.Flags()
-	fs.Var(&weights, "weights", "unnormalised probabilities of the candidates, in place of --data")
-	fs.Var(&sizes, "samples", "numbers of draws (default: all that --weights allow, else 256,512,1024)")
-	fs.BoolVar(&squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as LADIES, in place of ‖QP^[i]‖")
-	fs.IntVar(&repeats, "repeats", 20_000, "draws, where moments are estimated")
-	fs.IntVar(&watch, "watch", 32, "candidates watched, spread over the probabilities")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		for _, c := range []struct {
-			name         string
-			value, least int
-		}{{"repeats", repeats, 2}, {"watch", watch, 2}} {
-			if err := atLeast(c.name, c.value, c.least); err != nil {
-				return err
-			}
-		}
-		if err := sizes.check(); err != nil {
-			return err
-		}
-		v := study.Variance{Weights: weights, Sizes: sizes, Watch: watch, Repeats: repeats, Seed: o.seed}
-		s := &subject{spec: "weights:" + weights.String()}
-		if len(weights) == 0 {
-			var err error
-			if s, err = o.open(cmd.Context(), fs); err != nil {
-				return err
-			}
-			rng := rand.New(samplers.Stream(o.seed, 0, 0))
-			rows := study.RandomBatch(rng, s.data.Split.Train, o.batch)
-			v.Weights = study.LayerWeights(s.data.Laplacian(), rows, squared)
-			v.Estimators = study.Estimators(s.data.Nodes())
-		}
-		v.Sizes = defaultDraws(sizes, len(v.Weights), len(weights) > 0)
-		t, err := v.Run(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return o.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
-	}
+	fs.Var(&v.weights, "weights", "unnormalised probabilities of the candidates, in place of --data")
+	fs.Var(&v.sizes, "samples", "numbers of draws (default: all that --weights allow, else 256,512,1024)")
+	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as LADIES, in place of ‖QP^[i]‖")
+	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, where moments are estimated")
+	fs.IntVar(&v.watch, "watch", 32, "candidates watched, spread over the probabilities")
 	return cmd
+}
+
+func (v *varianceStudy) check() error {
+	if err := v.studyOptions.check(); err != nil {
+		return err
+	}
+	if err := atLeast("repeats", v.repeats, 2); err != nil {
+		return err
+	}
+	if err := atLeast("watch", v.watch, 2); err != nil {
+		return err
+	}
+	return v.sizes.check()
+}
+
+func (v *varianceStudy) do(cmd *cobra.Command) error {
+	what := study.Variance{Weights: v.weights, Watch: v.watch, Repeats: v.repeats, Seed: v.seed}
+	s := &subject{spec: "weights:" + v.weights.String()}
+	if len(v.weights) == 0 {
+		var err error
+		if s, err = v.open(cmd.Context(), cmd.Flags()); err != nil {
+			return err
+		}
+		rng := rand.New(samplers.Stream(v.seed, 0, 0))
+		rows := study.RandomBatch(rng, s.data.Split.Train, v.batch)
+		what.Weights = study.LayerWeights(s.data.Laplacian(), rows, v.squared)
+		what.Estimators = study.Estimators(s.data.Nodes())
+	}
+	what.Sizes = defaultDraws(v.sizes, len(what.Weights), len(v.weights) > 0)
+	t, err := what.Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return v.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
 }
 
 // defaultDraws returns the numbers of draws to study, of those asked for the ones

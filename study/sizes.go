@@ -1,0 +1,68 @@
+package study
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+// sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where
+// curves bend as the candidates run out, and from there on every fourth part
+// down to 32.
+func sizesUpTo(most int) []int {
+	sizes := []int{most}
+	for s := most / 2; s >= 32; s /= 4 {
+		sizes = append(sizes, s)
+		if len(sizes) == 2 && s/2 >= 32 {
+			s /= 2
+			sizes = append(sizes, s)
+		}
+	}
+	slices.Reverse(sizes)
+	return sizes
+}
+
+// nextSize goes through 32, 40, 48, 56, 64, 80 …: quarters between powers of two.
+func nextSize(s int) int {
+	return s + 1<<(bits.Len(uint(s))-3)
+}
+
+// sizes lists the sample sizes measured.
+func (t *ErrorTable) sizes() []int {
+	var sizes []int
+	for _, r := range t.Rows {
+		if r.Method == t.Rows[0].Method {
+			sizes = append(sizes, r.Samples)
+		}
+	}
+	return sizes
+}
+
+// interpolate returns a method's relative error at a size between those
+// measured: its square is linear in 1/s, as the variance of simple random
+// sampling is, (1/s − 1/m) times a constant.
+func interpolate(t *ErrorTable, method string, size float64) float64 {
+	var below, beyond *ErrorRow
+	for k := range t.Rows {
+		r := &t.Rows[k]
+		if r.Method != method {
+			continue
+		}
+		if float64(r.Samples) <= size {
+			below = r
+		} else if beyond == nil {
+			beyond = r
+		}
+	}
+	switch {
+	case below == nil && beyond == nil:
+		return math.NaN()
+	case below == nil:
+		return beyond.Relative
+	case beyond == nil:
+		return below.Relative
+	}
+	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
+	y0, y1 := below.Relative*below.Relative, beyond.Relative*beyond.Relative
+	return math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0))
+}
