@@ -1,0 +1,632 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// place is a mirror on this machine: files by path, which tests may disturb.
+type place struct {
+	*httptest.Server
+	mu      sync.Mutex
+	files   map[string][]byte
+	disturb func(w http.ResponseWriter, r *http.Request) bool // true: it has answered
+	asked   []string                                          // path and Range of each request
+}
+
+func newPlace(t testing.TB) *place {
+	p := &place{files: map[string][]byte{}}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	content, found := p.files[r.URL.Path]
+	p.asked = append(p.asked, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Range")))
+	disturb := p.disturb
+	p.mu.Unlock()
+	if disturb != nil && disturb(w, r) {
+		return
+	}
+	if !found {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprint(len(content), content[:min(4, len(content))])))
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// fetcherOf returns a fetcher from p into a cache, which takes made files for
+// the real ones: their checksums are not asked for.
+func fetcherOf(p *place, cache string) *fetcher {
+	f := newFetcher(Options{Cache: cache, Mirror: p.URL})
+	f.downloader.pause = time.Millisecond
+	f.sets = func(name string) (*namedSet, error) {
+		set, err := findNamed(name)
+		if err == nil {
+			for k := range set.files {
+				set.files[k].size, set.files[k].sha256 = 0, ""
+			}
+		}
+		return set, err
+	}
+	return f
+}
+
+// zipOf packs files under a folder.
+func zipOf(t testing.TB, folder string, files map[string][]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, content := range files {
+		w, err := z.Create(folder + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func compressed(t testing.TB, texts map[string]string) map[string][]byte {
+	files := map[string][]byte{}
+	for name, text := range texts {
+		files[name+".csv.gz"] = zipped(t, text)
+	}
+	return files
+}
+
+// provide puts a small data set of the layout of a named one at p, and returns
+// what it holds.
+func provide(t testing.TB, p *place, name string) *Data {
+	d := made(t, 40, 3)
+	set, err := findNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	switch set.scheme {
+	case "ogb":
+		texts := ogbTexts(d)
+		switch name {
+		case "ogbn-proteins":
+			d.Labels.Class, d.Labels.Classes = nil, 0
+			d.Labels.Tasks, d.Labels.Multi = 2, make([]float32, 80)
+			d.Labels.Multi[5] = 1
+			d.Metric = ROCAUC
+			texts["raw/node-label"] = matrixLines(d.Labels.Multi, 2)
+			texts["raw/edge-feat"] = strings.Repeat("1,0.5\n", len(arcsOf(d, 3)))
+			delete(texts, "raw/node-feat")
+			d.Features.Cols, d.Features.Data = 2, nil
+			for i := range 40 {
+				row := []float32{1, 0.5}
+				touched := d.Graph.Degree(i) > 0
+				for _, a := range arcsOf(d, 3) {
+					touched = touched || a.from == int32(i) || a.to == int32(i)
+				}
+				if !touched {
+					row = []float32{0, 0}
+				}
+				d.Features.Data = append(d.Features.Data, row...)
+			}
+		case "ogbn-mag":
+			texts = map[string]string{
+				"raw/num-node-dict":                        "author,paper\n5,40\n",
+				"raw/triplet-type-list":                    "author,writes,paper\npaper,cites,paper\n",
+				"raw/nodetype-has-label":                   "author,paper\nFalse,True\n",
+				"raw/relations/paper___cites___paper/edge": arcLines(arcsOf(d, 1), ","),
+				"raw/node-feat/paper/node-feat":            matrixLines(d.Features.Data, 4),
+				"raw/node-label/paper/node-label":          column(d.Labels.Class),
+				"split/time/nodetype-has-split":            "author,paper\nFalse,True\n",
+				"split/time/paper/train":                   column(d.Split.Train),
+				"split/time/paper/valid":                   column(d.Split.Valid),
+				"split/time/paper/test":                    column(d.Split.Test),
+			}
+		}
+		files[set.files[0].name] = zipOf(t, strings.TrimSuffix(set.files[0].name, ".zip")+"/", compressed(t, texts))
+	case "dgl-reddit":
+		d.Metric = MicroF1
+		files["reddit.zip"] = zipOf(t, "", dglRedditFiles(t, d))
+	case "saint":
+		d.Metric = MicroF1
+		files = saintFiles(t, d)
+		standardize(d)
+	case "planetoid":
+		for file, content := range planetoidFiles(t, d) {
+			files[strings.Replace(file, "made", name, 1)] = content
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for file, content := range files {
+		p.files["/"+name+"/"+file] = content
+	}
+	return d
+}
+
+// Every named data set's layout, the whole way from the mirror to training data.
+func TestFetch(t *testing.T) {
+	p := newPlace(t)
+	cache := t.TempDir()
+	for _, name := range Names() {
+		want := provide(t, p, name)
+		path, err := fetcherOf(p, cache).fetch(context.Background(), name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		// From now on offline, by its name.
+		d, err := Open(context.Background(), name, Options{Cache: cache, Offline: true})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		sameData(t, d, want)
+		if d.Name != name || !strings.Contains(strings.Join(d.Notes, "\n"), "SHA-256") {
+			t.Errorf("%s: name %q, notes %q", name, d.Name, d.Notes)
+		}
+		if filepath.Dir(path) != cache || !isMissing(filepath.Join(cache, "downloads", name)) {
+			t.Errorf("%s: store at %s, downloads there: %v", name, path, !isMissing(filepath.Join(cache, "downloads", name)))
+		}
+		again, err := Open(context.Background(), name+"?split=50/25/25&seed=3", Options{Cache: cache, Offline: true})
+		if err != nil || len(again.Split.Train) != 20 {
+			t.Errorf("%s with a random split: %v", name, err)
+		}
+	}
+	asked := len(p.asked)
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "cora"); err != nil || len(p.asked) != asked {
+		t.Errorf("fetching what is there: %v, %d more requests", err, len(p.asked)-asked)
+	}
+}
+
+func TestOffline(t *testing.T) {
+	p := newPlace(t)
+	provide(t, p, "pubmed")
+	_, err := Open(context.Background(), "pubmed", Options{Cache: t.TempDir(), Mirror: p.URL, Offline: true})
+	if !errors.Is(err, ErrOffline) || len(p.asked) > 0 {
+		t.Errorf("offline: %v, asked for %q", err, p.asked)
+	}
+	if _, err := Open(context.Background(), "pubmed?nodes=3", Options{Mirror: p.URL}); err == nil || len(p.asked) > 0 {
+		t.Errorf("an unknown key: %v, asked for %q", err, p.asked)
+	}
+	d, err := Open(context.Background(), "pubmed", Options{Cache: t.TempDir(), Mirror: p.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+}
+
+// Connections that break again and again cost no byte twice.
+func TestFetchResumes(t *testing.T) {
+	p := newPlace(t)
+	want := provide(t, p, "ogbn-arxiv")
+	size := len(p.files["/ogbn-arxiv/arxiv.zip"])
+	var sent atomic.Int64
+	p.disturb = func(w http.ResponseWriter, r *http.Request) bool {
+		content := p.files["/ogbn-arxiv/arxiv.zip"]
+		from := 0
+		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
+		w.Header().Set("ETag", `"one"`)
+		status := http.StatusOK
+		if from > 0 {
+			if r.Header.Get("If-Range") != `"one"` {
+				t.Errorf("If-Range is %q", r.Header.Get("If-Range"))
+			}
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, size-1, size))
+			status = http.StatusPartialContent
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(size-from))
+		w.WriteHeader(status)
+		n, _ := w.Write(content[from:min(from+size/7, size)])
+		sent.Add(int64(n))
+		return true // less than the length: the connection is cut
+	}
+	cache := t.TempDir()
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.asked) < 7 || sent.Load() > int64(size)+int64(size)/7 {
+		t.Errorf("%d requests, %d bytes sent of %d", len(p.asked), sent.Load(), size)
+	}
+	d, err := Open(context.Background(), "ogbn-arxiv", Options{Cache: cache, Offline: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameData(t, d, want)
+}
+
+// A file that changed between two parts is taken from its beginning; so is one
+// from a server that knows no ranges.
+func TestFetchBeginsAnew(t *testing.T) {
+	for _, ranges := range []bool{true, false} {
+		p := newPlace(t)
+		want := provide(t, p, "ogbn-arxiv")
+		cache := t.TempDir()
+		part := filepath.Join(cache, "downloads", "ogbn-arxiv", "arxiv.zip.part")
+		write(t, part, []byte("bytes of last year"))
+		write(t, part+".tag", []byte(`"last year"`))
+		if !ranges {
+			p.disturb = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Write(p.files["/ogbn-arxiv/arxiv.zip"])
+				return true
+			}
+		}
+		if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"/ogbn-arxiv/arxiv.zip bytes=18-"}, p.asked); diff != "" {
+			t.Error(diff)
+		}
+		d, err := Open(context.Background(), "ogbn-arxiv", Options{Cache: cache, Offline: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameData(t, d, want)
+	}
+}
+
+func TestFetchFails(t *testing.T) {
+	html := func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<p>please confirm")
+		return true
+	}
+	status := func(code int) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(code); return true }
+	}
+	for _, c := range []struct {
+		name     string
+		disturb  func(http.ResponseWriter, *http.Request) bool
+		spoil    func(set *namedSet, p *place)
+		want     string
+		requests int
+	}{
+		{"web page", html, nil, "web page", 1},
+		{"not found", status(404), nil, "404", 1},
+		{"server down", status(503), nil, "503", mostAttempts},
+		{"wrong checksum", nil, func(set *namedSet, _ *place) { set.files[0].sha256 = strings.Repeat("0", 64) }, "SHA-256", 1},
+		{"wrong size", nil, func(set *namedSet, _ *place) { set.files[0].size = 10 }, "want 10", 1},
+		{"no archive", nil, func(_ *namedSet, p *place) { p.files["/ogbn-arxiv/arxiv.zip"] = []byte("nonsense") }, "zip", 1},
+		{"cut short", nil, func(_ *namedSet, p *place) {
+			p.files["/ogbn-arxiv/arxiv.zip"] = p.files["/ogbn-arxiv/arxiv.zip"][:500]
+		}, "zip", 1},
+		{"another layout", nil, func(_ *namedSet, p *place) {
+			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "x/", map[string][]byte{"y": nil})
+		}, "holds no raw", 1},
+		{"incomplete", nil, func(_ *namedSet, p *place) {
+			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw/edge.csv.gz": nil})
+		}, "missing", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			provide(t, p, "ogbn-arxiv")
+			p.disturb = c.disturb
+			cache := t.TempDir()
+			f := fetcherOf(p, cache)
+			plain := f.sets
+			if c.spoil != nil {
+				f.sets = func(name string) (*namedSet, error) {
+					set, err := plain(name)
+					c.spoil(set, p)
+					return set, err
+				}
+			}
+			_, err := f.fetch(context.Background(), "ogbn-arxiv")
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want one line with %q", err, c.want)
+			}
+			if len(p.asked) != c.requests {
+				t.Errorf("%d requests, want %d", len(p.asked), c.requests)
+			}
+			if !isMissing(filepath.Join(cache, "ogbn-arxiv.store")) {
+				t.Error("a store was left")
+			}
+			// And once the place is mended, the next call succeeds.
+			p.disturb = nil
+			provide(t, p, "ogbn-arxiv")
+			if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+// What was downloaded once is what it must be ever after.
+func TestFetchRemembersChecksums(t *testing.T) {
+	p := newPlace(t)
+	provide(t, p, "pubmed")
+	cache := t.TempDir()
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(cache, "pubmed.store")); err != nil {
+		t.Fatal(err)
+	}
+	good := p.files["/pubmed/ind.pubmed.y"]
+	p.files["/pubmed/ind.pubmed.y"] = append([]byte("#"), good...)
+	_, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed")
+	if err == nil || !strings.Contains(err.Error(), "want") || !strings.Contains(err.Error(), "checksums.json") {
+		t.Errorf("a changed file: %v", err)
+	}
+	p.files["/pubmed/ind.pubmed.y"] = good
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
+		t.Error(err)
+	}
+	// A damaged store in the cache is made anew.
+	path := filepath.Join(cache, "pubmed.store")
+	b := readBytes(t, path)
+	write(t, path, b[:len(b)/2])
+	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil || len(readBytes(t, path)) != len(b) {
+		t.Errorf("half a store: %v", err)
+	}
+}
+
+func TestFetchStopsWhenCancelled(t *testing.T) {
+	p := newPlace(t)
+	provide(t, p, "ogbn-arxiv")
+	ctx, cancel := context.WithCancel(context.Background())
+	p.disturb = func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Content-Length", "1000000")
+		w.Write(make([]byte, 100))
+		w.(http.Flusher).Flush()
+		cancel()
+		<-r.Context().Done()
+		return true
+	}
+	start := time.Now()
+	if _, err := fetcherOf(p, t.TempDir()).fetch(ctx, "ogbn-arxiv"); !errors.Is(err, context.Canceled) || time.Since(start) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+}
+
+// A connection over which nothing comes counts as broken.
+func TestFetchStalls(t *testing.T) {
+	p := newPlace(t)
+	provide(t, p, "ogbn-arxiv")
+	first := true
+	p.disturb = func(w http.ResponseWriter, r *http.Request) bool {
+		if !first {
+			return false
+		}
+		first = false
+		w.Header().Set("Content-Length", "1000000")
+		w.Write(make([]byte, 100))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		return true
+	}
+	f := fetcherOf(p, t.TempDir())
+	f.downloader.stall = 50 * time.Millisecond
+	if _, err := f.fetch(context.Background(), "ogbn-arxiv"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Several at once: one does the work, the others wait for it.
+func TestFetchConcurrently(t *testing.T) {
+	if !haveLocks {
+		t.Skip("this system has no locks")
+	}
+	p := newPlace(t)
+	provide(t, p, "pubmed")
+	cache := t.TempDir()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if len(p.asked) != 8 {
+		t.Errorf("%d requests for 8 files", len(p.asked))
+	}
+}
+
+func TestUnpackHostile(t *testing.T) {
+	entry := func(name string, mode fs.FileMode, content []byte, change func(*zip.FileHeader)) []byte {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate}
+		header.SetMode(mode)
+		if change != nil {
+			change(header)
+		}
+		for range 1 + strings.Count(name, "twice") {
+			again := *header
+			w, err := z.CreateHeader(&again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(content); err != nil && mode.IsRegular() {
+				t.Fatal(err)
+			}
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	many := map[string][]byte{}
+	for k := range mostEntries + 1 {
+		many[fmt.Sprint(k)] = nil
+	}
+	for name, archive := range map[string][]byte{
+		"up":          entry("../evil", 0o644, []byte("x"), nil),
+		"up inside":   entry("a/../../evil", 0o644, []byte("x"), nil),
+		"absolute":    entry("/tmp/evil", 0o644, []byte("x"), nil),
+		"backslash":   entry(`..\evil`, 0o644, []byte("x"), nil),
+		"drive":       entry(`C:evil`, 0o644, []byte("x"), nil),
+		"empty name":  entry("", 0o644, nil, nil),
+		"odd name":    entry("a//b", 0o644, nil, nil),
+		"link":        entry("link", fs.ModeSymlink|0o777, []byte("/etc/passwd"), nil),
+		"pipe":        entry("pipe", fs.ModeNamedPipe|0o644, nil, nil),
+		"same twice":  entry("twice", 0o644, []byte("x"), nil),
+		"bomb":        entry("bomb", 0o644, make([]byte, unpackedSlack+unpackedSlack/2), nil),
+		"many":        zipOf(t, "", many),
+		"not a zip":   []byte("PK"),
+		"cut":         entry("file", 0o644, []byte("x"), nil)[:60],
+		"file/folder": zipOf(t, "", map[string][]byte{"a": []byte("x"), "a/b": []byte("y")}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			outer := t.TempDir()
+			path := filepath.Join(outer, "in", "a.zip")
+			write(t, path, archive)
+			dir := filepath.Join(outer, "in", "out")
+			if err := unpack(context.Background(), path, dir); err == nil {
+				t.Error("unpacked")
+			} else if strings.Contains(err.Error(), "\n") {
+				t.Errorf("error of several lines: %q", err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(outer, "*")); len(left) != 1 {
+				t.Errorf("outside: %q", left)
+			}
+			if left, _ := filepath.Glob(filepath.Join(outer, "in", "*")); len(left) > 2 {
+				t.Errorf("outside: %q", left)
+			}
+		})
+	}
+	// An entry that is larger than its header says.
+	lying := entry("file", 0o644, bytes.Repeat([]byte("abc"), 1000), nil)
+	at := bytes.LastIndex(lying, []byte("PK\x01\x02"))
+	copy(lying[at+24:], []byte{10, 0, 0, 0})
+	path := filepath.Join(t.TempDir(), "a.zip")
+	write(t, path, lying)
+	if err := unpack(context.Background(), path, path+".out"); err == nil {
+		t.Error("an entry that is larger than it says was unpacked")
+	}
+}
+
+func TestUnpack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.zip")
+	write(t, path, zipOf(t, "top/", map[string][]byte{"a": []byte("1"), "b/c": []byte("2")}))
+	dir := path + ".out"
+	if err := unpack(context.Background(), path, dir); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := readBytes(t, filepath.Join(dir, "top", "a")), readBytes(t, filepath.Join(dir, "top", "b", "c")); string(a) != "1" || string(b) != "2" {
+		t.Errorf("%q, %q", a, b)
+	}
+}
+
+// Checksums in the table are those of the files that are at hand.
+func TestNamedChecksums(t *testing.T) {
+	for _, name := range []string{"cora", "citeseer"} {
+		dir := filepath.Join(filepath.FromSlash(shared), name+"-planetoid")
+		if isMissing(dir) {
+			t.Skipf("%s is not there", dir)
+		}
+		set, err := findNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range set.files {
+			size, sum, err := hashFile(context.Background(), filepath.Join(dir, file.name))
+			if err == nil {
+				err = file.check(size, sum)
+			}
+			if err != nil || file.sha256 == "" {
+				t.Errorf("%s: %v", file.name, err)
+			}
+		}
+	}
+}
+
+// Killed at any moment, convert and fetch leave nothing that opens; the next
+// call completes what they began, and tidies up.
+func TestKilled(t *testing.T) {
+	if testing.Short() || runtime.GOOS == "windows" {
+		t.Skip("starts and kills processes")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	provide(t, p, "ogbn-arxiv")
+	p.disturb = func(http.ResponseWriter, *http.Request) bool {
+		time.Sleep(20 * time.Millisecond) // so that some are killed here
+		return false
+	}
+	dir := t.TempDir()
+	for _, c := range []struct{ task, path string }{
+		{"convert synth:arxiv?nodes=60000&features=64 ", filepath.Join(dir, "x.store")},
+		{"fetch ogbn-arxiv", filepath.Join(dir, "ogbn-arxiv.store")},
+	} {
+		task := c.task
+		if strings.HasPrefix(task, "convert") {
+			task += c.path
+		}
+		start := func() *exec.Cmd {
+			cmd := exec.Command(self)
+			cmd.Env = append(os.Environ(), "DATASETS_TEST_CHILD="+task, "GCN_DATA="+dir, "GCN_MIRROR="+p.URL)
+			cmd.Stderr = os.Stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			return cmd
+		}
+		begin := time.Now()
+		if err := start().Wait(); err != nil {
+			t.Fatalf("%s: %v", task, err)
+		}
+		whole := time.Since(begin)
+		want := readBytes(t, c.path)
+		const kills = 12
+		for k := range kills {
+			if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			cmd := start()
+			time.Sleep(whole * time.Duration(k) / kills)
+			_ = cmd.Process.Kill() // it may be done
+			_ = cmd.Wait()         // killed, or not
+			if isMissing(c.path) {
+				continue
+			}
+			if err := VerifyStore(context.Background(), c.path, Options{}); err != nil {
+				t.Errorf("%s killed after %d/%d: %v", task, k, kills, err)
+			}
+		}
+		if err := os.Remove(c.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := start().Wait(); err != nil {
+			t.Errorf("%s, after the kills: %v", task, err)
+		} else if !bytes.Equal(readBytes(t, c.path), want) {
+			t.Errorf("%s: after the kills another store", task)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dir, ".*.tmp")); len(left) > 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	}
+	if !isMissing(filepath.Join(dir, "downloads", "ogbn-arxiv")) {
+		t.Error("downloads were left behind")
+	}
+}
