@@ -8,7 +8,11 @@
 // A data set is named by a SPEC, SCHEME:PATH?key=value&key=value, such as
 // "synth:demo", "npz:tolokers.npz?split=3" or "planetoid:planetoid/cora".
 // Schemes lists what is known, with the keys each understands; Options.Schemes
-// adds a program's own.
+// adds a program's own. A SPEC without a scheme is the name of a data set that is
+// downloaded once, see Fetch, and kept in a cache.
+//
+// Convert writes any of them as a store, a file that is opened by mapping it into
+// memory: see WriteStore, and Data.Close for how long its arrays live.
 //
 // # What a reader promises
 //

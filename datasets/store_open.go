@@ -18,7 +18,7 @@ import (
 )
 
 // storeScheme opens a store. What was found valid once, or written here, is
-// mapped in milliseconds; see docs/adr/0005-store.md.
+// mapped in milliseconds; see docs/adr/0009-store.md.
 func storeScheme(o Options) Scheme {
 	return Scheme{
 		Name: "store", Path: "FILE",
