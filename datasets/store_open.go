@@ -112,6 +112,7 @@ type storeFile struct {
 	path     string
 	info     os.FileInfo
 	bytes    []byte
+	mapped   bool // bytes are a mapping of the file
 	sections []section
 	digest   string // of header and table, and so of the checksums
 	unmap    func() error
@@ -146,6 +147,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	s.digest = hex.EncodeToString(sum[:])
 	if mapped && littleEndian() {
 		s.bytes, s.unmap, err = mapFile(f)
+		s.mapped = err == nil
 	}
 	if s.bytes == nil {
 		s.unmap = func() error { return nil }
@@ -230,6 +232,9 @@ func (s *storeFile) data() (*Data, error) {
 		case sectionFeatures:
 			d.Features.Cols = int(e.cols)
 			d.Features.Data, err = view[float32](b)
+			if s.mapped {
+				d.Features.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
+			}
 		case sectionClass:
 			d.Labels.Class, err = view[int32](b)
 		case sectionTasks:

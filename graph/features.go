@@ -8,6 +8,12 @@ import "fmt"
 type Features struct {
 	Rows, Cols int
 	Data       []float32 // Rows·Cols values
+
+	// Release, where not nil, may be called by a reader of most of Data that will
+	// not need it for a while: what a mapping holds in memory goes back to the
+	// system, and is read from the file again when it is needed. Data stays
+	// valid; readers on other goroutines are slowed down, not disturbed.
+	Release func()
 }
 
 // Row returns the features of node i. The slice aliases x.

@@ -3,6 +3,7 @@ package layers
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
@@ -40,14 +41,16 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	h := layerInput{data: x.Data, width: x.Cols, rows: p.Nodes()}
 	top := len(plan.layers) - 1
 	for l, layer := range plan.layers[:top] {
-		memory.hidden[l%2] = resize(memory.hidden[l%2], len(rows[l])*layer.out)
-		out := memory.hidden[l%2]
+		out := memory.grow(l%2, len(rows[l])*layer.out)
 		if err := run.layer(layer, h, rows[l], out, false); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
 		h = layerInput{data: out, width: layer.out, rows: len(rows[l])}
 		if len(rows[l]) < p.Nodes() {
 			h.local = memory.index(rows[l], p.Nodes())
+		}
+		if x.Release != nil && l == 0 {
+			x.Release() // of layers above, only residual ones read it again
 		}
 	}
 	out := make([]float32, len(rows[top])*run.classifier.out)
@@ -65,6 +68,19 @@ type inferenceMemory struct {
 	z           []float32    // of one chunk of the last layer
 	sums        []float32
 	local       []int32
+}
+
+// grow returns one of the hidden matrices with n values. One that is too small
+// goes before the next comes, so that never both are there.
+func (m *inferenceMemory) grow(k, n int) []float32 {
+	if old := cap(m.hidden[k]); old < n {
+		m.hidden[k] = nil
+		if old > 1<<24 { // worth a collection
+			debug.FreeOSMemory()
+		}
+	}
+	m.hidden[k] = resize(m.hidden[k], n)
+	return m.hidden[k]
 }
 
 // index returns the map from node to its place in rows.
