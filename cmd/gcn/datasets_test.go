@@ -1,0 +1,85 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Converted to a store and back to NumPy files, data trains to the same result,
+// bit for bit.
+func TestConvert(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GCN_DATA", t.TempDir())
+	done := object(t, succeed(t, "datasets", "convert", smallData, "small.store", "--json"))
+	if done["spec"] != "store:small.store" || done["nodes"] != 600.0 {
+		t.Errorf("convert says %v", done)
+	}
+	succeed(t, "datasets", "convert", "store:small.store", "small.npy/")
+	succeed(t, "datasets", "verify", "store:small.store")
+	if valid := object(t, succeed(t, "datasets", "verify", "npy:small.npy", "--json"))["valid"]; valid != true {
+		t.Errorf("verify says %v", valid)
+	}
+	var scores []any
+	for k, spec := range []string{smallData, "store:small.store", "npy:small.npy"} {
+		r := object(t, succeed(t, "train", "--data", spec, "--max-batches", "20", "--batch", "64", "--samples", "64,64",
+			"--hidden", "16", "--out", "run"+string(rune('0'+k)), "--json"))
+		scores = append(scores, r["test"])
+	}
+	if scores[0] != scores[1] || scores[0] != scores[2] {
+		t.Errorf("test scores %v differ", scores)
+	}
+
+	b, err := os.ReadFile("small.store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile("bad.store", b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"verify", "store:bad.store"}, {"info", "store:bad.store"}, {"convert", smallData, "."}} {
+		if out := gcn(t, append([]string{"datasets"}, args...)...); out.code != exitFailed || strings.Count(out.stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
+		}
+	}
+	for _, args := range [][]string{{"convert", smallData}, {"convert", "nowhere:x", "y"}, {"verify"}, {"fetch"}, {"fetch", "corra"}, {"info", "cora?nodes=3"}} {
+		if out := gcn(t, append([]string{"datasets"}, args...)...); out.code != exitUsage {
+			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
+		}
+	}
+}
+
+// A named data set is downloaded when it is named, and said to be; never
+// offline.
+func TestFetch(t *testing.T) {
+	files := filepath.Join("..", "..", "..", "shared", "data", "cora-planetoid")
+	if _, err := os.Stat(files); err != nil {
+		t.Skipf("%s is not there", files)
+	}
+	var requests int
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		http.ServeFile(w, r, filepath.Join(files, filepath.Base(r.URL.Path)))
+	}))
+	defer server.Close()
+	cache := t.TempDir()
+	out := gcn(t, "datasets", "info", "cora", "--cache", cache, "--mirror", server.URL, "--offline")
+	if out.code != exitFailed || requests > 0 {
+		t.Errorf("offline: exit %d, %d requests", out.code, requests)
+	}
+	out = succeed(t, "datasets", "info", "cora", "--cache", cache, "--mirror", server.URL, "--json")
+	if info := object(t, out); info["nodes"] != 2708.0 || info["edges"] != 5278.0 || info["name"] != "cora" {
+		t.Errorf("info says %v", info)
+	}
+	if requests != 8 || !strings.Contains(out.stderr, "downloading "+server.URL+"/cora/ind.cora.x") {
+		t.Errorf("%d requests, standard error %q", requests, out.stderr)
+	}
+	done := object(t, succeed(t, "datasets", "fetch", "cora", "--cache", cache, "--offline", "--json"))
+	if done["spec"] != "cora" || done["nodes"] != 2708.0 || requests != 8 {
+		t.Errorf("fetch again says %v after %d requests", done, requests)
+	}
+}
