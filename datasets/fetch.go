@@ -219,14 +219,17 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	for haveLocks {
+	if !haveLocks {
+		return f, nil
+	}
+	for {
 		locked, err := lockFile(f, false)
 		if err != nil {
 			f.Close()
 			return nil, fmt.Errorf("datasets: %s: %w", path, err)
 		}
 		if locked {
-			break
+			return f, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -235,7 +238,6 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return f, nil
 }
 
 // checksum is what a file that was downloaded once must be ever after.
