@@ -24,7 +24,7 @@ type cacheOptions struct {
 
 func (c *cacheOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.dir, "cache", "", "`FOLDER` of downloaded data sets (default $GCN_DATA, or gcn in the user's cache folder)")
-	fs.StringVar(&c.mirror, "mirror", "", "download MIRROR/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)")
+	fs.StringVar(&c.mirror, "mirror", "", "download `URL`/NAME/FILE instead of the data sets' own addresses (default $GCN_MIRROR)")
 	fs.BoolVar(&c.offline, "offline", false, "never download: a named data set must be in the cache")
 }
 
