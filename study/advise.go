@@ -16,11 +16,11 @@ import (
 // the errors that every method makes there on a few mini-batches.
 //
 // The sizes come first: of each layer the smallest at which the best method's
-// error, relative to what is estimated,
+// error over the signal,
 //
-//	‖QPHW − QPSHW‖_F / ‖QPHW‖_F,
+//	‖QPHW − QPSHW‖_F / ‖QPHW − 1⊗x̄‖_F,  x̄ the mean row of QPHW,
 //
-// is at most Target. The method is then the one of least error at those sizes;
+// is at most Target: what all rows share tells no node from another. The method is then the one of least error at those sizes;
 // of methods that the measurement cannot tell apart, an unbiased one, whose
 // errors average out from batch to batch. Where almost all candidates would be
 // drawn, drawing is no use, and the advice is not to.
@@ -43,7 +43,7 @@ type LayerAdvice struct {
 	Rows       int     `json:"rows"`       // output nodes of the layer
 	Candidates float64 `json:"candidates"` // mean number
 	Samples    int     `json:"samples"`    // recommended
-	Relative   float64 `json:"relative"`   // error of the recommended method there, over what is estimated
+	Relative   float64 `json:"relative"`   // error of the recommended method there, over the signal
 	Met        bool    `json:"met"`        // Relative is at most the target, but for a tenth
 
 	Errors *ErrorTable `json:"errors"` // all that was measured

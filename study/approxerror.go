@@ -84,6 +84,7 @@ type ErrorTable struct {
 	Draws      int        `json:"draws"`
 	Seed       uint64     `json:"seed"`
 	Norm       float64    `json:"norm"`       // mean of ‖QPHW‖_F
+	Signal     float64    `json:"signal"`     // mean of ‖QPHW‖_F less its mean row: what tells the rows apart
 	Candidates float64    `json:"candidates"` // mean number of columns of QP that are not zero
 }
 
@@ -213,6 +214,7 @@ func (s *ApproxError) contests() ([]contest, error) {
 // repeatOutcome is what one batch gave.
 type repeatOutcome struct {
 	norm       float64 // ‖QPHW‖_F
+	signal     float64 // ‖QPHW − its mean row‖_F
 	candidates int
 	contests   []contestOutcome
 }
@@ -271,6 +273,7 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	}
 	w.propagate(w.truth, w.exact.Blocks[0])
 	out.norm = math.Sqrt(squaredNorm(w.truth))
+	out.signal = math.Sqrt(squaredSpread(w.truth, w.study.Product.Cols))
 	out.candidates = len(w.exact.Blocks[0].Src)
 	out.contests = make([]contestOutcome, len(contests))
 	for c := range contests {
@@ -334,14 +337,31 @@ func squaredNorm(x []float32) float64 {
 	return sum
 }
 
+// squaredSpread returns ‖X − 1⊗x̄‖²_F for X of the given number of columns and
+// mean row x̄.
+func squaredSpread(x []float32, columns int) float64 {
+	means := make([]float64, columns)
+	for k, v := range x {
+		means[k%columns] += float64(v)
+	}
+	rows := float64(len(x) / columns)
+	sum := squaredNorm(x)
+	for _, m := range means {
+		sum -= m * m / rows
+	}
+	return max(sum, 0)
+}
+
 // table sums up the repeats, in their order.
 func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *ErrorTable {
 	t := &ErrorTable{Batch: min(s.Batch, len(s.Nodes)), Repeats: s.Repeats, Draws: s.Draws, Seed: s.Seed}
 	for _, o := range outcomes {
 		t.Norm += o.norm
+		t.Signal += o.signal
 		t.Candidates += float64(o.candidates)
 	}
 	t.Norm /= float64(s.Repeats)
+	t.Signal /= float64(s.Repeats)
 	t.Candidates /= float64(s.Repeats)
 	column := func(c int, of func(contestOutcome) float64) Spread {
 		values := make([]float64, len(outcomes))

@@ -38,9 +38,10 @@ func (t *ErrorTable) sizes() []int {
 	return sizes
 }
 
-// interpolate returns a method's relative error at a size between those
+// interpolate returns a method's error over the signal at a size between those
 // measured: its square is linear in 1/s, as the variance of simple random
-// sampling is, (1/s − 1/m) times a constant.
+// sampling is, (1/s − 1/m) times a constant. It is NaN for a method that was not
+// measured, and +Inf where there is no signal but an error.
 func interpolate(t *ErrorTable, method string, size float64) float64 {
 	var below, beyond *ErrorRow
 	for k := range t.Rows {
@@ -57,12 +58,20 @@ func interpolate(t *ErrorTable, method string, size float64) float64 {
 	switch {
 	case below == nil && beyond == nil:
 		return math.NaN()
-	case below == nil:
-		return beyond.Relative
+	case below == nil: // far from running out of candidates: the variance is that of s draws
+		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/size))
 	case beyond == nil:
-		return below.Relative
+		return t.overSignal(below.Mean)
 	}
 	x0, x1 := 1/float64(below.Samples), 1/float64(beyond.Samples)
-	y0, y1 := below.Relative*below.Relative, beyond.Relative*beyond.Relative
-	return math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0))
+	y0, y1 := below.Mean*below.Mean, beyond.Mean*beyond.Mean
+	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0)))
+}
+
+// overSignal returns an error over the signal.
+func (t *ErrorTable) overSignal(e float64) float64 {
+	if e == 0 {
+		return 0
+	}
+	return e / t.Signal
 }

@@ -32,8 +32,9 @@ func newStudyAdviseCommand() *cobra.Command {
 		Use:   "advise [SPEC]",
 		Short: "Recommend a method and sample sizes for a graph, with the reasons",
 		Long: `Recommend a layer-wise method and sample sizes for a graph, in under a minute:
-for each layer the smallest size whose error is at most --target times what it
-estimates, and the method of least error there.
+for each layer the smallest size whose error is at most --target times the signal,
+that is what tells the rows of a mini-batch apart, and the method of least error
+there.
 
 Without --run the input of every layer is taken to be like the features, and its
 weight random.`,
@@ -61,7 +62,7 @@ weight random.`,
 	fs.StringVar(&a.run, "run", "", "folder `DIR` of a training run, for its data and trained weights")
 	fs.IntVar(&a.depth, "layers", 2, "graph convolutions (with --run: the model's)")
 	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
-	fs.Float64Var(&a.target, "target", 1, "error aimed at, over what is estimated; 1 is mostly enough to train as without sampling")
+	fs.Float64Var(&a.target, "target", 1, "error aimed at, over the signal; 1 is mostly enough to train about as well as without sampling")
 	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
 	fs.Uint64Var(&a.seed, "seed", 1, "seed of everything random")
 	addJSONFlag(cmd, &a.asJSON)
