@@ -1,9 +1,10 @@
 // Command gcn trains, evaluates and benchmarks graph convolutional networks
 // with layer-wise importance sampling.
 //
-//	            ┌─ train ─▶ run folder ─▶ eval, predict
+//	            ┌─ train ─▶ run folder ─▶ eval, predict, report
 //	--data SPEC ┤
-//	            └─ datasets info, bench sampling|train|infer
+//	            ├─ datasets info, bench sampling|train|infer
+//	            └─ study, reproduce ─▶ tables and figures
 //
 // Without arguments it is "gcn train" with its defaults, on a small generated
 // graph. Results go to standard output, progress and messages to standard
