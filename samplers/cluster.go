@@ -51,7 +51,7 @@ type Cluster struct {
 
 	prepare sync.Once
 	plan    clusterPlan
-	scratch sync.Pool // of *clusterScratch
+	scratch scratchPool[clusterScratch]
 }
 
 var _ Describer = (*Cluster)(nil)
@@ -209,11 +209,8 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	if len(seeds) == 0 {
 		return errNoSeeds
 	}
-	scratch, _ := s.scratch.Get().(*clusterScratch)
-	if scratch == nil {
-		scratch = new(clusterScratch)
-	}
-	defer s.scratch.Put(scratch)
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	if scratch.mark == nil {
 		scratch.mark = make([]int32, s.Laplacian.Nodes())
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -18,7 +17,7 @@ type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
 
-	scratch sync.Pool // of *fullScratch
+	scratch scratchPool[fullScratch]
 }
 
 var _ Sampler = (*Full)(nil)
@@ -49,26 +48,11 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *B
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	scratch, _ := s.scratch.Get().(*fullScratch)
-	if scratch == nil {
-		scratch = new(fullScratch)
-	}
-	defer s.scratch.Put(scratch)
-	batch.Reset(s.Depth)
-	rows := seeds
-	for l := s.Depth - 1; l >= 0; l-- {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := fillFull(scratch, s.Laplacian, rows, batch.Blocks[l]); err != nil {
-			return err
-		}
-		rows = batch.Blocks[l].Src
-	}
-	return nil
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	return layerByLayer(ctx, batch, s.Depth, seeds, func(_ int, rows []int32, block *graph.Block) error {
+		return fillFull(scratch, s.Laplacian, rows, block)
+	})
 }
 
 // fillFull makes block that of all neighbours of rows.

@@ -59,7 +59,7 @@ type Labor struct {
 
 	prepare sync.Once
 	err     error
-	scratch sync.Pool // of *laborScratch
+	scratch scratchPool[laborScratch]
 }
 
 var _ Sampler = (*Labor)(nil)
@@ -113,27 +113,11 @@ func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	scratch, _ := s.scratch.Get().(*laborScratch)
-	if scratch == nil {
-		scratch = new(laborScratch)
-	}
-	defer s.scratch.Put(scratch)
-	batch.Reset(len(s.Sizes))
-	rows := seeds
-	for l, k := range s.Sizes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		block := batch.Blocks[len(s.Sizes)-1-l]
-		if err := s.sampleLayer(scratch, rows, k, rng, block); err != nil {
-			return err
-		}
-		rows = block.Src
-	}
-	return nil
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
+		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
+	})
 }
 
 func (s *Labor) sampleLayer(scratch *laborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {

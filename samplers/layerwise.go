@@ -47,7 +47,7 @@ type LayerWise struct {
 
 	prepare sync.Once
 	plan    layerPlan
-	scratch sync.Pool // of *layerScratch
+	scratch scratchPool[layerScratch]
 }
 
 var _ Sampler = (*LayerWise)(nil)
@@ -179,30 +179,12 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	scratch, _ := s.scratch.Get().(*layerScratch)
-	if scratch == nil {
-		scratch = new(layerScratch)
-	}
-	defer s.scratch.Put(scratch)
-	batch.Reset(len(s.Sizes))
-	rows := seeds
-	for l, size := range s.Sizes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		block := batch.Blocks[len(s.Sizes)-1-l]
-		if err := s.sampleLayer(scratch, rows, size, rng, block); err != nil {
-			return err
-		}
-		rows = block.Src
-	}
-	return nil
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
+		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
+	})
 }
-
-var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
 
 // sampleLayer draws the input nodes of the layer whose output nodes are rows,
 // and fills block.

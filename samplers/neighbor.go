@@ -48,7 +48,7 @@ type Neighbor struct {
 
 	prepare sync.Once
 	plan    neighborPlan
-	scratch sync.Pool // of *neighborScratch
+	scratch scratchPool[neighborScratch]
 }
 
 var _ Sampler = (*Neighbor)(nil)
@@ -160,27 +160,11 @@ func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	scratch, _ := s.scratch.Get().(*neighborScratch)
-	if scratch == nil {
-		scratch = new(neighborScratch)
-	}
-	defer s.scratch.Put(scratch)
-	batch.Reset(len(s.Sizes))
-	rows := seeds
-	for l, k := range s.Sizes {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		block := batch.Blocks[len(s.Sizes)-1-l]
-		if err := s.sampleLayer(scratch, rows, k, rng, block); err != nil {
-			return err
-		}
-		rows = block.Src
-	}
-	return nil
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
+		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
+	})
 }
 
 // sampleLayer draws the input nodes of the layer whose output nodes are rows,

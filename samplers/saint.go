@@ -59,7 +59,7 @@ type SAINT struct {
 	err     error
 	graph   *subgraph
 	law     *UnitLaw
-	scratch sync.Pool // of *saintScratch
+	scratch scratchPool[saintScratch]
 }
 
 var _ Describer = (*SAINT)(nil)
@@ -164,11 +164,8 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	scratch, _ := s.scratch.Get().(*saintScratch)
-	if scratch == nil {
-		scratch = new(saintScratch)
-	}
-	defer s.scratch.Put(scratch)
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
 	if scratch.mark == nil {
 		scratch.mark = make([]int32, s.Laplacian.Nodes())
 	}

@@ -44,7 +44,7 @@ type VRGCN struct {
 
 	prepare sync.Once
 	err     error
-	scratch sync.Pool // of *controlScratch
+	scratch scratchPool[controlScratch]
 }
 
 var _ Sampler = (*VRGCN)(nil)
@@ -101,30 +101,15 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
-	scratch, _ := s.scratch.Get().(*controlScratch)
-	if scratch == nil {
-		scratch = new(controlScratch)
-	}
-	defer s.scratch.Put(scratch)
-	batch.Reset(len(s.Sizes))
-	rows := seeds
-	for l := len(s.Sizes) - 1; l > 0; l-- {
-		if err := ctx.Err(); err != nil {
-			return err
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	input := len(s.Sizes) - 1
+	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
+		if l == input {
+			return fillFull(&scratch.full, s.Laplacian, rows, block)
 		}
-		block := batch.Blocks[l]
-		if err := s.sampleLayer(scratch, rows, s.Sizes[len(s.Sizes)-1-l], rng, block, batch.control(l)); err != nil {
-			return err
-		}
-		rows = block.Src
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fillFull(&scratch.full, s.Laplacian, rows, batch.Blocks[0])
+		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block, batch.control(input-l))
+	})
 }
 
 // sampleLayer fills block and its control for the output nodes rows.
