@@ -175,27 +175,36 @@ func checkIDs(name string, ids []int32, n int) error {
 // pattern is a sparse matrix as read from a file, not yet checked: row i holds
 // the columns idx[ptr[i]:ptr[i+1]].
 type pattern struct {
-	name string // of the file, for errors
-	ptr  []int64
-	idx  []int32
+	name  string                  // of the file, for errors
+	files func(key string) string // of indptr and of indices, where each has its own
+	ptr   []int64
+	idx   []int32
+}
+
+// file names the file that holds indptr or indices.
+func (p *pattern) file(key string) string {
+	if p.files == nil {
+		return p.name
+	}
+	return p.files(key)
 }
 
 // check reports the first offset or column that is out of place.
 func (p *pattern) check(cols int) error {
 	if len(p.ptr) == 0 || p.ptr[0] != 0 {
-		return fmt.Errorf("datasets: %s: indptr must start with 0", p.name)
+		return fmt.Errorf("datasets: %s: indptr must start with 0", p.file("indptr"))
 	}
 	for i := range len(p.ptr) - 1 {
 		if p.ptr[i+1] < p.ptr[i] {
-			return fmt.Errorf("datasets: %s: indptr[%d] is %d, below the %d before it", p.name, i+1, p.ptr[i+1], p.ptr[i])
+			return fmt.Errorf("datasets: %s: indptr[%d] is %d, below the %d before it", p.file("indptr"), i+1, p.ptr[i+1], p.ptr[i])
 		}
 	}
 	if last := p.ptr[len(p.ptr)-1]; last != int64(len(p.idx)) {
-		return fmt.Errorf("datasets: %s: indptr ends with %d, but there are %d indices", p.name, last, len(p.idx))
+		return fmt.Errorf("datasets: %s: indptr ends with %d, but there are %d indices", p.file("indptr"), last, len(p.idx))
 	}
 	for k, j := range p.idx {
 		if j < 0 || int(j) >= cols {
-			return fmt.Errorf("datasets: %s: indices[%d] is %d, outside [0, %d)", p.name, k, j, cols)
+			return fmt.Errorf("datasets: %s: indices[%d] is %d, outside [0, %d)", p.file("indices"), k, j, cols)
 		}
 	}
 	return nil

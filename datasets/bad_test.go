@@ -52,7 +52,7 @@ func TestBadNPY(t *testing.T) {
 		"index out of range": {func(f map[string][]byte, d *Data) {
 			d.Graph.Idx[3] = 20
 			f["indices.npy"] = array(t, d.Graph.Idx)
-		}, []string{"indices[3] is 20, outside [0, 20)"}},
+		}, []string{"indices.npy: indices[3] is 20, outside [0, 20)"}},
 		"negative index": {func(f map[string][]byte, d *Data) {
 			d.Graph.Idx[0] = -1
 			f["indices.npy"] = array(t, d.Graph.Idx)

@@ -30,7 +30,7 @@ func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
 		return nil, err
 	}
 	d := &Data{}
-	p := pattern{name: spec.Path, ptr: ptr, idx: idx}
+	p := pattern{name: spec.Path, files: dir.path, ptr: ptr, idx: idx}
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
