@@ -70,8 +70,9 @@ const (
 	textSize     = 11
 )
 
-// Save writes the figure to base.svg and base.png, 150 dots an inch.
-func (f *Figure) Save(base string) error {
+// WriteSVG writes the figure as an SVG document. The error is w's, or says which
+// panel cannot be drawn.
+func (f *Figure) WriteSVG(w io.Writer) error {
 	if len(f.Panels) == 0 {
 		return errors.New("figure: no panels")
 	}
@@ -87,8 +88,22 @@ func (f *Figure) Save(base string) error {
 	if _, err := svg.WriteTo(&text); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	if err := os.WriteFile(base+".svg", withFallbacks(text.Bytes()), 0o666); err != nil {
+	_, err = w.Write(withFallbacks(text.Bytes()))
+	return err
+}
+
+// Save writes the figure to base.svg and base.png, 150 dots an inch.
+func (f *Figure) Save(base string) error {
+	var svg bytes.Buffer
+	if err := f.WriteSVG(&svg); err != nil {
+		return err
+	}
+	if err := os.WriteFile(base+".svg", svg.Bytes(), 0o666); err != nil {
 		return fmt.Errorf("figure: %w", err)
+	}
+	width, height, err := f.size()
+	if err != nil {
+		return err
 	}
 	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))
 	if err := f.draw(draw.New(img)); err != nil {

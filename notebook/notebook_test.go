@@ -1,0 +1,214 @@
+package notebook
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// small opens a generated graph of 400 nodes.
+func small(t testing.TB) *datasets.Data {
+	t.Helper()
+	data, err := datasets.Open(context.Background(), "synth:demo?nodes=400&edges=2000", datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// model builds a GCN of two layers over it.
+func model(t testing.TB, data *datasets.Data) (train.Model, *layers.GCN) {
+	t.Helper()
+	sampler, err := samplers.ByName("ladies-flat-debiased", samplers.Config{Laplacian: data.Laplacian(), Layers: 2, Sizes: []int{64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := layers.NewBatch(G.NewGraph(), sampler)
+	gcn, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 16, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return train.Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}, gcn
+}
+
+// wellFormed checks that text is XML with the given element outermost.
+func wellFormed(t *testing.T, text, element string) {
+	t.Helper()
+	if !strings.HasPrefix(text, "<"+element) {
+		t.Errorf("does not begin with <%s: %.60s", element, text)
+	}
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := decoder.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("not XML: %v\n%s", err, text)
+		}
+	}
+}
+
+func TestChart(t *testing.T) {
+	chart := Draw(&figure.Figure{Panels: []figure.Panel{{
+		Title: "panel", X: "x", Y: "y", Lines: []figure.Series{{Name: "a & b", X: []float64{1, 2}, Y: []float64{3, 4}}},
+	}}})
+	wellFormed(t, chart.SVG(), "svg")
+	if !strings.Contains(chart.SVG(), "a &amp; b") || !strings.Contains(chart.SVG(), "max-width:100%") {
+		t.Error("the chart lacks its legend or its width")
+	}
+	if got := chart.String(); got != "chart: panel" {
+		t.Errorf("String() = %q", got)
+	}
+	// What cannot be drawn says so, in a picture.
+	bad := Draw(&figure.Figure{Panels: []figure.Panel{{Title: "<bad>", Lines: []figure.Series{{X: []float64{1}}}}}})
+	wellFormed(t, bad.SVG(), "svg")
+	if !strings.Contains(bad.SVG(), "&lt;bad&gt;") || !strings.Contains(bad.SVG(), "1 x, 0 y") {
+		t.Errorf("no error in %s", bad.SVG())
+	}
+}
+
+func TestSheet(t *testing.T) {
+	s := NewSheet("a <title>", "name", "count", "value").
+		Add("x&y", 3, 0.123456).
+		Add("z", 12, study.Spread{N: 4, Mean: 0.71234, SEM: 0.0123}).
+		Add("w", nil, math.NaN()).
+		Add("short")
+	wellFormed(t, s.HTML(), "table")
+	for _, part := range []string{
+		"a &lt;title&gt;", "x&amp;y", `<td style="text-align:right">12</td>`, `<td style="text-align:left">z</td>`,
+		"0.1235", "0.712 ± 0.012", "–",
+	} {
+		if !strings.Contains(s.HTML(), part) {
+			t.Errorf("no %q in %s", part, s.HTML())
+		}
+	}
+	if s.Rows() != 4 || s.Cell(1, 1) != "12" || s.Cell(3, 2) != "" || s.Cell(9, 0) != "" {
+		t.Errorf("rows %d, cells %q %q %q", s.Rows(), s.Cell(1, 1), s.Cell(3, 2), s.Cell(9, 0))
+	}
+	want := "a <title>\nname   count  value\nx&y    3      0.1235\n"
+	if got := s.String(); !strings.HasPrefix(got, want) {
+		t.Errorf("String() begins\n%q, want\n%q", got, want)
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 3: "3", -2: "-2", 512: "512", 123456: "123456", 1234.5: "1234", 0.5: "0.5", 2.0 / 3: "0.6667",
+		1e-7: "1e-07", 1.5e9: "1.5e+09", math.Inf(1): "+Inf",
+	} {
+		if got := decimal(v); got != want {
+			t.Errorf("decimal(%v) = %q, want %q", v, got, want)
+		}
+	}
+	for _, c := range []struct {
+		s    study.Spread
+		want string
+	}{
+		{study.Spread{N: 5, Mean: 71.238, SEM: 0.31}, "71.24 ± 0.31"},
+		{study.Spread{N: 5, Mean: 7123.8, SEM: 31}, "7124 ± 31"},
+		{study.Spread{N: 1, Mean: 0.25}, "0.25"},
+		{study.Spread{N: 3, Mean: 0.25}, "0.25"},
+	} {
+		if got := spread(c.s); got != c.want {
+			t.Errorf("spread(%+v) = %q, want %q", c.s, got, c.want)
+		}
+	}
+}
+
+// fakeTable is a study.Table.
+type fakeTable struct{ figure *figure.Figure }
+
+func (fakeTable) Header() []string { return []string{"method", "error"} }
+func (fakeTable) Records() [][]string {
+	return [][]string{{"ladies", "0.123456789"}, {"labor", "2"}}
+}
+func (f fakeTable) Figure() *figure.Figure { return f.figure }
+
+func TestTabulate(t *testing.T) {
+	s, err := Tabulate("", fakeTable{}, "error", "method")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := []string{s.Cell(0, 0), s.Cell(0, 1), s.Cell(1, 0)}; !reflect.DeepEqual(got, []string{"0.1235", "ladies", "2"}) {
+		t.Errorf("cells %q", got)
+	}
+	if all, err := Tabulate("", fakeTable{}); err != nil || len(all.Header) != 2 {
+		t.Errorf("all columns: %v, %v", all, err)
+	}
+	if _, err := Tabulate("", fakeTable{}, "time"); err == nil || !strings.Contains(err.Error(), "method, error") {
+		t.Errorf("unknown column: %v", err)
+	}
+	if chart := Plot(fakeTable{}); !strings.Contains(chart.SVG(), "nothing to draw") {
+		t.Error("a table without a figure is drawn")
+	}
+}
+
+func TestComparison(t *testing.T) {
+	run := func(test float64, valid ...float64) *train.History {
+		h := &train.History{Batches: 10 * len(valid), Test: test, TrainMS: 1.26}
+		for k, v := range valid {
+			h.Evaluations = append(h.Evaluations, train.Evaluation{Batch: 10 * (k + 1), Valid: v, Loss: 1})
+			h.Best = max(h.Best, v)
+		}
+		return h
+	}
+	c := &Comparison{Title: "two methods", Metric: "accuracy"}
+	c.Add("b", run(0.5, 0.25, 0.75, 0.5))
+	c.Add("a", run(0.25, 0.5))
+	c.Add("b", run(0.75, 0.75, 0.25))
+	if got := c.Test("b"); got.N != 2 || got.Mean != 0.625 || math.Abs(got.SEM-0.125) > 1e-12 {
+		t.Errorf("test %+v", got)
+	}
+	if got := c.Valid("b"); got.Mean != 0.75 || got.SEM != 0 {
+		t.Errorf("validation %+v", got)
+	}
+	s := c.Sheet()
+	if got := []string{s.Cell(0, 0), s.Cell(0, 1), s.Cell(0, 3), s.Cell(0, 4), s.Cell(0, 5), s.Cell(1, 0)}; !reflect.DeepEqual(got, []string{"b", "2", "0.62 ± 0.12", "25", "1.3", "a"}) {
+		t.Errorf("cells %q", got)
+	}
+	// The mean curve ends where the first of the runs does.
+	if got := c.mean("b"); !reflect.DeepEqual(got.X, []float64{10, 20}) || !reflect.DeepEqual(got.Y, []float64{0.5, 0.5}) || got.Error[0] != 0.25 {
+		t.Errorf("mean curve %+v", got)
+	}
+	wellFormed(t, c.Chart().SVG(), "svg")
+}
+
+func TestClasses(t *testing.T) {
+	got := Classes([]float32{1, 3, 2 /**/, 5, 5, 0 /**/, -3, -2, -1 /**/, 9}, 3)
+	if !reflect.DeepEqual(got, []int32{1, 0, 2}) {
+		t.Errorf("classes %v", got)
+	}
+	if Classes([]float32{1}, 0) != nil {
+		t.Error("classes of none")
+	}
+	if got := Agreement([]int32{1, 2, 3, 4}, []int32{1, 0, 3, 4}, []int32{0, 1, 2}); math.Abs(got-2.0/3) > 1e-15 {
+		t.Errorf("agreement %v", got)
+	}
+	if Agreement(nil, nil, nil) != 0 {
+		t.Error("agreement of nothing")
+	}
+}
+
+func TestMust(t *testing.T) {
+	Must(nil)
+	failed := errors.New("failed")
+	defer func() {
+		if got := recover(); got != failed {
+			t.Errorf("recovered %v", got)
+		}
+	}()
+	Must(failed)
+}

@@ -1,0 +1,257 @@
+package notebook
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Run is a training run that lives over several cells: one makes it, one trains,
+// is interrupted perhaps, later ones go on or look at it. It trains by train.Fit,
+// to the same bits.
+//
+// A run belongs to one goroutine, and its model to no other run meanwhile.
+type Run struct {
+	Model   train.Model
+	Data    *datasets.Data
+	Options train.Options // limits may be raised between two calls of Fit
+
+	// Live, where not nil, shows the curves while they grow: the function Display
+	// that the kernel gives every cell. They are drawn at evaluations, once a
+	// second at most.
+	Live func(Data) error
+
+	// Progress says how far training is where there is no Live; its Total is set.
+	// Nil means a line on standard error.
+	Progress *Progress
+
+	history     *train.History
+	dir         string // of checkpoints
+	own         bool   // dir is a temporary folder, to be removed
+	begun       bool   // Fit has been called
+	interrupted bool   // the last Fit was
+}
+
+// NewRun returns a run that has not begun.
+func NewRun(m train.Model, d *datasets.Data, o train.Options) *Run {
+	return &Run{Model: m, Data: d, Options: o}
+}
+
+// Fit trains until a limit is reached, and leaves the best parameters in the
+// model, as train.Fit does. It stops early when the cell is interrupted: that is
+// no error, History holds what was done, the model holds the parameters of the
+// last batch, and calling Fit again goes on from there. It also goes on after the
+// end, if a limit was raised.
+//
+// To go on it needs checkpoints: they are in Options.Dir, or in a temporary
+// folder that Close removes. The state of a run is there after an error, too, ctx's
+// included, with History up to it.
+func (r *Run) Fit(ctx context.Context) error {
+	o, err := r.options()
+	if err != nil {
+		return err
+	}
+	screen := r.screen()
+	callback := o.Progress
+	o.Progress = func(p train.Progress) {
+		screen.progress(p)
+		if callback != nil {
+			callback(p)
+		}
+	}
+	r.interrupted, err = Interruptible(ctx, func(ctx context.Context) error {
+		history, err := train.Fit(ctx, r.Model, r.Data, o)
+		if history != nil {
+			r.history, r.begun = history, true
+		}
+		return err
+	})
+	if r.history != nil {
+		screen.end()
+	}
+	return err
+}
+
+// options returns the options of the next call of train.Fit.
+func (r *Run) options() (train.Options, error) {
+	o := r.Options
+	if r.dir == "" {
+		r.dir = o.Dir
+		if r.dir == "" {
+			dir, err := os.MkdirTemp("", "gcn-run-")
+			if err != nil {
+				return o, fmt.Errorf("notebook: a folder for checkpoints: %w", err)
+			}
+			r.dir, r.own = dir, true
+		}
+	}
+	o.Dir = r.dir
+	if r.begun {
+		o.Resume, o.Overwrite = true, false
+	}
+	return o, nil
+}
+
+// History returns what the run has done so far; nil before the first batch.
+func (r *Run) History() *train.History { return r.history }
+
+// Interrupted tells whether the last Fit was stopped by an interrupt.
+func (r *Run) Interrupted() bool { return r.interrupted }
+
+// Curves draws loss and validation score so far.
+func (r *Run) Curves() *Chart {
+	return Draw(curves(r.status(), string(r.Data.Metric), r.evaluations()))
+}
+
+// Summary returns the run in numbers.
+func (r *Run) Summary() *Sheet {
+	s := NewSheet("", "", "")
+	h := r.history
+	if h == nil {
+		return s.Add("batches", 0)
+	}
+	metric := string(r.Data.Metric)
+	s.Add("batches", fmt.Sprint(h.Batches)+r.why())
+	s.Add("parameters", h.Parameters)
+	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", decimal(h.Best), h.BestBatch))
+	s.Add("test "+metric, h.Test)
+	s.Add("milliseconds a batch", fmt.Sprintf("%.1f training, %.1f sampling on one worker", h.TrainMS, h.SamplingMS))
+	return s
+}
+
+func (r *Run) why() string {
+	switch h := r.history; {
+	case r.interrupted:
+		return ", interrupted"
+	case h.Stop == "patience":
+		return ", no better score for too long"
+	case h.Stop != "":
+		return ", the limit"
+	}
+	return ""
+}
+
+// String returns a line on where the run stands.
+func (r *Run) String() string { return r.status() }
+
+// Close removes what the run kept in a temporary folder. It cannot go on
+// afterwards, but History stays.
+func (r *Run) Close() error {
+	if !r.own {
+		return nil
+	}
+	dir := r.dir
+	r.dir, r.own, r.begun = "", false, false
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("notebook: %w", err)
+	}
+	return nil
+}
+
+func (r *Run) evaluations() []train.Evaluation {
+	if r.history == nil {
+		return nil
+	}
+	return r.history.Evaluations
+}
+
+// status says in a line what History says.
+func (r *Run) status() string {
+	h := r.history
+	if h == nil {
+		return "not trained yet"
+	}
+	text := fmt.Sprintf("%d batches%s", h.Batches, r.why())
+	if !math.IsNaN(h.Best) {
+		text += fmt.Sprintf("; best validation %s %s at %d", r.Data.Metric, decimal(h.Best), h.BestBatch)
+	}
+	if !math.IsNaN(h.Test) {
+		text += fmt.Sprintf("; test %s", decimal(h.Test))
+	}
+	return text
+}
+
+// screen is what one call of Fit shows.
+type screen struct {
+	run         *Run
+	live        *live
+	line        *Progress
+	evaluations []train.Evaluation // of this call and those before
+	drawn       time.Time
+}
+
+func (r *Run) screen() *screen {
+	s := &screen{run: r, evaluations: append([]train.Evaluation(nil), r.evaluations()...), drawn: time.Now()}
+	if r.Live != nil {
+		s.live = &live{display: r.Live}
+		return s
+	}
+	s.line = r.Progress
+	if s.line == nil {
+		s.line = &Progress{}
+	}
+	return s
+}
+
+// progress takes note of a batch, and shows it now and then.
+func (s *screen) progress(p train.Progress) {
+	if p.Evaluated {
+		s.evaluations = append(s.evaluations, train.Evaluation{
+			Batch: p.Batch, Epoch: p.Epoch, Loss: p.Loss, Valid: p.Valid, Best: p.BestBatch == p.Batch, Seconds: p.Elapsed.Seconds(),
+		})
+	}
+	if s.live == nil {
+		if p.MaxBatches > 0 {
+			s.line.Total = p.MaxBatches
+		}
+		s.line.at(p.Batch, func() string { return standing(p) })
+		return
+	}
+	if p.Evaluated && time.Since(s.drawn) >= time.Second {
+		s.show(standing(p), s.evaluations)
+	}
+}
+
+// end shows how it ended.
+func (s *screen) end() {
+	if s.live == nil {
+		s.line.Line(s.run.status())
+		s.line.End()
+		return
+	}
+	s.show(s.run.status(), s.run.evaluations())
+}
+
+// show draws the curves. Training does not end because they cannot be shown.
+func (s *screen) show(title string, evaluations []train.Evaluation) {
+	chart := Draw(curves(title, string(s.run.Data.Metric), evaluations))
+	if err := s.live.show(chart); err != nil {
+		s.live, s.line = nil, &Progress{}
+		s.line.Line(err.Error())
+		s.line.End()
+	}
+	s.drawn = time.Now()
+}
+
+// standing says in a line where training stands.
+func standing(p train.Progress) string {
+	text := fmt.Sprintf("batch %d", p.Batch)
+	if p.MaxBatches > 0 {
+		text = fmt.Sprintf("batch %d of %d", p.Batch, p.MaxBatches)
+	}
+	if !math.IsNaN(p.Loss) {
+		text += fmt.Sprintf(", loss %s", decimal(p.Loss))
+	}
+	if !math.IsNaN(p.Valid) {
+		text += fmt.Sprintf(", validation %s (best %s)", decimal(p.Valid), decimal(p.Best))
+	}
+	if p.Left > 0 {
+		text += fmt.Sprintf(", %v left", p.Left.Round(time.Second))
+	}
+	return text
+}

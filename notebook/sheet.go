@@ -1,0 +1,182 @@
+package notebook
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// Sheet is a table that a cell shows: HTML in a notebook, aligned text on a
+// terminal. Columns whose cells are all numbers stand to the right.
+type Sheet struct {
+	Title  string
+	Header []string
+
+	rows    [][]string
+	numeric []bool // of each column: no row has text there
+}
+
+// NewSheet returns a table without rows.
+func NewSheet(title string, header ...string) *Sheet {
+	return &Sheet{Title: title, Header: header}
+}
+
+// Tabulate returns a study's outcome as a table. columns picks some of its
+// columns by name, in that order; none means all. Numbers are rounded to four
+// digits; study.Save writes them in full. An unknown column is an error that
+// lists those there are.
+func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
+	header := t.Header()
+	if len(columns) == 0 {
+		columns = header
+	}
+	place := make([]int, len(columns))
+	for k, name := range columns {
+		place[k] = -1
+		for j, have := range header {
+			if have == name {
+				place[k] = j
+			}
+		}
+		if place[k] < 0 {
+			return nil, fmt.Errorf("notebook: no column %q; there are %s", name, strings.Join(header, ", "))
+		}
+	}
+	s := NewSheet(title, columns...)
+	for _, record := range t.Records() {
+		cells := make([]any, len(place))
+		for k, j := range place {
+			cells[k] = record[j]
+			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
+				cells[k] = v
+			}
+		}
+		s.Add(cells...)
+	}
+	return s, nil
+}
+
+// Add adds a row and returns the sheet. Floating-point numbers are rounded to
+// four digits; a study.Spread is written as mean ± standard error, the mean with
+// as many digits as the error gives it; anything else as fmt.Sprint has it.
+// Missing cells are empty, those beyond the header are kept.
+func (s *Sheet) Add(cells ...any) *Sheet {
+	row := make([]string, 0, len(s.Header))
+	for k, cell := range cells {
+		text, number := format(cell)
+		for len(s.numeric) <= k {
+			s.numeric = append(s.numeric, true)
+		}
+		s.numeric[k] = s.numeric[k] && number
+		row = append(row, text)
+	}
+	for len(row) < len(s.Header) {
+		row = append(row, "")
+	}
+	s.rows = append(s.rows, row)
+	return s
+}
+
+// Rows returns the number of rows.
+func (s *Sheet) Rows() int { return len(s.rows) }
+
+// Cell returns the text of a cell, "" where there is none.
+func (s *Sheet) Cell(row, column int) string {
+	if row < 0 || row >= len(s.rows) || column < 0 || column >= len(s.rows[row]) {
+		return ""
+	}
+	return s.rows[row][column]
+}
+
+// HTML returns the table as an HTML element. It sets no colours, so that it
+// follows the page's light or dark ones.
+func (s *Sheet) HTML() string {
+	var b strings.Builder
+	b.WriteString("<table>")
+	if s.Title != "" {
+		fmt.Fprintf(&b, `<caption style="caption-side:top;text-align:left;font-weight:bold;color:inherit;white-space:nowrap">%s</caption>`, html.EscapeString(s.Title))
+	}
+	b.WriteString("<thead>")
+	s.line(&b, "th", s.Header)
+	b.WriteString("</thead><tbody>")
+	for _, row := range s.rows {
+		s.line(&b, "td", row)
+	}
+	b.WriteString("</tbody></table>")
+	return b.String()
+}
+
+func (s *Sheet) line(b *strings.Builder, element string, cells []string) {
+	b.WriteString("<tr>")
+	for k, cell := range cells {
+		align := "left"
+		if k < len(s.numeric) && s.numeric[k] {
+			align = "right"
+		}
+		fmt.Fprintf(b, `<%s style="text-align:%s">%s</%s>`, element, align, html.EscapeString(cell), element)
+	}
+	b.WriteString("</tr>")
+}
+
+// String returns the table as aligned lines.
+func (s *Sheet) String() string {
+	var b strings.Builder
+	if s.Title != "" {
+		fmt.Fprintln(&b, s.Title)
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{s.Header}, s.rows...) {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush() // into a strings.Builder, which cannot fail
+	return b.String()
+}
+
+// format returns the text of a cell, and whether it is a number.
+func format(cell any) (text string, number bool) {
+	switch v := cell.(type) {
+	case float64:
+		return decimal(v), true
+	case float32:
+		return decimal(float64(v)), true
+	case study.Number:
+		return decimal(float64(v)), true
+	case study.Spread:
+		return spread(v), true
+	case int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		return fmt.Sprint(v), true
+	case nil:
+		return "", true
+	}
+	return fmt.Sprint(cell), false
+}
+
+// decimal writes v with four significant digits, whole numbers below a million
+// in full, and a dash for what is not a number.
+func decimal(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case v == math.Trunc(v) && math.Abs(v) < 1e6:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case math.Abs(v) >= 1000 && math.Abs(v) < 1e6:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+// spread writes mean ± standard error, both to the place of the error's second
+// digit; the mean alone where there is no error.
+func spread(s study.Spread) string {
+	if s.N < 2 || !(s.SEM > 0) || math.IsInf(s.SEM, 0) {
+		return decimal(s.Mean)
+	}
+	places := int(1 - math.Floor(math.Log10(s.SEM)))
+	places = max(0, min(places, 9))
+	return fmt.Sprintf("%.*f ± %.*f", places, s.Mean, places, s.SEM)
+}
