@@ -70,7 +70,7 @@ type product struct {
 	slot           *Slot  // its row sums scale the bias; nil: none does
 	wanted         []bool // inputs through which a gradient can be wanted
 	out            buffer
-	inner          int // K of the last run, for DenseProducts
+	last           DenseProduct // of the last run
 }
 
 func (op *product) Type() hm.Type {
@@ -124,7 +124,7 @@ func (op *product) Do(in ...G.Value) (G.Value, error) {
 		}
 		beta = 1
 	}
-	op.inner = inner
+	op.last = DenseProduct{op.transA, op.transB, rows, cols, inner}
 	op.blas.Sgemm(op.transA, op.transB, rows, cols, inner, 1, a.data, a.cols, b.data, b.cols, beta, data, cols)
 	return value, nil
 }

@@ -17,11 +17,9 @@ func DenseProducts(nodes G.Nodes) []DenseProduct {
 	var products []DenseProduct
 	for _, n := range nodes {
 		op, ok := n.Op().(*product)
-		if !ok || op.inner == 0 || n.Value() == nil {
-			continue
+		if ok && op.last.K > 0 {
+			products = append(products, op.last)
 		}
-		shape := n.Value().Shape()
-		products = append(products, DenseProduct{op.transA, op.transB, shape[0], shape[1], op.inner})
 	}
 	return products
 }

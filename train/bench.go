@@ -154,7 +154,7 @@ func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
 			return err
 		}
 		step := time.Since(start)
-		products := ops.DenseProducts(b.program.nodes)
+		products := ops.DenseProducts(b.program.step.nodes())
 		b.floor.prepare(products)
 		start = time.Now()
 		b.floor.run(products)

@@ -17,8 +17,11 @@ import (
 // ErrNotFinite is wrapped by errors about a loss or gradient that overflowed.
 var ErrNotFinite = errors.New("not finite")
 
+var errClosed = errors.New("train: the program is closed")
+
 // Program is a model compiled: its expression graph with gradients, and the
-// machine that runs it. Step is a pure function of parameters, batch and seed.
+// order in which its ops run. Step is a pure function of parameters, batch and
+// seed; it binds no values to the graph's nodes.
 //
 // All parameters lie in one flat slice and all gradients in another, in the
 // order of Model.Parameters; the parameter nodes' values are views into the
@@ -31,17 +34,9 @@ type Program struct {
 	grads  []float32
 	loss   float32
 
-	nodes   G.Nodes // that a step runs
-	step    machine
-	forward machine // logits only; made when first wanted
+	step    *sequence
+	forward *sequence // logits only; made when first wanted
 	logits  []float32
-}
-
-// machine runs the part of the graph that some outputs need.
-type machine interface {
-	RunAll() error
-	Reset()
-	Close() error
 }
 
 // parameter is a named float32 tensor of a model.
@@ -98,7 +93,7 @@ func learnable(n *G.Node) G.Nodes {
 	return nodes
 }
 
-// NewProgram differentiates m's loss and compiles the graph. Close frees it.
+// NewProgram differentiates m's loss and orders the ops. Close ends it.
 func NewProgram(m Model) (p *Program, err error) {
 	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
 	defer func() {
@@ -138,20 +133,21 @@ func NewProgram(m Model) (p *Program, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: the loss: %w", err)
 	}
+	// From the last parameter to the first: the gradients of a layer's are then
+	// computed while what they are computed from is in cache.
 	taps := G.Nodes{lossTap}
-	at = 0
-	for k, q := range params {
+	at = size
+	for k := len(params) - 1; k >= 0; k-- {
+		q := params[k]
+		at -= len(q.values)
 		dst := p.grads[at : at+len(q.values)]
-		at += len(dst)
 		tap, err := newTap(grads[k], func(v G.Value) error { return copyFloats(dst, v) })
 		if err != nil {
 			return nil, fmt.Errorf("train: gradient of parameter %q: %w", q.Name, err)
 		}
 		taps = append(taps, tap)
 	}
-	p.nodes = m.Loss.Graph().ExactSubgraphRoots(taps...).AllNodes()
-	p.step, err = compile(m.Loss.Graph(), taps)
-	if err != nil {
+	if p.step, err = newSequence(taps); err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)
 	}
 	return p, nil
@@ -177,17 +173,6 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 	return grads, nil
 }
 
-// compile makes a machine for the part of g that outputs depend on: gradients
-// of anything else are never computed.
-func compile(g *G.ExprGraph, outputs G.Nodes) (machine, error) {
-	inputs := g.ExactSubgraphRoots(outputs...).Inputs()
-	prog, places, err := G.CompileFunction(g, inputs, outputs)
-	if err != nil {
-		return nil, err
-	}
-	return G.NewTapeMachine(g, G.WithPrecompiled(prog, places)), nil
-}
-
 // Step computes the loss of one mini-batch and its gradients, which Gradients
 // then returns; parameters stay as they are. seed decides what is random in the
 // model (dropout). The error wraps ErrNotFinite if the loss or a gradient is
@@ -196,8 +181,10 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return 0, err
 	}
-	err := p.step.RunAll()
-	p.step.Reset()
+	if p.step == nil {
+		return 0, errClosed
+	}
+	err := p.step.run()
 	switch {
 	case err != nil:
 		return 0, err
@@ -212,6 +199,9 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 // Forward returns the logits of one mini-batch, as in evaluation: without
 // dropout. They are the caller's until the next call.
 func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
+	if p.step == nil {
+		return nil, errClosed
+	}
 	if p.forward == nil {
 		if err := p.compileForward(); err != nil {
 			return nil, err
@@ -220,9 +210,10 @@ func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
 	if err := p.model.Batch.Set(batch, false, 0); err != nil {
 		return nil, err
 	}
-	err = p.forward.RunAll()
-	p.forward.Reset()
-	return p.logits, err
+	if err := p.forward.run(); err != nil {
+		return nil, err
+	}
+	return p.logits, nil
 }
 
 func (p *Program) compileForward() (err error) {
@@ -242,8 +233,7 @@ func (p *Program) compileForward() (err error) {
 	if err != nil {
 		return fmt.Errorf("train: the logits: %w", err)
 	}
-	p.forward, err = compile(p.model.Logits.Graph(), G.Nodes{tap})
-	if err != nil {
+	if p.forward, err = newSequence(G.Nodes{tap}); err != nil {
 		return fmt.Errorf("train: compiling the model's logits: %w", err)
 	}
 	return nil
@@ -257,16 +247,10 @@ func (p *Program) Parameters() []float32 { return p.values }
 // next Step overwrites them.
 func (p *Program) Gradients() []float32 { return p.grads }
 
-// Close frees the machines. The model's parameters keep their values.
+// Close ends the program. The model's parameters keep their values.
 func (p *Program) Close() error {
-	var errs []error
-	for _, m := range []machine{p.step, p.forward} {
-		if m != nil {
-			errs = append(errs, m.Close())
-		}
-	}
 	p.step, p.forward = nil, nil
-	return errors.Join(errs...)
+	return nil
 }
 
 func (p *Program) readLoss(v G.Value) error {

@@ -1,0 +1,121 @@
+package train
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+)
+
+// sequence runs the part of an expression graph that some outputs need, op by
+// op, on the caller's goroutine. It stands in for Gorgonia's TapeMachine, which
+// runs the same ops on a goroutine of its own while the caller's waits, locked
+// to its thread: two changes of thread a run, often of core and cache too, and
+// a panic there ends the process.
+//
+// Values stay with the sequence: no node is bound to one, and no op writes over
+// another's. An op that keeps its own output, as those of package ops do, makes
+// a run free of allocations.
+type sequence struct {
+	calls  []call
+	inputs []input
+	values []G.Value
+}
+
+// call is one op with the places of its inputs and of its output in values.
+type call struct {
+	node *G.Node
+	op   G.Op
+	from []int
+	in   []G.Value // the inputs' values, to be passed on
+	to   int
+}
+
+// input is a node without an op: a parameter, a constant.
+type input struct {
+	node *G.Node
+	at   int
+}
+
+// newSequence orders what outputs depend on, each output, and what only it
+// needs, after the outputs before it. The order is the same in every process.
+func newSequence(outputs G.Nodes) (*sequence, error) {
+	s := new(sequence)
+	const underWay = -1
+	place := make(map[*G.Node]int)
+	add := func(n *G.Node) int {
+		place[n] = len(s.values)
+		s.values = append(s.values, nil)
+		return place[n]
+	}
+	var visit func(n *G.Node) (int, error)
+	visit = func(n *G.Node) (int, error) {
+		if at, seen := place[n]; seen {
+			if at == underWay {
+				return 0, fmt.Errorf("node %v depends on itself", n)
+			}
+			return at, nil
+		}
+		if n.Op() == nil {
+			at := add(n)
+			s.inputs = append(s.inputs, input{n, at})
+			return at, nil
+		}
+		place[n] = underWay
+		c := call{node: n, op: n.Op()}
+		for it := n.Graph().From(n.ID()); it.Next(); {
+			at, err := visit(it.Node().(*G.Node))
+			if err != nil {
+				return 0, err
+			}
+			c.from = append(c.from, at)
+		}
+		if want := c.op.Arity(); want >= 0 && want != len(c.from) {
+			return 0, fmt.Errorf("op %v of %d inputs has %d", c.op, want, len(c.from))
+		}
+		c.in = make([]G.Value, len(c.from))
+		c.to = add(n)
+		s.calls = append(s.calls, c)
+		return c.to, nil
+	}
+	for _, n := range outputs {
+		if _, err := visit(n); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// nodes returns the nodes with an op, in the order of a run.
+func (s *sequence) nodes() G.Nodes {
+	nodes := make(G.Nodes, len(s.calls))
+	for k, c := range s.calls {
+		nodes[k] = c.node
+	}
+	return nodes
+}
+
+// run computes all ops. A panic of one becomes an error.
+func (s *sequence) run() (err error) {
+	var current G.Op
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("train: op %v panicked: %v%s", current, r, panicPlace())
+		}
+	}()
+	for _, in := range s.inputs {
+		if s.values[in.at] = in.node.Value(); s.values[in.at] == nil {
+			return fmt.Errorf("train: input %q of the model has no value", in.node.Name())
+		}
+	}
+	for k := range s.calls {
+		c := &s.calls[k]
+		for i, at := range c.from {
+			c.in[i] = s.values[at]
+		}
+		current = c.op
+		if s.values[c.to], err = c.op.Do(c.in...); err != nil {
+			return fmt.Errorf("train: op %v: %w", c.op, err)
+		}
+	}
+	return nil
+}
