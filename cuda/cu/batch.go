@@ -1,0 +1,216 @@
+package cu
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+)
+
+// Context is what Gorgonia keeps of a context: a place to run calls and to
+// collect their errors.
+type Context interface {
+	CUDAContext() CUContext
+	// Do runs fn. Every call of this module makes its context current, so that
+	// no thread of its own is needed.
+	Do(fn func() error) error
+	// Work yields nothing: nothing is queued.
+	Work() <-chan func() error
+	ErrChan() chan error
+	// Error is the first error since errors were last taken, and stays.
+	Error() error
+	Close() error
+}
+
+// Ctx is the one implementation of Context.
+type Ctx struct {
+	c       CUContext
+	work    chan func() error
+	errs    chan error
+	mu      sync.Mutex
+	err     error
+	signal  chan struct{}
+	watched bool // someone waits for signals
+	closed  bool
+}
+
+var _ Context = (*Ctx)(nil)
+
+// CtxFromCUContext wraps a context.
+func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
+	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{})}
+}
+
+// NewContext makes the context of the device; a failure is kept for Error.
+func NewContext(d Device, flags ContextFlags) *Ctx {
+	c, err := d.MakeContext(flags)
+	ctx := CtxFromCUContext(d, c, flags)
+	ctx.note(err)
+	return ctx
+}
+
+// CUDAContext is the context wrapped.
+func (c *Ctx) CUDAContext() CUContext { return c.c }
+
+// Do runs fn.
+func (c *Ctx) Do(fn func() error) error { return fn() }
+
+// Work yields nothing.
+func (c *Ctx) Work() <-chan func() error { return c.work }
+
+// ErrChan is where an engine would answer work with; there is none.
+func (c *Ctx) ErrChan() chan error { return c.errs }
+
+// Error is the first error since errors were last taken.
+func (c *Ctx) Error() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// take is Error, and forgets it.
+func (c *Ctx) take() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.err
+	c.err = nil
+	return err
+}
+
+func (c *Ctx) note(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil && !c.closed {
+		c.err = err
+	}
+}
+
+var errNotStarted = errors.New("cu: the engine of this context was never started")
+
+// Close ends the goroutines that wait for signals; the primary context stays.
+// It is an error if none waits: the closing engine of Gorgonia, whose start
+// failed, would then wait for its own for ever.
+func (c *Ctx) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.watched {
+		return errNotStarted
+	}
+	if !c.closed {
+		c.closed = true
+		c.err = nil // an engine that saw it now would not come to its end
+		close(c.signal)
+	}
+	return nil
+}
+
+// BatchedContext has the methods of the context that queued its calls. Here each
+// call is made at once, and those that return no error keep the first for
+// Errors. It may be copied; the copies are one. The zero value has no context.
+type BatchedContext struct {
+	Context
+	Device
+	ctx *Ctx
+}
+
+// NewBatchedContext wraps a context that CtxFromCUContext or NewContext gave.
+func NewBatchedContext(c Context, d Device) *BatchedContext {
+	ctx, _ := c.(*Ctx)
+	if ctx == nil {
+		ctx = CtxFromCUContext(d, c.CUDAContext(), SchedAuto)
+	}
+	return &BatchedContext{Context: ctx, Device: d, ctx: ctx}
+}
+
+// WorkAvailable is closed by Close and yields nothing before.
+func (b *BatchedContext) WorkAvailable() <-chan struct{} {
+	b.ctx.mu.Lock()
+	defer b.ctx.mu.Unlock()
+	b.ctx.watched = true
+	return b.ctx.signal
+}
+
+// DoWork has nothing to do: every call was made at once.
+func (b *BatchedContext) DoWork() {}
+
+// Errors is the first error of the calls since it was last asked, or nil.
+func (b *BatchedContext) Errors() error {
+	if b.ctx == nil {
+		return nil
+	}
+	return b.ctx.take()
+}
+
+// FirstError is Errors without forgetting it.
+func (b *BatchedContext) FirstError() error {
+	if b.ctx == nil {
+		return nil
+	}
+	return b.ctx.Error()
+}
+
+// Cleanup has nothing to free.
+func (b *BatchedContext) Cleanup() {}
+
+// Close is Ctx.Close.
+func (b *BatchedContext) Close() error {
+	if b.ctx == nil {
+		return nil
+	}
+	return b.ctx.Close()
+}
+
+// String names the device.
+func (b *BatchedContext) String() string { return b.Device.String() }
+
+// Synchronize waits for all work in the context.
+func (b *BatchedContext) Synchronize() { b.ctx.note(b.ctx.c.Synchronize()) }
+
+// MemAlloc is the function of that name.
+func (b *BatchedContext) MemAlloc(bytes int64) (DevicePtr, error) { return MemAlloc(bytes) }
+
+// MemAllocManaged is the function of that name.
+func (b *BatchedContext) MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
+	return MemAllocManaged(bytes, flags)
+}
+
+// MemFree is the function of that name.
+func (b *BatchedContext) MemFree(p DevicePtr) { b.ctx.note(MemFree(p)) }
+
+// AllocAndCopy takes device memory and copies to it.
+func (b *BatchedContext) AllocAndCopy(src unsafe.Pointer, bytes int64) (DevicePtr, error) {
+	p, err := MemAlloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	return p, b.ctx.c.copyIn(p, src, bytes)
+}
+
+// Memcpy copies within the device.
+func (b *BatchedContext) Memcpy(dst, src DevicePtr, bytes int64) {
+	b.ctx.note(MemcpyDtoDAsync(dst, src, bytes, b.ctx.c.Main()))
+}
+
+// MemcpyHtoD copies to the device; src may be changed when it returns.
+func (b *BatchedContext) MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) {
+	b.ctx.note(b.ctx.c.copyIn(dst, src, bytes))
+}
+
+// MemcpyDtoH copies to the host and waits for it.
+func (b *BatchedContext) MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) {
+	b.ctx.note(b.ctx.c.copyOut(dst, src, bytes))
+}
+
+// LaunchKernel is Function.Launch.
+func (b *BatchedContext) LaunchKernel(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
+	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
+	b.ctx.note(f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams))
+}
+
+// LaunchAndSync is LaunchKernel: the next copy to the host waits.
+func (b *BatchedContext) LaunchAndSync(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
+	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
+	b.LaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams)
+}

@@ -1,0 +1,115 @@
+#define _GNU_SOURCE
+#include "cublas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLS(X) \
+	X(Create, "cublasCreate_v2", (handle *)) \
+	X(GetVersion, "cublasGetVersion_v2", (handle, int *)) \
+	X(SetStream, "cublasSetStream_v2", (handle, handle)) \
+	X(SetMathMode, "cublasSetMathMode", (handle, int)) \
+	X(Sgemm, "cublasSgemm_v2", (handle, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
+	X(Dgemm, "cublasDgemm_v2", (handle, int, int, int, int, int, const double *, uint64_t, int, uint64_t, int, const double *, uint64_t, int)) \
+	X(Sgemv, "cublasSgemv_v2", (handle, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
+	X(Dgemv, "cublasDgemv_v2", (handle, int, int, int, const double *, uint64_t, int, uint64_t, int, const double *, uint64_t, int)) \
+	X(Sger, "cublasSger_v2", (handle, int, int, const float *, uint64_t, int, uint64_t, int, uint64_t, int)) \
+	X(Dger, "cublasDger_v2", (handle, int, int, const double *, uint64_t, int, uint64_t, int, uint64_t, int))
+
+static struct {
+	int (*set_current)(handle);
+	const char *(*GetStatusName)(status);
+	status (*SetWorkspace)(handle, uint64_t, size_t);
+#define FIELD(name, symbol, args) status(*name) args;
+	CALLS(FIELD)
+#undef FIELD
+} blas;
+
+static char *message(const char *format, const char *a, const char *b) {
+	size_t n = strlen(format) + strlen(a) + strlen(b) + 1;
+	char *s = malloc(n);
+	if (s) snprintf(s, n, format, a, b);
+	return s;
+}
+
+char *gcn_cublas_open(const char *path, uintptr_t set_current) {
+	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+	if (!library) return message("%s%s", dlerror(), "");
+#define FIND(name, symbol, args) \
+	blas.name = (status(*) args)dlsym(library, symbol); \
+	if (!blas.name) { \
+		dlclose(library); \
+		return message("%s has no %s", path, symbol); \
+	}
+	CALLS(FIND)
+#undef FIND
+	// Not in all versions.
+	blas.GetStatusName = (const char *(*)(status))dlsym(library, "cublasGetStatusName");
+	blas.SetWorkspace = (status(*)(handle, uint64_t, size_t))dlsym(library, "cublasSetWorkspace_v2");
+	blas.set_current = (int (*)(handle))set_current;
+	return NULL;
+}
+
+void gcn_cublas_preload(const char *path) { dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
+
+const char *gcn_cublas_status_name(status s) {
+	static const char *names[] = {"CUBLAS_STATUS_SUCCESS", "CUBLAS_STATUS_NOT_INITIALIZED", 0, "CUBLAS_STATUS_ALLOC_FAILED",
+		0, 0, 0, "CUBLAS_STATUS_INVALID_VALUE", "CUBLAS_STATUS_ARCH_MISMATCH", 0, 0, "CUBLAS_STATUS_MAPPING_ERROR", 0,
+		"CUBLAS_STATUS_EXECUTION_FAILED", "CUBLAS_STATUS_INTERNAL_ERROR", "CUBLAS_STATUS_NOT_SUPPORTED"};
+	if (blas.GetStatusName) return blas.GetStatusName(s);
+	if (s >= 0 && s < (int)(sizeof names / sizeof *names)) return names[s];
+	return 0;
+}
+
+// IN makes the context current, then makes the call. 1 is
+// CUBLAS_STATUS_NOT_INITIALIZED.
+#define IN(call) return blas.set_current(context) ? 1 : (call)
+
+status gcn_cublas_create(handle context, handle *h, int *version) {
+	if (blas.set_current(context)) return 1;
+	status s = blas.Create(h);
+	return s ? s : blas.GetVersion(*h, version);
+}
+
+// Setting the stream sets the workspace back to cuBLAS's own, so it is given
+// again each time.
+status gcn_cublas_stream(handle context, handle h, handle stream, uint64_t workspace, size_t workspace_size) {
+	if (blas.set_current(context)) return 1;
+	status s = blas.SetStream(h, stream);
+	if (s || !workspace || !blas.SetWorkspace) return s;
+	return blas.SetWorkspace(h, workspace, workspace_size);
+}
+
+status gcn_cublas_math(handle h, int mode) { return blas.SetMathMode(h, mode); }
+
+status gcn_cublas_sgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
+	float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc) {
+	IN(blas.Sgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc));
+}
+
+status gcn_cublas_dgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
+	double alpha, uint64_t a, int lda, uint64_t b, int ldb, double beta, uint64_t c, int ldc) {
+	IN(blas.Dgemm(h, ta, tb, m, n, k, &alpha, a, lda, b, ldb, &beta, c, ldc));
+}
+
+status gcn_cublas_sgemv(handle context, handle h, int ta, int m, int n,
+	float alpha, uint64_t a, int lda, uint64_t x, int incx, float beta, uint64_t y, int incy) {
+	IN(blas.Sgemv(h, ta, m, n, &alpha, a, lda, x, incx, &beta, y, incy));
+}
+
+status gcn_cublas_dgemv(handle context, handle h, int ta, int m, int n,
+	double alpha, uint64_t a, int lda, uint64_t x, int incx, double beta, uint64_t y, int incy) {
+	IN(blas.Dgemv(h, ta, m, n, &alpha, a, lda, x, incx, &beta, y, incy));
+}
+
+status gcn_cublas_sger(handle context, handle h, int m, int n,
+	float alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda) {
+	IN(blas.Sger(h, m, n, &alpha, x, incx, y, incy, a, lda));
+}
+
+status gcn_cublas_dger(handle context, handle h, int m, int n,
+	double alpha, uint64_t x, int incx, uint64_t y, int incy, uint64_t a, int lda) {
+	IN(blas.Dger(h, m, n, &alpha, x, incx, y, incy, a, lda));
+}

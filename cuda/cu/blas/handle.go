@@ -1,0 +1,214 @@
+package cublas
+
+// #include "cublas.h"
+import "C"
+
+import (
+	"fmt"
+	"sync"
+
+	"gorgonia.org/cu"
+	"gorgonia.org/cu/internal/count"
+)
+
+// Status is what a call of cuBLAS returned, other than success. It is an error.
+type Status int32
+
+func (s Status) Error() string {
+	if name := C.gcn_cublas_status_name(C.status(s)); name != nil {
+		return fmt.Sprintf("%s (%d)", C.GoString(name), int32(s))
+	}
+	return fmt.Sprintf("cuBLAS status %d", int32(s))
+}
+
+// CallError says which call of cuBLAS failed, and how.
+type CallError struct {
+	Call   string
+	Status Status
+}
+
+func (e *CallError) Error() string { return fmt.Sprintf("cublas: %s: %v", e.Call, e.Status) }
+
+// Unwrap gives the Status.
+func (e *CallError) Unwrap() error { return e.Status }
+
+// Math says how float32 products are computed.
+type Math int
+
+// By default in float32; TF32 rounds the factors to 10 bits of fraction and is
+// several times faster.
+const (
+	DefaultMath Math = 0
+	TF32Math    Math = 3
+)
+
+// Handle multiplies matrices in one context. It may be used by several
+// goroutines; their calls take turns.
+type Handle struct {
+	mu        sync.Mutex
+	context   cu.CUContext
+	h         C.handle
+	version   int
+	workspace cu.DevicePtr
+}
+
+// workspaceSize is what NVIDIA advises for Hopper, the most of all kinds.
+const workspaceSize = 32 << 20
+
+// The handles of this process: one for each context, which live as long.
+var handles struct {
+	sync.Mutex
+	of map[cu.CUContext]*Handle
+}
+
+// For returns the handle of a context, and makes it the first time: that takes
+// tens of milliseconds, and 32 MiB of device memory besides what cuBLAS takes.
+func For(c cu.CUContext) (*Handle, error) {
+	if l := load(); l.err != nil {
+		return nil, l.err
+	}
+	handles.Lock()
+	defer handles.Unlock()
+	if h := handles.of[c]; h != nil {
+		return h, nil
+	}
+	h := &Handle{context: c}
+	var version C.int
+	if s := C.gcn_cublas_create(h.c(), &h.h, &version); s != 0 {
+		return nil, &CallError{"cublasCreate", Status(s)}
+	}
+	h.version = int(version)
+	// Without it cuBLAS would take memory during a capture. cu.MemAlloc works in
+	// the current context, which may be another: then go without.
+	if now, err := cu.CurrentContext(); err == nil && now == c {
+		h.workspace, _ = cu.MemAlloc(workspaceSize)
+	}
+	if err := h.SetMath(DefaultMath); err != nil {
+		return nil, err
+	}
+	if err := h.SetStream(c.Main()); err != nil {
+		return nil, err
+	}
+	if handles.of == nil {
+		handles.of = map[cu.CUContext]*Handle{}
+	}
+	handles.of[c] = h
+	return h, nil
+}
+
+// Current is For the current context.
+func Current() (*Handle, error) {
+	c, err := cu.CurrentContext()
+	if err != nil {
+		return nil, err
+	}
+	return For(c)
+}
+
+func (h *Handle) c() C.handle { return C.handle(h.context.Handle()) }
+
+// Version is the version of the library, 10000·major + 100·minor + patch (in
+// version 11 and before, 1000·major + …).
+func (h *Handle) Version() int { return h.version }
+
+// SetMath says how float32 products are computed from now on.
+func (h *Handle) SetMath(m Math) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return check(C.gcn_cublas_math(h.h, C.int(m)), "cublasSetMathMode")
+}
+
+// SetStream binds the handle to another stream of its context. Work on the two
+// is not ordered by that.
+func (h *Handle) SetStream(s cu.Stream) error {
+	stream, err := s.Handle()
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s2 := C.gcn_cublas_stream(h.c(), h.h, C.handle(stream), C.uint64_t(h.workspace), workspaceSize)
+	return check(s2, "cublasSetStream")
+}
+
+func check(s C.status, call string) error {
+	if s == 0 {
+		return nil
+	}
+	return &CallError{call, Status(s)}
+}
+
+// T says whether a factor is to be transposed.
+type T bool
+
+func (t T) op() C.int {
+	if t {
+		return 1
+	}
+	return 0
+}
+
+// Sgemm queues C := alpha·op(A)·op(B) + beta·C for matrices by columns: op(A) is
+// m×k, op(B) is k×n. With beta 0, C need not hold numbers. For matrices by rows,
+// exchange A with B and m with n.
+func (h *Handle) Sgemm(ta, tb T, m, n, k int, alpha float32, a cu.DevicePtr, lda int, b cu.DevicePtr, ldb int,
+	beta float32, c cu.DevicePtr, ldc int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	s := C.gcn_cublas_sgemm(h.c(), h.h, ta.op(), tb.op(), C.int(m), C.int(n), C.int(k),
+		C.float(alpha), C.uint64_t(a), C.int(lda), C.uint64_t(b), C.int(ldb), C.float(beta), C.uint64_t(c), C.int(ldc))
+	if s == 0 {
+		return nil
+	}
+	return check(s, fmt.Sprintf("cublasSgemm(m=%d n=%d k=%d lda=%d ldb=%d ldc=%d)", m, n, k, lda, ldb, ldc))
+}
+
+// Dgemm is Sgemm in float64.
+func (h *Handle) Dgemm(ta, tb T, m, n, k int, alpha float64, a cu.DevicePtr, lda int, b cu.DevicePtr, ldb int,
+	beta float64, c cu.DevicePtr, ldc int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	s := C.gcn_cublas_dgemm(h.c(), h.h, ta.op(), tb.op(), C.int(m), C.int(n), C.int(k),
+		C.double(alpha), C.uint64_t(a), C.int(lda), C.uint64_t(b), C.int(ldb), C.double(beta), C.uint64_t(c), C.int(ldc))
+	return check(s, "cublasDgemm")
+}
+
+// Sgemv queues y := alpha·op(A)·x + beta·y for A, m×n by columns.
+func (h *Handle) Sgemv(ta T, m, n int, alpha float32, a cu.DevicePtr, lda int, x cu.DevicePtr, incX int,
+	beta float32, y cu.DevicePtr, incY int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	return check(C.gcn_cublas_sgemv(h.c(), h.h, ta.op(), C.int(m), C.int(n),
+		C.float(alpha), C.uint64_t(a), C.int(lda), C.uint64_t(x), C.int(incX), C.float(beta), C.uint64_t(y), C.int(incY)), "cublasSgemv")
+}
+
+// Dgemv is Sgemv in float64.
+func (h *Handle) Dgemv(ta T, m, n int, alpha float64, a cu.DevicePtr, lda int, x cu.DevicePtr, incX int,
+	beta float64, y cu.DevicePtr, incY int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	return check(C.gcn_cublas_dgemv(h.c(), h.h, ta.op(), C.int(m), C.int(n),
+		C.double(alpha), C.uint64_t(a), C.int(lda), C.uint64_t(x), C.int(incX), C.double(beta), C.uint64_t(y), C.int(incY)), "cublasDgemv")
+}
+
+// Sger queues A := alpha·x·yᵀ + A for A, m×n by columns.
+func (h *Handle) Sger(m, n int, alpha float32, x cu.DevicePtr, incX int, y cu.DevicePtr, incY int, a cu.DevicePtr, lda int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	return check(C.gcn_cublas_sger(h.c(), h.h, C.int(m), C.int(n),
+		C.float(alpha), C.uint64_t(x), C.int(incX), C.uint64_t(y), C.int(incY), C.uint64_t(a), C.int(lda)), "cublasSger")
+}
+
+// Dger is Sger in float64.
+func (h *Handle) Dger(m, n int, alpha float64, x cu.DevicePtr, incX int, y cu.DevicePtr, incY int, a cu.DevicePtr, lda int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count.Products.Add(1)
+	return check(C.gcn_cublas_dger(h.c(), h.h, C.int(m), C.int(n),
+		C.double(alpha), C.uint64_t(x), C.int(incX), C.uint64_t(y), C.int(incY), C.uint64_t(a), C.int(lda)), "cublasDger")
+}

@@ -1,0 +1,115 @@
+package cublas
+
+import (
+	"sync"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
+	"gorgonia.org/cu"
+)
+
+// Standard is what Gorgonia's engines hold: the handle of the current context,
+// found at each call. It has no fields, because an engine is copied while
+// another goroutine initialises it. Its slices lie on the device.
+type Standard struct{}
+
+// ConsOpt is an option of New and Init.
+type ConsOpt func(*Standard)
+
+// WithContext is accepted for compatibility; products are in the current
+// context.
+func WithContext(cu.Context) ConsOpt { return func(*Standard) {} }
+
+// New makes a Standard.
+func New(opts ...ConsOpt) *Standard {
+	s := new(Standard)
+	_ = s.Init(opts...) // kept for Err
+	return s
+}
+
+// The first error of the calls below since Err was last asked. It cannot lie in
+// Standard; see there.
+var failure struct {
+	sync.Mutex
+	err error
+}
+
+func note(err error) {
+	if err == nil {
+		return
+	}
+	failure.Lock()
+	defer failure.Unlock()
+	if failure.err == nil {
+		failure.err = err
+	}
+}
+
+// Init makes the handle, so that the first product need not.
+func (s *Standard) Init(...ConsOpt) error {
+	_, err := Current()
+	return err
+}
+
+// Err is the first error since it was last asked, of any Standard in the
+// process.
+func (s *Standard) Err() error {
+	failure.Lock()
+	defer failure.Unlock()
+	err := failure.err
+	failure.err = nil
+	return err
+}
+
+// Close does nothing: the handle belongs to the context.
+func (s *Standard) Close() error { return nil }
+
+func on(do func(*Handle) error) {
+	h, err := Current()
+	if err == nil {
+		err = do(h)
+	}
+	note(err)
+}
+
+func at[E any](s []E) cu.DevicePtr { return cu.DevicePtr(unsafe.Pointer(unsafe.SliceData(s))) }
+
+func trans(t blas.Transpose) T { return t != blas.NoTrans }
+
+// Sgemm is Handle.Sgemm.
+func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	on(func(h *Handle) error {
+		return h.Sgemm(trans(tA), trans(tB), m, n, k, alpha, at(a), lda, at(b), ldb, beta, at(c), ldc)
+	})
+}
+
+// Dgemm is Handle.Dgemm.
+func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+	on(func(h *Handle) error {
+		return h.Dgemm(trans(tA), trans(tB), m, n, k, alpha, at(a), lda, at(b), ldb, beta, at(c), ldc)
+	})
+}
+
+// Sgemv is Handle.Sgemv.
+func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
+	on(func(h *Handle) error {
+		return h.Sgemv(trans(tA), m, n, alpha, at(a), lda, at(x), incX, beta, at(y), incY)
+	})
+}
+
+// Dgemv is Handle.Dgemv.
+func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int, beta float64, y []float64, incY int) {
+	on(func(h *Handle) error {
+		return h.Dgemv(trans(tA), m, n, alpha, at(a), lda, at(x), incX, beta, at(y), incY)
+	})
+}
+
+// Sger is Handle.Sger.
+func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []float32, incY int, a []float32, lda int) {
+	on(func(h *Handle) error { return h.Sger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
+}
+
+// Dger is Handle.Dger.
+func (s *Standard) Dger(m, n int, alpha float64, x []float64, incX int, y []float64, incY int, a []float64, lda int) {
+	on(func(h *Handle) error { return h.Dger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
+}

@@ -1,0 +1,137 @@
+package cu
+
+// #include "driver.h"
+import "C"
+
+import "fmt"
+
+// Device is a GPU by its number, or CPU.
+type Device int
+
+// CPU is the device that is no GPU.
+const CPU Device = -1
+
+// NumDevices is how many GPUs the driver sees. The error is ErrNoDriver where
+// there is no driver, and NoDevice where it drives nothing.
+func NumDevices() (int, error) {
+	if err := load(); err != nil {
+		return 0, err
+	}
+	var n C.int
+	if err := check(C.gcn_cu_device_count(&n), "cuDeviceGetCount"); err != nil {
+		return 0, err
+	}
+	return int(n), nil
+}
+
+// GetDevice returns the GPU of that number.
+func GetDevice(ordinal int) (Device, error) {
+	if err := load(); err != nil {
+		return CPU, err
+	}
+	var d C.CUdevice
+	if err := checkf(C.gcn_cu_device_get(&d, C.int(ordinal)), "cuDeviceGet(%d)", ordinal); err != nil {
+		return CPU, err
+	}
+	return Device(d), nil
+}
+
+// IsGPU tells a GPU from the CPU.
+func (d Device) IsGPU() bool { return d >= 0 }
+
+// String is "CPU" or "GPU(number)".
+func (d Device) String() string {
+	if d == CPU {
+		return "CPU"
+	}
+	return fmt.Sprintf("GPU(%d)", int(d))
+}
+
+// ready loads the driver and refuses what is no GPU.
+func (d Device) ready() error {
+	if err := load(); err != nil {
+		return err
+	}
+	if !d.IsGPU() {
+		return fmt.Errorf("cu: %v is not a GPU", d)
+	}
+	return nil
+}
+
+// Name is the name that its maker gave the device.
+func (d Device) Name() (string, error) {
+	if err := d.ready(); err != nil {
+		return "", err
+	}
+	var name [256]C.char
+	if err := check(C.gcn_cu_device_name(&name[0], C.int(len(name)), C.CUdevice(d)), "cuDeviceGetName"); err != nil {
+		return "", err
+	}
+	return C.GoString(&name[0]), nil
+}
+
+// ComputeCapability is 9.0 for Hopper, 8.0 for Ampere.
+func (d Device) ComputeCapability() (major, minor int, err error) {
+	v, err := d.Attributes(ComputeCapabilityMajor, ComputeCapabilityMinor)
+	if err != nil {
+		return 0, 0, err
+	}
+	return v[0], v[1], nil
+}
+
+// TotalMem is the memory of the device in bytes.
+func (d Device) TotalMem() (int64, error) {
+	if err := d.ready(); err != nil {
+		return 0, err
+	}
+	var n C.size_t
+	err := check(C.gcn_cu_device_total_memory(&n, C.CUdevice(d)), "cuDeviceTotalMem")
+	return int64(n), err
+}
+
+// DeviceAttribute is a property of a device: a CUdevice_attribute.
+type DeviceAttribute int
+
+// The attributes that are asked for here or in Gorgonia; the driver knows more.
+const (
+	MaxThreadsPerBlock      DeviceAttribute = 1
+	MaxBlockDimX            DeviceAttribute = 2
+	MaxBlockDimY            DeviceAttribute = 3
+	MaxBlockDimZ            DeviceAttribute = 4
+	MaxGridDimX             DeviceAttribute = 5
+	MaxGridDimY             DeviceAttribute = 6
+	MaxGridDimZ             DeviceAttribute = 7
+	MaxSharedMemoryPerBlock DeviceAttribute = 8
+	WarpSize                DeviceAttribute = 10
+	MultiprocessorCount     DeviceAttribute = 16
+	L2CacheSize             DeviceAttribute = 38
+	ComputeCapabilityMajor  DeviceAttribute = 75
+	ComputeCapabilityMinor  DeviceAttribute = 76
+	ManagedMemory           DeviceAttribute = 83
+	ConcurrentManagedAccess DeviceAttribute = 89
+	// MaxSharedMemoryPerBlockOptin is what a block may have of shared memory
+	// after Function.SetAttribute(MaxDynamicSharedSize, …).
+	MaxSharedMemoryPerBlockOptin DeviceAttribute = 97
+)
+
+// Attribute is one property of the device.
+func (d Device) Attribute(a DeviceAttribute) (int, error) {
+	if err := d.ready(); err != nil {
+		return 0, err
+	}
+	var v C.int
+	err := checkf(C.gcn_cu_device_attribute(&v, C.int(a), C.CUdevice(d)), "cuDeviceGetAttribute(%d)", int(a))
+	return int(v), err
+}
+
+// Attributes are several properties of the device, in the order asked for.
+func (d Device) Attributes(attributes ...DeviceAttribute) ([]int, error) {
+	values := make([]int, len(attributes))
+	for i, a := range attributes {
+		var err error
+		if values[i], err = d.Attribute(a); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}

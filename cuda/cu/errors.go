@@ -1,0 +1,82 @@
+package cu
+
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoDriver is in the chain of every error that comes of not having found
+// libcuda.
+var ErrNoDriver = errors.New("no NVIDIA driver")
+
+// Result is what a call of the driver returned: a CUresult other than
+// CUDA_SUCCESS. It is an error.
+type Result int32
+
+// Results that callers tell apart. The driver has a hundred more.
+const (
+	InvalidValue       Result = 1
+	OutOfMemory        Result = 2
+	NotInitialized     Result = 3
+	NoDevice           Result = 100
+	InvalidDevice      Result = 101
+	InvalidImage       Result = 200
+	InvalidContext     Result = 201
+	InvalidPTX         Result = 218
+	NotFound           Result = 500
+	NotReady           Result = 600
+	IllegalAddress     Result = 700
+	LaunchFailed       Result = 719
+	CaptureUnsupported Result = 900
+	CaptureInvalidated Result = 901
+)
+
+// Error is the driver's name of the result, its number, and its explanation.
+func (r Result) Error() string {
+	name, text := C.gcn_cu_error_name(C.CUresult(r)), C.gcn_cu_error_text(C.CUresult(r))
+	switch {
+	case name == nil:
+		return fmt.Sprintf("CUDA error %d", int32(r))
+	case text == nil:
+		return fmt.Sprintf("%s (%d)", C.GoString(name), int32(r))
+	}
+	return fmt.Sprintf("%s (%d): %s", C.GoString(name), int32(r), C.GoString(text))
+}
+
+// CallError says which call of the driver failed, and how. Because kernels run
+// after the call that launches them has returned, the fault may lie in an
+// earlier one.
+type CallError struct {
+	Call   string // such as "cuMemAlloc(1024 bytes)"
+	Result Result
+	Log    string // what the compiler of PTX had to say; else ""
+}
+
+func (e *CallError) Error() string {
+	if e.Log != "" {
+		return fmt.Sprintf("cu: %s: %v: %s", e.Call, e.Result, e.Log)
+	}
+	return fmt.Sprintf("cu: %s: %v", e.Call, e.Result)
+}
+
+// Unwrap gives the Result, so that errors.Is(err, cu.OutOfMemory) works.
+func (e *CallError) Unwrap() error { return e.Result }
+
+// check makes an error of a result.
+func check(r C.CUresult, call string) error {
+	if r == 0 {
+		return nil
+	}
+	return &CallError{Call: call, Result: Result(r)}
+}
+
+// checkf is check with a call that is only written out if it failed.
+func checkf(r C.CUresult, format string, args ...any) error {
+	if r == 0 {
+		return nil
+	}
+	return &CallError{Call: fmt.Sprintf(format, args...), Result: Result(r)}
+}

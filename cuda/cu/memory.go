@@ -1,0 +1,223 @@
+package cu
+
+// #cgo noescape gcn_cu_copy_in
+// #cgo noescape gcn_cu_copy_in_at_once
+// #cgo noescape gcn_cu_copy_out
+// #cgo noescape gcn_cu_copy_out_at_once
+// #cgo nocallback gcn_cu_copy_in
+// #cgo nocallback gcn_cu_copy_in_at_once
+// #cgo nocallback gcn_cu_copy_out
+// #cgo nocallback gcn_cu_copy_out_at_once
+// #include "driver.h"
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu/internal/count"
+)
+
+// DevicePtr is an address in the memory of a device. It is a Memory of
+// gorgonia.org/tensor.
+type DevicePtr uintptr
+
+// Uintptr is the address.
+func (p DevicePtr) Uintptr() uintptr { return uintptr(p) }
+
+// MemSize is 0: an address does not know how much lies behind it. (Gorgonia
+// asks for it only in a call that it never makes.)
+func (p DevicePtr) MemSize() uintptr { return 0 }
+
+// String is the address in hexadecimal.
+func (p DevicePtr) String() string { return fmt.Sprintf("0x%x", uintptr(p)) }
+
+// Offset is the address that many bytes further on.
+func (p DevicePtr) Offset(bytes int64) DevicePtr { return p + DevicePtr(bytes) }
+
+// MemAttachFlags say who may use managed memory.
+type MemAttachFlags byte
+
+// AttachGlobal lets every stream use it.
+const AttachGlobal MemAttachFlags = 1
+
+// MemAlloc takes that many bytes of device memory, on a boundary of at least 256
+// bytes, with no defined contents. It waits for the device; take memory before
+// the loop, not within. Zero bytes are an error of the driver.
+func MemAlloc(bytes int64) (DevicePtr, error) {
+	c, err := now()
+	if err != nil {
+		return 0, err
+	}
+	var p C.CUdeviceptr
+	if err := checkf(C.gcn_cu_alloc(c.handle, &p, C.size_t(bytes)), "cuMemAlloc(%d bytes)", bytes); err != nil {
+		return 0, err
+	}
+	count.Allocs.Add(1)
+	return DevicePtr(p), nil
+}
+
+// MemAllocManaged takes memory that host and device both reach by the same
+// address, and advises the driver to keep it on the device.
+func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
+	c, err := now()
+	if err != nil {
+		return 0, err
+	}
+	var p C.CUdeviceptr
+	r := C.gcn_cu_alloc_managed(c.handle, &p, C.size_t(bytes), C.uint(flags), C.CUdevice(c.device))
+	if err := checkf(r, "cuMemAllocManaged(%d bytes)", bytes); err != nil {
+		return 0, err
+	}
+	count.Allocs.Add(1)
+	return DevicePtr(p), nil
+}
+
+// MemFree gives back what MemAlloc or MemAllocManaged took, after waiting for
+// work that may use it.
+func MemFree(p DevicePtr) error {
+	c, err := now()
+	if err != nil {
+		return err
+	}
+	if err := checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p); err != nil {
+		return err
+	}
+	count.Frees.Add(1)
+	return nil
+}
+
+// MemAllocHost takes pinned memory of the host, which asynchronous copies can
+// read and write while the program goes on. It is not Go's: free it with
+// MemFreeHost. Taking it is slow (about a millisecond for each few MB).
+func MemAllocHost(bytes int64) (unsafe.Pointer, error) {
+	c, err := now()
+	if err != nil {
+		return nil, err
+	}
+	var p unsafe.Pointer
+	const portable = 1 // CU_MEMHOSTALLOC_PORTABLE: pinned for every context
+	if err := checkf(C.gcn_cu_host_alloc(c.handle, &p, C.size_t(bytes), portable), "cuMemHostAlloc(%d bytes)", bytes); err != nil {
+		return nil, err
+	}
+	count.HostAllocs.Add(1)
+	return p, nil
+}
+
+// MemFreeHost gives back what MemAllocHost took.
+func MemFreeHost(p unsafe.Pointer) error {
+	c, err := now()
+	if err != nil {
+		return err
+	}
+	if err := check(C.gcn_cu_host_free(c.handle, p), "cuMemFreeHost"); err != nil {
+		return err
+	}
+	count.HostFrees.Add(1)
+	return nil
+}
+
+// MemcpyHtoD copies to the device, on the main stream, after what is queued
+// there. When it returns src may be changed; the copy itself may still run. It
+// is an error within a capture.
+func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
+	c, err := now()
+	if err != nil {
+		return err
+	}
+	return c.copyIn(dst, src, bytes)
+}
+
+func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
+	count.CopiesIn.Add(1)
+	count.BytesIn.Add(bytes)
+	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), c.main)
+	return checkf(r, "cuMemcpyHtoD(%d bytes to %v)", bytes, dst)
+}
+
+// MemcpyDtoH copies to the host and waits, for the copy and for all that was
+// queued on the main stream before it.
+func MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
+	c, err := now()
+	if err != nil {
+		return err
+	}
+	return c.copyOut(dst, src, bytes)
+}
+
+func (c *context) copyOut(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
+	count.CopiesOut.Add(1)
+	count.BytesOut.Add(bytes)
+	count.Syncs.Add(1)
+	r := C.gcn_cu_copy_out_at_once(c.handle, dst, C.CUdeviceptr(src), C.size_t(bytes), c.main)
+	return checkf(r, "cuMemcpyDtoH(%d bytes from %v)", bytes, src)
+}
+
+// Memcpy copies within the device, on the main stream.
+func Memcpy(dst, src DevicePtr, bytes int64) error { return MemcpyDtoDAsync(dst, src, bytes, NoStream) }
+
+// MemcpyDtoD is Memcpy.
+func MemcpyDtoD(dst, src DevicePtr, bytes int64) error { return Memcpy(dst, src, bytes) }
+
+// MemcpyHtoDAsync copies to the device on the stream. src must be pinned, and
+// left alone until the stream has come past the copy.
+func MemcpyHtoDAsync(dst DevicePtr, src unsafe.Pointer, bytes int64, stream Stream) error {
+	c, h, err := stream.use()
+	if err != nil {
+		return err
+	}
+	count.CopiesIn.Add(1)
+	count.BytesIn.Add(bytes)
+	r := C.gcn_cu_copy_in(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), h)
+	return checkf(r, "cuMemcpyHtoDAsync(%d bytes to %v)", bytes, dst)
+}
+
+// MemcpyDtoHAsync copies to the host on the stream. dst must be pinned; it holds
+// the copy once the stream has come past it.
+func MemcpyDtoHAsync(dst unsafe.Pointer, src DevicePtr, bytes int64, stream Stream) error {
+	c, h, err := stream.use()
+	if err != nil {
+		return err
+	}
+	count.CopiesOut.Add(1)
+	count.BytesOut.Add(bytes)
+	r := C.gcn_cu_copy_out(c.handle, dst, C.CUdeviceptr(src), C.size_t(bytes), h)
+	return checkf(r, "cuMemcpyDtoHAsync(%d bytes from %v)", bytes, src)
+}
+
+// MemcpyDtoDAsync copies within the device on the stream.
+func MemcpyDtoDAsync(dst, src DevicePtr, bytes int64, stream Stream) error {
+	c, h, err := stream.use()
+	if err != nil {
+		return err
+	}
+	count.Copies.Add(1)
+	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), h)
+	return checkf(r, "cuMemcpyDtoD(%d bytes from %v to %v)", bytes, src, dst)
+}
+
+// MemsetD8 sets n bytes on the main stream.
+func MemsetD8(dst DevicePtr, v byte, n int64) error { return MemsetD8Async(dst, v, n, NoStream) }
+
+// MemsetD32 sets n words of 4 bytes on the main stream.
+func MemsetD32(dst DevicePtr, v uint32, n int64) error { return MemsetD32Async(dst, v, n, NoStream) }
+
+// MemsetD8Async sets n bytes on the stream.
+func MemsetD8Async(dst DevicePtr, v byte, n int64, stream Stream) error {
+	c, h, err := stream.use()
+	if err != nil {
+		return err
+	}
+	count.Sets.Add(1)
+	return checkf(C.gcn_cu_set8(c.handle, C.CUdeviceptr(dst), C.uchar(v), C.size_t(n), h), "cuMemsetD8(%d bytes at %v)", n, dst)
+}
+
+// MemsetD32Async sets n words of 4 bytes on the stream.
+func MemsetD32Async(dst DevicePtr, v uint32, n int64, stream Stream) error {
+	c, h, err := stream.use()
+	if err != nil {
+		return err
+	}
+	count.Sets.Add(1)
+	return checkf(C.gcn_cu_set32(c.handle, C.CUdeviceptr(dst), C.uint(v), C.size_t(n), h), "cuMemsetD32(%d words at %v)", n, dst)
+}

@@ -1,0 +1,184 @@
+package cu
+
+// #include "driver.h"
+import "C"
+
+import (
+	"errors"
+
+	"gorgonia.org/cu/internal/count"
+)
+
+// Stream is a queue of work on the device. NoStream, the zero value, stands for
+// the main stream of the context.
+type Stream struct {
+	c *context
+	h C.handle
+}
+
+// NoStream is the main stream of the context that is current.
+var NoStream = Stream{}
+
+// StreamFlags say how a stream is ordered against the legacy stream of CUDA.
+type StreamFlags uint32
+
+// NonBlocking streams are ordered only by events. The main stream is one.
+const NonBlocking StreamFlags = 1
+
+func (s Stream) use() (*context, C.handle, error) {
+	if s.c != nil {
+		return s.c, s.h, nil
+	}
+	c, err := now()
+	if err != nil {
+		return nil, 0, err
+	}
+	return c, c.main, nil
+}
+
+// MakeStream makes a stream in the current context. Pass NonBlocking.
+func MakeStream(flags StreamFlags) (Stream, error) {
+	c, err := now()
+	if err != nil {
+		return Stream{}, err
+	}
+	s := Stream{c: c}
+	err = check(C.gcn_cu_stream_create(c.handle, &s.h, C.uint(flags)), "cuStreamCreate")
+	if err != nil {
+		return Stream{}, err
+	}
+	return s, nil
+}
+
+// Destroy lets the stream go; work that is queued is still done. The main stream
+// stays.
+func (s Stream) Destroy() error {
+	if s.c == nil || s.h == s.c.main {
+		return errors.New("cu: the main stream cannot be destroyed")
+	}
+	return check(C.gcn_cu_stream_destroy(s.c.handle, s.h), "cuStreamDestroy")
+}
+
+// Handle is the driver's own handle, for libraries that want it.
+func (s Stream) Handle() (uintptr, error) {
+	_, h, err := s.use()
+	return uintptr(h), err
+}
+
+// Synchronize waits until all that was queued on the stream is done, and reports
+// what went wrong in it.
+func (s Stream) Synchronize() error {
+	c, h, err := s.use()
+	if err != nil {
+		return err
+	}
+	count.Syncs.Add(1)
+	return check(C.gcn_cu_stream_synchronize(c.handle, h), "cuStreamSynchronize")
+}
+
+// Done tells whether all that was queued on the stream is done, without waiting.
+func (s Stream) Done() (bool, error) {
+	c, h, err := s.use()
+	if err != nil {
+		return false, err
+	}
+	return done(C.gcn_cu_stream_query(c.handle, h), "cuStreamQuery")
+}
+
+func done(r C.CUresult, call string) (bool, error) {
+	if Result(r) == NotReady {
+		return false, nil
+	}
+	err := check(r, call)
+	return err == nil, err
+}
+
+// Wait makes the stream wait, on the device, for the event as last recorded. An
+// event that was never recorded is not waited for.
+func (s Stream) Wait(e Event) error {
+	c, h, err := s.use()
+	if err != nil {
+		return err
+	}
+	return check(C.gcn_cu_stream_wait(c.handle, h, e.h), "cuStreamWaitEvent")
+}
+
+// Event is a mark in a stream.
+type Event struct {
+	c *context
+	h C.handle
+}
+
+// EventFlags say what an event is for.
+type EventFlags uint32
+
+// An event for ordering alone is cheaper if it does not take the time; one that
+// is waited for by the host may let the thread sleep instead of spin.
+const (
+	DefaultEvent  EventFlags = 0
+	BlockingSync  EventFlags = 1
+	DisableTiming EventFlags = 2
+)
+
+// MakeEvent makes an event in the current context.
+func MakeEvent(flags EventFlags) (Event, error) {
+	c, err := now()
+	if err != nil {
+		return Event{}, err
+	}
+	e := Event{c: c}
+	if err := check(C.gcn_cu_event_create(c.handle, &e.h, C.uint(flags)), "cuEventCreate"); err != nil {
+		return Event{}, err
+	}
+	return e, nil
+}
+
+var errNoEvent = errors.New("cu: an Event must come from MakeEvent")
+
+// Destroy lets the event go.
+func (e Event) Destroy() error {
+	if e.c == nil {
+		return errNoEvent
+	}
+	return check(C.gcn_cu_event_destroy(e.c.handle, e.h), "cuEventDestroy")
+}
+
+// Record puts the mark behind all that is queued on the stream now.
+func (e Event) Record(s Stream) error {
+	if e.c == nil {
+		return errNoEvent
+	}
+	_, h, err := s.use()
+	if err != nil {
+		return err
+	}
+	return check(C.gcn_cu_event_record(e.c.handle, e.h, h), "cuEventRecord")
+}
+
+// Synchronize waits until the stream has come to the mark.
+func (e Event) Synchronize() error {
+	if e.c == nil {
+		return errNoEvent
+	}
+	count.Syncs.Add(1)
+	return check(C.gcn_cu_event_synchronize(e.c.handle, e.h), "cuEventSynchronize")
+}
+
+// Done tells whether the stream has come to the mark, without waiting.
+func (e Event) Done() (bool, error) {
+	if e.c == nil {
+		return false, errNoEvent
+	}
+	return done(C.gcn_cu_event_query(e.c.handle, e.h), "cuEventQuery")
+}
+
+// Elapsed is the time in milliseconds from e to end, on the device; both must be
+// done, and made without DisableTiming.
+func (e Event) Elapsed(end Event) (float64, error) {
+	if e.c == nil {
+		return 0, errNoEvent
+	}
+	var ms C.float
+	err := check(C.gcn_cu_event_elapsed(e.c.handle, &ms, e.h, end.h), "cuEventElapsedTime")
+	return float64(ms), err
+}
