@@ -1,0 +1,121 @@
+// Command patch makes the kernel's main package from a release of gophernotes:
+//
+//	go run ./patch SOURCE FOLDER
+//
+// SOURCE is the module as downloaded; it stays as it is. The changed copy goes to
+// FOLDER, with overlay.json, through which go build -overlay sees it as the
+// package ./gophernotes of this module. Thus no file of gophernotes is kept here,
+// and the tree stays clean.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: patch SOURCE FOLDER")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "patch:", err)
+		os.Exit(1)
+	}
+}
+
+// edit replaces text that stands exactly once in a file.
+type edit struct{ old, new string }
+
+const here = "github.com/gcn-layerwise/gcn/notebooks/kernel/"
+
+// changes holds the edits of every file that is copied.
+var changes = map[string][]edit{
+	"complete.go": nil,
+	"display.go":  nil,
+	"image.go":    nil,
+	"main.go":     nil,
+	"kernel.go": {
+		{"\t\"errors\"\n", ""},
+		{"\t\"go/ast\"\n", ""},
+		{ // the packages that cells can import
+			"\t_ \"github.com/gopherdata/gophernotes/imports\"\n",
+			"\t_ \"" + here + "bindings\"\n\t\"" + here + "session\"\n",
+		},
+		{"ir := interp.New()", "ir := session.NewInterpreter()"},
+		{
+			"\tvals, types, executionErr := doEval(ir, outerr, code)\n",
+			"\tstop := session.WatchInterrupt(ir)\n\tvals, types, executionErr := doEval(ir, outerr, code)\n\tstop()\n",
+		},
+		{
+			"\t\t\tvar ok bool\n\t\t\tif err, ok = r.(error); !ok {\n\t\t\t\terr = errors.New(fmt.Sprint(r))\n\t\t\t}\n",
+			"\t\t\terr = session.Error(r)\n",
+		},
+		{
+			"\tsrcAst := ast2.AnyToAst(nodes, \"doEval\")\n",
+			"\tif err := session.CheckImports(nodes); err != nil {\n\t\tpanic(err)\n\t}\n\tsrcAst := ast2.AnyToAst(nodes, \"doEval\")\n",
+		},
+		{
+			"_, srcEndsWithExpr = nodes[len(nodes)-1].(ast.Expr)",
+			"srcEndsWithExpr = session.Shows(nodes[len(nodes)-1])",
+		},
+	},
+	"messages.go": {
+		{ // a display that is updated in place
+			"\t\"github.com/go-zeromq/zmq4\"\n",
+			"\t\"" + here + "session\"\n\t\"github.com/go-zeromq/zmq4\"\n",
+		},
+		{"receipt.Publish(\"display_data\", struct", "receipt.Publish(session.DisplayMessage(data.Transient), struct"},
+	},
+	"x_package.go": { // v0.7.5 declares a method JSON() string for an interface that wants a map
+		{"\tJSON_  func(interface{}) string\n", "\tJSON_  func(interface{}) map[string]interface{}\n"},
+		{"func (P *proxy_JSONer) JSON() string {", "func (P *proxy_JSONer) JSON() map[string]interface{} {"},
+	},
+}
+
+func run(source, folder string) error {
+	module, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for name, edits := range changes {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			return err
+		}
+		changed, err := apply(string(text), edits)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		copied := filepath.Join(folder, name)
+		if err := os.WriteFile(copied, []byte(changed), 0o666); err != nil {
+			return err
+		}
+		replace[filepath.Join(module, "gophernotes", name)] = copied
+	}
+	overlay, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o666)
+}
+
+func apply(text string, edits []edit) (string, error) {
+	for _, e := range edits {
+		if n := strings.Count(text, e.old); n != 1 {
+			return "", fmt.Errorf("%d places, want 1, with %q", n, e.old)
+		}
+		text = strings.Replace(text, e.old, e.new, 1)
+	}
+	return text, nil
+}
