@@ -41,6 +41,10 @@ type Dropout struct {
 	Seed uint64
 }
 
+// Threshold returns the number below which the 16-bit hash drops an element, and
+// the factor for the others: what another processor needs for the same masks.
+func (d Dropout) Threshold() (threshold uint32, keep float32) { return d.threshold() }
+
 // threshold returns the number below which the 16-bit hash drops an element,
 // and the factor for the others.
 func (d Dropout) threshold() (threshold uint32, scale float32) {

@@ -1,0 +1,162 @@
+//go:build cuda
+
+package device
+
+import (
+	"fmt"
+
+	"gorgonia.org/cu"
+	cublas "gorgonia.org/cu/blas"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Device is a GPU: its kernels, and what lies on it for good.
+type Device struct {
+	name    string
+	kernels map[string]cu.Function
+	module  cu.Module
+	copies  cu.Stream // what is sent while the main stream computes
+	blas    *cublas.Handle
+	usage   Usage
+
+	// What was put on the device once, by what it is a copy of.
+	resident map[any]*Buffer
+}
+
+// Usage is the memory that a Device holds, in bytes. What the driver and cuBLAS
+// take for themselves is not in it.
+type Usage struct {
+	Bytes, Peak int64 // on the device, now and at most
+	Pinned      int64 // page-locked, on the host
+}
+
+// Open returns the first GPU. The error says in one line what is missing.
+func Open() (*Device, error) {
+	if err := cu.Available(); err != nil {
+		return nil, fmt.Errorf("no CUDA device: %w", err)
+	}
+	gpu, err := cu.GetDevice(0)
+	if err != nil {
+		return nil, fmt.Errorf("no CUDA device: %w", err)
+	}
+	d := &Device{kernels: map[string]cu.Function{}, resident: map[any]*Buffer{}}
+	if err := d.open(gpu); err != nil {
+		return nil, fmt.Errorf("device: %w", err)
+	}
+	return d, nil
+}
+
+func (d *Device) open(gpu cu.Device) (err error) {
+	if _, err = gpu.MakeContext(cu.SchedAuto); err != nil {
+		return err
+	}
+	if d.name, err = gpu.Name(); err != nil {
+		return err
+	}
+	if d.module, err = cu.LoadData(kernelsPTX); err != nil {
+		return err
+	}
+	for _, kernel := range kernelNames {
+		if d.kernels[kernel], err = d.module.Function(kernel); err != nil {
+			return err
+		}
+	}
+	if d.copies, err = cu.MakeStream(cu.NonBlocking); err != nil {
+		return err
+	}
+	d.blas, err = cublas.Current()
+	return err
+}
+
+// Name returns what the device is called, such as "NVIDIA H200".
+func (d *Device) Name() string { return d.name }
+
+// Usage returns what memory is held.
+func (d *Device) Usage() Usage { return d.usage }
+
+// Close frees what lies on the device for good, and the driver's objects. Nothing
+// made from d may be used afterwards.
+func (d *Device) Close() error {
+	var err error
+	for key, b := range d.resident {
+		err = first(err, b.Free())
+		delete(d.resident, key)
+	}
+	err = first(err, d.copies.Destroy())
+	return first(err, d.module.Unload())
+}
+
+// keep returns a copy of x on the device, made once for each key.
+func keep[T number](d *Device, key any, x []T) (Pointer, error) {
+	b, ok := d.resident[key]
+	if ok {
+		return b.at, nil
+	}
+	b = d.NewBuffer()
+	_, n := bytesOf(x)
+	at, err := b.Bytes(n)
+	if err == nil {
+		err = Write(d, at, x)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d.resident[key] = b
+	return at, nil
+}
+
+// Features returns x on the device, copied there at the first call. x must not
+// change while d is open.
+func (d *Device) Features(x *graph.Features) (Pointer, error) { return keep(d, x, x.Data) }
+
+// Laplacian returns p on the device, copied there at the first call: 8 bytes a node
+// and 4 an entry of the adjacency matrix for the pattern, and the scales.
+func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
+	type part struct {
+		of   *graph.Laplacian
+		what string
+	}
+	l := &Laplacian{Nodes: p.Nodes()}
+	var err error
+	if l.Ptr, err = keep(d, part{p, "ptr"}, p.Adjacency.Ptr); err != nil {
+		return nil, err
+	}
+	if l.Idx, err = keep(d, part{p, "idx"}, p.Adjacency.Idx); err != nil {
+		return nil, err
+	}
+	if p.Adjacency.Val != nil {
+		if l.Val, err = keep(d, part{p, "val"}, p.Adjacency.Val); err != nil {
+			return nil, err
+		}
+	}
+	if l.RowScale, err = keep(d, part{p, "rows"}, p.RowScale); err != nil {
+		return nil, err
+	}
+	l.ColScale = l.RowScale
+	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
+		l.ColScale, err = keep(d, part{p, "columns"}, p.ColScale)
+	}
+	return l, err
+}
+
+// Describe says in a line which device and driver there are.
+func Describe() string {
+	if err := cu.Available(); err != nil {
+		return "built in; " + err.Error()
+	}
+	gpu, err := cu.GetDevice(0)
+	if err != nil {
+		return "built in; " + err.Error()
+	}
+	name, err := gpu.Name()
+	if err != nil {
+		return "built in; " + err.Error()
+	}
+	bytes, err := gpu.TotalMem()
+	if err != nil {
+		return "built in; " + err.Error()
+	}
+	version := cu.Version()
+	return fmt.Sprintf("%s, %d MiB, driver for CUDA %d.%d", name, bytes>>20, version/1000, version%1000/10)
+}

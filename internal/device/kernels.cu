@@ -1,0 +1,451 @@
+// Kernels of the ops on an NVIDIA device.
+//
+// Every parameter is a pointer or a long long, 8 bytes; numbers with a fraction
+// travel as the bits of one. Matrices are row-major float32. No kernel uses
+// atomics, and every sum runs in an order that the sizes alone decide, so equal
+// inputs give equal bits. Nothing here needs libdevice: the exponential is the
+// one of package kernel, the logarithm is below.
+//
+// A "row kernel" gives a warp to each tile of TILE columns of a row.
+
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned int u32;
+
+#define WARP 32
+#define TILE 128
+#define FULL 0xffffffffu
+
+__device__ static inline float floatOf(i64 bits) {
+	union { u32 u; float f; } v;
+	v.u = (u32)bits;
+	return v.f;
+}
+
+__device__ static inline double doubleOf(i64 bits) {
+	union { i64 i; double d; } v;
+	v.i = bits;
+	return v.d;
+}
+
+__device__ static inline float rootOf(float x) {
+#if defined(__NVCC__)
+	return sqrtf(x);
+#else
+	return __builtin_sqrtf(x);
+#endif
+}
+
+__device__ static inline double rootOf(double x) {
+#if defined(__NVCC__)
+	return sqrt(x);
+#else
+	return __builtin_sqrt(x);
+#endif
+}
+
+// True for neither NaN nor infinities.
+__device__ static inline bool finite(double x) { return x - x == 0; }
+
+__device__ static inline i64 globalWarp() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / WARP; }
+__device__ static inline i64 globalThread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ static inline int laneOf() { return threadIdx.x & (WARP - 1); }
+__device__ static inline i64 tilesOf(i64 width) { return (width + TILE - 1) / TILE; }
+
+__device__ static inline float warpSum(float x) {
+	for (int offset = WARP / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(FULL, x, offset);
+	return x;
+}
+
+__device__ static inline double warpSum(double x) {
+	for (int offset = WARP / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(FULL, x, offset);
+	return x;
+}
+
+__device__ static inline float warpMax(float x) {
+	for (int offset = WARP / 2; offset > 0; offset /= 2) {
+		float other = __shfl_xor_sync(FULL, x, offset);
+		x = other > x ? other : x;
+	}
+	return x;
+}
+
+// The sum of x over a block of 1024 threads or fewer; valid in thread 0.
+__device__ static inline double blockSum(double x) {
+	__shared__ double sums[WARP];
+	x = warpSum(x);
+	if (laneOf() == 0) sums[threadIdx.x / WARP] = x;
+	__syncthreads();
+	double total = 0;
+	if (threadIdx.x == 0)
+		for (int w = 0; w < (int)(blockDim.x + WARP - 1) / WARP; w++) total += sums[w];
+	return total;
+}
+
+// e^z and e^z - 1 for z <= 0, as package kernel computes them: Cody & Waite
+// reduction, polynomial of Moshier's Cephes expf, 2e-7 relative error.
+__device__ static inline float expNeg(float z, float *minusOne) {
+	if (z < -87.0f) z = -87.0f;
+	int n = z == z ? (int)(z * 1.44269504088896341f - 0.5f) : 0;
+	float f = (float)n;
+	float r = z - f * 0.693359375f - f * -2.12194440e-4f;
+	float p = 1.9875691500e-4f;
+	p = p * r + 1.3981999507e-3f;
+	p = p * r + 8.3334519073e-3f;
+	p = p * r + 4.1665795894e-2f;
+	p = p * r + 1.6666665459e-1f;
+	p = p * r + 5.0000001201e-1f;
+	p = p * (r * r) + r;
+	union { u32 u; float f; } two;
+	two.u = (u32)((n + 127) << 23);
+	*minusOne = two.f * p + (two.f - 1);
+	return two.f * p + two.f;
+}
+
+// The natural logarithm of a positive normal x: x = m*2^e with m within
+// sqrt(2) of 1, log m = 2*atanh(s), s = (m-1)/(m+1), |s| < 0.172, whose series
+// is cut after s^23 (relative error below 1e-16).
+__device__ static inline double logOf(double x) {
+	union { i64 i; double d; } v;
+	v.d = x;
+	if (!(x > 0) || x - x != 0) return x - x; // only what overflowed comes here: NaN
+	int e = (int)((v.i >> 52) & 0x7ff) - 1023;
+	v.i = (v.i & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
+	if (v.d > 1.4142135623730951) {
+		v.d *= 0.5;
+		e++;
+	}
+	double s = (v.d - 1) / (v.d + 1), q = s * s, sum = 0;
+	for (int k = 23; k >= 1; k -= 2) sum = sum * q + 1.0 / k;
+	return 2 * s * sum + e * 0.69314718055994530942;
+}
+
+__device__ static inline u64 mix64(u64 x) {
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+	return x ^ x >> 31;
+}
+
+// The 16 bits that decide about column j of a row with this key; the same as
+// package kernel's, so that masks agree bit for bit.
+__device__ static inline u32 dropHash(u64 key, u32 j) {
+	u32 word = (j >> 5 << 4) | (j & 15);
+	u32 x = word * 0x9e3779b9u + (u32)key;
+	x = (x ^ x >> 16) * 0x7feb352du;
+	x ^= (u32)(key >> 32);
+	x = (x ^ x >> 15) * 0x846ca68bu;
+	x ^= x >> 16;
+	return j & 16 ? x >> 16 : x & 0xffff;
+}
+
+extern "C" {
+
+// dst[i] = x[ids[i]]. Row kernel.
+__global__ void gcn_gather(float *dst, const float *x, const int *ids, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	const float *from = x + (i64)ids[i] * width;
+	float *to = dst + i * width;
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) to[j] = from[j];
+}
+
+// dst = A*X, column k of A belonging to row ids[k] of X, or k where ids is null;
+// null val means 1. Row kernel; each sum runs in the order of the entries.
+__global__ void gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	i64 j0 = w % tiles * TILE + laneOf(), j1 = j0 + WARP, j2 = j1 + WARP, j3 = j2 + WARP;
+	float a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+	int hi = ptr[i + 1];
+#pragma unroll 4
+	for (int k = ptr[i]; k < hi; k++) {
+		int c = idx[k];
+		float v = val ? val[k] : 1.0f;
+		const float *row = x + (i64)(ids ? ids[c] : c) * width;
+		if (j0 < width) a0 += v * row[j0];
+		if (j1 < width) a1 += v * row[j1];
+		if (j2 < width) a2 += v * row[j2];
+		if (j3 < width) a3 += v * row[j3];
+	}
+	float *y = dst + i * width;
+	if (j0 < width) y[j0] = a0;
+	if (j1 < width) y[j1] = a1;
+	if (j2 < width) y[j2] = a2;
+	if (j3 < width) y[j3] = a3;
+}
+
+// Rows of P*X over full neighbourhoods, P[i][j] = rowScale[i]*a[i][j]*colScale[j]
+// with an implicit self-loop: row i of dst is row rows[i] of P*X, or base+i where
+// rows is null. Row j of P's columns lies in row local[j] of x, or j where local
+// is null. Row kernel.
+__global__ void gcn_propagate(float *dst, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, const float *x, const int *local, i64 n, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= n) return;
+	i64 r = rows ? rows[i] : base + i;
+	i64 j0 = w % tiles * TILE + laneOf(), j1 = j0 + WARP, j2 = j1 + WARP, j3 = j2 + WARP;
+	float scale = rowScale[r], a0 = 0, a1 = 0, a2 = 0, a3 = 0;
+	i64 hi = ptr[r + 1];
+#pragma unroll 4
+	for (i64 k = ptr[r] - 1; k < hi; k++) {
+		bool self = k < ptr[r];
+		i64 c = self ? r : idx[k];
+		float v = scale * colScale[c];
+		if (val && !self) v *= val[k];
+		const float *row = x + (local ? (i64)local[c] : c) * width;
+		if (j0 < width) a0 += v * row[j0];
+		if (j1 < width) a1 += v * row[j1];
+		if (j2 < width) a2 += v * row[j2];
+		if (j3 < width) a3 += v * row[j3];
+	}
+	float *y = dst + i * width;
+	if (j0 < width) y[j0] = a0;
+	if (j1 < width) y[j1] = a1;
+	if (j2 < width) y[j2] = a2;
+	if (j3 < width) y[j3] = a3;
+}
+
+// Sums of the same rows of P. A warp a row.
+__global__ void gcn_row_sums(float *sums, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, i64 n) {
+	i64 i = globalWarp();
+	if (i >= n) return;
+	i64 r = rows ? rows[i] : base + i, hi = ptr[r + 1];
+	double sum = 0;
+	for (i64 k = ptr[r] + laneOf(); k < hi; k += WARP) {
+		double s = colScale[idx[k]];
+		sum += val ? s * val[k] : s;
+	}
+	sum = warpSum(sum) + colScale[r];
+	if (laneOf() == 0) sums[i] = (float)(sum * rowScale[r]);
+}
+
+// dst[i] = scale[i]*bias, null scale meaning 1. Row kernel.
+__global__ void gcn_bias_rows(float *dst, const float *bias, const float *scale, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	float s = scale ? scale[i] : 1.0f;
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) dst[i * width + j] = s * bias[j];
+}
+
+// dst = dropout(act(z + scale*bias)) and its slope, null bias meaning 0, null
+// scale 1, null slope not wanted; act 0 is the identity, 1 ELU, 2 ReLU. An element
+// is dropped where its 16-bit hash is below the threshold; 0 drops none. dst may
+// be z. Row kernel.
+__global__ void gcn_activate(float *dst, float *slope, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	float s = scale ? scale[i] : 1.0f, keep = floatOf(keepBits);
+	u64 key = threshold ? mix64(mix64((u64)seed + 0x9e3779b97f4a7c15ULL) + (u64)i * 0x9e3779b97f4a7c15ULL) : 0;
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) {
+		float v = z[i * width + j], y, d = 1;
+		if (bias) v += s * bias[j];
+		y = v;
+		if (act == 1 && !(v > 0)) d = expNeg(v, &y);
+		if (act == 2) {
+			if (v <= 0) y = 0;
+			if (!(v > 0)) d = 0;
+		}
+		if (threshold) {
+			if (dropHash(key, (u32)j) < (u32)threshold) {
+				y = 0;
+				d = 0;
+			} else {
+				y *= keep;
+				d *= keep;
+			}
+		}
+		dst[i * width + j] = y;
+		if (slope) slope[i * width + j] = d;
+	}
+}
+
+// dst = a*b, element by element. A thread an element.
+__global__ void gcn_multiply(float *dst, const float *a, const float *b, i64 n) {
+	i64 i = globalThread();
+	if (i < n) dst[i] = a[i] * b[i];
+}
+
+// dst = a+b, element by element. A thread an element.
+__global__ void gcn_add(float *dst, const float *a, const float *b, i64 n) {
+	i64 i = globalThread();
+	if (i < n) dst[i] = a[i] + b[i];
+}
+
+// dst = upstream*share for every element. A thread an element.
+__global__ void gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n) {
+	i64 i = globalThread();
+	if (i < n) dst[i] = *upstream * floatOf(shareBits);
+}
+
+// dst[j] = sum over i of scale[i]*x[i][j]*y[i][j], null scale and y meaning 1. A
+// block of 32*32 threads for 32 columns: thread (t, j) sums rows t, t+32, … in
+// float64, and the 32 sums are added in order.
+__global__ void gcn_column_sums(float *dst, const float *x, const float *y, const float *scale, i64 rows, i64 width) {
+	__shared__ double sums[WARP][WARP];
+	int t = threadIdx.x / WARP, lane = laneOf();
+	i64 j = (i64)blockIdx.x * WARP + lane;
+	double sum = 0;
+	if (j < width) {
+#pragma unroll 4
+		for (i64 i = t; i < rows; i += WARP) {
+			float v = x[i * width + j];
+			if (y) v *= y[i * width + j];
+			sum += scale ? (double)scale[i] * v : (double)v;
+		}
+	}
+	sums[t][lane] = sum;
+	__syncthreads();
+	if (t != 0 || j >= width) return;
+	for (int k = 1; k < WARP; k++) sum += sums[k][lane];
+	dst[j] = (float)sum;
+}
+
+// Softmax of each row of logits, its loss -weight*log p[target] in rowLoss, and,
+// where gradient is not null, the loss' gradient weight*(p - onehot). Target -1
+// counts nothing. probs may be null. A warp a row.
+__global__ void gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 rows, i64 classes) {
+	i64 i = globalWarp();
+	if (i >= rows) return;
+	const float *z = logits + i * classes;
+	float top = z[0], total = 0, ignored;
+	for (i64 j = laneOf(); j < classes; j += WARP) top = z[j] > top ? z[j] : top;
+	top = warpMax(top);
+	for (i64 j = laneOf(); j < classes; j += WARP) total += expNeg(z[j] - top, &ignored);
+	total = warpSum(total);
+	int t = target[i];
+	float share = t < 0 ? 0.0f : weight[i], inverse = 1 / total;
+	for (i64 j = laneOf(); j < classes; j += WARP) {
+		float p = expNeg(z[j] - top, &ignored) * inverse;
+		if (probs) probs[i * classes + j] = p;
+		if (gradient) gradient[i * classes + j] = t < 0 ? 0.0f : j == t ? share * p - share : share * p;
+	}
+	if (laneOf() == 0) rowLoss[i] = t < 0 ? 0.0 : (logOf((double)total) - ((double)z[t] - (double)top)) * (double)share;
+}
+
+// dst = upstream*weight*(probs - onehot(target)), 0 where the target is -1. A
+// thread an element.
+__global__ void gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 rows, i64 classes) {
+	i64 k = globalThread();
+	if (k >= rows * classes) return;
+	i64 i = k / classes;
+	int t = target[i];
+	if (t < 0) {
+		dst[k] = 0;
+		return;
+	}
+	float share = *upstream * weight[i], g = share * probs[k];
+	dst[k] = k % classes == t ? g - share : g;
+}
+
+// Binary cross-entropy of each row, times its share, in rowLoss, and where
+// gradient is not null share*(sigmoid(x) - target). A NaN target counts nothing.
+// A warp a row.
+__global__ void gcn_bce_loss(float *gradient, double *rowLoss, const float *logits, const float *target, const float *share, const float *upstream, i64 rows, i64 tasks) {
+	i64 i = globalWarp();
+	if (i >= rows) return;
+	double sum = 0;
+	float s = share[i], g = upstream ? s * *upstream : s, ignored;
+	for (i64 j = laneOf(); j < tasks; j += WARP) {
+		float x = logits[i * tasks + j], y = target[i * tasks + j], d = 0;
+		if (y == y) {
+			float e = expNeg(x > 0 ? -x : x, &ignored);
+			sum += (double)(x > 0 ? x : 0.0f) - (double)x * y + logOf(1 + (double)e);
+			d = g * ((x < 0 ? e / (1 + e) : 1 / (1 + e)) - y);
+		}
+		if (gradient) gradient[i * tasks + j] = d;
+	}
+	sum = warpSum(sum);
+	if (rowLoss && laneOf() == 0) rowLoss[i] = sum * (double)s;
+}
+
+// *out = the sum of x, as float32. One block.
+__global__ void gcn_total(float *out, const double *x, i64 n) {
+	double sum = 0;
+	for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+	sum = blockSum(sum);
+	if (threadIdx.x == 0) *out = (float)sum;
+}
+
+// *out = share times the sum of x. One block.
+__global__ void gcn_sum(float *out, const float *x, i64 shareBits, i64 n) {
+	double sum = 0;
+	for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+	sum = blockSum(sum);
+	if (threadIdx.x == 0) *out = (float)(sum * doubleOf(shareBits));
+}
+
+// Layer normalisation of each row; normalized and inverse, where not null, are
+// what the gradient needs. dst may be z. A warp a row.
+__global__ void gcn_layer_norm(float *dst, float *normalized, float *inverse, const float *z, const float *gain, const float *shift, i64 rows, i64 width) {
+	i64 i = globalWarp();
+	if (i >= rows) return;
+	const float *x = z + i * width;
+	double sum = 0, squares = 0;
+	for (i64 j = laneOf(); j < width; j += WARP) sum += x[j];
+	double mean = warpSum(sum) / (double)width;
+	for (i64 j = laneOf(); j < width; j += WARP) squares += (x[j] - mean) * (x[j] - mean);
+	double factor = 1 / rootOf(warpSum(squares) / (double)width + 1e-5);
+	for (i64 j = laneOf(); j < width; j += WARP) {
+		float n = (float)((x[j] - mean) * factor);
+		if (normalized) normalized[i * width + j] = n;
+		dst[i * width + j] = gain[j] * n + shift[j];
+	}
+	if (inverse && laneOf() == 0) inverse[i] = (float)factor;
+}
+
+// Gradient of gcn_layer_norm with regard to z. A warp a row.
+__global__ void gcn_layer_norm_gradient(float *dst, const float *grad, const float *normalized, const float *inverse, const float *gain, i64 rows, i64 width) {
+	i64 i = globalWarp();
+	if (i >= rows) return;
+	const float *g = grad + i * width, *x = normalized + i * width;
+	double sum = 0, along = 0;
+	for (i64 j = laneOf(); j < width; j += WARP) {
+		double s = (double)g[j] * gain[j];
+		sum += s;
+		along += s * x[j];
+	}
+	sum = warpSum(sum) / (double)width;
+	along = warpSum(along) / (double)width;
+	for (i64 j = laneOf(); j < width; j += WARP)
+		dst[i * width + j] = (float)(inverse[i] * ((double)g[j] * gain[j] - sum - x[j] * along));
+}
+
+// Partial sums of squares of x, one a block; the grid is fixed.
+__global__ void gcn_squares(double *partial, const float *x, i64 n) {
+	double sum = 0;
+	for (i64 i = globalThread(); i < n; i += (i64)gridDim.x * blockDim.x) sum += (double)x[i] * x[i];
+	sum = blockSum(sum);
+	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+// One step of Adam over flat slices. Where the loss or the gradient is not finite
+// nothing moves: status[0] becomes the step (from 1), status[1] 1 for the loss and
+// 2 for the gradient, and no later step moves anything either. A clip above 0
+// bounds the gradient's norm. A thread a parameter.
+__global__ void gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
+	if (status[0] != 0 && status[0] != step) return;
+	double squares = 0, clip = doubleOf(clipBits);
+	for (i64 k = 0; k < partials; k++) squares += partial[k];
+	bool lossFinite = finite(*loss);
+	if (!lossFinite || !finite(squares)) {
+		if (globalThread() == 0) {
+			status[1] = lossFinite ? 2 : 1;
+			status[0] = step;
+		}
+		return;
+	}
+	i64 k = globalThread();
+	if (k >= n) return;
+	float d = grads[k], w = params[k];
+	if (clip > 0) {
+		double norm = rootOf(squares);
+		if (norm > clip) d *= (float)(clip / norm);
+	}
+	d += floatOf(decay) * w;
+	float mk = floatOf(beta1) * m[k] + floatOf(gain1) * d;
+	float vk = floatOf(beta2) * v[k] + floatOf(gain2) * d * d;
+	m[k] = mk;
+	v[k] = vk;
+	params[k] = w - floatOf(size) * mk / (rootOf(vk) * floatOf(correction) + floatOf(epsilon));
+}
+
+} // extern "C"
