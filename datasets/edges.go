@@ -121,7 +121,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		return arcs, err
 	}, func(arcs []arc) error {
 		for _, a := range arcs {
-			e.meet(max(a.from, a.to), path)
+			e.meet(max(a.U, a.V), path)
 		}
 		e.lines += int64(len(arcs))
 		e.chunks = append(e.chunks, arcs)

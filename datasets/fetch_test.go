@@ -127,7 +127,7 @@ func provide(t testing.TB, p *place, name string) *Data {
 				row := []float32{1, 0.5}
 				touched := d.Graph.Degree(i) > 0
 				for _, a := range arcsOf(d, 3) {
-					touched = touched || a.from == int32(i) || a.to == int32(i)
+					touched = touched || a.U == int32(i) || a.V == int32(i)
 				}
 				if !touched {
 					row = []float32{0, 0}

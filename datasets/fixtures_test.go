@@ -67,7 +67,7 @@ func arcsOf(d *Data, seed uint64) []arc {
 				}
 				arcs = append(arcs, a)
 				if random.IntN(4) == 0 {
-					arcs = append(arcs, arc{a.to, a.from})
+					arcs = append(arcs, arc{a.V, a.U})
 				}
 			}
 		}
@@ -147,7 +147,7 @@ func benchmarkMembers(t testing.TB, d *Data) map[string][]byte {
 	n := int64(d.Nodes())
 	lists := make([][]int32, n)
 	for _, a := range arcsOf(d, 1) {
-		lists[a.from] = append(lists[a.from], a.to)
+		lists[a.U] = append(lists[a.U], a.V)
 	}
 	ptr, idx := []int64{0}, []int32{}
 	for _, l := range lists {
@@ -186,7 +186,7 @@ func heterophilousMembers(t testing.TB, d *Data) map[string][]byte {
 	n := d.Nodes()
 	var ends []int64
 	for _, a := range arcsOf(d, 2) {
-		ends = append(ends, int64(a.from), int64(a.to))
+		ends = append(ends, int64(a.U), int64(a.V))
 	}
 	mask := func(ids []int32, other int32) []byte {
 		m := make([]bool, 2*n)
@@ -230,7 +230,7 @@ func column(ids []int32) string {
 func arcLines(arcs []arc, sep string) string {
 	var s strings.Builder
 	for _, a := range arcs {
-		fmt.Fprintf(&s, "%d%s%d\n", a.from, sep, a.to)
+		fmt.Fprintf(&s, "%d%s%d\n", a.U, sep, a.V)
 	}
 	return s.String()
 }
@@ -374,7 +374,7 @@ func oneHotPickle(classes []int32, width int) []byte {
 func graphPickle(n int, arcs []arc) []byte {
 	lists := make([][]int32, n)
 	for _, a := range arcs {
-		lists[a.from] = append(lists[a.from], a.to)
+		lists[a.U] = append(lists[a.U], a.V)
 	}
 	p := newPickler()
 	p.class("collections", "defaultdict")
@@ -533,7 +533,7 @@ func sageFiles(t testing.TB, d *Data) map[string][]byte {
 	rows, classes = append(rows, `"unmarked": 0`), append(classes, `"unmarked": 7`)
 	place := func(i int32) int { return n - 1 - int(i) }
 	for _, a := range arcsOf(d, 6) {
-		links = append(links, fmt.Sprintf(`{"source": %d, "target": %d, "train_removed": false}`, place(a.from), place(a.to)))
+		links = append(links, fmt.Sprintf(`{"source": %d, "target": %d, "train_removed": false}`, place(a.U), place(a.V)))
 	}
 	links = append(links, fmt.Sprintf(`{"source": %d, "target": 0}`, n))
 	list := func(parts []string) string { return strings.Join(parts, ",\n") }

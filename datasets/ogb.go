@@ -330,10 +330,8 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error
 }
 
 func addArcs(b *graph.Builder, path string, arcs []arc) error {
-	for _, a := range arcs {
-		if err := b.Add(a.from, a.to); err != nil {
-			return fmt.Errorf("datasets: %s: %w", path, err)
-		}
+	if err := b.AddEdges(arcs); err != nil {
+		return fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	return nil
 }
@@ -431,7 +429,7 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*gra
 				return fmt.Errorf("datasets: %s:%d: more lines than the %d edges", path, line+1, len(arcs))
 			}
 			read++
-			for _, node := range [...]int32{arcs[line].from, arcs[line].to} {
+			for _, node := range [...]int32{arcs[line].U, arcs[line].V} {
 				count[node]++
 				sum := sums[int(node)*width:]
 				for j, v := range part.values[k : k+width] {

@@ -268,10 +268,8 @@ func (p *planetoid) place(d *Data) error {
 	if err != nil {
 		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
 	}
-	for _, a := range p.arcs {
-		if err := b.Add(a.from, a.to); err != nil {
-			return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
-		}
+	if err := b.AddEdges(p.arcs); err != nil {
+		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
 	}
 	p.arcs = nil
 	d.build(b)

@@ -223,10 +223,10 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 		g.links = append(g.links, arc{from, to})
 	}
 	for k, link := range g.links {
-		if int(max(link.from, link.to)) >= len(node) {
-			return fmt.Errorf("datasets: %s: link %d: (%d, %d) outside [0, %d)", g.path, k, link.from, link.to, len(node))
+		if int(max(link.U, link.V)) >= len(node) {
+			return fmt.Errorf("datasets: %s: link %d: (%d, %d) outside [0, %d)", g.path, k, link.U, link.V, len(node))
 		}
-		from, to := node[link.from], node[link.to]
+		from, to := node[link.U], node[link.V]
 		if from < 0 || to < 0 {
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // Text files, plain or gzipped, are read by one goroutine, parsed by several in
@@ -229,13 +231,19 @@ func parseID(field []byte) (int32, bool) {
 }
 
 // arc is an edge as a file gives it.
-type arc struct{ from, to int32 }
+type arc = graph.Edge
 
 // parseArcs reads lines of two node ids below n, split by sep; lines that start
 // with # are comments.
 func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 	arcs := make([]arc, 0, len(b.data)/8)
 	for {
+		if a, size := plainArc(b.data, sep); size > 0 && int(a.U) < n && int(a.V) < n {
+			b.data = b.data[size:]
+			b.number++
+			arcs = append(arcs, a)
+			continue
+		}
 		line, found := b.next()
 		if !found {
 			return arcs, nil
@@ -255,8 +263,36 @@ func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 		if int(from) >= n || int(to) >= n {
 			return nil, b.fail("edge (%d, %d) outside [0, %d)", from, to, n)
 		}
-		arcs = append(arcs, arc{from, to})
+		arcs = append(arcs, arc{U: from, V: to})
 	}
+}
+
+// plainArc reads a line of nothing but two ids of up to nine digits, in one
+// pass; size is its length with the end of the line, 0 for any other line.
+func plainArc(text []byte, sep byte) (a arc, size int) {
+	from, k := leadingDigits(text)
+	if k == 0 || k >= len(text) || text[k] != sep {
+		return arc{}, 0
+	}
+	to, m := leadingDigits(text[k+1:])
+	end := k + 1 + m
+	if m == 0 || end >= len(text) || text[end] != '\n' {
+		return arc{}, 0
+	}
+	return arc{U: from, V: to}, end + 1
+}
+
+// leadingDigits reads up to nine digits.
+func leadingDigits(text []byte) (id int32, digits int) {
+	for digits < len(text) && digits < 9 {
+		c := text[digits] - '0'
+		if c > 9 {
+			break
+		}
+		id = 10*id + int32(c)
+		digits++
+	}
+	return id, digits
 }
 
 // parseFloats reads one line of numbers into row and returns how many there

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // numbered collects every line with its number.
@@ -111,6 +114,52 @@ func TestParseID(t *testing.T) {
 			t.Errorf("%q is read as %d", text, got)
 		}
 	}
+}
+
+// TestParseArcs compares with splitting each line by itself.
+func TestParseArcs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const n = 1_000_000_000
+		var text strings.Builder
+		var want []arc
+		bad := false
+		ids := rapid.SampledFrom([]string{"0", "7", "00012", "999999999", "0000000003", "999999998", "1000000000", "2147483646", "2147483647", "99999999999", "", "-1", "x", "1.", " 1"})
+		number := rapid.IntRange(0, 12).Draw(t, "lines")
+		for k := range number {
+			from, to := ids.Draw(t, "from"), ids.Draw(t, "to")
+			if rapid.Bool().Draw(t, "usual") {
+				from, to = "12345", "987654"
+			}
+			line := rapid.SampledFrom([]string{from + "," + to, from + "," + to, from + "," + to, "", "# " + from, from + ",", from + "," + to + ","}).Draw(t, "line")
+			text.WriteString(line)
+			if rapid.Bool().Draw(t, "carriage return") {
+				text.WriteString("\r")
+			}
+			if k < number-1 || rapid.Bool().Draw(t, "last line ended") {
+				text.WriteString("\n")
+			}
+			if line == "" || line[0] == '#' || bad {
+				continue
+			}
+			fields := strings.Split(line, ",")
+			if len(fields) != 2 {
+				bad = true
+				continue
+			}
+			u, ok1 := parseID([]byte(fields[0]))
+			v, ok2 := parseID([]byte(fields[1]))
+			if bad = !ok1 || !ok2 || u >= n || v >= n; !bad {
+				want = append(want, arc{U: u, V: v})
+			}
+		}
+		got, err := parseArcs(lines{path: "f", number: 1, data: []byte(text.String())}, ',', n)
+		if (err != nil) != bad {
+			t.Fatalf("%q: error %v, want one: %v", text.String(), err, bad)
+		}
+		if err == nil && !slices.Equal(got, want) {
+			t.Fatalf("%q: %v, want %v", text.String(), got, want)
+		}
+	})
 }
 
 func BenchmarkEdgeLines(b *testing.B) {

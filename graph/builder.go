@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -17,11 +18,14 @@ import (
 type Builder struct {
 	nodes    int
 	weighted bool
-	chunks   [][]edge // all full but the last
+	chunks   [][]Edge // all full but the last
 	weights  [][]float32
+	degree   []int64 // of row i at i+1, duplicates included; nil before the first edge
+	report   Report  // Given and SelfLoops
 }
 
-type edge struct{ u, v int32 }
+// Edge is an edge between two nodes, in either direction.
+type Edge struct{ U, V int32 }
 
 const builderChunk = 1 << 18
 
@@ -46,13 +50,79 @@ func NewBuilder(n int) (*Builder, error) {
 // a node is outside [0, n).
 func (b *Builder) Add(u, v int32) error { return b.AddWeighted(u, v, 1) }
 
+// AddEdges adds edges of weight 1, as calls of Add in their order would, and
+// keeps nothing of the slice. At an edge with a node outside [0, n) it stops,
+// with the same error as Add.
+func (b *Builder) AddEdges(edges []Edge) error {
+	for len(edges) > 0 {
+		last := b.room()
+		part := edges[:min(len(edges), cap(b.chunks[last])-len(b.chunks[last]))]
+		n := uint32(b.nodes)
+		for k, e := range part {
+			if uint32(e.U) >= n || uint32(e.V) >= n {
+				part = part[:k]
+				b.append(last, part)
+				return b.outside(e)
+			}
+		}
+		b.append(last, part)
+		edges = edges[len(part):]
+	}
+	return nil
+}
+
+// append adds checked edges of weight 1 to a chunk that has room for them.
+func (b *Builder) append(chunk int, edges []Edge) {
+	b.chunks[chunk] = append(b.chunks[chunk], edges...)
+	for _, e := range edges {
+		b.count(e)
+	}
+	if b.weighted {
+		for range edges {
+			b.weights[chunk] = append(b.weights[chunk], 1)
+		}
+	}
+}
+
+// count notes an edge in the rows that it will be in.
+func (b *Builder) count(e Edge) {
+	b.report.Given++
+	if e.U == e.V {
+		b.report.SelfLoops++
+		return
+	}
+	b.degree[e.U+1]++
+	b.degree[e.V+1]++
+}
+
+// room returns the number of the last chunk, in which there is room.
+func (b *Builder) room() int {
+	if b.degree == nil {
+		b.degree = make([]int64, b.nodes+1)
+	}
+	last := len(b.chunks) - 1
+	if last < 0 || len(b.chunks[last]) == cap(b.chunks[last]) {
+		b.chunks = append(b.chunks, make([]Edge, 0, builderChunk))
+		if b.weighted {
+			b.weights = append(b.weights, make([]float32, 0, builderChunk))
+		}
+		last++
+	}
+	return last
+}
+
+func (b *Builder) outside(e Edge) error {
+	return fmt.Errorf("graph: edge (%d, %d) outside [0, %d): %w", e.U, e.V, b.nodes, ErrInvalid)
+}
+
 // AddWeighted adds the edge between u and v with a positive finite weight. The
 // error wraps ErrInvalid if a node is outside [0, n) or the weight is not
 // positive and finite. Cost: O(1); 8 bytes an edge, 12 once a weight differs
-// from 1.
+// from 1, and 8 a node.
 func (b *Builder) AddWeighted(u, v int32, weight float32) error {
+	e := Edge{u, v}
 	if uint(u) >= uint(b.nodes) || uint(v) >= uint(b.nodes) {
-		return fmt.Errorf("graph: edge (%d, %d) outside [0, %d): %w", u, v, b.nodes, ErrInvalid)
+		return b.outside(e)
 	}
 	if !(weight > 0) || !finite(weight) {
 		return fmt.Errorf("graph: edge (%d, %d) has weight %v, want positive and finite: %w", u, v, weight, ErrInvalid)
@@ -63,15 +133,9 @@ func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 			b.weights = append(b.weights, ones(len(c), cap(c)))
 		}
 	}
-	last := len(b.chunks) - 1
-	if last < 0 || len(b.chunks[last]) == cap(b.chunks[last]) {
-		b.chunks = append(b.chunks, make([]edge, 0, builderChunk))
-		if b.weighted {
-			b.weights = append(b.weights, make([]float32, 0, builderChunk))
-		}
-		last++
-	}
-	b.chunks[last] = append(b.chunks[last], edge{u, v})
+	last := b.room()
+	b.chunks[last] = append(b.chunks[last], e)
+	b.count(e)
 	if b.weighted {
 		b.weights[last] = append(b.weights[last], weight)
 	}
@@ -88,21 +152,12 @@ func ones(n, capacity int) []float32 {
 
 // Build returns the adjacency matrix and empties the builder. Columns of a row
 // strictly increase; Val is nil if all weights are 1. Cost: O(E log(max
-// degree)) time on all cores, and at the peak 16 bytes an edge beside the
-// builder's own.
+// degree)) time on all cores, and at the peak 8 bytes an edge beside the
+// builder's own, 16 with weights.
 func (b *Builder) Build() (*CSR, Report) {
-	var report Report
-	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: make([]int64, b.nodes+1)}
-	for _, c := range b.chunks {
-		for _, e := range c {
-			report.Given++
-			if e.u == e.v {
-				report.SelfLoops++
-				continue
-			}
-			m.Ptr[e.u+1]++
-			m.Ptr[e.v+1]++
-		}
+	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.degree}
+	if m.Ptr == nil {
+		m.Ptr = make([]int64, b.nodes+1)
 	}
 	for i := range b.nodes {
 		m.Ptr[i+1] += m.Ptr[i]
@@ -113,22 +168,9 @@ func (b *Builder) Build() (*CSR, Report) {
 		m.Val = make([]float32, nnz)
 	}
 	next := slices.Clone(m.Ptr[:b.nodes])
-	for c, edges := range b.chunks {
-		for k, e := range edges {
-			if e.u == e.v {
-				continue
-			}
-			pu, pv := next[e.u], next[e.v]
-			next[e.u]++
-			next[e.v]++
-			m.Idx[pu], m.Idx[pv] = e.v, e.u
-			if b.weighted {
-				m.Val[pu], m.Val[pv] = b.weights[c][k], b.weights[c][k]
-			}
-		}
-		b.chunks[c] = nil
-	}
-	b.chunks, b.weights = nil, nil
+	b.scatter(m, next)
+	report := b.report
+	*b = Builder{nodes: b.nodes}
 	kept := next // reuse: kept[i] is the number of distinct columns of row i
 	eachRowRange(b.nodes, func(lo, hi int) {
 		var order []rowEntry
@@ -142,10 +184,11 @@ func (b *Builder) Build() (*CSR, Report) {
 	})
 	var at int64
 	for i := range b.nodes {
-		from := m.Ptr[i]
-		copy(m.Idx[at:], m.Idx[from:from+kept[i]])
-		if m.Val != nil {
-			copy(m.Val[at:], m.Val[from:from+kept[i]])
+		if from := m.Ptr[i]; from != at {
+			copy(m.Idx[at:], m.Idx[from:from+kept[i]])
+			if m.Val != nil {
+				copy(m.Val[at:], m.Val[from:from+kept[i]])
+			}
 		}
 		m.Ptr[i] = at
 		at += kept[i]
@@ -155,10 +198,63 @@ func (b *Builder) Build() (*CSR, Report) {
 	if m.Val != nil {
 		m.Val = m.Val[:at]
 	}
-	b.weighted = false
 	report.Edges = at / 2
 	report.Duplicates = report.Given - report.SelfLoops - report.Edges
 	return m, report
+}
+
+// scatter puts every edge into its two rows, next[i] being where row i goes on.
+// Each stripe of rows has a goroutine that goes over all edges and takes its
+// own: so a row holds its entries in the order of the edges, however many
+// stripes there are, and what is written to at random is a part of the matrix.
+func (b *Builder) scatter(m *CSR, next []int64) {
+	stripes := min(runtime.GOMAXPROCS(0), 16)
+	if len(b.chunks) <= 1 {
+		stripes = 1
+	}
+	var group sync.WaitGroup
+	lo := 0
+	for s := range stripes {
+		share := m.Ptr[b.nodes] / int64(stripes) * int64(s+1)
+		hi := sort.Search(b.nodes, func(i int) bool { return m.Ptr[i] >= share })
+		if s == stripes-1 {
+			hi = b.nodes
+		}
+		from := lo
+		group.Go(func() { b.scatterRows(m, next, from, hi) })
+		lo = max(lo, hi)
+	}
+	group.Wait()
+}
+
+// scatterRows is scatter for the entries of rows lo to hi.
+func (b *Builder) scatterRows(m *CSR, next []int64, lo, hi int) {
+	first, rows := int32(lo), uint32(max(hi-lo, 0))
+	for c, edges := range b.chunks {
+		var weights []float32
+		if b.weighted {
+			weights = b.weights[c]
+		}
+		put := func(k int, row, column int32) {
+			at := next[row]
+			next[row]++
+			m.Idx[at] = column
+			if weights != nil {
+				m.Val[at] = weights[k]
+			}
+		}
+		for k, e := range edges {
+			if e.U == e.V {
+				continue
+			}
+			if uint32(e.U-first) < rows {
+				put(k, e.U, e.V)
+			}
+			if uint32(e.V-first) < rows {
+				put(k, e.V, e.U)
+			}
+		}
+	}
 }
 
 func sortUnique(row []int32) int {

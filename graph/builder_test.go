@@ -92,6 +92,65 @@ func TestBuilderManyEdges(t *testing.T) {
 	}
 }
 
+// TestAddEdges compares with adding edge by edge, over several chunks and after a
+// weight.
+func TestAddEdges(t *testing.T) {
+	const n = 5000
+	for _, weight := range []float32{1, 2} {
+		one, err := NewBuilder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := NewBuilder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var edges []Edge
+		for k := range int32(2*builderChunk + 100) {
+			edges = append(edges, Edge{k % n, (k*11 + k/n) % n})
+		}
+		for _, b := range []*Builder{one, all} {
+			if err := b.AddWeighted(1, 2, weight); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, e := range edges {
+			if err := one.Add(e.U, e.V); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := all.AddEdges(edges[:7]); err != nil {
+			t.Fatal(err)
+		}
+		if err := all.AddEdges(edges[7:]); err != nil {
+			t.Fatal(err)
+		}
+		want, wantReport := one.Build()
+		got, report := all.Build()
+		if report != wantReport || !slices.Equal(got.Ptr, want.Ptr) || !slices.Equal(got.Idx, want.Idx) || !slices.Equal(got.Val, want.Val) {
+			t.Errorf("weight %v: another matrix: %+v, want %+v", weight, report, wantReport)
+		}
+		if (got.Val != nil) != (weight != 1) {
+			t.Errorf("weight %v: values kept: %v", weight, got.Val != nil)
+		}
+	}
+}
+
+func TestAddEdgesStopsAtTheFirstBad(t *testing.T) {
+	for _, bad := range []Edge{{-1, 0}, {0, 3}, {math.MinInt32, 1}, {1, math.MaxInt32}} {
+		b, err := NewBuilder(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.AddEdges([]Edge{{0, 1}, {1, 1}, bad, {1, 2}}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v: error is %v", bad, err)
+		}
+		if m, report := b.Build(); m.NNZ() != 2 || report != (Report{Given: 2, SelfLoops: 1, Edges: 1}) {
+			t.Errorf("%v: %d entries, %+v", bad, m.NNZ(), report)
+		}
+	}
+}
+
 func TestBuilderErrors(t *testing.T) {
 	for _, n := range []int{-1, math.MaxInt32 + 1} {
 		if _, err := NewBuilder(n); !errors.Is(err, ErrInvalid) {
