@@ -46,6 +46,7 @@ type Placement struct {
 	targets *placedTargets
 
 	output   *array
+	outputAt device.Pointer // where a scalar output should go; 0: anywhere
 	products []DenseProduct
 	made     int
 }
@@ -270,6 +271,7 @@ type result struct {
 	array
 	buffer *device.Buffer
 	fixed  device.Pointer
+	output *device.Pointer // the same, for the output: it differs from run to run
 }
 
 // result returns where n's value goes.
@@ -277,6 +279,9 @@ func (p *Placement) result(n *G.Node) *result {
 	r := &result{array: array{d: p.d}, buffer: p.buffer()}
 	if at := p.gradientPlaces(n); len(at) > 0 {
 		r.fixed = at[0]
+	}
+	if n == p.o.Output {
+		r.output = &p.outputAt
 	}
 	return r
 }
@@ -286,6 +291,10 @@ func (r *result) shaped(shape ...int) (*array, device.Pointer, error) {
 	r.shape = append(r.shape[:0], shape...)
 	if r.fixed != 0 {
 		r.at = r.fixed
+		return &r.array, r.at, nil
+	}
+	if r.output != nil && *r.output != 0 && len(shape) == 0 {
+		r.at = *r.output
 		return &r.array, r.at, nil
 	}
 	var err error
@@ -303,28 +312,32 @@ func stateOf[T any](p *Placement, op G.Op) *T {
 	return s
 }
 
-// Run queues a run over the batch that the slots and targets hold now. They may
-// be set anew as soon as it returns.
-func (p *Placement) Run() error {
+// Run queues a run over the batch that the slots and targets hold now, which may
+// be set anew as soon as it returns. A scalar output goes to scalar too, unless
+// that is 0.
+func (p *Placement) Run(scalar device.Pointer) error {
 	if err := p.send(); err != nil {
 		return err
 	}
-	p.products = p.products[:0]
+	p.products, p.outputAt = p.products[:0], scalar
 	err := p.machine.RunAll()
 	p.machine.Reset()
+	if err == nil && scalar != 0 {
+		err = p.copyOutput(scalar)
+	}
 	if err != nil {
 		return err
 	}
 	return p.upload.Done()
 }
 
-// CopyOutput queues a copy of the scalar output of the last Run to dst.
-func (p *Placement) CopyOutput(dst device.Pointer) error {
+// copyOutput queues a copy of the scalar output, unless it is there already.
+func (p *Placement) copyOutput(to device.Pointer) error {
 	from, err := p.output.scalar("output")
 	if err != nil {
 		return err
 	}
-	return p.d.Copy(dst, from, 1)
+	return p.d.Copy(to, from, 1)
 }
 
 // ReadOutput waits for the last Run and appends its output's elements to dst.

@@ -116,6 +116,7 @@ type run struct {
 	saved     time.Time // of the last checkpoint
 	dirty     bool      // something happened since
 	bestSaved int       // batch of the parameters in best.ckpt; -1: unknown
+	unsettled int       // batches whose loss is not known yet
 }
 
 // begin sets the state of a run that has not started.
@@ -216,6 +217,12 @@ func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) e
 // fit trains until a limit, tests and saves.
 func (r *run) fit(ctx context.Context) error {
 	err := r.train(ctx)
+	if settling := r.settle(); settling != nil {
+		err = also(err, settling)
+	}
+	if pulling := r.program.pull(&r.adam); pulling != nil {
+		err = also(err, pulling)
+	}
 	if err == nil || r.state.Batch > 0 {
 		if saving := r.save(); saving != nil {
 			err = also(err, saving)
@@ -288,32 +295,67 @@ func (r *run) step(loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	loss, err := r.program.Step(item.Blocks, item.Dropout)
-	if err == nil {
-		err = r.options.Adam.Step(r.program.Parameters(), r.program.Gradients(), &r.adam)
-	}
-	if err == nil {
-		r.model.Batch.Commit()
-	}
-	if errors.Is(err, ErrNotFinite) {
-		return fmt.Errorf("train: batch %d (epoch %d): %w; try a rate below %v, or clipped gradients", item.Index, item.Epoch, err, r.options.Adam.Rate)
-	}
+	loss, known, err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam)
 	if err != nil {
-		return fmt.Errorf("train: batch %d (epoch %d): %w", item.Index, item.Epoch, err)
+		return r.failed(item.Index, err)
 	}
+	r.model.Batch.Commit()
 	s.Batch++
 	s.AdamSteps = r.adam.Steps
 	s.LossSum += number(loss)
 	s.WaitSeconds += ready.Sub(start).Seconds()
 	s.TrainSeconds += time.Since(ready).Seconds()
 	s.SamplingSeconds += item.Sampling.Seconds()
+	if known {
+		return nil
+	}
+	if r.unsettled++; r.unsettled == lossesKept {
+		return r.settle()
+	}
+	return nil
+}
+
+// failed says which batch err is about.
+func (r *run) failed(index int, err error) error {
+	epoch, _ := r.stream.Place(index)
+	err = fmt.Errorf("train: batch %d (epoch %d): %w", index, epoch, err)
+	if errors.Is(err, ErrNotFinite) {
+		err = fmt.Errorf("%w; try a rate below %v, or clipped gradients", err, r.options.Adam.Rate)
+	}
+	return err
+}
+
+// settle waits for the steps that were only queued, and adds their losses.
+func (r *run) settle() error {
+	if r.unsettled == 0 {
+		return nil
+	}
+	start := time.Now()
+	s := &r.state
+	losses, err := r.program.settle(&r.adam)
+	for _, loss := range losses {
+		s.LossSum += number(loss)
+	}
+	first := s.Batch - r.unsettled
+	r.unsettled = 0
+	s.TrainSeconds += time.Since(start).Seconds()
+	if err != nil {
+		s.Batch, s.AdamSteps = first+len(losses), r.adam.Steps
+		return r.failed(s.Batch, err)
+	}
 	return nil
 }
 
 // evaluate scores the validation nodes and records it. The state changes only
 // once all of that is done, so that a run stopped halfway evaluates anew.
 func (r *run) evaluate(ctx context.Context) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
 	start := time.Now()
+	if err := r.program.pull(nil); err != nil {
+		return err
+	}
 	s := &r.state
 	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
 	e.Epoch, _ = r.stream.Place(s.Batch - 1)
@@ -354,6 +396,7 @@ func (r *run) score(ctx context.Context, nodes []int32) (float64, error) {
 // result. If the test does not finish, the last step's parameters come back.
 func (r *run) conclude(ctx context.Context) error {
 	params := r.program.Parameters()
+	r.program.ahead = false // from here on the host's count
 	last := slices.Clone(params)
 	if r.best != nil {
 		copy(params, r.best)
@@ -378,6 +421,12 @@ func (r *run) save() error {
 	r.saved = time.Now()
 	if r.dir == nil || !r.dirty {
 		return nil
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	if err := r.program.pull(&r.adam); err != nil {
+		return err
 	}
 	s := r.state
 	s.Seconds = r.seconds()
@@ -440,10 +489,13 @@ func (r *run) progress(end int, evaluated bool) {
 		Evaluated: evaluated, Elapsed: time.Duration(r.seconds() * float64(time.Second)),
 	}
 	p.Epoch, _ = r.stream.Place(s.Batch - 1)
-	if since := s.Batch - s.Evaluated; since > 0 {
+	switch since := s.Batch - r.unsettled - s.Evaluated; {
+	case since > 0:
 		p.Loss = float64(s.LossSum) / float64(since)
-	} else {
+	case len(r.evaluations) > 0:
 		p.Loss = r.evaluations[len(r.evaluations)-1].Loss
+	default:
+		p.Loss = math.NaN() // queued on a device
 	}
 	if end != unlimited {
 		p.MaxBatches = end

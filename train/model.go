@@ -7,6 +7,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // Model is an expression graph ready to be trained: the batch whose slots feed
@@ -26,6 +27,11 @@ type Model struct {
 	// in chunks of nodes with all their neighbours: right for any model, but
 	// slow and large where neighbourhoods are.
 	Inference Inferencer
+
+	// Device is where the model is trained and predicts; nil means the CPU. It
+	// must stay open as long as programs of the model are in use. The graph is
+	// built alike for either.
+	Device *ops.Device
 }
 
 // Inferencer computes a model's logits over full neighbourhoods: row i of the

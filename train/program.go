@@ -37,6 +37,9 @@ type Program struct {
 	step    *sequence
 	forward *sequence // logits only; made when first wanted
 	logits  []float32
+
+	engine engine // what computes in place of the sequences; nil: they do
+	ahead  bool   // its parameters are newer than values
 }
 
 // parameter is a named float32 tensor of a model.
@@ -129,6 +132,12 @@ func NewProgram(m Model) (p *Program, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
 	}
+	if m.Device != nil {
+		if p.engine, err = newEngine(m, params, grads); err != nil {
+			return nil, fmt.Errorf("train: compiling the model for its device: %w", err)
+		}
+		return p, nil
+	}
 	lossTap, err := newTap(m.Loss, func(v G.Value) error { return p.readLoss(v) })
 	if err != nil {
 		return nil, fmt.Errorf("train: the loss: %w", err)
@@ -181,10 +190,15 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return 0, err
 	}
-	if p.step == nil {
-		return 0, errClosed
+	var err error
+	switch {
+	case p.engine != nil:
+		err = p.stepOnDevice()
+	case p.step != nil:
+		err = p.step.run()
+	default:
+		err = errClosed
 	}
-	err := p.step.run()
 	switch {
 	case err != nil:
 		return 0, err
@@ -199,10 +213,10 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 // Forward returns the logits of one mini-batch, as in evaluation: without
 // dropout. They are the caller's until the next call.
 func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
-	if p.step == nil {
+	if p.step == nil && p.engine == nil {
 		return nil, errClosed
 	}
-	if p.forward == nil {
+	if p.engine == nil && p.forward == nil {
 		if err := p.compileForward(); err != nil {
 			return nil, err
 		}
@@ -210,7 +224,12 @@ func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
 	if err := p.model.Batch.Set(batch, false, 0); err != nil {
 		return nil, err
 	}
-	if err := p.forward.run(); err != nil {
+	if p.engine != nil {
+		err = p.forwardOnDevice()
+	} else {
+		err = p.forward.run()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p.logits, nil
@@ -250,7 +269,12 @@ func (p *Program) Gradients() []float32 { return p.grads }
 // Close ends the program. The model's parameters keep their values.
 func (p *Program) Close() error {
 	p.step, p.forward = nil, nil
-	return nil
+	if p.engine == nil {
+		return nil
+	}
+	e := p.engine
+	p.engine = nil
+	return e.close()
 }
 
 func (p *Program) readLoss(v G.Value) error {
