@@ -35,9 +35,16 @@ const here = "github.com/gcn-layerwise/gcn/notebooks/kernel/"
 // changes holds the edits of every file that is copied.
 var changes = map[string][]edit{
 	"complete.go": nil,
-	"display.go":  nil,
-	"image.go":    nil,
-	"main.go":     nil,
+	"display.go": {
+		{"MakeData(MIMETypeText, fmt.Sprint(vals...))", "MakeData(MIMETypeText, session.Text(vals...))"},
+		{"\t\t\ts = fmt.Sprint(arg)\n", "\t\t\ts = session.Text(arg)\n"},
+		{
+			"\tbasereflect \"github.com/cosmos72/gomacro/base/reflect\"\n",
+			"\t\"" + here + "session\"\n\tbasereflect \"github.com/cosmos72/gomacro/base/reflect\"\n",
+		},
+	},
+	"image.go": nil,
+	"main.go":  nil,
 	"kernel.go": {
 		{"\t\"errors\"\n", ""},
 		{"\t\"go/ast\"\n", ""},
@@ -46,6 +53,16 @@ var changes = map[string][]edit{
 			"\t_ \"" + here + "bindings\"\n\t\"" + here + "session\"\n",
 		},
 		{"ir := interp.New()", "ir := session.NewInterpreter()"},
+		{
+			"\tjupyterStdOut := Jupyter",
+			"\tout, outErr := session.NewStream(wOut), session.NewStream(wErr)\n\tjupyterStdOut := Jupyter",
+		},
+		{"io.Copy(&jupyterStdOut, rOut)", "out.Forward(&jupyterStdOut, rOut)"},
+		{"io.Copy(&jupyterStdErr, rErr)", "outErr.Forward(&jupyterStdErr, rErr)"},
+		{
+			"xreflect.ValueOf(receipt.PublishDisplayData)",
+			"xreflect.ValueOf(session.InOrder(receipt.PublishDisplayData, out, outErr))",
+		},
 		{
 			"\tvals, types, executionErr := doEval(ir, outerr, code)\n",
 			"\tstop := session.WatchInterrupt(ir)\n\tvals, types, executionErr := doEval(ir, outerr, code)\n\tstop()\n",

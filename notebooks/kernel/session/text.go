@@ -1,0 +1,68 @@
+package session
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// most is the number of values that Text prints before it only names the type.
+const most = 2000
+
+// Text returns values as a cell shows them: as fmt.Sprint does, but without the
+// contents of what is large. A data set has millions of numbers, and its name is
+// easily left as the last line of a cell.
+func Text(values ...any) string {
+	shown := make([]any, len(values))
+	for k, v := range values {
+		shown[k] = v
+		if left := most; !fits(reflect.ValueOf(v), true, &left) {
+			shown[k] = fmt.Sprintf("%T (too large to print)", v)
+		}
+	}
+	return fmt.Sprint(shown...)
+}
+
+// fits counts down the values that fmt.Sprint would print for v, and reports
+// whether there are enough left. Types that print themselves are trusted.
+func fits(v reflect.Value, top bool, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	if !v.IsValid() {
+		return true
+	}
+	if v.CanInterface() {
+		switch v.Interface().(type) {
+		case fmt.Formatter, fmt.Stringer, error:
+			return true
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer: // followed at the top only, as fmt does
+		return !top || fits(v.Elem(), false, left)
+	case reflect.Interface:
+		return fits(v.Elem(), false, left)
+	case reflect.String:
+		*left -= v.Len() / 10
+		return *left >= 0
+	case reflect.Struct:
+		for k := range v.NumField() {
+			if !fits(v.Field(k), false, left) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for k := range v.Len() {
+			if !fits(v.Index(k), false, left) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for entry := v.MapRange(); entry.Next(); {
+			if !fits(entry.Key(), false, left) || !fits(entry.Value(), false, left) {
+				return false
+			}
+		}
+	}
+	return true
+}
