@@ -44,6 +44,16 @@ type StepReport struct {
 	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated
 	AllocsPerStep    float64 `json:"allocs_per_step"`
 
+	// On a device, a pass with workers sampling ahead: kernels queued (dense
+	// products counted apart), copies either way, and waits for the device. The
+	// steps of MedianMS wait each, those of PipelinedMS do not.
+	Launches    float64 `json:"launches_per_step,omitempty"`
+	Products    float64 `json:"products_per_step,omitempty"`
+	Copies      float64 `json:"copies_per_step,omitempty"`
+	BytesIn     float64 `json:"bytes_to_device_per_step,omitempty"`
+	Syncs       float64 `json:"syncs_per_step,omitempty"`
+	DeviceBytes int64   `json:"device_bytes,omitempty"` // most at a time, without the driver's own
+
 	BLAS       string `json:"blas"`
 	Threads    int    `json:"threads"`
 	Batches    int    `json:"batches"` // measured, those left out not counted
@@ -76,18 +86,24 @@ func BenchStep(ctx context.Context, m Model, d *datasets.Data, o BenchOptions) (
 	if err := b.stream.Validate(); err != nil {
 		return StepReport{}, err
 	}
-	report := StepReport{BLAS: backend.Name(), Threads: backend.Threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
+	name := backend.Name()
+	if m.Device != nil {
+		name = "cuBLAS"
+	}
+	report := StepReport{BLAS: name, Threads: backend.Threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
 	if err := b.alone(ctx, &report); err != nil {
 		return StepReport{}, err
 	}
 	const passes = 3 // the median of them: one hiccup of the machine spoils a pass
 	var pipelined []float64
 	for range passes {
+		before := m.deviceCounts()
 		ms, err := b.pipelined(ctx)
 		if err != nil {
 			return StepReport{}, err
 		}
 		pipelined = append(pipelined, ms)
+		report.count(before, m.deviceCounts(), o.Batches)
 	}
 	report.PipelinedMS = median(pipelined)
 	return report, nil
@@ -119,20 +135,29 @@ type stepBench struct {
 	stream  Stream
 	adam    AdamState
 	floor   floor
+
+	unsettled int // steps since the last settlement
 }
 
 func (b *stepBench) step(item *Item) error {
-	_, err := b.program.Step(item.Blocks, item.Dropout)
-	if err == nil {
-		err = b.options.Adam.Step(b.program.Parameters(), b.program.Gradients(), &b.adam)
-	}
+	_, _, err := b.program.advance(item.Blocks, item.Dropout, b.options.Adam, &b.adam)
 	if err == nil {
 		b.program.model.Batch.Commit()
+		if b.unsettled++; b.unsettled == lossesKept {
+			err = b.settle()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("train: batch %d: %w", item.Index, err)
 	}
 	return nil
+}
+
+// settle waits for the steps that were only queued.
+func (b *stepBench) settle() error {
+	b.unsettled = 0
+	_, err := b.program.settle(&b.adam)
+	return err
 }
 
 // alone measures sampling, step and floor one after the other, and what a step
@@ -153,12 +178,14 @@ func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
 		if err := b.step(item); err != nil {
 			return err
 		}
+		if err := b.settle(); err != nil {
+			return err
+		}
 		step := time.Since(start)
-		products := ops.DenseProducts(b.program.step.nodes())
-		b.floor.prepare(products)
-		start = time.Now()
-		b.floor.run(products)
-		floor := time.Since(start)
+		floor, err := b.products()
+		if err != nil {
+			return err
+		}
 		if k < b.options.Discard || k >= b.options.Batches-b.options.Discard {
 			continue
 		}
@@ -185,6 +212,23 @@ func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
 	return nil
 }
 
+// products returns the time of the last step's dense products alone.
+func (b *stepBench) products() (time.Duration, error) {
+	if e := b.program.engine; e != nil {
+		start := time.Now()
+		if err := e.repeat(e.products()); err != nil {
+			return 0, err
+		}
+		err := e.sync()
+		return time.Since(start), err
+	}
+	products := ops.DenseProducts(b.program.step.nodes())
+	b.floor.prepare(products)
+	start := time.Now()
+	b.floor.run(products)
+	return time.Since(start), nil
+}
+
 // pipelined returns the wall clock of a batch with workers sampling ahead, over
 // one pass of the batches.
 func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
@@ -195,6 +239,11 @@ func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
 	defer loader.Close()
 	var start time.Time
 	for k := 0; ; k++ {
+		if k == b.options.Discard || k == b.options.Batches-b.options.Discard {
+			if err := b.settle(); err != nil {
+				return 0, err
+			}
+		}
 		switch k {
 		case b.options.Discard:
 			start = time.Now()

@@ -144,3 +144,17 @@ func (p *Program) forwardOnDevice() (err error) {
 	p.logits, err = p.engine.forward(p.logits[:0])
 	return err
 }
+
+// deviceCounts are what a device was asked to do so far.
+type deviceCounts struct {
+	launches, products, copies, bytesIn, syncs int64
+	peak                                       int64 // bytes held at most
+}
+
+// count sets the numbers of a pass of so many batches.
+func (r *StepReport) count(before, after deviceCounts, batches int) {
+	each := func(a, b int64) float64 { return float64(b-a) / float64(batches) }
+	r.Launches, r.Products = each(before.launches, after.launches), each(before.products, after.products)
+	r.Copies, r.BytesIn, r.Syncs = each(before.copies, after.copies), each(before.bytesIn, after.bytesIn), each(before.syncs, after.syncs)
+	r.DeviceBytes = after.peak
+}

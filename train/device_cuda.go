@@ -197,3 +197,15 @@ func (e *gpu) close() error {
 	}
 	return err
 }
+
+// deviceCounts returns what the model's device was asked to do so far.
+func (m Model) deviceCounts() deviceCounts {
+	if m.Device == nil {
+		return deviceCounts{}
+	}
+	c := m.Device.Counts()
+	return deviceCounts{
+		launches: c.Launches, products: c.Products, copies: c.CopiesIn + c.CopiesOut + c.Copies,
+		bytesIn: c.BytesIn, syncs: c.Syncs, peak: m.Device.Usage().Peak,
+	}
+}

@@ -9,3 +9,5 @@ import (
 
 // newEngine has no device to compile for in this build.
 func newEngine(Model, []parameter, G.Nodes) (engine, error) { return nil, device.ErrNotBuilt }
+
+func (Model) deviceCounts() deviceCounts { return deviceCounts{} }

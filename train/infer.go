@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -33,6 +35,12 @@ func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (fl
 	return Score(d.Metric, scores, d.Labels, nodes)
 }
 
+// deviceInferencer is an Inferencer that can also work on a device, from the
+// values that the parameters have on the host. layers.GCN is one.
+type deviceInferencer interface {
+	InferOn(ctx context.Context, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error)
+}
+
 // predict is Predict with the program at hand where the model has no inference
 // of its own.
 func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
@@ -43,7 +51,9 @@ func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, n
 	}
 	var logits []float32
 	var err error
-	if m.Inference != nil {
+	if onDevice, ok := m.Inference.(deviceInferencer); ok && m.Device != nil {
+		logits, err = onDevice.InferOn(ctx, m.Device, d.Laplacian(), d.Features, nodes)
+	} else if m.Inference != nil {
 		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)
 	} else {
 		logits, err = predictByProgram(ctx, m, program, d, nodes)

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -188,6 +190,30 @@ type Loader struct {
 	free    chan *Item
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current *Item
+
+	processors reservation
+}
+
+// reservation is how many processors a loader's workers keep busy, or are about
+// to: the helpers of parallel.For must be gone from those before a worker can
+// wake there.
+type reservation struct {
+	sync.Mutex
+	workers int // 0 once the loader is closed
+	free    int // items that nobody holds
+	drawing int // items that workers hold
+	left    int // batches not begun
+	held    int // processors reserved
+}
+
+// update changes the counts and reserves what they ask for.
+func (r *reservation) update(change func(*reservation)) {
+	r.Lock()
+	defer r.Unlock()
+	change(r)
+	want := min(r.workers, r.drawing+min(r.free, r.left))
+	parallel.Reserve(want - r.held)
+	r.held = want
 }
 
 // NewLoader starts workers that draw the batches numbered first to end−1 of the
@@ -211,6 +237,8 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 		l.free <- &Item{Blocks: new(samplers.Batch)}
 	}
 	l.claimed.Store(int64(first))
+	l.processors = reservation{workers: workers, free: ring, left: end - first}
+	l.processors.update(func(*reservation) {})
 	for range workers {
 		l.workers.Go(l.work)
 	}
@@ -232,12 +260,17 @@ func (l *Loader) work() error {
 		if index >= l.end {
 			return nil
 		}
+		l.processors.update(func(r *reservation) { r.free--; r.drawing++; r.left-- })
 		d.draw(l.ctx, index, item)
 		failed := item.err != nil
+		l.processors.update(func(r *reservation) { r.drawing-- })
 		l.drawn[index%len(l.drawn)] <- item // gives it away
 		if failed {
 			return nil // Next reports it, in its turn
 		}
+		// Who waits for the item goes first: it may have been woken on this
+		// very processor.
+		runtime.Gosched()
 	}
 }
 
@@ -246,6 +279,8 @@ func (l *Loader) work() error {
 // once that is done.
 func (l *Loader) Next() (*Item, error) {
 	if l.current != nil {
+		// Reserved here, not by the worker that it wakes.
+		l.processors.update(func(r *reservation) { r.free++ })
 		l.free <- l.current
 		l.current = nil
 	}
@@ -271,5 +306,7 @@ func (l *Loader) Next() (*Item, error) {
 // Close stops the workers and waits for them.
 func (l *Loader) Close() error {
 	l.cancel()
-	return l.workers.Wait()
+	err := l.workers.Wait()
+	l.processors.update(func(r *reservation) { r.workers = 0 })
+	return err
 }

@@ -20,7 +20,8 @@ type Device struct {
 	blas    *cublas.Handle
 	usage   Usage
 
-	// What was put on the device once, by what it is a copy of.
+	// What was put on the device once, by what it is a copy of; and scratch, by
+	// its name.
 	resident map[any]*Buffer
 }
 
@@ -72,6 +73,9 @@ func (d *Device) open(gpu cu.Device) (err error) {
 // Name returns what the device is called, such as "NVIDIA H200".
 func (d *Device) Name() string { return d.name }
 
+// Counts returns what this process has asked of the driver so far.
+func (d *Device) Counts() cu.Counters { return cu.ReadCounters() }
+
 // Usage returns what memory is held.
 func (d *Device) Usage() Usage { return d.usage }
 
@@ -104,6 +108,17 @@ func keep[T number](d *Device, key any, x []T) (Pointer, error) {
 	}
 	d.resident[key] = b
 	return at, nil
+}
+
+// Scratch returns the memory of that name, empty at the first call, which is kept
+// until d is closed.
+func (d *Device) Scratch(name any) *Buffer {
+	b, ok := d.resident[name]
+	if !ok {
+		b = d.NewBuffer()
+		d.resident[name] = b
+	}
+	return b
 }
 
 // Features returns x on the device, copied there at the first call. x must not

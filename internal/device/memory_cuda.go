@@ -31,7 +31,7 @@ func (b *Buffer) Bytes(n int64) (Pointer, error) {
 	}
 	// A little more than asked for, so that batches whose sizes vary by chance
 	// soon stop growing it.
-	size := (n + n/8 + 255) &^ 255
+	size := (n + min(n/8, 1<<24) + 255) &^ 255
 	at, err := cu.MemAlloc(size)
 	if err != nil {
 		free, total, _ := cu.MemInfo()
