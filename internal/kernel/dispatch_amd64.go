@@ -188,6 +188,23 @@ func scaleTo(dst []float32, alpha float32, x []float32) {
 	scaleToGo(dst[n:], alpha, x[n:])
 }
 
+// widen converts half precision over the length of src.
+func widen(dst []float32, src []uint16) {
+	dst = dst[:len(src)]
+	n := 0
+	if level != simd.Portable {
+		n = len(src) / lanes * lanes
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			widenAVX512(&dst[0], &src[0], n)
+		} else {
+			widenAVX2(&dst[0], &src[0], n)
+		}
+	}
+	widenGo(dst[n:], src[n:])
+}
+
 // update applies the step to all elements of p.
 func (s *adamStep) update(p, g, m, v []float32) {
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]

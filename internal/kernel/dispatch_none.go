@@ -28,6 +28,8 @@ func multiply(dst, a, b []float32) { multiplyGo(dst, a, b) }
 
 func scaleTo(dst []float32, alpha float32, x []float32) { scaleToGo(dst, alpha, x) }
 
+func widen(dst []float32, src []uint16) { widenGo(dst, src) }
+
 func (s *adamStep) update(p, g, m, v []float32) { s.updateGo(p, g, m, v) }
 
 func columnSums(dst, x, scale []float32, rows, width, j0 int) {

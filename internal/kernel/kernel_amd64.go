@@ -59,6 +59,11 @@ func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
 
+// widenAVX2 sets dst to the half-precision numbers of src; n is a multiple of 16.
+//
+//go:noescape
+func widenAVX2(dst *float32, src *uint16, n int)
+
 // adamAVX2 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
 //
 //go:noescape
@@ -128,6 +133,11 @@ func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
 //
 //go:noescape
 func scaleToAVX512(dst *float32, alpha float32, x *float32, n int)
+
+// widenAVX512 sets dst to the half-precision numbers of src; n is a multiple of 16.
+//
+//go:noescape
+func widenAVX512(dst *float32, src *uint16, n int)
 
 // adamAVX512 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
 //

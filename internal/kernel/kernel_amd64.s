@@ -2020,6 +2020,29 @@ done:
 	VZEROUPPER
 	RET
 
+// func widenAVX2(dst *float32, src *uint16, n int)
+// Requires: AVX, F16C
+TEXT ·widenAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+sixteen:
+	CMPQ      DX, $+16
+	JLT       done
+	VCVTPH2PS (CX), Y0
+	VMOVUPS   Y0, (AX)
+	VCVTPH2PS 16(CX), Y0
+	VMOVUPS   Y0, 32(AX)
+	ADDQ      $+64, AX
+	ADDQ      $+32, CX
+	SUBQ      $+16, DX
+	JMP       sixteen
+
+done:
+	VZEROUPPER
+	RET
+
 // func adamAVX2(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
 // Requires: AVX, FMA3
 TEXT ·adamAVX2(SB), NOSPLIT, $0-48
@@ -3424,6 +3447,27 @@ one:
 	ADDQ    $+64, CX
 	SUBQ    $+16, DX
 	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenAVX512(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX512F
+TEXT ·widenAVX512(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+sixteen:
+	CMPQ      DX, $+16
+	JLT       done
+	VCVTPH2PS (CX), Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      $+64, AX
+	ADDQ      $+32, CX
+	SUBQ      $+16, DX
+	JMP       sixteen
 
 done:
 	VZEROUPPER

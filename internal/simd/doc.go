@@ -13,7 +13,7 @@ type Level uint8
 // The levels.
 const (
 	Portable Level = iota // plain Go
-	AVX2                  // amd64 with AVX2, FMA and BMI2: vectors of 8 float32
+	AVX2                  // amd64 with AVX2, FMA, BMI2 and F16C: vectors of 8 float32
 	AVX512                // amd64 with AVX-512 F, BW, DQ and VL: vectors of 16
 )
 

@@ -9,7 +9,7 @@ import "golang.org/x/sys/cpu"
 func Available() Level {
 	x := &cpu.X86
 	switch {
-	case !x.HasAVX2 || !x.HasFMA || !x.HasBMI2:
+	case !x.HasAVX2 || !x.HasFMA || !x.HasBMI2 || !x.HasF16C:
 		return Portable
 	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL:
 		return AVX512

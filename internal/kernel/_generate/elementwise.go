@@ -51,6 +51,29 @@ func multiply(v vectors) {
 	})
 }
 
+// widen generates the conversion from half to single precision.
+func widen(v vectors) {
+	TEXT("widen"+v.suffix, NOSPLIT, "func(dst *float32, src *uint16, n int)")
+	Pragma("noescape")
+	Doc("widen" + v.suffix + " sets dst to the half-precision numbers of src; n is a multiple of 16.")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	Label("sixteen")
+	CMPQ(n, I8(16))
+	JLT(LabelRef("done"))
+	for o := 0; o < 16; o += v.lanes {
+		x := v.reg()
+		VCVTPH2PS(Mem{Base: src, Disp: 2 * o}, x)
+		VMOVUPS(x, Mem{Base: dst, Disp: 4 * o})
+	}
+	ADDQ(I8(64), dst)
+	ADDQ(I8(32), src)
+	SUBQ(I8(16), n)
+	JMP(LabelRef("sixteen"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
 // scaleTo generates dst = alpha·x.
 func scaleTo(v vectors) {
 	TEXT("scaleTo"+v.suffix, NOSPLIT, "func(dst *float32, alpha float32, x *float32, n int)")

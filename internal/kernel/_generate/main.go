@@ -36,6 +36,7 @@ func main() {
 		bceGradient(v)
 		multiply(v)
 		scaleTo(v)
+		widen(v)
 		adam(v)
 		columnSums(v, 4*v.lanes)
 		columnSums(v, 8)
