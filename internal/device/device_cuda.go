@@ -121,9 +121,31 @@ func (d *Device) Scratch(name any) *Buffer {
 	return b
 }
 
-// Features returns x on the device, copied there at the first call. x must not
-// change while d is open.
-func (d *Device) Features(x *graph.Features) (Pointer, error) { return keep(d, x, x.Data) }
+// Features returns x on the device in single precision, copied there at the first
+// call. x must not change while d is open.
+func (d *Device) Features(x *graph.Features) (Pointer, error) {
+	if x.Half == nil {
+		return keep(d, x, x.Data)
+	}
+	if b, ok := d.resident[x]; ok {
+		return b.at, nil
+	}
+	b := d.NewBuffer()
+	at, err := b.Floats(len(x.Half))
+	if err != nil {
+		return 0, err
+	}
+	const rows = 1 << 12
+	for lo := 0; lo < x.Rows; lo += rows {
+		hi := min(lo+rows, x.Rows)
+		part := graph.Features{Rows: hi - lo, Cols: x.Cols, Half: x.Half[lo*x.Cols : hi*x.Cols]}
+		if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+			return 0, err
+		}
+	}
+	d.resident[x] = b
+	return at, nil
+}
 
 // Laplacian returns p on the device, copied there at the first call: 8 bytes a node
 // and 4 an entry of the adjacency matrix for the pattern, and the scales.

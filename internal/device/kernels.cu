@@ -28,24 +28,8 @@ __device__ static inline double doubleOf(i64 bits) {
 	return v.d;
 }
 
-__device__ static inline float rootOf(float x) {
-#if defined(__NVCC__)
-	return sqrtf(x);
-#else
-	return __builtin_sqrtf(x);
-#endif
-}
-
-__device__ static inline double rootOf(double x) {
-#if defined(__NVCC__)
-	return sqrt(x);
-#else
-	return __builtin_sqrt(x);
-#endif
-}
-
 // True for neither NaN nor infinities.
-__device__ static inline bool finite(double x) { return x - x == 0; }
+__device__ static inline bool isFinite(double x) { return x - x == 0; }
 
 __device__ static inline i64 globalWarp() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / WARP; }
 __device__ static inline i64 globalThread() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
@@ -383,7 +367,7 @@ __global__ void gcn_layer_norm(float *dst, float *normalized, float *inverse, co
 	for (i64 j = laneOf(); j < width; j += WARP) sum += x[j];
 	double mean = warpSum(sum) / (double)width;
 	for (i64 j = laneOf(); j < width; j += WARP) squares += (x[j] - mean) * (x[j] - mean);
-	double factor = 1 / rootOf(warpSum(squares) / (double)width + 1e-5);
+	double factor = 1 / sqrt(warpSum(squares) / (double)width + 1e-5);
 	for (i64 j = laneOf(); j < width; j += WARP) {
 		float n = (float)((x[j] - mean) * factor);
 		if (normalized) normalized[i * width + j] = n;
@@ -425,8 +409,8 @@ __global__ void gcn_adam(float *params, const float *grads, float *m, float *v, 
 	if (status[0] != 0 && status[0] != step) return;
 	double squares = 0, clip = doubleOf(clipBits);
 	for (i64 k = 0; k < partials; k++) squares += partial[k];
-	bool lossFinite = finite(*loss);
-	if (!lossFinite || !finite(squares)) {
+	bool lossFinite = isFinite(*loss);
+	if (!lossFinite || !isFinite(squares)) {
 		if (globalThread() == 0) {
 			status[1] = lossFinite ? 2 : 1;
 			status[0] = step;
@@ -437,7 +421,7 @@ __global__ void gcn_adam(float *params, const float *grads, float *m, float *v, 
 	if (k >= n) return;
 	float d = grads[k], w = params[k];
 	if (clip > 0) {
-		double norm = rootOf(squares);
+		double norm = sqrt(squares);
 		if (norm > clip) d *= (float)(clip / norm);
 	}
 	d += floatOf(decay) * w;
@@ -445,7 +429,7 @@ __global__ void gcn_adam(float *params, const float *grads, float *m, float *v, 
 	float vk = floatOf(beta2) * v[k] + floatOf(gain2) * d * d;
 	m[k] = mk;
 	v[k] = vk;
-	params[k] = w - floatOf(size) * mk / (rootOf(vk) * floatOf(correction) + floatOf(epsilon));
+	params[k] = w - floatOf(size) * mk / (sqrtf(vk) * floatOf(correction) + floatOf(epsilon));
 }
 
 } // extern "C"
