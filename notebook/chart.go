@@ -3,6 +3,8 @@ package notebook
 import (
 	"fmt"
 	"html"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/study"
@@ -16,8 +18,7 @@ type Chart struct {
 	svg   string
 }
 
-// SVG returns the picture as an SVG document, scaled down to the width of the
-// page where that is narrower.
+// SVG returns the picture as an SVG document that fits a notebook's page.
 func (c *Chart) SVG() string { return c.svg }
 
 // String returns the title, for front ends without pictures.
@@ -36,7 +37,7 @@ func Draw(f *figure.Figure) *Chart {
 	if err := f.WriteSVG(&text); err != nil {
 		return &Chart{title: err.Error(), svg: message(err.Error())}
 	}
-	return &Chart{title: title, svg: fluid(text.String())}
+	return &Chart{title: title, svg: fit(text.String())}
 }
 
 // Plot returns the figure of a study's outcome. One without a figure becomes a
@@ -50,19 +51,33 @@ func Plot(t study.Table) *Chart {
 	return Draw(f)
 }
 
-// fluid drops what stands before the svg element, which pages that the picture
-// is put into do not want, and lets it shrink with the page.
-func fluid(svg string) string {
-	start := strings.Index(svg, "<svg")
-	if start < 0 {
+// widest is how many CSS pixels a chart takes at most: a column of a notebook.
+// Front ends take the size from the attributes, whatever the style says.
+const widest = 860
+
+// svgSize finds the size in the tag that gonum writes.
+var svgSize = regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`)
+
+// fit drops what stands before the svg element, which pages that the picture is
+// put into do not want, and gives it a size in pixels that fits a page.
+func fit(svg string) string {
+	at := svgSize.FindStringSubmatchIndex(svg)
+	if at == nil {
 		return svg
 	}
-	return `<svg style="max-width:100%;height:auto"` + svg[start+len("<svg"):]
+	width, _ := strconv.ParseFloat(svg[at[2]:at[3]], 64) // both match a number
+	height, _ := strconv.ParseFloat(svg[at[4]:at[5]], 64)
+	const pixels = 96.0 / 72 // a point
+	scale := pixels
+	if width*scale > widest {
+		scale = widest / width
+	}
+	return fmt.Sprintf(`<svg width="%.0f" height="%.0f" style="max-width:100%%"`, width*scale, height*scale) + svg[at[1]:]
 }
 
 // message is a picture of a line of text.
 func message(text string) string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%;height:auto" viewBox="0 0 720 40">`+
+	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%" viewBox="0 0 720 40">`+
 		`<rect width="720" height="40" fill="white"/><text x="8" y="25" font-family="sans-serif" font-size="13" fill="black">%s</text></svg>`,
 		html.EscapeString(text))
 }

@@ -47,7 +47,7 @@ func (d Drawing) Chart() (*Chart, error) {
 	}
 	classes := d.byNumber()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%;height:auto" font-family="Liberation Sans,Arimo,Arial,Helvetica,sans-serif" font-size="13">`,
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%" font-family="Liberation Sans,Arimo,Arial,Helvetica,sans-serif" font-size="13">`,
 		drawingWidth, drawingHeight, drawingWidth, drawingHeight)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text x="%d" y="22" font-size="15" fill="black">%s</text>`,
 		drawingWidth, drawingHeight, drawingEdge, html.EscapeString(d.Title))

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,6 +71,22 @@ func TestChart(t *testing.T) {
 	if !strings.Contains(chart.SVG(), "a &amp; b") || !strings.Contains(chart.SVG(), "max-width:100%") {
 		t.Error("the chart lacks its legend or its width")
 	}
+	// Narrow charts keep their size, wide ones are scaled to the page.
+	one := regexp.MustCompile(`^<svg width="([0-9]+)" height="([0-9]+)".* viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
+	for panels := 1; panels <= 3; panels++ {
+		wide := Draw(&figure.Figure{Panels: make([]figure.Panel, panels)})
+		var width, height, across, down float64
+		match := one.FindStringSubmatch(wide.SVG())
+		if match == nil {
+			t.Fatalf("no size in %.200s", wide.SVG())
+		}
+		for k, v := range []*float64{&width, &height, &across, &down} {
+			*v, _ = strconv.ParseFloat(match[k+1], 64)
+		}
+		if want := min(across*4/3, 860); math.Abs(width-want) > 1 || math.Abs(width/height-across/down) > 0.02 {
+			t.Errorf("%d panels: %v×%v for %v×%v points", panels, width, height, across, down)
+		}
+	}
 	if got := chart.String(); got != "chart: panel" {
 		t.Errorf("String() = %q", got)
 	}
@@ -97,6 +115,9 @@ func TestSheet(t *testing.T) {
 	}
 	if s.Rows() != 4 || s.Cell(1, 1) != "12" || s.Cell(3, 2) != "" || s.Cell(9, 0) != "" {
 		t.Errorf("rows %d, cells %q %q %q", s.Rows(), s.Cell(1, 1), s.Cell(3, 2), s.Cell(9, 0))
+	}
+	if plain := NewSheet("", "", "").Add("batches", 3); plain.String() != "batches  3\n" || strings.Contains(plain.HTML(), "<th") {
+		t.Errorf("a table without a header:\n%s\n%s", plain, plain.HTML())
 	}
 	want := "a <title>\nname   count  value\nx&y    3      0.1235\n"
 	if got := s.String(); !strings.HasPrefix(got, want) {

@@ -15,7 +15,7 @@ import (
 // terminal. Columns whose cells are all numbers stand to the right.
 type Sheet struct {
 	Title  string
-	Header []string
+	Header []string // names of the columns; where all are empty they are left out
 
 	rows    [][]string
 	numeric []bool // of each column: no row has text there
@@ -101,15 +101,21 @@ func (s *Sheet) HTML() string {
 	if s.Title != "" {
 		fmt.Fprintf(&b, `<caption style="caption-side:top;text-align:left;font-weight:bold;color:inherit;white-space:nowrap">%s</caption>`, html.EscapeString(s.Title))
 	}
-	b.WriteString("<thead>")
-	s.line(&b, "th", s.Header)
-	b.WriteString("</thead><tbody>")
+	if s.headed() {
+		b.WriteString("<thead>")
+		s.line(&b, "th", s.Header)
+		b.WriteString("</thead>")
+	}
+	b.WriteString("<tbody>")
 	for _, row := range s.rows {
 		s.line(&b, "td", row)
 	}
 	b.WriteString("</tbody></table>")
 	return b.String()
 }
+
+// headed tells whether any column has a name.
+func (s *Sheet) headed() bool { return strings.Join(s.Header, "") != "" }
 
 func (s *Sheet) line(b *strings.Builder, element string, cells []string) {
 	b.WriteString("<tr>")
@@ -130,7 +136,10 @@ func (s *Sheet) String() string {
 		fmt.Fprintln(&b, s.Title)
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{s.Header}, s.rows...) {
+	if s.headed() {
+		fmt.Fprintln(w, strings.Join(s.Header, "\t"))
+	}
+	for _, row := range s.rows {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	w.Flush() // into a strings.Builder, which cannot fail

@@ -134,3 +134,30 @@ func TestPalette(t *testing.T) {
 		}
 	}
 }
+
+func TestNumberTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0, 1, "0 0.2 0.4 0.6 0.8 1"},
+		{10, 300, "50 100 150 200 250 300"},
+		{0.22, 0.876, "0.4 0.6 0.8"},
+		{-3e-7, 3e-7, "-3e-07 -2e-07 -1e-07 0 1e-07 2e-07 3e-07"},
+		{5, 5, ""},
+		{0, math.Inf(1), ""},
+	} {
+		var labels []string
+		for _, tick := range (numberTicks{}).Ticks(c.low, c.high) {
+			if tick.Value < c.low-1e-9 || tick.Value > c.high+1e-9 {
+				t.Errorf("[%v, %v]: a tick at %v", c.low, c.high, tick.Value)
+			}
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("[%v, %v]: %s, want %s", c.low, c.high, got, c.want)
+		}
+	}
+}

@@ -7,18 +7,42 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// numberTicks are gonum's ticks with short labels.
+// numberTicks are labelled ticks at round numbers, up to seven of them, with
+// smaller ones between.
 type numberTicks struct{}
 
 // Ticks implements plot.Ticker.
 func (numberTicks) Ticks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for k := range ticks {
-		if ticks[k].Label != "" {
-			ticks[k].Label = shortNumber(ticks[k].Value)
+	if !(high > low) || math.IsInf(high-low, 0) {
+		return nil
+	}
+	step, parts := roundStep((high - low) / 6)
+	minor := step / float64(parts)
+	var ticks []plot.Tick
+	const slack = 1e-9 // of a small step, for what rounding does
+	for k := math.Ceil(low/minor - slack); k*minor <= high+slack*minor; k++ {
+		tick := plot.Tick{Value: k * minor}
+		if math.Mod(k, float64(parts)) == 0 {
+			tick.Label = shortNumber(tick.Value)
 		}
+		ticks = append(ticks, tick)
 	}
 	return ticks
+}
+
+// roundStep returns the least of the numbers 1, 2 and 5 times a power of ten that
+// is at least v > 0, and into how many round parts it is divided.
+func roundStep(v float64) (step float64, parts int) {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	switch {
+	case v <= power:
+		return power, 5
+	case v <= 2*power:
+		return 2 * power, 4
+	case v <= 5*power:
+		return 5 * power, 5
+	}
+	return 10 * power, 5
 }
 
 // powerTicks are the ticks of a log axis: powers of two, or 1, 2 and 5 times
