@@ -38,7 +38,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	defer m.memory.Store(memory)
 	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
 	rows := neededRows(p, nodes, len(plan.layers))
-	h := layerInput{data: x.Data, width: x.Cols, rows: p.Nodes()}
+	h := layerInput{data: x.Data, half: x.Half, width: x.Cols, rows: p.Nodes()}
 	top := len(plan.layers) - 1
 	for l, layer := range plan.layers[:top] {
 		out := memory.grow(l%2, len(rows[l])*layer.out)
@@ -65,6 +65,7 @@ type inferenceMemory struct {
 	hidden      [2][]float32 // outputs of layers, alternating
 	transformed []float32    // H·W of a layer's whole input, where that comes first
 	mixed, own  []float32    // of one chunk: P·H, and the nodes' own features
+	wide        []float32    // of one chunk: H where it is in half precision
 	z           []float32    // of one chunk of the last layer
 	sums        []float32
 	local       []int32
@@ -120,8 +121,8 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
 	}
-	if x.Rows != p.Nodes() || len(x.Data) != x.Rows*x.Cols {
-		return nil, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes", x.Rows, x.Cols, len(x.Data), p.Nodes())
+	if x.Rows != p.Nodes() || x.Len() != x.Rows*x.Cols {
+		return nil, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes", x.Rows, x.Cols, x.Len(), p.Nodes())
 	}
 	for i, v := range nodes {
 		if v < 0 || int(v) >= p.Nodes() {
@@ -244,6 +245,7 @@ func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 // layerInput is H: one row a node, or the rows of some nodes and their places.
 type layerInput struct {
 	data  []float32
+	half  []uint16 // instead of data: features in half precision, of all nodes
 	width int
 	rows  int
 	local []int32
@@ -323,9 +325,19 @@ func (r *inference) transform(layer inferenceLayer, h layerInput) (layerInput, e
 		}
 		n := min(chunk, h.rows-lo)
 		dst := t.data[lo*layer.out : (lo+n)*layer.out]
-		r.product(dst, h.data[lo*h.width:(lo+n)*h.width], layer, n, nil)
+		r.product(dst, r.rowsOf(h, lo, n), layer, n, nil)
 	}
 	return t, nil
+}
+
+// rowsOf returns n rows of H from lo on, in single precision.
+func (r *inference) rowsOf(h layerInput, lo, n int) []float32 {
+	if h.half == nil {
+		return h.data[lo*h.width : (lo+n)*h.width]
+	}
+	r.memory.wide = resize(r.memory.wide, n*h.width)
+	kernel.Widen(r.memory.wide, h.half[lo*h.width:(lo+n)*h.width])
+	return r.memory.wide
 }
 
 // product sets dst to X·W + scale⊗b for n rows.
@@ -346,14 +358,22 @@ func (r *inference) chunk(layer inferenceLayer, h layerInput, rows []int32, z []
 		kernel.PropagateRows(z, r.p, rows, h.data, h.width, h.local)
 	} else {
 		m.mixed = resize(m.mixed, n*h.width)
-		kernel.PropagateRows(m.mixed, r.p, rows, h.data, h.width, h.local)
+		if h.half != nil {
+			kernel.PropagateRowsHalf(m.mixed, r.p, rows, h.half, h.width)
+		} else {
+			kernel.PropagateRows(m.mixed, r.p, rows, h.data, h.width, h.local)
+		}
 		m.sums = resize(m.sums, n)
 		rowSums(m.sums, r.p, rows)
 		r.product(z, m.mixed, layer, n, m.sums)
 	}
 	if layer.skip != nil {
 		m.own = resize(m.own, n*r.x.Cols)
-		kernel.Gather(m.own, r.x.Data, rows, r.x.Cols)
+		if r.x.Half != nil {
+			kernel.GatherHalf(m.own, r.x.Half, rows, r.x.Cols)
+		} else {
+			kernel.Gather(m.own, r.x.Data, rows, r.x.Cols)
+		}
 		r.blas.Sgemm(false, false, n, layer.out, r.x.Cols, 1, m.own, r.x.Cols, layer.skip, layer.out, 1, z, layer.out)
 	}
 	if layer.gain != nil {

@@ -276,6 +276,34 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 	checkClose(t, "chunks", want, matrixOf(n, 6, m.Logits.Value().Data().([]float32)), nil)
 }
 
+// TestInferHalfPrecision wants what the same numbers in single precision give,
+// to the bit, whichever product comes first and with features of their own.
+func TestInferHalfPrecision(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 4))
+	const n = 5000 // several chunks
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
+	h, err := randomFeatures(rng, n, 24).ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := &graph.Features{Rows: n, Cols: 24, Data: h.Float32s()}, randomLabels(rng, n, 6)
+	for _, o := range []GCNOptions{{Hidden: 8}, {Hidden: 64}, {Hidden: 64, Residual: true}} {
+		for depth := 1; depth <= 3; depth++ {
+			_, m := testModel(t, p, h, y, depth, o)
+			for _, nodes := range [][]int32{nil, {17, 4999, 0}} {
+				want, err := m.Infer(context.Background(), p, x, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := m.Infer(context.Background(), p, h, nodes)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%+v, %d layers, nodes %v: %v; other logits", o, depth, nodes, err)
+				}
+			}
+		}
+	}
+}
+
 // countdown is a context that ends at the n-th look at it.
 type countdown struct {
 	context.Context

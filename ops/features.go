@@ -13,7 +13,8 @@ import (
 // Features returns the features of the input nodes of slot's block: a
 // (len(Src), x.Cols) matrix whose row k is row Src[k] of x. It is a constant:
 // no gradient flows into it. Where Propagate over the same slot is its only
-// consumer, the rows are gathered there and never copied.
+// consumer, the rows are gathered there and never copied, unless they have to be
+// converted from half precision.
 //
 // x must not change while the graph is in use.
 func Features(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
@@ -32,8 +33,8 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if g == nil || x == nil || slot == nil {
 		return nil, fmt.Errorf("ops: Features needs a graph, features and a slot")
 	}
-	if x.Cols <= 0 || len(x.Data) != x.Rows*x.Cols {
-		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, len(x.Data), ErrShape)
+	if x.Cols <= 0 || x.Len() != x.Rows*x.Cols {
+		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
 	// An op needs an input, so a source takes a constant that it ignores.
 	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
@@ -89,7 +90,11 @@ func (op *features) Do(...G.Value) (G.Value, error) {
 		return value, nil
 	}
 	value, data := op.out.matrix(len(ids), op.x.Cols)
-	kernel.Gather(data, op.x.Data, ids, op.x.Cols)
+	if op.x.Half != nil {
+		kernel.GatherHalf(data, op.x.Half, ids, op.x.Cols)
+	} else {
+		kernel.Gather(data, op.x.Data, ids, op.x.Cols)
+	}
 	return value, nil
 }
 

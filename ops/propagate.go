@@ -34,7 +34,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		}
 		return apply(op, h)
 	}
-	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs {
+	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs && source.x.Half == nil {
 		op.source = source
 	}
 	return apply(op, h)

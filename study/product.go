@@ -11,7 +11,8 @@ import (
 
 // Product returns H·W for H of one row a node and a row-major weight W of
 // h.Cols rows. The error says which sizes do not fit. Cost: 2·nodes·rows·columns
-// of W operations, and 4·nodes·columns bytes for the result.
+// of W operations, and 4·nodes·columns bytes for the result; features in half
+// precision are widened first, all at once.
 func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	if h.Cols == 0 || len(weight) == 0 || len(weight)%h.Cols != 0 {
 		return nil, fmt.Errorf("study: a weight of %d numbers does not fit %d features", len(weight), h.Cols)
@@ -22,7 +23,7 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 		return nil, err
 	}
 	c := &graph.Features{Rows: h.Rows, Cols: width, Data: make([]float32, h.Rows*width)}
-	b.Sgemm(false, false, h.Rows, width, h.Cols, 1, h.Data, h.Cols, weight, width, 0, c.Data, width)
+	b.Sgemm(false, false, h.Rows, width, h.Cols, 1, h.Float32s(), h.Cols, weight, width, 0, c.Data, width)
 	return c, nil
 }
 

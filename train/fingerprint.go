@@ -24,6 +24,9 @@ func Fingerprint(d *datasets.Data) string {
 	f.ids(d.Graph.Idx)
 	f.floats(d.Graph.Val)
 	f.floats(d.Features.Data)
+	if d.Features.Half != nil {
+		f.blocks(len(d.Features.Half), func(k int) uint64 { return uint64(d.Features.Half[k]) })
+	}
 	f.ids(d.Labels.Class)
 	f.floats(d.Labels.Multi)
 	f.ids(d.Split.Train)

@@ -1,0 +1,62 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+	G "gorgonia.org/gorgonia"
+)
+
+// TestHalfPrecisionFeatures wants of features in half precision, to the bit,
+// what the same numbers in single precision give: weights, losses, scores.
+func TestHalfPrecisionFeatures(t *testing.T) {
+	for _, o := range []layers.GCNOptions{
+		{Hidden: 16, Seed: 3},
+		{Hidden: 4, Seed: 3}, // H·W comes first
+		{Hidden: 16, Seed: 3, Residual: true},
+	} {
+		run := func(use func(x *graph.Features) *graph.Features) ([]float32, *History, string) {
+			d := smallData(t, 300, 3)
+			d.Features = use(d.Features)
+			batch := layers.NewBatch(G.NewGraph(), &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}})
+			gcn, err := layers.NewGCN(batch, d.Features, d.Labels, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}
+			h := mustFit(t, m, d, short())
+			return weights(t, m), h, Fingerprint(d)
+		}
+		half := func(x *graph.Features) *graph.Features {
+			h, err := x.ToHalf()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h
+		}
+		got, history, print := run(half)
+		want, wanted, other := run(func(x *graph.Features) *graph.Features {
+			return &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: half(x).Float32s()}
+		})
+		unrounded, _, _ := run(func(x *graph.Features) *graph.Features { return x })
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v: other weights than those of the rounded features", o)
+		}
+		if slices.Equal(got, unrounded) {
+			t.Errorf("%+v: the same weights without rounding: nothing was tested", o)
+		}
+		same := func(a, b Evaluation) bool {
+			return math.Float64bits(a.Loss) == math.Float64bits(b.Loss) && a.Valid == b.Valid
+		}
+		if !slices.EqualFunc(history.Evaluations, wanted.Evaluations, same) || history.Test != wanted.Test {
+			t.Errorf("%+v: other losses or scores", o)
+		}
+		if print == other {
+			t.Error("the fingerprint does not tell half precision from single")
+		}
+	}
+}
