@@ -19,8 +19,8 @@ func (numberTicks) Ticks(low, high float64) []plot.Tick {
 	step, parts := roundStep((high - low) / 6)
 	minor := step / float64(parts)
 	var ticks []plot.Tick
-	const slack = 1e-9 // of a small step, for what rounding does
-	for k := math.Ceil(low/minor - slack); k*minor <= high+slack*minor; k++ {
+	const slack = 1e-9 // of a small step, for what rounding does; + 0 makes −0 a 0
+	for k := math.Ceil(low/minor-slack) + 0; k*minor <= high+slack*minor; k++ {
 		tick := plot.Tick{Value: k * minor}
 		if math.Mod(k, float64(parts)) == 0 {
 			tick.Label = shortNumber(tick.Value)
