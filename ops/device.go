@@ -10,6 +10,9 @@ import (
 // It is for one goroutine at a time; Close frees what lies on it.
 type Device = device.Device
 
+// CUDA tells whether this is a build with the tag cuda.
+const CUDA = device.Built
+
 // OpenDevice returns the device of that name: nil for "cpu" (and ""), the first
 // NVIDIA GPU for "cuda". Graphs are built alike for either; a GPU comes in when
 // the model is compiled. The error says in one line what is missing: a build with

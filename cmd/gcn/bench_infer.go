@@ -15,6 +15,7 @@ type inferResult struct {
 	Layers  int    `json:"layers"`
 	Hidden  int    `json:"hidden"`
 	train.InferReport
+	Device  string `json:"device"`
 	PeakRSS number `json:"peak_rss_mb"` // of the whole process, the data included
 	BLAS    string `json:"blas"`
 }
@@ -59,7 +60,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := inferResult{o.Data, o.Layers, o.Hidden, report, measured(peakRSS()), blasName()}
+		r := inferResult{o.Data, o.Layers, o.Hidden, report, o.Device, measured(peakRSS()), blasName()}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}

@@ -16,6 +16,7 @@ type stepResult struct {
 	Samples intList `json:"samples"`
 	Batch   int     `json:"batch"`
 	Hidden  int     `json:"hidden"`
+	Device  string  `json:"device"`
 	train.StepReport
 }
 
@@ -63,7 +64,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		r := stepResult{o.Data, o.methodName(), o.Samples, o.Batch, o.Hidden, report}
+		r := stepResult{o.Data, o.methodName(), o.Samples, o.Batch, o.Hidden, o.Device, report}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), r)
 		}
@@ -75,6 +76,10 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
 		t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
 		t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
+		if o.device != nil {
+			t.row("device", fmt.Sprintf("%s; a step: %.1f kernels and %.1f products queued, %.1f copies, %.2f waits; %.0f MB",
+				o.device.Name(), r.Launches, r.Products, r.Copies, r.Syncs, float64(r.DeviceBytes)/1e6))
+		}
 		t.row("BLAS", fmt.Sprintf("%s, %d threads", r.BLAS, r.Threads))
 		return t.print(cmd.OutOrStdout())
 	}

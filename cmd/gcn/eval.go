@@ -33,6 +33,7 @@ func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
 	if err := readConfig(fs, dir); err != nil {
 		return nil, noUsage(err)
 	}
+	r.options.Device = "cpu" // whatever it was trained on
 	if err := r.options.check(fs); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
 	}

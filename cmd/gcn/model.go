@@ -35,5 +35,5 @@ func (o *trainOptions) newModel(data *datasets.Data) (train.Model, error) {
 	if err != nil {
 		return train.Model{}, err
 	}
-	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m}, nil
+	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m, Device: o.device}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -57,6 +58,8 @@ type trainOptions struct {
 	Runs    int
 	Workers int
 	Device  string
+
+	device *ops.Device // nil: the CPU
 }
 
 const (
@@ -96,6 +99,21 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped besides (the paper's authors' program: 0.2)")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "normalise each convolution before its activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+}
+
+// openDevice opens the device that the options name. The system closes it.
+func (o *trainOptions) openDevice() error {
+	if o.Device != "cpu" && o.Device != "cuda" {
+		return usagef("--device %q: want cpu or cuda", o.Device)
+	}
+	var err error
+	if o.device, err = ops.OpenDevice(o.Device); err != nil {
+		err = fmt.Errorf("--device %s: %w; or use --device cpu", o.Device, err)
+		if !ops.CUDA {
+			return usageError{err}
+		}
+	}
+	return err
 }
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
@@ -151,12 +169,8 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := atLeast("workers", o.Workers, 0); err != nil {
 		return err
 	}
-	switch o.Device {
-	case "cpu":
-	case "cuda":
-		return usagef("--device cuda: this gcn was built without CUDA; use --device cpu")
-	default:
-		return usagef("--device %q: want cpu or cuda", o.Device)
+	if err := o.openDevice(); err != nil {
+		return err
 	}
 	if err := atLeast("hidden", o.Hidden, 1); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 type versionInfo struct {
@@ -93,7 +94,7 @@ func currentVersion() (versionInfo, error) {
 	v := versionInfo{
 		Version: "(devel)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		CPUs: runtime.NumCPU(), Threads: runtime.GOMAXPROCS(0),
-		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: "not built in",
+		BLAS: library.Name(), BLASThreads: library.Threads(), CUDA: ops.DescribeCUDA(),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -11,6 +11,9 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
+// Built tells whether this is a build with the tag cuda.
+const Built = true
+
 // Device is a GPU: its kernels, and what lies on it for good.
 type Device struct {
 	name    string

@@ -7,6 +7,9 @@ import "errors"
 // ErrNotBuilt is the error of Open in a build without the tag cuda.
 var ErrNotBuilt = errors.New("this program was built without CUDA: build it by go build -modfile go.cuda.mod -tags cuda ./cmd/gcn")
 
+// Built tells whether this is a build with the tag cuda.
+const Built = false
+
 // Device is a GPU; in a build without the tag cuda there is none.
 type Device struct{}
 
