@@ -4,20 +4,23 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // For calls body on the ranges [0, grain), [grain, 2·grain), … that make up
 // [0, n), the last one possibly shorter, and returns when all calls have
-// returned. The calls run in any order on the caller's goroutine and up to
-// GOMAXPROCS−1 others. What body writes is visible to the caller afterwards.
+// returned. The calls run in any order on the caller's goroutine and on as many
+// others as there are processors that nobody has reserved. What body writes is
+// visible to the caller afterwards.
 //
 // With n ≤ grain, or one processor, everything runs on the caller's goroutine,
 // still range by range. A grain below 1 counts as 1.
 //
 // A panic of body is not caught: body must not panic. Calls may nest and run
-// concurrently. Cost: no allocation beside the closure that the caller builds,
-// and about a microsecond for each goroutine woken, so a range should carry
-// several microseconds of work.
+// concurrently. Cost: no allocation beside the closure that the caller builds.
+// Helpers of one call wait a moment for the next, so that calls in close
+// succession cost under a microsecond; after a pause waking one takes tens, so
+// a range should carry several microseconds of work.
 func For(n, grain int, body func(lo, hi int)) {
 	if n <= 0 {
 		return
@@ -28,59 +31,124 @@ func For(n, grain int, body func(lo, hi int)) {
 		return
 	}
 	ranges := (n-1)/grain + 1
-	goroutines := min(runtime.GOMAXPROCS(0), ranges)
-	if goroutines == 1 {
+	helpers := min(runtime.GOMAXPROCS(0)-int(reserved.Load()), ranges) - 1
+	if helpers <= 0 {
 		for lo := 0; lo < n; lo += grain {
 			body(lo, min(lo+grain, n))
 		}
 		return
 	}
 	j := jobs.Get().(*job)
-	if j.work == nil {
-		j.work = func() {
+	if j.help == nil {
+		j.help = func() {
 			j.claim()
 			j.release()
+			linger()
 		}
 	}
-	j.n, j.grain, j.ranges, j.body = n, grain, int64(ranges), body
+	j.n, j.grain, j.body = n, grain, body
+	j.ranges.Store(int64(ranges))
 	j.next.Store(0)
-	j.holders.Store(int64(goroutines))
-	j.open.Add(ranges)
-	for range goroutines - 1 {
-		go j.work()
+	j.open.Store(int64(ranges))
+	wake := max(0, helpers-int(lingering.Load()))
+	j.holders.Store(int64(1 + wake))
+	if wake < helpers {
+		board.Store(j)
+	}
+	for range wake {
+		go j.help()
 	}
 	j.claim()
-	j.open.Wait()
+	j.wait()
 	j.release()
 }
 
-// job is one call of For. The caller waits until every range is done, not
-// until every goroutine has come by: one that the scheduler starts late finds
-// nothing left to claim and only drops its hold. The last holder recycles the
-// job, so a late goroutine never meets the ranges of another call.
-type job struct {
-	n, grain int
-	ranges   int64
-	body     func(lo, hi int)
+// Reserve makes For use so many goroutines fewer from now on, or more if cores
+// is negative: whoever keeps processors busy by other means, such as sampling
+// ahead, says so, and gets them at once. It may be called from any goroutine.
+func Reserve(cores int) { reserved.Add(int64(cores)) }
 
-	next    atomic.Int64 // next range to claim
-	holders atomic.Int64 // goroutines that may still touch the job
-	open    sync.WaitGroup
-	work    func() // claim and release, bound once so that go allocates nothing
+// What calls share. None of it can change a result.
+var (
+	jobs      = sync.Pool{New: func() any { return new(job) }}
+	reserved  atomic.Int64        // processors that For leaves alone
+	lingering atomic.Int64        // helpers that look at the board
+	board     atomic.Pointer[job] // the last call that wanted one of them
+)
+
+// patience is how long a helper looks out for another call before it ends. A
+// processor that sleeps takes as long to wake.
+const patience = 100 * time.Microsecond
+
+// linger joins calls of For as they come, until none does for a while or the
+// processor is wanted.
+func linger() {
+	lingering.Add(1)
+	defer lingering.Add(-1)
+	procs := int64(runtime.GOMAXPROCS(0))
+	since := time.Now()
+	for spins := 1; lingering.Load()+reserved.Load() < procs; spins++ {
+		if j := board.Load(); j != nil && j.join() {
+			lingering.Add(-1)
+			j.claim()
+			j.release()
+			lingering.Add(1)
+			since = time.Now()
+		} else if spins%16 == 0 && time.Since(since) > patience {
+			return
+		}
+	}
 }
 
-var jobs = sync.Pool{New: func() any { return new(job) }}
+// job is one call of For. The caller waits until every range is done, not
+// until every helper has come by: one that the scheduler starts late finds
+// nothing left to claim and only drops its hold. The last holder recycles the
+// job, so a late helper never meets the ranges of another call.
+type job struct {
+	n, grain int
+	body     func(lo, hi int)
+
+	ranges  atomic.Int64
+	next    atomic.Int64 // next range to claim
+	open    atomic.Int64 // ranges not done
+	holders atomic.Int64 // goroutines that may still touch the job; 0: it is over
+	help    func()       // bound once so that go allocates nothing
+}
+
+// join takes a hold on a job that is not over and has ranges to claim. The job
+// may have been recycled since the board showed it; then it is as good.
+func (j *job) join() bool {
+	for {
+		h := j.holders.Load()
+		if h == 0 || j.next.Load() >= j.ranges.Load() {
+			return false
+		}
+		if j.holders.CompareAndSwap(h, h+1) {
+			return true
+		}
+	}
+}
 
 // claim runs ranges until none is left.
 func (j *job) claim() {
 	for {
 		r := j.next.Add(1) - 1
-		if r >= j.ranges {
+		if r >= j.ranges.Load() {
 			return
 		}
 		lo := int(r) * j.grain
 		j.body(lo, min(lo+j.grain, j.n))
-		j.open.Done()
+		j.open.Add(-1)
+	}
+}
+
+// wait returns once all ranges are done. What is left of them is short, and
+// sleeping and waking long, so it does not sleep; but it lets others run.
+func (j *job) wait() {
+	for spins := 1; j.open.Load() > 0; spins++ {
+		if spins%1024 == 0 {
+			runtime.Gosched()
+		}
 	}
 }
 
