@@ -54,6 +54,14 @@ func refProbe(x dense, c []float32) float64 { return refSum(refTimes(x, denseOf(
 func (e expression) check(t *testing.T) {
 	t.Helper()
 	value, gradients := e.run(t)
+	e.compare(t, value, gradients)
+	if value, gradients, ok := e.runOnDevice(t); ok {
+		e.compare(t, value, gradients)
+	}
+}
+
+func (e expression) compare(t *testing.T, value float32, gradients [][]float32) {
+	t.Helper()
 	values := make([]dense, len(e.inputs))
 	for k, in := range e.inputs {
 		values[k] = in.dense()

@@ -40,6 +40,15 @@ const (
 // newNetwork builds the same weights every time; nominal are the sizes, input
 // first, with which the graph is compiled.
 func newNetwork(x *graph.Features, y *graph.Labels, nominal [3]int, middle between) (*network, error) {
+	n, err := newNetworkGraph(x, y, nominal, middle)
+	if err == nil {
+		n.machine = G.NewTapeMachine(n.graph)
+	}
+	return n, err
+}
+
+// newNetworkGraph is newNetwork without a machine.
+func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle between) (*network, error) {
 	g := G.NewGraph()
 	n := &network{graph: g, mode: new(Mode), targets: NewTargets(y)}
 	n.slots = []*Slot{NewSlot(nominal[1], nominal[0]), NewSlot(nominal[2], nominal[1])}
@@ -90,24 +99,26 @@ func newNetwork(x *graph.Features, y *graph.Labels, nominal [3]int, middle betwe
 		return nil, fail
 	}
 	var err error
-	if n.grads, err = G.Grad(n.loss, n.params...); err != nil {
-		return nil, err
+	n.grads, err = G.Grad(n.loss, n.params...)
+	return n, err
+}
+
+// set makes the blocks those of the next run.
+func (n *network) set(blocks []*graph.Block, seed uint64) error {
+	for l, b := range blocks {
+		if err := n.slots[l].Set(b); err != nil {
+			return err
+		}
 	}
-	n.machine = G.NewTapeMachine(g)
-	return n, nil
+	n.mode.Training, n.mode.Seed = true, seed
+	return n.targets.Set(blocks[len(blocks)-1].Dst, nil)
 }
 
 // run sets the blocks, runs the machine and returns the loss and all gradients.
 func (n *network) run(blocks []*graph.Block, seed uint64) ([]float32, error) {
-	for l, b := range blocks {
-		if err := n.slots[l].Set(b); err != nil {
-			return nil, err
-		}
-	}
-	if err := n.targets.Set(blocks[len(blocks)-1].Dst, nil); err != nil {
+	if err := n.set(blocks, seed); err != nil {
 		return nil, err
 	}
-	n.mode.Training, n.mode.Seed = true, seed
 	if err := n.machine.RunAll(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,372 @@
+//go:build cuda
+
+package ops
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"gorgonia.org/cu"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// testDevice opens the device, emulated or real, or skips the test where there is
+// none.
+func testDevice(t testing.TB) *Device {
+	t.Helper()
+	if err := cu.Available(); err != nil {
+		t.Skipf("no device: %v", err)
+	}
+	d, err := OpenDevice("cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := d.Usage().Bytes; n != 0 {
+			t.Errorf("%d bytes of device memory were not freed", n)
+		}
+	})
+	return d
+}
+
+// placed is a loss and its gradients on a device.
+type placed struct {
+	*Placement
+	d             *Device
+	n             int // parameters
+	values, grads device.Pointer
+}
+
+func place(t testing.TB, d *Device, loss *G.Node, params, grads G.Nodes) *placed {
+	t.Helper()
+	p := &placed{d: d}
+	var values []float32
+	for _, n := range params {
+		data, err := floatsOf(n.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, data...)
+	}
+	p.n = len(values)
+	memory := d.NewBuffer()
+	at, err := memory.Floats(2*p.n + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.values, p.grads = at, device.Floats(at, p.n)
+	if err := device.Write(d, p.values, values); err != nil {
+		t.Fatal(err)
+	}
+	p.Placement, err = Place(d, PlaceOptions{Output: loss, Parameters: params, Gradients: grads, Values: p.values, Grads: p.grads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := memory.Free(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// run returns the loss and all gradients.
+func (p *placed) run() ([]float32, error) {
+	if err := p.Run(0); err != nil {
+		return nil, err
+	}
+	out, err := p.ReadOutput(nil)
+	if err != nil {
+		return nil, err
+	}
+	grads := make([]float32, p.n)
+	err = device.Read(p.d, grads, p.grads)
+	return append(out, grads...), err
+}
+
+// runOnDevice is run on a device, if there is one.
+func (e expression) runOnDevice(t *testing.T) (float32, [][]float32, bool) {
+	t.Helper()
+	if cu.Available() != nil {
+		return 0, nil, false
+	}
+	g := G.NewGraph()
+	var nodes G.Nodes
+	for _, in := range e.inputs {
+		nodes = append(nodes, in.node(g))
+	}
+	loss, err := e.graph(g, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads, err := G.Grad(loss, nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := place(t, testDevice(t), loss, nodes, grads).run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, out := out[0], out[1:]
+	var each [][]float32
+	for _, in := range e.inputs {
+		each = append(each, out[:len(in.data)])
+		out = out[len(in.data):]
+	}
+	return value, each, true
+}
+
+// evaluate computes nodes on the host, op by op.
+func evaluate(t testing.TB, nodes ...*G.Node) []float32 {
+	t.Helper()
+	values := map[*G.Node]G.Value{}
+	for _, n := range reachable(nodes) {
+		var in []G.Value
+		for _, child := range childrenOf(n) {
+			in = append(in, values[child])
+		}
+		values[n] = n.Value()
+		if n.Op() != nil {
+			var err error
+			if values[n], err = n.Op().Do(in...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var out []float32
+	for _, n := range nodes {
+		data, err := floatsOf(values[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, data...)
+	}
+	return out
+}
+
+// near tells whether a and b agree to 1e-5 of the largest value.
+func near(a, b []float32) bool {
+	var largest, worst float64
+	for k, v := range b {
+		largest = math.Max(largest, math.Abs(float64(v)))
+		worst = math.Max(worst, math.Abs(float64(v)-float64(a[k])))
+	}
+	return len(a) == len(b) && worst <= 1e-5*largest
+}
+
+// A placed graph runs batches of any size as the host does, plain nodes of
+// Gorgonia between its own included.
+func TestPlacedBetweenStockNodes(t *testing.T) {
+	for name, middle := range survivors {
+		t.Run(name, func(t *testing.T) {
+			d := testDevice(t)
+			x, y := networkData()
+			rng := rand.New(rand.NewPCG(1, 2))
+			n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := place(t, d, n.loss, n.params, n.grads)
+			for range 4 {
+				size := []int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)}
+				if err := n.set(randomChain(rng, networkNodes, size...), rng.Uint64()); err != nil {
+					t.Fatal(err)
+				}
+				got, err := p.run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := evaluate(t, append(G.Nodes{n.loss}, n.grads...)...)
+				if !near(got, want) {
+					t.Fatalf("sizes %v: device gives\n%v, host\n%v", size, got, want)
+				}
+				again, err := p.run()
+				if err != nil || !sameBits(got, again) {
+					t.Fatalf("sizes %v: a second run gives\n%v (%v), the first\n%v", size, again, err, got)
+				}
+			}
+		})
+	}
+}
+
+// Parameters that are read only by a plain node, inputs whose value changes
+// between runs, and a gradient that two parameters share.
+func TestPlacedInputs(t *testing.T) {
+	d := testDevice(t)
+	g := G.NewGraph()
+	a := input{"a", 2, 3, []float32{1, 2, 3, 4, 5, 6}}.node(g)
+	b := input{"b", 2, 3, []float32{6, 5, 4, 3, 2, 1}}.node(g)
+	scale := G.NewScalar(g, tensor.Float32, G.WithName("scale"), G.WithValue(float32(2)))
+	both, err := Add(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaled, err := G.Mul(both, scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := Mean(scaled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := G.Nodes{a, b}
+	grads, err := G.Grad(loss, params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place(t, d, loss, params, grads)
+	for _, s := range []float32{2, -3} {
+		if err := G.Let(scale, s); err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []float32{7 * s}
+		for range 12 {
+			want = append(want, s/6)
+		}
+		if !near(got, want) {
+			t.Errorf("scale %v: got %v, want %v", s, got, want)
+		}
+	}
+}
+
+// Errors of a run are errors, and the next run is none the worse.
+func TestPlacedErrors(t *testing.T) {
+	d := testDevice(t)
+	x, y := networkData()
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place(t, d, n.loss, n.params, n.grads)
+	if _, err := p.run(); err == nil || !strings.Contains(err.Error(), "no block") {
+		t.Errorf("a run without blocks gives error %v", err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	good := randomChain(rng, networkNodes, 4, 5, 6)
+	broken := randomChain(rng, networkNodes, 4, 5, 6)
+	broken[0].Src[2] = networkNodes
+	unfit := append([]*graph.Block{}, good[0], randomChain(rng, networkNodes, 4, 7, 6)[1])
+	for name, c := range map[string]struct {
+		blocks []*graph.Block
+		want   string
+	}{"node outside the features": {broken, "outside the 40 rows"}, "layers that do not fit": {unfit, "matrix times"}} {
+		if err := n.set(c.blocks, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.run(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+		if err := n.set(good, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.run(); err != nil {
+			t.Errorf("a run after %s: %v", name, err)
+		}
+	}
+}
+
+// Layers of one sampled subgraph share a block: it must go over once.
+func TestSharedBlocksGoOverOnce(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	block := randomBlock(rng, 12, 12, networkNodes)
+	block.Dst = block.Src
+	var sent []int64
+	for _, blocks := range [][]*graph.Block{{block, block}, {block, clone(block)}} {
+		g := G.NewGraph()
+		h := input{"h", 12, 7, randomValues(rng, 84)}.node(g)
+		params := G.Nodes{h}
+		for _, b := range blocks {
+			slot := NewSlot(12, 12)
+			if err := slot.Set(b); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if h, err = Propagate(slot, h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loss, err := Sum(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grads, err := G.Grad(loss, params...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := place(t, d, loss, params, grads)
+		before := d.Counts()
+		if err := p.Run(0); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, d.Counts().BytesIn-before.BytesIn)
+		got, err := p.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := evaluate(t, loss, grads[0]); !near(got, want) {
+			t.Errorf("device gives %v, host %v", got, want)
+		}
+	}
+	if sent[0] > sent[1]*2/3 {
+		t.Errorf("a shared block takes %d bytes, two blocks %d", sent[0], sent[1])
+	}
+}
+
+func clone(b *graph.Block) *graph.Block {
+	c := *b
+	return &c
+}
+
+// A step waits for nothing, and its work is what it must be: nothing that could
+// be fused, kept or left out.
+func TestCountsOfAStep(t *testing.T) {
+	d := testDevice(t)
+	x, y := networkData()
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := place(t, d, n.loss, n.params, n.grads)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 6 { // its memory grows at first
+		if err := n.set(randomChain(rng, networkNodes, 30, 30, 30), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := d.Counts()
+	if err := p.Run(0); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Counts().Since(before)
+	t.Logf("%+v", c)
+	if c.CopiesIn != 1 || c.CopiesOut != 0 || c.Copies != 0 || c.Allocs != 0 {
+		t.Errorf("a step copies %d times to the device, %d from it, %d within, and allocates %d times: want one copy to it", c.CopiesIn, c.CopiesOut, c.Copies, c.Allocs)
+	}
+	// Forward: propagate, activate+bias, propagate, bias, ReLU, dropout, loss,
+	// its total. Backward: two slopes, propagate, column sums, slope, column sums.
+	if c.Launches != 14 {
+		t.Errorf("a step launches %d kernels, want 14", c.Launches)
+	}
+	if c.Products != 9 {
+		t.Errorf("a step has %d dense products, want 9", c.Products)
+	}
+}
