@@ -14,12 +14,18 @@ import (
 )
 
 // Convert writes the data set that a SPEC names to a store, or, if the path ends
-// in a slash, to a folder of NumPy files; see WriteStore and WriteNumPy. It
-// returns the SPEC of what it wrote. Synthetic data go to a store without their
+// in a slash, to a folder of NumPy files; see WriteStore, o.Precision and
+// WriteNumPy. It returns the SPEC of what it wrote. Synthetic data go to a store without their
 // features ever being in memory whole. What is there at the path is replaced if
 // it is of the same kind; anything else is left alone, with an error.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
+	if err := o.Precision.check(); err != nil {
+		return "", err
+	}
+	if folder && o.Precision == Float16 {
+		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
+	}
 	if err := replaceable(path, folder); err != nil {
 		return "", err
 	}
@@ -81,20 +87,21 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	if scheme.Name == "synth" && scheme.builtin {
-		return synthToStore(ctx, spec, path, synthBuffer)
+		return synthToStore(ctx, spec, path, synthBuffer, o.Precision)
 	}
 	d, err := Open(ctx, text, o)
 	if err != nil {
 		return err
 	}
 	defer d.Close() // it was only read
-	return WriteStore(ctx, path, d)
+	return writeStoreAs(ctx, path, d, o.Precision)
 }
 
 // WriteNumPy writes a data set as the folder of NumPy files that npy: reads:
 // indptr, indices, feat, labels, train, valid and test, .npy each. Reading it
 // gives the same graph, features, labels and split; a metric other than the
-// usual one of such labels has to be asked for again, with the key metric. A
+// usual one of such labels has to be asked for again, with the key metric.
+// Features in half precision are written, and come back, as float32. A
 // weighted graph is an error: the layout has no place for the weights. Each file
 // appears whole or not at all, and the folder opens only once all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
@@ -125,7 +132,7 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 		{"valid", writeArray(widened(d.Split.Valid), len(d.Split.Valid))},
 		{"test", writeArray(widened(d.Split.Test), len(d.Split.Test))},
 		{"labels", labels},
-		{"feat", writeArray(x.Data, x.Rows, x.Cols)},
+		{"feat", func(f *os.File) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(f) }},
 		{"indices", writeArray(a.Idx[:a.NNZ()], int(a.NNZ()))},
 		{"indptr", writeArray(a.Ptr, len(a.Ptr))},
 	} {

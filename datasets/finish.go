@@ -22,6 +22,9 @@ func finish(d *Data, spec *Spec, usual string) error {
 		d.Metric = Metric(text) // checked by Validate
 	}
 	how := spec.Text("normalize", usual)
+	if how != "none" && d.Features.Half != nil {
+		d.Features = writable(d.Features)
+	}
 	switch how {
 	case "none":
 		return nil

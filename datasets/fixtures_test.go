@@ -61,18 +61,18 @@ func arcsOf(d *Data, seed uint64) []arc {
 	for i := range int32(d.Nodes()) {
 		for _, j := range d.Graph.Row(int(i)) {
 			if i < j {
-				a := arc{i, j}
+				a := arc{U: i, V: j}
 				if random.IntN(2) == 0 {
-					a = arc{j, i}
+					a = arc{U: j, V: i}
 				}
 				arcs = append(arcs, a)
 				if random.IntN(4) == 0 {
-					arcs = append(arcs, arc{a.V, a.U})
+					arcs = append(arcs, arc{U: a.V, V: a.U})
 				}
 			}
 		}
 		if random.IntN(5) == 0 {
-			arcs = append(arcs, arc{i, i})
+			arcs = append(arcs, arc{U: i, V: i})
 		}
 	}
 	random.Shuffle(len(arcs), func(i, j int) { arcs[i], arcs[j] = arcs[j], arcs[i] })

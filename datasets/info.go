@@ -42,6 +42,7 @@ type Info struct {
 	Edges         int64       `json:"edges"` // undirected, once each
 	Weighted      bool        `json:"weighted"`
 	Features      int         `json:"features"`
+	Precision     Precision   `json:"precision"`
 	Classes       int         `json:"classes,omitempty"` // 0 for binary tasks
 	Tasks         int         `json:"tasks,omitempty"`   // 0 for classes
 	Metric        Metric      `json:"metric"`
@@ -90,15 +91,18 @@ func Describe(d *Data) Info {
 	y := d.Labels
 	info := Info{
 		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: d.Graph.Val != nil,
-		Features: d.Features.Cols, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
+		Features: d.Features.Cols, Precision: Float32, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
 		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
 		Degree:        degreeStats(d),
 		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
 		Preprocessing: append([]string{}, d.Notes...),
 	}
+	if d.Features.Half != nil {
+		info.Precision = Float16
+	}
 	b := &info.Bytes
 	b.Graph = d.Graph.Bytes()
-	b.Features = 4 * int64(len(d.Features.Data))
+	b.Features = d.Features.Bytes()
 	b.Labels = 4 * int64(len(y.Class)+len(y.Multi))
 	for _, part := range d.Split.parts() {
 		b.Split += 4 * int64(len(part))
@@ -140,7 +144,11 @@ func (info Info) WriteText(w io.Writer) error {
 	fmt.Fprintf(t, "nodes\t%d\n", info.Nodes)
 	fmt.Fprintf(t, "edges\t%d (undirected, once each%s)\n", info.Edges, weighted)
 	fmt.Fprintf(t, "degree\tmin %d, median %d, mean %.1f, p99 %d, max %d\n", g.Min, g.Median, g.Mean, g.P99, g.Max)
-	fmt.Fprintf(t, "features\t%d\n", info.Features)
+	precision := ""
+	if info.Precision == Float16 {
+		precision = " (float16)"
+	}
+	fmt.Fprintf(t, "features\t%d%s\n", info.Features, precision)
 	fmt.Fprintf(t, "%s\n", outputs)
 	fmt.Fprintf(t, "metric\t%s\n", info.Metric)
 	fmt.Fprintf(t, "split\ttrain %d, valid %d, test %d\n", s.Train, s.Valid, s.Test)

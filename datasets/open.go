@@ -41,6 +41,10 @@ type Options struct {
 	// an error that wraps ErrOffline.
 	Offline bool
 
+	// Precision is what Convert writes the features of a store in. "" means
+	// that they are in already.
+	Precision Precision
+
 	// Progress, if not nil, is told how fetching a named data set goes on, from
 	// one goroutine, often.
 	Progress func(FetchProgress)

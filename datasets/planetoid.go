@@ -247,7 +247,7 @@ func (p *planetoid) readGraph() error {
 			if !isInt || to < 0 || to >= most {
 				return fmt.Errorf("datasets: %s: node %d: neighbour %d is %s, not a node in [0, %d)", path, from, k, brief(value), most)
 			}
-			p.arcs = append(p.arcs, arc{int32(from), int32(to)})
+			p.arcs = append(p.arcs, arc{U: int32(from), V: int32(to)})
 		}
 	}
 	p.nodes = most

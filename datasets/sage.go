@@ -138,7 +138,7 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 		if from != math.Trunc(from) || to != math.Trunc(to) || min(from, to) < 0 || max(from, to) >= math.MaxInt32 {
 			return fmt.Errorf("link %d: %v to %v are not nodes", k, from, to)
 		}
-		g.links = append(g.links, arc{int32(from), int32(to)})
+		g.links = append(g.links, arc{U: int32(from), V: int32(to)})
 		return nil
 	}
 	source, err1 := sageID(link.Source)
@@ -220,7 +220,7 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 		if !known || !alsoKnown {
 			return fmt.Errorf("datasets: %s: link %d: %.40q to %.40q: no such nodes", g.path, k, ids[0], ids[1])
 		}
-		g.links = append(g.links, arc{from, to})
+		g.links = append(g.links, arc{U: from, V: to})
 	}
 	for k, link := range g.links {
 		if int(max(link.U, link.V)) >= len(node) {

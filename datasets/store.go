@@ -15,7 +15,7 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version, 1
+//	 8  uint32          version: 2 if the features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -30,7 +30,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 1
+	storeVersion = 2 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -88,8 +88,7 @@ func (k sectionKind) String() string {
 	return fmt.Sprintf("section of kind %d", uint32(k))
 }
 
-// elementType is the type of a section's numbers. Number 5 is reserved for
-// float16 features.
+// elementType is the type of a section's numbers.
 type elementType uint32
 
 const (
@@ -97,12 +96,15 @@ const (
 	elementInt32   elementType = 2
 	elementInt64   elementType = 3
 	elementFloat32 elementType = 4
+	elementFloat16 elementType = 5 // IEEE 754 half precision; since version 2
 )
 
 func (e elementType) size() uint64 {
 	switch e {
 	case elementByte:
 		return 1
+	case elementFloat16:
+		return 2
 	case elementInt32, elementFloat32:
 		return 4
 	case elementInt64:
@@ -111,8 +113,8 @@ func (e elementType) size() uint64 {
 	return 0
 }
 
-// element returns the type that the sections of a kind hold; 0 for a kind that
-// this version does not know.
+// element returns the type that the sections of a kind hold, features maybe
+// float16 instead; 0 for a kind that this version does not know.
 func (k sectionKind) element() elementType {
 	switch k {
 	case sectionMeta:
@@ -125,6 +127,12 @@ func (k sectionKind) element() elementType {
 		return elementFloat32
 	}
 	return 0
+}
+
+// may tells whether sections of a kind may hold numbers of type e in a store of
+// the given version.
+func (k sectionKind) may(e elementType, version uint32) bool {
+	return e == k.element() || k == sectionFeatures && e == elementFloat16 && version >= 2
 }
 
 // section is an entry of the table.
@@ -151,12 +159,19 @@ type storeMeta struct {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// encodeHeader returns header and table.
+// encodeHeader returns header and table. The version is the least that knows
+// what is in the sections, so that older programs read what they can.
 func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
+	version := uint32(1)
+	for _, s := range sections {
+		if s.element == elementFloat16 {
+			version = 2
+		}
+	}
 	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))
 	copy(b, storeMagic)
-	le.PutUint32(b[8:], storeVersion)
+	le.PutUint32(b[8:], version)
 	le.PutUint32(b[12:], uint32(len(sections)))
 	le.PutUint64(b[16:], size)
 	for _, s := range sections {
@@ -181,9 +196,11 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 	if len(b) < headerBytes || string(b[:8]) != storeMagic {
 		return nil, fmt.Errorf("does not begin as a store does: %w", ErrFormat)
 	}
-	if version := le.Uint32(b[8:]); version > storeVersion {
+	version := le.Uint32(b[8:])
+	if version > storeVersion {
 		return nil, fmt.Errorf("store of version %d, this program reads up to %d: %w", version, storeVersion, ErrVersion)
-	} else if version == 0 {
+	}
+	if version == 0 {
 		return nil, fmt.Errorf("version 0: %w", ErrFormat)
 	}
 	if recorded := le.Uint64(b[16:]); recorded != size {
@@ -211,7 +228,7 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 		switch {
 		case s.kind.element() == 0 || seen[s.kind]:
 			return nil, fmt.Errorf("section %d: %v is unknown or there twice: %w", k, s.kind, ErrFormat)
-		case s.element != s.kind.element():
+		case !s.kind.may(s.element, version):
 			return nil, fmt.Errorf("%v: element type %d, want %d: %w", s.kind, s.element, s.kind.element(), ErrFormat)
 		case s.rows > math.MaxInt || s.cols == 0 || s.rows > math.MaxInt/s.element.size()/s.cols || s.rows*s.cols*s.element.size() != s.bytes:
 			return nil, fmt.Errorf("%v: %d×%d elements in %d bytes: %w", s.kind, s.rows, s.cols, s.bytes, ErrFormat)
@@ -229,7 +246,9 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 }
 
 // number is what sections hold.
-type number interface{ byte | int32 | int64 | float32 }
+type number interface {
+	byte | uint16 | int32 | int64 | float32
+}
 
 // littleEndian tells whether this machine's numbers are the file's.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
@@ -261,6 +280,10 @@ func byteView[T number](values []T) []byte {
 // swapBytes reverses the bytes of each number of the given size, in place.
 func swapBytes(b []byte, size uint64) {
 	switch size {
+	case 2:
+		for ; len(b) >= 2; b = b[2:] {
+			binary.BigEndian.PutUint16(b, binary.LittleEndian.Uint16(b))
+		}
 	case 4:
 		for ; len(b) >= 4; b = b[4:] {
 			binary.BigEndian.PutUint32(b, binary.LittleEndian.Uint32(b))

@@ -56,7 +56,7 @@ func adjust(d *Data, spec *Spec) error {
 	}
 	if how, given := spec.Values["normalize"]; given && how != "none" {
 		// The mapping cannot be written to.
-		d.Features = &graph.Features{Rows: d.Features.Rows, Cols: d.Features.Cols, Data: slices.Clone(d.Features.Data)}
+		d.Features = writable(d.Features)
 	}
 	if err := finish(d, spec, "none"); err != nil {
 		return err
@@ -65,6 +65,15 @@ func adjust(d *Data, spec *Spec) error {
 		return d.validateNodes()
 	}
 	return nil
+}
+
+// writable returns a copy in single precision.
+func writable(x *graph.Features) *graph.Features {
+	data := x.Float32s()
+	if x.Half == nil {
+		data = slices.Clone(data)
+	}
+	return &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
 }
 
 // Close gives back what the data set holds of the system: the mapping of a
@@ -231,7 +240,11 @@ func (s *storeFile) data() (*Data, error) {
 			d.Graph.Val, err = view[float32](b)
 		case sectionFeatures:
 			d.Features.Cols = int(e.cols)
-			d.Features.Data, err = view[float32](b)
+			if e.element == elementFloat16 {
+				d.Features.Half, err = view[uint16](b)
+			} else {
+				d.Features.Data, err = view[float32](b)
+			}
 			if s.mapped {
 				d.Features.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
 			}

@@ -12,7 +12,7 @@ const synthBuffer = 1 << 24
 // synthToStore generates a data set straight into a store: the features are
 // drawn on all cores, about buffer of them at a time. The store is the same, byte for
 // byte, as that of the data set generated in memory.
-func synthToStore(ctx context.Context, spec *Spec, path string, buffer int) error {
+func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Precision) error {
 	m, err := synthFromSpec(spec)
 	if err != nil {
 		return err
@@ -29,7 +29,8 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int) erro
 	if err := d.validateSplit(); err != nil {
 		return err
 	}
-	return writeStore(ctx, path, d, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) })
+	half := p == Float16
+	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) })
 }
 
 // streamFeatures writes the features of all nodes, a group of chunks at a time.
@@ -51,7 +52,7 @@ func (m *synthModel) streamFeatures(w *storeWriter, community []int32, size int)
 		if err != nil {
 			return err
 		}
-		if err := writeNumbers(w, part); err != nil {
+		if err := w.floats(part, first*chunkSize); err != nil {
 			return err
 		}
 	}

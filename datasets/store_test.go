@@ -198,19 +198,34 @@ func TestStoreLayout(t *testing.T) {
 	}
 }
 
-// A store that version 1 of the format wrote stays readable.
+// Stores that versions 1 and 2 of the format wrote stay readable.
 func TestStoreGolden(t *testing.T) {
-	path := filepath.Join("testdata", "v1.store")
-	want := madeVariant(t, 20, 1, 1)
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
+	for name, want := range map[string]*Data{"v1.store": madeVariant(t, 20, 1, 1), "v2.store": halved(t, madeVariant(t, 20, 1, 1))} {
+		path := filepath.Join("testdata", name)
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.MkdirAll("testdata", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteStore(context.Background(), path, want); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if err := WriteStore(context.Background(), path, want); err != nil {
-			t.Fatal(err)
+		if version := readBytes(t, path)[8]; version != name[1]-'0' {
+			t.Errorf("%s is of version %d", path, version)
 		}
+		sameData(t, open(t, "store:"+path), want)
 	}
-	sameData(t, open(t, "store:"+path), want)
+}
+
+// halved puts the features of d in half precision.
+func halved(t testing.TB, d *Data) *Data {
+	t.Helper()
+	x, err := d.Features.ToHalf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Features = x
+	return d
 }
 
 // fixHeader makes header and checksum agree again.
@@ -239,7 +254,16 @@ func fixSections(b []byte) {
 }
 
 func TestStoreDamaged(t *testing.T) {
-	good := readBytes(t, writeStoreFile(t, madeVariant(t, 40, 3, 1)))
+	for version, d := range map[byte]*Data{1: madeVariant(t, 40, 3, 1), 2: halved(t, madeVariant(t, 40, 3, 1))} {
+		good := readBytes(t, writeStoreFile(t, d))
+		if good[8] != version {
+			t.Errorf("version %d, want %d", good[8], version)
+		}
+		testDamage(t, good)
+	}
+}
+
+func testDamage(t *testing.T, good []byte) {
 	path := filepath.Join(t.TempDir(), "bad.store")
 	try := func(b []byte) error {
 		write(t, path, b)
@@ -396,19 +420,21 @@ func TestStoreOfSynthetic(t *testing.T) {
 	for _, text := range []string{"synth:demo?nodes=9000&features=10", "synth:proteins?nodes=1000&edges=3000"} {
 		direct, inMemory := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 		d := open(t, text)
-		if err := WriteStore(context.Background(), inMemory, d); err != nil {
-			t.Fatal(err)
-		}
 		spec, err := ParseSpec(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, buffer := range []int{1, 2 * 2048 * 10, synthBuffer} {
-			if err := synthToStore(context.Background(), spec, direct, buffer); err != nil {
+		for _, p := range []Precision{"", Float16} {
+			if err := writeStoreAs(context.Background(), inMemory, d, p); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(readBytes(t, direct), readBytes(t, inMemory)) {
-				t.Errorf("%s, %d at a time: the stores differ", text, buffer)
+			for _, buffer := range []int{1, 2 * 2048 * 10, synthBuffer} {
+				if err := synthToStore(context.Background(), spec, direct, buffer, p); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(readBytes(t, direct), readBytes(t, inMemory)) {
+					t.Errorf("%s %s, %d at a time: the stores differ", text, p, buffer)
+				}
 			}
 		}
 	}
@@ -538,7 +564,9 @@ func TestSwapBytes(t *testing.T) {
 // error, or valid data.
 func FuzzStore(f *testing.F) {
 	for variant := range 8 {
-		f.Add(readBytes(f, writeStoreFile(f, madeVariant(f, 12, 1, variant))))
+		d := madeVariant(f, 12, 1, variant)
+		f.Add(readBytes(f, writeStoreFile(f, d)))
+		f.Add(readBytes(f, writeStoreFile(f, halved(f, d))))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fixSections(b)

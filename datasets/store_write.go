@@ -7,15 +7,41 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
-// WriteStore writes a data set as a store, validated first. The file appears
+// Precision is the format of the numbers that features are.
+type Precision string
+
+// The precisions. Float16 is IEEE 754 half precision: half the bytes, numbers of
+// at most 65,504 in magnitude, of about three decimal digits.
+const (
+	Float32 Precision = "float32"
+	Float16 Precision = "float16"
+)
+
+// check reports a text that is no precision; "" is for leaving them as they are.
+func (p Precision) check() error {
+	if p != "" && p != Float32 && p != Float16 {
+		return fmt.Errorf("datasets: features as %q: want %s or %s", string(p), Float32, Float16)
+	}
+	return nil
+}
+
+// WriteStore writes a data set as a store, validated first, its features in the
+// precision that they are in. The file appears
 // whole or not at all, and replaces the one that was there only once it is
 // complete; other processes that have that one open keep it. Cost: one pass over
 // the data to check it, one to write it, and no memory beyond 8 bytes a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
+	return writeStoreAs(ctx, path, d, "")
+}
+
+// writeStoreAs is WriteStore in a precision of choice.
+func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error {
 	if d.Graph == nil || d.Features == nil || d.Labels == nil {
 		return d.Validate() // which says so
 	}
@@ -25,14 +51,18 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 	if err := d.validateNodes(); err != nil {
 		return err
 	}
-	return writeStore(ctx, path, d, func(w *storeWriter) error { return writeNumbers(w, d.Features.Data) })
+	rounded := p == Float16 && d.Features.Half == nil
+	if p == "" && d.Features.Half != nil {
+		p = Float16
+	}
+	return writeStore(ctx, path, d, p, rounded, func(w *storeWriter) error { return w.features(d.Features) })
 }
 
 // writeStore writes a store whose features, of the sizes that d says, come from
-// a function.
-func writeStore(ctx context.Context, path string, d *Data, features func(*storeWriter) error) error {
+// a function; rounded tells that it loses digits of them.
+func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features func(*storeWriter) error) error {
 	return writeAtomically(path, func(f *os.File) error {
-		w := &storeWriter{ctx: ctx, file: f}
+		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
 		if err := w.writeAll(d, features); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -50,13 +80,22 @@ type storeWriter struct {
 	at       uint64
 	sections []section
 
-	checksum uint32 // of the section being written
-	buffer   []byte // on big-endian machines
+	half    bool // features are written in half precision
+	rounded bool // and were not in it before
+	cols    int  // of the features
+
+	checksum uint32   // of the section being written
+	buffer   []byte   // on big-endian machines
+	halves   []uint16 // a piece of the features being rounded
 }
 
 func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error {
+	notes := d.notesWithSource()
+	if w.rounded {
+		notes = append(slices.Clone(notes), "features rounded to float16")
+	}
 	meta, err := json.Marshal(storeMeta{
-		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: d.notesWithSource(),
+		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: notes,
 		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
 	})
 	if err != nil {
@@ -116,6 +155,9 @@ func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*s
 	w.at += padding
 	w.checksum = 0
 	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at}
+	if kind == sectionFeatures && w.half {
+		s.element = elementFloat16
+	}
 	s.bytes = rows * cols * s.element.size()
 	if err := write(w); err != nil {
 		return err
@@ -125,6 +167,49 @@ func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*s
 	}
 	s.checksum = w.checksum
 	w.sections = append(w.sections, s)
+	return nil
+}
+
+// features writes all features.
+func (w *storeWriter) features(x *graph.Features) error {
+	if x.Half == nil {
+		return w.floats(x.Data, 0)
+	}
+	if w.half {
+		return writeNumbers(w, x.Half)
+	}
+	wide := make([]float32, min(featurePiece, len(x.Half)))
+	for from := 0; from < len(x.Half); from += featurePiece {
+		part := x.Half[from:min(from+featurePiece, len(x.Half))]
+		for k, h := range part {
+			wide[k] = half.Float32(h)
+		}
+		if err := writeNumbers(w, wide[:len(part)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const featurePiece = 1 << 20 // features converted at a time
+
+// floats writes features that begin with number first of all, in the precision
+// asked for.
+func (w *storeWriter) floats(values []float32, first int) error {
+	if !w.half {
+		return writeNumbers(w, values)
+	}
+	for from := 0; from < len(values); from += featurePiece {
+		part := values[from:min(from+featurePiece, len(values))]
+		w.halves = slices.Grow(w.halves[:0], len(part))[:len(part)]
+		if k := graph.Narrow(w.halves, part); k >= 0 {
+			at := first + from + k
+			return fmt.Errorf("feature %d of node %d is %v, beyond the ±%d of float16: %w", at%w.cols, at/w.cols, part[k], half.Most, graph.ErrInvalid)
+		}
+		if err := writeNumbers(w, w.halves); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -22,13 +22,18 @@ type conversion struct {
 
 func newDatasetsConvertCommand() *cobra.Command {
 	var asJSON bool
+	var precision string
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or with a slash at the end as NumPy files",
 		Long: `Write a data set as a store, this program's own file, which opens in
 milliseconds whatever its size and leaves on disk what is not used; or, if the
-path ends in a slash, as a folder of NumPy files that npy: and Python read.`,
+path ends in a slash, as a folder of NumPy files that npy: and Python read.
+
+With --features float16 the store keeps features in half the bytes, rounded to
+about three decimal digits; they are widened as they are used.`,
 		Example: `  gcn datasets convert synth:products products.store
+  gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn train --data store:products.store`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -43,6 +48,11 @@ path ends in a slash, as a folder of NumPy files that npy: and Python read.`,
 			}
 			start := time.Now()
 			o := dataOptions(cmd.Context())
+			switch o.Precision = datasets.Precision(precision); o.Precision {
+			case "", datasets.Float32, datasets.Float16:
+			default:
+				return usagef("--features %s: want %s or %s", precision, datasets.Float32, datasets.Float16)
+			}
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
 				return err
@@ -50,6 +60,8 @@ path ends in a slash, as a folder of NumPy files that npy: and Python read.`,
 			return printConversion(cmd, args[0], spec, start, asJSON)
 		},
 	}
+	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: as they are)")
+	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }

@@ -33,6 +33,21 @@ func TestConvert(t *testing.T) {
 		t.Errorf("test scores %v differ", scores)
 	}
 
+	succeed(t, "datasets", "convert", "store:small.store", "half.store", "--features", "float16")
+	if info := object(t, succeed(t, "datasets", "info", "store:half.store", "--json")); info["precision"] != "float16" {
+		t.Errorf("info says %v", info)
+	}
+	succeed(t, "datasets", "convert", "store:half.store", "rounded.store", "--features", "float32")
+	scores = nil
+	for k, spec := range []string{"store:half.store", "store:rounded.store"} {
+		r := object(t, succeed(t, "train", "--data", spec, "--max-batches", "20", "--batch", "64", "--samples", "64,64",
+			"--hidden", "16", "--out", "half"+string(rune('0'+k)), "--json"))
+		scores = append(scores, r["test"])
+	}
+	if scores[0] != scores[1] {
+		t.Errorf("test scores %v differ between float16 and the same numbers in float32", scores)
+	}
+
 	b, err := os.ReadFile("small.store")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +61,7 @@ func TestConvert(t *testing.T) {
 			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
 		}
 	}
-	for _, args := range [][]string{{"convert", smallData}, {"convert", "nowhere:x", "y"}, {"verify"}, {"fetch"}, {"fetch", "corra"}, {"info", "cora?nodes=3"}} {
+	for _, args := range [][]string{{"convert", smallData}, {"convert", "nowhere:x", "y"}, {"convert", smallData, "y", "--features", "float8"}, {"verify"}, {"fetch"}, {"fetch", "corra"}, {"info", "cora?nodes=3"}} {
 		if out := gcn(t, append([]string{"datasets"}, args...)...); out.code != exitUsage {
 			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
 		}

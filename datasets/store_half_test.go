@@ -1,0 +1,133 @@
+package datasets
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/half"
+)
+
+// rounded returns the features as float16 has them.
+func rounded(x *graph.Features) []float32 {
+	var values []float32
+	for _, v := range x.Float32s() {
+		values = append(values, half.Float32(half.FromFloat32(v)))
+	}
+	return values
+}
+
+func TestConvertPrecision(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	want := made(t, 300, 5)
+	for k := range want.Features.Data {
+		want.Features.Data[k] *= 1.1 // so that float16 has to round
+	}
+	single, double := filepath.Join(dir, "32.store"), filepath.Join(dir, "16.store")
+	if err := WriteStore(ctx, single, want); err != nil {
+		t.Fatal(err)
+	}
+	convert := func(from, to string, p Precision) *Data {
+		t.Helper()
+		spec, err := Convert(ctx, "store:"+from, to, Options{Precision: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Verify(ctx, spec, Options{}); err != nil {
+			t.Error(err)
+		}
+		return open(t, spec)
+	}
+	const note = "features rounded to float16"
+	h := convert(single, double, Float16)
+	if h.Features.Data != nil || !slices.Equal(h.Features.Float32s(), rounded(want.Features)) || slices.Equal(h.Features.Float32s(), want.Features.Data) {
+		t.Error("the features are not the rounded ones")
+	}
+	if h.Notes[len(h.Notes)-1] != note || Describe(h).Precision != Float16 || Describe(h).Bytes.Features != 2*int64(len(want.Features.Data)) {
+		t.Errorf("notes %q, %+v", h.Notes, Describe(h))
+	}
+	h.Features = want.Features
+	sameData(t, h, want) // in everything else
+
+	copied := convert(double, filepath.Join(dir, "16b.store"), "") // as they are
+	if copied.Features.Half == nil || !slices.Equal(copied.Features.Float32s(), rounded(want.Features)) {
+		t.Error("a copy is not in half precision, or differs")
+	}
+	again := convert(double, filepath.Join(dir, "16c.store"), Float16)
+	if count := strings.Count(strings.Join(again.Notes, "\n"), note); count != 1 {
+		t.Errorf("the note is there %d times: %q", count, again.Notes)
+	}
+	wide := convert(double, filepath.Join(dir, "32b.store"), Float32)
+	if wide.Features.Half != nil || !slices.Equal(wide.Features.Data, rounded(want.Features)) || readBytes(t, filepath.Join(dir, "32b.store"))[8] != 1 {
+		t.Error("widened features differ")
+	}
+
+	// What only reads features takes them in either precision.
+	if _, err := Convert(ctx, "store:"+double, filepath.Join(dir, "npy")+"/", Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if d := open(t, "npy:"+filepath.Join(dir, "npy")); !slices.Equal(d.Features.Data, rounded(want.Features)) {
+		t.Error("the NumPy files hold other features")
+	}
+	for _, how := range []string{"row", "standardize"} {
+		x, y := open(t, "store:"+double+"?normalize="+how), open(t, "store:"+filepath.Join(dir, "32b.store")+"?normalize="+how)
+		if !slices.Equal(x.Features.Data, y.Features.Data) || slices.Equal(x.Features.Data, rounded(want.Features)) {
+			t.Errorf("normalize=%s differs between precisions, or does nothing", how)
+		}
+	}
+}
+
+func TestConvertPrecisionErrors(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	d := made(t, 40, 5)
+	cols := d.Features.Cols
+	d.Features.Data[7*cols+2] = -65520
+	source, target := filepath.Join(dir, "32.store"), filepath.Join(dir, "16.store")
+	if err := WriteStore(ctx, source, d); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Convert(ctx, "store:"+source, target, Options{Precision: Float16})
+	if !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "16.store: feature 2 of node 7 is -65520, beyond the ±65504 of float16") {
+		t.Errorf("out of range: %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("something was left behind: %v", entries)
+	}
+	if _, err := Convert(ctx, "store:"+source, target, Options{Precision: "float8"}); err == nil || !strings.Contains(err.Error(), `"float8": want float32 or float16`) {
+		t.Errorf("float8: %v", err)
+	}
+	if _, err := Convert(ctx, "store:"+source, filepath.Join(dir, "npy")+"/", Options{Precision: Float16}); err == nil || !strings.Contains(err.Error(), "float16 is for a store") {
+		t.Errorf("NumPy files: %v", err)
+	}
+}
+
+// An infinite half, and float16 in a store that says version 1, are refused.
+func TestHalfStoreDamaged(t *testing.T) {
+	good := readBytes(t, writeStoreFile(t, halved(t, made(t, 40, 5))))
+	sections, err := decodeHeader(good, uint64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := slices.IndexFunc(sections, func(s section) bool { return s.kind == sectionFeatures })
+	path := filepath.Join(t.TempDir(), "bad.store")
+	infinite := slices.Clone(good)
+	binary.LittleEndian.PutUint16(infinite[sections[k].offset+2*(3*sections[k].cols+1):], 0x7c00)
+	fixSections(infinite)
+	write(t, path, infinite)
+	if err := Verify(context.Background(), "store:"+path, Options{}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "feature 1 of node 3 is +Inf") {
+		t.Errorf("an infinite half: %v", err)
+	}
+	old := slices.Clone(good)
+	old[8] = 1
+	fixHeader(old)
+	write(t, path, old)
+	if _, err := Open(context.Background(), "store:"+path, Options{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "features: element type 5") {
+		t.Errorf("float16 in version 1: %v", err)
+	}
+}
