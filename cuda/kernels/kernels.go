@@ -28,6 +28,7 @@ type Module struct {
 func Modules() []Module {
 	return []Module{
 		{Name: "gcn", Source: "internal/device/kernels.cu", PTX: "internal/device/kernels.ptx"},
+		{Name: "probe", Source: "cuda/probe/probe.cu", PTX: "cuda/probe/probe.ptx"},
 		{Name: "elembinop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elembinop.cu", PTX: "internal/elementwise/elembinop.ptx", Exact: true},
 		{Name: "elemunaryop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elemunaryop.cu", PTX: "internal/elementwise/elemunaryop.ptx", Exact: true},
 	}

@@ -1,0 +1,154 @@
+package emulator
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/cuda/kernels"
+)
+
+//go:embed src
+var embedded embed.FS
+
+// ErrNoCompiler is returned where there is no C++ compiler.
+var ErrNoCompiler = errors.New("no C++ compiler")
+
+// Libraries are the files that an emulated device consists of.
+type Libraries struct{ CUDA, CUBLAS string }
+
+// Environment is what makes a program of this project use them.
+func (l Libraries) Environment() []string {
+	return []string{"GCN_CUDA=" + l.CUDA, "GCN_CUBLAS=" + l.CUBLAS}
+}
+
+// Build builds the emulator for the kernels of the project at root, and returns
+// its files. They lie in a folder below dir that is named after what they are
+// built of, and are built only if it is not there; that takes about ten seconds.
+// The compiler is g++, or what CXX names.
+func Build(ctx context.Context, root, dir string) (Libraries, error) {
+	compiler := os.Getenv("CXX")
+	if compiler == "" {
+		compiler = "g++"
+	}
+	compiler, err := exec.LookPath(compiler)
+	if err != nil {
+		return Libraries{}, fmt.Errorf("emulator: %w: %v", ErrNoCompiler, err)
+	}
+	modules, key, err := generate(ctx, root)
+	if err != nil {
+		return Libraries{}, err
+	}
+	made := filepath.Join(dir, "emulator-"+key[:16])
+	libraries := Libraries{CUDA: filepath.Join(made, "libcuda.so.1"), CUBLAS: filepath.Join(made, "libcublas.so.13")}
+	if _, err := os.Stat(made); err == nil {
+		return libraries, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return Libraries{}, fmt.Errorf("emulator: %w", err)
+	}
+	// Made beside its place and moved there whole, so that whoever builds the
+	// same at the same time does no harm.
+	work, err := os.MkdirTemp(dir, "building-")
+	if err != nil {
+		return Libraries{}, fmt.Errorf("emulator: %w", err)
+	}
+	defer os.RemoveAll(work)
+	if err := build(ctx, compiler, work, modules); err != nil {
+		return Libraries{}, err
+	}
+	if err := os.Rename(work, made); err != nil {
+		if _, there := os.Stat(made); there != nil {
+			return Libraries{}, fmt.Errorf("emulator: %w", err)
+		}
+	}
+	return libraries, nil
+}
+
+var entry = regexp.MustCompile(`\.entry ([A-Za-z_][A-Za-z0-9_]*)\(`)
+
+// generate writes, for each module, the C++ text that includes its source and
+// names its kernels, and a hash over all that the emulator is built of.
+func generate(ctx context.Context, root string) (texts map[string]string, key string, err error) {
+	texts = map[string]string{}
+	hash := sha256.New()
+	for _, m := range kernels.Modules() {
+		files, err := m.Sources(ctx, root)
+		if err != nil {
+			return nil, "", err
+		}
+		// The PTX has the names of the kernels, and nothing else of it is used.
+		ptx, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.PTX)))
+		if err != nil {
+			return nil, "", fmt.Errorf("emulator: %w", err)
+		}
+		var lines, list strings.Builder
+		for _, f := range files {
+			lines.WriteString(f.Line() + "\n")
+		}
+		count := 0
+		for _, name := range entry.FindAllSubmatch(ptx, -1) {
+			fmt.Fprintf(&list, "\tGCN_KERNEL(%s),\n", name[1])
+			count++
+		}
+		texts[m.Name] = fmt.Sprintf("#include %s\n#include \"module.h\"\n\nstatic const GcnKernel all[] = {\n%s};\n\n"+
+			"static GcnModule self = {%s, %s, all, %d, nullptr};\n\n"+
+			"__attribute__((constructor)) static void add() {\n\tself.next = gcn_modules;\n\tgcn_modules = &self;\n}\n",
+			strconv.Quote(files[0].Path), list.String(), strconv.Quote(m.Name), strconv.Quote(lines.String()), count)
+		fmt.Fprintf(hash, "%s\n%s", lines.String(), list.String())
+	}
+	err = fs.WalkDir(embedded, "src", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := embedded.ReadFile(path)
+		fmt.Fprintf(hash, "%s %x\n", path, sha256.Sum256(text))
+		return err
+	})
+	return texts, fmt.Sprintf("%x", hash.Sum(nil)), err
+}
+
+// build compiles everything in dir.
+func build(ctx context.Context, compiler, dir string, modules map[string]string) error {
+	sources, err := fs.Sub(embedded, "src")
+	if err == nil {
+		err = os.CopyFS(dir, sources)
+	}
+	if err != nil {
+		return fmt.Errorf("emulator: %w", err)
+	}
+	run := func(args ...string) error {
+		cmd := exec.CommandContext(ctx, compiler, args...)
+		cmd.Dir = dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("emulator: %s: %w\n%s", compiler, err, said)
+		}
+		return nil
+	}
+	common := []string{"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-U_FORTIFY_SOURCE", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"}
+	objects := []string{"-shared", "-o", "libcuda.so.1", "-Wl,-soname,libcuda.so.1"}
+	for name, text := range modules {
+		file := name + ".module.cc"
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
+			return fmt.Errorf("emulator: %w", err)
+		}
+		// A kernel may be written for a compiler that warns of less.
+		if err := run(append(common, "-w", "-fno-strict-aliasing", "-include", "device.h", "-c", file, "-o", name+".o")...); err != nil {
+			return err
+		}
+		objects = append(objects, name+".o")
+	}
+	if err := run(append(append(objects, common...), "driver.cc", "fiber.cc", "-ldl", "-lpthread")...); err != nil {
+		return err
+	}
+	return run(append(common, "-O3", "-shared", "-o", "libcublas.so.13", "-Wl,-soname,libcublas.so.13", "cublas.cc", "-ldl")...)
+}

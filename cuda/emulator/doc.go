@@ -1,0 +1,42 @@
+// Package emulator builds an emulated CUDA driver and cuBLAS from the project's
+// own kernels with the C++ compiler of the machine, so that everything built with
+// the tag cuda can be tested where there is no GPU.
+//
+//	internal/device/kernels.cu ─┐
+//	Gorgonia's cuda modules ────┤ g++ with device.h ─▸ libcuda.so.1    ◂─ GCN_CUDA
+//	driver.cc, fiber.cc ────────┘
+//	cublas.cc ──────────────────── g++ ──────────────▸ libcublas.so.13 ◂─ GCN_CUBLAS
+//
+// To run a command on it:
+//
+//	go run ./cuda/emulate go test -modfile=go.cuda.mod -tags cuda ./ops/
+//
+// # What it shows
+//
+// It is meant to be worse than a GPU in every way that a GPU may be:
+//
+//   - Queued work is done only when something waits for it, and only what that
+//     something depends on. A wait for an event that is missing, pinned memory
+//     written too early, a result read too soon all show, every time.
+//   - Fresh memory, and shared memory at the start of a block, is full of 0xff:
+//     NaN, or -1.
+//   - Memory of the device faults when the host touches it. A kernel that leaves
+//     its memory stops with CUDA_ERROR_ILLEGAL_ADDRESS, and its name, block and
+//     thread are printed; what it writes between the end and the next multiple of
+//     256 is found when the memory is freed.
+//   - A barrier or shuffle that not all of its threads reach is an error.
+//   - PTX that was not compiled from the sources that the emulator was built of is
+//     refused.
+//   - What may not be called while a stream is captured is refused.
+//
+// The variable GCN_EMULATOR changes it: order=1 runs threads and blocks in
+// descending order, order=N from 2 on in some order (a race then gives other
+// results), eager does work when it is queued, devices=0 has no device,
+// memory=BYTES has that much (16 GiB otherwise). Several are separated by commas.
+//
+// # What it cannot show
+//
+// Errors in the PTX or in the compiler that made it, speed, the limits of
+// registers and shared memory, unaligned access, true simultaneity. It has no
+// legacy stream, dynamic shared memory or atomics.
+package emulator
