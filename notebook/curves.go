@@ -8,27 +8,22 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Curves draws a training run: the loss, and the validation score by the metric's
-// name, over the batches, with the best score marked.
+// Curves draws a training run over its batches: the loss, and the validation
+// score, called by the metric's name.
 func Curves(title, metric string, h *train.History) *Chart {
 	return Draw(curves(title, metric, h.Evaluations))
 }
 
 func curves(title, metric string, evaluations []train.Evaluation) *figure.Figure {
-	loss := figure.Series{Name: "training loss"}
-	valid := figure.Series{Name: "validation"}
-	best := figure.Series{Name: "best"}
+	var loss, valid figure.Series
 	for _, e := range evaluations {
 		x := float64(e.Batch)
 		loss.X, loss.Y = append(loss.X, x), append(loss.Y, e.Loss)
 		valid.X, valid.Y = append(valid.X, x), append(valid.Y, e.Valid)
-		if e.Best && !math.IsNaN(e.Valid) {
-			best.X, best.Y = []float64{x}, []float64{e.Valid}
-		}
 	}
 	return &figure.Figure{Title: title, Panels: []figure.Panel{
-		{X: "batch", Y: "loss", Lines: []figure.Series{loss}},
-		{X: "batch", Y: metric, Lines: []figure.Series{valid}, Points: []figure.Series{best}},
+		{X: "batch", Y: "training loss", Lines: []figure.Series{loss}},
+		{X: "batch", Y: "validation " + metric, Lines: []figure.Series{valid}},
 	}}
 }
 

@@ -17,7 +17,7 @@ type Progress struct {
 	Name  string
 	Total int           // steps in all; 0 means unknown
 	Every time.Duration // least time between two writes; 0 means half a second
-	Out   io.Writer     // nil means os.Stderr, as it is when a line is written
+	Out   io.Writer     // nil means os.Stdout as it is when a line is written, which a cell shows plainly where standard error is red
 
 	began, wrote time.Time
 	width        int // characters of the line that stands there; 0 if none does
@@ -93,5 +93,5 @@ func (p *Progress) out() io.Writer {
 	if p.Out != nil {
 		return p.Out
 	}
-	return os.Stderr
+	return os.Stdout
 }

@@ -27,7 +27,7 @@ type Run struct {
 	Live func(Data) error
 
 	// Progress says how far training is where there is no Live; its Total is set.
-	// Nil means a line on standard error.
+	// Nil means a line on standard output.
 	Progress *Progress
 
 	history     *train.History

@@ -43,7 +43,8 @@ type Panel struct {
 // XY is a point.
 type XY struct{ X, Y float64 }
 
-// Series is a named sequence of points.
+// Series is a named sequence of points. One without a name is left out of the
+// legend.
 type Series struct {
 	Name  string
 	X, Y  []float64

@@ -161,3 +161,21 @@ func TestNumberTicks(t *testing.T) {
 		}
 	}
 }
+
+// TestNameless checks that series without a name take no room in a legend.
+func TestNameless(t *testing.T) {
+	line := Series{X: []float64{1, 2}, Y: []float64{3, 4}}
+	f := &Figure{Panels: []Panel{{Lines: []Series{line}}}}
+	bare, _, err := f.size()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bare != panelWidth {
+		t.Errorf("%v wide without a name, want a panel's %v", bare, panelWidth)
+	}
+	line.Name = "named"
+	f.Panels[0].Lines = append(f.Panels[0].Lines, line)
+	if named, _, err := f.size(); err != nil || named <= bare {
+		t.Errorf("%v wide with a name (%v)", named, err)
+	}
+}

@@ -23,7 +23,7 @@ func (f *Figure) numbers() (names []string, number map[string]int) {
 	return names, number
 }
 
-// legend lists every series and fitted line once.
+// legend lists every named series and fitted line once.
 func (f *Figure) legend() (*plot.Legend, error) {
 	l := plot.NewLegend()
 	sans(&l.TextStyle)
@@ -32,6 +32,9 @@ func (f *Figure) legend() (*plot.Legend, error) {
 	l.Padding = vg.Millimeter
 	names, number := f.numbers()
 	for _, name := range names {
+		if name == "" {
+			continue
+		}
 		line, err := plotter.NewLine(plotter.XYs{{}})
 		if err != nil {
 			return nil, err
