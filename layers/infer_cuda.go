@@ -20,11 +20,16 @@ import (
 // convolutions at the rows that are needed, and some hundred megabytes for a
 // chunk.
 func (m *GCN) InferOn(ctx context.Context, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	return m.inferOn(ctx, d, p, x, nodes, deviceChunk)
+}
+
+// inferOn is InferOn with chunks of as many rows of a width as chunk says.
+func (m *GCN) inferOn(ctx context.Context, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32, chunk func(width int) int) ([]float32, error) {
 	plan, err := m.plan(p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
-	r := &deviceInference{inference: &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier}, d: d}
+	r := &deviceInference{inference: &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier}, d: d, chunkRows: chunk}
 	if r.laplacian, err = d.Laplacian(p); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
@@ -94,6 +99,7 @@ type deviceInference struct {
 	laplacian *device.Laplacian
 	features  device.Pointer
 	weights   []deviceWeights // of the layers, then of the classifier
+	chunkRows func(width int) int
 }
 
 // load copies the parameters to the device.
@@ -163,7 +169,7 @@ func (r *deviceInference) layer(w deviceWeights, layer inferenceLayer, h deviceI
 			return err
 		}
 	}
-	chunk := deviceChunk(max(layer.in, layer.out, r.x.Cols))
+	chunk := r.chunkRows(max(layer.in, layer.out, r.x.Cols))
 	for lo := 0; lo < len(rows); lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return err
