@@ -14,6 +14,7 @@ func init() {
 		Name: "graph",
 		Binds: map[string]reflect.Value{
 			"ErrInvalid":      reflect.ValueOf(&graph.ErrInvalid).Elem(),
+			"Narrow":          reflect.ValueOf(graph.Narrow),
 			"NewBuilder":      reflect.ValueOf(graph.NewBuilder),
 			"NewLaplacian":    reflect.ValueOf(graph.NewLaplacian),
 			"NewRowLaplacian": reflect.ValueOf(graph.NewRowLaplacian),
@@ -23,6 +24,7 @@ func init() {
 			"Builder":   reflect.TypeFor[graph.Builder](),
 			"CSR":       reflect.TypeFor[graph.CSR](),
 			"Control":   reflect.TypeFor[graph.Control](),
+			"Edge":      reflect.TypeFor[graph.Edge](),
 			"Features":  reflect.TypeFor[graph.Features](),
 			"Labels":    reflect.TypeFor[graph.Labels](),
 			"Laplacian": reflect.TypeFor[graph.Laplacian](),

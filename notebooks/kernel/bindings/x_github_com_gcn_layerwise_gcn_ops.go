@@ -20,9 +20,11 @@ func init() {
 			"Add":            reflect.ValueOf(ops.Add),
 			"Affine":         reflect.ValueOf(ops.Affine),
 			"BCEWithLogits":  reflect.ValueOf(ops.BCEWithLogits),
+			"CUDA":           reflect.ValueOf(ops.CUDA),
 			"Constant":       reflect.ValueOf(ops.Constant),
 			"CrossEntropy":   reflect.ValueOf(ops.CrossEntropy),
 			"DenseProducts":  reflect.ValueOf(ops.DenseProducts),
+			"DescribeCUDA":   reflect.ValueOf(ops.DescribeCUDA),
 			"Dropout":        reflect.ValueOf(ops.Dropout),
 			"ELU":            reflect.ValueOf(ops.ELU),
 			"ErrShape":       reflect.ValueOf(&ops.ErrShape).Elem(),
@@ -33,6 +35,7 @@ func init() {
 			"Mean":           reflect.ValueOf(ops.Mean),
 			"NewSlot":        reflect.ValueOf(ops.NewSlot),
 			"NewTargets":     reflect.ValueOf(ops.NewTargets),
+			"OpenDevice":     reflect.ValueOf(ops.OpenDevice),
 			"OutputFeatures": reflect.ValueOf(ops.OutputFeatures),
 			"Propagate":      reflect.ValueOf(ops.Propagate),
 			"ReLU":           reflect.ValueOf(ops.ReLU),
@@ -41,13 +44,16 @@ func init() {
 		Types: map[string]reflect.Type{
 			"Activation":   reflect.TypeFor[ops.Activation](),
 			"DenseProduct": reflect.TypeFor[ops.DenseProduct](),
+			"Device":       reflect.TypeFor[ops.Device](),
 			"History":      reflect.TypeFor[ops.History](),
 			"Mode":         reflect.TypeFor[ops.Mode](),
 			"Slot":         reflect.TypeFor[ops.Slot](),
 			"Targets":      reflect.TypeFor[ops.Targets](),
 		},
-		Proxies:  map[string]reflect.Type{},
-		Untypeds: map[string]string{},
+		Proxies: map[string]reflect.Type{},
+		Untypeds: map[string]string{
+			"CUDA": "bool:false",
+		},
 		Wrappers: map[string][]string{},
 	}
 }

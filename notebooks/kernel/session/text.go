@@ -3,12 +3,13 @@ package session
 import (
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // most is the number of values that Text prints before it only names the type.
 const most = 2000
 
-// Text returns values as a cell shows them: as fmt.Sprint does, but without the
+// Text returns values as a cell shows them: as fmt prints them, but without the
 // contents of what is large. A data set has millions of numbers, and its name is
 // easily left as the last line of a cell.
 func Text(values ...any) string {
@@ -19,10 +20,10 @@ func Text(values ...any) string {
 			shown[k] = fmt.Sprintf("%T (too large to print)", v)
 		}
 	}
-	return fmt.Sprint(shown...)
+	return strings.TrimSuffix(fmt.Sprintln(shown...), "\n")
 }
 
-// fits counts down the values that fmt.Sprint would print for v, and reports
+// fits counts down the values that fmt would print for v, and reports
 // whether there are enough left. Types that print themselves are trusted.
 func fits(v reflect.Value, top bool, left *int) bool {
 	if *left--; *left < 0 {
