@@ -130,6 +130,7 @@ struct Memory {
 	char *base;          // of the mapping
 	size_t mapped;
 	bool managed;
+	bool open;
 };
 
 const size_t page = 4096;
@@ -179,7 +180,8 @@ struct Driver {
 	uintptr_t last = 0x1000;
 	size_t waiting = 0; // tasks queued
 	uint64_t launches = 0;
-	int open = 0; // how often memory was opened to the device
+	int open = 0;                    // how many Opened there are
+	std::vector<CUdeviceptr> opened; // what to close after them
 };
 
 Driver &driver = *new Driver; // never destroyed: threads may outlive main
@@ -207,19 +209,45 @@ CUresult enter() {
 	if (CUresult r = enter()) return r
 
 // Outside of kernels and copies, memory of the device is closed: a host that
-// reads or writes it faults.
+// reads or writes it faults. What a kernel or copy touches is opened for it; what
+// was opened is closed when the host goes on.
 struct Opened {
-	Opened() {
-		if (driver.open++ == 0) protect(PROT_READ | PROT_WRITE);
-	}
+	Opened() { driver.open++; }
 	~Opened() {
-		if (--driver.open == 0) protect(PROT_NONE);
+		if (--driver.open > 0) return;
+		for (CUdeviceptr p : driver.opened) {
+			auto it = driver.memory.find(p);
+			if (it != driver.memory.end()) protect(it->second, false);
+		}
+		driver.opened.clear();
 	}
-	static void protect(int how) {
-		for (auto &[at, m] : driver.memory)
-			if (!m.managed) mprotect(m.base + page, m.mapped - 2 * page, how);
+	static void protect(Memory &m, bool open) {
+		mprotect(m.base + page, m.mapped - 2 * page, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+		m.open = open;
 	}
 };
+
+// The allocation that holds [p, p+n), or none.
+Memory *holds(CUdeviceptr p, size_t n, CUdeviceptr *start = nullptr) {
+	auto it = driver.memory.upper_bound(p);
+	if (it == driver.memory.begin()) return nullptr;
+	--it;
+	size_t offset = p - it->first;
+	if (offset > it->second.bytes || n > it->second.bytes - offset) return nullptr;
+	if (start) *start = it->first;
+	return &it->second;
+}
+
+// Opens the allocation at p to the device; false if there is none, or if it was
+// open already.
+bool open_at(CUdeviceptr p) {
+	CUdeviceptr start;
+	Memory *m = holds(p, 0, &start);
+	if (!m || m->managed || m->open) return false;
+	Opened::protect(*m, true);
+	driver.opened.push_back(start);
+	return true;
+}
 
 CUresult fault(CUresult r, const char *text) {
 	if (!driver.sticky) {
@@ -290,16 +318,6 @@ CUresult no_such_stream(uintptr_t h) {
 	return invalid_handle;
 }
 
-// The allocation that holds [p, p+n), or none.
-Memory *holds(CUdeviceptr p, size_t n) {
-	auto it = driver.memory.upper_bound(p);
-	if (it == driver.memory.begin()) return nullptr;
-	--it;
-	size_t offset = p - it->first;
-	if (offset > it->second.bytes || n > it->second.bytes - offset) return nullptr;
-	return &it->second;
-}
-
 bool is_pinned(const void *p, size_t n) {
 	auto it = driver.pinned.upper_bound((uintptr_t)p);
 	if (it == driver.pinned.begin()) return false;
@@ -322,9 +340,9 @@ CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
 	mprotect(base + page, mapped - 2 * page, PROT_READ | PROT_WRITE);
 	memset(base + page, poison, mapped - 2 * page);
 	char *at = base + mapped - page - padded(bytes);
-	if (!managed && driver.open == 0) mprotect(base + page, mapped - 2 * page, PROT_NONE);
+	if (!managed) mprotect(base + page, mapped - 2 * page, PROT_NONE);
 	*p = (CUdeviceptr)at;
-	driver.memory[*p] = Memory{bytes, base, mapped, managed};
+	driver.memory[*p] = Memory{bytes, base, mapped, managed, false};
 	driver.used += bytes;
 	return success;
 }
@@ -349,6 +367,8 @@ std::string sources(const std::string &ptx) {
 }
 
 } // namespace
+
+bool gcn_open(void *address) { return open_at((CUdeviceptr)address); }
 
 API CUresult cuInit(unsigned flags) {
 	Guard guard(driver.lock);
@@ -461,6 +481,7 @@ API CUresult cuMemFree_v2(CUdeviceptr p) {
 	CUresult r = reach_all();
 	{
 		Opened opened;
+		open_at(p);
 		const char *at = (const char *)p;
 		for (size_t k = it->second.bytes; k < padded(it->second.bytes); k++) {
 			if (at[k] == poison) continue;
@@ -503,6 +524,7 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, ui
 	if (n && !holds(dst, n)) return invalid_value;
 	if (is_pinned(src, n)) {
 		return enqueue(s, [=] {
+			open_at(dst);
 			memcpy((void *)dst, src, n);
 			return success;
 		});
@@ -514,6 +536,7 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, ui
 	}
 	auto staged = std::make_shared<std::vector<char>>((const char *)src, (const char *)src + n);
 	return enqueue(s, [=] {
+		open_at(dst);
 		memcpy((void *)dst, staged->data(), n);
 		return success;
 	});
@@ -529,6 +552,7 @@ API CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, uintptr_
 		return capture_unsupported;
 	}
 	CUresult r = enqueue(s, [=] {
+		open_at(src);
 		memcpy(dst, (const void *)src, n);
 		return success;
 	});
@@ -542,6 +566,7 @@ API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, ui
 	STREAM(s, stream);
 	if (n && (!holds(dst, n) || !holds(src, n))) return invalid_value;
 	return enqueue(s, [=] {
+		open_at(dst), open_at(src);
 		memmove((void *)dst, (const void *)src, n);
 		return success;
 	});
@@ -552,6 +577,7 @@ API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n, uintptr
 	STREAM(s, stream);
 	if (n && !holds(dst, n)) return invalid_value;
 	return enqueue(s, [=] {
+		open_at(dst);
 		memset((void *)dst, v, n);
 		return success;
 	});
@@ -562,6 +588,7 @@ API CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned v, size_t n, uintptr_t s
 	STREAM(s, stream);
 	if (n > SIZE_MAX / 4 || dst % 4 || (n && !holds(dst, 4 * n))) return invalid_value;
 	return enqueue(s, [=] {
+		open_at(dst);
 		std::fill_n((unsigned *)dst, n, v);
 		return success;
 	});
@@ -643,6 +670,8 @@ API CUresult cuLaunchKernel(uintptr_t function, unsigned gx, unsigned gy, unsign
 		if (order > 1) order += 2 + driver.launches;
 		driver.launches++;
 		char why[400];
+		for (auto &v : values)
+			if (v.size() == sizeof(CUdeviceptr)) open_at(*(CUdeviceptr *)v.data()); // an address, most likely
 		CUresult r = gcn_run({kernel, {gx, gy, gz}, {bx, by, bz}, pointers.data(), order}, why, sizeof why);
 		return r ? fault(r, why) : success;
 	});
@@ -873,7 +902,10 @@ API CUresult gcn_emulator_enqueue(uintptr_t stream, void (*fn)(const void *), co
 		}
 	}
 	auto copy = std::make_shared<std::vector<char>>((const char *)arg, (const char *)arg + size);
+	std::vector<CUdeviceptr> touched;
+	for (int i = 0; i < n; i++) touched.push_back(ranges[i][0]);
 	return enqueue(s, [=] {
+		for (CUdeviceptr p : touched) open_at(p);
 		fn(copy->data());
 		return success;
 	});

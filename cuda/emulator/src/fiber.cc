@@ -305,6 +305,7 @@ const int signals[2] = {SIGSEGV, SIGBUS};
 
 void on_fault(int signal, siginfo_t *info, void *context) {
 	if (now.running && pthread_equal(pthread_self(), now.runner)) {
+		if (gcn_open(info->si_addr)) return; // and try again
 		now.address = info->si_addr;
 		siglongjmp(now.fault, 1);
 	}

@@ -16,3 +16,7 @@ struct GcnLaunch {
 // gcn_run runs the kernel to its end. It returns 0, or a CUresult with the reason
 // in why.
 GCN_HIDDEN int gcn_run(const GcnLaunch &launch, char *why, size_t why_size);
+
+// In driver.cc: makes memory that a kernel touches accessible to it; false if it
+// is not memory of the device.
+GCN_HIDDEN bool gcn_open(void *address);
