@@ -129,6 +129,9 @@ func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 }
 
 func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
+	if bytes == 0 { // as for a value that is on the device already
+		return nil
+	}
 	count.CopiesIn.Add(1)
 	count.BytesIn.Add(bytes)
 	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), c.main)
