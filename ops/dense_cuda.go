@@ -140,8 +140,16 @@ func (op *sum) place(p *Placement, n *G.Node) (func([]*array) (*array, error), e
 		if err != nil {
 			return nil, err
 		}
-		return a, p.d.Sum(to, x, op.share(matrix{rows: rows, cols: cols}), rows*cols)
+		return a, p.d.Sum(to, x, op.shareOf(rows*cols), rows*cols)
 	}, nil
+}
+
+// shareOf is what one of n elements counts.
+func (op *sum) shareOf(n int) float64 {
+	if op.mean && n > 0 {
+		return 1 / float64(n)
+	}
+	return 1
 }
 
 func (op *sumBack) place(p *Placement, n *G.Node) (func([]*array) (*array, error), error) {
@@ -159,7 +167,7 @@ func (op *sumBack) place(p *Placement, n *G.Node) (func([]*array) (*array, error
 		if err != nil {
 			return nil, err
 		}
-		return a, p.d.Fill(to, upstream, float32(op.forward.share(matrix{rows: rows, cols: cols})), rows*cols)
+		return a, p.d.Fill(to, upstream, float32(op.forward.shareOf(rows*cols)), rows*cols)
 	}, nil
 }
 
