@@ -75,7 +75,7 @@ func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, err
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: newBase(x.Graph(), "activate", 1), act: k, rate: float32(rate), wanted: variable(x)}
+	op := &activate{base: newBase(x.Graph(), "activate", 1), act: k, rate: float32(rate), wanted: variable(x), below: sparseOf(x)}
 	if rate > 0 {
 		op.mode, op.ordinal = mode, mode.ordinal()
 	}
@@ -89,6 +89,7 @@ type activate struct {
 	mode    *Mode // nil: no dropout
 	ordinal uint64
 	wanted  bool
+	below   sparse // what made x, where it knows which rows are zero; or nil
 	out     buffer
 
 	// slope is ∂out/∂x of the last run; only the op's own backward reads it,
@@ -142,6 +143,14 @@ func (op *activate) Do(in ...G.Value) (G.Value, error) {
 		}
 	}
 	return value, nil
+}
+
+// nonzero returns the rows of x: every activation of 0 is 0.
+func (op *activate) nonzero() []int32 {
+	if op.below == nil {
+		return nil
+	}
+	return op.below.nonzero()
 }
 
 func (op *activate) DiffWRT(int) []bool { return []bool{op.wanted} }

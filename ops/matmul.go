@@ -47,6 +47,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	}
 	op := &product{base: newBase(x.Graph(), name, 2), blas: backend, slot: slot}
 	op.wanted = append(op.wanted, variable(x), variable(w))
+	op.below = sparseOf(x)
 	if b == nil {
 		return apply(op, x, w)
 	}
@@ -61,7 +62,8 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	return apply(op, x, w, b)
 }
 
-// product is op(A)·op(B), with a bias added to each row where it has one.
+// product is A·B, with a bias added to each row where it has one, or one of its
+// gradients A·Bᵀ and Aᵀ·B.
 type product struct {
 	base
 	blas           blas.BLAS
@@ -71,6 +73,10 @@ type product struct {
 	wanted         []bool // inputs through which a gradient can be wanted
 	out            buffer
 	last           DenseProduct // of the last run
+
+	below   sparse // what knows the rows of the forward product's X that matter; or nil
+	set     rowSet // of the forward product's own output
+	packing packed
 }
 
 func (op *product) Type() hm.Type {
@@ -117,29 +123,85 @@ func (op *product) Do(in ...G.Value) (G.Value, error) {
 		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, rows, inner, innerB, cols, ErrShape)
 	}
 	value, data := op.out.matrix(rows, cols)
-	var beta float32
+	if op.transA {
+		op.backW(a, b, data)
+		return value, nil
+	}
+	var bias, scale []float32
 	if op.bias {
-		if err := op.fillBias(data, in[2], rows, cols); err != nil {
+		if bias, err = vectorOf(op.name, in[2], cols); err != nil {
 			return nil, err
 		}
-		beta = 1
+		if scale, err = rowSums(op.name, op.slot, rows); err != nil {
+			return nil, err
+		}
 	}
-	op.last = DenseProduct{op.transA, op.transB, rows, cols, inner}
-	op.blas.Sgemm(op.transA, op.transB, rows, cols, inner, 1, a.data, a.cols, b.data, b.cols, beta, data, cols)
+	op.byRows(a, b, cols, bias, scale, data)
 	return value, nil
 }
 
-func (op *product) fillBias(data []float32, v G.Value, rows, cols int) error {
-	bias, err := vectorOf(op.name, v, cols)
-	if err != nil {
-		return err
+// byRows sets c to A·op(B) + scale⊗bias, of the rows of A that matter.
+func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
+	if !op.transB {
+		op.keepRows(a.rows, bias, scale)
 	}
-	scale, err := rowSums(op.name, op.slot, rows)
-	if err != nil {
-		return err
+	var beta float32
+	if bias != nil {
+		kernel.BiasRows(c, bias, scale, a.rows, cols)
+		beta = 1
 	}
-	kernel.BiasRows(data, bias, scale, rows, cols)
-	return nil
+	rows := from(op.below, a.rows)
+	if rows == nil {
+		op.last = DenseProduct{false, op.transB, a.rows, cols, a.cols}
+		op.blas.Sgemm(false, op.transB, a.rows, cols, a.cols, 1, a.data, a.cols, b.data, b.cols, beta, c, cols)
+		return
+	}
+	if bias == nil {
+		clear(c)
+	}
+	op.last = DenseProduct{false, op.transB, len(rows), cols, a.cols}
+	op.packing.multiplyRows(op.blas, rows, op.transB, cols, a.cols, a.data, b.data, b.cols, bias, scale, c)
+}
+
+// keepRows finds the rows of the output that may differ from zero: with a bias
+// those that it reaches too.
+func (op *product) keepRows(rows int, bias, scale []float32) {
+	var below []int32
+	if op.below != nil {
+		below = op.below.nonzero()
+	}
+	switch {
+	case below == nil || bias != nil && scale == nil:
+		op.set.all = true
+	case bias == nil:
+		op.set.rows, op.set.all = append(op.set.rows[:0], below...), false
+	default:
+		op.set.collect(rows, func(i int) bool {
+			for len(below) > 0 && int(below[0]) < i {
+				below = below[1:]
+			}
+			return scale[i] != 0 || len(below) > 0 && int(below[0]) == i
+		})
+	}
+}
+
+func (op *product) nonzero() []int32 {
+	if op.transA || op.transB {
+		return nil
+	}
+	return op.set.nonzero()
+}
+
+// backW sets c to Aᵀ·B, summed over the rows of A that matter.
+func (op *product) backW(a, b matrix, c []float32) {
+	over := from(op.below, a.rows)
+	if over == nil {
+		op.last = DenseProduct{true, false, a.cols, b.cols, a.rows}
+		op.blas.Sgemm(true, false, a.cols, b.cols, a.rows, 1, a.data, a.cols, b.data, b.cols, 0, c, b.cols)
+		return
+	}
+	op.last = DenseProduct{true, false, a.cols, b.cols, len(over)}
+	op.packing.multiplyOver(op.blas, over, a.cols, b.cols, a.data, b.data, c)
 }
 
 // rowSums returns the row sums of slot's block, or nil without a slot.
@@ -164,13 +226,13 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, len(in))
 	var err error
 	if op.wanted[0] {
-		dx := &product{base: newBase(g, op.name+"BackX", 2), blas: op.blas, transB: true}
+		dx := &product{base: newBase(g, op.name+"BackX", 2), blas: op.blas, transB: true, below: op.below}
 		if d[0], err = apply(dx, grad, in[1]); err != nil {
 			return nil, err
 		}
 	}
 	if op.wanted[1] {
-		dw := &product{base: newBase(g, op.name+"BackW", 2), blas: op.blas, transA: true}
+		dw := &product{base: newBase(g, op.name+"BackW", 2), blas: op.blas, transA: true, below: op.below}
 		if d[1], err = apply(dw, in[0], grad); err != nil {
 			return nil, err
 		}

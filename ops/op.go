@@ -175,9 +175,9 @@ func (b *buffer) grow(n int) []float32 {
 }
 
 // scratch returns s with length n, in the same memory where it fits.
-func scratch(s []float32, n int) []float32 {
+func scratch[T any](s []T, n int) []T {
 	if cap(s) < n {
-		return make([]float32, n)
+		return make([]T, n)
 	}
 	return s[:n]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -37,6 +38,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if source, ok := h.Op().(*features); ok && source.slot == slot && !source.outputs && source.x.Half == nil {
 		op.source = source
 	}
+	op.below = sparseOf(h)
 	return apply(op, h)
 }
 
@@ -48,6 +50,10 @@ type propagate struct {
 	wanted     bool      // a gradient with regard to H can be wanted
 	source     *features // H, where it can be gathered here
 	out        buffer
+
+	below sparse // what made H, where it knows which rows are zero; or nil
+	set   rowSet
+	live  []bool // the rows of H that may differ from zero
 
 	history     *History  // nil: none is kept
 	activations *activate // what made H, where the history takes its rows from there
@@ -78,6 +84,7 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 	}
 	if f := op.source; f != nil && f.skipped() { // f has checked the ids
 		value, data := op.out.matrix(a.Rows, f.x.Cols)
+		op.keepRows(a)
 		kernel.SpMMGather(data, a, b.Src, f.x.Data, f.x.Cols)
 		return value, nil
 	}
@@ -87,6 +94,9 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 	}
 	if h.rows != a.Cols {
 		return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", a.Rows, a.Cols, h.rows, h.cols, ErrShape)
+	}
+	if !op.transposed {
+		op.keepRows(a)
 	}
 	value, data := op.out.matrix(a.Rows, h.cols)
 	kernel.SpMM(data, a, h.data, h.cols)
@@ -100,6 +110,43 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 		}
 	}
 	return value, nil
+}
+
+// keepRows finds the rows of A with an entry for a row of H that may differ from
+// zero.
+func (op *propagate) keepRows(a *graph.CSR) {
+	if op.history != nil {
+		op.set.all = true
+		return
+	}
+	var below []int32
+	if op.below != nil {
+		below = op.below.nonzero()
+	}
+	if below == nil {
+		op.set.collect(a.Rows, func(i int) bool { return a.Ptr[i] < a.Ptr[i+1] })
+		return
+	}
+	op.live = scratch(op.live, a.Cols)
+	clear(op.live)
+	for _, j := range below {
+		op.live[j] = true
+	}
+	op.set.collect(a.Rows, func(i int) bool {
+		for _, j := range a.Row(i) {
+			if op.live[j] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (op *propagate) nonzero() []int32 {
+	if op.transposed {
+		return nil
+	}
+	return op.set.nonzero()
 }
 
 func (op *propagate) DiffWRT(int) []bool { return []bool{op.wanted} }

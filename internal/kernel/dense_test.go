@@ -264,3 +264,33 @@ func BenchmarkPropagateRows(b *testing.B) {
 		})
 	}
 }
+
+func TestScatterUndoesGather(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := drawWidth(t)
+		ids := rapid.SliceOfNDistinct(rapid.Int32Range(0, 199), 0, 200, rapid.ID[int32]).Draw(t, "ids")
+		x := random(len(ids)*width, 1)
+		dst, intact := guarded(200 * width)
+		clear(dst)
+		Scatter(dst, x, ids, width)
+		got := make([]float32, len(x))
+		Gather(got, dst, ids, width)
+		written := make(map[int]bool)
+		for _, id := range ids {
+			written[int(id)] = true
+		}
+		for k := range got {
+			if got[k] != x[k] {
+				t.Fatalf("element %d is %v, want %v", k, got[k], x[k])
+			}
+		}
+		for k, v := range dst {
+			if v != 0 && !written[k/width] {
+				t.Fatalf("row %d was written", k/width)
+			}
+		}
+		if !intact() {
+			t.Fatal("wrote outside dst")
+		}
+	})
+}

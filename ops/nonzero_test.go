@@ -1,0 +1,144 @@
+package ops
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	G "gorgonia.org/gorgonia"
+	"pgregory.net/rapid"
+)
+
+// emptied returns a random block, some of whose rows have no entry.
+func emptied(rng *rand.Rand, b *graph.Block) *graph.Block {
+	a := &b.Matrix
+	kept := graph.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: []int64{0}}
+	for i := range a.Rows {
+		if rng.IntN(3) > 0 {
+			kept.Idx = append(kept.Idx, a.Row(i)...)
+			kept.Val = append(kept.Val, a.RowValues(i)...)
+		}
+		kept.Ptr = append(kept.Ptr, int64(len(kept.Idx)))
+	}
+	b.Matrix = kept
+	b.Finish()
+	return b
+}
+
+// whole makes every product of the graph compute all rows.
+func whole(g *G.ExprGraph) {
+	for _, n := range g.AllNodes() {
+		if op, ok := n.Op().(*product); ok {
+			op.below = nil
+		}
+	}
+}
+
+// Leaving out the rows that are zero whatever the parameters must not change
+// the loss or a gradient; only sums over rows are grouped otherwise.
+func TestProductsOfRowsThatMatter(t *testing.T) {
+	x, y := networkData()
+	cut := 0
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "blocks"), 1))
+		sizes := [3]int{1 + rng.IntN(20), 1 + rng.IntN(20), 1 + rng.IntN(20)}
+		blocks := randomChain(rng, networkNodes, sizes[:]...)
+		for _, b := range blocks {
+			emptied(rng, b)
+		}
+		var results [2][]float32
+		for k := range results {
+			n, err := newNetwork(x, y, sizes, survivors["nothing"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.machine.Close()
+			if k == 1 {
+				whole(n.graph)
+			}
+			if results[k], err = n.run(blocks, 5); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range DenseProducts(n.graph.AllNodes()) {
+				if k == 0 && (!p.TransA && p.M != sizes[1] && p.M != sizes[2] || p.TransA && p.K != sizes[1] && p.K != sizes[2]) {
+					cut++
+				}
+			}
+		}
+		if results[0][0] != results[1][0] {
+			t.Fatalf("loss %v, want %v", results[0][0], results[1][0])
+		}
+		for i, got := range results[0] {
+			if want := results[1][i]; math.Abs(float64(got-want)) > 1e-5*(1+math.Abs(float64(want))) {
+				t.Fatalf("value %d is %v, want %v", i, got, want)
+			}
+		}
+	})
+	if cut == 0 {
+		t.Error("no product left out a row")
+	}
+}
+
+// What an op says of its rows must be so: the others are zero.
+func TestRowsLeftOutAreZero(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	x, y := networkData()
+	sizes := [3]int{15, 18, 12}
+	n, err := newNetwork(x, y, sizes, survivors["nothing"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.machine.Close()
+	blocks := randomChain(rng, networkNodes, sizes[:]...)
+	for _, b := range blocks {
+		emptied(rng, b)
+	}
+	if err := n.set(blocks, 5); err != nil {
+		t.Fatal(err)
+	}
+	// Op by op, since a machine binds the values late and in its own order.
+	values := map[*G.Node]G.Value{}
+	var run func(node *G.Node) G.Value
+	sets := 0
+	run = func(node *G.Node) G.Value {
+		if v, ok := values[node]; ok {
+			return v
+		}
+		if node.Op() == nil {
+			return node.Value()
+		}
+		var in []G.Value
+		for _, child := range childrenOf(node) {
+			in = append(in, run(child))
+		}
+		v, err := node.Op().Do(in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values[node] = v
+		s := sparseOf(node)
+		if s == nil || s.nonzero() == nil {
+			return v
+		}
+		sets++
+		matters := map[int]bool{}
+		for _, i := range s.nonzero() {
+			matters[int(i)] = true
+		}
+		m, err := matrixOf("test", v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, value := range m.data {
+			if value != 0 && !matters[k/m.cols] {
+				t.Fatalf("%v: row %d holds %v", node.Op(), k/m.cols, value)
+			}
+		}
+		return v
+	}
+	run(n.loss)
+	if sets < 5 {
+		t.Errorf("only %d ops know rows that are zero", sets)
+	}
+}
