@@ -249,6 +249,9 @@ func TestReuseEqualsRebuild(t *testing.T) {
 
 // The same with plain Gorgonia nodes in the middle.
 func TestReuseBetweenStockNodes(t *testing.T) {
+	if CUDA {
+		t.Skip("Gorgonia's nodes that run on its CUDA backend have the sizes of the compilation; placed, they have any: TestPlacedBetweenStockNodes")
+	}
 	for name := range survivors {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))

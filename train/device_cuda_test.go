@@ -74,7 +74,7 @@ func demo(t *testing.T, d *ops.Device) (*datasets.Data, func(device *ops.Device)
 	}
 	batch, hidden, sizes := 512, 256, []int{512, 512}
 	if emulated(d) {
-		batch, hidden, sizes = 64, 32, []int{64, 96}
+		batch, hidden, sizes = 128, 64, []int{96, 128}
 	}
 	return data, func(device *ops.Device) Model {
 		m := modelOver(t, data, &samplers.LayerWise{
@@ -146,7 +146,7 @@ func TestDeviceAgreesWithCPU(t *testing.T) {
 			if worst > 1e-4 {
 				t.Errorf("losses differ by %v of themselves", worst)
 			}
-			if want[n-1] > 0.9*want[0] {
+			if want[n-1] > 0.97*want[0] {
 				t.Errorf("the loss fell from %v to %v only: the test sees little", want[0], want[n-1])
 			}
 			again, same := losses(t, model(d), data, batch, n, adam)
@@ -327,7 +327,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 	run := func(device *ops.Device) (*History, []float32, error) {
 		m := smallModel(t, data)
 		m.Device = device
-		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e9}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
+		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
 		return h, weights(t, m), err
 	}
 	h, got, err := run(d)
@@ -350,7 +350,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 func TestHistoriesStayOnTheCPU(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
-	s, err := samplers.ByName("vrgcn", samplers.Config{Laplacian: data.Laplacian(), Sizes: []int{2, 2}})
+	s, err := samplers.ByName("vrgcn", samplers.Config{Laplacian: data.Laplacian(), Layers: 2, Sizes: []int{2, 2}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,6 @@ func TestUsageErrors(t *testing.T) {
 		{"train --seed 18446744073709551615 --runs 2", "--seed"},
 		{"train --runs 0", "--runs"},
 		{"train --workers -1", "--workers"},
-		{"train --device cuda", "CUDA,--device cpu"},
 		{"train --device tpu", "tpu"},
 		{"train --checkpoint-interval -1s", "--checkpoint-interval"},
 		{"train --resume", "--out"},

@@ -1,0 +1,53 @@
+//go:build cuda
+
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"gorgonia.org/cu"
+)
+
+func TestDeviceMissing(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if cu.Available() == nil {
+		t.Skip("there is a device")
+	}
+	fail(t, exitFailed, []string{"--device cuda", "no CUDA device", "--device cpu"}, "train", "--device", "cuda")
+	succeed(t, trainArgs("--out", "cpu")...)
+	if out := succeed(t, "version"); !strings.Contains(out.stdout, "built in; ") {
+		t.Errorf("version does not say what is missing: %s", out.stdout)
+	}
+}
+
+func TestDevice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := cu.Available(); err != nil {
+		t.Skipf("no device: %v", err)
+	}
+	onCPU := object(t, succeed(t, trainArgs("--out", "cpu", "--json")...))
+	m := object(t, succeed(t, trainArgs("--out", "a", "--json", "--device", "cuda")...))
+	wantFields(t, m, resultFields...)
+	if m["device"] != "cuda" || math.Abs(m["test"].(float64)-onCPU["test"].(float64)) > 0.05 {
+		t.Errorf("on the device: %v; on the CPU: %v", m, onCPU)
+	}
+	succeed(t, trainArgs("--out", "b", "--device", "cuda", "--workers", "3")...)
+	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+		t.Error("two runs on the device give different weights")
+	}
+	if score := object(t, succeed(t, "eval", "--run", "a", "--json")); score["device"] != "cpu" || math.Abs(score["score"].(float64)-m["test"].(float64)) > 0.01 {
+		t.Errorf("eval of a run on the device gives %v, its test was %v", score, m["test"])
+	}
+	bench := object(t, succeed(t, "bench", "train", "--data", smallData, "--batch", "64", "--samples", "64,64", "--hidden", "16", "--batches", "60", "--device", "cuda", "--json"))
+	wantFields(t, bench, "ms_median", "launches_per_step", "products_per_step", "copies_per_step", "syncs_per_step", "device_bytes", "device")
+	if bench["launches_per_step"].(float64) > 20 || bench["blas"] != "cuBLAS" {
+		t.Errorf("bench train says %v", bench)
+	}
+	object(t, succeed(t, "bench", "infer", "--data", smallData, "--hidden", "16", "--repetitions", "2", "--device", "cuda", "--json"))
+	if out := succeed(t, "version"); !strings.Contains(out.stdout, "driver for CUDA") {
+		t.Errorf("version does not name the device: %s", out.stdout)
+	}
+}
