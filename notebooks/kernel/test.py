@@ -137,6 +137,11 @@ class KernelTest(unittest.TestCase):
                    "fmt.Println(sampler.Layers(), sampler.Sample(nil, []int32{1, 2}, nil, nil))",
                    ("stdout", "2 2 seeds\n"))
 
+    def test_loop_variables(self):
+        self.shows("var functions []func() int\n"
+                   "for k := 0; k < 3; k++ { functions = append(functions, func() int { return k }) }\n"
+                   "for _, f := range functions { fmt.Print(f(), \" \") }", ("stdout", "0 1 2 "))
+
     def test_interrupt_of_compiled_code(self):
         self.shows("stopped, interrupted := notebook.Interruptible(context.Background(), func(ctx context.Context) error {\n"
                    "<-ctx.Done()\nreturn ctx.Err() })\nfmt.Println(stopped, interrupted)", ("stdout", "true <nil>\n"), interrupt=[0.5])

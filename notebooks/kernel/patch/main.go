@@ -73,7 +73,7 @@ var changes = map[string][]edit{
 		},
 		{
 			"\tsrcAst := ast2.AnyToAst(nodes, \"doEval\")\n",
-			"\tif err := session.CheckImports(nodes); err != nil {\n\t\tpanic(err)\n\t}\n\tsrcAst := ast2.AnyToAst(nodes, \"doEval\")\n",
+			"\tif err := session.CheckImports(nodes); err != nil {\n\t\tpanic(err)\n\t}\n\tsession.LoopVariables(nodes)\n\tsrcAst := ast2.AnyToAst(nodes, \"doEval\")\n",
 		},
 		{
 			"_, srcEndsWithExpr = nodes[len(nodes)-1].(ast.Expr)",

@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/cosmos72/gomacro/ast2"
 	"github.com/cosmos72/gomacro/base"
 )
 
@@ -201,6 +202,7 @@ func TestWatchInterrupt(t *testing.T) {
 		return v.Interface(), nil
 	}
 	interrupt()
+	time.Sleep(100 * time.Millisecond) // signals come when they come
 	if _, err := eval("n := 0\nn"); err != nil {
 		t.Fatal(err)
 	}
@@ -214,5 +216,34 @@ func TestWatchInterrupt(t *testing.T) {
 	}
 	if v, err := eval("n > 0"); v != true || err != nil {
 		t.Error(v, err)
+	}
+}
+
+// Every loop gives what the Go compiler gives.
+func TestLoopVariables(t *testing.T) {
+	ir := NewInterpreter()
+	ir.Comp.Options &^= base.OptTrapPanic
+	ir.Comp.Stdout, ir.Comp.Stderr = io.Discard, io.Discard // says that test is redefined
+	for body, want := range map[string]string{
+		"for i := 0; i < 3; i++ { add(func() int { return i }) }":                                           "[0 1 2]",
+		"for i := 0; i < 3; i++ { j := i; add(func() int { return j }) }":                                   "[0 1 2]",
+		"for i, j := 0, 9; i < 3; i, j = i+1, j-1 { add(func() int { return i*10 + j }) }":                  "[9 18 27]",
+		"for _, v := range []int{4, 5} { add(func() int { return v }) }":                                    "[4 5]",
+		"for k, v := range []int{4, 5} { v += k; add(func() int { return v }) }":                            "[4 6]",
+		"for _, v := range []int{4, 5} { p := &v; add(func() int { return *p }) }":                          "[4 5]",
+		"for k := range []int{4, 5} { for l := range []int{6, 7} { add(func() int { return 10*k + l }) } }": "[0 1 10 11]",
+		"for i := 0; i < 6; i++ { i++; n := i; add(func() int { return n }) }":                              "[1 3 5]",
+		"for i := 0; i < 3; i++ { if i == 1 { continue }; add(func() int { return i }) }":                   "[0 2]",
+		"var i int; for i = 0; i < 3; i++ { add(func() int { return i }) }":                                 "[3 3 3]",
+		"for i := 0; i < 2; i++ { func(n int) { add(func() int { return n + i }) }(5) }":                    "[5 6]",
+	} {
+		source := "func test() interface{} { var fs []func() int; add := func(f func() int) { fs = append(fs, f) }\n" + body +
+			"\nvar got []int; for _, f := range fs { got = append(got, f()) }; return got }\ntest()"
+		nodes := ir.Comp.ParseBytes([]byte(source))
+		LoopVariables(nodes)
+		got, _ := ir.RunExpr1(ir.CompileAst(ast2.AnyToAst(nodes, "test")))
+		if fmt.Sprint(got.Interface()) != want {
+			t.Errorf("%s: %v, want %s", body, got.Interface(), want)
+		}
 	}
 }
