@@ -1,0 +1,969 @@
+package cu_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// The tests run on the GPU of the machine; without one, on the emulated device of
+// the project, if this module lies in it and there is a C++ compiler.
+func TestMain(m *testing.M) {
+	if os.Getenv("GCN_CUDA") == "" {
+		// Asked in another process, since a driver is looked for only once.
+		probe := exec.Command(os.Args[0], "-test.run=^$")
+		probe.Env = append(os.Environ(), "GCN_CUDA=libcuda.so.1", "GCN_TEST_PROBE=1")
+		if probe.Run() != nil {
+			emulate()
+		}
+	}
+	if os.Getenv("GCN_TEST_PROBE") != "" && cu.Available() != nil {
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func emulate() {
+	build := exec.Command("go", "run", "./cuda/emulate")
+	build.Dir = "../.."
+	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	out, err := build.Output()
+	if err != nil {
+		return // the tests say what they lack
+	}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		os.Setenv(name, value)
+	}
+}
+
+// device makes the context of the first device, or skips the test.
+func device(t testing.TB) (gpu cu.Device, emulated bool) {
+	t.Helper()
+	if err := cu.Available(); err != nil {
+		t.Skipf("no device, and none emulated (go run ./cuda/emulate): %v", err)
+	}
+	gpu, err := cu.GetDevice(0)
+	must(t, err)
+	_, err = gpu.MakeContext(cu.SchedAuto)
+	must(t, err)
+	name, err := gpu.Name()
+	must(t, err)
+	return gpu, strings.HasPrefix(name, "Emulated")
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kernel loads one of the kernels of probe.cu.
+func kernel(t testing.TB, name string) cu.Function {
+	t.Helper()
+	ptx, err := os.ReadFile(filepath.Join("..", "probe", "probe.ptx"))
+	if err != nil {
+		t.Skip(err)
+	}
+	m, err := cu.LoadData(string(ptx))
+	must(t, err)
+	t.Cleanup(func() { must(t, m.Unload()) })
+	f, err := m.Function(name)
+	must(t, err)
+	return f
+}
+
+func room[T any](t testing.TB, n int) cu.DevicePtr {
+	t.Helper()
+	p, err := cu.MemAlloc(int64(n) * int64(unsafe.Sizeof(*new(T))))
+	must(t, err)
+	t.Cleanup(func() { must(t, cu.MemFree(p)) })
+	return p
+}
+
+func size[T any](x []T) int64 { return int64(len(x)) * int64(unsafe.Sizeof(x[0])) }
+
+func put[T any](t testing.TB, x []T) cu.DevicePtr {
+	t.Helper()
+	p := room[T](t, len(x))
+	must(t, cu.MemcpyHtoD(p, unsafe.Pointer(&x[0]), size(x)))
+	return p
+}
+
+func get[T any](t testing.TB, p cu.DevicePtr, n int) []T {
+	t.Helper()
+	x := make([]T, n)
+	must(t, cu.MemcpyDtoH(unsafe.Pointer(&x[0]), p, size(x)))
+	return x
+}
+
+// pinned is a slice in memory of the host that asynchronous copies may use.
+func pinned[T any](t testing.TB, n int) []T {
+	t.Helper()
+	p, err := cu.MemAllocHost(int64(n) * int64(unsafe.Sizeof(*new(T))))
+	must(t, err)
+	t.Cleanup(func() { must(t, cu.MemFreeHost(p)) })
+	return unsafe.Slice((*T)(p), n)
+}
+
+func stream(t testing.TB) cu.Stream {
+	t.Helper()
+	s, err := cu.MakeStream(cu.NonBlocking)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Destroy()) })
+	return s
+}
+
+func event(t testing.TB, flags cu.EventFlags) cu.Event {
+	t.Helper()
+	e, err := cu.MakeEvent(flags)
+	must(t, err)
+	t.Cleanup(func() { must(t, e.Destroy()) })
+	return e
+}
+
+func TestDevice(t *testing.T) {
+	gpu, _ := device(t)
+	n, err := cu.NumDevices()
+	must(t, err)
+	if n < 1 || !gpu.IsGPU() || cu.CPU.IsGPU() || gpu.String() != "GPU(0)" || cu.CPU.String() != "CPU" {
+		t.Errorf("%d devices, %v, %v", n, gpu, cu.CPU)
+	}
+	major, minor, err := gpu.ComputeCapability()
+	must(t, err)
+	total, err := gpu.TotalMem()
+	must(t, err)
+	v, err := gpu.Attributes(cu.WarpSize, cu.MaxThreadsPerBlock, cu.MaxGridDimX)
+	must(t, err)
+	if major < 8 || minor < 0 || total < 1<<30 || v[0] != 32 || v[1] != 1024 || v[2] < 1<<20 || cu.Version() < 11000 {
+		t.Errorf("capability %d.%d, %d bytes, attributes %v, driver %d", major, minor, total, v, cu.Version())
+	}
+	if _, err := cu.GetDevice(99); err == nil {
+		t.Error("device 99 is there")
+	}
+	if _, err := gpu.Attribute(99999); err == nil {
+		t.Error("attribute 99999 is known")
+	}
+	if _, err := cu.CPU.MakeContext(cu.SchedAuto); err == nil {
+		t.Error("the CPU has a context")
+	}
+}
+
+func TestContextIsSharedAndStays(t *testing.T) {
+	gpu, _ := device(t)
+	a, err := gpu.MakeContext(cu.SchedAuto)
+	must(t, err)
+	b, err := cu.CurrentContext()
+	must(t, err)
+	if a != b || a.Handle() == 0 || a.Device() != gpu {
+		t.Errorf("contexts %v and %v", a, b)
+	}
+	x := put(t, []float32{1, 2, 3})
+	ctx := cu.NewBatchedContext(cu.CtxFromCUContext(gpu, a, cu.SchedAuto), gpu)
+	ctx.WorkAvailable()
+	must(t, ctx.Close())
+	must(t, ctx.Close())
+	if got := get[float32](t, x, 3); got[2] != 3 {
+		t.Errorf("memory is %v after another user of the context closed it", got)
+	}
+	if err := cu.SetCurrentContext(cu.CUContext{}); !errors.Is(err, cu.InvalidContext) {
+		t.Errorf("no context: %v", err)
+	}
+}
+
+func TestLaunch(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_add")
+	const n = 1000
+	a, b, want := make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range a {
+		a[i], b[i] = float32(i), float32(i*i)
+		want[i] = a[i] + b[i]
+	}
+	x, y, z := put(t, a), put(t, b), room[float32](t, n)
+	must(t, f.Enqueue(cu.NoStream, cu.Dim{X: 4}, cu.Dim{X: 256}, 0, cu.Ptr(z), cu.Ptr(x), cu.Ptr(y), cu.I64(n)))
+	if got := get[float32](t, z, n); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("sum is %v…", got[:10])
+	}
+
+	// The driver's way, as Gorgonia launches.
+	must(t, cu.MemsetD8(z, 0, 4*n))
+	count := int64(n)
+	must(t, f.LaunchAndSync(4, 1, 1, 256, 1, 1, 0, cu.NoStream,
+		[]unsafe.Pointer{unsafe.Pointer(&z), unsafe.Pointer(&x), unsafe.Pointer(&y), unsafe.Pointer(&count)}))
+	if got := get[float32](t, z, n); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("sum is %v…", got[:10])
+	}
+
+	if err := f.Enqueue(cu.NoStream, cu.Dim{X: 4}, cu.Dim{X: 256}, 0, cu.Ptr(z)); err == nil || !strings.Contains(err.Error(), "probe_add has 4 parameters, not 1") {
+		t.Errorf("a missing argument: %v", err)
+	}
+	if err := f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 1025}, 0, make([]cu.Arg, 4)...); !errors.Is(err, cu.InvalidValue) {
+		t.Errorf("1025 threads: %v", err)
+	}
+	if err := (cu.Function{}).Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{}, 0); err == nil {
+		t.Error("no function was launched")
+	}
+	if allocs := testing.AllocsPerRun(50, func() {
+		if f.Enqueue(cu.NoStream, cu.Dim{X: 4}, cu.Dim{X: 256}, 0, cu.Ptr(z), cu.Ptr(x), cu.Ptr(y), cu.I64(n)) != nil {
+			t.Error("launch")
+		}
+	}); allocs > 0 {
+		t.Errorf("a launch allocates %v times", allocs)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_arguments")
+	out := room[float64](t, 6)
+	must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(out), cu.Arg(7), cu.Arg(300), cu.I32(-70000), cu.F32(0.25), cu.F64(1e-9), cu.I64(-1<<40)))
+	got := get[float64](t, out, 6)
+	if want := []float64{7, 300, -70000, 0.25, 1e-9, -1 << 40}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("arguments arrive as %v, want %v", got, want)
+	}
+	if cu.U32(1<<32-1) != cu.I32(-1) || cu.U64(1<<64-1) != cu.I64(-1) {
+		t.Error("unsigned arguments")
+	}
+}
+
+func TestGrid(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_where")
+	grid, block := cu.Dim{X: 3, Y: 2, Z: 2}, cu.Dim{X: 4, Y: 3, Z: 2}
+	threads := 12 * 24
+	out := room[int32](t, 6*threads)
+	must(t, f.Enqueue(cu.NoStream, grid, block, 0, cu.Ptr(out)))
+	got := get[int32](t, out, 6*threads)
+	k := 0
+	for bz := range grid.Z {
+		for by := range grid.Y {
+			for bx := range grid.X {
+				for tz := range block.Z {
+					for ty := range block.Y {
+						for tx := range block.X {
+							want := []int32{int32(bx), int32(by), int32(bz), int32(tx), int32(ty), int32(tz)}
+							if fmt.Sprint(got[k:k+6]) != fmt.Sprint(want) {
+								t.Fatalf("thread %d is at %v, want %v", k/6, got[k:k+6], want)
+							}
+							k += 6
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBarriersAndSharedMemory(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_scan")
+	const blocks = 5
+	x := make([]int32, 256*blocks)
+	for i := range x {
+		x[i] = int32(i%17 - 5)
+	}
+	y := room[int32](t, len(x))
+	must(t, f.Enqueue(cu.NoStream, cu.Dim{X: blocks}, cu.Dim{X: 256}, 0, cu.Ptr(y), cu.Ptr(put(t, x))))
+	got := get[int32](t, y, len(x))
+	sum := int32(0)
+	for i := range x {
+		if i%256 == 0 {
+			sum = 0
+		}
+		if sum += x[i]; got[i] != sum {
+			t.Fatalf("running sum %d is %d, want %d", i, got[i], sum)
+		}
+	}
+}
+
+// shuffled is the lane that lane reads, by the rules of PTX's shfl.sync.
+func shuffled(how string, lane, by, width int) int {
+	first := lane &^ (width - 1)
+	last := first + width - 1
+	from := lane
+	switch how {
+	case "idx":
+		return first | by&(width-1)
+	case "up":
+		if from = lane - by; from < first {
+			return lane
+		}
+	case "down":
+		if from = lane + by; from > last {
+			return lane
+		}
+	case "xor":
+		if from = lane ^ by; from > last {
+			return lane
+		}
+	}
+	return from
+}
+
+func TestShuffles(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_shuffle")
+	out := room[int64](t, 256)
+	for _, width := range []int{32, 16, 8, 2} {
+		for _, by := range []int{0, 1, 2, 5, 15} {
+			must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(out), cu.I32(int32(by)), cu.I32(int32(width))))
+			got := get[int64](t, out, 256)
+			for lane := range 32 {
+				half := int64(0)
+				if lane < 16 {
+					half = int64(lane ^ 1)
+				}
+				anyAll := int64(3)
+				want := []int64{
+					3 * int64(shuffled("idx", lane, by, width)), 3 * int64(shuffled("up", lane, by, width)),
+					3 * int64(shuffled("down", lane, by, width)), int64(shuffled("xor", lane, by, width)),
+					int64(shuffled("xor", lane, by, width)), 0b01001001001001001001001001001001, anyAll, half,
+				}
+				for k, w := range want {
+					if got[32*k+lane] != w {
+						t.Fatalf("width %d, by %d, lane %d, kind %d: %d, want %d", width, by, lane, k, got[32*k+lane], w)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The stream of copies runs ahead of the main stream, as training does; the
+// events say who waits for whom.
+func TestStreamsAndEvents(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_add")
+	const n, steps = 4096, 40
+	copies := stream(t)
+	ones := make([]float32, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	one, sum := put(t, ones), room[float32](t, n)
+	must(t, cu.MemsetD32(sum, 0, n))
+	var host [2][]float32
+	var dev [2]cu.DevicePtr
+	var sent, used [2]cu.Event
+	for k := range 2 {
+		host[k], dev[k] = pinned[float32](t, n), room[float32](t, n)
+		sent[k], used[k] = event(t, cu.DisableTiming), event(t, cu.DisableTiming)
+	}
+	want := float32(0)
+	for step := range steps {
+		k := step % 2
+		must(t, sent[k].Synchronize()) // the buffer is free to be written
+		for i := range host[k] {
+			host[k][i] = float32(step)
+		}
+		must(t, copies.Wait(used[k]))
+		must(t, cu.MemcpyHtoDAsync(dev[k], unsafe.Pointer(&host[k][0]), 4*n, copies))
+		must(t, sent[k].Record(copies))
+		must(t, cu.NoStream.Wait(sent[k]))
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{X: n / 256}, cu.Dim{X: 256}, 0, cu.Ptr(sum), cu.Ptr(sum), cu.Ptr(dev[k]), cu.I64(n)))
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{X: n / 256}, cu.Dim{X: 256}, 0, cu.Ptr(sum), cu.Ptr(sum), cu.Ptr(one), cu.I64(n)))
+		must(t, used[k].Record(cu.NoStream))
+		want += float32(step) + 1
+	}
+	for i, v := range get[float32](t, sum, n) {
+		if v != want {
+			t.Fatalf("element %d is %v, want %v", i, v, want)
+		}
+	}
+}
+
+// A missing wait must show on the emulated device; on a GPU it may or may not.
+func TestMissingWaitShows(t *testing.T) {
+	if _, emulated := device(t); !emulated || strings.Contains(os.Getenv("GCN_EMULATOR"), "eager") {
+		t.Skip("only on the emulated device")
+	}
+	x, host := room[float32](t, 1), pinned[float32](t, 1)
+	must(t, cu.MemsetD32(x, 0, 1))
+	must(t, cu.NoStream.Synchronize())
+	host[0] = 5
+	copies := stream(t)
+	must(t, cu.MemcpyHtoDAsync(x, unsafe.Pointer(&host[0]), 4, copies))
+	if got := get[float32](t, x, 1); got[0] != 0 {
+		t.Errorf("a copy that nobody waited for is there: %v", got)
+	}
+	host[0] = 6 // too early
+	must(t, copies.Synchronize())
+	if got := get[float32](t, x, 1); got[0] != 6 {
+		t.Errorf("pinned memory was read when the copy was queued: %v", got)
+	}
+}
+
+func TestQueries(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_count")
+	x := put(t, []int64{0})
+	start, end := event(t, cu.DefaultEvent), event(t, cu.DefaultEvent)
+	if done, err := end.Done(); err != nil || !done {
+		t.Errorf("an event that was never recorded: %v, %v", done, err)
+	}
+	must(t, start.Record(cu.NoStream))
+	for range 20 {
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(x), cu.I64(100)))
+	}
+	must(t, end.Record(cu.NoStream))
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		done, err := end.Done()
+		must(t, err)
+		if done {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the event never comes")
+		}
+	}
+	if ms, err := start.Elapsed(end); err != nil || ms < 0 || ms > 1e4 {
+		t.Errorf("elapsed %v ms, %v", ms, err)
+	}
+	if done, err := cu.NoStream.Done(); err != nil || !done {
+		t.Errorf("the stream is done: %v, %v", done, err)
+	}
+	if got := get[int64](t, x, 1); got[0] != 20 {
+		t.Errorf("counted %d of 20", got[0])
+	}
+	if err := cu.NoStream.Destroy(); err == nil {
+		t.Error("the main stream was destroyed")
+	}
+	for _, err := range []error{(cu.Event{}).Synchronize(), (cu.Event{}).Record(cu.NoStream), (cu.Event{}).Destroy()} {
+		if err == nil {
+			t.Error("no event was accepted")
+		}
+	}
+}
+
+func TestGraph(t *testing.T) {
+	device(t)
+	add, count := kernel(t, "probe_add"), kernel(t, "probe_count")
+	const n = 512
+	ones := make([]float32, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	one, sum, counter := put(t, ones), room[float32](t, n), put(t, []int64{0})
+	other := stream(t)
+	forked, joined := event(t, cu.DisableTiming), event(t, cu.DisableTiming)
+	host := pinned[float32](t, n)
+	work := func() error {
+		return errors.Join(
+			forked.Record(cu.NoStream), other.Wait(forked),
+			count.Enqueue(other, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(counter), cu.I64(1)),
+			joined.Record(other),
+			add.Enqueue(cu.NoStream, cu.Dim{X: 2}, cu.Dim{X: 256}, 0, cu.Ptr(sum), cu.Ptr(sum), cu.Ptr(one), cu.I64(n)),
+			cu.NoStream.Wait(joined),
+			cu.MemcpyDtoHAsync(unsafe.Pointer(&host[0]), sum, 4*n, cu.NoStream))
+	}
+	must(t, cu.MemsetD32(sum, 0, n))
+	must(t, work()) // once without, since a driver may load kernels only now
+	must(t, cu.Synchronize())
+
+	must(t, cu.NoStream.BeginCapture(cu.CaptureRelaxed))
+	if on, err := cu.NoStream.Capturing(); err != nil || !on {
+		t.Errorf("capturing: %v, %v", on, err)
+	}
+	must(t, work())
+	g, err := cu.NoStream.EndCapture()
+	must(t, err)
+	if nodes, err := g.Nodes(); err != nil || nodes != 3 {
+		t.Errorf("%d nodes, %v, want 3", nodes, err)
+	}
+	x, err := g.Instantiate()
+	must(t, err)
+	must(t, g.Destroy())
+	for range 10 {
+		must(t, x.Launch(cu.NoStream))
+	}
+	must(t, cu.NoStream.Synchronize())
+	if host[0] != 11 || host[n-1] != 11 {
+		t.Errorf("sum is %v … %v, want 11", host[0], host[n-1])
+	}
+	if got := get[int64](t, counter, 1); got[0] != 11 {
+		t.Errorf("counted %d, want 11", got[0])
+	}
+	must(t, x.Destroy())
+}
+
+func TestCaptureRefuses(t *testing.T) {
+	device(t)
+	s := stream(t)
+	x, host := room[float32](t, 1), make([]float32, 1)
+	for name, call := range map[string]func() error{
+		"waiting":                s.Synchronize,
+		"a copy of Go's memory":  func() error { return cu.MemcpyHtoDAsync(x, unsafe.Pointer(&host[0]), 4, s) },
+		"work that nobody joins": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, emulated := device(t)
+			if name == "a copy of Go's memory" && !emulated {
+				t.Skip("a GPU's driver records it")
+			}
+			must(t, s.BeginCapture(cu.CaptureRelaxed))
+			if call != nil {
+				if err := call(); err == nil {
+					t.Error("accepted")
+				}
+			} else {
+				other, e := stream(t), event(t, cu.DisableTiming)
+				must(t, e.Record(s))
+				must(t, other.Wait(e))
+				must(t, cu.MemsetD32Async(x, 1, 1, other))
+			}
+			if _, err := s.EndCapture(); err == nil {
+				t.Error("the capture succeeded")
+			}
+			must(t, s.Synchronize()) // usable again
+		})
+	}
+	c, err := cu.CurrentContext()
+	must(t, err)
+	must(t, c.Main().BeginCapture(cu.CaptureRelaxed))
+	if err := cu.MemcpyHtoD(x, unsafe.Pointer(&host[0]), 4); !errors.Is(err, cu.CaptureUnsupported) {
+		t.Errorf("MemcpyHtoD in a capture: %v", err)
+	}
+	if _, err = c.Main().EndCapture(); err == nil {
+		return // an empty graph, which is right: nothing was recorded
+	}
+	must(t, c.Main().Synchronize())
+}
+
+func TestMemoryErrors(t *testing.T) {
+	_, emulated := device(t)
+	x := room[float32](t, 10)
+	host := make([]float32, 100)
+	for name, err := range map[string]error{
+		"copy past the end":    cu.MemcpyHtoD(x, unsafe.Pointer(&host[0]), 400),
+		"copy from past it":    cu.MemcpyDtoH(unsafe.Pointer(&host[0]), x.Offset(36), 8),
+		"copy within past it":  cu.Memcpy(x.Offset(20), x, 40),
+		"set past the end":     cu.MemsetD8(x, 0, 41),
+		"set words past it":    cu.MemsetD32(x, 0, 11),
+		"free of what is none": cu.MemFree(x.Offset(8)),
+	} {
+		// A GPU's driver knows its allocations in larger pieces.
+		if emulated && !errors.Is(err, cu.InvalidValue) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := cu.MemAlloc(0); !errors.Is(err, cu.InvalidValue) {
+		t.Errorf("no bytes: %v", err)
+	}
+	_, err := cu.MemAlloc(1 << 50)
+	var call *cu.CallError
+	if !errors.Is(err, cu.OutOfMemory) || !errors.As(err, &call) || !strings.Contains(err.Error(), "cuMemAlloc(1125899906842624 bytes): CUDA_ERROR_OUT_OF_MEMORY (2): out of memory") {
+		t.Errorf("a pebibyte: %v", err)
+	}
+	if p := x.Offset(4); p.Uintptr() != x.Uintptr()+4 || p.MemSize() != 0 || x.String() != fmt.Sprintf("0x%x", uintptr(x)) {
+		t.Errorf("%v and %v", x, p)
+	}
+}
+
+// Random allocations, copies, sets and frees against the same on slices.
+func TestMemoryFuzz(t *testing.T) {
+	device(t)
+	free0, total, err := cu.MemInfo()
+	must(t, err)
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		type block struct {
+			p    cu.DevicePtr
+			want []byte
+		}
+		var blocks []block
+		check := func(b block) {
+			got := make([]byte, len(b.want))
+			must(t, cu.MemcpyDtoH(unsafe.Pointer(&got[0]), b.p, int64(len(got))))
+			if !bytes.Equal(got, b.want) {
+				t.Fatalf("seed %d: %d bytes at %v differ", seed, len(got), b.p)
+			}
+		}
+		for range 600 {
+			switch op := rng.IntN(6); {
+			case op == 0 || len(blocks) == 0:
+				n := 1 + rng.IntN(9000)
+				var b block
+				if rng.IntN(4) == 0 {
+					b.p, err = cu.MemAllocManaged(int64(n), cu.AttachGlobal)
+				} else {
+					b.p, err = cu.MemAlloc(int64(n))
+				}
+				must(t, err)
+				b.want = make([]byte, n)
+				must(t, cu.MemsetD8(b.p, 0, int64(n)))
+				blocks = append(blocks, b)
+			case op == 1:
+				k := rng.IntN(len(blocks))
+				check(blocks[k])
+				must(t, cu.MemFree(blocks[k].p))
+				blocks = append(blocks[:k], blocks[k+1:]...)
+			case op == 2:
+				b := blocks[rng.IntN(len(blocks))]
+				lo := rng.IntN(len(b.want))
+				n := rng.IntN(len(b.want) - lo)
+				v := byte(rng.Uint32())
+				must(t, cu.MemsetD8(b.p.Offset(int64(lo)), v, int64(n)))
+				for i := range n {
+					b.want[lo+i] = v
+				}
+			case op == 3:
+				b := blocks[rng.IntN(len(blocks))]
+				lo := rng.IntN(len(b.want))
+				src := make([]byte, 1+rng.IntN(len(b.want)-lo))
+				for i := range src {
+					src[i] = byte(rng.Uint32())
+				}
+				must(t, cu.MemcpyHtoD(b.p.Offset(int64(lo)), unsafe.Pointer(&src[0]), int64(len(src))))
+				copy(b.want[lo:], src)
+				clear(src) // it is free again
+			case op == 4:
+				a, b := blocks[rng.IntN(len(blocks))], blocks[rng.IntN(len(blocks))]
+				n := rng.IntN(min(len(a.want), len(b.want)))
+				if a.p == b.p {
+					continue // overlapping copies are not defined
+				}
+				must(t, cu.Memcpy(a.p, b.p, int64(n)))
+				copy(a.want[:n], b.want[:n])
+			default:
+				check(blocks[rng.IntN(len(blocks))])
+			}
+		}
+		for _, b := range blocks {
+			check(b)
+			must(t, cu.MemFree(b.p))
+		}
+	}
+	if free, total2, err := cu.MemInfo(); err != nil || free < free0-64<<20 || total != total2 {
+		t.Errorf("%d of %d bytes free after all, %d of %d before, %v", free, total2, free0, total, err)
+	}
+}
+
+// Goroutines share the context; each has its stream, and moves between threads.
+func TestConcurrentUse(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_add")
+	const n, goroutines, rounds = 1024, 8, 30
+	ones := make([]float32, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	one := put(t, ones)
+	must(t, cu.Synchronize()) // it is used on other streams
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			err := func() error {
+				s := cu.NoStream
+				if g%2 == 1 {
+					var err error
+					if s, err = cu.MakeStream(cu.NonBlocking); err != nil {
+						return err
+					}
+					defer s.Destroy()
+				}
+				p, err := cu.MemAlloc(4 * n)
+				if err != nil {
+					return err
+				}
+				defer cu.MemFree(p)
+				if err := cu.MemsetD32Async(p, 0, n, s); err != nil {
+					return err
+				}
+				for range rounds {
+					if err := f.Enqueue(s, cu.Dim{X: 4}, cu.Dim{X: 256}, 0, cu.Ptr(p), cu.Ptr(p), cu.Ptr(one), cu.I64(n)); err != nil {
+						return err
+					}
+					runtime.Gosched()
+				}
+				if err := s.Synchronize(); err != nil {
+					return err
+				}
+				got := make([]float32, n)
+				if err := cu.MemcpyDtoH(unsafe.Pointer(&got[0]), p, 4*n); err != nil {
+					return err
+				}
+				for i, v := range got {
+					if v != rounds {
+						return fmt.Errorf("element %d is %v", i, v)
+					}
+				}
+				return nil
+			}()
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestModules(t *testing.T) {
+	_, emulated := device(t)
+	before := cu.ReadCounters()
+	f := kernel(t, "probe_add")
+	kernel(t, "probe_add")
+	if n := cu.ReadCounters().Since(before).ModuleLoads; n > 1 {
+		t.Errorf("the same PTX was compiled %d times", n)
+	}
+	if f.String() != "probe_add" {
+		t.Errorf("it is called %v", f)
+	}
+	if regs, err := f.Attribute(cu.FnNumRegs); err != nil || regs <= 0 {
+		t.Errorf("%d registers, %v", regs, err)
+	}
+	must(t, f.SetAttribute(cu.FnMaxDynamicSharedSize, 1024))
+
+	_, err := cu.LoadData("no PTX\x01")
+	var call *cu.CallError
+	if !errors.As(err, &call) || call.Log == "" || strings.Contains(err.Error(), "\n") {
+		t.Errorf("bad PTX: %v", err)
+	}
+	if emulated {
+		_, err := cu.LoadData("// source sha256:0000 internal/device/kernels.cu\n.visible .entry k(\n)\n")
+		if !errors.Is(err, cu.InvalidPTX) || !strings.Contains(err.Error(), "was not built of what this PTX was compiled from") {
+			t.Errorf("PTX of another source: %v", err)
+		}
+	}
+	if _, err := cu.Load("nowhere.ptx"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	m, err := cu.Load("../probe/probe.ptx")
+	must(t, err)
+	if _, err := m.Function("probe_none"); !errors.Is(err, cu.NotFound) {
+		t.Errorf("no such kernel: %v", err)
+	}
+	must(t, m.Unload())
+	for _, err := range []error{(cu.Module{}).Unload(), func() error { _, err := (cu.Module{}).Function("f"); return err }()} {
+		if err == nil {
+			t.Error("no module was accepted")
+		}
+	}
+}
+
+func TestCounters(t *testing.T) {
+	device(t)
+	f := kernel(t, "probe_count")
+	before := cu.ReadCounters()
+	x := put(t, []int64{0})
+	for range 3 {
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(x), cu.I64(1)))
+	}
+	get[int64](t, x, 1)
+	must(t, cu.Synchronize())
+	got := cu.ReadCounters().Since(before)
+	want := cu.Counters{Launches: 3, Syncs: 2, CopiesIn: 1, CopiesOut: 1, BytesIn: 8, BytesOut: 8, Allocs: 1}
+	if got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
+func TestBatchedContext(t *testing.T) {
+	gpu, emulated := device(t)
+	c, err := gpu.MakeContext(cu.SchedAuto)
+	must(t, err)
+	ctx := *cu.NewBatchedContext(cu.CtxFromCUContext(gpu, c, cu.SchedAuto), gpu)
+	x, err := ctx.AllocAndCopy(unsafe.Pointer(&[]float32{1, 2}[0]), 8)
+	must(t, err)
+	y, err := ctx.MemAllocManaged(8, cu.AttachGlobal)
+	must(t, err)
+	ctx.Memcpy(y, x, 8)
+	got := make([]float32, 2)
+	ctx.MemcpyDtoH(unsafe.Pointer(&got[0]), y, 8)
+	ctx.DoWork()
+	must(t, ctx.Errors())
+	if got[1] != 2 {
+		t.Errorf("copied %v", got)
+	}
+	ctx.Synchronize()
+	if emulated {
+		ctx.MemcpyHtoD(x, unsafe.Pointer(&got[0]), 9)
+		ctx.MemcpyHtoD(x, unsafe.Pointer(&got[0]), 1<<40)
+		if first := ctx.FirstError(); first == nil || !strings.Contains(first.Error(), "(9 bytes to ") || ctx.Error() != first {
+			t.Errorf("first error: %v", first)
+		}
+		if err := ctx.Errors(); err == nil || ctx.Errors() != nil {
+			t.Errorf("errors are not forgotten once they were told: %v", err)
+		}
+	}
+	ctx.MemFree(x)
+	ctx.MemFree(y)
+	must(t, ctx.Errors())
+	if err := ctx.Do(func() error { return os.ErrClosed }); err != os.ErrClosed {
+		t.Errorf("Do: %v", err)
+	}
+	if err := ctx.Close(); err == nil {
+		t.Error("a context that no engine runs on was closed without an error, on which Gorgonia hangs")
+	}
+	if ctx.WorkAvailable() == nil || ctx.ErrChan() == nil || ctx.Work() == nil || ctx.String() != "GPU(0)" {
+		t.Error("channels, name")
+	}
+	must(t, ctx.Close())
+	if _, open := <-ctx.WorkAvailable(); open {
+		t.Error("work came of nowhere")
+	}
+	none := cu.BatchedContext{}
+	if none.Errors() != nil || none.FirstError() != nil || none.Close() != nil {
+		t.Error("the zero value has errors")
+	}
+	none.Cleanup()
+}
+
+// faulty runs a wrong kernel in a process of its own, since the error stays with
+// the device.
+func faulty(t *testing.T, name, environment, want string) {
+	t.Helper()
+	if os.Getenv("GCN_TEST_FAULT") == name {
+		return
+	}
+	if _, emulated := device(t); !emulated {
+		t.Skip("only on the emulated device")
+	}
+	kernel(t, "probe_add") // skips where there is no PTX
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFault$", "-test.v")
+	cmd.Env = append(os.Environ(), "GCN_TEST_FAULT="+name, "GCN_EMULATOR="+environment)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%s: %v, want %q in:\n%s", name, err, want, out)
+	}
+}
+
+func TestWrongKernels(t *testing.T) {
+	faulty(t, "probe_lost_barrier", "", "a barrier that some threads of the block never come to, in kernel probe_lost_barrier, block (0, 0, 0), thread (0, 0, 0)")
+	faulty(t, "probe_lost_shuffle", "", "a shuffle whose mask names a thread that has ended or never was, in kernel probe_lost_shuffle")
+	faulty(t, "probe_write", "", "which is not memory of the device, in kernel probe_write")
+	faulty(t, "probe_write_little", "", "were written past their end, at byte 40")
+	for _, order := range []string{"", "order=1", "order=5", "order=6"} {
+		faulty(t, "probe_race", order, "race result")
+	}
+	faulty(t, "host", "", "invalid memory address")
+}
+
+// TestFault is the other process of TestWrongKernels.
+func TestFault(t *testing.T) {
+	name := os.Getenv("GCN_TEST_FAULT")
+	if name == "" {
+		t.Skip("it is run by TestWrongKernels")
+	}
+	device(t)
+	p, err := cu.MemAlloc(40)
+	must(t, err)
+	switch name {
+	case "host":
+		defer func() {
+			if r := recover(); r != nil {
+				t.Log(r)
+			}
+		}()
+		debug.SetPanicOnFault(true)
+		t.Error(*(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))))
+	case "probe_write", "probe_write_little":
+		n := int64(5000)
+		if name == "probe_write_little" {
+			n = 11
+		}
+		must(t, kernel(t, "probe_write").Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(p), cu.I64(n)))
+		err := cu.NoStream.Synchronize()
+		if n == 11 {
+			must(t, err)
+			err = cu.MemFree(p)
+		}
+		if !errors.Is(err, cu.IllegalAddress) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := cu.MemAlloc(4); !errors.Is(err, cu.IllegalAddress) {
+			t.Errorf("the error does not stay: %v", err)
+		}
+		os.Exit(0) // the device is of no more use, not even for freeing
+	default:
+		y, err := cu.MemAlloc(4 * 256)
+		must(t, err)
+		m, err := cu.Load("../probe/probe.ptx")
+		must(t, err)
+		f, err := m.Function(name)
+		must(t, err)
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 256}, 0, cu.Ptr(y)))
+		err = cu.NoStream.Synchronize()
+		if name == "probe_race" {
+			must(t, err)
+			got := get[int32](t, y, 256)
+			wrong := 0
+			for i, v := range got {
+				if int(v) != (i+100)%256 {
+					wrong++
+				}
+			}
+			if wrong == 0 {
+				t.Error("the race does not show")
+			}
+			t.Logf("race result: %d wrong", wrong)
+			return
+		}
+		if !errors.Is(err, cu.LaunchFailed) {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// TestWithout runs itself where a library or device is missing.
+func TestWithout(t *testing.T) {
+	if os.Getenv("GCN_TEST_WITHOUT") != "" {
+		fmt.Println("available:", cu.Available())
+		_, err := cu.MemAlloc(4)
+		fmt.Println("alloc:", err)
+		_, err = cu.Device(0).MakeContext(cu.SchedAuto)
+		fmt.Println("context:", errors.Is(err, cu.ErrNoDriver), errors.Is(err, cu.NoDevice))
+		fmt.Println("version:", cu.Version())
+		return
+	}
+	driver := os.Getenv("GCN_CUDA")
+	empty := filepath.Join(t.TempDir(), "libcuda.so.1")
+	must(t, os.WriteFile(empty, []byte("no library"), 0o644))
+	for _, c := range []struct{ name, driver, emulator, want string }{
+		{"no driver", "/nowhere/libcuda.so.1", "", "available: cu: no NVIDIA driver: /nowhere/libcuda.so.1: cannot open shared object file: No such file or directory\n"},
+		{"a file that is no library", empty, "", "available: cu: no NVIDIA driver: " + empty + ": "},
+		{"a library that is no driver", "libc.so.6", "", "available: cu: no NVIDIA driver: libc.so.6 has no cuInit: the driver is older than this program needs\n"},
+		{"no device", driver, "devices=0", "available: cu: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.emulator != "" {
+				if _, emulated := device(t); !emulated {
+					t.Skip("only on the emulated device")
+				}
+			}
+			cmd := exec.Command(os.Args[0], "-test.run=^TestWithout$")
+			cmd.Env = append(os.Environ(), "GCN_TEST_WITHOUT=1", "GCN_CUDA="+c.driver, "GCN_EMULATOR="+c.emulator)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v, want %q in:\n%s", err, c.want, out)
+			}
+			if no := c.emulator == ""; !strings.Contains(string(out), fmt.Sprintf("context: %v %v\n", no, !no)) {
+				t.Errorf("errors of the wrong kind:\n%s", out)
+			}
+		})
+	}
+}
+
+func BenchmarkEnqueue(b *testing.B) {
+	device(b)
+	f := kernel(b, "probe_count")
+	x := put(b, []int64{0})
+	for b.Loop() {
+		must(b, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(x), cu.I64(1)))
+	}
+	must(b, cu.NoStream.Synchronize())
+}
