@@ -72,7 +72,7 @@ type clusterPlan struct {
 
 // clusterScratch is the memory of one concurrent call.
 type clusterScratch struct {
-	mark      []int32 // zero for every node of the whole graph
+	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering
 	picks     picks
 	locals    []int32
@@ -211,10 +211,8 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	if scratch.mark == nil {
-		scratch.mark = make([]int32, s.Laplacian.Nodes())
-	}
-	if err := checkNodes(seeds, scratch.mark); err != nil {
+	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
+	if err := scratch.seeds.addDistinct(seeds); err != nil {
 		return err
 	}
 	plan := &s.plan
@@ -224,17 +222,14 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	}
 	q = min(max(q, 1), plan.parts)
 	ids := &scratch.numbering
-	ids.begin(plan.graph.laplacian.Nodes(), scratch.locals)
-	defer ids.forget()
 	for outputs := false; !outputs; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		ids.forget()
-		ids.nodes = ids.nodes[:0]
+		ids.begin(plan.graph.laplacian, scratch.locals)
 		outputs = plan.draw(scratch, q, rng)
+		scratch.locals = ids.nodes
 	}
-	scratch.locals = ids.nodes
 
 	batch.Reset(2)
 	square, top := batch.Blocks[0], batch.Blocks[1]
@@ -283,7 +278,7 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 1)
 		values := adjacency.RowValues(int(v))
 		for c, u := range adjacency.Row(int(v)) {
-			l := ids.number[u] - 1
+			l := ids.number(u)
 			if l < 0 {
 				continue
 			}

@@ -35,7 +35,8 @@ type Sample struct {
 	Remaining []float64
 
 	// Threshold is the smallest exponential key (rate: unnormalised weight) not
-	// picked, +Inf if all were; 0 where the draw is not by keys.
+	// picked, +Inf if all were; 0 where the draw is not by keys, see
+	// WithoutReplacement.Keys.
 	Threshold float64
 
 	// Inclusion holds π_i, the probability that the candidate is in the sample,
@@ -53,6 +54,22 @@ type drawScratch struct {
 	counts  []int32
 	set     indexSet
 	sums    []float64
+	law     inversion
+}
+
+// categorical draws an index with probability proportional to its weight.
+type categorical interface {
+	draw(rng *rand.Rand) int32
+}
+
+// law returns the population's law: its alias table where it has one, else built
+// for once in scratch, in O(m).
+func (p *Population) law(scratch *drawScratch) categorical {
+	if p.table != nil {
+		return p.table
+	}
+	scratch.law.build(p.Weights)
+	return &scratch.law
 }
 
 // reset empties s, keeping its memory.

@@ -61,12 +61,11 @@ func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *gra
 	if err := h.walk(p, rows); err != nil {
 		return err
 	}
-	defer h.forget()
 	scratch.local = resize(scratch.local, len(h.nodes))
 	scratch.factor = resize(scratch.factor, len(h.nodes))
-	for c, i := range h.nodes {
+	for c, scale := range h.scales {
 		scratch.local[c] = int32(c)
-		scratch.factor[c] = float64(p.ColScale[i])
+		scratch.factor[c] = float64(scale)
 	}
 	block.Src = append(block.Src[:0], h.nodes...)
 	h.fill(block, p, rows, scratch.local, scratch.factor)

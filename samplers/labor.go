@@ -125,7 +125,6 @@ func (s *Labor) sampleLayer(scratch *laborScratch, rows []int32, k int, rng *ran
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	defer h.forget()
 	s.findProbabilities(scratch, rows, k)
 	some := s.drawUniforms(scratch, rows, rng)
 	s.fill(scratch, rows, some, block)
@@ -249,7 +248,7 @@ func (s *Labor) rowSquares(scratch *laborScratch, r int, entries []int32) []floa
 	values := s.Laplacian.Adjacency.RowValues(r)
 	offset := s.Laplacian.RowNNZ(r) - len(entries) // 1 if the self-loop is left out
 	for e, t := range entries {
-		a := float64(s.Laplacian.ColScale[h.nodes[t]])
+		a := float64(h.scales[t])
 		if values != nil && e+offset > 0 {
 			a *= float64(values[e+offset-1])
 		}
@@ -304,8 +303,8 @@ func (s *Labor) fill(scratch *laborScratch, rows []int32, some float64, block *g
 	}
 	src := block.Src[:0]
 	if !s.DrawSelf {
-		for i, r := range rows {
-			local[h.number[r]-1] = int32(i)
+		for i := range rows { // which are numbered first
+			local[i] = int32(i)
 		}
 		src = append(src, rows...)
 	}
@@ -322,7 +321,7 @@ func (s *Labor) fill(scratch *laborScratch, rows []int32, some float64, block *g
 		first := at
 		var kept, all float64
 		for e, t := range entries {
-			v := scale * float64(s.Laplacian.ColScale[h.nodes[t]])
+			v := scale * float64(h.scales[t])
 			if values != nil && e > 0 {
 				v *= float64(values[e-1])
 			}

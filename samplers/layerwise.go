@@ -97,6 +97,7 @@ func (s *LayerWise) makePlan() {
 	if plan.err = s.check(plan); plan.err != nil {
 		return
 	}
+	plan.draw = drawFor(plan.weight, plan.draw)
 	weights, restricted := plan.importance.Global(s.Laplacian)
 	if weights == nil {
 		return
@@ -111,14 +112,12 @@ func (s *LayerWise) makePlan() {
 	}
 }
 
-// usesTable reports whether the draw gains from an alias table. Rank needs the
-// keys that drawing from it does without.
+// usesTable reports whether the draw gains from an alias table.
 func (plan *layerPlan) usesTable() bool {
-	if _, ok := plan.weight.(Rank); ok {
-		return false
-	}
-	switch plan.draw.(type) {
-	case WithoutReplacement, WithReplacement:
+	switch draw := plan.draw.(type) {
+	case WithoutReplacement:
+		return !draw.Keys
+	case WithReplacement:
 		return true
 	}
 	return false
@@ -193,7 +192,6 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	defer h.forget()
 	population, everyNode, err := s.population(scratch)
 	if err != nil {
 		return err
@@ -213,15 +211,15 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 	for l, i := range sample.Index {
 		node, c := i, i
 		if everyNode {
-			c = h.number[node] - 1 // -1: no row sees this node
+			c = h.number(node)
 		} else {
 			node = h.nodes[i]
 		}
-		if c >= 0 {
-			local[c] = int32(l)
-		}
 		block.Src[l] = node
-		factor[l] *= float64(s.Laplacian.ColScale[node])
+		if c >= 0 { // else no row sees this node
+			local[c] = int32(l)
+			factor[l] *= float64(h.scales[c])
+		}
 	}
 	if s.IncludeRows {
 		s.includeRows(scratch, rows, population, everyNode, block)
@@ -237,8 +235,8 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 // with their naive weights.
 func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population *Population, everyNode bool, block *graph.Block) {
 	local := scratch.local
-	for _, r := range rows {
-		c := scratch.neighborhood.number[r] - 1
+	for k, r := range rows {
+		c := int32(k) // the rows are numbered first
 		i := c
 		if everyNode {
 			i = r
@@ -303,8 +301,8 @@ func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error)
 			weights[k] = s.plan.global.Weights[i]
 		}
 	} else {
-		for k, i := range h.nodes {
-			c := float64(s.Laplacian.ColScale[i])
+		for k, scale := range h.scales {
+			c := float64(scale)
 			weights[k] = h.norms2[k] * c * c
 		}
 		s.plan.importance.Local(h.nodes, weights)

@@ -74,6 +74,7 @@ type neighborScratch struct {
 	weights    []float64
 	sample     Sample
 	factor     []float64
+	touched    int32
 }
 
 // Layers returns the number of layers, one a size.
@@ -114,6 +115,7 @@ func (s *Neighbor) makePlan() {
 	if plan.err = s.check(plan); plan.err != nil {
 		return
 	}
+	plan.draw = drawFor(plan.weight, plan.draw)
 	plan.uniform = isUniform(plan)
 	plan.global, _ = plan.importance.Global(s.Laplacian)
 	if plan.global == nil {
@@ -171,14 +173,12 @@ func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 // and fills block.
 func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
 	ids := &scratch.numbering
-	ids.begin(s.Laplacian.Nodes(), block.Src)
-	defer ids.forget()
+	ids.begin(s.Laplacian, block.Src)
 	if err := ids.addDistinct(rows); err != nil {
 		return err
 	}
 	if s.DrawSelf { // the rows are input nodes only if they are drawn
-		ids.forget()
-		ids.nodes = ids.nodes[:0]
+		ids.begin(s.Laplacian, ids.nodes)
 	}
 	startBlock(block, rows)
 	if s.plan.uniform {
@@ -199,7 +199,7 @@ const self = -1
 // that was drawn: reads that wait for no draw overlap, and most of them miss
 // the cache.
 func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) {
-	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
+	adjacency := s.Laplacian.Adjacency
 	entries := 0
 	for _, r := range rows {
 		entries += 1 + min(k, adjacency.Degree(int(r))+1)
@@ -240,14 +240,19 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			idx[k] = adjacency.Idx[position]
 		}
 	}
-	ids := &scratch.numbering
 	for i, r := range rows {
-		scale := float64(p.RowScale[r])
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			if positions[k] == self {
+				idx[k] = r
+			}
+		}
+	}
+	ids := &scratch.numbering
+	scratch.touched = ids.touch(idx)
+	for i, r := range rows {
+		scale := float64(ids.rowScale(r))
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
 			j, v := idx[k], scale
-			if positions[k] == self {
-				j = r
-			}
 			if s.DrawSelf || positions[k] != self {
 				v *= scratch.factor[i]
 			}
@@ -255,7 +260,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 				v *= float64(adjacency.Val[positions[k]])
 			}
 			idx[k] = ids.local(j)
-			val[k] = float32(v * float64(val[k]) * float64(p.ColScale[j]))
+			val[k] = float32(v * float64(val[k]) * float64(ids.cells[j].scale))
 		}
 	}
 	m.Idx, m.Val = idx, val

@@ -1,107 +1,101 @@
 package samplers
 
 import (
-	"fmt"
+	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // neighborhood is the union of the columns that are not zero on a layer's rows,
 // and every entry of those rows, walked once. One belongs to one worker; its
-// memory is reused from layer to layer.
+// memory is reused from layer to layer. The columns are numbered, the rows' own
+// nodes first.
 type neighborhood struct {
-	nodes  []int32   // the columns, in order of first occurrence
-	norms2 []float64 // ‖QP^[i]‖² of each, divided by ColScale²
+	numbering           // nodes: the columns
+	norms2    []float64 // ‖QP^[i]‖² of each, divided by ColScale²
+	scales    []float32 // ColScale of each
 	// entries holds, row after row, the number in nodes of each entry's column:
 	// the row's own node first, then its neighbours in stored order.
 	entries []int32
-	number  []int32 // of every node of the graph: 1 + its number in nodes, or 0
+	touched int32
 }
 
 // walk collects the neighborhood of rows, distinct nodes of p. The error says
-// which row is not a node or is there twice. forget must follow.
+// which row is not a node or is there twice.
 func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
-	n := p.Nodes()
-	if len(h.number) != n {
-		h.number = make([]int32, n)
-	}
-	h.nodes, h.norms2, h.entries = h.nodes[:0], h.norms2[:0], h.entries[:0]
-	if err := checkNodes(rows, h.number); err != nil {
+	h.begin(p, h.nodes)
+	if err := h.addDistinct(rows); err != nil {
 		return err
 	}
 	entries := 0
 	for _, r := range rows {
 		entries += p.RowNNZ(int(r))
 	}
-	if cap(h.entries) < entries {
-		h.entries = make([]int32, 0, entries+entries/4)
+	h.entries = resize(h.entries, entries)
+	h.norms2 = resize(h.norms2, entries+1)
+	clear(h.norms2)
+	h.scales = resize(h.scales, entries+1)
+	for i, r := range rows {
+		h.scales[i] = h.cells[r].scale
 	}
+	// What is read at random is touched before it is needed.
+	h.touched = h.touchRows(rows)
+	list := h.entries
 	adjacency := p.Adjacency
-	nodes, norms2, list, number := h.nodes, h.norms2, h.entries[:entries], h.number
 	at := 0
 	for _, r := range rows {
-		scale := float64(p.RowScale[r])
+		list[at] = r
+		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
+	}
+	h.touched ^= h.touch(list)
+	count := int32(len(rows))
+	nodes := slices.Grow(h.nodes, entries+1)[:entries+1]
+	norms2, scales, cells, base := h.norms2, h.scales, h.cells, h.base
+	at = 0
+	for _, r := range rows {
+		scale := float64(h.rowScale(r))
 		r2 := scale * scale
-		c := number[r]
-		if c == 0 {
-			nodes, norms2 = append(nodes, r), append(norms2, r2)
-			c = int32(len(nodes))
-			number[r] = c
-		} else {
-			norms2[c-1] += r2
-		}
-		list[at] = c - 1
-		at++
+		row := list[at : at+p.RowNNZ(int(r))]
+		at += len(row)
 		values := adjacency.RowValues(int(r))
-		for k, j := range adjacency.Row(int(r)) {
+		for k, j := range row {
 			e2 := r2
-			if values != nil {
-				e2 *= float64(values[k]) * float64(values[k])
+			if values != nil && k > 0 {
+				e2 *= float64(values[k-1]) * float64(values[k-1])
 			}
-			c := number[j]
-			if c == 0 {
-				nodes, norms2 = append(nodes, j), append(norms2, e2)
-				c = int32(len(nodes))
-				number[j] = c
-			} else {
-				norms2[c-1] += e2
-			}
-			list[at] = c - 1
-			at++
+			// Whether a column is new no processor can predict: no branch.
+			cell := &cells[j]
+			nodes[count], scales[count] = j, cell.scale
+			c := cell.number - base
+			isNew := c >> 31 // all ones, or 0
+			c = c&^isNew | count&isNew
+			count -= isNew
+			cell.number = base + c
+			norms2[c] += e2
+			row[k] = c
 		}
 	}
-	h.nodes, h.norms2, h.entries = nodes, norms2, list
+	h.nodes, h.norms2, h.scales = nodes[:count], norms2[:count], scales[:count]
 	return nil
 }
 
-// forget makes the neighborhood ready for the next walk. Cost: O(len(nodes)).
-func (h *neighborhood) forget() {
-	for _, i := range h.nodes {
-		h.number[i] = 0
-	}
-}
-
-// checkNodes returns an error unless rows are distinct nodes. mark has a zero
-// for every node, before and after.
-func checkNodes(rows, mark []int32) error {
-	var err error
-	checked := len(rows)
-	for k, r := range rows {
-		if r < 0 || int(r) >= len(mark) {
-			err = fmt.Errorf("samplers: seed %d is node %d, outside [0, %d)", k, r, len(mark))
-		} else if mark[r] != 0 {
-			err = fmt.Errorf("samplers: seed %d is node %d, which is a seed already", k, r)
+// touchRows reads where each row starts and ends, and its scale, as touch does.
+func (h *neighborhood) touchRows(rows []int32) (touched int32) {
+	adjacency := h.laplacian.Adjacency
+	idx, ptr := adjacency.Idx, adjacency.Ptr
+	for _, r := range rows {
+		if from, to := ptr[r], ptr[r+1]; from < to {
+			touched ^= idx[from] ^ idx[to-1]
 		}
-		if err != nil {
-			checked = k
-			break
-		}
-		mark[r] = 1
 	}
-	for _, r := range rows[:checked] {
-		mark[r] = 0
+	if h.symmetric {
+		return touched
 	}
-	return err
+	for _, r := range rows {
+		touched ^= int32(math.Float32bits(h.laplacian.RowScale[r]))
+	}
+	return touched
 }
 
 // fill sets block to the rows over the columns of the neighborhood: column c of
@@ -117,7 +111,7 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 	for i, r := range rows {
 		entries := h.entries[from : from+p.RowNNZ(int(r))]
 		from += len(entries)
-		scale := float64(p.RowScale[r])
+		scale := float64(h.rowScale(r))
 		values := adjacency.RowValues(int(r))
 		for k, c := range entries {
 			l := local[c]

@@ -16,9 +16,9 @@ import (
 // that has probability 1−exp(−w_i τ). At s = m, τ is infinite and β = 1.
 //
 // For s ≥ 2 the β_i are uncorrelated, as with Poisson sampling but at a fixed
-// size; at s = 1 their variance is infinite. Cost: O(s). With FastGCN it keeps
-// the draw from its alias table, which leaves no keys, so that a layer costs
-// O(nodes of the graph).
+// size; at s = 1 their variance is infinite. Cost: O(s). The
+// samplers draw with WithoutReplacement.Keys for it, so that with FastGCN a layer
+// costs O(nodes of the graph).
 type Rank struct{}
 
 // Check implements Weight.
@@ -37,4 +37,13 @@ func checkOrdered(weight string, draw Draw) error {
 		return fmt.Errorf("samplers: %s weights need weighted random sampling without replacement (WithoutReplacement), got %T", weight, draw)
 	}
 	return nil
+}
+
+// drawFor returns draw, which weight may follow, such that weight has what it
+// needs of a sample: Rank needs the keys.
+func drawFor(weight Weight, draw Draw) Draw {
+	if _, ok := weight.(Rank); ok {
+		return WithoutReplacement{Keys: true}
+	}
+	return draw
 }

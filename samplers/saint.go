@@ -91,7 +91,7 @@ type UnitLaw struct {
 
 // saintScratch is the memory of one concurrent call.
 type saintScratch struct {
-	mark      []int32 // zero for every node of the whole graph
+	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering
 	unit      []int32
 	locals    []int32
@@ -166,10 +166,8 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	if scratch.mark == nil {
-		scratch.mark = make([]int32, s.Laplacian.Nodes())
-	}
-	if err := checkNodes(seeds, scratch.mark); err != nil {
+	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
+	if err := scratch.seeds.addDistinct(seeds); err != nil {
 		return err
 	}
 	batch.Reset(1)
@@ -180,8 +178,7 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 
 	units := max(1, len(seeds)/s.law.Size)
 	ids := &scratch.numbering
-	ids.begin(s.graph.laplacian.Nodes(), scratch.locals)
-	defer ids.forget()
+	ids.begin(s.graph.laplacian, scratch.locals)
 	for range units {
 		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
 		for _, v := range scratch.unit {
@@ -217,7 +214,7 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 		values := adjacency.RowValues(int(v))
 		first := adjacency.Ptr[v]
 		for c, u := range adjacency.Row(int(v)) {
-			l := ids.number[u] - 1
+			l := ids.number(u)
 			if l < 0 {
 				continue
 			}

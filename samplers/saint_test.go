@@ -188,7 +188,7 @@ func impossible(units Units, r, v, u int) bool {
 // fillSet returns the block and weights of the subgraph of a set of nodes.
 func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	var scratch saintScratch
-	scratch.numbering.begin(s.graph.laplacian.Nodes(), nil)
+	scratch.numbering.begin(s.graph.laplacian, nil)
 	for v := range int32(s.graph.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
 			scratch.numbering.local(v)

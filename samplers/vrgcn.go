@@ -116,8 +116,7 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 func (s *VRGCN) sampleLayer(scratch *controlScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	ids := &scratch.numbering
-	ids.begin(p.Nodes(), block.Src)
-	defer ids.forget()
+	ids.begin(p, block.Src)
 	if err := ids.addDistinct(rows); err != nil {
 		return err
 	}

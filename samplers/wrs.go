@@ -9,19 +9,23 @@ import (
 // after the other, each with probability proportional to its weight among
 // those not yet drawn.
 //
-// The order comes from exponential keys E_i/w_i, the s smallest in increasing
-// order (Efraimidis & Spirakis 2006, "Weighted random sampling with a
-// reservoir", in the exponential form of its algorithm A). Cost: O(m + s). Where
-// one law serves many batches and s is small beside it, repeated alias draws
-// that skip what was drawn before give the same law in O(s).
-type WithoutReplacement struct{}
+// Where s is small beside the number m of candidates, draws with replacement
+// that skip what was drawn before have that law. Otherwise the order comes from
+// exponential keys E_i/w_i, the s smallest in increasing order (Efraimidis &
+// Spirakis 2006, "Weighted random sampling with a reservoir", in the exponential
+// form of its algorithm A). Cost: O(m + s), or O(s) where one law serves many
+// batches and s is small beside m.
+type WithoutReplacement struct {
+	// Keys draws by keys always, so that Sample.Threshold is known. Cost: O(m + s).
+	Keys bool
+}
 
 // Draw implements Draw: exactly s candidates.
-func (WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
+func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset()
 	sample.Draws = s
 	drawn := 0.0
-	if population.table != nil {
+	if !d.Keys && s <= population.Positive/2 {
 		drawn = drawDistinct(rng, population, s, sample)
 	}
 	if len(sample.Index) < s {
@@ -38,15 +42,16 @@ func (WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, sa
 	}
 }
 
-// drawDistinct draws from the alias table until s distinct candidates are
-// there or too many draws have hit one drawn before, and returns their weight.
+// drawDistinct draws with replacement until s distinct candidates are there or
+// too many draws have hit one drawn before, and returns their weight.
 // Conditional on the candidates drawn so far the next new one has the law of
 // weighted random sampling, so another method may take over at any point.
 func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
+	law := population.law(&sample.scratch)
 	set := &sample.scratch.set
 	set.reset(s)
 	for repeats := 4*s + 32; len(sample.Index) < s && repeats > 0; {
-		i := population.table.draw(rng)
+		i := law.draw(rng)
 		if _, isNew := set.add(i); !isNew {
 			repeats--
 			continue

@@ -39,18 +39,23 @@ func orderProbability(weights []float64, order []int32) float64 {
 }
 
 // TestWithoutReplacementLaw compares the ordered samples drawn with their exact
-// probabilities by Pearson's χ², at level 1e-4 a case, by keys and by alias.
+// probabilities by Pearson's χ², at level 1e-4 a case: by keys, by an alias table,
+// and by inversion.
 func TestWithoutReplacementLaw(t *testing.T) {
 	weights := []float64{0.5, 3, 1, 0, 2.5, 0.2}
 	const draws = 60000
-	for _, global := range []bool{false, true} {
-		population := newPopulation(t, weights, global)
+	for _, way := range []struct {
+		name   string
+		global bool
+		draw   WithoutReplacement
+	}{{"keys", false, WithoutReplacement{Keys: true}}, {"table", true, WithoutReplacement{}}, {"inversion", false, WithoutReplacement{}}} {
+		population := newPopulation(t, weights, way.global)
 		for s := 1; s <= population.Positive; s++ {
 			rng := rand.New(Stream(7, uint64(s), 0))
 			counts := map[[6]int32]int{}
 			var sample Sample
 			for range draws {
-				WithoutReplacement{}.Draw(rng, population, s, &sample)
+				way.draw.Draw(rng, population, s, &sample)
 				key := [6]int32{-1, -1, -1, -1, -1, -1}
 				copy(key[:], sample.Index)
 				counts[key]++
@@ -82,7 +87,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 			}
 			limit := distuv.ChiSquared{K: float64(cells - 1)}.Quantile(1 - 1e-4)
 			if chi2 > limit {
-				t.Errorf("global %v, s = %d: χ² = %.1f over %d cells, above %.1f", global, s, chi2, cells, limit)
+				t.Errorf("%s, s = %d: χ² = %.1f over %d cells, above %.1f", way.name, s, chi2, cells, limit)
 			}
 		}
 	}
@@ -117,7 +122,8 @@ func TestRemaining(t *testing.T) {
 		s := rapid.IntRange(1, len(weights)).Draw(t, "s")
 		population := newPopulation(t, weights, rapid.Bool().Draw(t, "global"))
 		var sample Sample
-		WithoutReplacement{}.Draw(rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
+		draw := WithoutReplacement{Keys: rapid.Bool().Draw(t, "keys")}
+		draw.Draw(rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
 		if len(sample.Index) != s || sample.Draws != s {
 			t.Fatalf("drew %d of %d", len(sample.Index), s)
 		}
