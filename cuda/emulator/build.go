@@ -100,10 +100,10 @@ func generate(ctx context.Context, root string) (texts map[string]string, key st
 			fmt.Fprintf(&list, "\tGCN_KERNEL(%s),\n", name[1])
 			count++
 		}
-		texts[m.Name] = fmt.Sprintf("#include %s\n#include \"module.h\"\n\nstatic const GcnKernel all[] = {\n%s};\n\n"+
+		texts[m.Name] = fmt.Sprintf("%s#include \"module.h\"\n\nstatic const GcnKernel all[] = {\n%s};\n\n"+
 			"static GcnModule self = {%s, %s, all, %d, nullptr};\n\n"+
 			"__attribute__((constructor)) static void add() {\n\tself.next = gcn_modules;\n\tgcn_modules = &self;\n}\n",
-			strconv.Quote(files[0].Path), list.String(), strconv.Quote(m.Name), strconv.Quote(lines.String()), count)
+			m.Unit(files), list.String(), strconv.Quote(m.Name), strconv.Quote(lines.String()), count)
 		fmt.Fprintf(hash, "%s\n%s", lines.String(), list.String())
 	}
 	err = fs.WalkDir(embedded, "src", func(path string, d fs.DirEntry, err error) error {

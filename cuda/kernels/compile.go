@@ -92,7 +92,7 @@ func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report s
 		return "", fmt.Errorf("kernels: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	text, err := m.compile(ctx, dir, files[0].Path, t)
+	text, err := m.compile(ctx, dir, files, t)
 	if err != nil {
 		return "", err
 	}
@@ -110,9 +110,9 @@ func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report s
 	return report, nil
 }
 
-func (m Module) compile(ctx context.Context, dir, source string, t Toolchain) ([]byte, error) {
+func (m Module) compile(ctx context.Context, dir string, files []File, t Toolchain) ([]byte, error) {
 	// Gorgonia's kernels include <math.h>, of which cuda.h has what they use.
-	for name, text := range map[string][]byte{"cuda.h": cudaHeader, "math.h": nil} {
+	for name, text := range map[string][]byte{"cuda.h": cudaHeader, "math.h": nil, "unit.cu": []byte(m.Unit(files))} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return nil, fmt.Errorf("kernels: %w", err)
 		}
@@ -129,7 +129,7 @@ func (m Module) compile(ctx context.Context, dir, source string, t Toolchain) ([
 	if t.Libdevice != "" {
 		args = append(args, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", t.Libdevice)
 	}
-	clang := exec.CommandContext(ctx, t.Clang, append(args, source)...)
+	clang := exec.CommandContext(ctx, t.Clang, append(args, filepath.Join(dir, "unit.cu"))...)
 	if said, err := clang.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("kernels: %s: %w\n%s", m.Source, err, said)
 	}

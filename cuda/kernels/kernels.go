@@ -17,6 +17,7 @@ type Module struct {
 	Name   string
 	Source string // slash-separated: from the root, or from a Go module (see Go)
 	Go     string // the Go module that Source lies in; "" for this one
+	Extra  string // a file of this module to be compiled with it, from the root; "" for none
 	PTX    string // from the root
 	// Exact leaves products and sums apart, as a processor computes them; else
 	// they are fused.
@@ -30,7 +31,7 @@ func Modules() []Module {
 		{Name: "gcn", Source: "internal/device/kernels.cu", PTX: "internal/device/kernels.ptx"},
 		{Name: "probe", Source: "cuda/probe/probe.cu", PTX: "cuda/probe/probe.ptx"},
 		{Name: "elembinop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elembinop.cu", PTX: "internal/elementwise/elembinop.ptx", Exact: true},
-		{Name: "elemunaryop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elemunaryop.cu", PTX: "internal/elementwise/elemunaryop.ptx", Exact: true},
+		{Name: "elemunaryop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elemunaryop.cu", Extra: "internal/elementwise/inverse.cu", PTX: "internal/elementwise/elemunaryop.ptx", Exact: true},
 	}
 }
 
@@ -64,8 +65,9 @@ func (f File) Line() string { return "// source sha256:" + f.Hash + " " + f.Name
 
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+"([^"]+)"`)
 
-// Sources returns the .cu file of m and, in the order met, what it includes with
-// quotes, and what that includes. root is the root of the project.
+// Sources returns the .cu file of m and its extra file, each followed by what it
+// includes with quotes, and what that includes, in the order met. root is the root
+// of the project.
 func (m Module) Sources(ctx context.Context, root string) ([]File, error) {
 	dir, prefix := root, ""
 	if m.Go != "" {
@@ -104,7 +106,22 @@ func (m Module) Sources(ctx context.Context, root string) ([]File, error) {
 		}
 		return nil
 	}
-	return files, add(m.Source)
+	if err := add(m.Source); err != nil || m.Extra == "" {
+		return files, err
+	}
+	dir, prefix = root, ""
+	return files, add(m.Extra)
+}
+
+// Unit is the text of a file that includes the .cu file and the extra one.
+func (m Module) Unit(files []File) string {
+	var b strings.Builder
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, m.Source) || f.Name == m.Extra {
+			fmt.Fprintf(&b, "#include %q\n", f.Path)
+		}
+	}
+	return b.String()
 }
 
 // sourceLines joins the lines of the files.

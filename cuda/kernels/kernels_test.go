@@ -126,7 +126,7 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := m.compile(t.Context(), t.TempDir(), files[0].Path, Toolchain{Clang: tools.Clang})
+	text, err := m.compile(t.Context(), t.TempDir(), files, Toolchain{Clang: tools.Clang})
 	if err != nil {
 		t.Fatal(err)
 	}
