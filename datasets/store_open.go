@@ -122,6 +122,7 @@ type storeFile struct {
 	info     os.FileInfo
 	bytes    []byte
 	mapped   bool // bytes are a mapping of the file
+	scarce   bool // which is more than half of what fits in memory
 	sections []section
 	digest   string // of header and table, and so of the checksums
 	unmap    func() error
@@ -157,6 +158,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	if mapped && littleEndian() {
 		s.bytes, s.unmap, err = mapFile(f)
 		s.mapped = err == nil
+		s.scarce = uint64(info.Size()) > memoryLimit()/2
 	}
 	if s.bytes == nil {
 		s.unmap = func() error { return nil }
@@ -247,6 +249,10 @@ func (s *storeFile) data() (*Data, error) {
 			}
 			if s.mapped {
 				d.Features.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
+			}
+			if s.mapped && s.scarce && e.rows > 0 {
+				expectRandom(s.bytes, e.offset, e.offset+e.bytes)
+				d.Features.Prefetch = func(rows []int32) { fetchRows(s.bytes, e.offset, e.bytes/e.rows, rows) }
 			}
 		case sectionClass:
 			d.Labels.Class, err = view[int32](b)

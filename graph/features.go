@@ -24,6 +24,11 @@ type Features struct {
 	// slices stay valid; readers on other goroutines are slowed down, not
 	// disturbed.
 	Release func()
+
+	// Prefetch, where not nil, says that the values lie on disk and are more
+	// than fits in memory, and is to be told the rows that are read next: they
+	// come all at once then, instead of one after the other. It does not wait.
+	Prefetch func(rows []int32)
 }
 
 // Row returns the features of node i. The slice aliases x.Data; of features in

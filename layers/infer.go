@@ -38,7 +38,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	defer m.memory.Store(memory)
 	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
 	rows := neededRows(p, nodes, len(plan.layers))
-	h := layerInput{data: x.Data, half: x.Half, width: x.Cols, rows: p.Nodes()}
+	h := layerInput{data: x.Data, half: x.Half, prefetch: x.Prefetch, width: x.Cols, rows: p.Nodes()}
 	top := len(plan.layers) - 1
 	for l, layer := range plan.layers[:top] {
 		out := memory.grow(l%2, len(rows[l])*layer.out)
@@ -69,6 +69,7 @@ type inferenceMemory struct {
 	z           []float32    // of one chunk of the last layer
 	sums        []float32
 	local       []int32
+	ahead       []int32 // rows of features to be read next
 }
 
 // grow returns one of the hidden matrices with n values. One that is too small
@@ -244,8 +245,11 @@ func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 
 // layerInput is H: one row a node, or the rows of some nodes and their places.
 type layerInput struct {
-	data  []float32
-	half  []uint16 // instead of data: features in half precision, of all nodes
+	data []float32
+	half []uint16 // instead of data: features in half precision, of all nodes
+
+	prefetch func(rows []int32) // nil: in memory
+
 	width int
 	rows  int
 	local []int32
@@ -323,6 +327,13 @@ func (r *inference) transform(layer inferenceLayer, h layerInput) (layerInput, e
 		if err := r.ctx.Err(); err != nil {
 			return t, err
 		}
+		if h.prefetch != nil {
+			r.memory.ahead = r.memory.ahead[:0]
+			for i := lo; i < min(lo+2*chunk, h.rows); i++ { // the next is read meanwhile
+				r.memory.ahead = append(r.memory.ahead, int32(i))
+			}
+			h.prefetch(r.memory.ahead)
+		}
 		n := min(chunk, h.rows-lo)
 		dst := t.data[lo*layer.out : (lo+n)*layer.out]
 		r.product(dst, r.rowsOf(h, lo, n), layer, n, nil)
@@ -369,6 +380,9 @@ func (r *inference) chunk(layer inferenceLayer, h layerInput, rows []int32, z []
 	}
 	if layer.skip != nil {
 		m.own = resize(m.own, n*r.x.Cols)
+		if r.x.Prefetch != nil {
+			r.x.Prefetch(rows)
+		}
 		if r.x.Half != nil {
 			kernel.GatherHalf(m.own, r.x.Half, rows, r.x.Cols)
 		} else {

@@ -304,6 +304,35 @@ func TestInferHalfPrecision(t *testing.T) {
 	}
 }
 
+// TestInferPrefetches wants every row announced before a scan, and the rows of
+// residual layers, with the same logits.
+func TestInferPrefetches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 5))
+	const n = 9001 // several chunks
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
+	x, y := randomFeatures(rng, n, 24), randomLabels(rng, n, 6)
+	for _, o := range []GCNOptions{{Hidden: 8}, {Hidden: 64, Residual: true}} {
+		_, m := testModel(t, p, x, y, 2, o)
+		want, err := m.Infer(context.Background(), p, x, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		announced := make([]bool, n)
+		disk := &graph.Features{Rows: n, Cols: 24, Data: x.Data, Prefetch: func(rows []int32) {
+			for _, v := range rows {
+				announced[v] = true
+			}
+		}}
+		got, err := m.Infer(context.Background(), p, disk, nil)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v: %v; other logits", o, err)
+		}
+		if v := slices.Index(announced, false); v >= 0 {
+			t.Errorf("%+v: row %d was not announced", o, v)
+		}
+	}
+}
+
 // countdown is a context that ends at the n-th look at it.
 type countdown struct {
 	context.Context

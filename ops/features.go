@@ -85,6 +85,9 @@ func (op *features) Do(...G.Value) (G.Value, error) {
 			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, op.x.Rows, ErrShape)
 		}
 	}
+	if op.x.Prefetch != nil {
+		op.x.Prefetch(ids)
+	}
 	if op.skipped() {
 		value, _ := op.out.matrix(1, op.x.Cols) // a machine wants some value
 		return value, nil

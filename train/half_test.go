@@ -60,3 +60,34 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 		}
 	}
 }
+
+// TestPrefetch wants the rows of each batch announced before they are read.
+func TestPrefetch(t *testing.T) {
+	run := func(announced map[int32]bool) ([]float32, int) {
+		d := smallData(t, 300, 3)
+		calls := 0
+		if announced != nil {
+			d.Features.Prefetch = func(rows []int32) {
+				calls++
+				for _, v := range rows {
+					announced[v] = true
+				}
+			}
+		}
+		m := smallModel(t, d)
+		m.Inference = nil // through the program too
+		o := short()
+		o.EvalEvery = 1000
+		mustFit(t, m, d, o)
+		return weights(t, m), calls
+	}
+	want, _ := run(nil)
+	announced := map[int32]bool{}
+	got, calls := run(announced)
+	if !slices.Equal(got, want) {
+		t.Error("other weights")
+	}
+	if calls < 60 || len(announced) < 200 {
+		t.Errorf("%d nodes announced in %d calls, of 60 batches", len(announced), calls)
+	}
+}
