@@ -51,9 +51,10 @@ func Plot(t study.Table) *Chart {
 	return Draw(f)
 }
 
-// widest is how many CSS pixels a chart takes at most: a column of a notebook.
-// Front ends take the size from the attributes, whatever the style says.
-const widest = 860
+// widest is how many CSS pixels a chart takes at most: the column that Jupyter
+// Notebook has for outputs in a window of 1000. It takes the size from the
+// attributes, whatever the style says.
+const widest = 760
 
 // svgSize finds the size in the tag that gonum writes.
 var svgSize = regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`)

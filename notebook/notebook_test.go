@@ -83,7 +83,7 @@ func TestChart(t *testing.T) {
 		for k, v := range []*float64{&width, &height, &across, &down} {
 			*v, _ = strconv.ParseFloat(match[k+1], 64)
 		}
-		if want := min(across*4/3, 860); math.Abs(width-want) > 1 || math.Abs(width/height-across/down) > 0.02 {
+		if want := min(across*4/3, 760); math.Abs(width-want) > 1 || math.Abs(width/height-across/down) > 0.02 {
 			t.Errorf("%d panels: %v×%v for %v×%v points", panels, width, height, across, down)
 		}
 	}

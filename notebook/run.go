@@ -22,8 +22,9 @@ type Run struct {
 	Options train.Options // limits may be raised between two calls of Fit
 
 	// Live, where not nil, shows the curves while they grow: the function Display
-	// that the kernel gives every cell. They are drawn at evaluations, once a
-	// second at most.
+	// that the kernel gives every cell. It shows things in the cell that names it,
+	// so set it in the one that calls Fit. The curves are drawn at evaluations,
+	// once a second at most.
 	Live func(Data) error
 
 	// Progress says how far training is where there is no Live; its Total is set.

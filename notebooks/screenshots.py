@@ -23,12 +23,12 @@ from tornado.websocket import websocket_connect
 HERE = Path(__file__).resolve().parent
 TARGET = HERE.parent / "docs" / "figures" / "notebooks"
 SERVER, DEVTOOLS = 18899, 19333  # ports
-WIDTH = 1180  # of the page, in pixels
+WIDTH = 1000  # of the page, in pixels
 
 # Name of the picture: notebook, and text of the cell or cells that it shows.
 CELLS = {
     "sampler": ("01-first-gcn", ["glance.Sheet()", "glance.Chart()"]),
-    "training": ("01-first-gcn", ["notebook.Must(run.Fit(ctx))", "run.Summary()"]),
+    "training": ("01-first-gcn", ["run.Live = Display", "run.Summary()"]),
     "drawing": ("01-first-gcn", ["picture, err := notebook.Drawing{"]),
     "errors": ("02-why-debias", ["notebook.Draw(curves)"]),
     "comparison": ("05-the-papers-comparison", ["comparison.Sheet()", "comparison.Chart()"]),
@@ -117,15 +117,15 @@ async def interrupted():
     """Presses the stop button during a training."""
     page = Page()
     await page.open(f"http://127.0.0.1:{SERVER}/notebooks/01-first-gcn.ipynb")
-    await page.js("""Jupyter.notebook.get_cells().forEach(c => c.set_text(c.get_text().replace('MaxBatches: 300', 'MaxBatches: 5000')));
-        const fit = Jupyter.notebook.get_cells().findIndex(c => c.get_text() === 'notebook.Must(run.Fit(ctx))');
+    await page.js("""Jupyter.notebook.get_cells().forEach(c => c.set_text(c.get_text().replace('MaxBatches: 300', 'MaxBatches: 100000, Patience: -1')));
+        const fit = Jupyter.notebook.get_cells().findIndex(c => c.get_text().startsWith('run.Live = Display'));
         Jupyter.notebook.execute_cells(Array.from(Array(fit + 2).keys())); 1""")
     await page.until("Jupyter.notebook.element.find('.output_svg').text().includes('batch ')", 60)
     await asyncio.sleep(2)
     await page.js("document.querySelector('[data-jupyter-action=\"jupyter-notebook:interrupt-kernel\"]').click(); 1")
     await page.until(f"!{BUSY}", 10)
     await page.unroll()
-    await page.cells("interrupted", ["notebook.Must(run.Fit(ctx))", "run.Summary()"])
+    await page.cells("interrupted", ["run.Live = Display", "run.Summary()"])
     await page.close()
 
 
@@ -136,6 +136,7 @@ async def shoot():
         await page.open(f"http://127.0.0.1:{SERVER}/notebooks/{notebook}.ipynb")
         await page.run_all()
         if notebook.startswith("01"):
+            await page.js("document.getElementById('site').scrollTop = 0; 1")
             await page.picture("page", 0, 0, WIDTH, 900)
         await page.unroll()
         for name, (of, texts) in CELLS.items():
