@@ -65,7 +65,7 @@ func steps(t *testing.T, n int) int {
 }
 
 // demo returns the data set synth:demo and a model of it, on the CPU for nil.
-// Under emulation the model is a smaller one.
+// Under emulation the model is a smaller one, unless GCN_CUDA_STEPS is set.
 func demo(t *testing.T, d *ops.Device) (*datasets.Data, func(device *ops.Device) Model, int) {
 	t.Helper()
 	data, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
@@ -73,7 +73,7 @@ func demo(t *testing.T, d *ops.Device) (*datasets.Data, func(device *ops.Device)
 		t.Fatal(err)
 	}
 	batch, hidden, sizes := 512, 256, []int{512, 512}
-	if emulated(d) {
+	if emulated(d) && os.Getenv("GCN_CUDA_STEPS") == "" {
 		batch, hidden, sizes = 128, 64, []int{96, 128}
 	}
 	return data, func(device *ops.Device) Model {
