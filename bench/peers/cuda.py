@@ -72,8 +72,8 @@ def parts(rows, cols, ptr, idx, val, form):
 
 def assemble(rows, cols, tensors, form):
     if form == "csr":
-        return torch.sparse_csr_tensor(*tensors, size=(rows, cols), check_invariants=False)
-    return torch.sparse_coo_tensor(*tensors, size=(rows, cols), is_coalesced=True, check_invariants=False)
+        return torch.sparse_csr_tensor(*tensors, size=(int(rows), int(cols)))
+    return torch.sparse_coo_tensor(*tensors, size=(int(rows), int(cols)))._coalesced_(True)
 
 
 def transposed(rows, cols, ptr, idx, val):
