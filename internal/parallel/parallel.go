@@ -41,14 +41,15 @@ func For(n, grain int, body func(lo, hi int)) {
 	j := jobs.Get().(*job)
 	if j.help == nil {
 		j.help = func() {
-			j.claim()
+			j.claimLast()
 			j.release()
 			linger()
 		}
 	}
 	j.n, j.grain, j.body = n, grain, body
 	j.ranges.Store(int64(ranges))
-	j.next.Store(0)
+	j.claimed.Store(0)
+	j.last.Store(0)
 	j.open.Store(int64(ranges))
 	wake := max(0, helpers-int(lingering.Load()))
 	j.holders.Store(int64(1 + wake))
@@ -58,7 +59,7 @@ func For(n, grain int, body func(lo, hi int)) {
 	for range wake {
 		go j.help()
 	}
-	j.claim()
+	j.claimFirst()
 	j.wait()
 	j.release()
 }
@@ -90,7 +91,7 @@ func linger() {
 	for spins := 1; lingering.Load()+reserved.Load() < procs; spins++ {
 		if j := board.Load(); j != nil && j.join() {
 			lingering.Add(-1)
-			j.claim()
+			j.claimLast()
 			j.release()
 			lingering.Add(1)
 			since = time.Now()
@@ -109,7 +110,8 @@ type job struct {
 	body     func(lo, hi int)
 
 	ranges  atomic.Int64
-	next    atomic.Int64 // next range to claim
+	claimed atomic.Int64 // attempts to claim a range
+	last    atomic.Int64 // ranges claimed from the last one down
 	open    atomic.Int64 // ranges not done
 	holders atomic.Int64 // goroutines that may still touch the job; 0: it is over
 	help    func()       // bound once so that go allocates nothing
@@ -120,7 +122,7 @@ type job struct {
 func (j *job) join() bool {
 	for {
 		h := j.holders.Load()
-		if h == 0 || j.next.Load() >= j.ranges.Load() {
+		if h == 0 || j.claimed.Load() >= j.ranges.Load() {
 			return false
 		}
 		if j.holders.CompareAndSwap(h, h+1) {
@@ -129,17 +131,28 @@ func (j *job) join() bool {
 	}
 }
 
-// claim runs ranges until none is left.
-func (j *job) claim() {
-	for {
-		r := j.next.Add(1) - 1
-		if r >= j.ranges.Load() {
-			return
-		}
-		lo := int(r) * j.grain
-		j.body(lo, min(lo+j.grain, j.n))
-		j.open.Add(-1)
+// claimFirst runs ranges from the first one up until none is left. The helpers
+// work towards it from the last one down, so that in a series of calls over the
+// same rows a row tends to stay with one processor and its cache.
+func (j *job) claimFirst() {
+	ranges := j.ranges.Load()
+	for r := int64(0); j.claimed.Add(1) <= ranges; r++ {
+		j.run(r)
 	}
+}
+
+// claimLast is claimFirst of a helper.
+func (j *job) claimLast() {
+	ranges := j.ranges.Load()
+	for j.claimed.Add(1) <= ranges {
+		j.run(ranges - j.last.Add(1))
+	}
+}
+
+func (j *job) run(r int64) {
+	lo := int(r) * j.grain
+	j.body(lo, min(lo+j.grain, j.n))
+	j.open.Add(-1)
 }
 
 // wait returns once all ranges are done. What is left of them is short, and
