@@ -58,7 +58,9 @@ def read_blocks(path):
         matrices = []
         for _ in range(layers):
             rows, cols, entries = take("<i8", 3)
-            matrices.append((rows, cols, take("<i8", rows + 1), take("<i4", entries), take("<f4", entries)))
+            ptr, idx, val = take("<i8", rows + 1), take("<i4", entries), take("<f4", entries)
+            order = np.lexsort((idx, np.repeat(np.arange(rows), np.diff(ptr))))  # torch wants columns in order
+            matrices.append((rows, cols, ptr, idx[order], val[order]))
         yield matrices, take("<i4", int(take("<i8", 1)[0])), take("<i4", int(take("<i8", 1)[0]))
 
 
