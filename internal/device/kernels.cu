@@ -125,7 +125,7 @@ __device__ static inline u32 dropHash(u64 key, u32 j) {
 extern "C" {
 
 // dst[i] = x[ids[i]]. Row kernel.
-__global__ void gcn_gather(float *dst, const float *x, const int *ids, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_gather(float *dst, const float *x, const int *ids, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	const float *from = x + (i64)ids[i] * width;
@@ -135,7 +135,7 @@ __global__ void gcn_gather(float *dst, const float *x, const int *ids, i64 rows,
 
 // dst = A*X, column k of A belonging to row ids[k] of X, or k where ids is null;
 // null val means 1. Row kernel; each sum runs in the order of the entries.
-__global__ void gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	i64 j0 = w % tiles * TILE + laneOf(), j1 = j0 + WARP, j2 = j1 + WARP, j3 = j2 + WARP;
@@ -162,7 +162,7 @@ __global__ void gcn_spmm(float *dst, const int *ptr, const int *idx, const float
 // with an implicit self-loop: row i of dst is row rows[i] of P*X, or base+i where
 // rows is null. Row j of P's columns lies in row local[j] of x, or j where local
 // is null. Row kernel.
-__global__ void gcn_propagate(float *dst, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, const float *x, const int *local, i64 n, i64 width) {
+__global__ void __launch_bounds__(256) gcn_propagate(float *dst, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, const float *x, const int *local, i64 n, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= n) return;
 	i64 r = rows ? rows[i] : base + i;
@@ -189,7 +189,7 @@ __global__ void gcn_propagate(float *dst, const int *rows, i64 base, const i64 *
 }
 
 // Sums of the same rows of P. A warp a row.
-__global__ void gcn_row_sums(float *sums, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, i64 n) {
+__global__ void __launch_bounds__(256) gcn_row_sums(float *sums, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, i64 n) {
 	i64 i = globalWarp();
 	if (i >= n) return;
 	i64 r = rows ? rows[i] : base + i, hi = ptr[r + 1];
@@ -203,7 +203,7 @@ __global__ void gcn_row_sums(float *sums, const int *rows, i64 base, const i64 *
 }
 
 // dst[i] = scale[i]*bias, null scale meaning 1. Row kernel.
-__global__ void gcn_bias_rows(float *dst, const float *bias, const float *scale, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_bias_rows(float *dst, const float *bias, const float *scale, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	float s = scale ? scale[i] : 1.0f;
@@ -214,7 +214,7 @@ __global__ void gcn_bias_rows(float *dst, const float *bias, const float *scale,
 // scale 1, null slope not wanted; act 0 is the identity, 1 ELU, 2 ReLU. An element
 // is dropped where its 16-bit hash is below the threshold; 0 drops none. dst may
 // be z. Row kernel.
-__global__ void gcn_activate(float *dst, float *slope, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	float s = scale ? scale[i] : 1.0f, keep = floatOf(keepBits);
@@ -243,19 +243,19 @@ __global__ void gcn_activate(float *dst, float *slope, const float *z, const flo
 }
 
 // dst = a*b, element by element. A thread an element.
-__global__ void gcn_multiply(float *dst, const float *a, const float *b, i64 n) {
+__global__ void __launch_bounds__(256) gcn_multiply(float *dst, const float *a, const float *b, i64 n) {
 	i64 i = globalThread();
 	if (i < n) dst[i] = a[i] * b[i];
 }
 
 // dst = a+b, element by element. A thread an element.
-__global__ void gcn_add(float *dst, const float *a, const float *b, i64 n) {
+__global__ void __launch_bounds__(256) gcn_add(float *dst, const float *a, const float *b, i64 n) {
 	i64 i = globalThread();
 	if (i < n) dst[i] = a[i] + b[i];
 }
 
 // dst = upstream*share for every element. A thread an element.
-__global__ void gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n) {
+__global__ void __launch_bounds__(256) gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n) {
 	i64 i = globalThread();
 	if (i < n) dst[i] = *upstream * floatOf(shareBits);
 }
@@ -263,7 +263,7 @@ __global__ void gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n
 // dst[j] = sum over i of scale[i]*x[i][j]*y[i][j], null scale and y meaning 1. A
 // block of 32*32 threads for 32 columns: thread (t, j) sums rows t, t+32, … in
 // float64, and the 32 sums are added in order.
-__global__ void gcn_column_sums(float *dst, const float *x, const float *y, const float *scale, i64 rows, i64 width) {
+__global__ void __launch_bounds__(1024) gcn_column_sums(float *dst, const float *x, const float *y, const float *scale, i64 rows, i64 width) {
 	__shared__ double sums[WARP][WARP];
 	int t = threadIdx.x / WARP, lane = laneOf();
 	i64 j = (i64)blockIdx.x * WARP + lane;
@@ -286,7 +286,7 @@ __global__ void gcn_column_sums(float *dst, const float *x, const float *y, cons
 // Softmax of each row of logits, its loss -weight*log p[target] in rowLoss, and,
 // where gradient is not null, the loss' gradient weight*(p - onehot). Target -1
 // counts nothing. probs may be null. A warp a row.
-__global__ void gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 rows, i64 classes) {
+__global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 rows, i64 classes) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	const float *z = logits + i * classes;
@@ -307,7 +307,7 @@ __global__ void gcn_softmax_loss(float *probs, float *gradient, double *rowLoss,
 
 // dst = upstream*weight*(probs - onehot(target)), 0 where the target is -1. A
 // thread an element.
-__global__ void gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 rows, i64 classes) {
+__global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 rows, i64 classes) {
 	i64 k = globalThread();
 	if (k >= rows * classes) return;
 	i64 i = k / classes;
@@ -323,7 +323,7 @@ __global__ void gcn_softmax_gradient(float *dst, const float *probs, const int *
 // Binary cross-entropy of each row, times its share, in rowLoss, and where
 // gradient is not null share*(sigmoid(x) - target). A NaN target counts nothing.
 // A warp a row.
-__global__ void gcn_bce_loss(float *gradient, double *rowLoss, const float *logits, const float *target, const float *share, const float *upstream, i64 rows, i64 tasks) {
+__global__ void __launch_bounds__(256) gcn_bce_loss(float *gradient, double *rowLoss, const float *logits, const float *target, const float *share, const float *upstream, i64 rows, i64 tasks) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	double sum = 0;
@@ -342,7 +342,7 @@ __global__ void gcn_bce_loss(float *gradient, double *rowLoss, const float *logi
 }
 
 // *out = the sum of x, as float32. One block.
-__global__ void gcn_total(float *out, const double *x, i64 n) {
+__global__ void __launch_bounds__(256) gcn_total(float *out, const double *x, i64 n) {
 	double sum = 0;
 	for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
 	sum = blockSum(sum);
@@ -350,7 +350,7 @@ __global__ void gcn_total(float *out, const double *x, i64 n) {
 }
 
 // *out = share times the sum of x. One block.
-__global__ void gcn_sum(float *out, const float *x, i64 shareBits, i64 n) {
+__global__ void __launch_bounds__(256) gcn_sum(float *out, const float *x, i64 shareBits, i64 n) {
 	double sum = 0;
 	for (i64 i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
 	sum = blockSum(sum);
@@ -359,7 +359,7 @@ __global__ void gcn_sum(float *out, const float *x, i64 shareBits, i64 n) {
 
 // Layer normalisation of each row; normalized and inverse, where not null, are
 // what the gradient needs. dst may be z. A warp a row.
-__global__ void gcn_layer_norm(float *dst, float *normalized, float *inverse, const float *z, const float *gain, const float *shift, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_layer_norm(float *dst, float *normalized, float *inverse, const float *z, const float *gain, const float *shift, i64 rows, i64 width) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	const float *x = z + i * width;
@@ -377,7 +377,7 @@ __global__ void gcn_layer_norm(float *dst, float *normalized, float *inverse, co
 }
 
 // Gradient of gcn_layer_norm with regard to z. A warp a row.
-__global__ void gcn_layer_norm_gradient(float *dst, const float *grad, const float *normalized, const float *inverse, const float *gain, i64 rows, i64 width) {
+__global__ void __launch_bounds__(256) gcn_layer_norm_gradient(float *dst, const float *grad, const float *normalized, const float *inverse, const float *gain, i64 rows, i64 width) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	const float *g = grad + i * width, *x = normalized + i * width;
@@ -394,7 +394,7 @@ __global__ void gcn_layer_norm_gradient(float *dst, const float *grad, const flo
 }
 
 // Partial sums of squares of x, one a block; the grid is fixed.
-__global__ void gcn_squares(double *partial, const float *x, i64 n) {
+__global__ void __launch_bounds__(256) gcn_squares(double *partial, const float *x, i64 n) {
 	double sum = 0;
 	for (i64 i = globalThread(); i < n; i += (i64)gridDim.x * blockDim.x) sum += (double)x[i] * x[i];
 	sum = blockSum(sum);
@@ -405,7 +405,7 @@ __global__ void gcn_squares(double *partial, const float *x, i64 n) {
 // nothing moves: status[0] becomes the step (from 1), status[1] 1 for the loss and
 // 2 for the gradient, and no later step moves anything either. A clip above 0
 // bounds the gradient's norm. A thread a parameter.
-__global__ void gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
+__global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
 	if (status[0] != 0 && status[0] != step) return;
 	double squares = 0, clip = doubleOf(clipBits);
 	for (i64 k = 0; k < partials; k++) squares += partial[k];
