@@ -17,10 +17,10 @@
 //
 // # From the interpreter
 //
-// The kernel interprets cells, and its interpreter has no generic functions, no
-// iterators, and the loop variables of Go before 1.22. None of that is needed
-// here: there are structs with methods, slices and plain functions. Errors are
-// returned as everywhere; Must turns one into the panic by which a cell fails.
+// The kernel interprets cells, and its interpreter has no generic functions and
+// no iterators. Neither is needed here: there are structs with methods, slices
+// and plain functions. Errors are returned as everywhere; Must turns one into the
+// panic by which a cell fails.
 //
 // # Interrupting
 //
