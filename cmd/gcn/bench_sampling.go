@@ -45,7 +45,7 @@ func newBenchSamplingCommand() *cobra.Command {
 		Short: "Measure how long one layer takes to sample, on one goroutine",
 		Long: `Measure how long one layer takes to sample, on one goroutine, for mini-batches of
 random training nodes: everything from the batch to the block with its
-transpose, after some batches to warm up.`,
+transpose, after some batches to warm up. The methods take turns of 20 batches.`,
 		Example: `  gcn bench sampling --data synth:arxiv
   gcn bench sampling --data synth:arxiv --methods ladies,fastgcn --samples 256,512 --json`,
 		Args: noArguments,
@@ -103,14 +103,41 @@ func (b *samplingBench) check() error {
 }
 
 func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplingRow, error) {
-	var rows []samplingRow
+	var all []*measurement
 	for _, method := range b.methods {
 		for _, size := range b.sizes(method) {
-			row, err := b.measure(ctx, data, method, size)
+			sampler, err := samplers.ByName(method, samplers.Config{
+				Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
+			})
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row)
+			all = append(all, &measurement{
+				row:     samplingRow{Method: method, Samples: size, Batch: min(b.batch, len(data.Split.Train))},
+				sampler: sampler,
+			})
+		}
+	}
+	batches := b.seedNodes(data)
+	// The methods take turns, so that they share the machine's good and bad
+	// moments.
+	for from := 0; from < len(batches); from += turn {
+		for _, m := range all {
+			if err := m.take(ctx, b, batches, from); err != nil {
+				return nil, err
+			}
+		}
+	}
+	neighbors, err := neighborhoods(ctx, data, batches)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]samplingRow, len(all))
+	for i, m := range all {
+		rows[i] = m.summary(float64(len(batches)))
+		rows[i].Candidates = measured(neighbors)
+		if everyNode(m.sampler) {
+			rows[i].Candidates = measured(float64(data.Nodes()))
 		}
 	}
 	return rows, nil
@@ -130,54 +157,70 @@ func (b *samplingBench) sizes(method string) []int {
 	return []int{512, 1024}
 }
 
-// measure times one method at one size.
-func (b *samplingBench) measure(ctx context.Context, data *datasets.Data, method string, size int) (samplingRow, error) {
-	row := samplingRow{Method: method, Samples: size, Batch: min(b.batch, len(data.Split.Train))}
-	sampler, err := samplers.ByName(method, samplers.Config{
-		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 1, Sizes: []int{max(size, 1)},
-	})
-	if err != nil {
-		return row, err
+// A method measures turn batches, after warmup that are not counted, before the
+// next has its turn.
+const turn, warmup = 20, 10
+
+// measurement is that of one method at one size.
+type measurement struct {
+	row     samplingRow
+	sampler samplers.Sampler
+	batch   samplers.Batch
+	times   []float64
+	nnz     float64
+	allocs  uint64
+}
+
+// take measures the batches of one turn.
+func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]int32, from int) error {
+	source := new(rand.PCG)
+	rng := rand.New(source)
+	sample := func(k int) error {
+		samplers.Seed(source, b.seed, 1, uint64(k))
+		return m.sampler.Sample(ctx, batches[k], rng, &m.batch)
 	}
-	const warmup = 10
-	var batch samplers.Batch
+	to := min(from+turn, len(batches))
+	for k := range warmup { // other batches than those to come
+		if err := sample((to + k) % len(batches)); err != nil {
+			return err
+		}
+	}
 	var before, after runtime.MemStats
-	var nnz, candidates float64
-	times := make([]float64, 0, b.batches)
-	err = b.eachBatch(data, warmup+b.batches, func(k int, seeds []int32, rng *rand.Rand) error {
-		if k == warmup {
-			runtime.ReadMemStats(&before)
-		}
+	runtime.ReadMemStats(&before)
+	for k := from; k < to; k++ {
 		start := time.Now()
-		err := sampler.Sample(ctx, seeds, rng, &batch)
-		if k >= warmup && err == nil {
-			times = append(times, time.Since(start).Seconds()*1e3)
-			nnz += float64(batch.Blocks[0].Matrix.NNZ())
+		if err := sample(k); err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return row, err
+		m.times = append(m.times, time.Since(start).Seconds()*1e3)
+		m.nnz += float64(m.batch.Blocks[0].Matrix.NNZ())
 	}
 	runtime.ReadMemStats(&after)
-	// Once more over the same batches, so as not to disturb the measurement.
-	full := &samplers.Full{Laplacian: data.Laplacian(), Depth: 1}
-	err = b.eachBatch(data, warmup+b.batches, func(k int, seeds []int32, rng *rand.Rand) error {
-		if k < warmup {
-			return nil
-		}
-		err := full.Sample(ctx, seeds, rng, &batch)
-		candidates += float64(len(batch.Inputs()))
-		return err
-	})
-	n := float64(b.batches)
-	if everyNode(sampler) {
-		candidates = n * float64(data.Nodes())
-	}
-	median, mean, sd := summary(times)
+	m.allocs += after.Mallocs - before.Mallocs
+	return nil
+}
+
+// summary returns the row of n batches.
+func (m *measurement) summary(n float64) samplingRow {
+	row := m.row
+	median, mean, sd := summary(m.times)
 	row.Median, row.Mean, row.SD = measured(median), measured(mean), measured(sd)
-	row.NNZ, row.Candidates, row.Allocs = measured(nnz/n), measured(candidates/n), measured(float64(after.Mallocs-before.Mallocs)/n)
-	return row, err
+	row.NNZ, row.Allocs = measured(m.nnz/n), measured(float64(m.allocs)/n)
+	return row
+}
+
+// neighborhoods returns the number of nodes that a batch sees, in the mean.
+func neighborhoods(ctx context.Context, data *datasets.Data, batches [][]int32) (float64, error) {
+	full := &samplers.Full{Laplacian: data.Laplacian(), Depth: 1}
+	var batch samplers.Batch
+	var nodes float64
+	for _, seeds := range batches {
+		if err := full.Sample(ctx, seeds, nil, &batch); err != nil {
+			return 0, err
+		}
+		nodes += float64(len(batch.Inputs()))
+	}
+	return nodes / float64(len(batches)), nil
 }
 
 // everyNode tells whether a sampler draws from all nodes of the graph, those
@@ -191,21 +234,20 @@ func everyNode(sampler samplers.Sampler) bool {
 	return ok && !fastGCN.Neighborhood
 }
 
-// eachBatch calls visit with mini-batches of random training nodes, the same
-// ones every time.
-func (b *samplingBench) eachBatch(data *datasets.Data, n int, visit func(k int, seeds []int32, rng *rand.Rand) error) error {
+// seedNodes returns mini-batches of random training nodes, the same for every
+// method.
+func (b *samplingBench) seedNodes(data *datasets.Data) [][]int32 {
 	source := new(rand.PCG)
 	rng := rand.New(source)
 	ids := slices.Clone(data.Split.Train)
 	size := min(b.batch, len(ids))
-	for k := range n {
+	batches := make([][]int32, b.batches)
+	for k := range batches {
 		samplers.Seed(source, b.seed, 0, uint64(k))
 		partialShuffle(rng, ids, size)
-		if err := visit(k, ids[:size], rng); err != nil {
-			return err
-		}
+		batches[k] = slices.Clone(ids[:size])
 	}
-	return nil
+	return batches
 }
 
 // partialShuffle puts n random elements of ids, without repeats, in front.
