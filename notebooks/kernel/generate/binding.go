@@ -18,26 +18,40 @@ import (
 // load returns the packages in the order of paths, from the compiler's export
 // data.
 func load(paths []string) ([]*types.Package, error) {
-	config := &packages.Config{Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports}
-	found, err := packages.Load(config, paths...)
+	found, err := find(paths...)
 	if err != nil {
 		return nil, err
 	}
-	byPath := map[string]*types.Package{}
-	for _, p := range found {
+	var pkgs []*types.Package
+	for _, path := range paths {
+		if found[path] == nil { // alone, as one that is missing can hide all others
+			if found, err := find(path); err != nil || found[path] == nil {
+				return nil, fmt.Errorf("%s: not found; its module must be in go.mod (go get %[1]s@VERSION)", path)
+			}
+			continue
+		}
+		pkgs = append(pkgs, found[path])
+	}
+	if len(pkgs) < len(paths) {
+		return nil, errors.New("the Go command finds the packages one by one, but not together")
+	}
+	return pkgs, nil
+}
+
+func find(paths ...string) (map[string]*types.Package, error) {
+	config := &packages.Config{Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports}
+	list, err := packages.Load(config, paths...)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]*types.Package{}
+	for _, p := range list {
 		for _, e := range p.Errors {
 			return nil, fmt.Errorf("%s: %w", p.PkgPath, e)
 		}
-		byPath[p.PkgPath] = p.Types
+		found[p.PkgPath] = p.Types
 	}
-	var pkgs []*types.Package
-	for _, path := range paths {
-		if byPath[path] == nil {
-			return nil, fmt.Errorf("%s: not found", path)
-		}
-		pkgs = append(pkgs, byPath[path])
-	}
-	return pkgs, nil
+	return found, nil
 }
 
 // binding is one package as the interpreter sees it, laid out as its type

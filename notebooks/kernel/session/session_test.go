@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -186,7 +185,11 @@ func TestError(t *testing.T) {
 func TestWatchInterrupt(t *testing.T) {
 	ir := NewInterpreter()
 	interrupt := func() {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Signal(os.Interrupt)
+		}
+		if err != nil {
 			t.Error(err)
 		}
 	}
