@@ -16,9 +16,9 @@ import (
 // that has probability 1−exp(−w_i τ). At s = m, τ is infinite and β = 1.
 //
 // For s ≥ 2 the β_i are uncorrelated, as with Poisson sampling but at a fixed
-// size; at s = 1 their variance is infinite. Cost: O(s). The
-// samplers draw with WithoutReplacement.Keys for it, so that with FastGCN a layer
-// costs O(nodes of the graph).
+// size; at s = 1 their variance is infinite. Cost: O(s). It needs a
+// sample drawn with WithoutReplacement.Keys, which the samplers set for it, so
+// that with FastGCN a layer costs O(nodes of the graph).
 type Rank struct{}
 
 // Check implements Weight.

@@ -22,7 +22,7 @@ type Estimator struct {
 // the number of nodes of the graph, for the debiased weights that count those;
 // 0 leaves them out.
 func Estimators(nodes int) []Estimator {
-	wrs := samplers.WithoutReplacement{}
+	wrs := samplers.WithoutReplacement{Keys: true} // which rank-conditioned weights need
 	all := []Estimator{
 		{"replacement, naive", samplers.WithReplacement{}, samplers.Naive{}},
 		{"wrs, naive", wrs, samplers.Naive{}},
