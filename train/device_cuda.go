@@ -23,7 +23,6 @@ type gpu struct {
 	values, grads, m, v   device.Pointer
 	partial, loss, status device.Pointer // loss: lossesKept numbers
 	kept                  int            // losses since the last settlement
-	losses                []float32
 
 	step, logits *ops.Placement
 
