@@ -59,6 +59,17 @@
 // two share. No product is built towards a node that no gradient can be
 // wanted of: one that depends on features alone.
 //
+// # On a GPU
+//
+// OpenDevice gives the GPU of a build with the tag cuda, for package train to
+// compile a model for; graphs are built as ever. A value then lies on the device,
+// as do features and parameters, and batches of any size run there too. Plain
+// nodes of Gorgonia between ours compute on the host, which is right for any
+// of them, but waits for the device. A History is kept on the CPU only.
+//
+// In such a build Gorgonia's own TapeMachine runs plain elementwise nodes on the
+// GPU, in the sizes that the graph was compiled for; package train does not.
+//
 // # Reproducibility
 //
 // Values are float32; sums over rows are formed in float64. Results are the

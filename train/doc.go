@@ -18,6 +18,14 @@
 // equal seeds give equal bits for any number of workers and cores, and for a run
 // that was interrupted and resumed.
 //
+// # On a GPU
+//
+// Model.Device names a GPU. Steps are then queued, not waited for: parameters,
+// gradients and Adam's moments live there, a batch goes over while the step before
+// it computes, and losses come back every 64 steps, for an evaluation or for a
+// checkpoint. Equal seeds give equal bits there too, which differ from the CPU's by
+// rounding.
+//
 // # A run's folder
 //
 //	config.json     Fit's settings and the caller's, compared on resume
