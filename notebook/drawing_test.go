@@ -125,7 +125,7 @@ func TestSampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k, l := range full.Layers {
-		if l.Layer != 2-k || l.Drawn != l.Candidates || l.Entries != l.Full || l.Error.Mean > 1e-6 || math.Abs(l.Factors.Max) > 1e-6 {
+		if l.Layer != 2-k || l.Drawn != l.Candidates || l.Entries != l.Full || !(l.Error.Mean <= 1e-6) || math.Abs(l.Factors.Max) > 1e-6 {
 			t.Errorf("full neighbourhoods, layer %d: %+v", l.Layer, l)
 		}
 	}
@@ -138,7 +138,7 @@ func TestSampling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := report.Layers[0]; got.Rows != 32 || got.Drawn != 20 || report.Layers[1].Rows != 20 || got.Entries >= got.Full || got.Error.Mean < 0.1 || got.Error.N != 4 {
+	if got := report.Layers[0]; got.Rows != 32 || got.Drawn != 20 || report.Layers[1].Rows != 20 || got.Entries >= got.Full || !(got.Error.Mean >= 0.1) || got.Error.N != 4 {
 		t.Errorf("layer %+v", got)
 	}
 	// The first layer again, the slow and obvious way.
@@ -178,7 +178,7 @@ func TestSampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := report.Layers[0]
-	if got.Candidates != float64(candidates) || got.Entries != entries || math.Abs(got.Error.Mean-math.Sqrt(square/norm)) > 1e-5 {
+	if got.Candidates != float64(candidates) || got.Entries != entries || !(math.Abs(got.Error.Mean-math.Sqrt(square/norm)) <= 1e-5) {
 		t.Errorf("%v candidates, %v entries, error %v; want %d, %v, %v", got.Candidates, got.Entries, got.Error.Mean, candidates, entries, math.Sqrt(square/norm))
 	}
 	wellFormed(t, report.Chart().SVG(), "svg")

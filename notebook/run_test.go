@@ -196,6 +196,9 @@ func TestLive(t *testing.T) {
 		}
 		wellFormed(t, d.Data["image/svg+xml"].(string), "svg")
 	}
+	if got := run.screen().evaluations; len(got) != len(run.History().Evaluations) {
+		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.History().Evaluations))
+	}
 	last := shown[len(shown)-1].Data["text/plain"].(string)
 	if !strings.Contains(last, "40 batches, the limit") || !strings.Contains(last, "test 0.") {
 		t.Errorf("last shown: %q", last)
@@ -241,6 +244,17 @@ func TestInterruptible(t *testing.T) {
 	cancel()
 	if stopped, err = Interruptible(ctx, wait); stopped || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v, %v", stopped, err)
+	}
+	// Both at once: the context's end is an error whatever else happened.
+	both, cancel := context.WithCancel(context.Background())
+	stopped, err = Interruptible(both, func(ctx context.Context) error {
+		interrupt(t)
+		<-ctx.Done()
+		cancel()
+		return ctx.Err()
+	})
+	if !stopped || !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted and cancelled: %v, %v", stopped, err)
 	}
 	if stopped, err = Interruptible(context.Background(), func(context.Context) error { return failed }); stopped || err != failed {
 		t.Errorf("failed: %v, %v", stopped, err)
