@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -22,6 +23,8 @@ import (
 //	labels=FILE.json    {"id": label} a class, {"id": [label, …]} a binary task for each label
 //	features=FILE.csv   numbers, in node order; after the id if the header's first name is id or node_id
 //	features=FILE.json  {"id": [k, …]} the features that are 1, the others being 0
+//	weights=1           a third column holds the edges' weights, which are positive; of
+//	                    edges over the same two nodes, in either direction, the first counts
 //	header=1            the CSV files start with a line of names
 //	sep=tab             comma (default), tab (default for .tsv), space or semicolon
 //
@@ -30,7 +33,7 @@ func edgesScheme() Scheme {
 	return Scheme{
 		Name: "edges", Path: "FILE",
 		Summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-		Keys:    fileKeys("features", "labels", "header", "sep"),
+		Keys:    fileKeys("features", "labels", "weights", "header", "sep"),
 		Open:    openEdges,
 	}
 }
@@ -39,8 +42,9 @@ func edgesScheme() Scheme {
 // known.
 type edgeList struct {
 	header   bool
+	weighted bool
 	sep      string
-	chunks   [][]arc
+	chunks   []weightedArcs
 	lines    int64 // of all files
 	most     int32 // greatest node id met
 	mostIn   string
@@ -48,6 +52,12 @@ type edgeList struct {
 	tasks    *rowTable // labels given as binary tasks
 	features *rowTable
 	hot      *nodeLabels // features given as lists
+}
+
+// weightedArcs are edges of some lines; weights is nil where all are 1.
+type weightedArcs struct {
+	arcs    []arc
+	weights []float32
 }
 
 func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
@@ -59,10 +69,14 @@ func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	weights, err := spec.Choice("weights", "0", "1")
+	if err != nil {
+		return nil, err
+	}
 	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
 		return nil, err
 	}
-	e := &edgeList{header: header == "1", sep: spec.Text("sep", ""), most: -1}
+	e := &edgeList{header: header == "1", weighted: weights == "1", sep: spec.Text("sep", ""), most: -1}
 	if err := e.readEdges(ctx, spec.Path); err != nil {
 		return nil, err
 	}
@@ -110,23 +124,59 @@ func (e *edgeList) meet(id int32, path string) {
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	sep := e.separator(path)
-	return readLines(ctx, path, func(b lines) ([]arc, error) {
+	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
 		if e.header && b.number == 1 {
 			b.next()
 		}
-		arcs, err := parseArcs(b, sep, math.MaxInt32)
-		if err != nil && b.number == 1 && !e.header {
+		if e.weighted {
+			part, err = parseWeightedArcs(b, sep)
+		} else {
+			part.arcs, err = parseArcs(b, sep, math.MaxInt32)
+		}
+		if err == nil {
+			return part, nil
+		}
+		if line, _ := b.next(); !e.weighted && bytes.Count(line, []byte{sep}) == 2 {
+			err = fmt.Errorf("%w (weights=1 reads a third column as weights)", err)
+		} else if b.number == 2 && !e.header {
 			err = fmt.Errorf("%w (header=1 skips a line of names)", err)
 		}
-		return arcs, err
-	}, func(arcs []arc) error {
-		for _, a := range arcs {
+		return part, err
+	}, func(part weightedArcs) error {
+		for _, a := range part.arcs {
 			e.meet(max(a.U, a.V), path)
 		}
-		e.lines += int64(len(arcs))
-		e.chunks = append(e.chunks, arcs)
+		e.lines += int64(len(part.arcs))
+		e.chunks = append(e.chunks, part)
 		return nil
 	})
+}
+
+// parseWeightedArcs reads lines of two node ids and a weight; lines that start
+// with # are comments.
+func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
+	for {
+		line, found := b.next()
+		if !found {
+			return part, nil
+		}
+		if len(line) == 0 || line[0] == '#' {
+			continue
+		}
+		first, rest, _ := bytes.Cut(line, []byte{sep})
+		second, third, found := bytes.Cut(rest, []byte{sep})
+		from, ok1 := parseID(first)
+		to, ok2 := parseID(second)
+		if !ok1 || !ok2 || !found {
+			return part, b.fail("%s is not two node ids and a weight", quoteField(line))
+		}
+		weight, err := strconv.ParseFloat(string(bytes.TrimSpace(third)), 32)
+		if err != nil || float32(weight) <= 0 || weight != weight || weight > math.MaxFloat32 {
+			return part, b.fail("weight %s, want a positive number", quoteField(third))
+		}
+		part.arcs = append(part.arcs, arc{U: from, V: to})
+		part.weights = append(part.weights, float32(weight))
+	}
 }
 
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
@@ -367,14 +417,26 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", e.mostIn, err)
 	}
-	for k, arcs := range e.chunks {
-		if err := addArcs(b, e.mostIn, arcs); err != nil {
+	for k, part := range e.chunks {
+		if part.weights == nil {
+			err = addArcs(b, e.mostIn, part.arcs)
+		}
+		for i, w := range part.weights {
+			if err = b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w); err != nil {
+				err = fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+				break
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
-		e.chunks[k] = nil
+		e.chunks[k] = weightedArcs{}
 	}
 	d := &Data{}
 	d.build(b)
+	if e.weighted {
+		d.Notes = append(d.Notes, "edges weighted by the third column; of repeated ones the first counts")
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

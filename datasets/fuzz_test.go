@@ -127,6 +127,9 @@ func FuzzTools(f *testing.F) {
 		{"edges:D/edges.csv?labels=D/labels.csv&features=D/features.csv", edgeFiles(d), []string{"edges.csv", "labels.csv", "features.csv"}},
 		{"edges:D/edges.csv?labels=D/labels.json&features=D/f.json&header=1&split=1/1/1", edgeFiles(d), []string{"edges.csv", "labels.json", "f.json"}},
 	}
+	layouts = append(layouts, layouts[2])
+	layouts[4].spec += "&weights=1"
+	layouts[4].files = map[string][]byte{"edges.csv": []byte("0,1,0.5\n1,2,3e1\n"), "labels.csv": layouts[2].files["labels.csv"], "features.csv": layouts[2].files["features.csv"]}
 	layouts[3].files["labels.json"] = []byte(`{"0": ["x", "a"], "2": ["a"], "3": [], "4": ["b"]}`)
 	layouts[3].files["f.json"] = []byte(`{"0": [2], "4": [0, 1]}`)
 	for l, layout := range layouts {

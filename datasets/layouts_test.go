@@ -3,6 +3,7 @@ package datasets
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // The layouts of single tools: GraphSAINT, GraphSAGE, DGL's Reddit, edge lists.
@@ -96,6 +99,44 @@ func TestEdgeListForms(t *testing.T) {
 		if want := []float32{1, float32(math.Log1p(float64(d.Graph.Degree(i))))}; !cmp.Equal(got.Features.Row(i), want) {
 			t.Errorf("node %d has features %v, want %v", i, got.Features.Row(i), want)
 		}
+	}
+}
+
+func TestWeightedEdgeList(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string][]byte{
+		"w.csv": []byte("a,b,weight\n0,1,0.5\n# so\n1,2, 2e1\n2,1,7\n\n1,1,3\n0,3,1\r\n"),
+		"l.csv": []byte("0\n1\n0\n1\n"),
+	})
+	keys := "header=1&split=1/1/1&labels=" + dir + "/l.csv"
+	d := open(t, "edges:"+dir+"/w.csv?weights=1&"+keys)
+	want := &graph.CSR{Rows: 4, Cols: 4, Ptr: []int64{0, 2, 4, 5, 6}, Idx: []int32{1, 3, 0, 2, 1, 0}, Val: []float32{0.5, 1, 0.5, 20, 20, 1}}
+	if !cmp.Equal(d.Graph, want) {
+		t.Errorf("graph %+v, want %+v", d.Graph, want)
+	}
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+	for line, message := range map[string]string{
+		"0,1":         `w.csv:2: "0,1" is not two node ids and a weight`,
+		"0,x,1":       "not two node ids and a weight",
+		"0,1,0":       `weight "0", want a positive number`,
+		"0,1,-2":      "want a positive number",
+		"0,1,NaN":     "want a positive number",
+		"0,1,+Inf":    "want a positive number",
+		"0,1,1e39":    "want a positive number",
+		"0,1,1e-9999": "want a positive number",
+		"0,1,":        `weight ""`,
+		"0,1,2,3":     `weight "2,3"`,
+	} {
+		write(t, filepath.Join(dir, "w.csv"), []byte("a,b,weight\n"+line+"\n"))
+		if _, err := Open(context.Background(), "edges:"+dir+"/w.csv?weights=1&"+keys, Options{}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v, want … %s …", line, err, message)
+		}
+	}
+	write(t, filepath.Join(dir, "w.csv"), []byte("0,1,0.5\n"))
+	if _, err := Open(context.Background(), "edges:"+dir+"/w.csv?labels="+dir+"/l.csv", Options{}); err == nil || !strings.Contains(err.Error(), "weights=1 reads a third column as weights") {
+		t.Errorf("three columns unasked: %v", err)
 	}
 }
 

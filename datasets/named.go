@@ -91,7 +91,7 @@ func ogbSet(short, summary string) namedSet {
 func saintSet(name, summary string, ids [4]string) namedSet {
 	set := namedSet{name: name, summary: summary, scheme: "saint", marker: "adj_full.npz"}
 	for k, file := range []string{"adj_full.npz", "feats.npy", "class_map.json", "role.json"} {
-		set.files = append(set.files, remoteFile{name: file, url: "https://docs.google.com/uc?export=download&id=" + ids[k] + "&confirm=t"})
+		set.files = append(set.files, remoteFile{name: file, url: "https://drive.usercontent.google.com/download?id=" + ids[k] + "&confirm=t"})
 	}
 	return set
 }

@@ -23,7 +23,9 @@ import (
 // allx and ally hold the nodes from 0 on, of which the first len(y) are the
 // training set and the next 500 the validation set; row i of tx and ty belongs
 // to node test.index[i], and those are the test set. Nodes without a row (15 of
-// Citeseer's, NELL's relations) get zero features and no label.
+// Citeseer's, NELL's relations) get zero features and no label. PyTorch Geometric
+// gives each of NELL's a feature of its own, 55,864 more columns, which a dense
+// matrix has no room for.
 func planetoidScheme() Scheme {
 	return Scheme{
 		Name: "planetoid", Path: "DIR/NAME",

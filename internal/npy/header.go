@@ -50,7 +50,7 @@ func (h *Header) element() (kind, int, error) {
 		if strings.HasPrefix(h.Descr, "|O") {
 			return 0, 0, fmt.Errorf("array of Python objects (%q), which are not read: %w", h.Descr, ErrFormat)
 		}
-		return 0, 0, fmt.Errorf("element type %q is not one of f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 S U, little-endian: %w", h.Descr, ErrFormat)
+		return 0, 0, fmt.Errorf("element type %q is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 S U, little-endian: %w", h.Descr, ErrFormat)
 	}
 	if len(h.Descr) < 3 {
 		return fail()
@@ -65,7 +65,7 @@ func (h *Header) element() (kind, int, error) {
 		return fail()
 	}
 	switch {
-	case letter == 'f' && (size == 4 || size == 8):
+	case letter == 'f' && (size == 2 || size == 4 || size == 8):
 		return float, size, nil
 	case letter == 'i' && (size == 1 || size == 2 || size == 4 || size == 8):
 		return signed, size, nil

@@ -107,6 +107,7 @@ func TestElementTypes(t *testing.T) {
 		want  float32
 	}{
 		{"<f4", binary.LittleEndian.AppendUint32(nil, math.Float32bits(-2.25)), -2.25},
+		{"<f2", []byte{0x00, 0xc1}, -2.5},
 		{"<f8", binary.LittleEndian.AppendUint64(nil, f64), 0.5},
 		{"|i1", []byte{0xff}, -1},
 		{"<i2", []byte{0xfe, 0xff}, -2},

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -140,6 +142,8 @@ func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
 		return nil, err
 	case kind == float && size == 4:
 		return func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }, nil
+	case kind == float && size == 2:
+		return func(b []byte) float64 { return float64(half.Float32(binary.LittleEndian.Uint16(b))) }, nil
 	case kind == float:
 		return func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }, nil
 	case kind == unsigned && size == 8:
