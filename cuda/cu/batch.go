@@ -3,6 +3,7 @@ package cu
 import (
 	"errors"
 	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -16,6 +17,8 @@ type Context interface {
 	// Work yields nothing: nothing is queued.
 	Work() <-chan func() error
 	ErrChan() chan error
+	// Started tells that the engine of the context has started.
+	Started()
 	// Error is the first error since errors were last taken, and stays.
 	Error() error
 	Close() error
@@ -29,6 +32,8 @@ type Ctx struct {
 	mu      sync.Mutex
 	err     error
 	signal  chan struct{}
+	started chan struct{} // closed by Started
+	start   sync.Once
 	watched bool // someone waits for signals
 	closed  bool
 }
@@ -37,7 +42,7 @@ var _ Context = (*Ctx)(nil)
 
 // CtxFromCUContext wraps a context.
 func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
-	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{})}
+	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{}), started: make(chan struct{})}
 }
 
 // NewContext makes the context of the device; a failure is kept for Error.
@@ -59,6 +64,9 @@ func (c *Ctx) Work() <-chan func() error { return c.work }
 
 // ErrChan is where an engine would answer work with; there is none.
 func (c *Ctx) ErrChan() chan error { return c.errs }
+
+// Started lets those go on that wait in WorkAvailable.
+func (c *Ctx) Started() { c.start.Do(func() { close(c.started) }) }
 
 // Error is the first error since errors were last taken.
 func (c *Ctx) Error() error {
@@ -124,8 +132,20 @@ func NewBatchedContext(c Context, d Device) *BatchedContext {
 	return &BatchedContext{Context: ctx, Device: d, ctx: ctx}
 }
 
-// WorkAvailable is closed by Close and yields nothing before.
+// startTime is how long WorkAvailable waits for Started. An engine starts within
+// microseconds.
+const startTime = time.Second
+
+// WorkAvailable is closed by Close and yields nothing before. It waits, a second
+// at most, until Started was called: Gorgonia's machines call it after they have
+// started an engine, which locks itself while it starts, and then copy the engine
+// whenever they use it. So they copy it at rest.
 func (b *BatchedContext) WorkAvailable() <-chan struct{} {
+	select {
+	case <-b.ctx.started:
+	case <-time.After(startTime):
+		b.ctx.Started()
+	}
 	b.ctx.mu.Lock()
 	defer b.ctx.mu.Unlock()
 	b.ctx.watched = true

@@ -174,6 +174,7 @@ func TestContextIsSharedAndStays(t *testing.T) {
 	}
 	x := put(t, []float32{1, 2, 3})
 	ctx := cu.NewBatchedContext(cu.CtxFromCUContext(gpu, a, cu.SchedAuto), gpu)
+	ctx.Started()
 	ctx.WorkAvailable()
 	must(t, ctx.Close())
 	must(t, ctx.Close())
@@ -810,6 +811,7 @@ func TestBatchedContext(t *testing.T) {
 	if err := ctx.Close(); err == nil {
 		t.Error("a context that no engine runs on was closed without an error, on which Gorgonia hangs")
 	}
+	go ctx.Started()
 	if ctx.WorkAvailable() == nil || ctx.ErrChan() == nil || ctx.Work() == nil || ctx.String() != "GPU(0)" {
 		t.Error("channels, name")
 	}

@@ -16,9 +16,15 @@ type Standard struct{}
 // ConsOpt is an option of New and Init.
 type ConsOpt func(*Standard)
 
-// WithContext is accepted for compatibility; products are in the current
-// context.
-func WithContext(cu.Context) ConsOpt { return func(*Standard) {} }
+// WithContext tells the context that its engine, which is what initialises a
+// Standard, has started. Products are in the current context, whatever it is.
+func WithContext(c cu.Context) ConsOpt {
+	return func(*Standard) {
+		if c != nil {
+			c.Started()
+		}
+	}
+}
 
 // New makes a Standard.
 func New(opts ...ConsOpt) *Standard {
@@ -46,7 +52,10 @@ func note(err error) {
 }
 
 // Init makes the handle, so that the first product need not.
-func (s *Standard) Init(...ConsOpt) error {
+func (s *Standard) Init(opts ...ConsOpt) error {
+	for _, o := range opts {
+		o(s)
+	}
 	_, err := Current()
 	return err
 }
