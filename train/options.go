@@ -57,7 +57,7 @@ type Progress struct {
 	Batch, MaxBatches int // batches done, and the limit or 0
 	Epoch             int // epoch of the last batch, from 0
 
-	Loss      float64 // mean since the last evaluation
+	Loss      float64 // mean since the last evaluation; on a device, of the losses that came back, NaN before any did
 	Valid     float64 // last validation score; NaN before the first
 	Best      float64 // best so far; NaN before the first
 	BestBatch int     // batches done at the best

@@ -136,7 +136,10 @@ func (b *barProgress) finish() {
 
 // scores is the part of a progress line that both displays share.
 func scores(p train.Progress) string {
-	text := fmt.Sprintf("loss %.3f", p.Loss)
+	text := "loss not known yet"
+	if !math.IsNaN(p.Loss) {
+		text = fmt.Sprintf("loss %.3f", p.Loss)
+	}
 	if !math.IsNaN(p.Valid) {
 		text += fmt.Sprintf("  valid %.3f", p.Valid)
 	}
