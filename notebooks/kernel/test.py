@@ -165,6 +165,12 @@ class KernelTest(unittest.TestCase):
         reply = self.kernel.client.complete("samplers.Layer", reply=True, timeout=10)
         self.assertIn("LayerWise", " ".join(reply["content"]["matches"]))
 
+    def test_inspection(self):
+        reply = self.kernel.client.inspect("samplers.ByName(", reply=True, timeout=10)
+        self.assertEqual(reply["content"]["data"]["text/plain"],
+                         "samplers.ByName func(string, samplers.Config) (samplers.Sampler, error)")
+        self.assertEqual(self.kernel.client.comm_info(reply=True, timeout=10)["content"]["comms"], {})
+
     def test_every_linked_package(self):
         for path in LINKED:
             name = "as_" + re.sub(r"\W", "_", path)

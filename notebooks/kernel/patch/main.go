@@ -52,6 +52,12 @@ var changes = map[string][]edit{
 			"\t_ \"github.com/gopherdata/gophernotes/imports\"\n",
 			"\t_ \"" + here + "bindings\"\n\t\"" + here + "session\"\n",
 		},
+		{
+			"\tdefault:\n\t\tlog.Println(\"Unhandled shell message: \", receipt.Msg.Header.MsgType)\n",
+			"\tdefault:\n\t\tif reply, content, ok := session.Request(ir, receipt.Msg.Header.MsgType, receipt.Msg.Content); ok {\n" +
+				"\t\t\tif err := receipt.Reply(reply, content); err != nil {\n\t\t\t\tlog.Fatal(err)\n\t\t\t}\n\t\t} else {\n" +
+				"\t\t\tlog.Println(\"Unhandled shell message: \", receipt.Msg.Header.MsgType)\n\t\t}\n",
+		},
 		{"ir := interp.New()", "ir := session.NewInterpreter()"},
 		{
 			"\tjupyterStdOut := Jupyter",

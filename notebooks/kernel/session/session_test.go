@@ -250,3 +250,58 @@ func TestLoopVariables(t *testing.T) {
 		}
 	}
 }
+
+func TestRequest(t *testing.T) {
+	ir := NewInterpreter()
+	ir.Comp.Stdout, ir.Comp.Stderr = io.Discard, io.Discard
+	ir.Eval(`import ("strings"; "time")
+count := 3
+where := &time.Location{}
+type own struct { A int; b string }
+var o own`)
+	for code, want := range map[string]string{
+		"count":                 "count int",
+		"1 + count":             "count int",
+		"strings.Repeat(":       "strings.Repeat func(string, int) string",
+		"x := strings.ToUpper":  "strings.ToUpper func(string) string",
+		"strings":               `package strings // "strings"`,
+		"where.String":          "where.String func(*time.Location) string",
+		"time.Now":              "time.Now func() time.Time",
+		"o.A":                   "o.A int",
+		"o.b":                   "o.b string",
+		"time.Second":           "time.Second time.Duration",
+		"own":                   "type own struct {\n\tA int\n\tb string\n}",
+		"strings.Nothing":       "",
+		"nothing":               "",
+		"count.":                "count int",
+		"o.c":                   "",
+		"":                      "",
+		"((":                    "",
+		"Füße := count":         "count int",
+		"strings.Reader":        "*",
+		"time.Now.Nothing.More": "",
+	} {
+		cursor := float64(len([]rune(code)))
+		reply, answer, known := Request(ir, "inspect_request", map[string]any{"code": code, "cursor_pos": cursor})
+		if !known || reply != "inspect_reply" {
+			t.Fatal(reply, known)
+		}
+		got, _ := answer["data"].(map[string]any)["text/plain"].(string)
+		if want == "*" {
+			if !strings.HasPrefix(got, "type strings.Reader struct {\n}\n") || !strings.Contains(got, "\nLen func(*strings.Reader) int") {
+				t.Errorf("%q: %q", code, got)
+			}
+		} else if got != want || answer["found"] != (want != "") {
+			t.Errorf("%q: %q, want %q", code, got, want)
+		}
+	}
+	for _, at := range []float64{-3, 0, 2, 99} { // inside and outside of the code
+		Request(ir, "inspect_request", map[string]any{"code": "count", "cursor_pos": at})
+	}
+	if reply, answer, _ := Request(ir, "comm_info_request", nil); reply != "comm_info_reply" || answer["comms"] == nil {
+		t.Error(reply, answer)
+	}
+	if _, _, known := Request(ir, "other_request", nil); known {
+		t.Error("an unknown request was answered")
+	}
+}
