@@ -3,6 +3,7 @@ package cu
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -32,6 +33,7 @@ type Ctx struct {
 	mu      sync.Mutex
 	err     error
 	signal  chan struct{}
+	queued  atomic.Bool   // by a BatchedContext, and not waited for
 	started chan struct{} // closed by Started
 	start   sync.Once
 	watched bool // someone waits for signals
@@ -116,7 +118,8 @@ func (c *Ctx) Close() error {
 
 // BatchedContext has the methods of the context that queued its calls. Here each
 // call is made at once, and those that return no error keep the first for
-// Errors. It may be copied; the copies are one. The zero value has no context.
+// Errors, which also waits: after it, the host may read managed memory. It may be
+// copied; the copies are one. The zero value has no context.
 type BatchedContext struct {
 	Context
 	Device
@@ -155,12 +158,32 @@ func (b *BatchedContext) WorkAvailable() <-chan struct{} {
 // DoWork has nothing to do: every call was made at once.
 func (b *BatchedContext) DoWork() {}
 
-// Errors is the first error of the calls since it was last asked, or nil.
+// Do runs fn, which may queue work.
+func (b *BatchedContext) Do(fn func() error) error {
+	if b.ctx != nil {
+		b.ctx.queued.Store(true)
+	}
+	return fn()
+}
+
+// Errors waits for what was queued by the methods of b, and returns the first
+// error since it was last asked, or nil. Work that others queued it does not wait
+// for. Gorgonia asks at the end of a run, and where an op on the processor
+// follows one on the device.
 func (b *BatchedContext) Errors() error {
 	if b.ctx == nil {
 		return nil
 	}
+	if b.ctx.queued.Swap(false) {
+		b.ctx.note(b.ctx.c.Main().Synchronize())
+	}
 	return b.ctx.take()
+}
+
+// add keeps the error of a call that queued work.
+func (b *BatchedContext) add(err error) {
+	b.ctx.queued.Store(true)
+	b.ctx.note(err)
 }
 
 // FirstError is Errors without forgetting it.
@@ -210,23 +233,24 @@ func (b *BatchedContext) AllocAndCopy(src unsafe.Pointer, bytes int64) (DevicePt
 
 // Memcpy copies within the device.
 func (b *BatchedContext) Memcpy(dst, src DevicePtr, bytes int64) {
-	b.ctx.note(MemcpyDtoDAsync(dst, src, bytes, b.ctx.c.Main()))
+	b.add(MemcpyDtoDAsync(dst, src, bytes, b.ctx.c.Main()))
 }
 
 // MemcpyHtoD copies to the device; src may be changed when it returns.
 func (b *BatchedContext) MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) {
-	b.ctx.note(b.ctx.c.copyIn(dst, src, bytes))
+	b.add(b.ctx.c.copyIn(dst, src, bytes))
 }
 
 // MemcpyDtoH copies to the host and waits for it.
 func (b *BatchedContext) MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) {
+	b.ctx.queued.Store(false)
 	b.ctx.note(b.ctx.c.copyOut(dst, src, bytes))
 }
 
 // LaunchKernel is Function.Launch.
 func (b *BatchedContext) LaunchKernel(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
 	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
-	b.ctx.note(f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams))
+	b.add(f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams))
 }
 
 // LaunchAndSync is LaunchKernel: the next copy to the host waits.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -790,6 +791,25 @@ func TestBatchedContext(t *testing.T) {
 	must(t, ctx.Errors())
 	if got[1] != 2 {
 		t.Errorf("copied %v", got)
+	}
+	shared := unsafe.Slice(*(**float32)(unsafe.Pointer(&y)), 2)
+	for k, queue := range []func() error{
+		func() error { ctx.MemcpyHtoD(y, unsafe.Pointer(&[]float32{0, 1}[0]), 8); return nil },
+		func() error { ctx.Memcpy(y, x, 8); return nil },
+		func() error { return ctx.Do(func() error { return cu.MemsetD32(y, math.Float32bits(3), 2) }) },
+	} {
+		must(t, queue())
+		must(t, ctx.Errors())
+		if shared[1] != float32(k+1) {
+			t.Errorf("managed memory is %v after Errors, want %d", shared[1], k+1)
+		}
+	}
+	waits := cu.ReadCounters().Syncs
+	must(t, ctx.Errors())
+	must(t, cu.MemsetD32(y, 0, 2)) // not by ctx
+	must(t, ctx.Errors())
+	if n := cu.ReadCounters().Syncs; n != waits {
+		t.Errorf("Errors waited %d times for nothing", n-waits)
 	}
 	ctx.Synchronize()
 	if emulated {

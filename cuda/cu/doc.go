@@ -23,7 +23,8 @@
 // context. Nothing is queued on the Go side, so there is nothing to flush. All
 // work without a stream of its own (NoStream) goes to one stream of the
 // context, its main stream, in the order of the calls; cuBLAS is bound to the
-// same stream. Only copies to the host, and what is named Synchronize, wait.
+// same stream. Only copies to the host, BatchedContext.Errors, and what is named
+// Synchronize, wait.
 //
 // # Contexts
 //
