@@ -12,10 +12,15 @@ import (
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // A sequence must compute what Gorgonia's own machine does.
 func TestSequenceIsTheMachine(t *testing.T) {
+	if ops.CUDA {
+		t.Skip("in this build Gorgonia's machine runs plain nodes on its CUDA backend")
+	}
 	g := G.NewGraph()
 	value := func(name string, rows, cols int) *G.Node {
 		data := make([]float32, rows*cols)
