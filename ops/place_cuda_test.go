@@ -344,12 +344,16 @@ func TestCountsOfAStep(t *testing.T) {
 	}
 	p := place(t, d, n.loss, n.params, n.grads)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 6 { // its memory grows at first
+	for k := range 6 { // its memory grows at first
+		before := d.Counts()
 		if err := n.set(randomChain(rng, networkNodes, 30, 30, 30), 1); err != nil {
 			t.Fatal(err)
 		}
 		if err := p.Run(0); err != nil {
 			t.Fatal(err)
+		}
+		if c := d.Counts().Since(before); k < 4 && c.Syncs != 0 {
+			t.Errorf("step %d waits %d times", k, c.Syncs)
 		}
 	}
 	before := d.Counts()
