@@ -99,6 +99,36 @@ func TestSpMMIsTheSameOnAnyCores(t *testing.T) {
 	})
 }
 
+// An X that is large enough to be prefetched must give the bits that its first
+// rows alone give.
+func TestSpMMOfLargeX(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for _, width := range []int{96, 131, 256, 300} {
+			a := randomCSR(300, 200, 5)
+			x := random(22000*width, 6)
+			want, got := make([]float32, 300*width), make([]float32, 300*width)
+			SpMM(want, a, x[:200*width], width)
+			large := *a
+			large.Cols = 22000
+			SpMM(got, &large, x, width)
+			for k := range got {
+				if got[k] != want[k] {
+					t.Fatalf("width %d: element %d is %v, want %v", width, k, got[k], want[k])
+				}
+			}
+			broken := graph.CSR{Rows: 1, Cols: 22000, Ptr: []int64{0, 1}, Idx: []int32{22000}}
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("width %d: no panic at a column outside", width)
+					}
+				}()
+				SpMM(got, &broken, x, width)
+			}()
+		}
+	})
+}
+
 // A column or offset outside the matrix must stop the assembly before it reads
 // foreign memory.
 func TestSpMMRefusesBrokenMatrices(t *testing.T) {
