@@ -244,6 +244,44 @@ func TestPlacedInputs(t *testing.T) {
 	}
 }
 
+// The activation adds the bias of a product that nothing else reads, and leaves it
+// to the product otherwise.
+func TestBiasOfAProductReadTwice(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := G.NewGraph()
+	params := G.Nodes{
+		input{"x", 4, 3, randomValues(rng, 12)}.node(g), input{"w", 3, 5, randomValues(rng, 15)}.node(g), input{"b", 0, 5, randomValues(rng, 5)}.node(g),
+	}
+	h, err := Affine(params[0], params[1], params[2], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bent, err := ELU(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := Add(h, bent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := Sum(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads, err := G.Grad(loss, params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := place(t, d, loss, params, grads).run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := evaluate(t, append(G.Nodes{loss}, grads...)...); !near(got, want) {
+		t.Errorf("device gives\n%v, host\n%v", got, want)
+	}
+}
+
 // Errors of a run are errors, and the next run is none the worse.
 func TestPlacedErrors(t *testing.T) {
 	d := testDevice(t)

@@ -581,11 +581,15 @@ func TestUploader(t *testing.T) {
 	u, err := b.d.NewUploader()
 	b.must(err)
 	defer func() { b.must(u.Close()) }()
-	const rounds = 3*slots + 1
+	const rounds = 6*slots + 1
 	outs := b.room(rounds)
 	var want []float32
 	for k := range rounds {
-		x := b.floats(1 + 3000*(k%5)) // sizes rise and fall
+		n := 1 + 3000*(k%5) // sizes rise and fall
+		if k < slots {
+			n = 15000 // so that nothing grows later, which would wait
+		}
+		x := b.floats(n)
 		wide := []int64{int64(k), 1 << 30}
 		var at, narrowed, none Pointer
 		Add(u, &at, x)
