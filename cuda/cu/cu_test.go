@@ -873,6 +873,7 @@ func TestWrongKernels(t *testing.T) {
 	for _, order := range []string{"", "order=1", "order=5", "order=6"} {
 		faulty(t, "probe_race", order, "race result")
 	}
+	faulty(t, "probe_write_odd", "", "not a multiple of the size of what lies there, in kernel probe_write")
 	faulty(t, "host", "", "invalid memory address")
 }
 
@@ -894,21 +895,24 @@ func TestFault(t *testing.T) {
 		}()
 		debug.SetPanicOnFault(true)
 		t.Error(*(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))))
-	case "probe_write", "probe_write_little":
-		n := int64(5000)
-		if name == "probe_write_little" {
+	case "probe_write", "probe_write_little", "probe_write_odd":
+		n, at, want := int64(5000), p, cu.IllegalAddress
+		switch name {
+		case "probe_write_little":
 			n = 11
+		case "probe_write_odd":
+			n, at, want = 1, p.Offset(2), cu.MisalignedAddress
 		}
-		must(t, kernel(t, "probe_write").Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(p), cu.I64(n)))
+		must(t, kernel(t, "probe_write").Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(at), cu.I64(n)))
 		err := cu.NoStream.Synchronize()
 		if n == 11 {
 			must(t, err)
 			err = cu.MemFree(p)
 		}
-		if !errors.Is(err, cu.IllegalAddress) {
+		if !errors.Is(err, want) {
 			t.Errorf("error %v", err)
 		}
-		if _, err := cu.MemAlloc(4); !errors.Is(err, cu.IllegalAddress) {
+		if _, err := cu.MemAlloc(4); !errors.Is(err, want) {
 			t.Errorf("the error does not stay: %v", err)
 		}
 		os.Exit(0) // the device is of no more use, not even for freeing

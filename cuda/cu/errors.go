@@ -29,6 +29,7 @@ const (
 	NotFound           Result = 500
 	NotReady           Result = 600
 	IllegalAddress     Result = 700
+	MisalignedAddress  Result = 716
 	LaunchFailed       Result = 719
 	CaptureUnsupported Result = 900
 	CaptureInvalidated Result = 901

@@ -142,7 +142,8 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 			return fmt.Errorf("emulator: %w", err)
 		}
 		// A kernel may be written for a compiler that warns of less.
-		if err := run(append(common, "-w", "-fno-strict-aliasing", "-include", "device.h", "-c", file, "-o", name+".o")...); err != nil {
+		if err := run(append(common, "-w", "-fno-strict-aliasing",
+			"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-include", "device.h", "-c", file, "-o", name+".o")...); err != nil {
 			return err
 		}
 		objects = append(objects, name+".o")

@@ -23,7 +23,8 @@
 //   - Memory of the device faults when the host touches it. A kernel that leaves
 //     its memory stops with CUDA_ERROR_ILLEGAL_ADDRESS, and its name, block and
 //     thread are printed; what it writes between the end and the next multiple of
-//     256 is found when the memory is freed.
+//     256 is found when the memory is freed. An address that is not a multiple of
+//     the size of what lies there is CUDA_ERROR_MISALIGNED_ADDRESS.
 //   - A barrier or shuffle that not all of its threads reach is an error.
 //   - PTX that was not compiled from the sources that the emulator was built of is
 //     refused.
@@ -37,6 +38,6 @@
 // # What it cannot show
 //
 // Errors in the PTX or in the compiler that made it, speed, the limits of
-// registers and shared memory, unaligned access, true simultaneity. It has no
+// registers and shared memory, true simultaneity. It has no
 // legacy stream, dynamic shared memory or atomics.
 package emulator

@@ -69,6 +69,7 @@ const std::map<CUresult, std::pair<const char *, const char *>> names = {
 	{not_found, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
 	{not_ready, {"CUDA_ERROR_NOT_READY", "device not ready"}},
 	{illegal_address, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
+	{716, {"CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"}},
 	{launch_failed, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
 	{not_supported, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
 	{capture_unsupported, {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},

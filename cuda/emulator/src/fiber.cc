@@ -127,6 +127,7 @@ struct {
 	sigjmp_buf fault;
 	pthread_t runner;
 	volatile sig_atomic_t running;
+	int signal;
 	void *address;
 	char *why;
 	size_t why_size;
@@ -300,17 +301,22 @@ int run_block(std::vector<Thread> &threads, const std::vector<unsigned> &order) 
 	return 0;
 }
 
-struct sigaction before[2];
-const int signals[2] = {SIGSEGV, SIGBUS};
+// Kernels are compiled to stop by SIGILL or SIGTRAP at an address that is not a
+// multiple of what is read or written there.
+const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP};
+const int signal_count = sizeof signals / sizeof *signals;
+struct sigaction before[signal_count];
 
 void on_fault(int signal, siginfo_t *info, void *context) {
 	if (now.running && pthread_equal(pthread_self(), now.runner)) {
-		if (gcn_open(info->si_addr)) return; // and try again
+		bool memory = signal == SIGSEGV || signal == SIGBUS;
+		if (memory && gcn_open(info->si_addr)) return; // and try again
+		now.signal = signal;
 		now.address = info->si_addr;
 		siglongjmp(now.fault, 1);
 	}
 	// Another thread of the program: what was there before us answers.
-	const struct sigaction &old = before[signal == SIGBUS];
+	const struct sigaction &old = before[std::find(signals, signals + signal_count, signal) - signals];
 	if (old.sa_flags & SA_SIGINFO)
 		old.sa_sigaction(signal, info, context);
 	else if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN)
@@ -352,7 +358,7 @@ int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 	ours.sa_sigaction = on_fault;
 	ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
 	sigemptyset(&ours.sa_mask);
-	for (int i = 0; i < 2; i++) sigaction(signals[i], &ours, &before[i]);
+	for (int i = 0; i < signal_count; i++) sigaction(signals[i], &ours, &before[i]);
 	volatile int result = 0;
 	if (sigsetjmp(now.fault, 1) == 0) {
 		now.running = 1;
@@ -362,6 +368,9 @@ int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 				(unsigned)(b / launch.grid.x / launch.grid.y)};
 			result = run_block(threads, thread_order);
 		}
+	} else if (now.signal == SIGILL || now.signal == SIGTRAP) {
+		fail("%s", "an address that is not a multiple of the size of what lies there", now.current);
+		result = 716; // CUDA_ERROR_MISALIGNED_ADDRESS
 	} else {
 		char what[64];
 		snprintf(what, sizeof what, "%p", now.address);
@@ -369,7 +378,7 @@ int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 		result = 700; // CUDA_ERROR_ILLEGAL_ADDRESS
 	}
 	now.running = 0;
-	for (int i = 0; i < 2; i++) sigaction(signals[i], &before[i], nullptr);
+	for (int i = 0; i < signal_count; i++) sigaction(signals[i], &before[i], nullptr);
 	for (Thread &t : threads)
 		if (t.stack) spare.push_back(t.stack);
 	return result;
