@@ -36,7 +36,8 @@ build() {
 	ls -l "$dir" "$dir.tar.xz"
 }
 
-note() { printf '%s\n' "$*" | tee -a "$dir/results.md"; }
+note() { printf '%s\n' "$@" | tee -a "$dir/results.md"; }
+trap 'echo "bench/cuda.sh: line $LINENO failed" >&2; tail -n 5 "$dir/errors.log" >&2 2>/dev/null || true' ERR
 
 heading() {
 	note "" "## $1, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat "$dir/commit"), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)" ""
@@ -74,8 +75,8 @@ bench() {
 	[ -d "$dir/arxiv" ] || "$dir/gcn" datasets convert synth:arxiv "$dir/arxiv/" >/dev/null
 	"$dir/blocks" -data "npy:$dir/arxiv" -samples 512,1024 -batches 60 -out "$dir/blocks.bin"
 	for k in 1 2 3; do
-		"$dir/gcn" bench train --data "npy:$dir/arxiv" --samples 512,1024 --device cuda --batches 300 --json 2>/dev/null | tail -n 1 >"$dir/step-$k.json"
-		"$python" bench/peers/cuda.py "$dir/arxiv" "$dir/blocks.bin" | tail -n 1 >"$dir/peer-$k.json"
+		"$dir/gcn" bench train --data "npy:$dir/arxiv" --samples 512,1024 --device cuda --batches 300 --json 2>>"$dir/errors.log" | tail -n 1 >"$dir/step-$k.json"
+		"$python" bench/peers/cuda.py "$dir/arxiv" "$dir/blocks.bin" 2>>"$dir/errors.log" | tail -n 1 >"$dir/peer-$k.json"
 	done
 	"$python" - "$dir" <<'END' | tee -a "$dir/results.md"
 import json, sys
@@ -88,7 +89,7 @@ print(f"\nPer step: {o['launches_per_step']:.1f} kernels, {o['products_per_step'
       f"dense products alone {o['floor_ms']:.3f} ms; {o['device_bytes'] / 1e6:.0f} MB. The bar: 0.7 ms waiting, ratio 2. torch {p['torch']}.")
 END
 	for where in cpu cuda; do
-		"$dir/gcn" bench infer --data "npy:$dir/arxiv" --device $where --json 2>/dev/null | tail -n 1 >"$dir/infer-$where.json"
+		"$dir/gcn" bench infer --data "npy:$dir/arxiv" --device $where --json 2>>"$dir/errors.log" | tail -n 1 >"$dir/infer-$where.json"
 		note "- inference over all nodes, $where: $(field ms "$dir/infer-$where.json") ms"
 	done
 }
