@@ -74,6 +74,7 @@ type clusterPlan struct {
 type clusterScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering
+	inside    nodeSet // the nodes numbered, while the block is filled
 	picks     picks
 	locals    []int32
 	degrees   []float32
@@ -269,6 +270,9 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	for k, v := range ids.nodes {
 		block.Src[k] = plan.graph.node(v)
 	}
+	inside := &scratch.inside
+	inside.fill(p.Nodes(), ids.nodes)
+	defer inside.clear(ids.nodes)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	rows := resize(scratch.degrees, len(ids.nodes)) // first d̃', then the rows' scales
@@ -278,10 +282,10 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 1)
 		values := adjacency.RowValues(int(v))
 		for c, u := range adjacency.Row(int(v)) {
-			l := ids.number(u)
-			if l < 0 {
+			if !inside.has(u) {
 				continue
 			}
+			l := ids.number(u)
 			a := float32(1)
 			if values != nil {
 				a = values[c]

@@ -93,6 +93,7 @@ type UnitLaw struct {
 type saintScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering
+	inside    nodeSet // the nodes numbered, while the block is filled
 	unit      []int32
 	locals    []int32
 	absent    []float64 // P(v ∉ S) − 1 of each node of S
@@ -204,6 +205,9 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 		scratch.absent[k] = absent
 		weights = append(weights, float32(-1/(n*absent)))
 	}
+	inside := &scratch.inside
+	inside.fill(p.Nodes(), ids.nodes)
+	defer inside.clear(ids.nodes)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	adjacency := p.Adjacency
@@ -214,10 +218,10 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 		values := adjacency.RowValues(int(v))
 		first := adjacency.Ptr[v]
 		for c, u := range adjacency.Row(int(v)) {
-			l := ids.number(u)
-			if l < 0 {
+			if !inside.has(u) {
 				continue
 			}
+			l := ids.number(u)
 			either := s.law.Node[v] + s.law.Node[u] - s.law.Pair(v, u, first+int64(c))
 			both := math.Expm1(units*math.Log1p(-min(either, 1))) - scratch.absent[k] - scratch.absent[l]
 			e := scale * float64(p.ColScale[u]) * -scratch.absent[k] / both
