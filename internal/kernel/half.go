@@ -22,13 +22,27 @@ func widenGo(dst []float32, src []uint16) {
 	}
 }
 
+// widenRow is widen of one row: its last part of less than a vector is widened
+// as a whole vector, which begins earlier.
+func widenRow(dst []float32, src []uint16) {
+	const vector = 16
+	n := len(src)
+	whole := n / vector * vector
+	if whole == 0 || whole == n {
+		widen(dst, src)
+		return
+	}
+	widen(dst[:whole], src[:whole])
+	widen(dst[n-vector:n], src[n-vector:])
+}
+
 // GatherHalf is Gather of rows in half precision: dst[i] = x[ids[i]].
 func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 	checkLen("GatherHalf", "dst", len(dst), len(ids)*width)
 	parallel.For(len(ids), grain(width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			r := int(ids[i])
-			widen(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
+			widenRow(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
 		}
 	})
 }
@@ -67,6 +81,8 @@ type halfScratch struct {
 	wide []float32 // some rows of x
 	part graph.CSR // a row over those
 	tell []int32   // 0, 1, 2, …
+
+	touched uint16 // so that touch is not for nothing
 }
 
 var scratches = sync.Pool{New: func() any { return new(halfScratch) }}
@@ -94,9 +110,10 @@ func (s *halfScratch) multiply(y []float32, x []uint16, width int) {
 			copy(s.wide[:width], y)
 			s.part.Val = append(s.part.Val, 1)
 		}
+		s.touched ^= touch(x, entries[done:min(done+s.part.Cols, len(entries))], width)
 		for len(s.part.Val) < s.part.Cols && done < len(entries) {
 			at, r := len(s.part.Val)*width, int(entries[done])*width
-			widen(s.wide[at:at+width], x[r:r+width])
+			widenRow(s.wide[at:at+width], x[r:r+width])
 			s.part.Val = append(s.part.Val, values[done])
 			done++
 		}
@@ -104,4 +121,18 @@ func (s *halfScratch) multiply(y []float32, x []uint16, width int) {
 		s.part.Ptr, s.part.Idx = append(s.part.Ptr[:0], 0, int64(n)), s.tell[:n]
 		spmmRows(y, &s.part, 0, 1, nil, n, s.wide, width)
 	}
+}
+
+// touch reads one number of each cache line of some rows of x. Widening them one
+// by one waits for the memory at each; this waits for many at a time.
+func touch(x []uint16, rows []int32, width int) (mixed uint16) {
+	const line = 32 // numbers
+	for _, r := range rows {
+		row := x[int(r)*width : (int(r)+1)*width]
+		for at := 0; at < len(row); at += line {
+			mixed ^= row[at]
+		}
+		mixed ^= row[len(row)-1]
+	}
+	return mixed
 }
