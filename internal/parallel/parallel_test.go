@@ -101,6 +101,51 @@ func TestForAllocatesNothing(t *testing.T) {
 	})
 }
 
+// With all processors reserved a call runs where it is, and the same ranges.
+func TestReserveLeavesTheCallerAlone(t *testing.T) {
+	withProcs(t, func(procs int) {
+		parallel.Reserve(procs)
+		defer parallel.Reserve(-procs)
+		var last int
+		var running atomic.Int32
+		for range 100 {
+			last = -1
+			parallel.For(50, 5, func(lo, hi int) {
+				if running.Add(1) != 1 || lo <= last {
+					t.Errorf("range [%d, %d) after %d, beside another", lo, hi, last)
+				}
+				last = lo
+				running.Add(-1)
+			})
+		}
+	})
+}
+
+// Calls in close succession, from several goroutines, meet the same helpers.
+func TestForInSuccession(t *testing.T) {
+	withProcs(t, func(int) {
+		done := make(chan int64)
+		for range 3 {
+			go func() {
+				var sum atomic.Int64
+				for k := range 2000 {
+					parallel.For(40+k%7, 3, func(lo, hi int) { sum.Add(int64(hi - lo)) })
+				}
+				done <- sum.Load()
+			}()
+		}
+		want := int64(0)
+		for k := range 2000 {
+			want += int64(40 + k%7)
+		}
+		for range 3 {
+			if got := <-done; got != want {
+				t.Errorf("%d indices visited, want %d", got, want)
+			}
+		}
+	})
+}
+
 func BenchmarkFor(b *testing.B) {
 	body := func(lo, hi int) {}
 	for _, ranges := range []int{1, 2, 16} {
