@@ -21,6 +21,14 @@ const lanes = 16
 // one is what the values of a matrix without values, and absent scales, point to.
 var one = [1]float32{1}
 
+// Rows of X are prefetched where X is larger than 8 MB, so that most of them come
+// from memory or a third-level cache, and its rows are long: the processor looks
+// far enough ahead over short ones. The result is the same either way.
+const (
+	farElements = 1 << 21
+	farWidth    = 96
+)
+
 // spmmRows computes rows lo to hi of dst = A·X, or of A·X[ids].
 func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
 	if level == simd.Portable || len(a.Idx) == 0 || len(x) == 0 {
@@ -33,8 +41,13 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 	if a.Val != nil {
 		val, step = &a.Val[:len(a.Idx)][0], 4
 	}
+	far := xRows*width > farElements && width >= farWidth
 	var ok bool
 	switch {
+	case ids == nil && far && level == simd.AVX512:
+		ok = spmmFarAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+	case ids == nil && far && level == simd.AVX2:
+		ok = spmmFarAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil && level == simd.AVX512:
 		ok = spmmAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil:

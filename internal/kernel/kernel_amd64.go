@@ -16,6 +16,12 @@ func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *floa
 //go:noescape
 func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
+// spmmFarAVX2 computes rows of dst = A·X for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
+// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
+func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+
 // activateIdentityAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
 // Without threshold nothing is dropped.
 //
@@ -90,6 +96,12 @@ func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *fl
 //
 //go:noescape
 func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+
+// spmmFarAVX512 computes rows of dst = A·X for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
+// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
+func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 // activateIdentityAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
 // Without threshold nothing is dropped.

@@ -26,8 +26,9 @@ func main() {
 			packStrip(v)
 			continue
 		}
-		spmm(v, false)
-		spmm(v, true)
+		spmm(v, false, false)
+		spmm(v, true, false)
+		spmm(v, false, true)
 		for _, act := range []string{"Identity", "ELU", "ReLU"} {
 			activation(v, act)
 		}

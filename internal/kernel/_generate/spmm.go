@@ -11,10 +11,16 @@ import (
 // spmm generates rows of a sparse times a dense matrix. A row of dst is built
 // tile by tile: as many columns as there are registers for are accumulated
 // while the row's entries go by, so that dst is written once and never read.
-func spmm(v vectors, gather bool) {
+//
+// Far is for an X larger than the caches: rows of it are prefetched some entries
+// before they are added.
+func spmm(v vectors, gather, far bool) {
 	name, ids, what := "spmm", "", "dst = A·X"
 	if gather {
 		name, ids, what = "spmmGather", "ids *int32, ", "dst = A·X[ids]"
+	}
+	if far {
+		name, what = "spmmFar", what+" for an X larger than the caches"
 	}
 	TEXT(name+v.suffix, NOSPLIT, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
 	Pragma("noescape")
@@ -28,6 +34,15 @@ func spmm(v vectors, gather bool) {
 	s := spmmState{v: v, dst: dst, step: step, cols: cols, stride: stride}
 	if gather {
 		s.ids = Load(Param("ids"), GP64())
+	}
+
+	if far {
+		// Entries before this one have another that far ahead.
+		s.limit = AllocLocal(8)
+		limit, nnz := Load(Param("idx"), GP64()), Load(Param("nnz"), GP64())
+		LEAQ(Mem{Base: limit, Index: nnz, Scale: 4, Disp: -4 * farAhead}, limit)
+		MOVQ(limit, s.limit)
+		s.far = true
 	}
 
 	// The last vector of a row has ((width−1) mod lanes) + 1 elements.
@@ -113,7 +128,12 @@ type spmmState struct {
 	left                   reg.Register // elements of the row not done
 	last                   mask
 	acc                    []reg.VecVirtual
+	far                    bool
+	limit                  Mem
 }
+
+// farAhead is how many entries ahead rows are prefetched.
+const farAhead = 8
 
 // tile generates n vectors of a row, the last one masked if it is the tail.
 func (s *spmmState) tile(n int, tail bool) {
@@ -151,6 +171,17 @@ func (s *spmmState) tile(n int, tail bool) {
 			s.last.load(p, b)
 			VFMADD231PS(b, a, r)
 		}
+	}
+	if s.far {
+		near := fmt.Sprintf("near%d_%t", n, tail)
+		CMPQ(at, s.limit)
+		JCC(LabelRef(near))
+		MOVL(Mem{Base: at, Disp: 4 * farAhead}, j.As32())
+		IMULQ(s.stride, j)
+		for line := 0; line < n*v.bytes(); line += 64 {
+			PREFETCHT0(Mem{Base: j, Index: s.x, Scale: 1, Disp: line})
+		}
+		Label(near)
 	}
 	ADDQ(I8(4), at)
 	ADDQ(s.step, value)
