@@ -1,9 +1,8 @@
 package samplers
 
 import (
-	"math"
-
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Importance gives the candidate columns of P their unnormalised sampling
@@ -42,13 +41,12 @@ func (LADIES) Global(*graph.Laplacian) ([]float64, bool) { return nil, false }
 func (l LADIES) Local(nodes []int32, weights []float64) {
 	switch {
 	case l.RowNorms != nil:
+		kernel.SquareRoot(weights)
 		for k, i := range nodes {
-			weights[k] = math.Sqrt(weights[k]) * float64(l.RowNorms[i])
+			weights[k] *= float64(l.RowNorms[i])
 		}
 	case l.Flat:
-		for k, w := range weights {
-			weights[k] = math.Sqrt(w)
-		}
+		kernel.SquareRoot(weights)
 	}
 }
 
@@ -70,9 +68,7 @@ type FastGCN struct {
 func (f FastGCN) Global(p *graph.Laplacian) ([]float64, bool) {
 	weights := p.ColumnNorms2()
 	if f.Flat {
-		for i, w := range weights {
-			weights[i] = math.Sqrt(w)
-		}
+		kernel.SquareRoot(weights)
 	}
 	return weights, f.Neighborhood
 }

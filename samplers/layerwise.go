@@ -155,7 +155,6 @@ func checkSizes(sizes []int) error {
 // negative or not a number, or that they do not sum to a positive finite one.
 func (p *Population) sum() error {
 	p.Positive = len(p.Weights)
-	var total [4]float64 // four chains of additions, to keep the adder busy
 	for i, w := range p.Weights {
 		if !(w > 0) {
 			if w != 0 {
@@ -163,9 +162,16 @@ func (p *Population) sum() error {
 			}
 			p.Positive--
 		}
-		total[i&3] += w
 	}
-	p.Total = (total[0] + total[1]) + (total[2] + total[3])
+	var t0, t1, t2, t3 float64 // four chains of additions, to keep the adder busy
+	rest := p.Weights
+	for ; len(rest) >= 4; rest = rest[4:] {
+		t0, t1, t2, t3 = t0+rest[0], t1+rest[1], t2+rest[2], t3+rest[3]
+	}
+	for _, w := range rest {
+		t0 += w
+	}
+	p.Total = (t0 + t1) + (t2 + t3)
 	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
 		return fmt.Errorf("samplers: the weights of %d candidates sum to %v, want positive and finite", len(p.Weights), p.Total)
 	}

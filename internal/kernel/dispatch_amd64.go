@@ -262,3 +262,19 @@ func columnSums(dst, x, scale []float32, rows, width, j0 int) {
 	}
 	columnSumsGo(dst, x, scale, rows, width, j, end)
 }
+
+// squareRoot sets the elements of x to their square roots.
+func squareRoot(x []float64) {
+	n := 0
+	if level != simd.Portable {
+		n = len(x) &^ 7
+	}
+	if n > 0 {
+		if level == simd.AVX512 {
+			squareRootAVX512(&x[0], n)
+		} else {
+			squareRootAVX2(&x[0], n)
+		}
+	}
+	squareRootGo(x[n:])
+}

@@ -70,6 +70,11 @@ func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
 //go:noescape
 func widenAVX2(dst *float32, src *uint16, n int)
 
+// squareRootAVX2 sets the elements of x to their square roots; n is a multiple of 8.
+//
+//go:noescape
+func squareRootAVX2(x *float64, n int)
+
 // adamAVX2 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
 //
 //go:noescape
@@ -150,6 +155,11 @@ func scaleToAVX512(dst *float32, alpha float32, x *float32, n int)
 //
 //go:noescape
 func widenAVX512(dst *float32, src *uint16, n int)
+
+// squareRootAVX512 sets the elements of x to their square roots; n is a multiple of 8.
+//
+//go:noescape
+func squareRootAVX512(x *float64, n int)
 
 // adamAVX512 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
 //

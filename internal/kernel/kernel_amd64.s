@@ -2515,6 +2515,27 @@ done:
 	VZEROUPPER
 	RET
 
+// func squareRootAVX2(x *float64, n int)
+// Requires: AVX
+TEXT ·squareRootAVX2(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ n+8(FP), CX
+
+eight:
+	CMPQ    CX, $+8
+	JLT     done
+	VSQRTPD (AX), Y0
+	VMOVUPD Y0, (AX)
+	VSQRTPD 32(AX), Y0
+	VMOVUPD Y0, 32(AX)
+	ADDQ    $+64, AX
+	SUBQ    $+8, CX
+	JMP     eight
+
+done:
+	VZEROUPPER
+	RET
+
 // func adamAVX2(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
 // Requires: AVX, FMA3
 TEXT ·adamAVX2(SB), NOSPLIT, $0-48
@@ -4347,6 +4368,25 @@ sixteen:
 	ADDQ      $+32, CX
 	SUBQ      $+16, DX
 	JMP       sixteen
+
+done:
+	VZEROUPPER
+	RET
+
+// func squareRootAVX512(x *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·squareRootAVX512(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ n+8(FP), CX
+
+eight:
+	CMPQ    CX, $+8
+	JLT     done
+	VSQRTPD (AX), Z0
+	VMOVUPD Z0, (AX)
+	ADDQ    $+64, AX
+	SUBQ    $+8, CX
+	JMP     eight
 
 done:
 	VZEROUPPER

@@ -74,6 +74,28 @@ func widen(v vectors) {
 	RET()
 }
 
+// squareRoot generates x = √x in double precision.
+func squareRoot(v vectors) {
+	TEXT("squareRoot"+v.suffix, NOSPLIT, "func(x *float64, n int)")
+	Pragma("noescape")
+	Doc("squareRoot" + v.suffix + " sets the elements of x to their square roots; n is a multiple of 8.")
+	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	Label("eight")
+	CMPQ(n, I8(8))
+	JLT(LabelRef("done"))
+	for o := 0; o < 64; o += v.bytes() {
+		r := v.reg()
+		VSQRTPD(Mem{Base: x, Disp: o}, r)
+		VMOVUPD(r, Mem{Base: x, Disp: o})
+	}
+	ADDQ(I8(64), x)
+	SUBQ(I8(8), n)
+	JMP(LabelRef("eight"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
 // scaleTo generates dst = alpha·x.
 func scaleTo(v vectors) {
 	TEXT("scaleTo"+v.suffix, NOSPLIT, "func(dst *float32, alpha float32, x *float32, n int)")

@@ -38,6 +38,7 @@ func main() {
 		multiply(v)
 		scaleTo(v)
 		widen(v)
+		squareRoot(v)
 		adam(v)
 		columnSums(v, 4*v.lanes)
 		columnSums(v, 8)
