@@ -29,7 +29,7 @@ import (
 // E[P̃H] ≠ PH; the more of A the batch keeps, the less. With all parts in one
 // batch it is the full batch, exactly.
 //
-// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes a node, and 8 for
+// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes a node, and 16 for
 // each concurrent call. The fields must not change after the first call of
 // Sample, which may then be called concurrently.
 type Cluster struct {

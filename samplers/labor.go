@@ -37,7 +37,7 @@ import (
 // DrawSelf is set; hence the rows of a layer are always among its inputs, first
 // and in their order.
 //
-// Cost of a layer: O(nonzeros of its rows), twice or so an iteration. Memory: 4
+// Cost of a layer: O(nonzeros of its rows), twice or so an iteration. Memory: 8
 // bytes a node for each concurrent call, kept for the next.
 type Labor struct {
 	Laplacian *graph.Laplacian // required

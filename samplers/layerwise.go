@@ -23,8 +23,8 @@ import (
 //
 // Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size
 // of the graph; FastGCN pays O(edges) once, and its candidates are all nodes
-// where it does not draw from an alias table (Poisson, Systematic, Rank). Memory: 4 bytes a node for each
-// concurrent call, kept for the next.
+// where it does not draw from an alias table (Poisson, Systematic, Rank).
+// Memory: 8 bytes a node for each concurrent call, kept for the next.
 type LayerWise struct {
 	Laplacian  *graph.Laplacian // required
 	Sizes      []int            // nodes drawn a layer, the layer next to the output first; required

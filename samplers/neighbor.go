@@ -31,7 +31,7 @@ import (
 // as many nodes as the output, and (1+k)^L times after L layers.
 //
 // Cost of a layer: O(k) a row for uniform draws, whatever the degree, and
-// O(degree) for others. Memory: 4 bytes a node for each concurrent call. The
+// O(degree) for others. Memory: 8 bytes a node for each concurrent call. The
 // fields must not change after the first call of Sample, which may then be
 // called concurrently.
 type Neighbor struct {

@@ -41,7 +41,7 @@ import (
 // sampled beforehand for walks, so that the formulas serve any r.
 //
 // Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
-// training graph, a float64 a node and what Units says; 8 bytes a node for each
+// training graph, a float64 a node and what Units says; 16 bytes a node for each
 // concurrent call. The fields must not change after the first call of Sample,
 // which may then be called concurrently.
 type SAINT struct {

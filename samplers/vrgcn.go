@@ -33,7 +33,7 @@ import (
 //
 // Cost: O(k) a row for the draw and O(degree) for the control, so in effect that
 // of full neighbourhoods for the rows there are, with the input growing as
-// Neighbor's. Memory: 8 bytes a node for each concurrent call; the history,
+// Neighbor's. Memory: 16 bytes a node for each concurrent call; the history,
 // 4 bytes a node and unit of each hidden layer, is the model's.
 //
 // The fields must not change after the first call of Sample, which may then be
