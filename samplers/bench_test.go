@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -59,5 +61,46 @@ func BenchmarkSample(b *testing.B) {
 				b.ReportMetric(float64(entries)/float64(b.N), "nnz/op")
 			})
 		}
+	}
+}
+
+// BenchmarkWorkers has one goroutine, then two, draw the same batches with one
+// sampler: an op is a batch, so that two cores take half of what one takes at
+// best.
+func BenchmarkWorkers(b *testing.B) {
+	data, err := arxiv()
+	if err != nil {
+		b.Fatal(err)
+	}
+	seeds := make([][]int32, 256)
+	rng := rand.New(samplers.Stream(1, 0, 0))
+	for k := range seeds {
+		for _, i := range rng.Perm(len(data.Split.Train))[:512] {
+			seeds[k] = append(seeds[k], data.Split.Train[i])
+		}
+	}
+	sampler := &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}}
+	draw := func(from, to int) error {
+		source := samplers.Stream(1, 0, 0)
+		rng := rand.New(source)
+		var batch samplers.Batch
+		for k := from; k < to; k++ {
+			samplers.Seed(source, 1, 0, uint64(k))
+			if err := sampler.Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			var all errgroup.Group
+			for w := range workers {
+				all.Go(func() error { return draw(b.N*w/workers, b.N*(w+1)/workers) })
+			}
+			if err := all.Wait(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
