@@ -74,7 +74,7 @@ type neighborScratch struct {
 	weights    []float64
 	sample     Sample
 	factor     []float64
-	touched    int32
+	touched    int32 // what touch returned, kept for its sake alone
 }
 
 // Layers returns the number of layers, one a size.

@@ -18,7 +18,7 @@ type neighborhood struct {
 	// entries holds, row after row, the number in nodes of each entry's column:
 	// the row's own node first, then its neighbours in stored order.
 	entries []int32
-	touched int32
+	touched int32 // what touch returned, kept for its sake alone
 }
 
 // walk collects the neighborhood of rows, distinct nodes of p. The error says
