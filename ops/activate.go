@@ -92,9 +92,11 @@ type activate struct {
 	below   sparse // what made x, where it knows which rows are zero; or nil
 	out     buffer
 
-	// slope is ∂out/∂x of the last run; only the op's own backward reads it,
-	// so a plain node that overwrites out in place does no harm.
+	// slope is ∂out/∂x of the last run, in the rows that may differ from zero;
+	// only the op's own backward reads it, so a plain node that overwrites out
+	// in place does no harm.
 	slope       []float32
+	own         []float32 // its memory, where it is not that of x
 	keepSlope   bool
 	rows, width int
 
@@ -117,8 +119,15 @@ func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
 	return tensor.Shape{rows, cols}, err
 }
 
-func (op *activate) Do(in ...G.Value) (G.Value, error) {
-	x, err := matrixOf("Activate", in[0])
+func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[0]) }
+
+// The slope takes the place of x.
+func (op *activate) over() int { return 0 }
+
+func (op *activate) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[0]) }
+
+func (op *activate) run(over bool, in G.Value) (G.Value, error) {
+	x, err := matrixOf("Activate", in)
 	if err != nil {
 		return nil, err
 	}
@@ -128,12 +137,6 @@ func (op *activate) Do(in ...G.Value) (G.Value, error) {
 	}
 	value, data := op.out.matrix(x.rows, x.cols)
 	op.rows, op.width = x.rows, x.cols
-	var slope []float32
-	if op.keepSlope {
-		op.slope = scratch(op.slope, len(data))
-		slope = op.slope
-	}
-	kernel.Activate(op.act, data, slope, x.data, x.rows, x.cols, dropout)
 	if op.keepActivations {
 		op.activations = data
 		if dropout.Rate > 0 {
@@ -141,6 +144,21 @@ func (op *activate) Do(in ...G.Value) (G.Value, error) {
 			kernel.Activate(op.act, op.undropped, nil, x.data, x.rows, x.cols, kernel.Dropout{})
 			op.activations = op.undropped
 		}
+	}
+	switch {
+	case !op.keepSlope:
+		op.slope = nil
+	case over:
+		op.slope = x.data
+	default:
+		op.own = scratch(op.own, len(data))
+		op.slope = op.own
+	}
+	if rows := from(op.below, x.rows); rows != nil {
+		fillOthers(data, rows, x.rows, x.cols, nil, nil)
+		kernel.ActivateRows(op.act, data, op.slope, x.data, rows, x.cols, dropout)
+	} else {
+		kernel.Activate(op.act, data, op.slope, x.data, x.rows, x.cols, dropout)
 	}
 	return value, nil
 }
@@ -176,8 +194,15 @@ func (op *activateBack) Type() hm.Type {
 
 func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *activateBack) Do(in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf("Activate", in[1])
+func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[1]) }
+
+// The product takes the place of the gradient from above.
+func (op *activateBack) over() int { return 1 }
+
+func (op *activateBack) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[1]) }
+
+func (op *activateBack) run(over bool, in G.Value) (G.Value, error) {
+	grad, err := matrixOf("Activate", in)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +210,18 @@ func (op *activateBack) Do(in ...G.Value) (G.Value, error) {
 	if grad.rows != f.rows || grad.cols != f.width || len(f.slope) != len(grad.data) {
 		return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, f.rows, f.width, ErrShape)
 	}
-	value, data := op.out.matrix(grad.rows, grad.cols)
-	kernel.Multiply(data, grad.data, f.slope)
+	value, data := in, grad.data
+	if !over {
+		value, data = op.out.matrix(grad.rows, grad.cols)
+	}
+	rows := from(f.below, grad.rows)
+	if rows == nil {
+		kernel.Multiply(data, grad.data, f.slope)
+		return value, nil
+	}
+	if !over {
+		fillOthers(data, rows, grad.rows, grad.cols, nil, nil)
+	}
+	kernel.MultiplyRows(data, grad.data, f.slope, rows, grad.cols)
 	return value, nil
 }

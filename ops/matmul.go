@@ -45,7 +45,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	op := &product{base: newBase(x.Graph(), name, 2), blas: backend, slot: slot}
+	op := &product{base: newBase(x.Graph(), name, 2), products: rowProducts{blas: backend}, slot: slot}
 	op.wanted = append(op.wanted, variable(x), variable(w))
 	op.below = sparseOf(x)
 	if b == nil {
@@ -66,7 +66,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 // gradients A·Bᵀ and Aᵀ·B.
 type product struct {
 	base
-	blas           blas.BLAS
+	products       rowProducts
 	transA, transB bool
 	bias           bool
 	slot           *Slot  // its row sums scale the bias; nil: none does
@@ -74,9 +74,8 @@ type product struct {
 	out            buffer
 	last           DenseProduct // of the last run
 
-	below   sparse // what knows the rows of the forward product's X that matter; or nil
-	set     rowSet // of the forward product's own output
-	packing packed
+	below sparse // what knows the rows of the forward product's X that matter; or nil
+	set   rowSet // of the forward product's own output
 }
 
 func (op *product) Type() hm.Type {
@@ -145,22 +144,13 @@ func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
 	if !op.transB {
 		op.keepRows(a.rows, bias, scale)
 	}
-	var beta float32
-	if bias != nil {
-		kernel.BiasRows(c, bias, scale, a.rows, cols)
-		beta = 1
-	}
 	rows := from(op.below, a.rows)
-	if rows == nil {
-		op.last = DenseProduct{false, op.transB, a.rows, cols, a.cols}
-		op.blas.Sgemm(false, op.transB, a.rows, cols, a.cols, 1, a.data, a.cols, b.data, b.cols, beta, c, cols)
-		return
+	op.last = DenseProduct{false, op.transB, a.rows, cols, a.cols}
+	if rows != nil {
+		op.last.M = len(rows)
+		fillOthers(c, rows, a.rows, cols, bias, scale)
 	}
-	if bias == nil {
-		clear(c)
-	}
-	op.last = DenseProduct{false, op.transB, len(rows), cols, a.cols}
-	op.packing.multiplyRows(op.blas, rows, op.transB, cols, a.cols, a.data, b.data, b.cols, bias, scale, c)
+	op.products.multiplyRows(rows, op.transB, a, b, bias, scale, c, cols)
 }
 
 // keepRows finds the rows of the output that may differ from zero: with a bias
@@ -195,13 +185,11 @@ func (op *product) nonzero() []int32 {
 // backW sets c to Aᵀ·B, summed over the rows of A that matter.
 func (op *product) backW(a, b matrix, c []float32) {
 	over := from(op.below, a.rows)
-	if over == nil {
-		op.last = DenseProduct{true, false, a.cols, b.cols, a.rows}
-		op.blas.Sgemm(true, false, a.cols, b.cols, a.rows, 1, a.data, a.cols, b.data, b.cols, 0, c, b.cols)
-		return
+	op.last = DenseProduct{true, false, a.cols, b.cols, a.rows}
+	if over != nil {
+		op.last.K = len(over)
 	}
-	op.last = DenseProduct{true, false, a.cols, b.cols, len(over)}
-	op.packing.multiplyOver(op.blas, over, a.cols, b.cols, a.data, b.data, c)
+	op.products.multiplyOver(over, a, b, c)
 }
 
 // rowSums returns the row sums of slot's block, or nil without a slot.
@@ -226,13 +214,13 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, len(in))
 	var err error
 	if op.wanted[0] {
-		dx := &product{base: newBase(g, op.name+"BackX", 2), blas: op.blas, transB: true, below: op.below}
+		dx := &product{base: newBase(g, op.name+"BackX", 2), products: rowProducts{blas: op.products.blas}, transB: true, below: op.below}
 		if d[0], err = apply(dx, grad, in[1]); err != nil {
 			return nil, err
 		}
 	}
 	if op.wanted[1] {
-		dw := &product{base: newBase(g, op.name+"BackW", 2), blas: op.blas, transA: true, below: op.below}
+		dw := &product{base: newBase(g, op.name+"BackW", 2), products: rowProducts{blas: op.products.blas}, transA: true, below: op.below}
 		if d[1], err = apply(dw, in[0], grad); err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func (s *rowSet) collect(n int, belongs func(i int) bool) {
 }
 
 // from returns the rows of below, of n, if leaving the others out of a product
-// pays for moving the rows together and apart, else nil.
+// pays, else nil.
 func from(below sparse, n int) []int32 {
 	if below == nil {
 		return nil
@@ -63,40 +63,81 @@ func from(below sparse, n int) []int32 {
 	return rows
 }
 
-// packed is a product of some rows of its matrices.
-type packed struct {
-	a, b, c, scale []float32
+// fillOthers sets the rows of c, n×cols, that are not among rows to scale⊗bias,
+// nil bias meaning zeros, nil scale 1.
+func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
+	fill := func(lo, hi int) {
+		switch {
+		case lo == hi:
+		case bias == nil:
+			clear(c[lo*cols : hi*cols])
+		case scale == nil:
+			kernel.BiasRows(c[lo*cols:hi*cols], bias, nil, hi-lo, cols)
+		default:
+			kernel.BiasRows(c[lo*cols:hi*cols], bias, scale[lo:hi], hi-lo, cols)
+		}
+	}
+	next := 0
+	for _, r := range rows {
+		fill(next, int(r))
+		next = int(r) + 1
+	}
+	fill(next, n)
 }
 
-// multiplyRows sets the given rows of C to A·op(B), or to scale⊗bias + A·op(B) with a
-// bias; m is the number of rows of A and C. The other rows of C stay as they
-// are. scale nil means 1.
-func (p *packed) multiplyRows(with blas.BLAS, rows []int32, transB bool, cols, inner int, a, b []float32, ldb int, bias, scale, c []float32) {
-	n := len(rows)
-	// As large as it may get: the number of rows changes from run to run.
-	all := len(a) / inner
-	p.a, p.c = scratch(p.a, all*inner)[:n*inner], scratch(p.c, all*cols)[:n*cols]
-	kernel.Gather(p.a, a, rows, inner)
+// rowProducts multiplies rows of matrices: where they lie if the BLAS can, else
+// moved together and apart again.
+type rowProducts struct {
+	blas           blas.BLAS
+	a, b, c, scale []float32 // rows moved together
+}
+
+// multiplyRows sets the given rows of C, nil meaning all, to those of A·op(B),
+// or of scale⊗bias + A·op(B) with a bias. scale nil means 1. The other rows of C
+// stay as they are.
+func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias, scale, c []float32, cols int) {
+	if with, ok := p.blas.(blas.RowBLAS); ok {
+		with.SgemmRows(rows, transB, a.rows, cols, a.cols, a.data, a.cols, b.data, b.cols, bias, scale, c, cols)
+		return
+	}
+	n, from, to := a.rows, a.data, c
+	if rows != nil {
+		n = len(rows)
+		// As large as it may get: the number of rows changes from run to run.
+		p.a, p.c = scratch(p.a, len(a.data)), scratch(p.c, len(c))
+		from, to = p.a[:n*a.cols], p.c[:n*cols]
+		kernel.Gather(from, a.data, rows, a.cols)
+	}
 	var beta float32
 	if bias != nil {
-		if scale != nil {
-			p.scale = scratch(p.scale, all)[:n]
-			kernel.Gather(p.scale, scale, rows, 1)
-			scale = p.scale
+		if rows != nil && scale != nil {
+			p.scale = scratch(p.scale, a.rows)
+			kernel.Gather(p.scale[:n], scale, rows, 1)
+			scale = p.scale[:n]
 		}
-		kernel.BiasRows(p.c, bias, scale, n, cols)
+		kernel.BiasRows(to, bias, scale, n, cols)
 		beta = 1
 	}
-	with.Sgemm(false, transB, n, cols, inner, 1, p.a, inner, b, ldb, beta, p.c, cols)
-	kernel.Scatter(c, p.c, rows, cols)
+	p.blas.Sgemm(false, transB, n, cols, a.cols, 1, from, a.cols, b.data, b.cols, beta, to, cols)
+	if rows != nil {
+		kernel.Scatter(c, to, rows, cols)
+	}
 }
 
-// multiplyOver sets C, of size rows×cols, to Aᵀ·B, summed over the given rows of
-// A and B alone.
-func (p *packed) multiplyOver(with blas.BLAS, over []int32, rows, cols int, a, b, c []float32) {
-	n := len(over)
-	p.a, p.b = scratch(p.a, len(a))[:n*rows], scratch(p.b, len(b))[:n*cols]
-	kernel.Gather(p.a, a, over, rows)
-	kernel.Gather(p.b, b, over, cols)
-	with.Sgemm(true, false, rows, cols, n, 1, p.a, rows, p.b, cols, 0, c, cols)
+// multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B alone, nil
+// meaning all.
+func (p *rowProducts) multiplyOver(over []int32, a, b matrix, c []float32) {
+	n, from, with := a.rows, a.data, b.data
+	if over != nil {
+		if rows, ok := p.blas.(blas.RowBLAS); ok {
+			rows.SgemmOver(over, a.rows, a.cols, b.cols, a.data, a.cols, b.data, b.cols, c, b.cols)
+			return
+		}
+		n = len(over)
+		p.a, p.b = scratch(p.a, len(a.data)), scratch(p.b, len(b.data))
+		from, with = p.a[:n*a.cols], p.b[:n*b.cols]
+		kernel.Gather(from, a.data, over, a.cols)
+		kernel.Gather(with, b.data, over, b.cols)
+	}
+	p.blas.Sgemm(true, false, a.cols, b.cols, n, 1, from, a.cols, with, b.cols, 0, c, b.cols)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // sequence runs the part of an expression graph that some outputs need, op by
@@ -12,9 +14,9 @@ import (
 // to its thread: two changes of thread a run, often of core and cache too, and
 // a panic there ends the process.
 //
-// Values stay with the sequence: no node is bound to one, and no op writes over
-// another's. An op that keeps its own output, as those of package ops do, makes
-// a run free of allocations.
+// Values stay with the sequence: no node is bound to one. An op that keeps its
+// own output, as those of package ops do, makes a run free of allocations. An op
+// writes over another's output only where nothing else reads that.
 type sequence struct {
 	calls  []call
 	inputs []input
@@ -28,6 +30,7 @@ type call struct {
 	from []int
 	in   []G.Value // the inputs' values, to be passed on
 	to   int
+	over ops.Overwriter // op, if it may overwrite an input; or nil
 }
 
 // input is a node without an op: a parameter, a constant.
@@ -82,7 +85,27 @@ func newSequence(outputs G.Nodes) (*sequence, error) {
 			return nil, err
 		}
 	}
+	s.overwrite(place, outputs)
 	return s, nil
+}
+
+// overwrite lets ops write over what is read by them alone.
+func (s *sequence) overwrite(place map[*G.Node]int, outputs G.Nodes) {
+	readers := make([]int, len(s.values))
+	for _, n := range outputs {
+		readers[place[n]]++
+	}
+	for _, c := range s.calls {
+		for _, at := range c.from {
+			readers[at]++
+		}
+	}
+	for k := range s.calls {
+		c := &s.calls[k]
+		if op, input, ok := ops.Overwrites(c.node); ok && readers[c.from[input]] == 1 {
+			c.over = op
+		}
+	}
 }
 
 // nodes returns the nodes with an op, in the order of a run.
@@ -113,7 +136,12 @@ func (s *sequence) run() (err error) {
 			c.in[i] = s.values[at]
 		}
 		current = c.op
-		if s.values[c.to], err = c.op.Do(c.in...); err != nil {
+		if c.over != nil {
+			s.values[c.to], err = c.over.DoOver(c.in...)
+		} else {
+			s.values[c.to], err = c.op.Do(c.in...)
+		}
+		if err != nil {
 			return fmt.Errorf("train: op %v: %w", c.op, err)
 		}
 	}

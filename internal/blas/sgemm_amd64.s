@@ -4,16 +4,16 @@
 
 #include "textflag.h"
 
-// func tile6x16AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// func tile6x16AVX2(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 // Requires: AVX, FMA3
-TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-80
-	MOVQ   b+56(FP), AX
-	MOVQ   k+64(FP), CX
-	MOVQ   kStep+48(FP), DX
-	MOVQ   rowStep+40(FP), BX
+TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-120
+	MOVQ   b+64(FP), AX
+	MOVQ   k+72(FP), CX
+	MOVQ   kStep+56(FP), DX
+	MOVQ   rowStep+48(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+32(FP), SI
+	MOVQ   a+40(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	ADDQ   BX, DI
 	VXORPS Y0, Y0, Y0
@@ -57,184 +57,308 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         numbers+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         in+88(FP), SI
+	MOVQ         ldin+96(FP), DI
+	MOVQ         beta+104(FP), R8
+	MOVQ         betaStep+112(FP), R9
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+72(FP), Y12
-	VBROADCASTSS beta+76(FP), Y13
-	MOVL         beta+76(FP), BX
-	ADDL         BX, BX
-	MOVQ         cols+24(FP), SI
-	SUBQ         $+8, SI
-	CMPQ         SI, $+8
+	SHLQ         $0x02, DI
+	SHLQ         $0x02, R9
+	VBROADCASTSS alpha+80(FP), Y12
+	MOVQ         cols+32(FP), R13
+	SUBQ         $+8, R13
+	CMPQ         R13, $+8
 	JNE          edge
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
-	TESTL        BX, BX
+	TESTQ        SI, SI
 	JEQ          full0
-	VFMADD231PS  (AX), Y13, Y0
-	VFMADD231PS  32(AX), Y13, Y1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y0
+	VFMADD231PS  32(R12), Y13, Y1
 
 full0:
-	VMOVUPS     Y0, (AX)
-	VMOVUPS     Y1, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y2, Y2
-	VMULPS      Y12, Y3, Y3
-	TESTL       BX, BX
-	JEQ         full1
-	VFMADD231PS (AX), Y13, Y2
-	VFMADD231PS 32(AX), Y13, Y3
+	VMOVUPS      Y0, (R11)
+	VMOVUPS      Y1, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	TESTQ        SI, SI
+	JEQ          full1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y2
+	VFMADD231PS  32(R12), Y13, Y3
 
 full1:
-	VMOVUPS     Y2, (AX)
-	VMOVUPS     Y3, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y4, Y4
-	VMULPS      Y12, Y5, Y5
-	TESTL       BX, BX
-	JEQ         full2
-	VFMADD231PS (AX), Y13, Y4
-	VFMADD231PS 32(AX), Y13, Y5
+	VMOVUPS      Y2, (R11)
+	VMOVUPS      Y3, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	TESTQ        SI, SI
+	JEQ          full2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y4
+	VFMADD231PS  32(R12), Y13, Y5
 
 full2:
-	VMOVUPS     Y4, (AX)
-	VMOVUPS     Y5, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y6, Y6
-	VMULPS      Y12, Y7, Y7
-	TESTL       BX, BX
-	JEQ         full3
-	VFMADD231PS (AX), Y13, Y6
-	VFMADD231PS 32(AX), Y13, Y7
+	VMOVUPS      Y4, (R11)
+	VMOVUPS      Y5, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	TESTQ        SI, SI
+	JEQ          full3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y6
+	VFMADD231PS  32(R12), Y13, Y7
 
 full3:
-	VMOVUPS     Y6, (AX)
-	VMOVUPS     Y7, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y8, Y8
-	VMULPS      Y12, Y9, Y9
-	TESTL       BX, BX
-	JEQ         full4
-	VFMADD231PS (AX), Y13, Y8
-	VFMADD231PS 32(AX), Y13, Y9
+	VMOVUPS      Y6, (R11)
+	VMOVUPS      Y7, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	TESTQ        SI, SI
+	JEQ          full4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y8
+	VFMADD231PS  32(R12), Y13, Y9
 
 full4:
-	VMOVUPS     Y8, (AX)
-	VMOVUPS     Y9, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y10, Y10
-	VMULPS      Y12, Y11, Y11
-	TESTL       BX, BX
-	JEQ         full5
-	VFMADD231PS (AX), Y13, Y10
-	VFMADD231PS 32(AX), Y13, Y11
+	VMOVUPS      Y8, (R11)
+	VMOVUPS      Y9, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	TESTQ        SI, SI
+	JEQ          full5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y10
+	VFMADD231PS  32(R12), Y13, Y11
 
 full5:
-	VMOVUPS Y10, (AX)
-	VMOVUPS Y11, 32(AX)
-	DECQ    DX
+	VMOVUPS Y10, (R11)
+	VMOVUPS Y11, 32(R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 edge:
-	LEAQ        slidingMask<>+32(SB), DI
-	SHLQ        $0x02, SI
-	SUBQ        SI, DI
-	VMOVUPS     (DI), Y14
-	VMULPS      Y12, Y0, Y0
-	VMULPS      Y12, Y1, Y1
-	TESTL       BX, BX
-	JEQ         masked0
-	VFMADD231PS (AX), Y13, Y0
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y1
+	LEAQ         slidingMask<>+32(SB), R10
+	SHLQ         $0x02, R13
+	SUBQ         R13, R10
+	VMOVUPS      (R10), Y14
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	TESTQ        SI, SI
+	JEQ          masked0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y0
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y1
 
 masked0:
-	VMOVUPS     Y0, (AX)
-	VMASKMOVPS  Y1, Y14, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y2, Y2
-	VMULPS      Y12, Y3, Y3
-	TESTL       BX, BX
-	JEQ         masked1
-	VFMADD231PS (AX), Y13, Y2
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y3
+	VMOVUPS      Y0, (R11)
+	VMASKMOVPS   Y1, Y14, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	TESTQ        SI, SI
+	JEQ          masked1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y2
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y3
 
 masked1:
-	VMOVUPS     Y2, (AX)
-	VMASKMOVPS  Y3, Y14, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y4, Y4
-	VMULPS      Y12, Y5, Y5
-	TESTL       BX, BX
-	JEQ         masked2
-	VFMADD231PS (AX), Y13, Y4
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y5
+	VMOVUPS      Y2, (R11)
+	VMASKMOVPS   Y3, Y14, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	TESTQ        SI, SI
+	JEQ          masked2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y4
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y5
 
 masked2:
-	VMOVUPS     Y4, (AX)
-	VMASKMOVPS  Y5, Y14, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y6, Y6
-	VMULPS      Y12, Y7, Y7
-	TESTL       BX, BX
-	JEQ         masked3
-	VFMADD231PS (AX), Y13, Y6
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y7
+	VMOVUPS      Y4, (R11)
+	VMASKMOVPS   Y5, Y14, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	TESTQ        SI, SI
+	JEQ          masked3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y6
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y7
 
 masked3:
-	VMOVUPS     Y6, (AX)
-	VMASKMOVPS  Y7, Y14, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y8, Y8
-	VMULPS      Y12, Y9, Y9
-	TESTL       BX, BX
-	JEQ         masked4
-	VFMADD231PS (AX), Y13, Y8
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y9
+	VMOVUPS      Y6, (R11)
+	VMASKMOVPS   Y7, Y14, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	TESTQ        SI, SI
+	JEQ          masked4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y8
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y9
 
 masked4:
-	VMOVUPS     Y8, (AX)
-	VMASKMOVPS  Y9, Y14, 32(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y12, Y10, Y10
-	VMULPS      Y12, Y11, Y11
-	TESTL       BX, BX
-	JEQ         masked5
-	VFMADD231PS (AX), Y13, Y10
-	VMASKMOVPS  32(AX), Y14, Y15
-	VFMADD231PS Y15, Y13, Y11
+	VMOVUPS      Y8, (R11)
+	VMASKMOVPS   Y9, Y14, 32(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	TESTQ        SI, SI
+	JEQ          masked5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y13, Y10
+	VMASKMOVPS   32(R12), Y14, Y15
+	VFMADD231PS  Y15, Y13, Y11
 
 masked5:
-	VMOVUPS    Y10, (AX)
-	VMASKMOVPS Y11, Y14, 32(AX)
-	DECQ       DX
+	VMOVUPS    Y10, (R11)
+	VMASKMOVPS Y11, Y14, 32(R11)
+	DECQ       BX
 	JEQ        done
-	ADDQ       CX, AX
 
 done:
 	VZEROUPPER
@@ -258,16 +382,16 @@ DATA slidingMask<>+56(SB)/4, $0x00000000
 DATA slidingMask<>+60(SB)/4, $0x00000000
 GLOBL slidingMask<>(SB), RODATA|NOPTR, $64
 
-// func tile6x8AVX2(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// func tile6x8AVX2(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 // Requires: AVX, FMA3
-TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-80
-	MOVQ   b+56(FP), AX
-	MOVQ   k+64(FP), CX
-	MOVQ   kStep+48(FP), DX
-	MOVQ   rowStep+40(FP), BX
+TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-120
+	MOVQ   b+64(FP), AX
+	MOVQ   k+72(FP), CX
+	MOVQ   kStep+56(FP), DX
+	MOVQ   rowStep+48(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+32(FP), SI
+	MOVQ   a+40(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	ADDQ   BX, DI
 	VXORPS Y0, Y0, Y0
@@ -298,176 +422,303 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         numbers+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         in+88(FP), SI
+	MOVQ         ldin+96(FP), DI
+	MOVQ         beta+104(FP), R8
+	MOVQ         betaStep+112(FP), R9
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+72(FP), Y6
-	VBROADCASTSS beta+76(FP), Y7
-	MOVL         beta+76(FP), BX
-	ADDL         BX, BX
-	MOVQ         cols+24(FP), SI
-	CMPQ         SI, $+8
+	SHLQ         $0x02, DI
+	SHLQ         $0x02, R9
+	VBROADCASTSS alpha+80(FP), Y6
+	MOVQ         cols+32(FP), R13
+	CMPQ         R13, $+8
 	JNE          edge
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
 	VMULPS       Y6, Y0, Y0
-	TESTL        BX, BX
+	TESTQ        SI, SI
 	JEQ          full0
-	VFMADD231PS  (AX), Y7, Y0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y0
 
 full0:
-	VMOVUPS     Y0, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y1, Y1
-	TESTL       BX, BX
-	JEQ         full1
-	VFMADD231PS (AX), Y7, Y1
+	VMOVUPS      Y0, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y1, Y1
+	TESTQ        SI, SI
+	JEQ          full1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y1
 
 full1:
-	VMOVUPS     Y1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y2, Y2
-	TESTL       BX, BX
-	JEQ         full2
-	VFMADD231PS (AX), Y7, Y2
+	VMOVUPS      Y1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y2, Y2
+	TESTQ        SI, SI
+	JEQ          full2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y2
 
 full2:
-	VMOVUPS     Y2, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y3, Y3
-	TESTL       BX, BX
-	JEQ         full3
-	VFMADD231PS (AX), Y7, Y3
+	VMOVUPS      Y2, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y3, Y3
+	TESTQ        SI, SI
+	JEQ          full3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y3
 
 full3:
-	VMOVUPS     Y3, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y4, Y4
-	TESTL       BX, BX
-	JEQ         full4
-	VFMADD231PS (AX), Y7, Y4
+	VMOVUPS      Y3, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y4, Y4
+	TESTQ        SI, SI
+	JEQ          full4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y4
 
 full4:
-	VMOVUPS     Y4, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y5, Y5
-	TESTL       BX, BX
-	JEQ         full5
-	VFMADD231PS (AX), Y7, Y5
+	VMOVUPS      Y4, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y5, Y5
+	TESTQ        SI, SI
+	JEQ          full5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Y7, Y5
 
 full5:
-	VMOVUPS Y5, (AX)
-	DECQ    DX
+	VMOVUPS Y5, (R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 edge:
-	LEAQ        slidingMask<>+32(SB), DI
-	SHLQ        $0x02, SI
-	SUBQ        SI, DI
-	VMOVUPS     (DI), Y8
-	VMULPS      Y6, Y0, Y0
-	TESTL       BX, BX
-	JEQ         masked0
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y0
+	LEAQ         slidingMask<>+32(SB), R10
+	SHLQ         $0x02, R13
+	SUBQ         R13, R10
+	VMOVUPS      (R10), Y8
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y0, Y0
+	TESTQ        SI, SI
+	JEQ          masked0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y0
 
 masked0:
-	VMASKMOVPS  Y0, Y8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y1, Y1
-	TESTL       BX, BX
-	JEQ         masked1
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y1
+	VMASKMOVPS   Y0, Y8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y1, Y1
+	TESTQ        SI, SI
+	JEQ          masked1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y1
 
 masked1:
-	VMASKMOVPS  Y1, Y8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y2, Y2
-	TESTL       BX, BX
-	JEQ         masked2
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y2
+	VMASKMOVPS   Y1, Y8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y2, Y2
+	TESTQ        SI, SI
+	JEQ          masked2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y2
 
 masked2:
-	VMASKMOVPS  Y2, Y8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y3, Y3
-	TESTL       BX, BX
-	JEQ         masked3
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y3
+	VMASKMOVPS   Y2, Y8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y3, Y3
+	TESTQ        SI, SI
+	JEQ          masked3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y3
 
 masked3:
-	VMASKMOVPS  Y3, Y8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y4, Y4
-	TESTL       BX, BX
-	JEQ         masked4
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y4
+	VMASKMOVPS   Y3, Y8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y4, Y4
+	TESTQ        SI, SI
+	JEQ          masked4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y4
 
 masked4:
-	VMASKMOVPS  Y4, Y8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Y6, Y5, Y5
-	TESTL       BX, BX
-	JEQ         masked5
-	VMASKMOVPS  (AX), Y8, Y9
-	VFMADD231PS Y9, Y7, Y5
+	VMASKMOVPS   Y4, Y8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Y6, Y5, Y5
+	TESTQ        SI, SI
+	JEQ          masked5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Y7
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMASKMOVPS   (R12), Y8, Y9
+	VFMADD231PS  Y9, Y7, Y5
 
 masked5:
-	VMASKMOVPS Y5, Y8, (AX)
-	DECQ       DX
+	VMASKMOVPS Y5, Y8, (R11)
+	DECQ       BX
 	JEQ        done
-	ADDQ       CX, AX
 
 done:
 	VZEROUPPER
 	RET
 
-// func packStripAVX2(dst *float32, step int, src *float32, ld int, k int, width int)
+// func packStripAVX2(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)
 // Requires: AVX, CMOV
-TEXT ·packStripAVX2(SB), NOSPLIT, $0-48
+TEXT ·packStripAVX2(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    step+8(FP), CX
 	MOVQ    src+16(FP), DX
 	MOVQ    ld+24(FP), BX
-	MOVQ    k+32(FP), SI
-	MOVQ    width+40(FP), DI
-	MOVQ    $+8, R8
-	MOVQ    DI, R9
-	CMPQ    R9, R8
-	CMOVQGT R8, R9
-	SUBQ    R9, DI
-	LEAQ    slidingMask<>+32(SB), R8
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVUPS (R8), Y0
-	LEAQ    slidingMask<>+32(SB), R8
+	MOVQ    k+40(FP), SI
+	MOVQ    width+48(FP), DI
+	MOVQ    numbers+32(FP), R8
+	MOVQ    $+8, R9
+	MOVQ    DI, R10
+	CMPQ    R10, R9
+	CMOVQGT R9, R10
+	SUBQ    R10, DI
+	LEAQ    slidingMask<>+32(SB), R9
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVUPS (R9), Y0
+	LEAQ    slidingMask<>+32(SB), R9
 	SHLQ    $0x02, DI
-	SUBQ    DI, R8
-	VMOVUPS (R8), Y1
+	SUBQ    DI, R9
+	VMOVUPS (R9), Y1
 	SHLQ    $0x02, BX
 	SHLQ    $0x02, CX
+	TESTQ   R8, R8
+	JNE     listed
 	CMPQ    CX, $+32
 	JGT     two
 
@@ -493,16 +744,122 @@ two:
 	VZEROUPPER
 	RET
 
-// func tile12x32AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+listed:
+	CMPQ CX, $+32
+	JGT  twoListed
+
+oneListed:
+	MOVLQSX    (R8), DI
+	IMULQ      BX, DI
+	ADDQ       DX, DI
+	ADDQ       $+4, R8
+	VMASKMOVPS (DI), Y0, Y2
+	VMOVUPS    Y2, (AX)
+	ADDQ       CX, AX
+	DECQ       SI
+	JNE        oneListed
+	VZEROUPPER
+	RET
+
+twoListed:
+	MOVLQSX    (R8), DI
+	IMULQ      BX, DI
+	ADDQ       DX, DI
+	ADDQ       $+4, R8
+	VMASKMOVPS (DI), Y0, Y2
+	VMOVUPS    Y2, (AX)
+	VMASKMOVPS 32(DI), Y1, Y2
+	VMOVUPS    Y2, 32(AX)
+	ADDQ       CX, AX
+	DECQ       SI
+	JNE        twoListed
+	VZEROUPPER
+	RET
+
+// func transposeAVX2(dst *float32, step int, src *float32, ld int, count int)
+// Requires: AVX
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ step+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+	MOVQ count+32(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, CX
+
+square:
+	MOVQ       DX, DI
+	VMOVUPS    (DI), Y0
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y1
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y2
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y3
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y4
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y5
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y6
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y0
+	VUNPCKLPS  Y3, Y2, Y1
+	VUNPCKHPS  Y3, Y2, Y2
+	VUNPCKLPD  Y1, Y8, Y3
+	VUNPCKHPD  Y1, Y8, Y1
+	VUNPCKLPD  Y2, Y0, Y8
+	VUNPCKHPD  Y2, Y0, Y0
+	VUNPCKLPS  Y5, Y4, Y2
+	VUNPCKHPS  Y5, Y4, Y4
+	VUNPCKLPS  Y7, Y6, Y5
+	VUNPCKHPS  Y7, Y6, Y6
+	VUNPCKLPD  Y5, Y2, Y7
+	VUNPCKHPD  Y5, Y2, Y2
+	VUNPCKLPD  Y6, Y4, Y5
+	VUNPCKHPD  Y6, Y4, Y4
+	VPERM2F128 $0x20, Y7, Y3, Y6
+	VPERM2F128 $0x31, Y7, Y3, Y3
+	VPERM2F128 $0x20, Y2, Y1, Y7
+	VPERM2F128 $0x31, Y2, Y1, Y1
+	VPERM2F128 $0x20, Y5, Y8, Y2
+	VPERM2F128 $0x31, Y5, Y8, Y5
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x31, Y4, Y0, Y0
+	VMOVUPS    Y6, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y7, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y2, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y8, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y3, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y1, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y5, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Y0, (AX)
+	ADDQ       CX, AX
+	ADDQ       $+32, DX
+	DECQ       SI
+	JNE        square
+	VZEROUPPER
+	RET
+
+// func tile12x32AVX512(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-80
-	MOVQ   b+56(FP), AX
-	MOVQ   k+64(FP), CX
-	MOVQ   kStep+48(FP), DX
-	MOVQ   rowStep+40(FP), BX
+TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-120
+	MOVQ   b+64(FP), AX
+	MOVQ   k+72(FP), CX
+	MOVQ   kStep+56(FP), DX
+	MOVQ   rowStep+48(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+32(FP), SI
+	MOVQ   a+40(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	LEAQ   (DI)(BX*2), DI
 	LEAQ   (DI)(BX*2), R8
@@ -580,360 +937,604 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         numbers+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         in+88(FP), SI
+	MOVQ         ldin+96(FP), DI
+	MOVQ         beta+104(FP), R8
+	MOVQ         betaStep+112(FP), R9
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+72(FP), Z24
-	VBROADCASTSS beta+76(FP), Z25
-	MOVL         beta+76(FP), BX
-	ADDL         BX, BX
-	MOVQ         cols+24(FP), SI
-	SUBQ         $+16, SI
-	CMPQ         SI, $+16
+	SHLQ         $0x02, DI
+	SHLQ         $0x02, R9
+	VBROADCASTSS alpha+80(FP), Z24
+	MOVQ         cols+32(FP), R13
+	SUBQ         $+16, R13
+	CMPQ         R13, $+16
 	JNE          edge
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
 	VMULPS       Z24, Z0, Z0
 	VMULPS       Z24, Z1, Z1
-	TESTL        BX, BX
+	TESTQ        SI, SI
 	JEQ          full0
-	VFMADD231PS  (AX), Z25, Z0
-	VFMADD231PS  64(AX), Z25, Z1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z0
+	VFMADD231PS  64(R12), Z25, Z1
 
 full0:
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     Z1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z2, Z2
-	VMULPS      Z24, Z3, Z3
-	TESTL       BX, BX
-	JEQ         full1
-	VFMADD231PS (AX), Z25, Z2
-	VFMADD231PS 64(AX), Z25, Z3
+	VMOVUPS      Z0, (R11)
+	VMOVUPS      Z1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z2, Z2
+	VMULPS       Z24, Z3, Z3
+	TESTQ        SI, SI
+	JEQ          full1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z2
+	VFMADD231PS  64(R12), Z25, Z3
 
 full1:
-	VMOVUPS     Z2, (AX)
-	VMOVUPS     Z3, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z4, Z4
-	VMULPS      Z24, Z5, Z5
-	TESTL       BX, BX
-	JEQ         full2
-	VFMADD231PS (AX), Z25, Z4
-	VFMADD231PS 64(AX), Z25, Z5
+	VMOVUPS      Z2, (R11)
+	VMOVUPS      Z3, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z4, Z4
+	VMULPS       Z24, Z5, Z5
+	TESTQ        SI, SI
+	JEQ          full2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z4
+	VFMADD231PS  64(R12), Z25, Z5
 
 full2:
-	VMOVUPS     Z4, (AX)
-	VMOVUPS     Z5, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z6, Z6
-	VMULPS      Z24, Z7, Z7
-	TESTL       BX, BX
-	JEQ         full3
-	VFMADD231PS (AX), Z25, Z6
-	VFMADD231PS 64(AX), Z25, Z7
+	VMOVUPS      Z4, (R11)
+	VMOVUPS      Z5, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z6, Z6
+	VMULPS       Z24, Z7, Z7
+	TESTQ        SI, SI
+	JEQ          full3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z6
+	VFMADD231PS  64(R12), Z25, Z7
 
 full3:
-	VMOVUPS     Z6, (AX)
-	VMOVUPS     Z7, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z8, Z8
-	VMULPS      Z24, Z9, Z9
-	TESTL       BX, BX
-	JEQ         full4
-	VFMADD231PS (AX), Z25, Z8
-	VFMADD231PS 64(AX), Z25, Z9
+	VMOVUPS      Z6, (R11)
+	VMOVUPS      Z7, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z8, Z8
+	VMULPS       Z24, Z9, Z9
+	TESTQ        SI, SI
+	JEQ          full4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z8
+	VFMADD231PS  64(R12), Z25, Z9
 
 full4:
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     Z9, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z10, Z10
-	VMULPS      Z24, Z11, Z11
-	TESTL       BX, BX
-	JEQ         full5
-	VFMADD231PS (AX), Z25, Z10
-	VFMADD231PS 64(AX), Z25, Z11
+	VMOVUPS      Z8, (R11)
+	VMOVUPS      Z9, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z10, Z10
+	VMULPS       Z24, Z11, Z11
+	TESTQ        SI, SI
+	JEQ          full5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z10
+	VFMADD231PS  64(R12), Z25, Z11
 
 full5:
-	VMOVUPS     Z10, (AX)
-	VMOVUPS     Z11, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z12, Z12
-	VMULPS      Z24, Z13, Z13
-	TESTL       BX, BX
-	JEQ         full6
-	VFMADD231PS (AX), Z25, Z12
-	VFMADD231PS 64(AX), Z25, Z13
+	VMOVUPS      Z10, (R11)
+	VMOVUPS      Z11, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      24(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z12, Z12
+	VMULPS       Z24, Z13, Z13
+	TESTQ        SI, SI
+	JEQ          full6
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z12
+	VFMADD231PS  64(R12), Z25, Z13
 
 full6:
-	VMOVUPS     Z12, (AX)
-	VMOVUPS     Z13, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z14, Z14
-	VMULPS      Z24, Z15, Z15
-	TESTL       BX, BX
-	JEQ         full7
-	VFMADD231PS (AX), Z25, Z14
-	VFMADD231PS 64(AX), Z25, Z15
+	VMOVUPS      Z12, (R11)
+	VMOVUPS      Z13, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      28(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z14, Z14
+	VMULPS       Z24, Z15, Z15
+	TESTQ        SI, SI
+	JEQ          full7
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z14
+	VFMADD231PS  64(R12), Z25, Z15
 
 full7:
-	VMOVUPS     Z14, (AX)
-	VMOVUPS     Z15, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z16, Z16
-	VMULPS      Z24, Z17, Z17
-	TESTL       BX, BX
-	JEQ         full8
-	VFMADD231PS (AX), Z25, Z16
-	VFMADD231PS 64(AX), Z25, Z17
+	VMOVUPS      Z14, (R11)
+	VMOVUPS      Z15, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      32(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z16, Z16
+	VMULPS       Z24, Z17, Z17
+	TESTQ        SI, SI
+	JEQ          full8
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z16
+	VFMADD231PS  64(R12), Z25, Z17
 
 full8:
-	VMOVUPS     Z16, (AX)
-	VMOVUPS     Z17, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z18, Z18
-	VMULPS      Z24, Z19, Z19
-	TESTL       BX, BX
-	JEQ         full9
-	VFMADD231PS (AX), Z25, Z18
-	VFMADD231PS 64(AX), Z25, Z19
+	VMOVUPS      Z16, (R11)
+	VMOVUPS      Z17, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      36(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z18, Z18
+	VMULPS       Z24, Z19, Z19
+	TESTQ        SI, SI
+	JEQ          full9
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z18
+	VFMADD231PS  64(R12), Z25, Z19
 
 full9:
-	VMOVUPS     Z18, (AX)
-	VMOVUPS     Z19, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z20, Z20
-	VMULPS      Z24, Z21, Z21
-	TESTL       BX, BX
-	JEQ         full10
-	VFMADD231PS (AX), Z25, Z20
-	VFMADD231PS 64(AX), Z25, Z21
+	VMOVUPS      Z18, (R11)
+	VMOVUPS      Z19, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      40(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z20, Z20
+	VMULPS       Z24, Z21, Z21
+	TESTQ        SI, SI
+	JEQ          full10
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z20
+	VFMADD231PS  64(R12), Z25, Z21
 
 full10:
-	VMOVUPS     Z20, (AX)
-	VMOVUPS     Z21, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z22, Z22
-	VMULPS      Z24, Z23, Z23
-	TESTL       BX, BX
-	JEQ         full11
-	VFMADD231PS (AX), Z25, Z22
-	VFMADD231PS 64(AX), Z25, Z23
+	VMOVUPS      Z20, (R11)
+	VMOVUPS      Z21, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      44(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z22, Z22
+	VMULPS       Z24, Z23, Z23
+	TESTQ        SI, SI
+	JEQ          full11
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z22
+	VFMADD231PS  64(R12), Z25, Z23
 
 full11:
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, 64(AX)
-	DECQ    DX
+	VMOVUPS Z22, (R11)
+	VMOVUPS Z23, 64(R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 edge:
-	MOVL        $-1, DI
-	BZHIL       SI, DI, DI
-	KMOVW       DI, K1
-	VMULPS      Z24, Z0, Z0
-	VMULPS      Z24, Z1, Z1
-	TESTL       BX, BX
-	JEQ         masked0
-	VFMADD231PS (AX), Z25, Z0
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z1
+	MOVL         $-1, R10
+	BZHIL        R13, R10, R10
+	KMOVW        R10, K1
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z0, Z0
+	VMULPS       Z24, Z1, Z1
+	TESTQ        SI, SI
+	JEQ          masked0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z0
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z1
 
 masked0:
-	VMOVUPS     Z0, (AX)
-	VMOVUPS     Z1, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z2, Z2
-	VMULPS      Z24, Z3, Z3
-	TESTL       BX, BX
-	JEQ         masked1
-	VFMADD231PS (AX), Z25, Z2
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z3
+	VMOVUPS      Z0, (R11)
+	VMOVUPS      Z1, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z2, Z2
+	VMULPS       Z24, Z3, Z3
+	TESTQ        SI, SI
+	JEQ          masked1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z2
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z3
 
 masked1:
-	VMOVUPS     Z2, (AX)
-	VMOVUPS     Z3, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z4, Z4
-	VMULPS      Z24, Z5, Z5
-	TESTL       BX, BX
-	JEQ         masked2
-	VFMADD231PS (AX), Z25, Z4
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z5
+	VMOVUPS      Z2, (R11)
+	VMOVUPS      Z3, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z4, Z4
+	VMULPS       Z24, Z5, Z5
+	TESTQ        SI, SI
+	JEQ          masked2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z4
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z5
 
 masked2:
-	VMOVUPS     Z4, (AX)
-	VMOVUPS     Z5, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z6, Z6
-	VMULPS      Z24, Z7, Z7
-	TESTL       BX, BX
-	JEQ         masked3
-	VFMADD231PS (AX), Z25, Z6
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z7
+	VMOVUPS      Z4, (R11)
+	VMOVUPS      Z5, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z6, Z6
+	VMULPS       Z24, Z7, Z7
+	TESTQ        SI, SI
+	JEQ          masked3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z6
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z7
 
 masked3:
-	VMOVUPS     Z6, (AX)
-	VMOVUPS     Z7, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z8, Z8
-	VMULPS      Z24, Z9, Z9
-	TESTL       BX, BX
-	JEQ         masked4
-	VFMADD231PS (AX), Z25, Z8
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z9
+	VMOVUPS      Z6, (R11)
+	VMOVUPS      Z7, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z8, Z8
+	VMULPS       Z24, Z9, Z9
+	TESTQ        SI, SI
+	JEQ          masked4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z8
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z9
 
 masked4:
-	VMOVUPS     Z8, (AX)
-	VMOVUPS     Z9, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z10, Z10
-	VMULPS      Z24, Z11, Z11
-	TESTL       BX, BX
-	JEQ         masked5
-	VFMADD231PS (AX), Z25, Z10
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z11
+	VMOVUPS      Z8, (R11)
+	VMOVUPS      Z9, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z10, Z10
+	VMULPS       Z24, Z11, Z11
+	TESTQ        SI, SI
+	JEQ          masked5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z10
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z11
 
 masked5:
-	VMOVUPS     Z10, (AX)
-	VMOVUPS     Z11, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z12, Z12
-	VMULPS      Z24, Z13, Z13
-	TESTL       BX, BX
-	JEQ         masked6
-	VFMADD231PS (AX), Z25, Z12
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z13
+	VMOVUPS      Z10, (R11)
+	VMOVUPS      Z11, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      24(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z12, Z12
+	VMULPS       Z24, Z13, Z13
+	TESTQ        SI, SI
+	JEQ          masked6
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z12
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z13
 
 masked6:
-	VMOVUPS     Z12, (AX)
-	VMOVUPS     Z13, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z14, Z14
-	VMULPS      Z24, Z15, Z15
-	TESTL       BX, BX
-	JEQ         masked7
-	VFMADD231PS (AX), Z25, Z14
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z15
+	VMOVUPS      Z12, (R11)
+	VMOVUPS      Z13, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      28(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z14, Z14
+	VMULPS       Z24, Z15, Z15
+	TESTQ        SI, SI
+	JEQ          masked7
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z14
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z15
 
 masked7:
-	VMOVUPS     Z14, (AX)
-	VMOVUPS     Z15, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z16, Z16
-	VMULPS      Z24, Z17, Z17
-	TESTL       BX, BX
-	JEQ         masked8
-	VFMADD231PS (AX), Z25, Z16
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z17
+	VMOVUPS      Z14, (R11)
+	VMOVUPS      Z15, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      32(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z16, Z16
+	VMULPS       Z24, Z17, Z17
+	TESTQ        SI, SI
+	JEQ          masked8
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z16
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z17
 
 masked8:
-	VMOVUPS     Z16, (AX)
-	VMOVUPS     Z17, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z18, Z18
-	VMULPS      Z24, Z19, Z19
-	TESTL       BX, BX
-	JEQ         masked9
-	VFMADD231PS (AX), Z25, Z18
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z19
+	VMOVUPS      Z16, (R11)
+	VMOVUPS      Z17, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      36(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z18, Z18
+	VMULPS       Z24, Z19, Z19
+	TESTQ        SI, SI
+	JEQ          masked9
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z18
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z19
 
 masked9:
-	VMOVUPS     Z18, (AX)
-	VMOVUPS     Z19, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z20, Z20
-	VMULPS      Z24, Z21, Z21
-	TESTL       BX, BX
-	JEQ         masked10
-	VFMADD231PS (AX), Z25, Z20
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z21
+	VMOVUPS      Z18, (R11)
+	VMOVUPS      Z19, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      40(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z20, Z20
+	VMULPS       Z24, Z21, Z21
+	TESTQ        SI, SI
+	JEQ          masked10
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z20
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z21
 
 masked10:
-	VMOVUPS     Z20, (AX)
-	VMOVUPS     Z21, K1, 64(AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z24, Z22, Z22
-	VMULPS      Z24, Z23, Z23
-	TESTL       BX, BX
-	JEQ         masked11
-	VFMADD231PS (AX), Z25, Z22
-	VMOVUPS.Z   64(AX), K1, Z26
-	VFMADD231PS Z26, Z25, Z23
+	VMOVUPS      Z20, (R11)
+	VMOVUPS      Z21, K1, 64(R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      44(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z24, Z22, Z22
+	VMULPS       Z24, Z23, Z23
+	TESTQ        SI, SI
+	JEQ          masked11
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z25
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z25, Z22
+	VMOVUPS.Z    64(R12), K1, Z26
+	VFMADD231PS  Z26, Z25, Z23
 
 masked11:
-	VMOVUPS Z22, (AX)
-	VMOVUPS Z23, K1, 64(AX)
-	DECQ    DX
+	VMOVUPS Z22, (R11)
+	VMOVUPS Z23, K1, 64(R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 done:
 	VZEROUPPER
 	RET
 
-// func tile12x16AVX512(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)
+// func tile12x16AVX512(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-80
-	MOVQ   b+56(FP), AX
-	MOVQ   k+64(FP), CX
-	MOVQ   kStep+48(FP), DX
-	MOVQ   rowStep+40(FP), BX
+TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-120
+	MOVQ   b+64(FP), AX
+	MOVQ   k+72(FP), CX
+	MOVQ   kStep+56(FP), DX
+	MOVQ   rowStep+48(FP), BX
 	SHLQ   $0x02, DX
 	SHLQ   $0x02, BX
-	MOVQ   a+32(FP), SI
+	MOVQ   a+40(FP), SI
 	LEAQ   (SI)(BX*2), DI
 	LEAQ   (DI)(BX*2), DI
 	LEAQ   (DI)(BX*2), R8
@@ -986,299 +1587,546 @@ k:
 	JNE          k
 	MOVQ         c+0(FP), AX
 	MOVQ         ldc+8(FP), CX
-	MOVQ         rows+16(FP), DX
+	MOVQ         numbers+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         in+88(FP), SI
+	MOVQ         ldin+96(FP), DI
+	MOVQ         beta+104(FP), R8
+	MOVQ         betaStep+112(FP), R9
 	SHLQ         $0x02, CX
-	VBROADCASTSS alpha+72(FP), Z12
-	VBROADCASTSS beta+76(FP), Z13
-	MOVL         beta+76(FP), BX
-	ADDL         BX, BX
-	MOVQ         cols+24(FP), SI
-	CMPQ         SI, $+16
+	SHLQ         $0x02, DI
+	SHLQ         $0x02, R9
+	VBROADCASTSS alpha+80(FP), Z12
+	MOVQ         cols+32(FP), R13
+	CMPQ         R13, $+16
 	JNE          edge
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
 	VMULPS       Z12, Z0, Z0
-	TESTL        BX, BX
+	TESTQ        SI, SI
 	JEQ          full0
-	VFMADD231PS  (AX), Z13, Z0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z0
 
 full0:
-	VMOVUPS     Z0, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z1, Z1
-	TESTL       BX, BX
-	JEQ         full1
-	VFMADD231PS (AX), Z13, Z1
+	VMOVUPS      Z0, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z1, Z1
+	TESTQ        SI, SI
+	JEQ          full1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z1
 
 full1:
-	VMOVUPS     Z1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z2, Z2
-	TESTL       BX, BX
-	JEQ         full2
-	VFMADD231PS (AX), Z13, Z2
+	VMOVUPS      Z1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z2, Z2
+	TESTQ        SI, SI
+	JEQ          full2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z2
 
 full2:
-	VMOVUPS     Z2, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z3, Z3
-	TESTL       BX, BX
-	JEQ         full3
-	VFMADD231PS (AX), Z13, Z3
+	VMOVUPS      Z2, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z3, Z3
+	TESTQ        SI, SI
+	JEQ          full3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z3
 
 full3:
-	VMOVUPS     Z3, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z4, Z4
-	TESTL       BX, BX
-	JEQ         full4
-	VFMADD231PS (AX), Z13, Z4
+	VMOVUPS      Z3, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z4, Z4
+	TESTQ        SI, SI
+	JEQ          full4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z4
 
 full4:
-	VMOVUPS     Z4, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z5, Z5
-	TESTL       BX, BX
-	JEQ         full5
-	VFMADD231PS (AX), Z13, Z5
+	VMOVUPS      Z4, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z5, Z5
+	TESTQ        SI, SI
+	JEQ          full5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z5
 
 full5:
-	VMOVUPS     Z5, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z6, Z6
-	TESTL       BX, BX
-	JEQ         full6
-	VFMADD231PS (AX), Z13, Z6
+	VMOVUPS      Z5, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      24(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z6, Z6
+	TESTQ        SI, SI
+	JEQ          full6
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z6
 
 full6:
-	VMOVUPS     Z6, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z7, Z7
-	TESTL       BX, BX
-	JEQ         full7
-	VFMADD231PS (AX), Z13, Z7
+	VMOVUPS      Z6, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      28(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z7, Z7
+	TESTQ        SI, SI
+	JEQ          full7
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z7
 
 full7:
-	VMOVUPS     Z7, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z8, Z8
-	TESTL       BX, BX
-	JEQ         full8
-	VFMADD231PS (AX), Z13, Z8
+	VMOVUPS      Z7, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      32(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z8, Z8
+	TESTQ        SI, SI
+	JEQ          full8
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z8
 
 full8:
-	VMOVUPS     Z8, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z9, Z9
-	TESTL       BX, BX
-	JEQ         full9
-	VFMADD231PS (AX), Z13, Z9
+	VMOVUPS      Z8, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      36(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z9, Z9
+	TESTQ        SI, SI
+	JEQ          full9
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z9
 
 full9:
-	VMOVUPS     Z9, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z10, Z10
-	TESTL       BX, BX
-	JEQ         full10
-	VFMADD231PS (AX), Z13, Z10
+	VMOVUPS      Z9, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      40(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z10, Z10
+	TESTQ        SI, SI
+	JEQ          full10
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z10
 
 full10:
-	VMOVUPS     Z10, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z11, Z11
-	TESTL       BX, BX
-	JEQ         full11
-	VFMADD231PS (AX), Z13, Z11
+	VMOVUPS      Z10, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      44(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z11, Z11
+	TESTQ        SI, SI
+	JEQ          full11
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VFMADD231PS  (R12), Z13, Z11
 
 full11:
-	VMOVUPS Z11, (AX)
-	DECQ    DX
+	VMOVUPS Z11, (R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 edge:
-	MOVL        $-1, DI
-	BZHIL       SI, DI, DI
-	KMOVW       DI, K1
-	VMULPS      Z12, Z0, Z0
-	TESTL       BX, BX
-	JEQ         masked0
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z0
+	MOVL         $-1, R10
+	BZHIL        R13, R10, R10
+	KMOVW        R10, K1
+	MOVLQSX      (DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z0, Z0
+	TESTQ        SI, SI
+	JEQ          masked0
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z0
 
 masked0:
-	VMOVUPS     Z0, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z1, Z1
-	TESTL       BX, BX
-	JEQ         masked1
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z1
+	VMOVUPS      Z0, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      4(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z1, Z1
+	TESTQ        SI, SI
+	JEQ          masked1
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z1
 
 masked1:
-	VMOVUPS     Z1, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z2, Z2
-	TESTL       BX, BX
-	JEQ         masked2
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z2
+	VMOVUPS      Z1, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      8(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z2, Z2
+	TESTQ        SI, SI
+	JEQ          masked2
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z2
 
 masked2:
-	VMOVUPS     Z2, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z3, Z3
-	TESTL       BX, BX
-	JEQ         masked3
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z3
+	VMOVUPS      Z2, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      12(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z3, Z3
+	TESTQ        SI, SI
+	JEQ          masked3
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z3
 
 masked3:
-	VMOVUPS     Z3, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z4, Z4
-	TESTL       BX, BX
-	JEQ         masked4
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z4
+	VMOVUPS      Z3, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      16(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z4, Z4
+	TESTQ        SI, SI
+	JEQ          masked4
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z4
 
 masked4:
-	VMOVUPS     Z4, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z5, Z5
-	TESTL       BX, BX
-	JEQ         masked5
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z5
+	VMOVUPS      Z4, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      20(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z5, Z5
+	TESTQ        SI, SI
+	JEQ          masked5
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z5
 
 masked5:
-	VMOVUPS     Z5, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z6, Z6
-	TESTL       BX, BX
-	JEQ         masked6
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z6
+	VMOVUPS      Z5, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      24(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z6, Z6
+	TESTQ        SI, SI
+	JEQ          masked6
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z6
 
 masked6:
-	VMOVUPS     Z6, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z7, Z7
-	TESTL       BX, BX
-	JEQ         masked7
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z7
+	VMOVUPS      Z6, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      28(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z7, Z7
+	TESTQ        SI, SI
+	JEQ          masked7
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z7
 
 masked7:
-	VMOVUPS     Z7, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z8, Z8
-	TESTL       BX, BX
-	JEQ         masked8
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z8
+	VMOVUPS      Z7, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      32(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z8, Z8
+	TESTQ        SI, SI
+	JEQ          masked8
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z8
 
 masked8:
-	VMOVUPS     Z8, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z9, Z9
-	TESTL       BX, BX
-	JEQ         masked9
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z9
+	VMOVUPS      Z8, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      36(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z9, Z9
+	TESTQ        SI, SI
+	JEQ          masked9
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z9
 
 masked9:
-	VMOVUPS     Z9, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z10, Z10
-	TESTL       BX, BX
-	JEQ         masked10
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z10
+	VMOVUPS      Z9, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      40(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z10, Z10
+	TESTQ        SI, SI
+	JEQ          masked10
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z10
 
 masked10:
-	VMOVUPS     Z10, K1, (AX)
-	DECQ        DX
-	JEQ         done
-	ADDQ        CX, AX
-	VMULPS      Z12, Z11, Z11
-	TESTL       BX, BX
-	JEQ         masked11
-	VMOVUPS.Z   (AX), K1, Z14
-	VFMADD231PS Z14, Z13, Z11
+	VMOVUPS      Z10, K1, (R11)
+	DECQ         BX
+	JEQ          done
+	MOVLQSX      44(DX), R10
+	MOVQ         R10, R11
+	IMULQ        CX, R11
+	ADDQ         AX, R11
+	VMULPS       Z12, Z11, Z11
+	TESTQ        SI, SI
+	JEQ          masked11
+	MOVQ         R10, R12
+	IMULQ        R9, R12
+	ADDQ         R8, R12
+	VBROADCASTSS (R12), Z13
+	MOVQ         R10, R12
+	IMULQ        DI, R12
+	ADDQ         SI, R12
+	VMOVUPS.Z    (R12), K1, Z14
+	VFMADD231PS  Z14, Z13, Z11
 
 masked11:
-	VMOVUPS Z11, K1, (AX)
-	DECQ    DX
+	VMOVUPS Z11, K1, (R11)
+	DECQ    BX
 	JEQ     done
-	ADDQ    CX, AX
 
 done:
 	VZEROUPPER
 	RET
 
-// func packStripAVX512(dst *float32, step int, src *float32, ld int, k int, width int)
+// func packStripAVX512(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)
 // Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·packStripAVX512(SB), NOSPLIT, $0-48
+TEXT ·packStripAVX512(SB), NOSPLIT, $0-56
 	MOVQ    dst+0(FP), AX
 	MOVQ    step+8(FP), CX
 	MOVQ    src+16(FP), DX
 	MOVQ    ld+24(FP), BX
-	MOVQ    k+32(FP), SI
-	MOVQ    width+40(FP), DI
-	MOVQ    $+16, R8
-	MOVQ    DI, R9
-	CMPQ    R9, R8
-	CMOVQGT R8, R9
-	SUBQ    R9, DI
-	MOVL    $-1, R8
-	BZHIL   R9, R8, R8
-	KMOVW   R8, K1
-	MOVL    $-1, R8
-	BZHIL   DI, R8, R8
-	KMOVW   R8, K2
+	MOVQ    k+40(FP), SI
+	MOVQ    width+48(FP), DI
+	MOVQ    numbers+32(FP), R8
+	MOVQ    $+16, R9
+	MOVQ    DI, R10
+	CMPQ    R10, R9
+	CMOVQGT R9, R10
+	SUBQ    R10, DI
+	MOVL    $-1, R9
+	BZHIL   R10, R9, R9
+	KMOVW   R9, K1
+	MOVL    $-1, R9
+	BZHIL   DI, R9, R9
+	KMOVW   R9, K2
 	SHLQ    $0x02, BX
 	SHLQ    $0x02, CX
+	TESTQ   R8, R8
+	JNE     listed
 	CMPQ    CX, $+64
 	JGT     two
 
@@ -1301,5 +2149,183 @@ two:
 	ADDQ      CX, AX
 	DECQ      SI
 	JNE       two
+	VZEROUPPER
+	RET
+
+listed:
+	CMPQ CX, $+64
+	JGT  twoListed
+
+oneListed:
+	MOVLQSX   (R8), DI
+	IMULQ     BX, DI
+	ADDQ      DX, DI
+	ADDQ      $+4, R8
+	VMOVUPS.Z (DI), K1, Z0
+	VMOVUPS   Z0, (AX)
+	ADDQ      CX, AX
+	DECQ      SI
+	JNE       oneListed
+	VZEROUPPER
+	RET
+
+twoListed:
+	MOVLQSX   (R8), DI
+	IMULQ     BX, DI
+	ADDQ      DX, DI
+	ADDQ      $+4, R8
+	VMOVUPS.Z (DI), K1, Z0
+	VMOVUPS   Z0, (AX)
+	VMOVUPS.Z 64(DI), K2, Z0
+	VMOVUPS   Z0, 64(AX)
+	ADDQ      CX, AX
+	DECQ      SI
+	JNE       twoListed
+	VZEROUPPER
+	RET
+
+// func transposeAVX512(dst *float32, step int, src *float32, ld int, count int)
+// Requires: AVX, AVX512F
+TEXT ·transposeAVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ step+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ ld+24(FP), BX
+	MOVQ count+32(FP), SI
+	SHLQ $0x02, BX
+	SHLQ $0x02, CX
+
+square:
+	MOVQ       DX, DI
+	VMOVUPS    (DI), Z0
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z1
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z2
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z3
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z4
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z5
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z6
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z7
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z8
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z9
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z10
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z11
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z12
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z13
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z14
+	ADDQ       BX, DI
+	VMOVUPS    (DI), Z15
+	VUNPCKLPS  Z1, Z0, Z16
+	VUNPCKHPS  Z1, Z0, Z0
+	VUNPCKLPS  Z3, Z2, Z1
+	VUNPCKHPS  Z3, Z2, Z2
+	VUNPCKLPD  Z1, Z16, Z3
+	VUNPCKHPD  Z1, Z16, Z1
+	VUNPCKLPD  Z2, Z0, Z16
+	VUNPCKHPD  Z2, Z0, Z0
+	VUNPCKLPS  Z5, Z4, Z2
+	VUNPCKHPS  Z5, Z4, Z4
+	VUNPCKLPS  Z7, Z6, Z5
+	VUNPCKHPS  Z7, Z6, Z6
+	VUNPCKLPD  Z5, Z2, Z7
+	VUNPCKHPD  Z5, Z2, Z2
+	VUNPCKLPD  Z6, Z4, Z5
+	VUNPCKHPD  Z6, Z4, Z4
+	VUNPCKLPS  Z9, Z8, Z6
+	VUNPCKHPS  Z9, Z8, Z8
+	VUNPCKLPS  Z11, Z10, Z9
+	VUNPCKHPS  Z11, Z10, Z10
+	VUNPCKLPD  Z9, Z6, Z11
+	VUNPCKHPD  Z9, Z6, Z6
+	VUNPCKLPD  Z10, Z8, Z9
+	VUNPCKHPD  Z10, Z8, Z8
+	VUNPCKLPS  Z13, Z12, Z10
+	VUNPCKHPS  Z13, Z12, Z12
+	VUNPCKLPS  Z15, Z14, Z13
+	VUNPCKHPS  Z15, Z14, Z14
+	VUNPCKLPD  Z13, Z10, Z15
+	VUNPCKHPD  Z13, Z10, Z10
+	VUNPCKLPD  Z14, Z12, Z13
+	VUNPCKHPD  Z14, Z12, Z12
+	VSHUFF32X4 $0x88, Z7, Z3, Z14
+	VSHUFF32X4 $0xdd, Z7, Z3, Z3
+	VSHUFF32X4 $0x88, Z15, Z11, Z7
+	VSHUFF32X4 $0xdd, Z15, Z11, Z11
+	VSHUFF32X4 $0x88, Z7, Z14, Z15
+	VSHUFF32X4 $0xdd, Z7, Z14, Z7
+	VSHUFF32X4 $0x88, Z11, Z3, Z14
+	VSHUFF32X4 $0xdd, Z11, Z3, Z3
+	VSHUFF32X4 $0x88, Z2, Z1, Z11
+	VSHUFF32X4 $0xdd, Z2, Z1, Z1
+	VSHUFF32X4 $0x88, Z10, Z6, Z2
+	VSHUFF32X4 $0xdd, Z10, Z6, Z6
+	VSHUFF32X4 $0x88, Z2, Z11, Z10
+	VSHUFF32X4 $0xdd, Z2, Z11, Z2
+	VSHUFF32X4 $0x88, Z6, Z1, Z11
+	VSHUFF32X4 $0xdd, Z6, Z1, Z1
+	VSHUFF32X4 $0x88, Z5, Z16, Z6
+	VSHUFF32X4 $0xdd, Z5, Z16, Z5
+	VSHUFF32X4 $0x88, Z13, Z9, Z16
+	VSHUFF32X4 $0xdd, Z13, Z9, Z9
+	VSHUFF32X4 $0x88, Z16, Z6, Z13
+	VSHUFF32X4 $0xdd, Z16, Z6, Z6
+	VSHUFF32X4 $0x88, Z9, Z5, Z16
+	VSHUFF32X4 $0xdd, Z9, Z5, Z5
+	VSHUFF32X4 $0x88, Z4, Z0, Z9
+	VSHUFF32X4 $0xdd, Z4, Z0, Z0
+	VSHUFF32X4 $0x88, Z12, Z8, Z4
+	VSHUFF32X4 $0xdd, Z12, Z8, Z8
+	VSHUFF32X4 $0x88, Z4, Z9, Z12
+	VSHUFF32X4 $0xdd, Z4, Z9, Z4
+	VSHUFF32X4 $0x88, Z8, Z0, Z9
+	VSHUFF32X4 $0xdd, Z8, Z0, Z0
+	VMOVUPS    Z15, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z10, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z13, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z12, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z14, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z11, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z16, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z9, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z7, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z2, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z6, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z4, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z3, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z1, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z5, (AX)
+	ADDQ       CX, AX
+	VMOVUPS    Z0, (AX)
+	ADDQ       CX, AX
+	ADDQ       $+64, DX
+	DECQ       SI
+	JNE        square
 	VZEROUPPER
 	RET

@@ -79,6 +79,20 @@ func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dro
 	parallel.For(rows, g, func(lo, hi int) { activateRows(act, dst, slope, z, width, drop, lo, hi) })
 }
 
+// ActivateRows is Activate for the given rows, each there once, and leaves the
+// others as they are.
+func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width int, drop Dropout) {
+	checkRows("ActivateRows", rows, width, dst, z)
+	if slope != nil {
+		checkRows("ActivateRows", rows, width, slope)
+	}
+	parallel.For(len(rows), grain(width), func(lo, hi int) {
+		for _, i := range rows[lo:hi] {
+			activateRows(act, dst, slope, z, width, drop, int(i), int(i)+1)
+		}
+	})
+}
+
 func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
 	threshold, scale := drop.threshold()
 	if threshold == 0 { // nothing depends on the row

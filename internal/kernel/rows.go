@@ -17,3 +17,18 @@ func checkLen(function, argument string, have, need int) {
 		panic(fmt.Sprintf("kernel: %s: %s holds %d elements, need %d", function, argument, have, need))
 	}
 }
+
+// checkRows panics unless the rows lie inside every one of the matrices of the
+// given width.
+func checkRows(function string, rows []int32, width int, matrices ...[]float32) {
+	var most int32 = -1
+	for _, r := range rows {
+		if r < 0 {
+			panic(fmt.Sprintf("kernel: %s: row %d", function, r))
+		}
+		most = max(most, r)
+	}
+	for _, x := range matrices {
+		checkLen(function, "a matrix", len(x), int(most+1)*width)
+	}
+}

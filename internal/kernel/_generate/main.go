@@ -24,6 +24,7 @@ func main() {
 			sgemm(v, rows, 2)
 			sgemm(v, rows, 1)
 			packStrip(v)
+			transpose(v)
 			continue
 		}
 		spmm(v, false, false)

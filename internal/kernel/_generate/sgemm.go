@@ -5,17 +5,19 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // sgemm generates the inner loop of a matrix product: a tile of C of the given
 // rows and vectors across is kept in registers while k goes by.
 func sgemm(v vectors, rows, across int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, across*v.lanes, v.suffix)
-	TEXT(name, NOSPLIT, "func(c *float32, ldc int, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, beta float32)")
+	TEXT(name, NOSPLIT, "func(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)")
 	Pragma("noescape")
-	Doc(fmt.Sprintf("%s sets a tile C = alpha·A·B + beta·C of 1 to %d rows and %d to %d columns.", name, rows, (across-1)*v.lanes+1, across*v.lanes),
+	Doc(fmt.Sprintf("%s sets a tile C = alpha·A·B + beta⊗In of 1 to %d rows and %d to %d columns.", name, rows, (across-1)*v.lanes+1, across*v.lanes),
 		fmt.Sprintf("A[i][p] is at a + i·rowStep + p·kStep elements and is read for all %d rows, B[p]", rows),
-		fmt.Sprintf("at b + %d·p; rows of C are ldc apart. With beta = 0 C is not read.", across*v.lanes))
+		fmt.Sprintf("at b + %d·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,", across*v.lanes),
+		"and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.")
 	b, k, kStep, rowStep := Load(Param("b"), GP64()), Load(Param("k"), GP64()), Load(Param("kStep"), GP64()), Load(Param("rowStep"), GP64())
 	SHLQ(U8(2), kStep)
 	SHLQ(U8(2), rowStep)
@@ -81,14 +83,21 @@ func sgemm(v vectors, rows, across int) {
 	DECQ(k)
 	JNE(LabelRef("k"))
 
-	c, ldc, left := Load(Param("c"), GP64()), Load(Param("ldc"), GP64()), Load(Param("rows"), GP64())
-	SHLQ(U8(2), ldc)
+	c, ldc, numbers, left := Load(Param("c"), GP64()), Load(Param("ldc"), GP64()), Load(Param("numbers"), GP64()), Load(Param("rows"), GP64())
+	in, ldin := Load(Param("in"), GP64()), Load(Param("ldin"), GP64())
+	betas, betaStep := Load(Param("beta"), GP64()), Load(Param("betaStep"), GP64())
+	for _, distance := range []reg.Register{ldc, ldin, betaStep} {
+		SHLQ(U8(2), distance)
+	}
 	alpha, beta := bs[0], v.reg()
 	VBROADCASTSS(param("alpha"), alpha)
-	VBROADCASTSS(param("beta"), beta)
-	bits := GP32()
-	MOVL(param("beta"), bits)
-	ADDL(bits, bits) // drops the sign of zero
+	number, to, from := GP64(), GP64(), GP64()
+	// element sets p to base + number·distance.
+	element := func(base, distance, p reg.Register) {
+		MOVQ(number, p)
+		IMULQ(distance, p)
+		ADDQ(base, p)
+	}
 
 	// Masked stores are slow on some processors, so full tiles do without.
 	epilogue := func(kind string, edge *mask) {
@@ -96,13 +105,18 @@ func sgemm(v vectors, rows, across int) {
 		for i := range rows {
 			fresh := fmt.Sprintf("%s%d", kind, i)
 			row := acc[i*across : (i+1)*across]
+			MOVLQSX(Mem{Base: numbers, Disp: 4 * i}, number)
+			element(c, ldc, to)
 			for _, r := range row {
 				VMULPS(alpha, r, r)
 			}
-			TESTL(bits, bits)
+			TESTQ(in, in)
 			JEQ(LabelRef(fresh))
+			element(betas, betaStep, from)
+			VBROADCASTSS(Mem{Base: from}, beta)
+			element(in, ldin, from)
 			for t, r := range row {
-				p := Mem{Base: c, Disp: t * v.bytes()}
+				p := Mem{Base: from, Disp: t * v.bytes()}
 				if edge != nil && t == across-1 {
 					edge.load(p, old)
 					VFMADD231PS(old, beta, r)
@@ -112,7 +126,7 @@ func sgemm(v vectors, rows, across int) {
 			}
 			Label(fresh)
 			for t, r := range row {
-				p := Mem{Base: c, Disp: t * v.bytes()}
+				p := Mem{Base: to, Disp: t * v.bytes()}
 				if edge != nil && t == across-1 {
 					edge.store(r, p)
 				} else {
@@ -121,7 +135,6 @@ func sgemm(v vectors, rows, across int) {
 			}
 			DECQ(left)
 			JEQ(LabelRef("done"))
-			ADDQ(ldc, c)
 		}
 	}
 	last := GP64()
@@ -142,12 +155,14 @@ func sgemm(v vectors, rows, across int) {
 
 // packStrip generates a copy of k rows of up to two vectors, padded with zeros.
 func packStrip(v vectors) {
-	TEXT("packStrip"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, k int, width int)")
+	TEXT("packStrip"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)")
 	Pragma("noescape")
-	Doc("packStrip"+v.suffix+" copies k rows of width elements, ld apart, to rows of step elements, step",
-		fmt.Sprintf("apart, padded with zeros; 1 ≤ width ≤ step ≤ %d. It stores whole vectors of %d: what", 2*v.lanes, v.lanes),
-		"follows the last row is overwritten up to the end of its last vector.")
+	Doc("packStrip"+v.suffix+" copies k rows of width elements to rows of step elements, step apart,",
+		fmt.Sprintf("padded with zeros; 1 ≤ width ≤ step ≤ %d. Row p is at src + numbers[p]·ld, or at", 2*v.lanes),
+		fmt.Sprintf("src + p·ld if numbers is nil. It stores whole vectors of %d: what follows the last", v.lanes),
+		"row is overwritten up to the end of its last vector.")
 	dst, step, src, ld, k, width := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("k"), GP64()), Load(Param("width"), GP64())
+	numbers, from := Load(Param("numbers"), GP64()), GP64()
 	lanes, n, rest := GP64(), GP64(), GP64()
 	MOVQ(I32(v.lanes), lanes)
 	MOVQ(width, n)
@@ -158,22 +173,108 @@ func packStrip(v vectors) {
 	first, second := v.maskOf(n), v.maskOf(rest)
 	SHLQ(U8(2), ld)
 	SHLQ(U8(2), step)
-	CMPQ(step, I8(v.bytes()))
-	JGT(LabelRef("two"))
 	x, y := v.reg(), v.reg()
-	for _, label := range []string{"one", "two"} {
+	loop := func(label string, two, listed bool) {
 		Label(label)
-		first.load(Mem{Base: src}, x)
+		p := src
+		if listed {
+			p = from
+			MOVLQSX(Mem{Base: numbers}, from)
+			IMULQ(ld, from)
+			ADDQ(src, from)
+			ADDQ(I8(4), numbers)
+		}
+		first.load(Mem{Base: p}, x)
 		VMOVUPS(x, Mem{Base: dst})
-		if label == "two" {
-			second.load(Mem{Base: src, Disp: v.bytes()}, y)
+		if two {
+			second.load(Mem{Base: p, Disp: v.bytes()}, y)
 			VMOVUPS(y, Mem{Base: dst, Disp: v.bytes()})
 		}
-		ADDQ(ld, src)
+		if !listed {
+			ADDQ(ld, src)
+		}
 		ADDQ(step, dst)
 		DECQ(k)
 		JNE(LabelRef(label))
 		VZEROUPPER()
 		RET()
 	}
+	TESTQ(numbers, numbers)
+	JNE(LabelRef("listed"))
+	CMPQ(step, I8(v.bytes()))
+	JGT(LabelRef("two"))
+	loop("one", false, false)
+	loop("two", true, false)
+	Label("listed")
+	CMPQ(step, I8(v.bytes()))
+	JGT(LabelRef("twoListed"))
+	loop("oneListed", false, true)
+	loop("twoListed", true, true)
+}
+
+// transpose generates the transposition of a square of as many rows and columns
+// as a vector has lanes: pairs of rows are interleaved, then pairs of pairs, and
+// so on.
+func transpose(v vectors) {
+	TEXT("transpose"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, count int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("transpose%s transposes count squares of %d×%d that lie side by side in src, its rows", v.suffix, v.lanes, v.lanes),
+		"ld apart, to squares that lie below each other in dst, its rows step apart.")
+	dst, step, src, ld, count := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("count"), GP64())
+	SHLQ(U8(2), ld)
+	SHLQ(U8(2), step)
+	p := GP64()
+	Label("square")
+	MOVQ(src, p)
+	rows := v.regs(v.lanes)
+	for i, r := range rows {
+		VMOVUPS(Mem{Base: p}, r)
+		if i < v.lanes-1 {
+			ADDQ(ld, p)
+		}
+	}
+	// In every lane of 128 bits, four rows become four columns.
+	fours := make([]reg.VecVirtual, v.lanes)
+	for i := 0; i < v.lanes; i += 4 {
+		a, b, c, d := v.reg(), v.reg(), v.reg(), v.reg()
+		VUNPCKLPS(rows[i+1], rows[i], a)
+		VUNPCKHPS(rows[i+1], rows[i], b)
+		VUNPCKLPS(rows[i+3], rows[i+2], c)
+		VUNPCKHPS(rows[i+3], rows[i+2], d)
+		for k, pair := range [][2]reg.VecVirtual{{a, c}, {b, d}} {
+			low, high := v.reg(), v.reg()
+			VUNPCKLPD(pair[1], pair[0], low)
+			VUNPCKHPD(pair[1], pair[0], high)
+			fours[i+2*k], fours[i+2*k+1] = low, high
+		}
+	}
+	// fours[4g+c], lane l: column 4l+c of rows 4g to 4g+3. Now lanes are gathered.
+	columns := make([]reg.VecVirtual, v.lanes)
+	for c := range 4 {
+		if v.lanes == 8 {
+			columns[c], columns[c+4] = v.reg(), v.reg()
+			VPERM2F128(U8(0x20), fours[4+c], fours[c], columns[c])
+			VPERM2F128(U8(0x31), fours[4+c], fours[c], columns[c+4])
+			continue
+		}
+		even, odd, even2, odd2 := v.reg(), v.reg(), v.reg(), v.reg()
+		VSHUFF32X4(U8(0x88), fours[4+c], fours[c], even)     // lanes 0, 2 of rows 0–3, 4–7
+		VSHUFF32X4(U8(0xdd), fours[4+c], fours[c], odd)      // lanes 1, 3
+		VSHUFF32X4(U8(0x88), fours[12+c], fours[8+c], even2) // of rows 8–11, 12–15
+		VSHUFF32X4(U8(0xdd), fours[12+c], fours[8+c], odd2)
+		for l, pair := range [][2]reg.VecVirtual{{even, even2}, {odd, odd2}} {
+			columns[4*l+c], columns[4*(l+2)+c] = v.reg(), v.reg()
+			VSHUFF32X4(U8(0x88), pair[1], pair[0], columns[4*l+c])
+			VSHUFF32X4(U8(0xdd), pair[1], pair[0], columns[4*(l+2)+c])
+		}
+	}
+	for _, r := range columns {
+		VMOVUPS(r, Mem{Base: dst})
+		ADDQ(step, dst)
+	}
+	ADDQ(I32(v.bytes()), src)
+	DECQ(count)
+	JNE(LabelRef("square"))
+	VZEROUPPER()
+	RET()
 }

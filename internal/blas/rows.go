@@ -1,0 +1,65 @@
+package blas
+
+import "fmt"
+
+// RowBLAS is a BLAS that leaves rows out of products without moving the others
+// together and apart again.
+type RowBLAS interface {
+	BLAS
+
+	// SgemmRows sets the given rows of C to those of A·op(B) + scale⊗bias,
+	// where A is m×k, C m×n and op(B) k×n, op(B) being B or Bᵀ. rows, each in
+	// [0, m) and there once, nil meaning all, are those that are computed; the
+	// other rows of A are not read and those of C stay as they are. bias, of
+	// length n, may be nil for none, and scale, of length m, for 1. An
+	// element's bits do not depend on which other rows are computed. It panics
+	// as Sgemm does.
+	SgemmRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
+
+	// SgemmOver sets C, m×n, to Aᵀ·B summed over the given rows, each in
+	// [0, stored), of A, stored×m, and B, stored×n. It panics as Sgemm does.
+	SgemmOver(over []int32, stored, m, n int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int)
+}
+
+// checkRows panics unless the arguments of SgemmRows fit together.
+func checkRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int) {
+	checkSgemm(false, transB, m, n, k, a, lda, b, ldb, c, ldc)
+	if bias != nil && len(bias) < n || scale != nil && len(scale) < m {
+		panic(fmt.Sprintf("blas: SgemmRows: bias of %d and scale of %d for a product of %d×%d", len(bias), len(scale), m, n))
+	}
+	checkList("SgemmRows", rows, m)
+}
+
+// checkOver panics unless the arguments of SgemmOver fit together.
+func checkOver(over []int32, stored, m, n int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	checkSgemm(true, false, m, n, stored, a, lda, b, ldb, c, ldc)
+	checkList("SgemmOver", over, stored)
+}
+
+func checkList(what string, rows []int32, n int) {
+	for k, r := range rows {
+		if r < 0 || int(r) >= n {
+			panic(fmt.Sprintf("blas: %s: row %d of the list is %d, outside [0, %d)", what, k, r, n))
+		}
+	}
+}
+
+// biasOnly sets rows of C to scale⊗bias, what a product over nothing comes to.
+func biasOnly(rows []int32, m, n int, bias, scale, c []float32, ldc int) {
+	for i := range m {
+		if rows != nil {
+			i = int(rows[i])
+		}
+		row := c[i*ldc:][:n]
+		clear(row)
+		for j := range row {
+			switch {
+			case bias == nil:
+			case scale == nil:
+				row[j] = bias[j]
+			default:
+				row[j] = scale[i] * bias[j]
+			}
+		}
+	}
+}
