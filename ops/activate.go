@@ -90,7 +90,7 @@ type activate struct {
 	ordinal uint64
 	wanted  bool
 	below   sparse // what made x, where it knows which rows are zero; or nil
-	out     buffer
+	out     output
 
 	// slope is ∂out/∂x of the last run, in the rows that may differ from zero;
 	// only the op's own backward reads it, so a plain node that overwrites out
@@ -122,7 +122,7 @@ func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
 func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[0]) }
 
 // The slope takes the place of x.
-func (op *activate) over() int { return 0 }
+func (op *activate) over() (input int, result bool) { return 0, false }
 
 func (op *activate) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[0]) }
 
@@ -185,7 +185,7 @@ func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 type activateBack struct {
 	base
 	forward *activate
-	out     buffer
+	out     output
 }
 
 func (op *activateBack) Type() hm.Type {
@@ -197,7 +197,7 @@ func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { ret
 func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[1]) }
 
 // The product takes the place of the gradient from above.
-func (op *activateBack) over() int { return 1 }
+func (op *activateBack) over() (input int, result bool) { return 1, true }
 
 func (op *activateBack) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[1]) }
 

@@ -29,7 +29,7 @@ func Add(a, b *G.Node) (*G.Node, error) {
 type add struct {
 	base
 	wanted []bool
-	out    buffer
+	out    output
 }
 
 func (op *add) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType(), matrixType()) }

@@ -53,7 +53,7 @@ type features struct {
 	slot    *Slot
 	outputs bool
 	node    *G.Node
-	out     buffer
+	out     output
 
 	skip  bool // every consumer gathers by itself
 	known int  // nodes in the graph when skip was found

@@ -33,7 +33,7 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 type layerNorm struct {
 	base
 	wanted []bool
-	out    buffer
+	out    output
 
 	// Of the last run, for the gradients; nothing else sees them.
 	keep                bool
@@ -112,7 +112,7 @@ func (op *layerNorm) gradient(v G.Value) (matrix, error) {
 type layerNormBack struct {
 	base
 	forward *layerNorm
-	out     buffer
+	out     output
 }
 
 func (op *layerNormBack) Type() hm.Type {
@@ -140,7 +140,7 @@ type layerNormBackGain struct {
 	base
 	forward *layerNorm
 	product []float32
-	out     buffer
+	out     output
 }
 
 func (op *layerNormBackGain) Type() hm.Type {

@@ -103,7 +103,7 @@ func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 type lossBack struct {
 	base
 	forward *loss
-	out     buffer
+	out     output
 }
 
 func (op *lossBack) Type() hm.Type {

@@ -71,7 +71,7 @@ type product struct {
 	bias           bool
 	slot           *Slot  // its row sums scale the bias; nil: none does
 	wanted         []bool // inputs through which a gradient can be wanted
-	out            buffer
+	out            output
 	last           DenseProduct // of the last run
 
 	below sparse // what knows the rows of the forward product's X that matter; or nil
@@ -238,7 +238,7 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 type columnSums struct {
 	base
 	slot *Slot
-	out  buffer
+	out  output
 }
 
 func (op *columnSums) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }

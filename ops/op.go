@@ -139,41 +139,6 @@ func childrenOf(n *G.Node) []*G.Node {
 	return children
 }
 
-// buffer is the memory of one output: it grows to the largest value yet and is
-// written anew by every run. The header is kept as long as the shape stays.
-type buffer struct {
-	data   []float32
-	header *tensor.Dense
-}
-
-// matrix returns a rows×cols value over the buffer, and its elements, which
-// are unspecified.
-func (b *buffer) matrix(rows, cols int) (*tensor.Dense, []float32) {
-	data := b.grow(rows * cols)
-	// A plain node may have reshaped the header in place: trust its own word.
-	if b.header == nil || b.header.Dims() != 2 || b.header.Shape()[0] != rows || b.header.Shape()[1] != cols {
-		b.header = tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data))
-	}
-	return b.header, data
-}
-
-// vector is matrix for a value of one dimension.
-func (b *buffer) vector(n int) (*tensor.Dense, []float32) {
-	data := b.grow(n)
-	if b.header == nil || b.header.Dims() != 1 || b.header.Shape()[0] != n {
-		b.header = tensor.New(tensor.WithShape(n), tensor.WithBacking(data))
-	}
-	return b.header, data
-}
-
-func (b *buffer) grow(n int) []float32 {
-	if cap(b.data) < n {
-		b.data, b.header = make([]float32, n), nil
-	}
-	b.data = b.data[:n]
-	return b.data
-}
-
 // scratch returns s with length n, in the same memory where it fits.
 func scratch[T any](s []T, n int) []T {
 	if cap(s) < n {

@@ -49,7 +49,7 @@ type propagate struct {
 	transposed bool
 	wanted     bool      // a gradient with regard to H can be wanted
 	source     *features // H, where it can be gathered here
-	out        buffer
+	out        output
 
 	below sparse // what made H, where it knows which rows are zero; or nil
 	set   rowSet

@@ -63,7 +63,7 @@ func (op *sum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 type sumBack struct {
 	base
 	forward *sum
-	out     buffer
+	out     output
 }
 
 func (op *sumBack) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType(), matrixType()) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -115,7 +116,7 @@ func (p *Program) settle(state *AdamState) ([]float32, error) {
 	state.Steps = failed - 1
 	loss := losses[failed-first]
 	losses = losses[:failed-first]
-	if !finite([]float32{loss}) {
+	if !kernel.Finite([]float32{loss}) {
 		return losses, fmt.Errorf("the loss is %v: %w", loss, ErrNotFinite)
 	}
 	return losses, fmt.Errorf("the loss is %v, but its gradient overflowed: %w", loss, ErrNotFinite)

@@ -338,7 +338,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 	if h.Batches == 0 || h.Batches > want.Batches+3 || !strings.Contains(err.Error(), "batch "+strconv.Itoa(h.Batches)+" ") {
 		t.Errorf("device: %d batches, error %q; CPU: %d, %q", h.Batches, err, want.Batches, wantErr)
 	}
-	if !finite(got) {
+	if !kernel.Finite(got) {
 		t.Error("the parameters are not finite")
 	}
 	if strings.Contains(err.Error(), "\n") {

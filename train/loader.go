@@ -86,6 +86,8 @@ type drawer struct {
 	picks  []int32 // of the partial shuffle, to undo it
 	source rand.PCG
 	rng    *rand.Rand
+
+	touched int32 // keeps reads that only fill the cache from being optimised away
 }
 
 func newDrawer(s *Stream) *drawer {
@@ -145,9 +147,14 @@ func (d *drawer) seeds(item *Item) {
 	// A partial Fisher–Yates shuffle, undone after, costs O(size), not O(n).
 	d.picks = d.picks[:0]
 	for k := range size {
-		j := k + d.rng.IntN(n-k)
+		d.picks = append(d.picks, int32(k+d.rng.IntN(n-k)))
+	}
+	// Read once in a loop that waits for many cache misses at a time.
+	for _, j := range d.picks {
+		d.touched ^= d.order[j]
+	}
+	for k, j := range d.picks {
 		d.order[k], d.order[j] = d.order[j], d.order[k]
-		d.picks = append(d.picks, int32(j))
 	}
 	item.Seeds = append(item.Seeds[:0], d.order[:size]...)
 	for k := size - 1; k >= 0; k-- {

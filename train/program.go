@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
-	"math"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -37,6 +38,7 @@ type Program struct {
 	step    *sequence
 	forward *sequence // logits only; made when first wanted
 	logits  []float32
+	memory  ops.Memory // of both
 
 	engine engine // what computes in place of the sequences; nil: they do
 	ahead  bool   // its parameters are newer than values
@@ -150,13 +152,14 @@ func NewProgram(m Model) (p *Program, err error) {
 		q := params[k]
 		at -= len(q.values)
 		dst := p.grads[at : at+len(q.values)]
+		ops.PutInto(grads[k], dst)
 		tap, err := newTap(grads[k], func(v G.Value) error { return copyFloats(dst, v) })
 		if err != nil {
 			return nil, fmt.Errorf("train: gradient of parameter %q: %w", q.Name, err)
 		}
 		taps = append(taps, tap)
 	}
-	if p.step, err = newSequence(taps); err != nil {
+	if p.step, err = newSequence(taps, &p.memory); err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)
 	}
 	return p, nil
@@ -202,9 +205,9 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !finite([]float32{p.loss}):
+	case !kernel.Finite([]float32{p.loss}):
 		return 0, fmt.Errorf("the loss is %v: %w", p.loss, ErrNotFinite)
-	case !finite(p.grads):
+	case !kernel.Finite(p.grads):
 		return 0, fmt.Errorf("the loss is %v, but its gradient overflowed: %w", p.loss, ErrNotFinite)
 	}
 	return float64(p.loss), nil
@@ -252,7 +255,7 @@ func (p *Program) compileForward() (err error) {
 	if err != nil {
 		return fmt.Errorf("train: the logits: %w", err)
 	}
-	if p.forward, err = newSequence(G.Nodes{tap}); err != nil {
+	if p.forward, err = newSequence(G.Nodes{tap}, &p.memory); err != nil {
 		return fmt.Errorf("train: compiling the model's logits: %w", err)
 	}
 	return nil
@@ -302,24 +305,10 @@ func copyFloats(dst []float32, v G.Value) error {
 	if len(src) != len(dst) || dense.RequiresIterator() {
 		return fmt.Errorf("gradient of %d values for a parameter of %d", len(src), len(dst))
 	}
-	copy(dst, src)
+	if len(dst) > 0 && &src[0] != &dst[0] { // where the op did not put it there by itself
+		copy(dst, src)
+	}
 	return nil
-}
-
-// finite tells whether no value is NaN or infinite. One pass at memory speed:
-// x·0 is NaN for just those, and NaN stays through sums.
-func finite(x []float32) bool {
-	var a, b, c, d float32
-	for ; len(x) >= 4; x = x[4:] {
-		a += x[0] * 0
-		b += x[1] * 0
-		c += x[2] * 0
-		d += x[3] * 0
-	}
-	for _, v := range x {
-		a += v * 0
-	}
-	return !math.IsNaN(float64(a + b + c + d))
 }
 
 // tap is an op that hands its input to a function as soon as it is computed:

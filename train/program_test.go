@@ -296,25 +296,3 @@ func TestStepNotFinite(t *testing.T) {
 		t.Error("a batch of empty blocks passed")
 	}
 }
-
-func TestFinite(t *testing.T) {
-	for n := range 20 {
-		x := make([]float32, n)
-		for i := range x {
-			x[i] = float32(i) / 20 * math.MaxFloat32
-		}
-		if !finite(x) {
-			t.Fatalf("%v is not finite", x)
-		}
-		for i := range x {
-			for _, v := range []float32{nan32, float32(math.Inf(1)), float32(math.Inf(-1))} {
-				was := x[i]
-				x[i] = v
-				if finite(x) {
-					t.Errorf("%v is finite", x)
-				}
-				x[i] = was
-			}
-		}
-	}
-}

@@ -15,12 +15,13 @@ import (
 // a panic there ends the process.
 //
 // Values stay with the sequence: no node is bound to one. An op that keeps its
-// own output, as those of package ops do, makes a run free of allocations. An op
-// writes over another's output only where nothing else reads that.
+// own output, as those of package ops do, makes a run free of allocations. Ops
+// write over each other's outputs only where nothing reads those any more.
 type sequence struct {
 	calls  []call
 	inputs []input
 	values []G.Value
+	memory *ops.Memory
 }
 
 // call is one op with the places of its inputs and of its output in values.
@@ -31,6 +32,7 @@ type call struct {
 	in   []G.Value // the inputs' values, to be passed on
 	to   int
 	over ops.Overwriter // op, if it may overwrite an input; or nil
+	dead G.Nodes        // whose values nothing reads after it: their memory is free
 }
 
 // input is a node without an op: a parameter, a constant.
@@ -41,8 +43,9 @@ type input struct {
 
 // newSequence orders what outputs depend on, each output, and what only it
 // needs, after the outputs before it. The order is the same in every process.
-func newSequence(outputs G.Nodes) (*sequence, error) {
-	s := new(sequence)
+// The ops share memory, of which there is one for all sequences over a graph.
+func newSequence(outputs G.Nodes, memory *ops.Memory) (*sequence, error) {
+	s := &sequence{memory: memory}
 	const underWay = -1
 	place := make(map[*G.Node]int)
 	add := func(n *G.Node) int {
@@ -85,25 +88,54 @@ func newSequence(outputs G.Nodes) (*sequence, error) {
 			return nil, err
 		}
 	}
-	s.overwrite(place, outputs)
+	s.share(place, outputs)
 	return s, nil
 }
 
-// overwrite lets ops write over what is read by them alone.
-func (s *sequence) overwrite(place map[*G.Node]int, outputs G.Nodes) {
+// share lets ops write over what is read by them alone, and lends memory for
+// the values that are dead before the end.
+func (s *sequence) share(place map[*G.Node]int, outputs G.Nodes) {
 	readers := make([]int, len(s.values))
+	kept := make([]bool, len(s.values)) // to the end, or longer
 	for _, n := range outputs {
 		readers[place[n]]++
+		kept[place[n]] = true
 	}
 	for _, c := range s.calls {
 		for _, at := range c.from {
 			readers[at]++
 		}
 	}
+	home := make([]int, len(s.values)) // the place whose op's memory holds a value
+	last := make([]int, len(s.values)) // the last call that reads what is there
+	for k := range home {
+		home[k] = k
+	}
 	for k := range s.calls {
 		c := &s.calls[k]
-		if op, input, ok := ops.Overwrites(c.node); ok && readers[c.from[input]] == 1 {
-			c.over = op
+		_, isTap := c.op.(*tap)
+		for _, at := range c.from {
+			last[home[at]] = k
+			if !isTap && ops.Retains(c.node) {
+				kept[home[at]] = true
+			}
+		}
+		op, input, result, ok := ops.Overwrites(c.node)
+		if !ok || readers[c.from[input]] != 1 {
+			continue
+		}
+		c.over = op
+		if result {
+			home[c.to] = home[c.from[input]]
+		} else {
+			kept[home[c.from[input]]] = true
+		}
+	}
+	for k := range s.calls {
+		c := &s.calls[k]
+		if home[c.to] == c.to && !kept[c.to] && s.memory.Lend(c.node) {
+			end := &s.calls[last[c.to]]
+			end.dead = append(end.dead, c.node)
 		}
 	}
 }
@@ -143,6 +175,9 @@ func (s *sequence) run() (err error) {
 		}
 		if err != nil {
 			return fmt.Errorf("train: op %v: %w", c.op, err)
+		}
+		for _, n := range c.dead {
+			s.memory.Return(n)
 		}
 	}
 	return nil

@@ -106,6 +106,8 @@ const (
 	packed     = 1 << 20 // floats of B packed at a time
 	taskRows   = 48      // rows of C computed together, a multiple of every tileRows
 	taskPanels = 4       // and wide panels across
+	fewerRows  = 24      // in their place, where rows of A are packed,
+	morePanels = 8       // since a task packs its own
 	packSlack  = 16      // elements that pack may write too many
 )
 
@@ -279,13 +281,17 @@ func (g *band) multiply() {
 			g.packPanel(p * g.wide)
 		}
 	})
-	across := (panels + taskPanels - 1) / taskPanels
-	down := (g.m + taskRows - 1) / taskRows
-	grain := max(1, (1<<18)/(taskRows*taskPanels*g.wide*g.k))
+	rows, side := taskRows, taskPanels*g.wide
+	if g.transA || g.rows != nil {
+		rows, side = fewerRows, morePanels*g.wide
+	}
+	across := (g.cols + side - 1) / side
+	down := (g.m + rows - 1) / rows
+	grain := max(1, (1<<18)/(rows*side*g.k))
 	parallel.For(across*down, grain, func(lo, hi int) {
 		for t := lo; t < hi; t++ {
-			i, j := t/across*taskRows, t%across*taskPanels*g.wide
-			g.task(i, min(i+taskRows, g.m), j, min(j+taskPanels*g.wide, g.cols))
+			i, j := t/across*rows, t%across*side
+			g.task(i, min(i+rows, g.m), j, min(j+side, g.cols))
 		}
 	})
 }

@@ -184,6 +184,25 @@ func multiply(dst, a, b []float32) {
 	multiplyGo(dst[n:], a[n:], b[n:])
 }
 
+// timesZero returns the sum of x·0.
+func timesZero(x []float32) float32 {
+	const group = 64
+	n := 0
+	if level != simd.Portable {
+		n = len(x) / group * group
+	}
+	if n == 0 {
+		return timesZeroGo(x)
+	}
+	var sums [16]float32
+	if level == simd.AVX512 {
+		timesZeroAVX512(&sums[0], &x[0], n)
+	} else {
+		timesZeroAVX2(&sums[0], &x[0], n)
+	}
+	return timesZeroGo(sums[:]) + timesZeroGo(x[n:])
+}
+
 // scaleTo sets dst = alpha·x over the length of x.
 func scaleTo(dst []float32, alpha float32, x []float32) {
 	dst = dst[:len(x)]

@@ -26,6 +26,8 @@ func bceGradient(dst, x, t []float32, share float32) { bceGradientGo(dst, x, t, 
 
 func multiply(dst, a, b []float32) { multiplyGo(dst, a, b) }
 
+func timesZero(x []float32) float32 { return timesZeroGo(x) }
+
 func squareRoot(x []float64) { squareRootGo(x) }
 
 func scaleTo(dst []float32, alpha float32, x []float32) { scaleToGo(dst, alpha, x) }

@@ -60,6 +60,11 @@ func bceGradientAVX2(dst *float32, x *float32, t *float32, n int, share float32)
 //go:noescape
 func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
 
+// timesZeroAVX2 adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.
+//
+//go:noescape
+func timesZeroAVX2(sums *float32, x *float32, n int)
+
 // scaleToAVX2 sets dst = alpha·x; n is a multiple of 16.
 //
 //go:noescape
@@ -145,6 +150,11 @@ func bceGradientAVX512(dst *float32, x *float32, t *float32, n int, share float3
 //
 //go:noescape
 func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
+
+// timesZeroAVX512 adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.
+//
+//go:noescape
+func timesZeroAVX512(sums *float32, x *float32, n int)
 
 // scaleToAVX512 sets dst = alpha·x; n is a multiple of 16.
 //

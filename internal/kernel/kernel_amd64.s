@@ -2453,6 +2453,45 @@ done:
 	VZEROUPPER
 	RET
 
+// func timesZeroAVX2(sums *float32, x *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·timesZeroAVX2(SB), NOSPLIT, $0-24
+	MOVQ   sums+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+
+loop:
+	VFMADD231PS (CX), Y0, Y1
+	VFMADD231PS 32(CX), Y0, Y2
+	VFMADD231PS 64(CX), Y0, Y3
+	VFMADD231PS 96(CX), Y0, Y4
+	VFMADD231PS 128(CX), Y0, Y5
+	VFMADD231PS 160(CX), Y0, Y6
+	VFMADD231PS 192(CX), Y0, Y7
+	VFMADD231PS 224(CX), Y0, Y8
+	ADDQ        $+256, CX
+	SUBQ        $+64, DX
+	JNE         loop
+	VADDPS      Y1, Y3, Y1
+	VADDPS      Y2, Y4, Y2
+	VADDPS      Y1, Y5, Y1
+	VADDPS      Y2, Y6, Y2
+	VADDPS      Y1, Y7, Y1
+	VADDPS      Y2, Y8, Y2
+	VMOVUPS     Y1, (AX)
+	VMOVUPS     Y2, 32(AX)
+	VZEROUPPER
+	RET
+
 // func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
 // Requires: AVX
 TEXT ·scaleToAVX2(SB), NOSPLIT, $0-32
@@ -4310,6 +4349,33 @@ one:
 	JMP     one
 
 done:
+	VZEROUPPER
+	RET
+
+// func timesZeroAVX512(sums *float32, x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·timesZeroAVX512(SB), NOSPLIT, $0-24
+	MOVQ   sums+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+
+loop:
+	VFMADD231PS (CX), Z0, Z1
+	VFMADD231PS 64(CX), Z0, Z2
+	VFMADD231PS 128(CX), Z0, Z3
+	VFMADD231PS 192(CX), Z0, Z4
+	ADDQ        $+256, CX
+	SUBQ        $+64, DX
+	JNE         loop
+	VADDPS      Z1, Z2, Z1
+	VADDPS      Z1, Z3, Z1
+	VADDPS      Z1, Z4, Z1
+	VMOVUPS     Z1, (AX)
 	VZEROUPPER
 	RET
 

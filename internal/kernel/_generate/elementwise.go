@@ -51,6 +51,38 @@ func multiply(v vectors) {
 	})
 }
 
+// timesZero generates the sums over x·0, which are NaN where x is not finite.
+func timesZero(v vectors) {
+	TEXT("timesZero"+v.suffix, NOSPLIT, "func(sums, x *float32, n int)")
+	Pragma("noescape")
+	Doc("timesZero" + v.suffix + " adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.")
+	sums, x, n := Load(Param("sums"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	zero := v.reg()
+	v.zero(zero)
+	acc := v.regs(64 / v.lanes)
+	for _, r := range acc {
+		v.zero(r)
+	}
+	Label("loop")
+	for t, r := range acc {
+		VFMADD231PS(Mem{Base: x, Disp: t * v.bytes()}, zero, r)
+	}
+	ADDQ(I32(256), x)
+	SUBQ(I32(64), n)
+	JNE(LabelRef("loop"))
+	across := 16 / v.lanes
+	for t, r := range acc {
+		if t >= across {
+			VADDPS(acc[t%across], r, acc[t%across])
+		}
+	}
+	for t := range across {
+		VMOVUPS(acc[t], Mem{Base: sums, Disp: t * v.bytes()})
+	}
+	VZEROUPPER()
+	RET()
+}
+
 // widen generates the conversion from half to single precision.
 func widen(v vectors) {
 	TEXT("widen"+v.suffix, NOSPLIT, "func(dst *float32, src *uint16, n int)")

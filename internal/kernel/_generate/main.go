@@ -37,6 +37,7 @@ func main() {
 		expAbs(v)
 		bceGradient(v)
 		multiply(v)
+		timesZero(v)
 		scaleTo(v)
 		widen(v)
 		squareRoot(v)
