@@ -194,11 +194,67 @@ type Loader struct {
 	end     int          // index after the last
 	next    int          // index that Next returns
 	claimed atomic.Int64 // index that the next free worker draws
-	free    chan *Item
+	free    shelf
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current *Item
 
 	processors reservation
+}
+
+// shelf holds the items that nobody has. A worker that finds it empty helps the
+// trainer for a while before it sleeps: it is then on its processor, and its
+// caches are warm, when the trainer gives an item back.
+type shelf struct {
+	mutex    sync.Mutex
+	items    []*Item
+	filled   atomic.Int64 // len(items)
+	helping  int          // workers that watch the shelf
+	sleeping int          // workers that wait for wake
+	wake     chan struct{}
+}
+
+// put adds an item, for which a worker is woken if none watches.
+func (s *shelf) put(item *Item) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.items = append(s.items, item)
+	s.filled.Add(1)
+	if s.sleeping > 0 && len(s.items) > s.helping {
+		s.sleeping--
+		s.wake <- struct{}{} // has room: no more than there are items
+	}
+}
+
+// take returns an item as soon as there is one; nil once the context is done.
+func (s *shelf) take(ctx context.Context) *Item {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for helped := false; ctx.Err() == nil; {
+		if last := len(s.items) - 1; last >= 0 {
+			item := s.items[last]
+			s.items = s.items[:last]
+			s.filled.Add(-1)
+			return item
+		}
+		if !helped {
+			helped = true
+			s.helping++
+			s.mutex.Unlock()
+			parallel.Linger(func() bool { return s.filled.Load() > 0 })
+			s.mutex.Lock()
+			s.helping--
+			continue
+		}
+		helped = false
+		s.sleeping++
+		s.mutex.Unlock()
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+		}
+		s.mutex.Lock()
+	}
+	return nil
 }
 
 // reservation is how many processors a loader's workers keep busy, or are about
@@ -237,11 +293,11 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	// returned indices lie in one window of this many, so that they never
 	// share a channel, and a worker never waits to send.
 	ring := 2*workers + 1
-	l.free = make(chan *Item, ring)
+	l.free.wake = make(chan struct{}, ring)
 	l.drawn = make([]chan *Item, ring)
 	for k := range l.drawn {
 		l.drawn[k] = make(chan *Item, 1)
-		l.free <- &Item{Blocks: new(samplers.Batch)}
+		l.free.put(&Item{Blocks: new(samplers.Batch)})
 	}
 	l.claimed.Store(int64(first))
 	l.processors = reservation{workers: workers, free: ring, left: end - first}
@@ -257,10 +313,8 @@ func (l *Loader) work() error {
 	for {
 		// The memory comes first and the index after: the lowest index not yet
 		// handed out then always has memory, and the ring cannot lock up.
-		var item *Item
-		select {
-		case item = <-l.free:
-		case <-l.ctx.Done():
+		item := l.free.take(l.ctx)
+		if item == nil {
 			return nil
 		}
 		index := int(l.claimed.Add(1) - 1)
@@ -288,7 +342,7 @@ func (l *Loader) Next() (*Item, error) {
 	if l.current != nil {
 		// Reserved here, not by the worker that it wakes.
 		l.processors.update(func(r *reservation) { r.free++ })
-		l.free <- l.current
+		l.free.put(l.current)
 		l.current = nil
 	}
 	if l.next >= l.end {

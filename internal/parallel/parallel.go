@@ -43,7 +43,7 @@ func For(n, grain int, body func(lo, hi int)) {
 		j.help = func() {
 			j.claimLast()
 			j.release()
-			linger()
+			Linger(nil)
 		}
 	}
 	j.n, j.grain, j.body = n, grain, body
@@ -78,24 +78,29 @@ var (
 )
 
 // patience is how long a helper looks out for another call before it ends. A
-// processor that sleeps takes as long to wake.
-const patience = 100 * time.Microsecond
+// processor that sleeps takes a tenth of a millisecond to wake; between the
+// calls of one training step and the next, a batch may be sampled.
+const patience = 500 * time.Microsecond
 
-// linger joins calls of For as they come, until none does for a while or the
-// processor is wanted.
-func linger() {
+// Linger joins calls of For as they come, until none does for a while, the
+// processor is reserved, or until returns true; nil never does. A goroutine
+// that would else sleep, and is soon wanted again, helps in the meantime.
+func Linger(until func() bool) {
 	lingering.Add(1)
 	defer lingering.Add(-1)
 	procs := int64(runtime.GOMAXPROCS(0))
 	since := time.Now()
 	for spins := 1; lingering.Load()+reserved.Load() < procs; spins++ {
+		if until != nil && until() {
+			return
+		}
 		if j := board.Load(); j != nil && j.join() {
 			lingering.Add(-1)
 			j.claimLast()
 			j.release()
 			lingering.Add(1)
 			since = time.Now()
-		} else if spins%16 == 0 && time.Since(since) > patience {
+		} else if spins%64 == 0 && time.Since(since) > patience {
 			return
 		}
 	}
