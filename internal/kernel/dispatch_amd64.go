@@ -52,6 +52,10 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 		ok = spmmAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
 	case ids == nil:
 		ok = spmmAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &x[0], xRows, width)
+	case far && level == simd.AVX512:
+		ok = spmmGatherFarAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
+	case far:
+		ok = spmmGatherFarAVX2(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	case level == simd.AVX512:
 		ok = spmmGatherAVX512(&y[0], &ptr[0], hi-lo, &a.Idx[0], len(a.Idx), val, step, &ids[0], &x[0], len(ids), width)
 	default:

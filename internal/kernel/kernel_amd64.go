@@ -22,6 +22,12 @@ func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val
 //go:noescape
 func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
+// spmmGatherFarAVX2 computes rows of dst = A·X[ids] for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
+// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
+func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+
 // activateIdentityAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
 // Without threshold nothing is dropped.
 //
@@ -112,6 +118,12 @@ func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, v
 //
 //go:noescape
 func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
+
+// spmmGatherFarAVX512 computes rows of dst = A·X[ids] for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
+// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
+//
+//go:noescape
+func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 // activateIdentityAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
 // Without threshold nothing is dropped.

@@ -1284,6 +1284,515 @@ bad:
 	VZEROUPPER
 	RET
 
+// func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// Requires: AVX, FMA3, MMX+
+TEXT ·spmmGatherFarAVX2(SB), NOSPLIT, $8-89
+	MOVQ    dst+0(FP), AX
+	MOVQ    valStep+48(FP), CX
+	MOVQ    cols+72(FP), DX
+	MOVQ    width+80(FP), BX
+	MOVQ    ids+56(FP), SI
+	MOVQ    idx+24(FP), DI
+	MOVQ    nnz+32(FP), R8
+	LEAQ    -32(DI)(R8*4), DI
+	MOVQ    DI, (SP)
+	LEAQ    -1(BX), DI
+	ANDQ    $+7, DI
+	INCQ    DI
+	LEAQ    slidingMask<>+32(SB), R8
+	SHLQ    $0x02, DI
+	SUBQ    DI, R8
+	VMOVUPS (R8), Y0
+	SHLQ    $0x02, BX
+
+row:
+	CMPQ  rows+16(FP), $+0
+	JEQ   done
+	MOVQ  ptr+8(FP), DI
+	ADDQ  $+8, ptr+8(FP)
+	DECQ  rows+16(FP)
+	MOVQ  (DI), R8
+	MOVQ  8(DI), R9
+	CMPQ  R9, nnz+32(FP)
+	JHI   bad
+	CMPQ  R8, R9
+	JHI   bad
+	MOVQ  idx+24(FP), DI
+	LEAQ  (DI)(R9*4), R9
+	LEAQ  (DI)(R8*4), DI
+	IMULQ CX, R8
+	MOVQ  val+40(FP), R10
+	ADDQ  R8, R10
+	MOVQ  x+64(FP), R8
+	MOVQ  width+80(FP), R11
+
+tile8:
+	CMPQ   R11, $+64
+	JLT    below8
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   DI, R12
+	MOVQ   R10, R13
+	CMPQ   R12, R9
+	JCC    store8_false
+
+entry8_false:
+	MOVL         (R12), R14
+	CMPQ         R14, DX
+	JCC          bad
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  (R14)(R8*1), Y9, Y1
+	VFMADD231PS  32(R14)(R8*1), Y9, Y2
+	VFMADD231PS  64(R14)(R8*1), Y9, Y3
+	VFMADD231PS  96(R14)(R8*1), Y9, Y4
+	VFMADD231PS  128(R14)(R8*1), Y9, Y5
+	VFMADD231PS  160(R14)(R8*1), Y9, Y6
+	VFMADD231PS  192(R14)(R8*1), Y9, Y7
+	VFMADD231PS  224(R14)(R8*1), Y9, Y8
+	CMPQ         R12, (SP)
+	JCC          near8_false
+	MOVL         32(R12), R14
+	CMPQ         R14, DX
+	JCC          near8_false
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	PREFETCHT0   (R14)(R8*1)
+	PREFETCHT0   64(R14)(R8*1)
+	PREFETCHT0   128(R14)(R8*1)
+	PREFETCHT0   192(R14)(R8*1)
+
+near8_false:
+	ADDQ $+4, R12
+	ADDQ CX, R13
+	CMPQ R12, R9
+	JCS  entry8_false
+
+store8_false:
+	VMOVUPS Y1, (AX)
+	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y3, 64(AX)
+	VMOVUPS Y4, 96(AX)
+	VMOVUPS Y5, 128(AX)
+	VMOVUPS Y6, 160(AX)
+	VMOVUPS Y7, 192(AX)
+	VMOVUPS Y8, 224(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, R8
+	SUBQ    $+64, R11
+	JMP     tile8
+
+below8:
+	TESTQ  R11, R11
+	JEQ    row
+	CMPQ   R11, $+8
+	JLE    tail1
+	CMPQ   R11, $+16
+	JLE    tail2
+	CMPQ   R11, $+24
+	JLE    tail3
+	CMPQ   R11, $+32
+	JLE    tail4
+	CMPQ   R11, $+40
+	JLE    tail5
+	CMPQ   R11, $+48
+	JLE    tail6
+	CMPQ   R11, $+56
+	JLE    tail7
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store8_true
+
+entry8_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y9
+	VFMADD231PS  (R12)(R8*1), Y9, Y1
+	VFMADD231PS  32(R12)(R8*1), Y9, Y2
+	VFMADD231PS  64(R12)(R8*1), Y9, Y3
+	VFMADD231PS  96(R12)(R8*1), Y9, Y4
+	VFMADD231PS  128(R12)(R8*1), Y9, Y5
+	VFMADD231PS  160(R12)(R8*1), Y9, Y6
+	VFMADD231PS  192(R12)(R8*1), Y9, Y7
+	VMASKMOVPS   224(R12)(R8*1), Y0, Y10
+	VFMADD231PS  Y10, Y9, Y8
+	CMPQ         DI, (SP)
+	JCC          near8_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near8_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT0   192(R12)(R8*1)
+
+near8_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry8_true
+
+store8_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMOVUPS    Y7, 192(AX)
+	VMASKMOVPS Y8, Y0, 224(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail7:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store7_true
+
+entry7_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y8
+	VFMADD231PS  (R12)(R8*1), Y8, Y1
+	VFMADD231PS  32(R12)(R8*1), Y8, Y2
+	VFMADD231PS  64(R12)(R8*1), Y8, Y3
+	VFMADD231PS  96(R12)(R8*1), Y8, Y4
+	VFMADD231PS  128(R12)(R8*1), Y8, Y5
+	VFMADD231PS  160(R12)(R8*1), Y8, Y6
+	VMASKMOVPS   192(R12)(R8*1), Y0, Y9
+	VFMADD231PS  Y9, Y8, Y7
+	CMPQ         DI, (SP)
+	JCC          near7_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near7_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT0   192(R12)(R8*1)
+
+near7_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry7_true
+
+store7_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMOVUPS    Y6, 160(AX)
+	VMASKMOVPS Y7, Y0, 192(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail6:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store6_true
+
+entry6_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y7
+	VFMADD231PS  (R12)(R8*1), Y7, Y1
+	VFMADD231PS  32(R12)(R8*1), Y7, Y2
+	VFMADD231PS  64(R12)(R8*1), Y7, Y3
+	VFMADD231PS  96(R12)(R8*1), Y7, Y4
+	VFMADD231PS  128(R12)(R8*1), Y7, Y5
+	VMASKMOVPS   160(R12)(R8*1), Y0, Y8
+	VFMADD231PS  Y8, Y7, Y6
+	CMPQ         DI, (SP)
+	JCC          near6_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near6_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+
+near6_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry6_true
+
+store6_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMOVUPS    Y5, 128(AX)
+	VMASKMOVPS Y6, Y0, 160(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail5:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store5_true
+
+entry5_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  (R12)(R8*1), Y6, Y1
+	VFMADD231PS  32(R12)(R8*1), Y6, Y2
+	VFMADD231PS  64(R12)(R8*1), Y6, Y3
+	VFMADD231PS  96(R12)(R8*1), Y6, Y4
+	VMASKMOVPS   128(R12)(R8*1), Y0, Y7
+	VFMADD231PS  Y7, Y6, Y5
+	CMPQ         DI, (SP)
+	JCC          near5_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near5_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+
+near5_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry5_true
+
+store5_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMOVUPS    Y4, 96(AX)
+	VMASKMOVPS Y5, Y0, 128(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail4:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store4_true
+
+entry4_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y5
+	VFMADD231PS  (R12)(R8*1), Y5, Y1
+	VFMADD231PS  32(R12)(R8*1), Y5, Y2
+	VFMADD231PS  64(R12)(R8*1), Y5, Y3
+	VMASKMOVPS   96(R12)(R8*1), Y0, Y6
+	VFMADD231PS  Y6, Y5, Y4
+	CMPQ         DI, (SP)
+	JCC          near4_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near4_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+
+near4_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry4_true
+
+store4_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMOVUPS    Y3, 64(AX)
+	VMASKMOVPS Y4, Y0, 96(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail3:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store3_true
+
+entry3_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  (R12)(R8*1), Y4, Y1
+	VFMADD231PS  32(R12)(R8*1), Y4, Y2
+	VMASKMOVPS   64(R12)(R8*1), Y0, Y5
+	VFMADD231PS  Y5, Y4, Y3
+	CMPQ         DI, (SP)
+	JCC          near3_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near3_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+
+near3_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry3_true
+
+store3_true:
+	VMOVUPS    Y1, (AX)
+	VMOVUPS    Y2, 32(AX)
+	VMASKMOVPS Y3, Y0, 64(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail2:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store2_true
+
+entry2_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y3
+	VFMADD231PS  (R12)(R8*1), Y3, Y1
+	VMASKMOVPS   32(R12)(R8*1), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	CMPQ         DI, (SP)
+	JCC          near2_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near2_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+
+near2_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry2_true
+
+store2_true:
+	VMOVUPS    Y1, (AX)
+	VMASKMOVPS Y2, Y0, 32(AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+tail1:
+	VXORPS Y1, Y1, Y1
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store1_true
+
+entry1_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Y2
+	VMASKMOVPS   (R12)(R8*1), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	CMPQ         DI, (SP)
+	JCC          near1_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near1_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+
+near1_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry1_true
+
+store1_true:
+	VMASKMOVPS Y1, Y0, (AX)
+	LEAQ       (AX)(R11*4), AX
+	JMP        row
+
+done:
+	MOVB $0x01, AL
+	MOVB AL, ret+88(FP)
+	VZEROUPPER
+	RET
+
+bad:
+	MOVB $0x00, AL
+	MOVB AL, ret+88(FP)
+	VZEROUPPER
+	RET
+
 // func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX2
 TEXT ·activateIdentityAVX2(SB), NOSPLIT, $0-52
@@ -3781,6 +4290,442 @@ done:
 bad:
 	MOVB $0x00, AL
 	MOVB AL, ret+80(FP)
+	VZEROUPPER
+	RET
+
+// func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·spmmGatherFarAVX512(SB), NOSPLIT, $8-89
+	MOVQ  dst+0(FP), AX
+	MOVQ  valStep+48(FP), CX
+	MOVQ  cols+72(FP), DX
+	MOVQ  width+80(FP), BX
+	MOVQ  ids+56(FP), SI
+	MOVQ  idx+24(FP), DI
+	MOVQ  nnz+32(FP), R8
+	LEAQ  -32(DI)(R8*4), DI
+	MOVQ  DI, (SP)
+	LEAQ  -1(BX), DI
+	ANDQ  $+15, DI
+	INCQ  DI
+	MOVL  $-1, R8
+	BZHIL DI, R8, R8
+	KMOVW R8, K1
+	SHLQ  $0x02, BX
+
+row:
+	CMPQ  rows+16(FP), $+0
+	JEQ   done
+	MOVQ  ptr+8(FP), DI
+	ADDQ  $+8, ptr+8(FP)
+	DECQ  rows+16(FP)
+	MOVQ  (DI), R8
+	MOVQ  8(DI), R9
+	CMPQ  R9, nnz+32(FP)
+	JHI   bad
+	CMPQ  R8, R9
+	JHI   bad
+	MOVQ  idx+24(FP), DI
+	LEAQ  (DI)(R9*4), R9
+	LEAQ  (DI)(R8*4), DI
+	IMULQ CX, R8
+	MOVQ  val+40(FP), R10
+	ADDQ  R8, R10
+	MOVQ  x+64(FP), R8
+	MOVQ  width+80(FP), R11
+
+tile16:
+	CMPQ   R11, $+256
+	JLT    below16
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   DI, R12
+	MOVQ   R10, R13
+	CMPQ   R12, R9
+	JCC    store16_false
+
+entry16_false:
+	MOVL         (R12), R14
+	CMPQ         R14, DX
+	JCC          bad
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  (R14)(R8*1), Z16, Z0
+	VFMADD231PS  64(R14)(R8*1), Z16, Z1
+	VFMADD231PS  128(R14)(R8*1), Z16, Z2
+	VFMADD231PS  192(R14)(R8*1), Z16, Z3
+	VFMADD231PS  256(R14)(R8*1), Z16, Z4
+	VFMADD231PS  320(R14)(R8*1), Z16, Z5
+	VFMADD231PS  384(R14)(R8*1), Z16, Z6
+	VFMADD231PS  448(R14)(R8*1), Z16, Z7
+	VFMADD231PS  512(R14)(R8*1), Z16, Z8
+	VFMADD231PS  576(R14)(R8*1), Z16, Z9
+	VFMADD231PS  640(R14)(R8*1), Z16, Z10
+	VFMADD231PS  704(R14)(R8*1), Z16, Z11
+	VFMADD231PS  768(R14)(R8*1), Z16, Z12
+	VFMADD231PS  832(R14)(R8*1), Z16, Z13
+	VFMADD231PS  896(R14)(R8*1), Z16, Z14
+	VFMADD231PS  960(R14)(R8*1), Z16, Z15
+	CMPQ         R12, (SP)
+	JCC          near16_false
+	MOVL         32(R12), R14
+	CMPQ         R14, DX
+	JCC          near16_false
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	PREFETCHT0   (R14)(R8*1)
+	PREFETCHT0   64(R14)(R8*1)
+	PREFETCHT0   128(R14)(R8*1)
+	PREFETCHT0   192(R14)(R8*1)
+	PREFETCHT0   256(R14)(R8*1)
+	PREFETCHT0   320(R14)(R8*1)
+	PREFETCHT0   384(R14)(R8*1)
+	PREFETCHT0   448(R14)(R8*1)
+	PREFETCHT0   512(R14)(R8*1)
+	PREFETCHT0   576(R14)(R8*1)
+	PREFETCHT0   640(R14)(R8*1)
+	PREFETCHT0   704(R14)(R8*1)
+	PREFETCHT0   768(R14)(R8*1)
+	PREFETCHT0   832(R14)(R8*1)
+	PREFETCHT0   896(R14)(R8*1)
+	PREFETCHT0   960(R14)(R8*1)
+
+near16_false:
+	ADDQ $+4, R12
+	ADDQ CX, R13
+	CMPQ R12, R9
+	JCS  entry16_false
+
+store16_false:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	VMOVUPS Z8, 512(AX)
+	VMOVUPS Z9, 576(AX)
+	VMOVUPS Z10, 640(AX)
+	VMOVUPS Z11, 704(AX)
+	VMOVUPS Z12, 768(AX)
+	VMOVUPS Z13, 832(AX)
+	VMOVUPS Z14, 896(AX)
+	VMOVUPS Z15, 960(AX)
+	ADDQ    $+1024, AX
+	ADDQ    $+1024, R8
+	SUBQ    $+256, R11
+	JMP     tile16
+
+below16:
+	CMPQ   R11, $+128
+	JLT    below8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   DI, R12
+	MOVQ   R10, R13
+	CMPQ   R12, R9
+	JCC    store8_false
+
+entry8_false:
+	MOVL         (R12), R14
+	CMPQ         R14, DX
+	JCC          bad
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  (R14)(R8*1), Z16, Z0
+	VFMADD231PS  64(R14)(R8*1), Z16, Z1
+	VFMADD231PS  128(R14)(R8*1), Z16, Z2
+	VFMADD231PS  192(R14)(R8*1), Z16, Z3
+	VFMADD231PS  256(R14)(R8*1), Z16, Z4
+	VFMADD231PS  320(R14)(R8*1), Z16, Z5
+	VFMADD231PS  384(R14)(R8*1), Z16, Z6
+	VFMADD231PS  448(R14)(R8*1), Z16, Z7
+	CMPQ         R12, (SP)
+	JCC          near8_false
+	MOVL         32(R12), R14
+	CMPQ         R14, DX
+	JCC          near8_false
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	PREFETCHT0   (R14)(R8*1)
+	PREFETCHT0   64(R14)(R8*1)
+	PREFETCHT0   128(R14)(R8*1)
+	PREFETCHT0   192(R14)(R8*1)
+	PREFETCHT0   256(R14)(R8*1)
+	PREFETCHT0   320(R14)(R8*1)
+	PREFETCHT0   384(R14)(R8*1)
+	PREFETCHT0   448(R14)(R8*1)
+
+near8_false:
+	ADDQ $+4, R12
+	ADDQ CX, R13
+	CMPQ R12, R9
+	JCS  entry8_false
+
+store8_false:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	VMOVUPS Z4, 256(AX)
+	VMOVUPS Z5, 320(AX)
+	VMOVUPS Z6, 384(AX)
+	VMOVUPS Z7, 448(AX)
+	ADDQ    $+512, AX
+	ADDQ    $+512, R8
+	SUBQ    $+128, R11
+
+below8:
+	CMPQ   R11, $+64
+	JLT    below4
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   DI, R12
+	MOVQ   R10, R13
+	CMPQ   R12, R9
+	JCC    store4_false
+
+entry4_false:
+	MOVL         (R12), R14
+	CMPQ         R14, DX
+	JCC          bad
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	VBROADCASTSS (R13), Z16
+	VFMADD231PS  (R14)(R8*1), Z16, Z0
+	VFMADD231PS  64(R14)(R8*1), Z16, Z1
+	VFMADD231PS  128(R14)(R8*1), Z16, Z2
+	VFMADD231PS  192(R14)(R8*1), Z16, Z3
+	CMPQ         R12, (SP)
+	JCC          near4_false
+	MOVL         32(R12), R14
+	CMPQ         R14, DX
+	JCC          near4_false
+	MOVL         (SI)(R14*4), R14
+	IMULQ        BX, R14
+	PREFETCHT0   (R14)(R8*1)
+	PREFETCHT0   64(R14)(R8*1)
+	PREFETCHT0   128(R14)(R8*1)
+	PREFETCHT0   192(R14)(R8*1)
+
+near4_false:
+	ADDQ $+4, R12
+	ADDQ CX, R13
+	CMPQ R12, R9
+	JCS  entry4_false
+
+store4_false:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $+256, AX
+	ADDQ    $+256, R8
+	SUBQ    $+64, R11
+
+below4:
+	TESTQ  R11, R11
+	JEQ    row
+	CMPQ   R11, $+16
+	JLE    tail1
+	CMPQ   R11, $+32
+	JLE    tail2
+	CMPQ   R11, $+48
+	JLE    tail3
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store4_true
+
+entry4_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  (R12)(R8*1), Z16, Z0
+	VFMADD231PS  64(R12)(R8*1), Z16, Z1
+	VFMADD231PS  128(R12)(R8*1), Z16, Z2
+	VFMADD231PS  192(R12)(R8*1), Z16, K1, Z3
+	CMPQ         DI, (SP)
+	JCC          near4_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near4_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT0   192(R12)(R8*1)
+
+near4_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry4_true
+
+store4_true:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, 128(AX)
+	VMOVUPS Z3, K1, 192(AX)
+	LEAQ    (AX)(R11*4), AX
+	JMP     row
+
+tail3:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store3_true
+
+entry3_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  (R12)(R8*1), Z16, Z0
+	VFMADD231PS  64(R12)(R8*1), Z16, Z1
+	VFMADD231PS  128(R12)(R8*1), Z16, K1, Z2
+	CMPQ         DI, (SP)
+	JCC          near3_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near3_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT0   128(R12)(R8*1)
+
+near3_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry3_true
+
+store3_true:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, 64(AX)
+	VMOVUPS Z2, K1, 128(AX)
+	LEAQ    (AX)(R11*4), AX
+	JMP     row
+
+tail2:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store2_true
+
+entry2_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  (R12)(R8*1), Z16, Z0
+	VFMADD231PS  64(R12)(R8*1), Z16, K1, Z1
+	CMPQ         DI, (SP)
+	JCC          near2_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near2_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT0   64(R12)(R8*1)
+
+near2_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry2_true
+
+store2_true:
+	VMOVUPS Z0, (AX)
+	VMOVUPS Z1, K1, 64(AX)
+	LEAQ    (AX)(R11*4), AX
+	JMP     row
+
+tail1:
+	VPXORD Z0, Z0, Z0
+	MOVQ   R10, R10
+	CMPQ   DI, R9
+	JCC    store1_true
+
+entry1_true:
+	MOVL         (DI), R12
+	CMPQ         R12, DX
+	JCC          bad
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  (R12)(R8*1), Z16, K1, Z0
+	CMPQ         DI, (SP)
+	JCC          near1_true
+	MOVL         32(DI), R12
+	CMPQ         R12, DX
+	JCC          near1_true
+	MOVL         (SI)(R12*4), R12
+	IMULQ        BX, R12
+	PREFETCHT0   (R12)(R8*1)
+
+near1_true:
+	ADDQ $+4, DI
+	ADDQ CX, R10
+	CMPQ DI, R9
+	JCS  entry1_true
+
+store1_true:
+	VMOVUPS Z0, K1, (AX)
+	LEAQ    (AX)(R11*4), AX
+	JMP     row
+
+done:
+	MOVB $0x01, AL
+	MOVB AL, ret+88(FP)
+	VZEROUPPER
+	RET
+
+bad:
+	MOVB $0x00, AL
+	MOVB AL, ret+88(FP)
 	VZEROUPPER
 	RET
 

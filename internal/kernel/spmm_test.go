@@ -116,6 +116,29 @@ func TestSpMMOfLargeX(t *testing.T) {
 					t.Fatalf("width %d: element %d is %v, want %v", width, k, got[k], want[k])
 				}
 			}
+			ids := make([]int32, 200)
+			for k := range ids {
+				ids[k] = int32(21999 - 100*k)
+			}
+			picked := make([]float32, 200*width)
+			Gather(picked, x, ids, width)
+			SpMM(want, a, picked, width)
+			SpMMGather(got, a, ids, x, width)
+			for k := range got {
+				if got[k] != want[k] {
+					t.Fatalf("gathered, width %d: element %d is %v, want %v", width, k, got[k], want[k])
+				}
+			}
+			// A column outside that is prefetched before it is checked.
+			ahead := graph.CSR{Rows: 1, Cols: 200, Ptr: []int64{0, 10}, Idx: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 1 << 30}}
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("gathered, width %d: no panic at a column outside", width)
+					}
+				}()
+				SpMMGather(got, &ahead, ids, x, width)
+			}()
 			broken := graph.CSR{Rows: 1, Cols: 22000, Ptr: []int64{0, 1}, Idx: []int32{22000}}
 			func() {
 				defer func() {

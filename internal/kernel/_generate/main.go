@@ -30,6 +30,7 @@ func main() {
 		spmm(v, false, false)
 		spmm(v, true, false)
 		spmm(v, false, true)
+		spmm(v, true, true)
 		for _, act := range []string{"Identity", "ELU", "ReLU"} {
 			activation(v, act)
 		}

@@ -20,7 +20,7 @@ func spmm(v vectors, gather, far bool) {
 		name, ids, what = "spmmGather", "ids *int32, ", "dst = A·X[ids]"
 	}
 	if far {
-		name, what = "spmmFar", what+" for an X larger than the caches"
+		name, what = name+"Far", what+" for an X larger than the caches"
 	}
 	TEXT(name+v.suffix, NOSPLIT, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
 	Pragma("noescape")
@@ -177,6 +177,11 @@ func (s *spmmState) tile(n int, tail bool) {
 		CMPQ(at, s.limit)
 		JCC(LabelRef(near))
 		MOVL(Mem{Base: at, Disp: 4 * farAhead}, j.As32())
+		if s.ids != nil {
+			CMPQ(j, s.cols)
+			JCC(LabelRef(near))
+			MOVL(Mem{Base: s.ids, Index: j, Scale: 4}, j.As32())
+		}
 		IMULQ(s.stride, j)
 		for line := 0; line < n*v.bytes(); line += 64 {
 			PREFETCHT0(Mem{Base: j, Index: s.x, Scale: 1, Disp: line})
