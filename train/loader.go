@@ -213,6 +213,10 @@ type shelf struct {
 	wake     chan struct{}
 }
 
+// helping is how long a worker waits for the trainer's next op before it sleeps:
+// longer than from one to the next.
+const helping = 50 * time.Microsecond
+
 // put adds an item, for which a worker is woken if none watches.
 func (s *shelf) put(item *Item) {
 	s.mutex.Lock()
@@ -240,7 +244,7 @@ func (s *shelf) take(ctx context.Context) *Item {
 			helped = true
 			s.helping++
 			s.mutex.Unlock()
-			parallel.Linger(func() bool { return s.filled.Load() > 0 })
+			parallel.Linger(helping, func() bool { return s.filled.Load() > 0 })
 			s.mutex.Lock()
 			s.helping--
 			continue

@@ -43,7 +43,7 @@ func For(n, grain int, body func(lo, hi int)) {
 		j.help = func() {
 			j.claimLast()
 			j.release()
-			Linger(nil)
+			linger()
 		}
 	}
 	j.n, j.grain, j.body = n, grain, body
@@ -82,25 +82,28 @@ var (
 // calls of one training step and the next, a batch may be sampled.
 const patience = 500 * time.Microsecond
 
-// Linger joins calls of For as they come, until none does for a while, the
-// processor is reserved, or until returns true; nil never does. A goroutine
-// that would else sleep, and is soon wanted again, helps in the meantime.
-func Linger(until func() bool) {
+// linger joins calls of For as they come, until none does for a while or the
+// processor is wanted.
+func linger() { Linger(patience, func() bool { return false }) }
+
+// Linger joins calls of For as they come, until none does for the given while,
+// the processor is reserved, or wanted returns true. A goroutine that would else
+// sleep, and is soon wanted again, helps in the meantime. The while should be
+// short: where programs compete for the processors, whoever waits for work takes
+// it from those who have some.
+func Linger(while time.Duration, wanted func() bool) {
 	lingering.Add(1)
 	defer lingering.Add(-1)
 	procs := int64(runtime.GOMAXPROCS(0))
 	since := time.Now()
-	for spins := 1; lingering.Load()+reserved.Load() < procs; spins++ {
-		if until != nil && until() {
-			return
-		}
+	for spins := 1; lingering.Load()+reserved.Load() < procs && !wanted(); spins++ {
 		if j := board.Load(); j != nil && j.join() {
 			lingering.Add(-1)
 			j.claimLast()
 			j.release()
 			lingering.Add(1)
 			since = time.Now()
-		} else if spins%64 == 0 && time.Since(since) > patience {
+		} else if spins%16 == 0 && time.Since(since) > while {
 			return
 		}
 	}
