@@ -32,7 +32,9 @@
 //
 // The variable GCN_EMULATOR changes it: order=1 runs threads and blocks in
 // descending order, order=N from 2 on in some order (a race then gives other
-// results), eager does work when it is queued, devices=0 has no device,
+// results), eager does work when it is queued, early does so on all streams but the
+// first one made, with only what they wait for on that one (a copy that should have
+// waited for more then overwrites what is still to be read), devices=0 has no device,
 // memory=BYTES has that much (16 GiB otherwise). Several are separated by commas.
 //
 // # What it cannot show

@@ -103,6 +103,7 @@ struct Capture {
 };
 
 struct Stream {
+	bool first = false; // of the process
 	uint64_t done = 0, queued = 0;
 	std::deque<Entry> tasks;
 	std::shared_ptr<Capture> capture; // that it takes part in
@@ -139,7 +140,7 @@ const char poison = (char)0xff; // NaN, or -1
 
 struct Options {
 	uint64_t order = 0;
-	bool eager = false;
+	bool eager = false, early = false;
 	int devices = 1;
 	size_t memory = (size_t)16 << 30;
 };
@@ -157,6 +158,7 @@ Options read_options() {
 		std::string key = word.substr(0, eq), value = eq == std::string::npos ? "" : word.substr(eq + 1);
 		if (key == "order") o.order = strtoull(value.c_str(), nullptr, 10);
 		else if (key == "eager") o.eager = true;
+		else if (key == "early") o.early = true;
 		else if (key == "devices") o.devices = atoi(value.c_str());
 		else if (key == "memory") o.memory = strtoull(value.c_str(), nullptr, 10);
 		else fprintf(stderr, "emulated CUDA: GCN_EMULATOR: what is %s?\n", word.c_str());
@@ -303,7 +305,7 @@ CUresult enqueue(const std::shared_ptr<Stream> &s, Task work, Mark wait = {}) {
 	s->tasks.push_back({std::move(work), std::move(wait)});
 	s->queued++;
 	// So much can hardly be meant to wait; a real queue would be full as well.
-	if (++driver.waiting > 20000 || driver.options.eager) {
+	if (++driver.waiting > 20000 || driver.options.eager || (driver.options.early && !s->first)) {
 		Opened opened;
 		return reach(s, s->queued);
 	}
@@ -682,7 +684,9 @@ API CUresult cuStreamCreate(uintptr_t *stream, unsigned flags) {
 	ENTER;
 	if (flags > 1) return invalid_value;
 	*stream = name_one();
-	driver.streams[*stream] = std::make_shared<Stream>();
+	auto s = std::make_shared<Stream>();
+	s->first = driver.streams.empty();
+	driver.streams[*stream] = s;
 	return success;
 }
 
