@@ -926,6 +926,34 @@ func TestWithout(t *testing.T) {
 	}
 }
 
+// TestDriverInAFolder runs itself with a driver that only its path leads to: the
+// compiler of PTX beside it must be loaded too.
+func TestDriverInAFolder(t *testing.T) {
+	if os.Getenv("GCN_TEST_FOLDER") != "" {
+		fmt.Println("available:", cu.Available())
+		maps, err := os.ReadFile("/proc/self/maps")
+		must(t, err)
+		fmt.Println("compiler:", bytes.Contains(maps, []byte("compiler-of-ptx")))
+		return
+	}
+	driver := os.Getenv("GCN_CUDA")
+	if _, emulated := device(t); !emulated || runtime.GOOS != "linux" {
+		t.Skip("only on the emulated device, on Linux")
+	}
+	dir := t.TempDir()
+	library, err := os.ReadFile(driver)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "compiler-of-ptx"), library, 0o755)) // any library
+	must(t, os.Symlink("compiler-of-ptx", filepath.Join(dir, "libnvidia-ptxjitcompiler.so.1")))
+	must(t, os.Symlink(driver, filepath.Join(dir, "libcuda.so.1")))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestDriverInAFolder$")
+	cmd.Env = append(os.Environ(), "GCN_TEST_FOLDER=1", "GCN_CUDA="+filepath.Join(dir, "libcuda.so.1"))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "available: <nil>\ncompiler: true\n") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 func BenchmarkEnqueue(b *testing.B) {
 	device(b)
 	f := kernel(b, "probe_count")

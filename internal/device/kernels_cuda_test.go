@@ -5,6 +5,7 @@ package device
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gorgonia.org/cu"
@@ -643,6 +644,16 @@ func TestUploader(t *testing.T) {
 		}
 	}
 	b.same("sums", outs, want, 1e-5)
+}
+
+// Write has read its source when it returns, whatever the device can read itself.
+func TestWriteReadsItsSource(t *testing.T) {
+	b := newBench(t)
+	x := b.floats(70000)
+	want := slices.Clone(x)
+	at := put(b, x)
+	clear(x)
+	b.same("what was written", at, want, 0)
 }
 
 func TestResidentFeatures(t *testing.T) {

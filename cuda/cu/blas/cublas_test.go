@@ -302,22 +302,27 @@ func TestCandidates(t *testing.T) {
 	home := touch("cuda/lib64/libcublas.so.11")
 	python := touch("py/bin/python3.11")
 	beside := touch("py/lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.12")
+	bundled := touch("py/lib/python3.11/site-packages/torch/lib/libcublas.so.11")
 	must(t, os.MkdirAll(filepath.Join(root, "bin"), 0o755))
 	must(t, os.Symlink(python, filepath.Join(root, "bin", "python3")))
 	env := map[string]string{
 		"CUDA_HOME": filepath.Join(root, "cuda"), "VIRTUAL_ENV": filepath.Join(root, "env"),
 		"CONDA_PREFIX": filepath.Join(root, "conda"), "PATH": filepath.Join(root, "bin"),
 	}
-	got := candidates(func(name string) string { return env[name] })
-	got = slices.DeleteFunc(got, func(path string) bool {
-		return filepath.IsAbs(path) && !strings.HasPrefix(path, root) // of the machine
-	})
-	want := []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", home, wheel12, wheel13, beside}
-	if !slices.Equal(got, want) {
-		t.Errorf("candidates\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	getenv := func(name string) string { return env[name] }
+	for driver, want := range map[int][]string{
+		13: {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", home, wheel12, wheel13, beside, bundled},
+		12: {"libcublas.so.12", "libcublas.so.11", home, wheel12, beside, bundled}, // newer ones do not run
+	} {
+		got := slices.DeleteFunc(candidates(getenv, driver), func(path string) bool {
+			return filepath.IsAbs(path) && !strings.HasPrefix(path, root) // of the machine
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("driver %d: candidates\n%s\nwant\n%s", driver, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
 	env["GCN_CUBLAS"] = "/a/libcublas.so.12"
-	if got := candidates(func(name string) string { return env[name] }); !slices.Equal(got, []string{"/a/libcublas.so.12"}) {
+	if got := candidates(getenv, 12); !slices.Equal(got, []string{"/a/libcublas.so.12"}) {
 		t.Errorf("with GCN_CUBLAS: %v", got)
 	}
 }

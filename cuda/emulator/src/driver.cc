@@ -140,7 +140,7 @@ const char poison = (char)0xff; // NaN, or -1
 
 struct Options {
 	uint64_t order = 0;
-	bool eager = false, early = false;
+	bool eager = false, early = false, pageable = false;
 	int devices = 1;
 	size_t memory = (size_t)16 << 30;
 };
@@ -159,6 +159,7 @@ Options read_options() {
 		if (key == "order") o.order = strtoull(value.c_str(), nullptr, 10);
 		else if (key == "eager") o.eager = true;
 		else if (key == "early") o.early = true;
+		else if (key == "pageable") o.pageable = true;
 		else if (key == "devices") o.devices = atoi(value.c_str());
 		else if (key == "memory") o.memory = strtoull(value.c_str(), nullptr, 10);
 		else fprintf(stderr, "emulated CUDA: GCN_EMULATOR: what is %s?\n", word.c_str());
@@ -426,6 +427,10 @@ API CUresult cuDeviceGetAttribute(int *v, int attribute, int device) {
 		{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {10, 32},
 		{16, 4}, {38, 1 << 20}, {75, 8}, {76, 0}, {83, 1}, {89, 1}, {97, 49152}};
 	if (device < 0 || device >= driver.options.devices) return invalid_device;
+	if (attribute == 88) {
+		*v = driver.options.pageable;
+		return success;
+	}
 	auto it = values.find(attribute);
 	if (it == values.end()) return invalid_value;
 	*v = it->second;
@@ -525,7 +530,7 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, ui
 	ENTER;
 	STREAM(s, stream);
 	if (n && !holds(dst, n)) return invalid_value;
-	if (is_pinned(src, n)) {
+	if (is_pinned(src, n) || (driver.options.pageable && !s->capture)) {
 		return enqueue(s, [=] {
 			open_at(dst);
 			memcpy((void *)dst, src, n);
