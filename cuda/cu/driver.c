@@ -84,6 +84,7 @@ char *gcn_cu_open(const char *path) {
 #define FIND(name, symbol, args) \
 	cuda.name = (CUresult(*) args)dlsym(library, symbol); \
 	if (!cuda.name) { \
+		memset(&cuda, 0, sizeof cuda); /* what was found goes with the library */ \
 		dlclose(library); \
 		return message("%s has no %s: the driver is older than this program needs", path, symbol); \
 	}
