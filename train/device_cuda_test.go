@@ -19,6 +19,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -407,7 +408,7 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 		t.Fatalf("error is %v, want ErrNotFinite", err)
 	}
 	for _, s := range failed.Batch.State() {
-		if !finite(s.Values) {
+		if !kernel.Finite(s.Values) {
 			t.Errorf("%s is not finite: a step that failed was committed", s.Name)
 		}
 	}
