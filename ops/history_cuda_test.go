@@ -163,9 +163,18 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 		}
 		gpu.slot.Histories()[0].Commit()
 	}
-	for range 30 { // nothing waits
+	before := d.Counts()
+	const steps = 30
+	for k := range steps {
+		if k == steps/2 { // its memory has grown
+			before = d.Counts()
+		}
 		step()
 		cpu.slot.Histories()[0].Commit()
+	}
+	// The history adds two kernels a step: its part of the sum, and the commit.
+	if c := d.Counts().Since(before); c.CopiesIn != steps/2 || c.CopiesOut != 0 || c.Copies != 0 {
+		t.Errorf("%d steps copy %d times to the device, %d from it, %d within: want one copy to it each", steps/2, c.CopiesIn, c.CopiesOut, c.Copies)
 	}
 	want := cpu.slot.Histories()[0].Values()
 	if got := gpu.slot.Histories()[0].Values(); !near(got, want) {
@@ -174,9 +183,9 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 	if err := device.Write(d, status, []int64{17}); err != nil {
 		t.Fatal(err)
 	}
-	before := slices.Clone(gpu.slot.Histories()[0].Values())
+	kept := slices.Clone(gpu.slot.Histories()[0].Values())
 	step()
-	if !slices.Equal(gpu.slot.Histories()[0].Values(), before) {
+	if !slices.Equal(gpu.slot.Histories()[0].Values(), kept) {
 		t.Error("rows were committed after a step that failed")
 	}
 }
