@@ -332,8 +332,11 @@ func TestStreamsAndEvents(t *testing.T) {
 
 // A missing wait must show on the emulated device; on a GPU it may or may not.
 func TestMissingWaitShows(t *testing.T) {
-	if _, emulated := device(t); !emulated || strings.Contains(os.Getenv("GCN_EMULATOR"), "eager") {
+	if _, emulated := device(t); !emulated {
 		t.Skip("only on the emulated device")
+	}
+	if mode := os.Getenv("GCN_EMULATOR"); strings.Contains(mode, "eager") || strings.Contains(mode, "early") {
+		t.Skip("work that nobody waits for is done")
 	}
 	x, host := devicetest.Room[float32](t, 1), pinned[float32](t, 1)
 	must(t, cu.MemsetD32(x, 0, 1))
@@ -559,7 +562,7 @@ func TestMemoryFuzz(t *testing.T) {
 			case op == 2:
 				b := blocks[rng.IntN(len(blocks))]
 				lo := rng.IntN(len(b.want))
-				n := rng.IntN(len(b.want) - lo)
+				n := 1 + rng.IntN(len(b.want)-lo)
 				v := byte(rng.Uint32())
 				must(t, cu.MemsetD8(b.p.Offset(int64(lo)), v, int64(n)))
 				for i := range n {
@@ -577,7 +580,7 @@ func TestMemoryFuzz(t *testing.T) {
 				clear(src) // it is free again
 			case op == 4:
 				a, b := blocks[rng.IntN(len(blocks))], blocks[rng.IntN(len(blocks))]
-				n := rng.IntN(min(len(a.want), len(b.want)))
+				n := 1 + rng.IntN(min(len(a.want), len(b.want)))
 				if a.p == b.p {
 					continue // overlapping copies are not defined
 				}
@@ -672,7 +675,7 @@ func TestModules(t *testing.T) {
 	}
 	must(t, f.SetAttribute(cu.FnMaxDynamicSharedSize, 1024))
 
-	_, err := cu.LoadData("no PTX\x01")
+	_, err := cu.LoadData(".version 7.0\n.target sm_80\n.address_size 64\nno PTX\n")
 	var call *cu.CallError
 	if !errors.As(err, &call) || call.Log == "" || strings.Contains(err.Error(), "\n") {
 		t.Errorf("bad PTX: %v", err)
@@ -700,7 +703,11 @@ func TestModules(t *testing.T) {
 }
 
 func TestCounters(t *testing.T) {
-	device(t)
+	gpu, _ := device(t)
+	reads := int64(0) // 1 where the device could read Go's memory itself, so that a copy waits
+	if v, err := gpu.Attribute(cu.PageableMemoryAccess); err == nil && v != 0 {
+		reads = 1
+	}
 	f := kernel(t, "probe_count")
 	before := cu.ReadCounters()
 	x := devicetest.Put(t, []int64{0})
@@ -710,7 +717,7 @@ func TestCounters(t *testing.T) {
 	devicetest.Get[int64](t, x, 1)
 	must(t, cu.Synchronize())
 	got := cu.ReadCounters().Since(before)
-	want := cu.Counters{Launches: 3, Syncs: 2, CopiesIn: 1, CopiesOut: 1, BytesIn: 8, BytesOut: 8, Allocs: 1}
+	want := cu.Counters{Launches: 3, Syncs: 2 + reads, CopiesIn: 1, CopiesOut: 1, BytesIn: 8, BytesOut: 8, Allocs: 1}
 	if got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
