@@ -21,10 +21,11 @@ type placedHistory struct {
 	hostCounts  bool // the host's rows may be other than those here
 	hostIsStale bool // rows were committed here since the host had them
 
-	// What Commit takes: rows of the last run, and how it may be dropped.
-	rows, ids, status device.Pointer
-	count             int
-	sent              device.Sent
+	// What Commit takes: rows of the last run over a control.
+	rows, ids device.Pointer
+	count     int // 0: nothing
+	by        *Placement
+	sent      device.Sent
 
 	err error // of a call that had nobody to tell
 }
@@ -60,7 +61,6 @@ func (s *placedHistory) add(p *Placement, q *placedSlot, out, rows device.Pointe
 	if s.err != nil {
 		return s.err
 	}
-	s.count = 0 // what the run before made is overwritten
 	if q.block.Control == nil {
 		return nil
 	}
@@ -73,8 +73,15 @@ func (s *placedHistory) add(p *Placement, q *placedSlot, out, rows device.Pointe
 	if err := p.d.AddSpMM(out, q.control, s.at, width); err != nil {
 		return err
 	}
-	s.rows, s.ids, s.count, s.status, s.sent = rows, q.src, len(q.block.Src), p.o.Status, p.upload.Sent()
+	s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), p, p.upload.Sent()
 	return nil
+}
+
+// drop forgets what p's last run left to be committed, which its next overwrites.
+func (s *placedHistory) drop(p *Placement) {
+	if s.by == p {
+		s.count = 0
+	}
 }
 
 func (s *placedHistory) commit() {
@@ -87,7 +94,7 @@ func (s *placedHistory) commit() {
 		return
 	}
 	s.hostIsStale = true
-	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.status, n, s.of.width); s.err == nil {
+	if s.err = s.d.Scatter(s.at, s.rows, s.ids, s.by.o.Status, n, s.of.width); s.err == nil {
 		s.err = s.sent.Used()
 	}
 }
@@ -126,9 +133,10 @@ func (p *Placement) ReadHistories() error {
 	return nil
 }
 
-// release ends a placement's use of the history; the last one moves the rows back
-// to the host.
-func (s *placedHistory) release() error {
+// release ends p's use of the history; the last one moves the rows back to the
+// host.
+func (s *placedHistory) release(p *Placement) error {
+	s.drop(p)
 	if s.holders--; s.holders > 0 {
 		return nil
 	}

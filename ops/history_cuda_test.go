@@ -180,10 +180,25 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 	if got := gpu.slot.Histories()[0].Values(); !near(got, want) {
 		t.Fatalf("the history is\n%v, on the CPU\n%v", got, want)
 	}
+	// What a run left is gone once another began, even if that fails.
+	kept := slices.Clone(gpu.slot.Histories()[0].Values())
+	if err := p.Run(0); err != nil {
+		t.Fatal(err)
+	}
+	block := gpu.slot.block
+	gpu.slot.block = nil
+	if err := p.Run(0); err == nil {
+		t.Fatal("a run without a block succeeds")
+	}
+	gpu.slot.block = block
+	gpu.slot.Histories()[0].Commit()
+	if !slices.Equal(gpu.slot.Histories()[0].Values(), kept) {
+		t.Error("rows of a run before the last were committed")
+	}
+
 	if err := device.Write(d, status, []int64{17}); err != nil {
 		t.Fatal(err)
 	}
-	kept := slices.Clone(gpu.slot.Histories()[0].Values())
 	step()
 	if !slices.Equal(gpu.slot.Histories()[0].Values(), kept) {
 		t.Error("rows were committed after a step that failed")

@@ -323,6 +323,9 @@ func stateOf[T any](p *Placement, op G.Op) *T {
 // be set anew as soon as it returns. A scalar output goes to scalar too, unless
 // that is 0.
 func (p *Placement) Run(scalar device.Pointer) error {
+	for _, h := range p.histories {
+		h.drop(p)
+	}
 	if err := p.send(); err != nil {
 		return err
 	}
@@ -362,7 +365,7 @@ func (p *Placement) Products() []DenseProduct { return p.products }
 func (p *Placement) Close() error {
 	var err error
 	for _, h := range p.histories {
-		err = firstError(err, h.release())
+		err = firstError(err, h.release(p))
 	}
 	p.histories = nil
 	if p.upload != nil {
