@@ -14,7 +14,7 @@
 #     products   synth:products trains; the GPU memory that it takes
 #
 # A step prints what it found and appends it to DIR/results.md, for bench/cuda.md; what fails shows the end
-# of its log, and the logs stay in DIR. A step that fails does not keep the next from running.
+# of its log, and the logs stay in DIR, packed in DIR/logs.tar.gz. A step that fails does not keep the next from running.
 # It needs no Go there. PYTHON names the interpreter that has torch, SANITIZER a compute-sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,6 +27,7 @@ python=${PYTHON:-python3}
 packages='internal/device internal/elementwise ops layers train cmd/gcn'
 limit=560 # seconds of a step
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$dir/compiled} # kernels are compiled once
+[ "$step" = build ] || mkdir -p "$CUDA_CACHE_PATH"
 
 build() {
 	go build -modfile go.cuda.mod -tags cuda -trimpath -ldflags '-s -w' -o "$dir/gcn" ./cmd/gcn
@@ -62,7 +63,11 @@ within() {
 
 watching= # what writes down the GPU's memory
 trap 'echo "bench/cuda.sh: line $LINENO failed in step $step" >&2; tail -n 20 "$dir/errors.log" >&2 2>/dev/null || true' ERR
-trap '[ -z "$watching" ] || kill "$watching" 2>/dev/null || true' EXIT
+finish() {
+	[ -z "$watching" ] || kill "$watching" 2>/dev/null || true
+	[ "$step" = build ] || (cd "$dir" && find . -maxdepth 1 '(' -name '*.log' -o -name '*.json' -o -name '*.txt' ')' | tar -czf logs.tar.gz -T - results.md) || true
+}
+trap finish EXIT
 
 # watch FILE OPTION...: the GPU's memory in use goes to FILE until unwatch.
 watch() {
