@@ -48,6 +48,7 @@ type Placement struct {
 	slots   []*placedSlot
 	targets *placedTargets
 
+	failed   error // of an op in this run
 	output   *array
 	outputAt device.Pointer // where a scalar output should go; 0: anywhere
 	products []DenseProduct
@@ -124,7 +125,7 @@ func (p *Placement) build() error {
 		if err != nil {
 			return err
 		}
-		op := &placedOp{name: fmt.Sprint(n.Op()), number: p.made, run: run}
+		op := &placedOp{name: fmt.Sprint(n.Op()), number: p.made, run: run, failed: &p.failed}
 		p.made++
 		var inputs G.Nodes
 		for _, child := range childrenOf(n) {
@@ -329,9 +330,12 @@ func (p *Placement) Run(scalar device.Pointer) error {
 	if err := p.send(); err != nil {
 		return err
 	}
-	p.products, p.outputAt = p.products[:0], scalar
+	p.products, p.outputAt, p.failed = p.products[:0], scalar, nil
 	err := p.machine.RunAll()
 	p.machine.Reset()
+	if err != nil && p.failed != nil {
+		err = p.failed // without what Gorgonia says of its instruction
+	}
 	if err == nil && scalar != 0 {
 		err = p.copyOutput(scalar)
 	}
@@ -511,6 +515,7 @@ type placedOp struct {
 	leaf   bool // its only input is none
 	run    func(in []*array) (*array, error)
 	in     []*array
+	failed *error // of the placement
 }
 
 var (
@@ -533,6 +538,7 @@ func (op *placedOp) CUDADo(_ G.External, _ G.Device, _ G.Value, inputs ...G.Valu
 	}
 	a, err := op.run(op.in)
 	if err != nil {
+		*op.failed = err
 		return nil, err
 	}
 	return a, nil
