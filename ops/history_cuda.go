@@ -104,8 +104,9 @@ func (s *placedHistory) toDevice() error {
 	if !s.hostCounts {
 		return nil
 	}
-	s.hostCounts = false
-	return device.Write(s.d, s.at, s.of.values)
+	err := device.Write(s.d, s.at, s.of.values)
+	s.hostCounts = err != nil
+	return err
 }
 
 func (s *placedHistory) toHost(values []float32) {
