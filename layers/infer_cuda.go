@@ -240,7 +240,7 @@ func (r *deviceInference) chunk(w deviceWeights, layer inferenceLayer, h deviceI
 			return err
 		}
 	}
-	return d.Activate(z, 0, z, 0, 0, device.Activation{Act: int(layer.activation), Keep: 1}, c.n, layer.out)
+	return d.Activate(z, 0, 0, z, 0, 0, device.Activation{Act: int(layer.activation), Keep: 1}, c.n, layer.out)
 }
 
 // skip adds the nodes' own features, mapped, to z.

@@ -52,7 +52,8 @@ func (b *Batch) histories(f func(name string, h *ops.History)) {
 
 // State returns what the model over the batch keeps from step to step; empty
 // for all samplers without controls. The memory of the state is made at the
-// first call or step that needs it.
+// first call or step that needs it. While a program runs on a device the state lies
+// there: State waits for it, and Values are good until the next step.
 func (b *Batch) State() []State {
 	var all []State
 	b.histories(func(name string, h *ops.History) {

@@ -16,12 +16,16 @@ type placedActivate struct {
 	memory      *device.Buffer
 	slope       device.Pointer
 	rows, width int
+
+	// whole is the output before dropout, for a history.
+	wholeMemory *device.Buffer
+	whole       device.Pointer
 }
 
 // place adds the bias of the product that it reads, where nothing else reads that.
 func (op *activate) place(p *Placement, n *G.Node) (func([]*array) (*array, error), error) {
 	state, out := stateOf[placedActivate](p, op), p.result(n)
-	state.memory = p.buffer()
+	state.memory, state.wholeMemory = p.buffer(), p.buffer()
 	below := p.product(childrenOf(n)[0])
 	if below != nil {
 		below.biasAbove = true
@@ -41,11 +45,18 @@ func (op *activate) place(p *Placement, n *G.Node) (func([]*array) (*array, erro
 				return nil, err
 			}
 		}
+		activation, whole := op.onDevice(), device.Pointer(0)
+		if state.whole = to; op.keepActivations && activation.Threshold != 0 {
+			if whole, err = state.wholeMemory.Floats(rows * width); err != nil {
+				return nil, err
+			}
+			state.whole = whole
+		}
 		var bias, scale device.Pointer
 		if below != nil {
 			bias, scale = below.bias, below.scale
 		}
-		return a, p.d.Activate(to, state.slope, z, bias, scale, op.onDevice(), rows, width)
+		return a, p.d.Activate(to, state.slope, whole, z, bias, scale, activation, rows, width)
 	}, nil
 }
 

@@ -65,7 +65,7 @@
 // compile a model for; graphs are built as ever. A value then lies on the device,
 // as do features and parameters, and batches of any size run there too. Plain
 // nodes of Gorgonia between ours compute on the host, which is right for any
-// of them, but waits for the device. A History is kept on the CPU only.
+// of them, but waits for the device. A History lies on the device too, all its rows.
 //
 // In such a build Gorgonia's own TapeMachine runs plain elementwise nodes on the
 // GPU, in the sizes that the graph was compiled for; package train does not.

@@ -44,10 +44,15 @@ func (op *features) place(p *Placement, n *G.Node) (func([]*array) (*array, erro
 }
 
 func (op *propagate) place(p *Placement, n *G.Node) (func([]*array) (*array, error), error) {
-	if op.history != nil {
-		return nil, fmt.Errorf("ops: histories of activations (vrgcn) are kept on the CPU only")
-	}
 	q, out := p.slot(op.slot), p.result(n)
+	var history *placedHistory
+	if op.history != nil {
+		var err error
+		if history, err = p.history(op.history); err != nil {
+			return nil, err
+		}
+		q.needs.control, q.needs.src = true, true
+	}
 	var x device.Pointer
 	gathers := op.source != nil && op.source.skipped()
 	if gathers {
@@ -80,6 +85,13 @@ func (op *propagate) place(p *Placement, n *G.Node) (func([]*array) (*array, err
 		if err != nil {
 			return nil, err
 		}
-		return a, p.d.SpMM(to, m, ids, from, cols)
+		if err := p.d.SpMM(to, m, ids, from, cols); err != nil || history == nil {
+			return a, err
+		}
+		rows := from
+		if op.activations != nil {
+			rows = stateOf[placedActivate](p, op.activations).whole
+		}
+		return a, history.add(p, q, to, rows, cols)
 	}, nil
 }

@@ -31,6 +31,17 @@ type History struct {
 	// Rows of the last run, to be committed.
 	ids  []int32
 	rows []float32
+
+	placed historyOnDevice // nil: the rows are here alone
+}
+
+// historyOnDevice is where a history's rows lie while its op is placed on a device.
+type historyOnDevice interface {
+	// toHost makes the host's rows those that count, and lets them be written to.
+	// An error is that of the next run.
+	toHost(values []float32)
+	// commit queues what Commit does.
+	commit()
 }
 
 // Width returns the length of a row.
@@ -41,17 +52,29 @@ func (h *History) Bytes() int64 { return 4 * int64(h.nodes) * int64(h.width) }
 
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
 // history, as restoring a checkpoint does.
+//
+// While a program runs on a device the rows lie there, and Values waits for it and
+// copies them; they may be written to until the next run.
 func (h *History) Values() []float32 {
 	if h.values == nil {
 		h.values = make([]float32, h.nodes*h.width)
+	}
+	if h.placed != nil {
+		h.placed.toHost(h.values)
 	}
 	return h.values
 }
 
 // Commit keeps the rows of the last run over a block with a control, those of
 // its input nodes. Until then the history is as it was, so that a step can be
-// run again, or dropped. Cost: O(len(Src)·width).
+// run again, or dropped. Cost: O(len(Src)·width); on a device it is only queued.
 func (h *History) Commit() {
+	if h.placed != nil {
+		h.placed.commit()
+	}
+	if len(h.ids) == 0 {
+		return
+	}
 	values := h.Values()
 	for k, node := range h.ids {
 		copy(values[int(node)*h.width:][:h.width], h.rows[k*h.width:])

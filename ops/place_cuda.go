@@ -43,9 +43,12 @@ type Placement struct {
 	states  map[G.Op]any        // what ops share with their backward ops
 	buffers []*device.Buffer
 
+	histories []*placedHistory
+
 	slots   []*placedSlot
 	targets *placedTargets
 
+	failed   error // of an op in this run
 	output   *array
 	outputAt device.Pointer // where a scalar output should go; 0: anywhere
 	products []DenseProduct
@@ -61,6 +64,10 @@ type PlaceOptions struct {
 	// Values and Grads are where the parameters' values lie and the gradients go:
 	// float32, one after the other.
 	Values, Grads device.Pointer
+
+	// Status, where not 0, is an int64 number: histories stay as they are once
+	// it is not 0.
+	Status device.Pointer
 }
 
 // machine is Gorgonia's.
@@ -118,7 +125,7 @@ func (p *Placement) build() error {
 		if err != nil {
 			return err
 		}
-		op := &placedOp{name: fmt.Sprint(n.Op()), number: p.made, run: run}
+		op := &placedOp{name: fmt.Sprint(n.Op()), number: p.made, run: run, failed: &p.failed}
 		p.made++
 		var inputs G.Nodes
 		for _, child := range childrenOf(n) {
@@ -317,19 +324,23 @@ func stateOf[T any](p *Placement, op G.Op) *T {
 // be set anew as soon as it returns. A scalar output goes to scalar too, unless
 // that is 0.
 func (p *Placement) Run(scalar device.Pointer) error {
+	for _, h := range p.histories {
+		h.drop(p)
+	}
 	if err := p.send(); err != nil {
 		return err
 	}
-	p.products, p.outputAt = p.products[:0], scalar
+	p.products, p.outputAt, p.failed = p.products[:0], scalar, nil
 	err := p.machine.RunAll()
 	p.machine.Reset()
+	if err != nil && p.failed != nil {
+		err = p.failed // without what Gorgonia says of its instruction
+	}
 	if err == nil && scalar != 0 {
 		err = p.copyOutput(scalar)
 	}
-	if err != nil {
-		return err
-	}
-	return p.upload.Done()
+	// After an error too: part of the run may be queued, and reads what was sent.
+	return firstError(err, p.upload.Done())
 }
 
 // copyOutput queues a copy of the scalar output, unless it is there already.
@@ -357,8 +368,12 @@ func (p *Placement) Products() []DenseProduct { return p.products }
 // Close waits for the device and frees what the placement holds.
 func (p *Placement) Close() error {
 	var err error
+	for _, h := range p.histories {
+		err = firstError(err, h.release(p))
+	}
+	p.histories = nil
 	if p.upload != nil {
-		err = p.upload.Close()
+		err = firstError(err, p.upload.Close())
 		p.upload = nil
 	}
 	if p.machine != nil {
@@ -385,12 +400,12 @@ type placedSlot struct {
 	needs blockParts
 	block *graph.Block // that is there
 
-	matrix, transposed device.Sparse
-	src, dst, sums     device.Pointer
+	matrix, transposed, control device.Sparse
+	src, dst, sums              device.Pointer
 }
 
 // blockParts say which parts of a block are read.
-type blockParts struct{ matrix, transposed, src, dst, sums bool }
+type blockParts struct{ matrix, transposed, control, src, dst, sums bool }
 
 // slot returns what stands for s.
 func (p *Placement) slot(s *Slot) *placedSlot {
@@ -412,8 +427,8 @@ func (p *Placement) send() error {
 			return err
 		}
 		q.block = b
-		if b.Matrix.NNZ() > 1<<31-1 {
-			return fmt.Errorf("ops: block of %d entries; a device takes fewer than 2³¹: %w", b.Matrix.NNZ(), ErrShape)
+		if err := checkEntries(b); err != nil {
+			return err
 		}
 		if !slices.ContainsFunc(p.slots[:k], func(o *placedSlot) bool { return o.block == b && o.needs == q.needs }) {
 			q.send(p.upload)
@@ -440,6 +455,18 @@ func (p *Placement) send() error {
 	return nil
 }
 
+// checkEntries reports a block whose row pointers do not fit in int32.
+func checkEntries(b *graph.Block) error {
+	n := b.Matrix.NNZ()
+	if b.Control != nil {
+		n = max(n, b.Control.Matrix.NNZ())
+	}
+	if n > 1<<31-1 {
+		return fmt.Errorf("ops: block of %d entries; a device takes fewer than 2³¹: %w", n, ErrShape)
+	}
+	return nil
+}
+
 func (q *placedSlot) send(u *device.Uploader) {
 	sparse := func(to *device.Sparse, a *graph.CSR) {
 		to.Rows, to.Cols = a.Rows, a.Cols
@@ -453,6 +480,9 @@ func (q *placedSlot) send(u *device.Uploader) {
 	}
 	if q.needs.transposed {
 		sparse(&q.transposed, &b.Transposed)
+	}
+	if q.needs.control && b.Control != nil {
+		sparse(&q.control, &b.Control.Matrix)
 	}
 	if q.needs.src {
 		device.Add(u, &q.src, b.Src)
@@ -485,6 +515,7 @@ type placedOp struct {
 	leaf   bool // its only input is none
 	run    func(in []*array) (*array, error)
 	in     []*array
+	failed *error // of the placement
 }
 
 var (
@@ -507,6 +538,7 @@ func (op *placedOp) CUDADo(_ G.External, _ G.Device, _ G.Value, inputs ...G.Valu
 	}
 	a, err := op.run(op.in)
 	if err != nil {
+		*op.failed = err
 		return nil, err
 	}
 	return a, nil

@@ -306,7 +306,7 @@ func TestPlacedErrors(t *testing.T) {
 		if err := n.set(c.blocks, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.run(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := p.run(); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "ops: ") {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
 		}
 		if err := n.set(good, 1); err != nil {

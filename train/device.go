@@ -18,6 +18,9 @@ type engine interface {
 	// get waits and copies the parameters; getMoments likewise.
 	get(values []float32) error
 	getMoments(m, v []float32) error
+	// getStates waits and brings what the model keeps from step to step to where
+	// Batch.State finds it.
+	getStates() error
 
 	// run queues loss and gradients of the batch that is set; keep makes the
 	// loss one of those that settle returns.
@@ -89,7 +92,7 @@ func (p *Program) push(state *AdamState) error {
 }
 
 // pull waits for the device, where there is one, and copies its parameters and,
-// unless state is nil, moments to the host.
+// unless state is nil, moments and the model's states to the host.
 func (p *Program) pull(state *AdamState) error {
 	if p.engine == nil || !p.ahead {
 		return nil
@@ -97,7 +100,10 @@ func (p *Program) pull(state *AdamState) error {
 	if err := p.engine.get(p.values); err != nil || state == nil {
 		return err
 	}
-	return p.engine.getMoments(state.M, state.V)
+	if err := p.engine.getMoments(state.M, state.V); err != nil {
+		return err
+	}
+	return p.engine.getStates()
 }
 
 // settle waits for the device, where there is one, and returns the losses of the

@@ -43,7 +43,7 @@ func newEngine(m Model, params []parameter, grads G.Nodes) (engine, error) {
 		return nil, err
 	}
 	var err error
-	e.step, err = ops.Place(e.d, ops.PlaceOptions{Output: m.Loss, Parameters: e.params, Gradients: grads, Values: e.values, Grads: e.grads})
+	e.step, err = ops.Place(e.d, ops.PlaceOptions{Output: m.Loss, Parameters: e.params, Gradients: grads, Values: e.values, Grads: e.grads, Status: e.status})
 	if err != nil {
 		e.close()
 		return nil, err
@@ -86,6 +86,8 @@ func (e *gpu) getMoments(m, v []float32) error {
 	}
 	return device.Read(e.d, v, e.v)
 }
+
+func (e *gpu) getStates() error { return e.step.ReadHistories() }
 
 func (e *gpu) run(keep bool) error {
 	if !keep {
@@ -146,7 +148,7 @@ func (e *gpu) settle() ([]float32, int, error) {
 func (e *gpu) forward(dst []float32) ([]float32, error) {
 	if e.logits == nil {
 		var err error
-		e.logits, err = ops.Place(e.d, ops.PlaceOptions{Output: e.model.Logits, Parameters: e.params, Values: e.values})
+		e.logits, err = ops.Place(e.d, ops.PlaceOptions{Output: e.model.Logits, Parameters: e.params, Values: e.values, Status: e.status})
 		if err != nil {
 			return dst, err
 		}

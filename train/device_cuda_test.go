@@ -15,11 +15,11 @@ import (
 	"testing"
 
 	"gorgonia.org/cu"
-	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -64,9 +64,10 @@ func steps(t *testing.T, n int) int {
 	return steps
 }
 
-// demo returns the data set synth:demo and a model of it, on the CPU for nil.
-// Under emulation the model is a smaller one, unless GCN_CUDA_STEPS is set.
-func demo(t *testing.T, d *ops.Device) (*datasets.Data, func(device *ops.Device) Model, int) {
+// demo returns the data set synth:demo and a model of it by the named method, on the
+// CPU for nil. Under emulation the model is a smaller one, unless GCN_CUDA_STEPS is
+// set.
+func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(device *ops.Device) Model, int) {
 	t.Helper()
 	data, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
 	if err != nil {
@@ -76,10 +77,15 @@ func demo(t *testing.T, d *ops.Device) (*datasets.Data, func(device *ops.Device)
 	if emulated(d) && os.Getenv("GCN_CUDA_STEPS") == "" {
 		batch, hidden, sizes = 128, 64, []int{96, 128}
 	}
+	if method == "vrgcn" {
+		sizes = []int{2, 2}
+	}
 	return data, func(device *ops.Device) Model {
-		m := modelOver(t, data, &samplers.LayerWise{
-			Laplacian: data.Laplacian(), Sizes: sizes, Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithoutReplacement{}, Weight: samplers.Debiased{},
-		}, hidden)
+		sampler, err := samplers.ByName(method, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 2, Sizes: sizes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := modelOver(t, data, sampler, hidden)
 		m.Device = device
 		return m
 	}, batch
@@ -112,6 +118,7 @@ func losses(t *testing.T, m Model, data *datasets.Data, batchSize, n int, adam A
 		if err != nil {
 			t.Fatal(err)
 		}
+		m.Batch.Commit()
 		if known {
 			out = append(out, float32(loss))
 		} else if (k+1)%lossesKept == 0 {
@@ -129,12 +136,19 @@ func losses(t *testing.T, m Model, data *datasets.Data, batchSize, n int, adam A
 // on the device the same bits again.
 func TestDeviceAgreesWithCPU(t *testing.T) {
 	d := testDevice(t)
-	data, model, batch := demo(t, d)
 	const n = 100
-	for name, adam := range map[string]Adam{"plain": {}, "clipped, with decay": {Clip: 0.05, WeightDecay: 1e-3}} {
+	for name, c := range map[string]struct {
+		method string
+		adam   Adam
+	}{
+		"plain":               {"ladies-flat-debiased", Adam{}},
+		"clipped, with decay": {"ladies-flat-debiased", Adam{Clip: 0.05, WeightDecay: 1e-3}},
+		"histories":           {"vrgcn", Adam{}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			want, _ := losses(t, model(nil), data, batch, n, adam)
-			got, parameters := losses(t, model(d), data, batch, n, adam)
+			data, model, batch := demo(t, d, c.method)
+			want, _ := losses(t, model(nil), data, batch, n, c.adam)
+			got, parameters := losses(t, model(d), data, batch, n, c.adam)
 			if len(got) != n || len(want) != n {
 				t.Fatalf("%d losses on the device, %d on the CPU", len(got), len(want))
 			}
@@ -149,7 +163,7 @@ func TestDeviceAgreesWithCPU(t *testing.T) {
 			if want[n-1] > 0.97*want[0] {
 				t.Errorf("the loss fell from %v to %v only: the test sees little", want[0], want[n-1])
 			}
-			again, same := losses(t, model(d), data, batch, n, adam)
+			again, same := losses(t, model(d), data, batch, n, c.adam)
 			if !slices.Equal(got, again) || !slices.Equal(parameters, same) {
 				t.Error("a second run on the device gives other bits")
 			}
@@ -202,6 +216,12 @@ func TestProgramOnDevice(t *testing.T) {
 
 func agree(t *testing.T, what string, got, want []float32) {
 	t.Helper()
+	agreeTo(t, what, got, want, 1e-5)
+}
+
+// agreeTo compares values; tolerance is relative to the largest one.
+func agreeTo(t *testing.T, what string, got, want []float32, tolerance float64) {
+	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d %s on the device, %d on the CPU", len(got), what, len(want))
 	}
@@ -210,23 +230,28 @@ func agree(t *testing.T, what string, got, want []float32) {
 		largest = max(largest, math.Abs(float64(v)))
 	}
 	for k, v := range want {
-		if math.Abs(float64(got[k])-float64(v)) > 1e-5*largest {
+		if !(math.Abs(float64(got[k])-float64(v)) <= tolerance*largest) {
 			t.Fatalf("%s: element %d is %v on the device, %v on the CPU", what, k, got[k], v)
 		}
 	}
+}
+
+// multiLabel returns data with so many binary tasks, one label missing.
+func multiLabel(data *datasets.Data, tasks int) *datasets.Data {
+	multi := &datasets.Data{Name: "multi", Graph: data.Graph, Features: data.Features, Split: data.Split, Metric: datasets.MicroF1}
+	multi.Labels = &graph.Labels{Tasks: tasks, Multi: make([]float32, tasks*data.Nodes())}
+	for k := range multi.Labels.Multi {
+		multi.Labels.Multi[k] = float32(k % 2)
+	}
+	multi.Labels.Multi[4] = float32(math.NaN())
+	return multi
 }
 
 // variants of the model with ops that the plain one has not.
 func TestModelsOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
-	multi := datasets.Data{Name: "multi", Graph: data.Graph, Features: data.Features, Split: data.Split}
-	multi.Labels = &graph.Labels{Tasks: 3, Multi: make([]float32, 3*200)}
-	multi.Metric = datasets.MicroF1
-	for k := range multi.Labels.Multi {
-		multi.Labels.Multi[k] = float32(k % 2)
-	}
-	multi.Labels.Multi[4] = float32(math.NaN())
+	multi := multiLabel(data, 3)
 	for name, c := range map[string]struct {
 		data    *datasets.Data
 		options layers.GCNOptions
@@ -236,7 +261,7 @@ func TestModelsOnDevice(t *testing.T) {
 		"relu, classifier dropout": {data, layers.GCNOptions{Activation: ops.ActivationReLU, ClassifierDropout: 0.3}, nil},
 		"transform first":          {data, layers.GCNOptions{Order: layers.TransformFirst}, nil},
 		"propagate first":          {data, layers.GCNOptions{Order: layers.PropagateFirst}, nil},
-		"binary tasks":             {&multi, layers.GCNOptions{}, nil},
+		"binary tasks":             {multi, layers.GCNOptions{}, nil},
 		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
 		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
 	} {
@@ -245,16 +270,8 @@ func TestModelsOnDevice(t *testing.T) {
 				c.sampler = &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{24, 40}}
 			}
 			c.options.Hidden, c.options.Seed = 16, 3
-			model := func(on *ops.Device) (Model, *layers.GCN) {
-				batch := layers.NewBatch(G.NewGraph(), c.sampler)
-				gcn, err := layers.NewGCN(batch, c.data.Features, c.data.Labels, c.options)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn, Device: on}, gcn
-			}
-			m, _ := model(nil)
-			onDevice, _ := model(d)
+			m, onDevice := gcnOver(t, c.data, c.sampler, c.options), gcnOver(t, c.data, c.sampler, c.options)
+			onDevice.Device = d
 			want, _ := losses(t, m, c.data, 32, 10, Adam{Rate: 0.01})
 			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{Rate: 0.01})
 			agree(t, "losses", got, want)
@@ -346,18 +363,103 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 	}
 }
 
-// Ops that have no kernels say so when the model is compiled.
-func TestHistoriesStayOnTheCPU(t *testing.T) {
+// Histories lie on the device while a run does, and the run stops and goes on with
+// the same bits; a step that overflows is not committed.
+func TestFitKeepsStateOnDevice(t *testing.T) {
 	d := testDevice(t)
-	data := smallData(t, 200, 5)
-	s, err := samplers.ByName("vrgcn", samplers.Config{Laplacian: data.Laplacian(), Layers: 2, Sizes: []int{2, 2}})
+	data := smallData(t, 300, 3)
+	o := short()
+	fit := func(device *ops.Device, o Options) (Model, error) {
+		m := historyModel(t, data)
+		m.Device = device
+		_, err := Fit(context.Background(), m, data, o)
+		return m, err
+	}
+	cpu, err := fit(nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := modelOver(t, data, s, 16)
-	m.Device = d
-	if _, err := NewProgram(m); err == nil || !strings.Contains(err.Error(), "CPU only") {
-		t.Errorf("error is %v", err)
+	whole, err := fit(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, state := weights(t, whole), whole.Batch.State()
+	for k, s := range cpu.Batch.State() {
+		agreeTo(t, s.Name, state[k].Values, s.Values, 1e-4)
+	}
+	again, err := fit(d, o)
+	if err != nil || !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+		t.Errorf("a second run gives other bits (%v)", err)
+	}
+	o.Dir, o.Resume = t.TempDir(), true
+	for _, batches := range []int{10, 27, o.MaxBatches} {
+		o.MaxBatches = batches
+		if again, err = fit(d, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+		t.Error("resumed: other weights or state")
+	}
+
+	o.Dir, o.Resume, o.Adam = "", false, Adam{Rate: 1e30}
+	failed, err := fit(d, o)
+	if !errors.Is(err, ErrNotFinite) {
+		t.Fatalf("error is %v, want ErrNotFinite", err)
+	}
+	for _, s := range failed.Batch.State() {
+		if !kernel.Finite(s.Values) {
+			t.Errorf("%s is not finite: a step that failed was committed", s.Name)
+		}
+	}
+}
+
+// Every method trains on the device as on the CPU, with the plain model and with
+// one that has all options.
+func TestMethodsOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	multi := multiLabel(data, 3)
+	rich := layers.GCNOptions{Activation: ops.ActivationReLU, LayerNorm: true, Residual: true, ClassifierDropout: 0.3, Dropout: 0.4}
+	for _, method := range samplers.Methods() {
+		for name, c := range map[string]struct {
+			data    *datasets.Data
+			depth   int
+			options layers.GCNOptions
+		}{
+			"plain": {data, 2, layers.GCNOptions{}},
+			"rich":  {multi, 3, rich},
+		} {
+			t.Run(method.Name+", "+name, func(t *testing.T) {
+				sizes := []int{24}
+				if method.Default != nil {
+					sizes = method.Default[:1]
+				}
+				if method.Sizes == "" {
+					sizes = nil
+				}
+				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.options.Hidden, c.options.Seed = 16, 3
+				model := func(on *ops.Device) Model {
+					m := gcnOver(t, c.data, sampler, c.options)
+					m.Device = on
+					return m
+				}
+				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{Rate: 0.01})
+				got, bits := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01})
+				agreeTo(t, "losses", got, want, 1e-4)
+				if again, same := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
+					t.Error("a second run on the device gives other bits")
+				}
+				h, err := Fit(context.Background(), model(d), c.data, Options{BatchSize: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
+				if err != nil || h.Batches != 4 || math.IsNaN(h.Test) {
+					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
+				}
+			})
+		}
 	}
 }
 
@@ -365,7 +467,7 @@ func TestHistoriesStayOnTheCPU(t *testing.T) {
 // are the same to the last bit. GCN_CUDA_STEPS makes it long.
 func TestLongRunOnDevice(t *testing.T) {
 	d := testDevice(t)
-	data, model, batch := demo(t, d)
+	data, model, batch := demo(t, d, "ladies-flat-debiased")
 	n := steps(t, 200)
 	var want []float32
 	for round := range 2 {

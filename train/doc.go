@@ -21,9 +21,9 @@
 // # On a GPU
 //
 // Model.Device names a GPU. Steps are then queued, not waited for: parameters,
-// gradients and Adam's moments live there, a batch goes over while the step before
-// it computes, and losses come back every 64 steps, for an evaluation or for a
-// checkpoint. Equal seeds give equal bits there too, which differ from the CPU's by
+// gradients, Adam's moments and the model's state live there, a batch goes over
+// while the step before it computes, and losses come back every 64 steps, for an
+// evaluation or for a checkpoint. Equal seeds give equal bits there too, which differ from the CPU's by
 // rounding.
 //
 // # A run's folder

@@ -76,8 +76,13 @@ func smallModel(t testing.TB, d *datasets.Data) Model {
 
 func modelOver(t testing.TB, d *datasets.Data, s samplers.Sampler, hidden int) Model {
 	t.Helper()
+	return gcnOver(t, d, s, layers.GCNOptions{Hidden: hidden, Seed: 3})
+}
+
+func gcnOver(t testing.TB, d *datasets.Data, s samplers.Sampler, o layers.GCNOptions) Model {
+	t.Helper()
 	batch := layers.NewBatch(G.NewGraph(), s)
-	gcn, err := layers.NewGCN(batch, d.Features, d.Labels, layers.GCNOptions{Hidden: hidden, Seed: 3})
+	gcn, err := layers.NewGCN(batch, d.Features, d.Labels, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ func TestDeviceMissing(t *testing.T) {
 	}
 	fail(t, exitFailed, []string{"--device cuda", "no CUDA device", "--device cpu"}, "train", "--device", "cuda")
 	succeed(t, trainArgs("--out", "cpu")...)
+	fail(t, exitFailed, []string{"--device cuda", "no CUDA device", "--device cpu"}, "eval", "--run", "cpu", "--device", "cuda")
 	if out := succeed(t, "version"); !strings.Contains(out.stdout, "built in; ") {
 		t.Errorf("version does not say what is missing: %s", out.stdout)
 	}
@@ -41,13 +42,26 @@ func TestDevice(t *testing.T) {
 	if score := object(t, succeed(t, "eval", "--run", "a", "--json")); score["device"] != "cpu" || math.Abs(score["score"].(float64)-m["test"].(float64)) > 0.01 {
 		t.Errorf("eval of a run on the device gives %v, its test was %v", score, m["test"])
 	}
+	score := object(t, succeed(t, "eval", "--run", "a", "--device", "cuda", "--json"))
+	if score["device"] != "cuda" || math.Abs(score["score"].(float64)-m["test"].(float64)) > 1e-9 {
+		t.Errorf("eval on the device gives %v, the run's test was %v", score, m["test"])
+	}
+	written := object(t, succeed(t, "predict", "--run", "cpu", "--device", "cuda", "--out", "scores.npy", "--json"))
+	if written["device"] != "cuda" || written["nodes"].(float64) < 1 {
+		t.Errorf("predict says %v", written)
+	}
+	histories := object(t, succeed(t, trainArgs("--out", "h", "--json", "--device", "cuda", "--method", "vrgcn", "--samples", "2")...))
+	onCPU = object(t, succeed(t, trainArgs("--out", "h-cpu", "--json", "--method", "vrgcn", "--samples", "2")...))
+	if math.Abs(histories["test"].(float64)-onCPU["test"].(float64)) > 0.05 {
+		t.Errorf("vrgcn on the device: %v; on the CPU: %v", histories, onCPU)
+	}
 	bench := object(t, succeed(t, "bench", "train", "--data", smallData, "--batch", "64", "--samples", "64,64", "--hidden", "16", "--batches", "60", "--device", "cuda", "--json"))
 	wantFields(t, bench, "ms_median", "launches_per_step", "products_per_step", "copies_per_step", "syncs_per_step", "device_bytes", "device")
 	if bench["launches_per_step"].(float64) > 20 || bench["blas"] != "cuBLAS" {
 		t.Errorf("bench train says %v", bench)
 	}
 	object(t, succeed(t, "bench", "infer", "--data", smallData, "--hidden", "16", "--repetitions", "2", "--device", "cuda", "--json"))
-	if out := succeed(t, "version"); !strings.Contains(out.stdout, "driver for CUDA") {
+	if out := succeed(t, "version"); !strings.Contains(out.stdout, "driver for CUDA") || !strings.Contains(out.stdout, "libcublas.so") {
 		t.Errorf("version does not name the device: %s", out.stdout)
 	}
 }

@@ -12,6 +12,10 @@ func TestDeviceNotBuiltIn(t *testing.T) {
 	for _, args := range [][]string{{"train"}, {"bench", "train"}, {"bench", "infer"}} {
 		fail(t, exitUsage, []string{"--device cuda", "without CUDA", "go build -modfile go.cuda.mod -tags cuda ./cmd/gcn", "--device cpu"}, append(args, "--device", "cuda")...)
 	}
+	succeed(t, trainArgs("--out", "run")...)
+	for _, args := range [][]string{{"eval"}, {"predict", "--out", "scores.npy"}} {
+		fail(t, exitUsage, []string{"--device cuda", "without CUDA", "--device cpu"}, append(args, "--run", "run", "--device", "cuda")...)
+	}
 	if out := succeed(t, "version"); !strings.Contains(out.stdout, "not built in") {
 		t.Errorf("version says nothing about CUDA: %s", out.stdout)
 	}

@@ -24,9 +24,10 @@ type savedRun struct {
 	checkpoint train.CheckpointInfo
 }
 
-// loadRun rebuilds the model of a run's folder from its config.json and sets its
-// best parameters. spec, where given, replaces the data that the run names.
-func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
+// loadRun rebuilds the model of a run's folder from its config.json, on the named
+// device, and sets its best parameters. spec, where given, replaces the data that
+// the run names.
+func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	r := &savedRun{dir: dir}
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	r.options.flags(fs)
@@ -36,6 +37,10 @@ func loadRun(ctx context.Context, dir, spec string) (*savedRun, error) {
 	r.options.Device = "cpu" // whatever it was trained on
 	if err := r.options.check(fs); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
+	}
+	r.options.Device = device
+	if err := r.options.openDevice(); err != nil {
+		return nil, err
 	}
 	if r.options.Runs > 1 {
 		return nil, fmt.Errorf("%s holds several runs: name one, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
@@ -81,7 +86,8 @@ type evalResult struct {
 }
 
 func newEvalCommand() *cobra.Command {
-	var run, spec, split string
+	var run runFlags
+	var split string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "eval --run DIR",
@@ -95,7 +101,7 @@ over full neighbourhoods.`,
 			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
 				return err
 			}
-			r, err := openSavedRun(cmd.Context(), run, spec)
+			r, err := run.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -118,24 +124,27 @@ over full neighbourhoods.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	runFlags(fs, &run, &spec)
+	run.register(fs)
 	fs.StringVar(&split, "split", "test", "`train`, valid or test")
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
 
-// runFlags registers the options that name a trained model.
-func runFlags(fs *pflag.FlagSet, run, spec *string) {
-	fs.StringVar(run, "run", "", "the run's folder `DIR`; required")
-	fs.StringVar(spec, "data", "", "data `SPEC` in place of the one in the run's config.json, such as after moving the files")
+// runFlags name a trained model, and where it is to run.
+type runFlags struct{ dir, data, device string }
+
+func (f *runFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.dir, "run", "", "the run's folder `DIR`; required")
+	fs.StringVar(&f.data, "data", "", "data `SPEC` in place of the one in the run's config.json, such as after moving the files")
+	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it, whatever the run was trained on")
 }
 
-// openSavedRun is loadRun for the values of runFlags.
-func openSavedRun(ctx context.Context, run, spec string) (*savedRun, error) {
-	if run == "" {
+// open is loadRun for what the flags say.
+func (f *runFlags) open(ctx context.Context) (*savedRun, error) {
+	if f.dir == "" {
 		return nil, usagef("--run is needed: the folder of a training run")
 	}
-	return loadRun(ctx, strings.TrimSuffix(run, "/"), spec)
+	return loadRun(ctx, strings.TrimSuffix(f.dir, "/"), f.data, f.device)
 }
 
 // evaluate scores the run's model on the nodes of one part of the split.

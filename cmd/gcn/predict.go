@@ -26,13 +26,15 @@ type predictResult struct {
 	Nodes   int    `json:"nodes"`
 	Outputs int    `json:"outputs"` // classes or tasks
 	Kind    string `json:"kind"`    // logits or probabilities
+	Device  string `json:"device"`
 	WallS   number `json:"wall_s"`
 	PeakRSS number `json:"peak_rss_mb"`
 }
 
 // prediction is one execution of "gcn predict".
 type prediction struct {
-	run, data, out, nodes string
+	run                   runFlags
+	out, nodes            string
 	probabilities, asJSON bool
 }
 
@@ -66,7 +68,7 @@ float32 matrix.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	runFlags(fs, &p.run, &p.data)
+	p.run.register(fs)
 	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
 	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy, or text with one number a line (default: all nodes)")
 	fs.BoolVar(&p.probabilities, "probabilities", false, "write probabilities (softmax over classes, sigmoid of tasks) instead of logits")
@@ -93,7 +95,7 @@ func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
 	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
 		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
 	}
-	r, err := openSavedRun(ctx, p.run, p.data)
+	r, err := p.run.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.dir, Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: columns, Kind: kind,
+		RunDir: r.dir, Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: columns, Kind: kind, Device: r.options.Device,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
 	}, nil
 }

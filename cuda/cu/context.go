@@ -19,6 +19,10 @@ type context struct {
 	device Device
 	main   C.handle // the stream of all work that names none
 
+	// The device can read memory of the host that is not pinned, so that a copy of
+	// it may be under way when the call returns.
+	readsHost bool
+
 	modules sync.Mutex
 	loaded  map[string]*module // by image
 }
@@ -76,6 +80,9 @@ func primary(d Device) (*context, error) {
 	if err := check(C.gcn_cu_stream_create(c.handle, &c.main, C.uint(NonBlocking)), "cuStreamCreate"); err != nil {
 		return nil, err
 	}
+	// A driver that does not know the attribute has no such device.
+	reads, err := d.Attribute(PageableMemoryAccess)
+	c.readsHost = err == nil && reads != 0
 	if contexts.of == nil {
 		contexts.of = map[Device]*context{}
 	}

@@ -108,6 +108,7 @@ const (
 	ComputeCapabilityMajor  DeviceAttribute = 75
 	ComputeCapabilityMinor  DeviceAttribute = 76
 	ManagedMemory           DeviceAttribute = 83
+	PageableMemoryAccess    DeviceAttribute = 88 // the device reads any memory of the host
 	ConcurrentManagedAccess DeviceAttribute = 89
 	// MaxSharedMemoryPerBlockOptin is what a block may have of shared memory
 	// after Function.SetAttribute(MaxDynamicSharedSize, …).

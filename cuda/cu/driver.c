@@ -84,6 +84,7 @@ char *gcn_cu_open(const char *path) {
 #define FIND(name, symbol, args) \
 	cuda.name = (CUresult(*) args)dlsym(library, symbol); \
 	if (!cuda.name) { \
+		memset(&cuda, 0, sizeof cuda); /* what was found goes with the library */ \
 		dlclose(library); \
 		return message("%s has no %s: the driver is older than this program needs", path, symbol); \
 	}
@@ -95,6 +96,8 @@ char *gcn_cu_open(const char *path) {
 	cuda.library = library;
 	return NULL;
 }
+
+void gcn_cu_preload(const char *path) { dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
 
 uintptr_t gcn_cu_symbol(const char *name) {
 	return cuda.library ? (uintptr_t)dlsym(cuda.library, name) : 0;
@@ -154,12 +157,13 @@ CUresult gcn_cu_copy_in(handle context, CUdeviceptr dst, const void *src, size_t
 
 // A captured copy would read its source at each replay, long after the caller
 // has gone on: 900 is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
-CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream) {
+CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream, int wait) {
 	int capturing = 0;
 	CUresult r = cuda.CtxSetCurrent(context);
 	if (!r) r = cuda.StreamIsCapturing(stream, &capturing);
 	if (!r && capturing) r = 900;
-	return r ? r : cuda.MemcpyHtoDAsync(dst, src, bytes, stream);
+	if (!r) r = cuda.MemcpyHtoDAsync(dst, src, bytes, stream);
+	return r || !wait ? r : cuda.StreamSynchronize(stream);
 }
 
 CUresult gcn_cu_copy_out(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream) {

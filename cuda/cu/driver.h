@@ -19,6 +19,7 @@ typedef uintptr_t handle;
 // gcn_cu_open loads the library at path and looks every symbol up. It returns
 // NULL, or what is wrong (to be freed by the caller).
 char *gcn_cu_open(const char *path);
+void gcn_cu_preload(const char *path);
 uintptr_t gcn_cu_symbol(const char *name);
 const char *gcn_cu_error_name(CUresult r);
 const char *gcn_cu_error_text(CUresult r);
@@ -42,7 +43,9 @@ CUresult gcn_cu_host_alloc(handle context, void **p, size_t bytes, unsigned flag
 CUresult gcn_cu_host_free(handle context, void *p);
 
 CUresult gcn_cu_copy_in(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream);
-CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream);
+// The copy has read src when it returns: with wait where the device could read it
+// itself, else because the driver copies it aside.
+CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream, int wait);
 CUresult gcn_cu_copy_out(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream);
 CUresult gcn_cu_copy_out_at_once(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream);
 CUresult gcn_cu_copy(handle context, CUdeviceptr dst, CUdeviceptr src, size_t bytes, handle stream);

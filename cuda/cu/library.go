@@ -8,6 +8,8 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -21,28 +23,60 @@ var load = sync.OnceValue(func() error {
 	return check(C.gcn_cu_init(), "cuInit")
 })
 
-// open finds the driver: where GCN_CUDA says, or where the dynamic linker
-// looks, or in the folders that containers and WSL put it in.
-func open() error {
-	names := []string{"libcuda.so.1", "libcuda.so",
-		"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/lib64/nvidia/libcuda.so.1"}
-	if name := os.Getenv("GCN_CUDA"); name != "" {
-		names = []string{name}
+// folders are where containers, WSL and some distributions put the driver without
+// telling the dynamic linker.
+var folders = []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib", "/usr/lib64/nvidia", "/run/opengl-driver/lib"}
+
+// candidates are the files to try, in order.
+func candidates(getenv func(string) string) []string {
+	if name := getenv("GCN_CUDA"); name != "" {
+		return []string{name}
 	}
-	var first string
-	for _, name := range names {
-		p := C.CString(name)
-		failed := C.gcn_cu_open(p)
-		C.free(unsafe.Pointer(p))
-		if failed == nil {
+	names := []string{"libcuda.so.1", "libcuda.so"}
+	for _, dir := range folders {
+		names = append(names, filepath.Join(dir, "libcuda.so.1"))
+	}
+	return names
+}
+
+// open finds the driver: where GCN_CUDA says, or where the dynamic linker looks, or
+// in the folders above.
+func open() error {
+	var reason string
+	for _, name := range candidates(os.Getenv) {
+		failed := openAt(name)
+		if failed == "" {
 			return nil
 		}
-		if first == "" {
-			first = C.GoString(failed)
+		// What the linker does not know is no news; a file that is there and cannot
+		// be used is.
+		if _, err := os.Stat(name); reason == "" || err == nil {
+			reason = failed
 		}
-		C.free(unsafe.Pointer(failed))
 	}
-	return fmt.Errorf("cu: %w: %s", ErrNoDriver, first)
+	return fmt.Errorf("cu: %w: %s", ErrNoDriver, reason)
+}
+
+// openAt returns what is wrong, or "".
+func openAt(name string) (failed string) {
+	p := C.CString(name)
+	defer C.free(unsafe.Pointer(p))
+	text := C.gcn_cu_open(p)
+	if text != nil {
+		defer C.free(unsafe.Pointer(text))
+		return C.GoString(text)
+	}
+	if !strings.ContainsRune(name, '/') {
+		return ""
+	}
+	// The driver loads its compiler of PTX by name when first wanted; where the
+	// linker does not look, that finds it only if it is loaded already.
+	for _, part := range []string{"libnvidia-ptxjitcompiler.so.1", "libnvidia-nvvm.so.4"} {
+		q := C.CString(filepath.Join(filepath.Dir(name), part))
+		C.gcn_cu_preload(q)
+		C.free(unsafe.Pointer(q))
+	}
+	return ""
 }
 
 // Available returns nil if the driver is there and has at least one device;

@@ -134,7 +134,12 @@ func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	}
 	count.CopiesIn.Add(1)
 	count.BytesIn.Add(bytes)
-	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), c.main)
+	var wait C.int
+	if c.readsHost {
+		wait = 1
+		count.Syncs.Add(1)
+	}
+	r := C.gcn_cu_copy_in_at_once(c.handle, C.CUdeviceptr(dst), src, C.size_t(bytes), c.main, wait)
 	return checkf(r, "cuMemcpyHtoD(%d bytes to %v)", bytes, dst)
 }
 

@@ -30,10 +30,18 @@
 //     refused.
 //   - What may not be called while a stream is captured is refused.
 //
-// The variable GCN_EMULATOR changes it: order=1 runs threads and blocks in
-// descending order, order=N from 2 on in some order (a race then gives other
-// results), eager does work when it is queued, devices=0 has no device,
-// memory=BYTES has that much (16 GiB otherwise). Several are separated by commas.
+// The variable GCN_EMULATOR changes it; several words are separated by commas:
+//
+//	order=1       threads and blocks run in descending order
+//	order=N       from 2 on: in some order (a race then gives other results)
+//	eager         work is done when it is queued
+//	early         so it is on all streams but the first one made, with only what they
+//	              wait for on that one: a copy that should have waited for more then
+//	              overwrites what is still to be read
+//	pageable      copies read any memory of the host when they are done, not when they
+//	              are queued, as on devices that have access to it
+//	devices=0     there is no device
+//	memory=BYTES  it has that much, 16 GiB otherwise
 //
 // # What it cannot show
 //

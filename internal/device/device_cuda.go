@@ -180,7 +180,7 @@ func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
 	return l, err
 }
 
-// Describe says in a line which device and driver there are.
+// Describe says in a line which device, driver and cuBLAS there are.
 func Describe() string {
 	if err := cu.Available(); err != nil {
 		return "built in; " + err.Error()
@@ -198,5 +198,9 @@ func Describe() string {
 		return "built in; " + err.Error()
 	}
 	version := cu.Version()
-	return fmt.Sprintf("%s, %d MiB, driver for CUDA %d.%d", name, bytes>>20, version/1000, version%1000/10)
+	products, err := cublas.Path()
+	if err != nil {
+		products = err.Error()
+	}
+	return fmt.Sprintf("%s, %d MiB, driver for CUDA %d.%d, %s", name, bytes>>20, version/1000, version%1000/10, products)
 }

@@ -133,9 +133,20 @@ __global__ void __launch_bounds__(256) gcn_gather(float *dst, const float *x, co
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) to[j] = from[j];
 }
 
-// dst = A*X, column k of A belonging to row ids[k] of X, or k where ids is null;
-// null val means 1. Row kernel; each sum runs in the order of the entries.
-__global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 rows, i64 width) {
+// dst[ids[i]] = x[i], the ids being distinct; nothing where status is not null and
+// *status is not 0. Row kernel.
+__global__ void __launch_bounds__(256) gcn_scatter(float *dst, const float *x, const int *ids, const i64 *status, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows || (status && *status != 0)) return;
+	const float *from = x + i * width;
+	float *to = dst + (i64)ids[i] * width;
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) to[j] = from[j];
+}
+
+// dst = A*X, or dst + A*X where add is not 0, column k of A belonging to row
+// ids[k] of X, or k where ids is null; null val means 1. Row kernel; each sum runs
+// in the order of the entries.
+__global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 add, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	i64 j0 = w % tiles * TILE + laneOf(), j1 = j0 + WARP, j2 = j1 + WARP, j3 = j2 + WARP;
@@ -152,6 +163,12 @@ __global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, cons
 		if (j3 < width) a3 += v * row[j3];
 	}
 	float *y = dst + i * width;
+	if (add) {
+		if (j0 < width) a0 += y[j0];
+		if (j1 < width) a1 += y[j1];
+		if (j2 < width) a2 += y[j2];
+		if (j3 < width) a3 += y[j3];
+	}
 	if (j0 < width) y[j0] = a0;
 	if (j1 < width) y[j1] = a1;
 	if (j2 < width) y[j2] = a2;
@@ -210,11 +227,11 @@ __global__ void __launch_bounds__(256) gcn_bias_rows(float *dst, const float *bi
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) dst[i * width + j] = s * bias[j];
 }
 
-// dst = dropout(act(z + scale*bias)) and its slope, null bias meaning 0, null
-// scale 1, null slope not wanted; act 0 is the identity, 1 ELU, 2 ReLU. An element
-// is dropped where its 16-bit hash is below the threshold; 0 drops none. dst may
-// be z. Row kernel.
-__global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
+// dst = dropout(act(z + scale*bias)), its slope, and whole, which is dst before
+// dropout; null bias meaning 0, null scale 1, null slope and whole not wanted; act
+// 0 is the identity, 1 ELU, 2 ReLU. An element is dropped where its 16-bit hash is
+// below the threshold; 0 drops none. dst may be z. Row kernel.
+__global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, float *whole, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
 	float s = scale ? scale[i] : 1.0f, keep = floatOf(keepBits);
@@ -228,6 +245,7 @@ __global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, co
 			if (v <= 0) y = 0;
 			if (!(v > 0)) d = 0;
 		}
+		if (whole) whole[i * width + j] = y;
 		if (threshold) {
 			if (dropHash(key, (u32)j) < (u32)threshold) {
 				y = 0;

@@ -15,7 +15,7 @@ var kernelsPTX string
 
 // Kernels of kernels.cu.
 var kernelNames = []string{
-	"gcn_gather", "gcn_spmm", "gcn_propagate", "gcn_row_sums", "gcn_bias_rows", "gcn_activate", "gcn_multiply",
+	"gcn_gather", "gcn_scatter", "gcn_spmm", "gcn_propagate", "gcn_row_sums", "gcn_bias_rows", "gcn_activate", "gcn_multiply",
 	"gcn_add", "gcn_fill", "gcn_column_sums", "gcn_softmax_loss", "gcn_softmax_gradient", "gcn_bce_loss",
 	"gcn_total", "gcn_sum", "gcn_layer_norm", "gcn_layer_norm_gradient", "gcn_squares", "gcn_adam",
 }
@@ -55,6 +55,12 @@ func (d *Device) Gather(dst, x, ids Pointer, rows, width int) error {
 	return d.rows("gcn_gather", rows, width, cu.Arg(dst), cu.Arg(x), cu.Arg(ids), cu.Arg(rows), cu.Arg(width))
 }
 
+// Scatter sets row ids[i] of dst to row i of x; ids are distinct. It does nothing
+// where status is not 0 and the int64 number there is not 0 by then.
+func (d *Device) Scatter(dst, x, ids, status Pointer, rows, width int) error {
+	return d.rows("gcn_scatter", rows, width, cu.Arg(dst), cu.Arg(x), cu.Arg(ids), cu.Arg(status), cu.Arg(rows), cu.Arg(width))
+}
+
 // Sparse is a matrix in compressed rows: int32 row pointers and columns, float32
 // values (0: all are 1).
 type Sparse struct {
@@ -64,7 +70,16 @@ type Sparse struct {
 
 // SpMM sets dst to A·X[ids], or A·X where ids is 0.
 func (d *Device) SpMM(dst Pointer, a Sparse, ids, x Pointer, width int) error {
-	return d.rows("gcn_spmm", a.Rows, width, cu.Arg(dst), cu.Arg(a.Ptr), cu.Arg(a.Idx), cu.Arg(a.Val), cu.Arg(ids), cu.Arg(x), cu.Arg(a.Rows), cu.Arg(width))
+	return d.spmm(dst, a, ids, x, 0, width)
+}
+
+// AddSpMM adds A·X to dst.
+func (d *Device) AddSpMM(dst Pointer, a Sparse, x Pointer, width int) error {
+	return d.spmm(dst, a, 0, x, 1, width)
+}
+
+func (d *Device) spmm(dst Pointer, a Sparse, ids, x Pointer, add, width int) error {
+	return d.rows("gcn_spmm", a.Rows, width, cu.Arg(dst), cu.Arg(a.Ptr), cu.Arg(a.Idx), cu.Arg(a.Val), cu.Arg(ids), cu.Arg(x), cu.Arg(add), cu.Arg(a.Rows), cu.Arg(width))
 }
 
 // Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,
@@ -101,10 +116,11 @@ type Activation struct {
 	Seed      uint64
 }
 
-// Activate sets dst to dropout(act(z + scale⊗bias)), and slope, where not 0, to
-// its derivative. bias and scale may be 0, and dst may be z.
-func (d *Device) Activate(dst, slope, z, bias, scale Pointer, a Activation, rows, width int) error {
-	return d.rows("gcn_activate", rows, width, cu.Arg(dst), cu.Arg(slope), cu.Arg(z), cu.Arg(bias), cu.Arg(scale),
+// Activate sets dst to dropout(act(z + scale⊗bias)), slope, where not 0, to its
+// derivative, and whole, where not 0, to what dst is before dropout. bias and scale
+// may be 0, and dst may be z.
+func (d *Device) Activate(dst, slope, whole, z, bias, scale Pointer, a Activation, rows, width int) error {
+	return d.rows("gcn_activate", rows, width, cu.Arg(dst), cu.Arg(slope), cu.Arg(whole), cu.Arg(z), cu.Arg(bias), cu.Arg(scale),
 		cu.Arg(a.Act), cu.Arg(a.Threshold), cu.F32(a.Keep), cu.U64(a.Seed), cu.Arg(rows), cu.Arg(width))
 }
 

@@ -5,6 +5,7 @@ package device
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gorgonia.org/cu"
@@ -158,10 +159,35 @@ func TestSparseKernels(t *testing.T) {
 		b.must(b.d.SpMM(dst, m, 0, onDevice, width))
 		b.same("SpMM without values", dst, want, 1e-6)
 
+		b.must(b.d.AddSpMM(dst, m, onDevice, width))
+		for k := range want {
+			want[k] *= 2
+		}
+		b.same("SpMM added", dst, want, 1e-6)
+
 		gathered := make([]float32, rows*width)
 		kernel.Gather(gathered, x, ids[:rows], width)
 		b.must(b.d.Gather(dst, onDevice, places, rows, width))
 		b.same("Gather", dst, gathered, 0)
+	}
+}
+
+func TestScatter(t *testing.T) {
+	b := newBench(t)
+	for _, s := range sizes {
+		rows, width := s[0], s[1]
+		all := 2*rows + 1
+		to, x := b.floats(all*width), b.floats(rows*width)
+		ids := make([]int32, rows)
+		for i, id := range b.rng.Perm(all)[:rows] {
+			ids[i] = int32(id)
+		}
+		dst, from, places := put(b, to), put(b, x), put(b, ids)
+		b.must(b.d.Scatter(dst, from, places, put(b, []int64{3}), rows, width))
+		b.same("after a failure", dst, to, 0)
+		b.must(b.d.Scatter(dst, from, places, put(b, []int64{0}), rows, width))
+		kernel.Scatter(to, x, ids, width)
+		b.same("Scatter", dst, to, 0)
 	}
 }
 
@@ -261,31 +287,33 @@ func TestActivate(t *testing.T) {
 		bias, scale := b.floats(width), b.floats(rows)
 		sum := make([]float32, n)
 		kernel.BiasRows(sum, bias, scale, rows, width)
-		dst, slope := b.room(n), b.room(n)
+		dst, slope, whole := b.room(n), b.room(n), b.room(n)
 		b.must(b.d.BiasRows(dst, put(b, bias), put(b, scale), rows, width))
 		b.same("BiasRows", dst, sum, 0)
 		for k := range sum {
 			sum[k] += z[k]
 		}
-		want, wantSlope := make([]float32, n), make([]float32, n)
+		want, wantSlope, wantWhole := make([]float32, n), make([]float32, n), make([]float32, n)
 		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU} {
 			for _, rate := range []float32{0, 0.2, 0.5, 0.999} {
 				drop := kernel.Dropout{Rate: rate, Seed: b.rng.Uint64()}
 				a := Activation{Act: int(act), Seed: drop.Seed}
 				a.Threshold, a.Keep = drop.Threshold()
 				kernel.Activate(act, want, wantSlope, z, rows, width, drop)
-				b.must(b.d.Activate(dst, slope, put(b, z), 0, 0, a, rows, width))
+				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, a, rows, width))
 				b.same("activation", dst, want, 1e-6)
 				b.same("slope", slope, wantSlope, 1e-6)
+				kernel.Activate(act, wantWhole, nil, z, rows, width, kernel.Dropout{})
+				b.same("activation before dropout", whole, wantWhole, 1e-6)
 				b.sameZeros(dst, want)
 
 				kernel.Activate(act, want, nil, sum, rows, width, drop)
-				b.must(b.d.Activate(dst, 0, put(b, z), put(b, bias), put(b, scale), a, rows, width))
+				b.must(b.d.Activate(dst, 0, 0, put(b, z), put(b, bias), put(b, scale), a, rows, width))
 				b.same("activation with a bias", dst, want, 2e-6)
 
 				inPlace := put(b, z)
 				kernel.Activate(act, want, nil, z, rows, width, drop)
-				b.must(b.d.Activate(inPlace, 0, inPlace, 0, 0, a, rows, width))
+				b.must(b.d.Activate(inPlace, 0, 0, inPlace, 0, 0, a, rows, width))
 				b.same("activation in place", inPlace, want, 1e-6)
 			}
 		}
@@ -616,6 +644,16 @@ func TestUploader(t *testing.T) {
 		}
 	}
 	b.same("sums", outs, want, 1e-5)
+}
+
+// Write has read its source when it returns, whatever the device can read itself.
+func TestWriteReadsItsSource(t *testing.T) {
+	b := newBench(t)
+	x := b.floats(70000)
+	want := slices.Clone(x)
+	at := put(b, x)
+	clear(x)
+	b.same("what was written", at, want, 0)
 }
 
 func TestResidentFeatures(t *testing.T) {

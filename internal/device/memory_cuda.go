@@ -128,7 +128,8 @@ const slots = 4
 // and on a stream of its own, so that they travel while the step before computes.
 //
 //	Add, Add, …, Send   → the arrays are where Add's results say, for what is queued now
-//	Done                → what was queued is all that reads them
+//	Done                → what was queued is all that reads them, unless
+//	Sent, …, Used       → what was queued since reads them too
 type Uploader struct {
 	d     *Device
 	ring  [slots]slot
@@ -278,8 +279,20 @@ func (u *Uploader) ready(s *slot) error {
 
 // Done notes that what was queued so far is all that reads the last Send.
 func (u *Uploader) Done() error {
-	s := &u.ring[u.next]
+	sent := u.Sent()
 	u.next = (u.next + 1) % slots
+	return sent.Used()
+}
+
+// Sent is what one Send sent.
+type Sent struct{ used cu.Event }
+
+// Sent returns what Send sent last, before Done.
+func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
+
+// Used notes that what was queued so far reads it. It must be called before as many
+// further calls of Send as may be under way.
+func (s Sent) Used() error {
 	if err := s.used.Record(cu.NoStream); err != nil {
 		return fmt.Errorf("device: %w", err)
 	}

@@ -15,72 +15,22 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gorgonia.org/cu"
+	"gorgonia.org/cu/internal/devicetest"
 )
 
-// As in package cu: the GPU of the machine, else the emulated device.
-func TestMain(m *testing.M) {
-	if os.Getenv("GCN_CUDA") == "" {
-		probe := exec.Command(os.Args[0], "-test.run=^$")
-		probe.Env = append(os.Environ(), "GCN_CUDA=libcuda.so.1", "GCN_TEST_PROBE=1")
-		if probe.Run() != nil {
-			emulate()
-		}
-	}
-	if os.Getenv("GCN_TEST_PROBE") != "" && cu.Available() != nil {
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { devicetest.Main(m, "../../..") }
 
-func emulate() {
-	build := exec.Command("go", "run", "./cuda/emulate")
-	build.Dir = "../../.."
-	out, err := build.Output()
-	if err != nil {
-		return // the tests say what they lack
-	}
-	for line := range strings.Lines(string(out)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		os.Setenv(name, value)
-	}
-}
+var must = devicetest.Must
 
 func handle(t testing.TB) *Handle {
 	t.Helper()
-	if err := cu.Available(); err != nil {
-		t.Skipf("no device, and none emulated (go run ./cuda/emulate): %v", err)
-	}
+	devicetest.Need(t)
 	h, err := Current()
 	if errors.Is(err, ErrNoLibrary) {
 		t.Skip(err)
 	}
 	must(t, err)
 	return h
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// put copies a slice to the device.
-func put[F float32 | float64](t testing.TB, x []F) cu.DevicePtr {
-	t.Helper()
-	bytes := int64(len(x)) * int64(unsafe.Sizeof(x[0]))
-	p, err := cu.MemAlloc(bytes)
-	must(t, err)
-	t.Cleanup(func() { must(t, cu.MemFree(p)) })
-	must(t, cu.MemcpyHtoD(p, unsafe.Pointer(&x[0]), bytes))
-	return p
-}
-
-func get[F float32 | float64](t testing.TB, p cu.DevicePtr, n int) []F {
-	t.Helper()
-	x := make([]F, n)
-	must(t, cu.MemcpyDtoH(unsafe.Pointer(&x[0]), p, int64(n)*int64(unsafe.Sizeof(x[0]))))
-	return x
 }
 
 func random[F float32 | float64](rng *rand.Rand, n int) []F {
@@ -138,9 +88,9 @@ func testGemm[F float32 | float64](t *testing.T, gemm func(ta, tb T, m, n, k int
 					}
 					lda, ldb, ldc := max(rowsA, 1)+2, max(rowsB, 1)+1, m+3
 					a, b, c := random[F](rng, lda*max(colsA, 1)+1000), random[F](rng, ldb*max(colsB, 1)+1000), random[F](rng, ldc*n)
-					p := put(t, c)
-					must(t, gemm(ta, tb, m, n, k, 0.75, put(t, a), lda, put(t, b), ldb, beta, p, ldc))
-					got := get[F](t, p, len(c))
+					p := devicetest.Put(t, c)
+					must(t, gemm(ta, tb, m, n, k, 0.75, devicetest.Put(t, a), lda, devicetest.Put(t, b), ldb, beta, p, ldc))
+					got := devicetest.Get[F](t, p, len(c))
 					product(ta, tb, m, n, k, 0.75, a, lda, b, ldb, beta, c, ldc)
 					if err := near(got, c, k); err != nil {
 						t.Fatalf("%v, transposed %v %v, beta %v: %v", s, ta, tb, beta, err)
@@ -174,39 +124,39 @@ func TestGemvAndGer(t *testing.T) {
 			rows, cols = n, m
 		}
 		x, y := random[float32](rng, cols), random[float32](rng, rows)
-		p := put(t, y)
-		must(t, h.Sgemv(ta, m, n, 2, put(t, a), lda, put(t, x), 1, 0.5, p, 1))
+		p := devicetest.Put(t, y)
+		must(t, h.Sgemv(ta, m, n, 2, devicetest.Put(t, a), lda, devicetest.Put(t, x), 1, 0.5, p, 1))
 		product(ta, false, rows, 1, cols, 2, a, lda, x, cols, 0.5, y, rows)
-		if err := near(get[float32](t, p, rows), y, cols); err != nil {
+		if err := near(devicetest.Get[float32](t, p, rows), y, cols); err != nil {
 			t.Errorf("Sgemv %v: %v", ta, err)
 		}
 		a64, x64, y64 := random[float64](rng, lda*n), random[float64](rng, cols), random[float64](rng, rows)
-		p = put(t, y64)
-		must(t, h.Dgemv(ta, m, n, 2, put(t, a64), lda, put(t, x64), 1, 0, p, 1))
+		p = devicetest.Put(t, y64)
+		must(t, h.Dgemv(ta, m, n, 2, devicetest.Put(t, a64), lda, devicetest.Put(t, x64), 1, 0, p, 1))
 		product(ta, false, rows, 1, cols, 2, a64, lda, x64, cols, 0, y64, rows)
-		if err := near(get[float64](t, p, rows), y64, cols); err != nil {
+		if err := near(devicetest.Get[float64](t, p, rows), y64, cols); err != nil {
 			t.Errorf("Dgemv %v: %v", ta, err)
 		}
 	}
 	x, y := random[float32](rng, m), random[float32](rng, n)
-	p := put(t, a)
-	must(t, h.Sger(m, n, 3, put(t, x), 1, put(t, y), 1, p, lda))
+	p := devicetest.Put(t, a)
+	must(t, h.Sger(m, n, 3, devicetest.Put(t, x), 1, devicetest.Put(t, y), 1, p, lda))
 	product(false, false, m, n, 1, 3, x, m, y, 1, 1, a, lda)
-	if err := near(get[float32](t, p, len(a)), a, 1); err != nil {
+	if err := near(devicetest.Get[float32](t, p, len(a)), a, 1); err != nil {
 		t.Errorf("Sger: %v", err)
 	}
 	a64, x64, y64 := random[float64](rng, lda*n), random[float64](rng, m), random[float64](rng, n)
-	p = put(t, a64)
-	must(t, h.Dger(m, n, 3, put(t, x64), 1, put(t, y64), 1, p, lda))
+	p = devicetest.Put(t, a64)
+	must(t, h.Dger(m, n, 3, devicetest.Put(t, x64), 1, devicetest.Put(t, y64), 1, p, lda))
 	product(false, false, m, n, 1, 3, x64, m, y64, 1, 1, a64, lda)
-	if err := near(get[float64](t, p, len(a64)), a64, 1); err != nil {
+	if err := near(devicetest.Get[float64](t, p, len(a64)), a64, 1); err != nil {
 		t.Errorf("Dger: %v", err)
 	}
 }
 
 func TestWrongCalls(t *testing.T) {
 	h := handle(t)
-	p := put(t, make([]float32, 64))
+	p := devicetest.Put(t, make([]float32, 64))
 	err := h.Sgemm(false, false, 8, 8, 8, 1, p, 7, p, 8, 0, p, 8)
 	if s := Status(0); !errors.As(err, &s) || s != 7 || !strings.Contains(err.Error(), "cublasSgemm(m=8 n=8 k=8 lda=7 ldb=8 ldc=8): CUBLAS_STATUS_INVALID_VALUE (7)") {
 		t.Errorf("a leading dimension too small: %v", err)
@@ -228,11 +178,11 @@ func TestModes(t *testing.T) {
 	s, err := cu.MakeStream(cu.NonBlocking)
 	must(t, err)
 	must(t, h.SetStream(s))
-	p, q := put(t, []float32{2}), put(t, []float32{0})
+	p, q := devicetest.Put(t, []float32{2}), devicetest.Put(t, []float32{0})
 	must(t, cu.NoStream.Synchronize())
 	must(t, h.Sgemm(false, false, 1, 1, 1, 1, p, 1, p, 1, 0, q, 1))
 	must(t, s.Synchronize())
-	if got := get[float32](t, q, 1); got[0] != 4 {
+	if got := devicetest.Get[float32](t, q, 1); got[0] != 4 {
 		t.Errorf("2·2 is %v", got)
 	}
 	c, err := cu.CurrentContext()
@@ -251,25 +201,25 @@ func TestStandard(t *testing.T) {
 	const m, n, k = 3, 4, 2
 	rng := rand.New(rand.NewPCG(5, 6))
 	a, b, c := random[float32](rng, m*k), random[float32](rng, k*n), make([]float32, m*n)
-	p := put(t, c)
-	s.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, view[float32](put(t, a), m*k), m, view[float32](put(t, b), k*n), n, 0, view[float32](p, m*n), m)
+	p := devicetest.Put(t, c)
+	s.Sgemm(blas.NoTrans, blas.Trans, m, n, k, 1, view[float32](devicetest.Put(t, a), m*k), m, view[float32](devicetest.Put(t, b), k*n), n, 0, view[float32](p, m*n), m)
 	must(t, s.Err())
 	product(false, true, m, n, k, 1, a, m, b, n, 0, c, m)
-	if err := near(get[float32](t, p, m*n), c, k); err != nil {
+	if err := near(devicetest.Get[float32](t, p, m*n), c, k); err != nil {
 		t.Error(err)
 	}
-	x, y := view[float64](put(t, []float64{3}), 1), put(t, []float64{1})
+	x, y := view[float64](devicetest.Put(t, []float64{3}), 1), devicetest.Put(t, []float64{1})
 	v := view[float64](y, 1)
 	s.Dgemm(blas.NoTrans, blas.NoTrans, 1, 1, 1, 1, x, 1, x, 1, 2, v, 1) // 9+2
 	s.Dgemv(blas.Trans, 1, 1, 1, x, 1, x, 1, 1, v, 1)                    // +9
 	s.Dger(1, 1, 2, x, 1, x, 1, v, 1)                                    // +18
-	if got := get[float64](t, y, 1); got[0] != 38 {
+	if got := devicetest.Get[float64](t, y, 1); got[0] != 38 {
 		t.Errorf("got %v", got)
 	}
-	w, z := view[float32](put(t, []float32{2}), 1), put(t, []float32{5})
+	w, z := view[float32](devicetest.Put(t, []float32{2}), 1), devicetest.Put(t, []float32{5})
 	s.Sgemv(blas.NoTrans, 1, 1, 1, w, 1, w, 1, 0, view[float32](z, 1), 1) // 4
 	s.Sger(1, 1, 3, w, 1, w, 1, view[float32](z, 1), 1)                   // +12
-	if got := get[float32](t, z, 1); got[0] != 16 {
+	if got := devicetest.Get[float32](t, z, 1); got[0] != 16 {
 		t.Errorf("got %v", got)
 	}
 	must(t, s.Err())
@@ -295,10 +245,10 @@ func TestConcurrentProducts(t *testing.T) {
 	a := random[float32](rng, n*n)
 	want := make([]float32, n*n)
 	product(false, false, n, n, n, 1, a, n, a, n, 0, want, n)
-	p := put(t, a)
+	p := devicetest.Put(t, a)
 	var wg sync.WaitGroup
 	for range 6 {
-		c := put(t, make([]float32, n*n))
+		c := devicetest.Put(t, make([]float32, n*n))
 		wg.Go(func() {
 			for range 20 {
 				if err := h.Sgemm(false, false, n, n, n, 1, p, n, p, n, 0, c, n); err != nil {
@@ -320,7 +270,7 @@ func TestConcurrentProducts(t *testing.T) {
 // Products are captured like kernels.
 func TestCapturedProduct(t *testing.T) {
 	h := handle(t)
-	p, q := put(t, []float32{3}), put(t, []float32{1})
+	p, q := devicetest.Put(t, []float32{3}), devicetest.Put(t, []float32{1})
 	work := func() error { return h.Sgemm(false, false, 1, 1, 1, 1, p, 1, p, 1, 2, q, 1) }
 	must(t, work())
 	must(t, cu.NoStream.BeginCapture(cu.CaptureRelaxed))
@@ -332,7 +282,7 @@ func TestCapturedProduct(t *testing.T) {
 	for range 3 {
 		must(t, x.Launch(cu.NoStream))
 	}
-	if got := get[float32](t, q, 1); got[0] != 151 {
+	if got := devicetest.Get[float32](t, q, 1); got[0] != 151 {
 		t.Errorf("q := 9 + 2q, four times from 1, is %v", got)
 	}
 	must(t, x.Destroy())
@@ -352,22 +302,27 @@ func TestCandidates(t *testing.T) {
 	home := touch("cuda/lib64/libcublas.so.11")
 	python := touch("py/bin/python3.11")
 	beside := touch("py/lib/python3.11/site-packages/nvidia/cublas/lib/libcublas.so.12")
+	bundled := touch("py/lib/python3.11/site-packages/torch/lib/libcublas.so.11")
 	must(t, os.MkdirAll(filepath.Join(root, "bin"), 0o755))
 	must(t, os.Symlink(python, filepath.Join(root, "bin", "python3")))
 	env := map[string]string{
 		"CUDA_HOME": filepath.Join(root, "cuda"), "VIRTUAL_ENV": filepath.Join(root, "env"),
 		"CONDA_PREFIX": filepath.Join(root, "conda"), "PATH": filepath.Join(root, "bin"),
 	}
-	got := candidates(func(name string) string { return env[name] })
-	got = slices.DeleteFunc(got, func(path string) bool {
-		return filepath.IsAbs(path) && !strings.HasPrefix(path, root) // of the machine
-	})
-	want := []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", home, wheel12, wheel13, beside}
-	if !slices.Equal(got, want) {
-		t.Errorf("candidates\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	getenv := func(name string) string { return env[name] }
+	for driver, want := range map[int][]string{
+		13: {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", home, wheel12, wheel13, beside, bundled},
+		12: {"libcublas.so.12", "libcublas.so.11", home, wheel12, beside, bundled}, // newer ones do not run
+	} {
+		got := slices.DeleteFunc(candidates(getenv, driver), func(path string) bool {
+			return filepath.IsAbs(path) && !strings.HasPrefix(path, root) // of the machine
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("driver %d: candidates\n%s\nwant\n%s", driver, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
 	}
 	env["GCN_CUBLAS"] = "/a/libcublas.so.12"
-	if got := candidates(func(name string) string { return env[name] }); !slices.Equal(got, []string{"/a/libcublas.so.12"}) {
+	if got := candidates(getenv, 12); !slices.Equal(got, []string{"/a/libcublas.so.12"}) {
 		t.Errorf("with GCN_CUBLAS: %v", got)
 	}
 }

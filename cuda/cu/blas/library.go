@@ -33,7 +33,7 @@ var load = sync.OnceValue(func() loaded {
 		return loaded{err: err}
 	}
 	var reason string
-	for _, path := range candidates(os.Getenv) {
+	for _, path := range candidates(os.Getenv, cu.Version()/1000) {
 		failed := open(path, set)
 		if failed == "" {
 			return loaded{path: path}
@@ -74,16 +74,19 @@ func open(path string, set uintptr) (failed string) {
 }
 
 // versions are those that are tried, the newest first.
-var versions = []string{"13", "12", "11"}
+var versions = []int{13, 12, 11}
 
-// candidates are the files to try, in order.
-func candidates(getenv func(string) string) []string {
+// candidates are the files to try, in order, for a driver of CUDA's given major
+// version: older libraries run on it, newer ones do not.
+func candidates(getenv func(string) string, driver int) []string {
 	if path := getenv("GCN_CUBLAS"); path != "" {
 		return []string{path}
 	}
 	var names, found []string
 	for _, v := range versions {
-		names = append(names, "libcublas.so."+v)
+		if v <= driver {
+			names = append(names, fmt.Sprint("libcublas.so.", v))
+		}
 	}
 	for _, dir := range folders(getenv) {
 		for _, name := range names {
@@ -115,7 +118,7 @@ func folders(getenv func(string) string) []string {
 	// the path, of the system, and of the user.
 	wheels := func(prefix string) {
 		for _, site := range []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "lib/python3/dist-packages"} {
-			add(prefix, filepath.Join(site, "nvidia/cublas/lib"), filepath.Join(site, "nvidia/cu1[0-9]/lib"))
+			add(prefix, filepath.Join(site, "nvidia/*/lib"), filepath.Join(site, "torch/lib"))
 		}
 	}
 	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {

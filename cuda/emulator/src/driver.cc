@@ -103,6 +103,7 @@ struct Capture {
 };
 
 struct Stream {
+	bool first = false; // of the process
 	uint64_t done = 0, queued = 0;
 	std::deque<Entry> tasks;
 	std::shared_ptr<Capture> capture; // that it takes part in
@@ -139,7 +140,7 @@ const char poison = (char)0xff; // NaN, or -1
 
 struct Options {
 	uint64_t order = 0;
-	bool eager = false;
+	bool eager = false, early = false, pageable = false;
 	int devices = 1;
 	size_t memory = (size_t)16 << 30;
 };
@@ -157,6 +158,8 @@ Options read_options() {
 		std::string key = word.substr(0, eq), value = eq == std::string::npos ? "" : word.substr(eq + 1);
 		if (key == "order") o.order = strtoull(value.c_str(), nullptr, 10);
 		else if (key == "eager") o.eager = true;
+		else if (key == "early") o.early = true;
+		else if (key == "pageable") o.pageable = true;
 		else if (key == "devices") o.devices = atoi(value.c_str());
 		else if (key == "memory") o.memory = strtoull(value.c_str(), nullptr, 10);
 		else fprintf(stderr, "emulated CUDA: GCN_EMULATOR: what is %s?\n", word.c_str());
@@ -303,7 +306,7 @@ CUresult enqueue(const std::shared_ptr<Stream> &s, Task work, Mark wait = {}) {
 	s->tasks.push_back({std::move(work), std::move(wait)});
 	s->queued++;
 	// So much can hardly be meant to wait; a real queue would be full as well.
-	if (++driver.waiting > 20000 || driver.options.eager) {
+	if (++driver.waiting > 20000 || driver.options.eager || (driver.options.early && !s->first)) {
 		Opened opened;
 		return reach(s, s->queued);
 	}
@@ -424,6 +427,10 @@ API CUresult cuDeviceGetAttribute(int *v, int attribute, int device) {
 		{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152}, {10, 32},
 		{16, 4}, {38, 1 << 20}, {75, 8}, {76, 0}, {83, 1}, {89, 1}, {97, 49152}};
 	if (device < 0 || device >= driver.options.devices) return invalid_device;
+	if (attribute == 88) {
+		*v = driver.options.pageable;
+		return success;
+	}
 	auto it = values.find(attribute);
 	if (it == values.end()) return invalid_value;
 	*v = it->second;
@@ -523,7 +530,7 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, ui
 	ENTER;
 	STREAM(s, stream);
 	if (n && !holds(dst, n)) return invalid_value;
-	if (is_pinned(src, n)) {
+	if (is_pinned(src, n) || (driver.options.pageable && !s->capture)) {
 		return enqueue(s, [=] {
 			open_at(dst);
 			memcpy((void *)dst, src, n);
@@ -682,7 +689,9 @@ API CUresult cuStreamCreate(uintptr_t *stream, unsigned flags) {
 	ENTER;
 	if (flags > 1) return invalid_value;
 	*stream = name_one();
-	driver.streams[*stream] = std::make_shared<Stream>();
+	auto s = std::make_shared<Stream>();
+	s->first = driver.streams.empty();
+	driver.streams[*stream] = s;
 	return success;
 }
 
