@@ -78,9 +78,10 @@ var (
 )
 
 // patience is how long a helper looks out for another call before it ends. A
-// processor that sleeps takes a tenth of a millisecond to wake; between the
-// calls of one training step and the next, a batch may be sampled.
-const patience = 500 * time.Microsecond
+// processor that sleeps takes as long to wake. While one looks out, the runtime
+// takes the caller's processor away from it in calls of C, as into a BLAS
+// library, and a thread too many runs: longer is slower there.
+const patience = 100 * time.Microsecond
 
 // linger joins calls of For as they come, until none does for a while or the
 // processor is wanted.
