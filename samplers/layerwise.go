@@ -70,6 +70,7 @@ type layerScratch struct {
 	sample       Sample
 	factor       []float64
 	local        []int32
+	drawn        nodeSet // the nodes drawn, while the block is filled
 }
 
 // Layers returns the number of layers, one a size.
@@ -194,6 +195,9 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 // sampleLayer draws the input nodes of the layer whose output nodes are rows,
 // and fills block.
 func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
+	if s.plan.global != nil && !s.plan.neighborhood && !s.IncludeRows {
+		return s.sampleGlobally(scratch, rows, size, rng, block)
+	}
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
@@ -231,6 +235,35 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		s.includeRows(scratch, rows, population, everyNode, block)
 	}
 	h.fill(block, s.Laplacian, rows, local, scratch.factor)
+	if s.NormalizeRows {
+		s.normalizeRows(rows, block)
+	}
+	return nil
+}
+
+// sampleGlobally is sampleLayer for a law that is the same for all rows: the
+// neighborhood need not be known, only which of its nodes are drawn.
+func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
+	h := &scratch.neighborhood
+	h.begin(s.Laplacian, h.nodes)
+	if err := h.addDistinct(rows); err != nil {
+		return err
+	}
+	sample := &scratch.sample
+	s.plan.draw.Draw(rng, s.plan.global, min(size, s.plan.global.Positive), sample)
+	factor := resize(scratch.factor, len(sample.Index))
+	scratch.factor = factor
+	s.plan.weight.Weigh(s.plan.global, sample, factor)
+
+	block.Src = append(block.Src[:0], sample.Index...)
+	h.begin(s.Laplacian, h.nodes)
+	for l, node := range block.Src {
+		h.add(node)
+		factor[l] *= float64(h.cells[node].scale)
+	}
+	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
+	defer scratch.drawn.clear(block.Src)
+	h.fillDrawn(block, rows, &scratch.drawn, factor)
 	if s.NormalizeRows {
 		s.normalizeRows(rows, block)
 	}

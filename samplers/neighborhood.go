@@ -131,6 +131,36 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 	block.Finish()
 }
 
+// fillDrawn sets block to the rows over the nodes numbered, those in drawn:
+// number l times factor[l]. block.Src must be set already.
+func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSet, factor []float64) {
+	m := startBlock(block, rows)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	h.touched = h.touchRows(rows)
+	adjacency := h.laplacian.Adjacency
+	for i, r := range rows {
+		scale := float64(h.rowScale(r))
+		if drawn.has(r) {
+			l := h.number(r)
+			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(scale*factor[l]))
+		}
+		values := adjacency.RowValues(int(r))
+		for k, j := range adjacency.Row(int(r)) {
+			if !drawn.has(j) {
+				continue
+			}
+			l := h.number(j)
+			v := scale * factor[l]
+			if values != nil {
+				v *= float64(values[k])
+			}
+			m.Idx, m.Val = append(m.Idx, l), append(m.Val, float32(v))
+		}
+		m.Ptr[i+1] = int64(len(m.Idx))
+	}
+	block.Finish()
+}
+
 // startBlock sets block's output nodes and the size of its matrix, given its
 // input nodes, and returns the matrix, whose rows are still to be filled.
 func startBlock(block *graph.Block, rows []int32) *graph.CSR {
