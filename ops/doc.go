@@ -28,7 +28,9 @@
 //
 // Each op owns the memory of its output and writes it anew in every run: what a
 // node's Value holds is good until the next run. An op belongs to one graph,
-// and its graph to one machine and one goroutine at a time.
+// and its graph to one machine and one goroutine at a time. A runner that knows
+// what reads a value, and when last, may let ops share memory, as package train
+// does: see Memory, Overwriter and PutInto.
 //
 // # Between plain Gorgonia nodes
 //

@@ -7,6 +7,8 @@
 //	        native         OpenBLAS, MKL   Accelerate     gonum
 //	    AVX2, AVX-512       BLIS, by name   on macOS    pure Go, always
 //
+// RowBLAS, which native is, also leaves rows out of a product where they lie.
+//
 // # Choice
 //
 // The environment variable GCN_BLAS, which Default hands to Find, selects:

@@ -13,5 +13,6 @@
 //
 // Helpers look out for the next call for a moment before they end, and the
 // caller for their last ranges instead of sleeping: waking a processor takes
-// longer than most calls. Reserve keeps them off processors that others need.
+// longer than most calls. Reserve keeps them off processors that others need. A
+// goroutine that would sleep for a moment may help instead, by Linger.
 package parallel

@@ -121,7 +121,11 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	headings := r.headings()
 	fmt.Fprintf(&b, "| %s |\n|---|---|---|%s---|\n", strings.Join(headings, " | "), strings.Repeat("--:|", len(headings)-4))
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(r.cellsOf(&row), " | "))
+		cells := r.cellsOf(&row)
+		for k := range cells {
+			cells[k] = strings.ReplaceAll(cells[k], "|", `\|`) // ‖HW‖ is written |HW|
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	b.WriteString("\n")
 	if _, err := io.WriteString(w, b.String()); err != nil {
