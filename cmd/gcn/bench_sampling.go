@@ -137,7 +137,7 @@ func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplin
 		rows[i] = m.summary(float64(len(batches)))
 		rows[i].Candidates = measured(neighbors)
 		if everyNode(m.sampler) {
-			rows[i].Candidates = measured(float64(data.Nodes()))
+			rows[i].Candidates = number(data.Nodes())
 		}
 	}
 	return rows, nil
