@@ -74,6 +74,9 @@ func (m *CSR) Validate() error {
 	if m.Ptr[m.Rows] != int64(len(m.Idx)) {
 		return fmt.Errorf("graph: CSR's last row offset is %d, but it stores %d entries: %w", m.Ptr[m.Rows], len(m.Idx), ErrInvalid)
 	}
+	if m.entriesFit() {
+		return nil
+	}
 	for i := range m.Rows {
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
 			if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
@@ -85,6 +88,25 @@ func (m *CSR) Validate() error {
 		}
 	}
 	return nil
+}
+
+// entriesFit tells whether all columns lie in [0, Cols) and all values are
+// finite, without saying which do not: no branch an entry.
+func (m *CSR) entriesFit() bool {
+	last, outside := uint32(m.Cols)-1, uint32(0)
+	for _, j := range m.Idx {
+		outside |= uint32(j) | (last - uint32(j)) // the top bit: below 0, or above last
+	}
+	var a, b float32 // v·0 is NaN where v is not finite
+	values := m.Val
+	for ; len(values) >= 2; values = values[2:] {
+		a += values[0] * 0
+		b += values[1] * 0
+	}
+	for _, v := range values {
+		a += v * 0
+	}
+	return (outside>>31 == 0 || len(m.Idx) == 0) && a+b == 0
 }
 
 // ValidateAdjacency reports the first thing that keeps m from being the
