@@ -225,7 +225,7 @@ func (s *shelf) put(item *Item) {
 	s.filled.Add(1)
 	if s.sleeping > 0 && len(s.items) > s.helping {
 		s.sleeping--
-		s.wake <- struct{}{} // has room: no more than there are items
+		s.wake <- struct{}{} // has room: no more than there are workers
 	}
 }
 

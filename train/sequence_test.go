@@ -126,9 +126,6 @@ func TestSequenceErrors(t *testing.T) {
 // What lies in memory that ops return or overwrite must not be read again:
 // here it becomes NaN, and nothing must change.
 func TestSequenceReadsNothingDead(t *testing.T) {
-	if ops.CUDA {
-		t.Skip("a model on the CPU")
-	}
 	d := smallData(t, 300, 3)
 	for name, options := range map[string]layers.GCNOptions{
 		"plain":      {},
@@ -211,9 +208,6 @@ func (alias) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return in[0].(
 
 // A value that something else reads, or may hold on to, stays as it was.
 func TestSequenceKeepsWhatIsRead(t *testing.T) {
-	if ops.CUDA {
-		t.Skip("a graph on the CPU")
-	}
 	for name, watch := range map[string]func(z *G.Node) *G.Node{
 		"an output":        func(z *G.Node) *G.Node { return z },
 		"under a plain op": func(z *G.Node) *G.Node { return G.Must(G.ApplyOp(&alias{}, z)) },

@@ -5,7 +5,9 @@ import (
 	"testing"
 )
 
-func TestFinite(t *testing.T) {
+func TestFinite(t *testing.T) { levels(t, testFinite) }
+
+func testFinite(t *testing.T) {
 	for n := range 150 {
 		x := make([]float32, n)
 		for i := range x {
