@@ -821,6 +821,15 @@ func TestWrongKernels(t *testing.T) {
 	for _, order := range []string{"", "order=1", "order=5", "order=6"} {
 		faulty(t, "probe_race", order, "race result")
 	}
+	for _, order := range []string{"", "order=1,", "order=5,"} {
+		faulty(t, "probe_race", order+"check", " of shared memory was ")
+		faulty(t, "probe_race_blocks", order+"check", "and with no barrier since is ")
+		faulty(t, "probe_race_read", order+"check", "a race: byte ")
+		faulty(t, "probe_race_last", order+"check", "a race: byte 0 of an allocation of 1024 bytes was ")
+		faulty(t, "probe_race_last_of_block", order+"check", "a race: byte 0 of an allocation of 1024 bytes was ")
+	}
+	faulty(t, "probe_read_past", "check", "byte 40 of an allocation of 40 bytes is read, in kernel probe_read_past, block (0, 0, 0), thread (0, 0, 0)")
+	faulty(t, "probe_write_little", "check", "byte 40 of an allocation of 40 bytes is written")
 	faulty(t, "probe_write_odd", "", "not a multiple of the size of what lies there, in kernel probe_write")
 	faulty(t, "host", "", "invalid memory address")
 }
@@ -832,6 +841,7 @@ func TestFault(t *testing.T) {
 		t.Skip("it is run by TestWrongKernels")
 	}
 	device(t)
+	checked := strings.Contains(os.Getenv("GCN_EMULATOR"), "check")
 	p, err := cu.MemAlloc(40)
 	must(t, err)
 	switch name {
@@ -843,37 +853,39 @@ func TestFault(t *testing.T) {
 		}()
 		debug.SetPanicOnFault(true)
 		t.Error(*(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&p))))
-	case "probe_write", "probe_write_little", "probe_write_odd":
+	case "probe_write", "probe_write_little", "probe_write_odd", "probe_read_past":
 		n, at, want := int64(5000), p, cu.IllegalAddress
 		switch name {
 		case "probe_write_little":
 			n = 11
 		case "probe_write_odd":
 			n, at, want = 1, p.Offset(2), cu.MisalignedAddress
+		case "probe_read_past":
+			n = 10
 		}
-		must(t, kernel(t, "probe_write").Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(at), cu.I64(n)))
+		f := kernel(t, strings.TrimSuffix(strings.TrimSuffix(name, "_little"), "_odd"))
+		must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 32}, 0, cu.Ptr(at), cu.I64(n)))
 		err := cu.NoStream.Synchronize()
-		if n == 11 {
+		if name == "probe_write_little" && !checked { // it shows later
 			must(t, err)
 			err = cu.MemFree(p)
 		}
-		if !errors.Is(err, want) {
-			t.Errorf("error %v", err)
-		}
-		if _, err := cu.MemAlloc(4); !errors.Is(err, want) {
-			t.Errorf("the error does not stay: %v", err)
-		}
-		os.Exit(0) // the device is of no more use, not even for freeing
+		wrong(t, err, want)
 	default:
 		y, err := cu.MemAlloc(4 * 256)
 		must(t, err)
-		m, err := cu.Load("../probe/probe.ptx")
-		must(t, err)
-		f, err := m.Function(name)
-		must(t, err)
-		must(t, f.Enqueue(cu.NoStream, cu.Dim{}, cu.Dim{X: 256}, 0, cu.Ptr(y)))
+		grid, block := cu.Dim{}, cu.Dim{X: 256}
+		switch name {
+		case "probe_race_blocks", "probe_race_read":
+			grid.X, block.X = 4, 64
+		case "probe_race_last":
+			grid.X, block.X = 3, 1
+		case "probe_race_last_of_block":
+			block.X = 3
+		}
+		must(t, kernel(t, strings.TrimSuffix(name, "_of_block")).Enqueue(cu.NoStream, grid, block, 0, cu.Ptr(y)))
 		err = cu.NoStream.Synchronize()
-		if name == "probe_race" {
+		if name == "probe_race" && !checked {
 			must(t, err)
 			got := devicetest.Get[int32](t, y, 256)
 			wrong := 0
@@ -888,8 +900,48 @@ func TestFault(t *testing.T) {
 			t.Logf("race result: %d wrong", wrong)
 			return
 		}
-		if !errors.Is(err, cu.LaunchFailed) {
-			t.Errorf("error %v", err)
+		wrong(t, err, cu.LaunchFailed)
+	}
+}
+
+// wrong ends the process: after the error err, which is to be want, the device is
+// of no more use, not even for freeing.
+func wrong(t *testing.T, err, want error) {
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+	if _, err := cu.MemAlloc(4); !errors.Is(err, want) {
+		t.Fatalf("the error does not stay: %v", err)
+	}
+	os.Exit(0)
+}
+
+// What threads may do is not taken for a race, whatever their order.
+func TestHandingOn(t *testing.T) {
+	if os.Getenv("GCN_TEST_HANDING") == "" {
+		if _, emulated := device(t); !emulated {
+			t.Skip("only on the emulated device")
+		}
+		for _, order := range []string{"0", "1", "5"} {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestHandingOn$", "-test.v")
+			cmd.Env = append(os.Environ(), "GCN_TEST_HANDING=1", "GCN_EMULATOR=check,order="+order)
+			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestHandingOn") {
+				t.Errorf("order %s: %v\n%s", order, err, out)
+			}
+		}
+		return
+	}
+	device(t)
+	y, flag := devicetest.Room[int32](t, 1024), devicetest.Put(t, []int32{0})
+	must(t, kernel(t, "probe_handing_on").Enqueue(cu.NoStream, cu.Dim{X: 4}, cu.Dim{X: 256}, 0, cu.Ptr(y), cu.Ptr(flag)))
+	got := devicetest.Get[int32](t, y, 1024)
+	for i, v := range got {
+		want := (i%256+100)%256 ^ 1
+		if i%2 == 0 {
+			want += ((i+1)%256+100)%256 ^ 1
+		}
+		if int(v) != want {
+			t.Fatalf("y[%d] = %d, want %d", i, v, want)
 		}
 	}
 }

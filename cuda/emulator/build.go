@@ -143,12 +143,13 @@ func build(ctx context.Context, compiler, dir string, modules map[string]string)
 		}
 		// A kernel may be written for a compiler that warns of less.
 		if err := run(append(common, "-w", "-fno-strict-aliasing",
-			"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-include", "device.h", "-c", file, "-o", name+".o")...); err != nil {
+			"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error", "-fsanitize=thread",
+			"--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1", "-include", "device.h", "-c", file, "-o", name+".o")...); err != nil {
 			return err
 		}
 		objects = append(objects, name+".o")
 	}
-	if err := run(append(append(objects, common...), "driver.cc", "fiber.cc", "-ldl", "-lpthread")...); err != nil {
+	if err := run(append(append(objects, common...), "driver.cc", "fiber.cc", "check.cc", "-ldl", "-lpthread")...); err != nil {
 		return err
 	}
 	return run(append(common, "-O3", "-shared", "-o", "libcublas.so.13", "-Wl,-soname,libcublas.so.13", "cublas.cc", "-ldl")...)

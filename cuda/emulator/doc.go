@@ -33,7 +33,10 @@
 // The variable GCN_EMULATOR changes it; several words are separated by commas:
 //
 //	order=1       threads and blocks run in descending order
-//	order=N       from 2 on: in some order (a race then gives other results)
+//	order=N       from 2 on: in some order
+//	check         each access of a kernel is looked at: one that leaves its allocation
+//	              by a single byte, and two threads at one word, one of them writing,
+//	              with no barrier between, end the kernel with a line that says who
 //	eager         work is done when it is queued
 //	early         so it is on all streams but the first one made, with only what they
 //	              wait for on that one: a copy that should have waited for more then
@@ -42,6 +45,10 @@
 //	              are queued, as on devices that have access to it
 //	devices=0     there is no device
 //	memory=BYTES  it has that much, 16 GiB otherwise
+//
+// What check takes for a barrier is __syncthreads, and __syncwarp of a whole warp;
+// volatile accesses may meet each other, and bytes that share a word of four count
+// as one. It takes three times the time, and memory 17 times of what is touched.
 //
 // # What it cannot show
 //

@@ -56,6 +56,24 @@ __global__ void probe_shuffle(i64 *out, int by, int width) {
 	out[224 + lane] = half;
 }
 
+// What may be done between threads: hand on within a warp after __syncwarp, within
+// a block after a barrier, write a word of one's own that others read later, and
+// read a volatile word that one thread writes.
+__global__ void probe_handing_on(int *y, volatile int *flag) {
+	__shared__ int values[256];
+	int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+	if (i == 0) flag[0] = 1;
+	values[t] = t;
+	__syncwarp();
+	int sum = values[t ^ 1] + (flag[0] > 1);
+	__syncthreads();
+	values[t] = sum;
+	__syncthreads();
+	y[i] = values[(t + 100) % 256];
+	__syncthreads();
+	if (t % 2 == 0) y[i] += y[i + 1];
+}
+
 // y = x + 1 once for each time it is launched, slowly, by one thread.
 __global__ void probe_count(i64 *y, i64 rounds) {
 	i64 v = *y;
@@ -85,5 +103,30 @@ __global__ void probe_race(int *y) {
 	values[threadIdx.x] = threadIdx.x;
 	y[threadIdx.x] = values[(threadIdx.x + 100) % 256];
 }
+
+// Each block writes what the block before it reads.
+__global__ void probe_race_blocks(int *y) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	y[i] = i;
+	if (blockIdx.x + 1 < gridDim.x && y[i + blockDim.x] == -2) y[i] = 0;
+}
+
+// The same, the other way round: what was read is written later.
+__global__ void probe_race_read(int *y) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	int next = y[(i + 1) % (gridDim.x * blockDim.x)];
+	__syncthreads();
+	y[i] = next;
+}
+
+// All read one number, which the last thread then writes.
+__global__ void probe_race_last(int *y) {
+	int i = blockIdx.x * blockDim.x + threadIdx.x + 1;
+	y[i] = y[0];
+	if (i == gridDim.x * blockDim.x) y[0] = 1;
+}
+
+// Reads one float past what y has.
+__global__ void probe_read_past(float *y, i64 n) { y[0] = y[n]; }
 
 } // extern "C"

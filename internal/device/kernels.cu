@@ -422,9 +422,12 @@ __global__ void __launch_bounds__(256) gcn_squares(double *partial, const float 
 // One step of Adam over flat slices. Where the loss or the gradient is not finite
 // nothing moves: status[0] becomes the step (from 1), status[1] 1 for the loss and
 // 2 for the gradient, and no later step moves anything either. A clip above 0
-// bounds the gradient's norm. A thread a parameter.
-__global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
-	if (status[0] != 0 && status[0] != step) return;
+// bounds the gradient's norm. The status is volatile since one thread writes it
+// while others look whether an earlier step did, and what they find is the same to
+// them. A thread a parameter.
+__global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, volatile i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
+	i64 stopped = status[0];
+	if (stopped != 0 && stopped != step) return;
 	double squares = 0, clip = doubleOf(clipBits);
 	for (i64 k = 0; k < partials; k++) squares += partial[k];
 	bool lossFinite = isFinite(*loss);

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "check.h"
 #include "fiber.h"
 
 const GcnModule *gcn_modules;
@@ -133,6 +134,7 @@ struct Memory {
 	size_t mapped;
 	bool managed;
 	bool open;
+	GcnCell *cells = nullptr; // made when first needed
 };
 
 const size_t page = 4096;
@@ -160,6 +162,7 @@ Options read_options() {
 		else if (key == "eager") o.eager = true;
 		else if (key == "early") o.early = true;
 		else if (key == "pageable") o.pageable = true;
+		else if (key == "check") gcn_checking = true;
 		else if (key == "devices") o.devices = atoi(value.c_str());
 		else if (key == "memory") o.memory = strtoull(value.c_str(), nullptr, 10);
 		else fprintf(stderr, "emulated CUDA: GCN_EMULATOR: what is %s?\n", word.c_str());
@@ -374,6 +377,26 @@ std::string sources(const std::string &ptx) {
 
 bool gcn_open(void *address) { return open_at((CUdeviceptr)address); }
 
+bool gcn_region(uint64_t address, GcnRegion *region) {
+	// The start of what lies at the end of its mapping may be above the address.
+	auto it = driver.memory.upper_bound(address);
+	for (int k = 0; k < 2; k++) {
+		if (it != driver.memory.end()) {
+			Memory &m = it->second;
+			uint64_t low = (uint64_t)m.base;
+			if (address - low < m.mapped) {
+				if (!m.cells) m.cells = gcn_new_cells(m.bytes);
+				if (!m.cells) return false;
+				*region = {it->first, m.bytes, low, low + m.mapped, m.cells};
+				return true;
+			}
+		}
+		if (it == driver.memory.begin()) break;
+		--it;
+	}
+	return false;
+}
+
 API CUresult cuInit(unsigned flags) {
 	Guard guard(driver.lock);
 	if (flags) return invalid_value;
@@ -500,6 +523,7 @@ API CUresult cuMemFree_v2(CUdeviceptr p) {
 		}
 	}
 	munmap(it->second.base, it->second.mapped);
+	gcn_free_cells(it->second.cells, it->second.bytes);
 	driver.used -= it->second.bytes;
 	driver.memory.erase(it);
 	return r;

@@ -1,5 +1,7 @@
 #include "fiber.h"
 
+#include "check.h"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -117,6 +119,7 @@ struct Thread {
 	void *sp;
 	char *stack;
 	GcnIndex index;
+	GcnWho who;
 };
 
 // One kernel runs at a time, so all of this is of the one that does.
@@ -127,8 +130,9 @@ struct {
 	sigjmp_buf fault;
 	pthread_t runner;
 	volatile sig_atomic_t running;
-	int signal;
+	int signal; // that stopped it, or 0: then stopped is why
 	void *address;
+	int stopped;
 	char *why;
 	size_t why_size;
 } now;
@@ -151,6 +155,7 @@ char *take_stack() {
 void resume(Thread *t) {
 	now.current = t;
 	gcn_thread = t->index;
+	gcn_who = t->who;
 	gcn_switch(&now.scheduler, t->sp);
 }
 
@@ -217,6 +222,7 @@ int exchange(Thread *warp, unsigned lanes) {
 			if (!(there >> l & 1)) continue;
 			Thread *u = &warp[l];
 			u->state = ready;
+			if (u->how == gcn_sync && there == 0xffffffffu) u->who.syncs++;
 			if (u->how == gcn_ballot) {
 				u->value = ballot;
 			} else if (u->how != gcn_sync) {
@@ -245,13 +251,18 @@ void arrange(std::vector<unsigned> &order, size_t n, uint64_t seed) {
 	for (size_t i = n; i > 1; i--) std::swap(order[i - 1], order[(seed = mix(seed)) % i]);
 }
 
+size_t shared_bytes() { return __start_gcn_shared ? __stop_gcn_shared - __start_gcn_shared : 0; }
+
 int run_block(std::vector<Thread> &threads, const std::vector<unsigned> &order) {
-	size_t shared = __start_gcn_shared ? __stop_gcn_shared - __start_gcn_shared : 0;
+	size_t shared = shared_bytes();
 	if (shared) memset(__start_gcn_shared, 0xff, shared);
+	gcn_check_block();
 	GcnIndex at = {0, 0, 0};
+	uint32_t block = (gcn_block.z * gcn_grid_size.y + gcn_block.y) * gcn_grid_size.x + gcn_block.x, number = 0;
 	for (Thread &t : threads) {
 		t.state = fresh;
 		t.index = at;
+		t.who = {block, number++, 0, 0};
 		if (++at.x == gcn_block_size.x) {
 			at.x = 0;
 			if (++at.y == gcn_block_size.y) at.y = 0, at.z++;
@@ -288,7 +299,7 @@ int run_block(std::vector<Thread> &threads, const std::vector<unsigned> &order) 
 			ran |= r > 0;
 		}
 		if (live > 0 && waiting == threads.size()) {
-			for (Thread &t : threads) t.state = ready;
+			for (Thread &t : threads) t.state = ready, t.who.barriers++;
 			continue;
 		}
 		if (live > 0 && !ran) {
@@ -341,6 +352,13 @@ uint64_t gcn_exchange(GcnExchange how, unsigned mask, uint64_t v, int by, int wi
 	return t->value;
 }
 
+void gcn_stop(int result, const char *why) {
+	fail("%s", why, now.current);
+	now.signal = 0;
+	now.stopped = result;
+	siglongjmp(now.fault, 1);
+}
+
 int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 	static std::vector<Thread> threads;
 	static std::vector<unsigned> thread_order, block_order;
@@ -351,6 +369,7 @@ int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 	threads.assign((size_t)launch.block.x * launch.block.y * launch.block.z, Thread{});
 	size_t blocks = (size_t)launch.grid.x * launch.grid.y * launch.grid.z;
 	arrange(thread_order, threads.size(), launch.order);
+	gcn_check_launch(__start_gcn_shared, shared_bytes());
 	bool listed = launch.order >= 2 && blocks < (1u << 20); // more are too many to list
 	if (listed) arrange(block_order, blocks, mix(launch.order));
 
@@ -368,6 +387,8 @@ int gcn_run(const GcnLaunch &launch, char *why, size_t why_size) {
 				(unsigned)(b / launch.grid.x / launch.grid.y)};
 			result = run_block(threads, thread_order);
 		}
+	} else if (now.signal == 0) {
+		result = now.stopped;
 	} else if (now.signal == SIGILL || now.signal == SIGTRAP) {
 		fail("%s", "an address that is not a multiple of the size of what lies there", now.current);
 		result = 716; // CUDA_ERROR_MISALIGNED_ADDRESS
