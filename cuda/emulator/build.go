@@ -74,10 +74,14 @@ func Build(ctx context.Context, root, dir string) (Libraries, error) {
 	return libraries, nil
 }
 
-var entry = regexp.MustCompile(`\.entry ([A-Za-z_][A-Za-z0-9_]*)\(`)
+var (
+	entry    = regexp.MustCompile(`\.entry ([A-Za-z_][A-Za-z0-9_]*)\(`)
+	textLine = regexp.MustCompile(`(?m)^// text .*$`)
+)
 
-// generate writes, for each module, the C++ text that includes its source and
-// names its kernels, and a hash over all that the emulator is built of.
+// generate writes two C++ texts for each module, one that includes its source and
+// one translated from its PTX, each naming its kernels, and a hash over all that
+// the emulator is built of.
 func generate(ctx context.Context, root string) (texts map[string]string, key string, err error) {
 	texts = map[string]string{}
 	hash := sha256.New()
@@ -86,25 +90,33 @@ func generate(ctx context.Context, root string) (texts map[string]string, key st
 		if err != nil {
 			return nil, "", err
 		}
-		// The PTX has the names of the kernels, and nothing else of it is used.
 		ptx, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.PTX)))
 		if err != nil {
 			return nil, "", fmt.Errorf("emulator: %w", err)
 		}
-		var lines, list strings.Builder
+		translated, err := translate(string(ptx))
+		if err != nil {
+			return nil, "", fmt.Errorf("%w of %s", err, m.PTX)
+		}
+		var lines, compiled, ours strings.Builder
 		for _, f := range files {
 			lines.WriteString(f.Line() + "\n")
 		}
-		count := 0
-		for _, name := range entry.FindAllSubmatch(ptx, -1) {
-			fmt.Fprintf(&list, "\tGCN_KERNEL(%s),\n", name[1])
-			count++
+		lines.WriteString(textLine.FindString(string(ptx)) + "\n")
+		names := entry.FindAllStringSubmatch(string(ptx), -1)
+		for _, n := range names {
+			fmt.Fprintf(&compiled, "\tGCN_KERNEL(%s, %[1]s),\n", n[1])
+			fmt.Fprintf(&ours, "\tGCN_KERNEL(%s, %s),\n", n[1], name(n[1]))
 		}
-		texts[m.Name] = fmt.Sprintf("%s#include \"module.h\"\n\nstatic const GcnKernel all[] = {\n%s};\n\n"+
-			"static GcnModule self = {%s, %s, all, %d, nullptr};\n\n"+
-			"__attribute__((constructor)) static void add() {\n\tself.next = gcn_modules;\n\tgcn_modules = &self;\n}\n",
-			m.Unit(files), list.String(), strconv.Quote(m.Name), strconv.Quote(lines.String()), count)
-		fmt.Fprintf(hash, "%s\n%s", lines.String(), list.String())
+		end := func(list string, isTranslated bool) string {
+			return fmt.Sprintf("#include \"module.h\"\n\nstatic const GcnKernel all[] = {\n%s};\n\n"+
+				"static GcnModule self = {%s, %s, %t, all, %d, nullptr};\n\n"+
+				"__attribute__((constructor)) static void add() {\n\tself.next = gcn_modules;\n\tgcn_modules = &self;\n}\n",
+				list, strconv.Quote(m.Name), strconv.Quote(lines.String()), isTranslated, len(names))
+		}
+		texts[m.Name] = m.Unit(files) + end(compiled.String(), false)
+		texts[m.Name+".ptx"] = "#include \"ptx.h\"\n\n" + translated + end(ours.String(), true)
+		fmt.Fprintf(hash, "%s\n%s\n", lines.String(), translated)
 	}
 	err = fs.WalkDir(embedded, "src", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -2,10 +2,11 @@
 // own kernels with the C++ compiler of the machine, so that everything built with
 // the tag cuda can be tested where there is no GPU.
 //
-//	internal/device/kernels.cu ─┐
-//	Gorgonia's cuda modules ────┤ g++ with device.h ─▸ libcuda.so.1    ◂─ GCN_CUDA
-//	driver.cc, fiber.cc ────────┘
-//	cublas.cc ──────────────────── g++ ──────────────▸ libcublas.so.13 ◂─ GCN_CUBLAS
+//	internal/device/kernels.cu ───┐ with device.h
+//	Gorgonia's cuda modules ──────┤
+//	their PTX, translated to C++ ─┤ with ptx.h
+//	driver.cc, fiber.cc, check.cc ┴─ g++ ─▸ libcuda.so.1    ◂─ GCN_CUDA
+//	cublas.cc ────────────────────── g++ ─▸ libcublas.so.13 ◂─ GCN_CUBLAS
 //
 // To run a command on it:
 //
@@ -32,6 +33,7 @@
 //
 // The variable GCN_EMULATOR changes it; several words are separated by commas:
 //
+//	ptx           what runs is the PTX, instruction by instruction, and not the source
 //	order=1       threads and blocks run in descending order
 //	order=N       from 2 on: in some order
 //	check         each access of a kernel is looked at: one that leaves its allocation
@@ -52,7 +54,8 @@
 //
 // # What it cannot show
 //
-// Errors in the PTX or in the compiler that made it, speed, the limits of
-// registers and shared memory, true simultaneity. It has no
-// legacy stream, dynamic shared memory or atomics.
+// Errors of the assembler that makes machine code of PTX, speed, the limits of
+// registers and shared memory, true simultaneity, the last bits of products and of
+// the approximate instructions in Gorgonia's kernels. It has no legacy stream,
+// dynamic shared memory or atomics.
 package emulator

@@ -32,10 +32,13 @@ extern GCN_HIDDEN GcnIndex gcn_thread, gcn_block, gcn_block_size, gcn_grid_size;
 // In fiber.cc: they switch to the block's other threads.
 GCN_HIDDEN void gcn_barrier();
 enum GcnExchange { gcn_idx, gcn_up, gcn_down, gcn_xor, gcn_ballot, gcn_sync };
-GCN_HIDDEN uint64_t gcn_exchange(GcnExchange how, unsigned mask, uint64_t v, int by, int width);
+// by and c are operands b and c of PTX's shfl.sync: c holds the last lane of a
+// segment and, from bit 8 on, which bits of a lane's number name its segment.
+GCN_HIDDEN uint64_t gcn_exchange(GcnExchange how, unsigned mask, uint64_t v, unsigned by, unsigned c);
+static inline unsigned gcn_segments(int width, unsigned last) { return (unsigned)(32 - width) << 8 | last; }
 
 static inline void __syncthreads() { gcn_barrier(); }
-static inline void __syncwarp(unsigned mask = 0xffffffffu) { gcn_exchange(gcn_sync, mask, 0, 0, 32); }
+static inline void __syncwarp(unsigned mask = 0xffffffffu) { gcn_exchange(gcn_sync, mask, 0, 0, 0); }
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 
@@ -51,18 +54,18 @@ template <typename T> static inline T gcn_value(uint64_t b) {
 	return v;
 }
 template <typename T> static inline T __shfl_sync(unsigned mask, T v, int lane, int width = 32) {
-	return gcn_value<T>(gcn_exchange(gcn_idx, mask, gcn_bits(v), lane, width));
+	return gcn_value<T>(gcn_exchange(gcn_idx, mask, gcn_bits(v), (unsigned)lane, gcn_segments(width, 31)));
 }
 template <typename T> static inline T __shfl_up_sync(unsigned mask, T v, unsigned by, int width = 32) {
-	return gcn_value<T>(gcn_exchange(gcn_up, mask, gcn_bits(v), (int)by, width));
+	return gcn_value<T>(gcn_exchange(gcn_up, mask, gcn_bits(v), by, gcn_segments(width, 0)));
 }
 template <typename T> static inline T __shfl_down_sync(unsigned mask, T v, unsigned by, int width = 32) {
-	return gcn_value<T>(gcn_exchange(gcn_down, mask, gcn_bits(v), (int)by, width));
+	return gcn_value<T>(gcn_exchange(gcn_down, mask, gcn_bits(v), by, gcn_segments(width, 31)));
 }
 template <typename T> static inline T __shfl_xor_sync(unsigned mask, T v, int by, int width = 32) {
-	return gcn_value<T>(gcn_exchange(gcn_xor, mask, gcn_bits(v), by, width));
+	return gcn_value<T>(gcn_exchange(gcn_xor, mask, gcn_bits(v), (unsigned)by, gcn_segments(width, 31)));
 }
-static inline unsigned __ballot_sync(unsigned mask, int p) { return (unsigned)gcn_exchange(gcn_ballot, mask, p != 0, 0, 32); }
+static inline unsigned __ballot_sync(unsigned mask, int p) { return (unsigned)gcn_exchange(gcn_ballot, mask, p != 0, 0, 0); }
 static inline int __any_sync(unsigned mask, int p) { return __ballot_sync(mask, p) != 0; }
 static inline int __all_sync(unsigned mask, int p) { return __ballot_sync(mask, p) == mask; }
 

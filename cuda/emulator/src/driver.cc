@@ -142,7 +142,7 @@ const char poison = (char)0xff; // NaN, or -1
 
 struct Options {
 	uint64_t order = 0;
-	bool eager = false, early = false, pageable = false;
+	bool eager = false, early = false, pageable = false, ptx = false;
 	int devices = 1;
 	size_t memory = (size_t)16 << 30;
 };
@@ -162,6 +162,7 @@ Options read_options() {
 		else if (key == "eager") o.eager = true;
 		else if (key == "early") o.early = true;
 		else if (key == "pageable") o.pageable = true;
+		else if (key == "ptx") o.ptx = true;
 		else if (key == "check") gcn_checking = true;
 		else if (key == "devices") o.devices = atoi(value.c_str());
 		else if (key == "memory") o.memory = strtoull(value.c_str(), nullptr, 10);
@@ -360,14 +361,14 @@ double seconds() {
 	return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-// The lines of a PTX text that name its sources.
+// The lines of a PTX text that say what it was made of, and of what text it is.
 std::string sources(const std::string &ptx) {
 	std::string lines;
 	for (size_t at = 0; at < ptx.size();) {
 		size_t end = ptx.find('\n', at);
 		if (end == std::string::npos) break;
 		if (ptx.compare(at, 2, "//") != 0) break;
-		if (ptx.compare(at, 10, "// source ") == 0) lines += ptx.substr(at, end + 1 - at);
+		if (ptx.compare(at, 10, "// source ") == 0 || ptx.compare(at, 8, "// text ") == 0) lines += ptx.substr(at, end + 1 - at);
 		at = end + 1;
 	}
 	return lines;
@@ -640,7 +641,7 @@ API CUresult cuModuleLoadDataEx(uintptr_t *module, const void *image, unsigned n
 		reason = "the emulated device knows kernels by the lines \"// source …\" above their PTX, and there are none";
 	} else {
 		for (const GcnModule *m = gcn_modules; m; m = m->next) {
-			if (lines != m->sources) continue;
+			if (m->translated != driver.options.ptx || lines != m->sources) continue;
 			*module = name_one();
 			driver.modules[*module] = std::make_shared<Module>(Module{m, ptx});
 			return success;

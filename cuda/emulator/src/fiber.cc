@@ -114,7 +114,7 @@ struct Thread {
 	State state;
 	GcnExchange how;
 	unsigned mask;
-	int by, width;
+	unsigned by, c;
 	uint64_t value;
 	void *sp;
 	char *stack;
@@ -177,19 +177,20 @@ int fail(const char *format, const char *what, const Thread *t) {
 	return 719; // CUDA_ERROR_LAUNCH_FAILED
 }
 
-// The lane that lane reads, or lane itself where the rules give its own value.
+// The lane that lane reads, or lane itself where the rules give its own value: as
+// the PTX manual has it for shfl.sync.
 unsigned source(const Thread *t, unsigned lane) {
-	unsigned segment = (unsigned)(32 - t->width) & 31; // the bits of a lane that name its segment
-	unsigned first = lane & segment, last = first | (31 & ~segment);
-	long from = lane;
+	unsigned by = t->by & 31, segment = t->c >> 8 & 31;
+	unsigned first = lane & segment, last = first | (t->c & 31 & ~segment);
+	int from = (int)lane;
 	switch (t->how) {
-	case gcn_idx: from = first | ((unsigned)t->by & ~segment & 31); break;
-	case gcn_up: from = (long)lane - t->by; break;
-	case gcn_down: from = (long)lane + t->by; break;
-	case gcn_xor: from = lane ^ (unsigned)t->by; break;
+	case gcn_idx: from = (int)(first | (by & ~segment)); break;
+	case gcn_up: from = (int)(lane - by); break;
+	case gcn_down: from = (int)(lane + by); break;
+	case gcn_xor: from = (int)(lane ^ by); break;
 	default: break;
 	}
-	bool within = t->how == gcn_up ? from >= (long)first : from <= (long)last;
+	bool within = t->how == gcn_up ? from >= (int)last : from <= (int)last;
 	return within ? (unsigned)from : lane;
 }
 
@@ -208,7 +209,7 @@ int exchange(Thread *warp, unsigned lanes) {
 				return -fail("%s", "a shuffle whose mask names a thread that has ended or never was", t);
 			Thread *u = &warp[l];
 			if (u->state != at_exchange) continue;
-			if (u->how != t->how || u->mask != t->mask || u->width != t->width)
+			if (u->how != t->how || u->mask != t->mask || u->c != t->c)
 				return -fail("%s", "threads of one mask at different shuffles", u);
 			there |= 1u << l;
 		}
@@ -344,9 +345,9 @@ void gcn_barrier() {
 	leave(t);
 }
 
-uint64_t gcn_exchange(GcnExchange how, unsigned mask, uint64_t v, int by, int width) {
+uint64_t gcn_exchange(GcnExchange how, unsigned mask, uint64_t v, unsigned by, unsigned c) {
 	Thread *t = now.current;
-	t->how = how, t->mask = mask, t->value = v, t->by = by, t->width = width;
+	t->how = how, t->mask = mask, t->value = v, t->by = by, t->c = c;
 	t->state = at_exchange;
 	leave(t);
 	return t->value;

@@ -16,7 +16,8 @@ struct GcnKernel {
 
 struct GcnModule {
 	const char *name;
-	const char *sources; // the lines "// source …" that its PTX must have
+	const char *sources; // the lines "// source …" and "// text …" that its PTX must have
+	bool translated;     // from the PTX, not compiled from the sources
 	const GcnKernel *kernels;
 	size_t count;
 	const GcnModule *next;
@@ -32,4 +33,4 @@ template <typename... A, void (*F)(A...)> struct GcnCall<F> {
 	static void call(void *const *args) { with(args, std::index_sequence_for<A...>()); }
 };
 
-#define GCN_KERNEL(name) {#name, GcnCall<name>::call, GcnCall<name>::sizes, GcnCall<name>::count}
+#define GCN_KERNEL(name, function) {#name, GcnCall<function>::call, GcnCall<function>::sizes, GcnCall<function>::count}
