@@ -1,33 +1,39 @@
 #!/usr/bin/env bash
 # Builds, checks and measures the CUDA build on a GPU.
 #
-#   bench/cuda.sh build DIR      where Go and a C compiler are: programs and test binaries into DIR,
-#                                and all of them packed in DIR.tar.xz, to be unpacked elsewhere
-#   bench/cuda.sh all DIR        where the GPU is, in the same checkout: all of the steps below
-#   bench/cuda.sh STEP DIR       one of them, each under ten minutes:
+#   bench/cuda.sh build DIR          where Go and a C compiler are: programs and test binaries into DIR,
+#                                    and all of them packed in DIR.tar.xz
+#   bench/cuda.sh STEP[,STEP…] DIR   where the GPU is, in the same checkout, no Go needed: one step or
+#                                    several; where DIR is not, DIR.tar.xz is unpacked there
+#   bench/cuda.sh all DIR            all of them in this order, with the minutes expected on 16 cores:
 #
-#     first      a minute: driver, libraries, 40 batches on the GPU beside the CPU
-#     check      the whole test suite of the CUDA build, on the GPU
-#     bench      synth:arxiv, samples 512,1024: our step beside PyTorch's on the same blocks; inference
-#     long       10,000 steps twice: memory, hangs, equal bits; 100 steps against the CPU
-#     memcheck   compute-sanitizer over kernels, ops and training; racecheck the same
-#     products   synth:products trains; the GPU memory that it takes
+#     first      1   driver, libraries, 40 batches on the GPU beside the CPU
+#     check      3   the whole test suite of the CUDA build, on the GPU
+#     bench      4   a step at samples 512,1024 beside PyTorch's on the same blocks; inference
+#     long       2   10,000 steps twice: memory, hangs, equal bits; 100 steps against the CPU
+#     products   1   synth:products trains; the GPU memory that it takes
+#     memcheck   9   at most: compute-sanitizer over kernels, ops and training
+#     racecheck  9   at most: the same
 #
 # A step prints what it found and appends it to DIR/results.md, for bench/cuda.md; what fails shows the end
-# of its log, and the logs stay in DIR, packed in DIR/logs.tar.gz. A step that fails does not keep the next from running.
-# It needs no Go there. PYTHON names the interpreter that has torch, SANITIZER a compute-sanitizer.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-root=$PWD
-[ $# = 2 ] || { sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 2; }
+# of its log, and the logs stay in DIR, packed in DIR/logs.tar.gz. A step that fails does not keep the next
+# from running. Variables, with what they are if not set:
+#
+#     PYTHON=python3, with torch        SANITIZER=compute-sanitizer
+#     LIMIT=560, the seconds that a step, or several with commas in between, may take
+#     DATA=synth:arxiv and BATCHES=150 of bench, STEPS=10000 of long, PRODUCTS=synth:products
+set -Eeuo pipefail
+[ $# = 2 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2; }
 step=$1
 mkdir -p "$2"
 dir=$(cd "$2" && pwd)
+cd "$(dirname "$0")/.."
+root=$PWD
 python=${PYTHON:-python3}
+data=${DATA:-synth:arxiv}
 packages='internal/device internal/elementwise ops layers train cmd/gcn'
-limit=560 # seconds of a step
+limit=${LIMIT:-560}
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$dir/compiled} # kernels are compiled once
-[ "$step" = build ] || mkdir -p "$CUDA_CACHE_PATH"
 
 build() {
 	go build -modfile go.cuda.mod -tags cuda -trimpath -ldflags '-s -w' -o "$dir/gcn" ./cmd/gcn
@@ -38,16 +44,21 @@ build() {
 	for package in cu cu/blas; do
 		(cd "cuda/$package" && go test -trimpath -ldflags '-s -w' -c -o "$dir/$(basename "$package").test" .)
 	done
-	git rev-parse --short HEAD >"$dir/commit" 2>/dev/null || echo unknown >"$dir/commit"
+	git describe --always --dirty --exclude '*' >"$dir/commit" 2>/dev/null || echo unknown >"$dir/commit"
 	tar -C "$(dirname "$dir")" -cf - "$(basename "$dir")" | xz -T0 >"$dir.tar.xz"
 	ls -l "$dir" "$dir.tar.xz"
 }
 
+unpack() {
+	[ -f "$dir.tar.xz" ] || { echo "$dir holds no programs, and there is no $dir.tar.xz: see build" >&2; exit 1; }
+	tar -C "$(dirname "$dir")" -xf "$dir.tar.xz" 2>/dev/null || "$python" -m tarfile -e "$dir.tar.xz" "$(dirname "$dir")" # no xz there
+}
+
 note() { printf '%s\n' "$@" | tee -a "$dir/results.md"; }
 
-# why LOG: the failed tests in it, or how it ends.
+# why LOG: what the tests in it say, and how it ends.
 why() {
-	grep -q -- '--- FAIL' "$1" && grep -A 8 -- '--- FAIL' "$1" | head -n 60
+	grep -E '_test\.go:[0-9]+: |--- FAIL|^panic: |^fatal error: |^[[:space:]]+Test' "$1" | cut -c 1-300 | head -n 60 || true
 	echo "the end of $(basename "$1"):"
 	tail -n 15 "$1"
 }
@@ -61,31 +72,40 @@ within() {
 	timeout --kill-after 5 "$most" "$@"
 }
 
-watching= # what writes down the GPU's memory
-trap 'echo "bench/cuda.sh: line $LINENO failed in step $step" >&2; tail -n 20 "$dir/errors.log" >&2 2>/dev/null || true' ERR
-finish() {
-	[ -z "$watching" ] || kill "$watching" 2>/dev/null || true
-	[ "$step" = build ] || (cd "$dir" && find . -maxdepth 1 '(' -name '*.log' -o -name '*.json' -o -name '*.txt' ')' | tar -czf logs.tar.gz -T - results.md) || true
+# measure NAME SECONDS COMMAND...: its output goes to NAME.json, what else it says to NAME.log.
+measure() {
+	local name=$1 code=0
+	shift
+	within "$@" >"$dir/$name.json" 2>"$dir/$name.log" || code=$?
+	[ "$code" != 0 ] || return 0
+	rm "$dir/$name.json"
+	note "- $name: FAILED, exit $code"
+	why "$dir/$name.log"
 }
-trap finish EXIT
+
+watching= # what writes down the GPU's memory
+trap '[ "$BASH_SUBSHELL" -gt 0 ] || echo "bench/cuda.sh: line $LINENO failed in step $step: ${FUNCNAME[*]}" >&2' ERR
+finish() {
+	unwatch
+	(cd "$dir" && find . -maxdepth 1 '(' -name '*.log' -o -name '*.json' -o -name '*.txt' -o -name results.md ')' | tar -czf logs.tar.gz -T -) || true
+}
 
 # watch FILE OPTION...: the GPU's memory in use goes to FILE until unwatch.
 watch() {
 	local file=$1
 	shift
-	nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits "$@" >"$file" &
+	stdbuf -oL nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits "$@" >"$file" &
 	watching=$!
 }
 unwatch() {
-	kill "$watching" 2>/dev/null || true
+	[ -z "$watching" ] || { kill "$watching" && wait "$watching"; } 2>/dev/null || true
 	watching=
 }
 
 heading() {
-	: >"$dir/errors.log"
 	local cuda
-	cuda=$("$dir/gcn" version 2>>"$dir/errors.log" | sed -n 's/^CUDA *//p')
-	note "" "## $1, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat "$dir/commit"), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || true)" "" "$cuda"
+	cuda=$("$dir/gcn" version 2>"$dir/version.log" | sed -n 's/^CUDA *//p') || { cat "$dir/version.log" >&2; exit 1; }
+	note "" "## $1, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat "$dir/commit"), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)" "" "$cuda"
 	case $cuda in
 	'built in'*) echo 'no GPU can be used' >&2; exit 1 ;;
 	*'no cuBLAS'*) # where the interpreter keeps its wheels
@@ -93,16 +113,17 @@ heading() {
 folders = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
 found = [f for d in folders for w in ("nvidia/*/lib", "torch/lib") for f in glob.glob(f"{d}/{w}/libcublas.so.[0-9]*")]
 print(max(found, default=""))')
-		[ -n "$GCN_CUBLAS" ] && export GCN_CUBLAS && note "with GCN_CUBLAS=$GCN_CUBLAS" ;;
+		[ -n "$GCN_CUBLAS" ] || { echo 'no cuBLAS: GCN_CUBLAS may name one' >&2; exit 1; }
+		export GCN_CUBLAS
+		note "with GCN_CUBLAS=$GCN_CUBLAS" ;;
 	esac
 }
 
-# tests PACKAGE SECONDS [ARGUMENT...]: its test binary, in its folder.
-tests() {
-	local package=$1 most=$2
-	shift 2
-	(cd "$root/$package" && within "$most" "$dir/$(basename "$package").test" "$@")
-}
+# tests PACKAGE SECONDS PATTERN: its test binary, in its folder; if it hangs it says where.
+tests() { (cd "$root/$1" && within $(($2 + 10)) "$dir/$(basename "$1").test" -test.v -test.timeout "$2s" -test.run "$3"); }
+
+# count RESULT LOG: the tests, without their parts, that ended so.
+count() { grep -c -- "^--- $1" "$2" || true; }
 
 first() {
 	heading 'First contact'
@@ -122,80 +143,100 @@ first() {
 check() {
 	heading 'Tests on the GPU'
 	for package in cuda/cu cuda/cu/blas $packages; do
-		local only=. log
+		local only=. verdict=passed log
 		[ "$package" != cmd/gcn ] || only=Device # others build programs, or take no device
 		log=$dir/$(basename "$package").log
-		if tests "$package" 240 -test.timeout 4m -test.run "$only" >"$log" 2>&1; then
-			note "- $package: passed"
-		else
-			note "- $package: FAILED, $(grep -c -- '--- FAIL' "$log" || true) tests"
-			why "$log"
-		fi
+		tests "$package" 230 "$only" >"$log" 2>&1 || verdict="FAILED, exit $?"
+		note "- $package: $verdict; of its tests $(count PASS "$log") passed, $(count FAIL "$log") failed, $(count SKIP "$log") left out"
+		[ "$verdict" = passed ] || why "$log"
 	done
-	tests ops 60 -test.run TestCountsOfAStep -test.v 2>&1 | grep -E 'Launches|FAIL' || true
+	tests ops 60 TestCountsOfAStep 2>&1 | grep -E 'Launches|FAIL' || true
 }
 
-# field NAME FILE: a field of a JSON object.
-field() { "$python" -c 'import json,sys; print(json.load(open(sys.argv[2]))[sys.argv[1]])' "$1" "$2"; }
-
 bench() {
-	heading 'Training step, synth:arxiv, samples 512,1024, hidden 256, 2 layers'
-	[ -d "$dir/arxiv" ] || "$dir/gcn" datasets convert synth:arxiv "$dir/arxiv/" >/dev/null
-	"$dir/blocks" -data "npy:$dir/arxiv" -samples 512,1024 -batches 60 -out "$dir/blocks.bin"
+	heading "Training step, $data, samples 512,1024, hidden 256, 2 layers"
+	local graph=$dir/graph batches=${BATCHES:-150}
+	within 120 "$dir/gcn" datasets convert "$data" "$graph/"
+	within 60 "$dir/blocks" -data "npy:$graph" -samples 512,1024 -batches "$batches" -out "$dir/blocks.bin"
 	for k in 1 2 3; do
-		within 120 "$dir/gcn" bench train --data "npy:$dir/arxiv" --samples 512,1024 --device cuda --batches 300 --json 2>>"$dir/errors.log" | tail -n 1 >"$dir/step-$k.json"
-		within 120 "$python" bench/peers/cuda.py "$dir/arxiv" "$dir/blocks.bin" >"$dir/peer-$k.log" 2>>"$dir/errors.log" || { note "- PyTorch's step, run $k: FAILED"; tail -n 20 "$dir/errors.log"; }
-		tail -n 1 "$dir/peer-$k.log" >"$dir/peer-$k.json"
+		measure "step-$k" 120 "$dir/gcn" bench train --data "npy:$graph" --samples 512,1024 --device cuda --batches "$batches" --json
+		measure "peer-$k" 120 "$python" bench/peers/cuda.py "$graph" "$dir/blocks.bin"
+	done
+	for where in cpu cuda; do
+		measure "infer-$where" 120 "$dir/gcn" bench infer --data "npy:$graph" --device $where --json
 	done
 	"$python" - "$dir" <<'END' | tee -a "$dir/results.md"
-import json, sys
-print("| run | ours, waiting | ours, pipelined with sampling | PyTorch, waiting | PyTorch, queued | PyTorch, copying | form | ratio, waiting |")
-print("|--:|--:|--:|--:|--:|--:|---|--:|")
-for k in (1, 2, 3):
-    o = json.load(open(f"{sys.argv[1]}/step-{k}.json"))
+import json, statistics, sys
+
+def read(name):
     try:
-        p = json.load(open(f"{sys.argv[1]}/peer-{k}.json"))
-        p["waiting"]
-    except (ValueError, KeyError):  # it failed
-        p = dict.fromkeys(("waiting", "queued", "copying"), float("nan")) | {"form": "", "torch": ""}
-    print(f"| {k} | {o['ms_median']:.3f} | {o['pipelined_ms_per_batch']:.3f} | {p['waiting']:.3f} | {p['queued']:.3f} | {p['copying']:.3f} | {p['form']} | {p['waiting'] / o['ms_median']:.2f} |")
-print(f"\nPer step: {o['launches_per_step']:.1f} kernels, {o['products_per_step']:.1f} products, {o['copies_per_step']:.2f} copies, {o['bytes_to_device_per_step']:.0f} bytes to the device, {o['syncs_per_step']:.3f} waits; "
-      f"dense products alone {o['floor_ms']:.3f} ms; {o['device_bytes'] / 1e6:.0f} MB. The bar: 0.7 ms waiting, ratio 2. torch {p['torch']}.")
+        with open(f"{sys.argv[1]}/{name}.json") as file:
+            return json.loads(file.read().splitlines()[-1])
+    except (OSError, ValueError, IndexError):  # it failed
+        return {}
+
+def show(*values):
+    return " | ".join("" if v is None else f"{v:.3f}" for v in values)
+
+steps, peers = ([read(f"{name}-{k}") for k in (1, 2, 3)] for name in ("step", "peer"))
+times, ratios = [o["ms_median"] for o in steps if o], []
+print("\nMilliseconds; a step that waits ends with a wait for the GPU.\n")
+print("| run | ours, waiting | ours, pipelined with sampling | PyTorch, waiting | PyTorch, queued | PyTorch, copying | form | PyTorch / ours, waiting |")
+print("|--:|--:|--:|--:|--:|--:|---|--:|")
+for k, (o, p) in enumerate(zip(steps, peers), 1):
+    if o and p:
+        ratios.append(p["waiting"] / o["ms_median"])
+    print(f"| {k} | {show(o.get('ms_median'), o.get('pipelined_ms_per_batch'), p.get('waiting'), p.get('queued'), p.get('copying'))} | {p.get('form', '')} | {show(ratios[-1] if o and p else None)} |")
+if times:
+    print(f"\nMedian of the runs: {statistics.median(times):.3f} ms; the bar: at most 0.7.")
+if ratios:
+    print(f"\nMedian ratio: {statistics.median(ratios):.2f}; the bar: at least 2.")
+for o in [o for o in steps if o][-1:]:
+    print(f"\nOurs, a step: {o['launches_per_step']:.1f} kernels, {o['products_per_step']:.1f} products, {o['copies_per_step']:.2f} copies, {o['bytes_to_device_per_step']:.0f} bytes to the device, {o['syncs_per_step']:.3f} waits; "
+          f"dense products alone {o['floor_ms']:.3f} ms; {o['device_bytes'] / 1e6:.0f} MB; {o['parameters']} parameters.")
+for p in [p for p in peers if p][-1:]:
+    print(f"\nPyTorch {p['torch']}, {p['parameters']} parameters, {p['device_bytes'] / 1e6:.0f} MB; waiting, queued: {'; '.join(f'{form} {a:.3f}, {b:.3f}' for form, (a, b) in p['all'].items())}.")
+print()
+for o in filter(None, (read("infer-cpu"), read("infer-cuda"))):
+    print(f"- inference over all nodes, {o['device']}: {o['ms']:.1f} ms")
 END
-	for where in cpu cuda; do
-		within 120 "$dir/gcn" bench infer --data "npy:$dir/arxiv" --device $where --json 2>>"$dir/errors.log" | tail -n 1 >"$dir/infer-$where.json"
-		note "- inference over all nodes, $where: $(field ms "$dir/infer-$where.json") ms"
-	done
 }
 
 long() {
-	heading '10,000 steps, twice'
-	local log="$dir/long.log"
+	local log=$dir/long.log verdict=passed
+	export GCN_CUDA_STEPS=${STEPS:-10000}
+	heading "$GCN_CUDA_STEPS steps, twice"
 	watch "$dir/memory.txt" -l 5
-	if GCN_CUDA_STEPS=10000 tests train 540 -test.timeout 9m -test.v -test.run 'TestLongRunOnDevice|TestDeviceAgreesWithCPU' >"$log" 2>&1; then
-		note 'passed'
-	else
-		note 'FAILED'
-		why "$log"
-	fi
+	tests train 530 'TestLongRunOnDevice|TestDeviceAgreesWithCPU' >"$log" 2>&1 || verdict="FAILED, exit $?"
 	unwatch
-	note "$(grep -E 'steps:|differ by|FAIL' "$log" | sed 's/^ */- /')"
-	note "- GPU memory in use, MiB, every 5 s: $(tr '\n' ' ' <"$dir/memory.txt")"
+	note "$verdict" "$(grep -E 'steps:|differ by|FAIL' "$log" | sed 's/^ */- /')" \
+		"- GPU memory in use, MiB, every 5 s: $(tr '\n' ' ' <"$dir/memory.txt")"
+	[ "$verdict" = passed ] || why "$log"
+}
+
+products() {
+	heading "${PRODUCTS:-synth:products}"
+	watch "$dir/peak.txt" -lms 200
+	measure products 540 "$dir/gcn" train --data "${PRODUCTS:-synth:products}" --samples 512,1024 --device cuda --max-batches 200 --eval-every 100 --patience 0 --out "$dir/products-run" --overwrite --json -q
+	unwatch
+	[ ! -f "$dir/products.json" ] || note "- 200 batches, two validations and the test: $(tail -n 1 "$dir/products.json")"
+	note "- GPU memory in use at most: $(sort -n "$dir/peak.txt" | tail -n 1) MiB, $(sort -n "$dir/peak.txt" | head -n 1) before; the bar: 8192"
 }
 
 # sanitize TOOL
 sanitize() {
 	heading "compute-sanitizer, $1"
-	local sanitizer=${SANITIZER:-}
+	local sanitizer=${SANITIZER:-} left=4
 	for sanitizer in "$sanitizer" "$(command -v compute-sanitizer || true)" /usr/local/cuda*/bin/compute-sanitizer; do
 		[ ! -x "$sanitizer" ] || break
 	done
 	[ -x "$sanitizer" ] || { note 'not there'; return; }
-	for what in 'internal/device .' 'ops Placed|History.*Device|Gradients/(Propagate|Activate|Affine)|LossGradients/2' 'layers TestInferOnErrors' 'train TestProgramOnDevice|TestFitKeepsStateOnDevice'; do
-		local package=${what%% *} tests=${what#* } log verdict
+	for what in 'train TestProgramOnDevice|TestFitKeepsStateOnDevice' 'layers InferOn' 'ops Placed|History.*Device|Gradients/(Propagate|Activate|Affine)|LossGradients/2' 'internal/device .'; do
+		local package=${what%% *} tests=${what#* } log verdict=clean
 		log="$dir/$1-$(basename "$package").log"
-		(cd "$package" && within 130 "$sanitizer" --tool "$1" --error-exitcode 9 "$dir/$(basename "$package").test" -test.run "$tests") >"$log" 2>&1 && verdict=clean || verdict="exit $?"
-		note "- $1, $package ($tests): $verdict, $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1)"
+		(cd "$package" && within $(((limit - SECONDS) / left)) "$sanitizer" --tool "$1" --error-exitcode 9 "$dir/$(basename "$package").test" -test.v -test.run "$tests") >"$log" 2>&1 || verdict="exit $?"
+		left=$((left - 1))
+		note "- $1, $package ($tests): $verdict, $(count PASS "$log") tests passed, $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -n 1)"
 		[ "$verdict" = clean ] || { grep -m 30 '^=========' "$log" || true; tail -n 5 "$log"; }
 	done
 }
@@ -203,21 +244,25 @@ sanitize() {
 memcheck() { sanitize memcheck; }
 racecheck() { sanitize racecheck; }
 
-products() {
-	heading 'synth:products'
-	watch "$dir/peak.txt" -lms 200
-	if within 540 "$dir/gcn" train --data synth:products --samples 512,1024 --device cuda --max-batches 200 --eval-every 100 --patience 0 --out "$dir/products-run" --overwrite --json -q >"$dir/products.json" 2>"$dir/products.log"; then
-		note "- 200 batches, two validations and the test: $(tail -n 1 "$dir/products.json")"
-	else
-		note 'FAILED'
-		why "$dir/products.log"
-	fi
-	unwatch
-	note "- GPU memory in use at most: $(sort -n "$dir/peak.txt" | tail -n 1) MiB, $(sort -n "$dir/peak.txt" | head -n 1) before; the bar: 8192"
+# each STEP...: what one of them leaves of the time is the next one's.
+each() {
+	for s; do
+		LIMIT=$((limit - SECONDS)) "$root/bench/cuda.sh" "$s" "$dir" || note "step $s ended with an error"
+	done
 }
 
 case $step in
-build | first | check | bench | long | memcheck | racecheck | products) "$step" ;;
-all) for s in first check bench long memcheck racecheck products; do "$0" "$s" "$dir" || note "step $s ended with an error"; done ;;
+build) build ;;
+first | check | bench | long | products | memcheck | racecheck)
+	[ -x "$dir/gcn" ] || unpack
+	mkdir -p "$CUDA_CACHE_PATH"
+	trap finish EXIT
+	"$step" ;;
+all)
+	for s in first check bench long products memcheck racecheck; do
+		SECONDS=0
+		each "$s"
+	done ;;
+*,*) IFS=, read -ra steps <<<"$step" && each "${steps[@]}" ;;
 *) echo "no step $step" >&2; exit 2 ;;
 esac

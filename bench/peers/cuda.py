@@ -1,23 +1,26 @@
 """A training step of the same model on the same blocks in plain PyTorch on a GPU.
 
-    python3 cuda.py GRAPH BLOCKS [--hidden 256 --dropout 0.2 --device cuda]
+    python3 cuda.py GRAPH BLOCKS [--hidden 256 --dropout 0.2 --discard 20 --device cuda]
 
 GRAPH is a folder in the npy layout (gcn datasets convert), BLOCKS the file that
 bench/peers/blocks wrote for it. Prints one JSON object, times in milliseconds:
 
-    waiting    median of steps that each end with a wait for the device
-    queued     wall clock a step of a pass without waits in between
+    waiting    median of steps that each end with a wait for the device, the first
+               and last batches left out as "gcn bench train" does
+    queued     wall clock a step of passes without waits in between
+    copying    the same where blocks lie in page-locked memory and go over in each step
 
-of the fastest of these forms, which "form" names: blocks as sparse COO or CSR
-matrices, made on the device beforehand (their transposes too, for the gradient),
-and either order of the two products of a convolution. Features lie on the device
-and rows are gathered there. "copying" is the queued time where blocks lie in
-page-locked memory and go over in each step. float32 throughout, no TF32.
+each of the fastest form for it; "form" names the one of "waiting", "all" has them
+all. The forms are: blocks as sparse COO or CSR matrices, with indices of 64 or 32
+bits, and either order of the two products of a convolution. But for "copying" the
+matrices are made on the device beforehand, and their transposes for the gradient.
+Features lie on the device and rows are gathered there. float32, no TF32.
 """
 
 import argparse
 import json
 import os
+import sys
 import time
 import warnings
 
@@ -31,6 +34,7 @@ parser.add_argument("graph")
 parser.add_argument("blocks")
 parser.add_argument("--hidden", type=int, default=256)
 parser.add_argument("--dropout", type=float, default=0.2)
+parser.add_argument("--discard", type=int, default=20, help="first and last batches that do not count")
 parser.add_argument("--device", default="cuda", help="cpu only tries the script out")
 args = parser.parse_args()
 device = torch.device(args.device)
@@ -66,14 +70,15 @@ def read_blocks(path):
 
 def parts(rows, cols, ptr, idx, val, form):
     """The tensors that one matrix is made of, on the host."""
-    if form == "csr":
-        return [torch.from_numpy(x.copy()) for x in (ptr, idx.astype(np.int64), val)]
+    if form != "coo":
+        index = np.int32 if form == "csr32" else np.int64
+        return [torch.from_numpy(x) for x in (ptr.astype(index), idx.astype(index), val.copy())]
     places = np.stack([np.repeat(np.arange(rows), np.diff(ptr)), idx]).astype(np.int64)
     return [torch.from_numpy(places), torch.from_numpy(val.copy())]
 
 
 def assemble(rows, cols, tensors, form):
-    if form == "csr":
+    if form != "coo":
         return torch.sparse_csr_tensor(*tensors, size=(int(rows), int(cols)))
     return torch.sparse_coo_tensor(*tensors, size=(int(rows), int(cols)))._coalesced_(True)
 
@@ -126,8 +131,8 @@ widths = [feat.shape[1]] + [args.hidden] * depth
 
 
 def prepare(form, pinned):
-    """Each batch's tensors, on the device or page-locked on the host."""
-    keep = (lambda x: x.pin_memory()) if pinned and gpu else (lambda x: x.to(device))
+    """Each batch's tensors, on the host."""
+    keep = (lambda x: x.pin_memory()) if pinned and gpu else (lambda x: x)
     ready = []
     for matrices, inputs, outputs in batches:
         layers = []
@@ -140,19 +145,28 @@ def prepare(form, pinned):
     return ready
 
 
+def send(batch, form):
+    """The batch on the device, its matrices made."""
+    layers, inputs, outputs = batch
+    blocks = []
+    for size, m, tsize, t, sums in layers:
+        m, t = ([x.to(device, non_blocking=True) for x in tensors] for tensors in (m, t))
+        blocks.append((assemble(*size, m, form), assemble(*tsize, t, form), sums.to(device, non_blocking=True)))
+    return blocks, inputs.to(device, non_blocking=True), outputs.to(device, non_blocking=True)
+
+
 def measure(form, propagate_first, pinned):
     torch.manual_seed(1)
     model = GCN(widths, classes, args.dropout, propagate_first).to(device)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=gpu)
     ready = prepare(form, pinned)
+    if not pinned:
+        ready = [send(batch, form) for batch in ready]
 
     def step(batch):
-        layers, inputs, outputs = batch
-        go = (lambda x: x.to(device, non_blocking=True)) if pinned else (lambda x: x)
-        blocks = [(assemble(*size, [go(x) for x in m], form), assemble(*tsize, [go(x) for x in t], form), go(sums))
-                  for size, m, tsize, t, sums in layers]
+        blocks, inputs, outputs = send(batch, form) if pinned else batch
         optimiser.zero_grad(set_to_none=True)
-        loss = functional.cross_entropy(model(blocks, feat[go(inputs)]), labels[go(outputs)])
+        loss = functional.cross_entropy(model(blocks, feat[inputs]), labels[outputs])
         loss.backward()
         optimiser.step()
         return loss
@@ -173,23 +187,23 @@ def measure(form, propagate_first, pinned):
     wait()
     queued = 1000 * (time.perf_counter() - start) / (3 * len(ready))
     assert float(loss) < float(first) + 1, "it does not learn"
-    return float(np.median(waiting)), queued
+    return float(np.median(waiting[args.discard:len(waiting) - args.discard])), queued
 
 
 results, copying = {}, {}
-for form in ("coo", "csr"):
+for form in ("coo", "csr", "csr32"):
     for propagate_first in (False, True):
         name = f"{form}, {'(PH)W' if propagate_first else 'P(HW)'}"
         try:
             results[name] = measure(form, propagate_first, False)
             copying[name] = measure(form, propagate_first, True)[1]
         except RuntimeError as error:  # a form that this version cannot do
-            print(json.dumps({"form": name, "error": str(error).splitlines()[0]}), flush=True)
+            print(f"{name}: {error}", file=sys.stderr)
 best = min(results, key=lambda name: results[name][0])
 print(json.dumps({
     "device": torch.cuda.get_device_name() if gpu else "cpu", "torch": torch.__version__, "form": best,
     "waiting": round(results[best][0], 4), "queued": round(min(q for _, q in results.values()), 4),
-    "copying": round(min(copying.values()), 4), "all": {k: [round(x, 4) for x in v] for k, v in results.items()},
+    "copying": round(min(copying.values(), default=float("nan")), 4), "all": {k: [round(x, 4) for x in v] for k, v in results.items()},
     "batches": len(batches), "sizes": [[int(x) for x in m[:2]] for m in batches[0][0]],
-    "device_bytes": torch.cuda.max_memory_allocated() if gpu else 0,
+    "parameters": sum(p.numel() for p in GCN(widths, classes, 0, False).parameters()), "device_bytes": torch.cuda.max_memory_allocated() if gpu else 0,
 }))
