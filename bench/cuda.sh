@@ -12,7 +12,7 @@
 #     bench      4   a step at samples 512,1024 beside PyTorch's on the same blocks; inference
 #     long       2   10,000 steps twice: memory, hangs, equal bits; 100 steps against the CPU
 #     products   1   synth:products trains; the GPU memory that it takes
-#     memcheck   9   at most: compute-sanitizer over kernels, ops and training
+#     memcheck   9   at most: compute-sanitizer over kernels, ops, inference and training
 #     racecheck  9   at most: the same
 #
 # A step prints what it found and appends it to DIR/results.md, for bench/cuda.md; what fails shows the end
@@ -180,7 +180,7 @@ def show(*values):
 
 steps, peers = ([read(f"{name}-{k}") for k in (1, 2, 3)] for name in ("step", "peer"))
 times, ratios = [o["ms_median"] for o in steps if o], []
-print("\nMilliseconds; a step that waits ends with a wait for the GPU.\n")
+print("\nMilliseconds; a step that waits ends with a wait for the GPU. Ours copies its batch there in every step, PyTorch only where it says so.\n")
 print("| run | ours, waiting | ours, pipelined with sampling | PyTorch, waiting | PyTorch, queued | PyTorch, copying | form | PyTorch / ours, waiting |")
 print("|--:|--:|--:|--:|--:|--:|---|--:|")
 for k, (o, p) in enumerate(zip(steps, peers), 1):
