@@ -69,7 +69,12 @@ within() {
 	[ "$1" -lt "$most" ] && most=$1
 	[ "$most" -gt 5 ] || { echo 'no time is left in this step' >&2; return 124; }
 	shift
-	timeout --kill-after 5 "$most" "$@"
+	local code=0
+	timeout --kill-after 5 "$most" "$@" &
+	echo $! >"$dir/running" # for finish to end, where this script is ended
+	wait $! || code=$?
+	rm -f "$dir/running"
+	return $code
 }
 
 # measure NAME SECONDS COMMAND...: its output goes to NAME.json, what else it says to NAME.log.
@@ -86,6 +91,7 @@ measure() {
 watching= # what writes down the GPU's memory
 trap '[ "$BASH_SUBSHELL" -gt 0 ] || echo "bench/cuda.sh: line $LINENO failed in step $step: ${FUNCNAME[*]}" >&2' ERR
 finish() {
+	[ ! -f "$dir/running" ] || { kill "$(cat "$dir/running")"; rm -f "$dir/running"; } 2>/dev/null || true
 	unwatch
 	(cd "$dir" && find . -maxdepth 1 '(' -name '*.log' -o -name '*.json' -o -name '*.txt' -o -name results.md ')' | tar -czf logs.tar.gz -T -) || true
 }
