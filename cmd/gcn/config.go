@@ -92,6 +92,9 @@ func parseConfig(data []byte) ([]configValue, error) {
 	}
 	values := make([]configValue, 0, len(object))
 	for name, v := range object {
+		if list, ok := v.([]any); ok && len(list) == 0 {
+			continue // as not given: a run by a method that takes no samples says so
+		}
 		text, err := flagText(v)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -377,6 +377,26 @@ func testInterrupt(t *testing.T, args []string) {
 	}
 }
 
+// TestEveryMethodGoesOn takes up the run of each method by its folder alone, as
+// eval, predict, --resume and --config do: also of those without samples.
+func TestEveryMethodGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
+	for _, method := range methodNames() {
+		succeed(t, append(line, "--method", method, "--out", method)...)
+		before := weights(t, method)
+		trained := object(t, succeed(t, "train", "--out", method, "--resume", "--json", "-q"))
+		e := object(t, succeed(t, "eval", "--run", method, "--json"))
+		if e["score"] != trained["test"] || e["method"] != method {
+			t.Errorf("%s: eval gives %v, training gave %v", method, e, trained)
+		}
+		succeed(t, "train", "--config", method, "--out", method+"-again", "-q")
+		if !bytes.Equal(before, weights(t, method)) || !bytes.Equal(before, weights(t, method+"-again")) {
+			t.Errorf("%s: the same options give other weights", method)
+		}
+	}
+}
+
 func TestEvalAndPredict(t *testing.T) {
 	t.Chdir(t.TempDir())
 	trained := object(t, succeed(t, trainArgs("--out", "a", "--json", "-q")...))
