@@ -111,7 +111,7 @@ func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.
 		return samplers.ByName(o.Method, config)
 	}
 	sampler, err := samplers.FromParts(samplers.Parts{
-		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.Weight,
+		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.weightName(),
 		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows,
 	}, config)
 	if err != nil {

@@ -378,12 +378,20 @@ func testInterrupt(t *testing.T, args []string) {
 }
 
 // TestEveryMethodGoesOn takes up the run of each method by its folder alone, as
-// eval, predict, --resume and --config do: also of those without samples.
+// eval, predict, --resume and --config do: also of those without samples, and of
+// parts that say nothing of the weights.
 func TestEveryMethodGoesOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
-	for _, method := range methodNames() {
-		succeed(t, append(line, "--method", method, "--out", method)...)
+	options := map[string]string{
+		"ladies-flat-debiased-rows": "--flat --include-rows", "ladies-poisson-horvitz-thompson": "--draw poisson",
+		"ladies-replacement-naive": "--draw replacement", "fastgcn-debiased-nodes": "--importance fastgcn --population nodes",
+	}
+	for _, name := range methodNames() {
+		options[name] = "--method " + name
+	}
+	for method, option := range options {
+		succeed(t, append(append(line, strings.Fields(option)...), "--out", method)...)
 		before := weights(t, method)
 		trained := object(t, succeed(t, "train", "--out", method, "--resume", "--json", "-q"))
 		e := object(t, succeed(t, "eval", "--run", method, "--json"))
