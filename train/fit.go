@@ -81,12 +81,18 @@ func checkData(d *datasets.Data) error {
 		return fmt.Errorf("train: the training set is empty")
 	}
 	for _, part := range []struct {
-		name  string
-		nodes []int32
-	}{{"training", d.Split.Train}, {"validation", d.Split.Valid}, {"test", d.Split.Test}} {
+		name   string
+		nodes  []int32
+		scored bool
+	}{{"training", d.Split.Train, false}, {"validation", d.Split.Valid, true}, {"test", d.Split.Test, true}} {
 		for k, node := range part.nodes {
 			if node < 0 || int(node) >= n {
 				return fmt.Errorf("train: %s node %d is %d, outside [0, %d)", part.name, k, node, n)
+			}
+		}
+		if part.scored && len(part.nodes) > 0 {
+			if err := scorable(d.Metric, d.Labels, part.nodes); err != nil {
+				return fmt.Errorf("%w: the %s nodes need another split or metric", err, part.name)
 			}
 		}
 	}
@@ -319,7 +325,10 @@ func (r *run) step(loader *Loader) error {
 func (r *run) failed(index int, err error) error {
 	epoch, _ := r.stream.Place(index)
 	err = fmt.Errorf("train: batch %d (epoch %d): %w", index, epoch, err)
-	if errors.Is(err, ErrNotFinite) {
+	switch {
+	case errors.Is(err, ErrNotFinite) && index == 0: // no step was done that could have been too long
+		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
+	case errors.Is(err, ErrNotFinite):
 		err = fmt.Errorf("%w; try a rate below %v, or clipped gradients", err, r.options.Adam.Rate)
 	}
 	return err

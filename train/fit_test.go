@@ -382,23 +382,30 @@ func TestFitErrors(t *testing.T) {
 	empty.Split.Train = nil
 	outside := smallData(t, 100, 3)
 	outside.Split.Test[3] = 100
+	oneSided := smallData(t, 100, 3)
+	oneSided.Metric = datasets.ROCAUC
+	oneSided.Labels = &graph.Labels{Tasks: 3, Multi: make([]float32, 300)}
+	for _, node := range append(slices.Clone(oneSided.Split.Train), oneSided.Split.Valid...) {
+		oneSided.Labels.Multi[3*node] = float32(node % 2)
+	}
 	for want, c := range map[string]struct {
 		data    *datasets.Data
 		options Options
 	}{
-		"training set is empty":      {empty, Options{}},
-		"test node 3 is 100":         {outside, Options{}},
-		"data without a graph":       {&datasets.Data{}, Options{}},
-		"batch size -1":              {d, Options{BatchSize: -1}},
-		"-2 batches an epoch":        {d, Options{BatchesPerEpoch: -2}},
-		"evaluation every -1":        {d, Options{EvalEvery: -1}},
-		"-1 workers":                 {d, Options{Workers: -1}},
-		"would never end":            {d, Options{MaxBatches: -1, Patience: -1}},
-		"exclude each other":         {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
-		"without a folder":           {d, Options{Resume: true}},
-		"rate is -1":                 {d, Options{Adam: Adam{Rate: -1}}},
-		`"seed" is one of Fit's own`: {d, Options{Config: map[string]any{"seed": 1}}},
-		"unsupported type":           {d, Options{Config: map[string]any{"f": func() {}}}},
+		"the test nodes need another": {oneSided, Options{MaxBatches: 1}},
+		"training set is empty":       {empty, Options{}},
+		"test node 3 is 100":          {outside, Options{}},
+		"data without a graph":        {&datasets.Data{}, Options{}},
+		"batch size -1":               {d, Options{BatchSize: -1}},
+		"-2 batches an epoch":         {d, Options{BatchesPerEpoch: -2}},
+		"evaluation every -1":         {d, Options{EvalEvery: -1}},
+		"-1 workers":                  {d, Options{Workers: -1}},
+		"would never end":             {d, Options{MaxBatches: -1, Patience: -1}},
+		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
+		"without a folder":            {d, Options{Resume: true}},
+		"rate is -1":                  {d, Options{Adam: Adam{Rate: -1}}},
+		`"seed" is one of Fit's own`:  {d, Options{Config: map[string]any{"seed": 1}}},
+		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		if c.options.Dir == "" && !c.options.Resume {
@@ -441,6 +448,19 @@ func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batc
 		panic("no more batches")
 	}
 	return f.Sampler.Sample(ctx, seeds, rng, batch)
+}
+
+// TestOverflow names the features where the first loss overflows already.
+func TestOverflow(t *testing.T) {
+	d := smallData(t, 100, 3)
+	m := smallModel(t, d)
+	for i := range d.Features.Data {
+		d.Features.Data[i] = 3e38
+	}
+	_, err := Fit(context.Background(), m, d, Options{BatchSize: 32})
+	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "batch 0 ") || !strings.Contains(err.Error(), "features") {
+		t.Errorf("error %v blames no features", err)
+	}
 }
 
 func TestDivergence(t *testing.T) {

@@ -42,13 +42,12 @@ func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes
 			return 0, fmt.Errorf("train: score %d of node %d is NaN", k%width, nodes[k/width])
 		}
 	}
+	if err := fits(metric, labels); err != nil {
+		return 0, err
+	}
 	switch {
-	case metric == datasets.ROCAUC && labels.Tasks == 0 && labels.Classes != 2:
-		return 0, fmt.Errorf("train: rocauc wants binary tasks or 2 classes, not %d classes", labels.Classes)
 	case metric == datasets.ROCAUC:
 		return rocAUC(scores, labels, nodes)
-	case metric != datasets.Accuracy && metric != datasets.MicroF1:
-		return 0, fmt.Errorf("train: unknown metric %q: want %s, %s or %s", metric, datasets.Accuracy, datasets.MicroF1, datasets.ROCAUC)
 	case labels.Tasks == 0:
 		return classAccuracy(scores, labels, nodes)
 	case metric == datasets.MicroF1:
@@ -56,6 +55,55 @@ func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes
 	default:
 		return taskAccuracy(scores, labels, nodes)
 	}
+}
+
+// fits reports a metric that is not known, or not for these labels.
+func fits(metric datasets.Metric, labels *graph.Labels) error {
+	switch {
+	case metric == datasets.ROCAUC && labels.Tasks == 0 && labels.Classes != 2:
+		return fmt.Errorf("train: rocauc wants binary tasks or 2 classes, not %d classes", labels.Classes)
+	case metric != datasets.Accuracy && metric != datasets.MicroF1 && metric != datasets.ROCAUC:
+		return fmt.Errorf("train: unknown metric %q: want %s, %s or %s", metric, datasets.Accuracy, datasets.MicroF1, datasets.ROCAUC)
+	}
+	return nil
+}
+
+// scorable reports what would keep Score from scoring the nodes, whatever their
+// scores. Nodes must be within the labels.
+func scorable(metric datasets.Metric, labels *graph.Labels, nodes []int32) error {
+	if err := fits(metric, labels); err != nil {
+		return err
+	}
+	var labelled bool
+	for t := range max(labels.Tasks, 1) {
+		var positive, negative bool
+		for _, node := range nodes {
+			var known, yes bool
+			if labels.Tasks == 0 {
+				known, yes = labels.Class[node] >= 0, labels.Class[node] == 1
+			} else {
+				y := labels.Multi[int(node)*labels.Tasks+t]
+				known, yes = y == y, y == 1
+			}
+			labelled = labelled || known
+			positive, negative = positive || known && yes, negative || known && !yes
+		}
+		if positive && negative || labelled && metric != datasets.ROCAUC {
+			return nil
+		}
+	}
+	if metric == datasets.ROCAUC {
+		return errOneSided(len(nodes))
+	}
+	return errUnlabelled(len(nodes))
+}
+
+func errUnlabelled(nodes int) error {
+	return fmt.Errorf("train: none of %d nodes to score has a label", nodes)
+}
+
+func errOneSided(nodes int) error {
+	return fmt.Errorf("train: rocauc: no task has both a positive and a negative label among the %d nodes to score", nodes)
 }
 
 func classAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
@@ -78,7 +126,7 @@ func classAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float
 		}
 	}
 	if labelled == 0 {
-		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+		return 0, errUnlabelled(len(nodes))
 	}
 	return float64(right) / float64(labelled), nil
 }
@@ -104,7 +152,7 @@ func taskAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float6
 		}
 	}
 	if tasks == 0 {
-		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+		return 0, errUnlabelled(len(nodes))
 	}
 	return sum / float64(tasks), nil
 }
@@ -129,7 +177,7 @@ func microF1(scores []float32, labels *graph.Labels, nodes []int32) (float64, er
 	}
 	switch {
 	case labelled == 0:
-		return 0, fmt.Errorf("train: none of %d nodes to score has a label", len(nodes))
+		return 0, errUnlabelled(len(nodes))
 	case either == 0:
 		return 0, nil
 	}
@@ -160,7 +208,7 @@ func rocAUC(scores []float32, labels *graph.Labels, nodes []int32) (float64, err
 		}
 	}
 	if counted == 0 {
-		return 0, fmt.Errorf("train: rocauc: no task has both a positive and a negative label among the %d nodes to score", len(nodes))
+		return 0, errOneSided(len(nodes))
 	}
 	return sum / float64(counted), nil
 }
@@ -169,7 +217,10 @@ func rocAUC(scores []float32, labels *graph.Labels, nodes []int32) (float64, err
 func taskScore(scores []float32, labels *graph.Labels, i, node, t int) (score float32, positive, known bool) {
 	if labels.Tasks == 0 {
 		class := labels.Class[node]
-		return scores[2*i+1] - scores[2*i], class == 1, class >= 0
+		if score = scores[2*i+1] - scores[2*i]; score != score {
+			score = 0 // ∞ − ∞: a tie
+		}
+		return score, class == 1, class >= 0
 	}
 	y := labels.Multi[node*labels.Tasks+t]
 	return scores[i*labels.Tasks+t], y == 1, y == y

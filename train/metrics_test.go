@@ -202,3 +202,33 @@ func TestScoreErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestInfiniteScores scores logits that overflowed: those of two classes that are
+// both infinite are a tie.
+func TestInfiniteScores(t *testing.T) {
+	inf := float32(math.Inf(1))
+	got, err := Score(datasets.ROCAUC, []float32{inf, inf, 0, 1, -inf, -inf, 1, 0}, &graph.Labels{Classes: 2, Class: []int32{0, 1, 1, 0}}, []int32{0, 1, 2, 3})
+	if err != nil || got != 0.875 {
+		t.Errorf("%v, %v, want 0.875", got, err)
+	}
+}
+
+// TestScorable agrees with Score on whether there is anything to score.
+func TestScorable(t *testing.T) {
+	for name, labels := range map[string]*graph.Labels{
+		"classes":  {Classes: 3, Class: []int32{0, 2, -1, -1, 1}},
+		"two":      {Classes: 2, Class: []int32{0, 1, 0, -1, 0}},
+		"tasks":    {Tasks: 2, Multi: []float32{0, 1, 0, 1, 1, 1, nan32, nan32, 0, nan32}},
+		"one task": {Tasks: 1, Multi: []float32{0, 0, 1, nan32, 0}},
+	} {
+		for _, metric := range []datasets.Metric{datasets.Accuracy, datasets.MicroF1, datasets.ROCAUC, "f2"} {
+			for _, nodes := range [][]int32{{0}, {3}, {0, 1}, {0, 2}, {2, 3}, {0, 4}, {0, 1, 2, 3, 4}} {
+				_, want := Score(metric, make([]float32, len(nodes)*labels.Outputs()), labels, nodes)
+				got := scorable(metric, labels, nodes)
+				if (got == nil) != (want == nil) || got != nil && got.Error() != want.Error() {
+					t.Errorf("%s of nodes %v by %s: %v, Score gives %v", name, nodes, metric, got, want)
+				}
+			}
+		}
+	}
+}
