@@ -126,6 +126,14 @@ func TestUsageErrors(t *testing.T) {
 		{"train --max-batches 0 --patience 0", "would not end"},
 		{"train --hidden 0", "--hidden"},
 		{"train --layers 0", "--layers"},
+		{"train --layers 100000000", "--layers,at most 1000"},
+		{"train --hidden 100000000000", "--hidden,at most 65536"},
+		{"bench train --hidden 100000000000", "--hidden,at most 65536"},
+		{"reproduce accuracy --hidden 100000000000", "--hidden,at most 65536"},
+		{"study norms --hidden 100000000000", "--hidden,at most 65536"},
+		{"study approx-error --layer 0", "--layer 0,at least 1"},
+		{"help nonsense", "nonsense,train"},
+		{"help train nonsense", "train,nonsense"},
 		{"train --dropout 1", "--dropout"},
 		{"train --dropout NaN", "--dropout"},
 		{"train --classifier-dropout -1", "--classifier-dropout"},
@@ -184,6 +192,9 @@ func TestHelp(t *testing.T) {
 		out := succeed(t, append(slices.Clone(path), "--help")...)
 		if !strings.Contains(out.stdout, "Examples:") || !strings.Contains(out.stdout, "gcn") || out.stderr != "" {
 			t.Errorf("gcn %s --help has no example:\n%s%s", strings.Join(path, " "), out.stdout, out.stderr)
+		}
+		if asked := succeed(t, append([]string{"help"}, path...)...); asked.stdout != out.stdout {
+			t.Errorf("gcn help %s prints:\n%s", strings.Join(path, " "), asked.stdout)
 		}
 		for _, c := range cmd.Commands() {
 			if !c.Hidden {

@@ -67,6 +67,9 @@ const (
 	defaultMethod  = "ladies-flat-debiased"
 	defaultSamples = 512 // a layer
 
+	mostHidden = 1 << 16
+	mostLayers = 1000
+
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
 )
@@ -172,7 +175,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.openDevice(); err != nil {
 		return err
 	}
-	if err := atLeast("hidden", o.Hidden, 1); err != nil {
+	if err := within("hidden", o.Hidden, 1, mostHidden); err != nil {
 		return err
 	}
 	for _, rate := range []struct {
@@ -186,7 +189,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)
 	}
-	if err := atLeast("layers", o.Layers, 1); err != nil {
+	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
 	}
 	if err := o.Samples.check(); err != nil {
@@ -234,6 +237,16 @@ func atLeast(name string, value, least int) error {
 		return usagef("--%s %d: want at least %d", name, value, least)
 	}
 	return nil
+}
+
+// within is a usage error unless a flag's value is in [least, most]. The limits
+// above are where a model is more likely a slip than wanted, and too large to be
+// refused by anything gentler than running out of memory.
+func within(name string, value, least, most int) error {
+	if value > most {
+		return usagef("--%s %d: want at most %d", name, value, most)
+	}
+	return atLeast(name, value, least)
 }
 
 // oneOf is a usage error that lists the allowed values of a flag, unless value is

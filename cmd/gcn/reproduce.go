@@ -89,12 +89,18 @@ func (r *reproduction) check() error {
 		name         string
 		value, least int
 	}{
-		{"runs", r.Runs, 1}, {"layers", r.Layers, 0}, {"batch", r.Batch, 1}, {"hidden", r.Hidden, 1}, {"max-batches", r.MaxBatches, 1},
+		{"runs", r.Runs, 1}, {"batch", r.Batch, 1}, {"max-batches", r.MaxBatches, 1},
 		{"patience", r.Patience, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
 	} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
+	}
+	if err := within("layers", r.Layers, 0, mostLayers); err != nil {
+		return err
+	}
+	if err := within("hidden", r.Hidden, 1, mostHidden); err != nil {
+		return err
 	}
 	return r.samples.check()
 }

@@ -96,7 +96,7 @@ done in seconds.`,
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
-	root.SetHelpCommand(&cobra.Command{Hidden: true, Use: "no-help-command"})
+	root.SetHelpCommand(newHelpCommand())
 	train := newTrainCommand()
 	root.RunE = func(_ *cobra.Command, _ []string) error {
 		train.SetContext(root.Context()) // with the cache's options
@@ -105,6 +105,27 @@ done in seconds.`,
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),
 		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
 	return root, started
+}
+
+// newHelpCommand returns "gcn help", the other way to ask for --help.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Explain a command, as its --help does",
+		Example: "  gcn help train",
+		Hidden:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if err := subcommandOnly(asked, rest); err != nil {
+				return err
+			}
+			asked.InitDefaultHelpFlag()
+			return asked.Help()
+		},
+	}
 }
 
 // newGroup returns a command that only holds others.
@@ -123,6 +144,9 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	names := commandNames(cmd)
+	if len(names) == 0 {
+		return usagef("%s has no command %q", cmd.CommandPath(), args[0])
+	}
 	return usagef("unknown command %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
 }
 

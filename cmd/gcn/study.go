@@ -46,6 +46,7 @@ func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	fs.SortFlags = false
 	fs.StringVar(&o.data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
 	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
+	o.layer = 1
 	if oneLayer {
 		fs.IntVar(&o.layer, "layer", 1, "convolution to look at, from the input; those above 1 need --run")
 	}
@@ -61,10 +62,16 @@ func (o *studyOptions) check() error {
 	if err := atLeast("batch", o.batch, 1); err != nil {
 		return err
 	}
+	if err := within("hidden", o.hidden, 1, mostHidden); err != nil {
+		return err
+	}
+	if err := atLeast("layer", o.layer, 1); err != nil {
+		return err
+	}
 	if o.layer > 1 && o.run == "" {
 		return usagef("--layer %d needs --run: the input of a hidden layer is a trained model's", o.layer)
 	}
-	return atLeast("hidden", o.hidden, 1)
+	return nil
 }
 
 // subject is what a study looks at.
@@ -100,7 +107,7 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features, error) {
 	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
-		return study.LayerProduct(ctx, s.model, p, x, max(o.layer, 1)-1)
+		return study.LayerProduct(ctx, s.model, p, x, o.layer-1)
 	}
 	weight := make([]float32, x.Cols*o.hidden)
 	layers.GlorotUniform(rand.New(samplers.Stream(o.seed, 0, 0)), x.Cols, o.hidden, weight, nil)

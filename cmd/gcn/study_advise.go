@@ -70,7 +70,7 @@ weight random.`,
 }
 
 func (a *adviseStudy) check() error {
-	if err := atLeast("layers", a.depth, 1); err != nil {
+	if err := within("layers", a.depth, 1, mostLayers); err != nil {
 		return err
 	}
 	if err := atLeast("batch", a.batch, 1); err != nil {
