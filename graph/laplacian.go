@@ -119,10 +119,13 @@ func (p *Laplacian) Dense() []float64 {
 	return dense
 }
 
-// Validate reports the first thing wrong with p: scales whose number is not
-// the number of nodes, or which are not positive and finite. The adjacency
-// matrix has a check of its own.
+// Validate reports the first thing wrong with p: no adjacency matrix, scales
+// whose number is not the number of nodes, or which are not positive and finite.
+// The adjacency matrix has a check of its own.
 func (p *Laplacian) Validate() error {
+	if p.Adjacency == nil {
+		return fmt.Errorf("graph: Laplacian without an adjacency matrix: %w", ErrInvalid)
+	}
 	n := p.Nodes()
 	if len(p.RowScale) != n || len(p.ColScale) != n {
 		return fmt.Errorf("graph: Laplacian of %d nodes has %d row and %d column scales: %w", n, len(p.RowScale), len(p.ColScale), ErrInvalid)

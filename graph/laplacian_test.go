@@ -75,6 +75,7 @@ func TestLaplacian(t *testing.T) {
 func TestLaplacianValidate(t *testing.T) {
 	a := &CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}}
 	for name, p := range map[string]*Laplacian{
+		"zero value":     {},
 		"scales missing": {Adjacency: a, RowScale: []float32{1}, ColScale: []float32{1, 1}},
 		"scale 0":        {Adjacency: a, RowScale: []float32{1, 0}, ColScale: []float32{1, 1}},
 		"scale infinite": {Adjacency: a, RowScale: []float32{1, 1}, ColScale: []float32{1, float32(math.Inf(1))}},

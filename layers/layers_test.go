@@ -68,7 +68,7 @@ func TestParameterNames(t *testing.T) {
 	if _, err := NewLinear(g, "b", 3, 2, ParameterOptions{}); err == nil {
 		t.Error("a name is given twice")
 	}
-	for _, size := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
+	for _, size := range [][2]int{{0, 1}, {1, 0}, {-1, 2}, {2, math.MaxInt}, {math.MaxInt / 2, 3}, {1 << 16, 1 << 15}} {
 		if _, err := NewLinear(g, "c", size[0], size[1], ParameterOptions{}); err == nil {
 			t.Errorf("a layer of %v is made", size)
 		}

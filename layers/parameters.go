@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 
 	G "gorgonia.org/gorgonia"
@@ -45,6 +46,9 @@ func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o Parame
 func checkLayer(g *G.ExprGraph, name string, in, out int) error {
 	if g == nil || name == "" || in <= 0 || out <= 0 {
 		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: want a graph, a name and positive sizes", name, in, out)
+	}
+	if in > math.MaxInt32/out {
+		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: more than 2³¹−1 weights", name, in, out)
 	}
 	return nil
 }
