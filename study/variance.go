@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -92,10 +93,17 @@ type VarianceTable struct {
 	Seed       uint64        `json:"seed"`
 }
 
-// Run studies every estimator at every size up to the number of candidates.
+// Run studies every estimator at every size up to the number of candidates. It is
+// an error if weights are not positive, or so far apart that their shares or the
+// squares of those cannot be told from 0.
 func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
+	}
+	const widest = 1e100
+	least, most := slices.Min(v.Weights), slices.Max(v.Weights)
+	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(v.Weights)), 0) {
+		return nil, fmt.Errorf("study: weights from %v to %v, want positive ones that are at most a factor of %v apart, and a finite sum", least, most, widest)
 	}
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)

@@ -1,11 +1,14 @@
 package study
 
 import (
+	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestVariance: exact rows of a layer of four candidates. Debiased weights are
@@ -110,5 +113,20 @@ func TestTablesSave(t *testing.T) {
 				t.Errorf("%s: a record of %d fields under %d headings", name, len(record), len(table.Header()))
 			}
 		}
+	}
+}
+
+// TestVarianceOfExtremes refuses weights whose shares are 0 or not finite, over
+// which it would never end, or give no numbers.
+func TestVarianceOfExtremes(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for _, weights := range [][]float64{{1e308, 1e308}, {1, 1e300, 1e-300}, {1, 0}, {1, -1}, {1, math.NaN()}, {1, math.Inf(1)}} {
+		if _, err := (Variance{Weights: weights, Sizes: []int{1, 2}, Repeats: 50}).Run(ctx); err == nil || !strings.Contains(err.Error(), "weights from") {
+			t.Errorf("weights %v: %v", weights, err)
+		}
+	}
+	if _, err := (Variance{Weights: []float64{1, 1e90}, Sizes: []int{1, 2}, Repeats: 50}).Run(ctx); err != nil {
+		t.Error(err)
 	}
 }
