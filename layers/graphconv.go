@@ -62,6 +62,8 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	}
 	order := l.Order
 	switch {
+	case order > TransformFirst:
+		return nil, fmt.Errorf("layers: GraphConv: order %d of its products, which is none of the three", order)
 	case slot.KeepsHistory(): // of H: a history of HW would age with W too
 		order = PropagateFirst
 	case order == OrderByCost:

@@ -129,7 +129,7 @@ func TestGCNParameters(t *testing.T) {
 	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
 		t.Error("first values do not follow the seed")
 	}
-	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Activation: 77}} {
+	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Activation: 77}, {Order: 99}} {
 		if _, err := build(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -31,26 +33,24 @@ func Save(dir, name string, t Table) error {
 	if err != nil {
 		return fmt.Errorf("study: %s: %w", name, err)
 	}
-	if err := os.WriteFile(base+".json", append(text, '\n'), 0o666); err != nil {
+	err = atomicfile.Write(base+".json", func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("study: %w", err)
 	}
-	if err := writeCSV(base+".csv", t); err != nil {
+	err = atomicfile.Write(base+".csv", func(w io.Writer) error {
+		rows := csv.NewWriter(w)
+		return errors.Join(rows.Write(t.Header()), rows.WriteAll(t.Records()))
+	})
+	if err != nil {
 		return fmt.Errorf("study: %w", err)
 	}
 	if f := t.Figure(); f != nil {
 		return f.Save(base)
 	}
 	return nil
-}
-
-func writeCSV(path string, t Table) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := csv.NewWriter(file)
-	err = errors.Join(w.Write(t.Header()), w.WriteAll(t.Records()))
-	return errors.Join(err, file.Close())
 }
 
 // digits writes a number as CSV holds it: as short as it reads back the same.

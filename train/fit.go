@@ -329,7 +329,7 @@ func (r *run) failed(index int, err error) error {
 	case errors.Is(err, ErrNotFinite) && index == 0: // no step was done that could have been too long
 		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
 	case errors.Is(err, ErrNotFinite):
-		err = fmt.Errorf("%w; try a rate below %v, or clipped gradients", err, r.options.Adam.Rate)
+		err = fmt.Errorf("%w; try a rate below %v", err, r.options.Adam.Rate)
 	}
 	return err
 }
@@ -449,6 +449,11 @@ func (r *run) save() error {
 		last.Sections = append(last.Sections, sectionBest)
 	}
 	last.addStates(r.model.Batch.State())
+	if s.Batch > r.resumed { // a result that is there is of an earlier end
+		if err := r.dir.dropResult(); err != nil {
+			return err
+		}
+	}
 	if err := r.dir.saveLast(last); err != nil {
 		return err
 	}
@@ -534,6 +539,9 @@ func (r *run) result() *History {
 func also(err, next error) error {
 	if err == nil {
 		return next
+	}
+	if strings.Contains(err.Error(), next.Error()) { // as on a full disk
+		return err
 	}
 	return fmt.Errorf("%w; then %w", err, next)
 }

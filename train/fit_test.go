@@ -250,6 +250,39 @@ func TestResumeFurther(t *testing.T) {
 	}
 }
 
+// A finished run that goes on and is stopped has no result until its new end, and
+// loses none by being looked at.
+func TestResultIsOfTheEnd(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.MaxBatches, o.Dir = 14, t.TempDir()
+	mustFit(t, smallModel(t, d), d, o)
+	result := filepath.Join(o.Dir, resultFile)
+	stopped := func(calls int) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		m := smallModel(t, d)
+		m.Inference = &cancelling{Inferencer: m.Inference, call: calls, cancel: cancel}
+		if _, err := Fit(ctx, m, d, o); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want %v", err, context.Canceled)
+		}
+	}
+	o.Resume = true
+	stopped(1) // in the final test, nothing being left to train
+	if _, err := os.Stat(result); err != nil {
+		t.Errorf("the result of a finished run is gone: %v", err)
+	}
+	o.MaxBatches = 63
+	stopped(2) // in the second evaluation
+	if _, err := os.Stat(result); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a run that has not ended has a result: %v", err)
+	}
+	mustFit(t, smallModel(t, d), d, o)
+	if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), `"batches": 63`) {
+		t.Errorf("result %s, %v", text, err)
+	}
+}
+
 // TestCancelDuringEvaluation stops a run between its step and its evaluation:
 // resuming must evaluate first.
 func TestCancelDuringEvaluation(t *testing.T) {

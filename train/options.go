@@ -47,7 +47,8 @@ type Options struct {
 	CheckpointInterval time.Duration
 
 	// Config is stored in config.json beside Fit's own settings, and compared
-	// on resume: what else a run depends on (data set, method, sizes). Values
+	// on resume: what else a run depends on (method, sizes). A field data may say
+	// where the data lie: it is not compared, their Fingerprint is. Values
 	// must be what encoding/json can write; keys must not be Fit's own.
 	Config map[string]any
 }

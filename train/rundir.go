@@ -135,15 +135,19 @@ func (r *runDir) resume(config map[string]any) (*checkpoint, error) {
 		}
 		return nil, sameConfig(path, before, config)
 	}
+	if errors.Is(err, ErrCheckpoint) {
+		return nil, fmt.Errorf("%w; without this file, the run begins anew", err)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return last, sameConfig(path, last.Config, config)
 }
 
-// mayChange lists the settings in which a resumed run may differ: they decide
-// when to stop, not what a batch does.
-var mayChange = []string{"max_batches", "max_epochs", "patience"}
+// mayChange lists the settings in which a resumed run may differ. All but the last
+// decide when to stop, not what a batch does; data says where the data lie, and
+// their fingerprint whether they are the same.
+var mayChange = []string{"max_batches", "max_epochs", "patience", "data"}
 
 // sameConfig reports the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {
@@ -289,6 +293,14 @@ func (r *runDir) evaluations(size int64) ([]Evaluation, error) {
 		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds})
 	}
 	return list, nil
+}
+
+// dropResult removes result.json, if there is one.
+func (r *runDir) dropResult() error {
+	if err := os.Remove(r.file(resultFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
 }
 
 // saveLast makes last the checkpoint to resume from. The metrics it counts are

@@ -141,6 +141,25 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
+// The field data may change, since the data's fingerprint tells whether they did.
+func TestResumeMovedData(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.Dir, o.Config, o.MaxBatches = t.TempDir(), map[string]any{"data": "npy:here"}, 14
+	mustFit(t, smallModel(t, d), d, o)
+	o.Resume, o.Config, o.MaxBatches = true, map[string]any{"data": "npy:there"}, 28
+	if h := mustFit(t, smallModel(t, d), d, o); h.Resumed != 14 || h.Batches != 28 {
+		t.Errorf("%+v", h)
+	}
+	if config, err := ReadConfig(o.Dir); err != nil || config["data"] != "npy:there" {
+		t.Errorf("config %v, %v", config, err)
+	}
+	d.Features.Data[5]++
+	if _, err := Fit(context.Background(), smallModel(t, d), d, o); err == nil || !strings.Contains(err.Error(), "fingerprint was") {
+		t.Errorf("other data there: %v", err)
+	}
+}
+
 // TestResumeDamaged damages the files that resuming reads, and wants an error
 // that names the file, with everything left as it is.
 func TestResumeDamaged(t *testing.T) {
@@ -156,6 +175,7 @@ func TestResumeDamaged(t *testing.T) {
 		want   string
 	}{
 		"cut":             {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
+		"hint":            {lastFile, func(s string) string { return s[1:] }, "; without this file, the run begins anew"},
 		"flipped":         {lastFile, func(s string) string { return s[:500] + "\x00" + s[501:] }, "checksum"},
 		"emptied":         {lastFile, func(string) string { return "" }, "truncated"},
 		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -59,6 +60,17 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	return r, err
 }
 
+// noteOtherData says so where the data are not those that the run was trained on.
+func (r *savedRun) noteOtherData(w io.Writer) {
+	config, err := train.ReadConfig(r.dir)
+	if err != nil {
+		return // loadRun has read it
+	}
+	if trained, ok := config["fingerprint"].(string); ok && trained != train.Fingerprint(r.data) {
+		fmt.Fprintf(w, "note: %s differs from what %s was trained on, in graph, features, labels, split or metric\n", r.options.Data, r.dir)
+	}
+}
+
 // noUsage returns what is wrong with a file that gcn wrote itself: no fault of
 // the command line.
 func noUsage(err error) error {
@@ -105,6 +117,7 @@ over full neighbourhoods.`,
 			if err != nil {
 				return err
 			}
+			r.noteOtherData(cmd.ErrOrStderr())
 			result, err := r.evaluate(cmd.Context(), split)
 			if err != nil {
 				return err

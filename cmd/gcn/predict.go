@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -54,7 +55,7 @@ float32 matrix.`,
   gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			result, err := p.execute(cmd.Context())
+			result, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ float32 matrix.`,
 	return cmd
 }
 
-func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
+func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResult, error) {
 	var write func(w io.Writer, scores []float32, columns int) error
 	switch strings.ToLower(filepath.Ext(p.out)) {
 	case ".csv":
@@ -99,6 +100,7 @@ func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.noteOtherData(notes)
 	nodes, err := p.readNodes(r.data.Nodes())
 	if err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func (p *prediction) execute(ctx context.Context) (*predictResult, error) {
 			softmaxRows(scores, columns)
 		}
 	}
-	err = writeFileAtomic(p.out, func(w io.Writer) error { return write(w, scores, columns) })
+	err = atomicfile.Write(p.out, func(w io.Writer) error { return write(w, scores, columns) })
 	if err != nil {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
@@ -139,10 +141,13 @@ func (p *prediction) readNodes(n int) ([]int32, error) {
 	}
 	var ids []int64
 	var err error
+	place := func(k int) string { return fmt.Sprintf("%s: node %d of the array", p.nodes, k) }
 	if strings.ToLower(filepath.Ext(p.nodes)) == ".npy" {
 		ids, err = readNodeArray(p.nodes)
 	} else {
-		ids, err = readNodeLines(p.nodes)
+		var lines []int
+		ids, lines, err = readNodeLines(p.nodes)
+		place = func(k int) string { return fmt.Sprintf("%s:%d: the node", p.nodes, lines[k]) }
 	}
 	if err != nil {
 		return nil, err
@@ -151,11 +156,11 @@ func (p *prediction) readNodes(n int) ([]int32, error) {
 		return nil, fmt.Errorf("%s: no nodes in it", p.nodes)
 	}
 	nodes := make([]int32, len(ids))
-	for i, id := range ids {
+	for k, id := range ids {
 		if id < 0 || id >= int64(n) {
-			return nil, fmt.Errorf("%s: node %d is %d, outside [0, %d)", p.nodes, i, id, n)
+			return nil, fmt.Errorf("%s is %d, outside [0, %d)", place(k), id, n)
 		}
-		nodes[i] = int32(id)
+		nodes[k] = int32(id)
 	}
 	return nodes, nil
 }
@@ -169,30 +174,30 @@ func readNodeArray(path string) ([]int64, error) {
 	return ids, errors.Join(err, r.Close())
 }
 
-// readNodeLines reads one number a line; blank lines are skipped.
-func readNodeLines(path string) ([]int64, error) {
+// readNodeLines reads one number a line, and returns the lines that they were
+// on; blank ones are skipped.
+func readNodeLines(path string) (ids []int64, lines []int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer file.Close()
-	var ids []int64
-	lines := bufio.NewScanner(file)
-	for k := 1; lines.Scan(); k++ {
-		text := strings.TrimSpace(lines.Text())
+	scanner := bufio.NewScanner(file)
+	for k := 1; scanner.Scan(); k++ {
+		text := strings.TrimSpace(scanner.Text())
 		if text == "" {
 			continue
 		}
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
+			return nil, nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
 		}
-		ids = append(ids, id)
+		ids, lines = append(ids, id), append(lines, k)
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := scanner.Err(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return ids, nil
+	return ids, lines, nil
 }
 
 // writeCSV writes rows of comma-separated scores, each in the fewest digits that

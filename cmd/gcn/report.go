@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/study/machine"
 	"github.com/gcn-layerwise/gcn/study/report"
 )
@@ -58,11 +57,7 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 		return err
 	}
 	page := report.Page{Title: j.title, Runs: runs, Machine: machine.Describe()}
-	var b bytes.Buffer
-	if err := page.Write(&b); err != nil {
-		return err
-	}
-	if err := os.WriteFile(j.out, b.Bytes(), 0o666); err != nil {
+	if err := atomicfile.Write(j.out, page.Write); err != nil {
 		return err
 	}
 	events := []string{}

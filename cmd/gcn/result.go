@@ -19,7 +19,7 @@ type result struct {
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
 	Batches    int     `json:"batches"`
 	BestBatch  int     `json:"best_batch"`
-	Stop       string  `json:"stop"` // what ended the run
+	Stop       string  `json:"stop,omitempty"` // what ended the run; of several, nothing
 	Seed       uint64  `json:"seed"`
 	Parameters int     `json:"parameters"`
 	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step

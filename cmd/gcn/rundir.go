@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 )
 
 // resultFile is the name of the file in a run's folder that holds its result.
@@ -63,20 +65,6 @@ func specSlug(spec string) string {
 	return slug
 }
 
-// writeFileAtomic writes a file so that a reader, or a crash, finds either the
-// old contents or the new.
-func writeFileAtomic(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all goes well
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
 // saveConfig writes the options of several runs into the folder that theirs are
 // in, where --resume and --config find them. A single run's are written by
 // train.
@@ -104,7 +92,7 @@ func writeJSONFile(name string, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomic(name, func(w io.Writer) error {
+	return atomicfile.Write(name, func(w io.Writer) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"os"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -14,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 )
 
 // Figure is one or more panels side by side, with one legend. Series of the same
@@ -99,8 +100,8 @@ func (f *Figure) Save(base string) error {
 	if err := f.WriteSVG(&svg); err != nil {
 		return err
 	}
-	if err := os.WriteFile(base+".svg", svg.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("figure: %w", err)
+	if err := save(base+".svg", &svg); err != nil {
+		return err
 	}
 	width, height, err := f.size()
 	if err != nil {
@@ -111,7 +112,18 @@ func (f *Figure) Save(base string) error {
 		return err
 	}
 	png := vgimg.PngCanvas{Canvas: img}
-	return write(base+".png", png.WriteTo)
+	return save(base+".png", png)
+}
+
+func save(path string, from io.WriterTo) error {
+	err := atomicfile.Write(path, func(w io.Writer) error {
+		_, err := from.WriteTo(w)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("figure: %w", err)
+	}
+	return nil
 }
 
 func (f *Figure) grid() (columns, rows int) {
@@ -179,17 +191,4 @@ func (f *Figure) draw(c draw.Canvas) error {
 func withFallbacks(svg []byte) []byte {
 	const font = "font-family:Liberation Sans"
 	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arimo,Arial,Helvetica,sans-serif"))
-}
-
-// write writes a file by a WriteTo method.
-func write(path string, to func(io.Writer) (int64, error)) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("figure: %w", err)
-	}
-	_, err = to(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("figure: %s: %w", path, err)
-	}
-	return nil
 }

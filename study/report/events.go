@@ -1,13 +1,14 @@
 package report
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/tfevents"
 )
 
@@ -23,18 +24,16 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 		start = start.Add(-seconds(r.Points[n-1].Seconds))
 	}
 	path = filepath.Join(dir, fmt.Sprintf("events.out.tfevents.%d.gcn", start.Unix()))
-	file, err := os.Create(path)
-	if err != nil {
+	if err := atomicfile.Write(path, func(w io.Writer) error { return r.writeEvents(w, start) }); err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}
-	defer func() {
-		if closing := file.Close(); closing != nil {
-			err = errors.Join(err, fmt.Errorf("report: %w", closing))
-		}
-	}()
+	return path, nil
+}
+
+func (r *Run) writeEvents(file io.Writer, start time.Time) error {
 	w, err := tfevents.NewWriter(file, start)
 	if err != nil {
-		return "", fmt.Errorf("report: %s: %w", path, err)
+		return err
 	}
 	metric := r.text("metric")
 	if metric == "" {
@@ -51,10 +50,10 @@ func (r *Run) WriteEvents(dir string) (path string, err error) {
 			}
 		}
 		if err := w.Write(start.Add(seconds(p.Seconds)), int64(p.Batch), scalars...); err != nil {
-			return "", fmt.Errorf("report: %s: %w", path, err)
+			return err
 		}
 	}
-	return path, nil
+	return nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,20 +1,16 @@
 package reproduce
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 )
 
 // saveText writes a file by a function that writes text.
 func saveText(dir, name string, write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, name), write); err != nil {
 		return fmt.Errorf("reproduce: %w", err)
 	}
 	return nil
