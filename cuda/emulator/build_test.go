@@ -81,12 +81,14 @@ func TestGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(key) != 64 || len(texts) != len(kernels.Modules()) {
+	if len(key) != 64 || len(texts) != 2*len(kernels.Modules()) {
 		t.Errorf("key %q, %d modules", key, len(texts))
 	}
 	for name, kernel := range map[string]string{"gcn": "gcn_spmm", "probe": "probe_scan", "elembinop": "add_vv_f32", "elemunaryop": "inv_f64"} {
-		if !strings.Contains(texts[name], "GCN_KERNEL("+kernel+")") || !strings.Contains(texts[name], "// source sha256:") {
-			t.Errorf("module %s lacks %s", name, kernel)
+		for text, function := range map[string]string{texts[name]: kernel, texts[name+".ptx"]: "x_" + kernel} {
+			if !strings.Contains(text, "GCN_KERNEL("+kernel+", "+function+")") || !strings.Contains(text, "// source sha256:") || !strings.Contains(text, "// text sha256:") {
+				t.Errorf("module %s lacks %s", name, function)
+			}
 		}
 	}
 }
