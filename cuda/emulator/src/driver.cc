@@ -387,7 +387,10 @@ bool gcn_region(uint64_t address, GcnRegion *region) {
 			uint64_t low = (uint64_t)m.base;
 			if (address - low < m.mapped) {
 				if (!m.cells) m.cells = gcn_new_cells(m.bytes);
-				if (!m.cells) return false;
+				if (!m.cells) {
+					fprintf(stderr, "emulated CUDA: no memory to check %zu bytes with\n", m.bytes);
+					abort();
+				}
 				*region = {it->first, m.bytes, low, low + m.mapped, m.cells};
 				return true;
 			}
