@@ -55,7 +55,8 @@
 // # What it cannot show
 //
 // Errors of the assembler that makes machine code of PTX, speed, the limits of
-// registers and shared memory, true simultaneity, the last bits of products and of
-// the approximate instructions in Gorgonia's kernels. It has no legacy stream,
-// dynamic shared memory or atomics.
+// registers and shared memory, true simultaneity, the last bits: cuBLAS sums in an
+// order of its own, the assembler may fuse products and sums that PTX leaves free,
+// and approximate instructions err here otherwise than there, if no less. It has no
+// legacy stream, dynamic shared memory or atomics.
 package emulator
