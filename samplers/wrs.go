@@ -72,7 +72,13 @@ func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (
 	scratch.keys = resize(scratch.keys, len(weights))
 	keys := scratch.keys
 	for i, w := range weights {
-		keys[i] = rng.ExpFloat64() / w // w = 0: +Inf, never among the s smallest
+		key := rng.ExpFloat64() / w
+		if !(key <= math.MaxFloat64) { // w = 0, or so small that the key overflows
+			if key = math.Inf(1); w > 0 {
+				key = math.MaxFloat64 // after all others, and before what must not be drawn
+			}
+		}
+		keys[i] = key
 	}
 	for _, i := range sample.Index {
 		keys[i] = math.Inf(1)

@@ -146,6 +146,40 @@ func TestRemaining(t *testing.T) {
 	})
 }
 
+// TestTinyWeights draws all candidates whose weights fall below the smallest
+// normal number, as those of a softmax may: their keys E/w overflow. None may be
+// drawn twice, and none of weight 0.
+func TestTinyWeights(t *testing.T) {
+	steep := make([]float64, 4000) // e^0 … e^-799, about 3700 of them positive
+	for i := range steep {
+		steep[i] = math.Exp(-float64(i) / 5)
+	}
+	for name, weights := range map[string][]float64{
+		"steep":    append([]float64{0, 0}, steep...),
+		"denormal": {0, 5e-324, 0, 1e-323, 5e-324, 0},
+		"mixed":    {0, 1, 1e-310, 0, 2, 1e-320, 0},
+	} {
+		population := newPopulation(t, weights, false)
+		m := population.Positive
+		for _, draw := range []WithoutReplacement{{}, {Keys: true}} {
+			for seed := range uint64(20) {
+				var sample Sample
+				draw.Draw(rand.New(Stream(seed, 0, 0)), population, m, &sample)
+				drawn := slices.Clone(sample.Index)
+				slices.Sort(drawn)
+				if drawn = slices.Compact(drawn); len(drawn) != m {
+					t.Fatalf("%s, %+v: %d distinct candidates drawn, want all %d", name, draw, len(drawn), m)
+				}
+				for _, i := range drawn {
+					if weights[i] == 0 {
+						t.Fatalf("%s, %+v: candidate %d of weight 0 drawn", name, draw, i)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestSmallestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6000).Draw(t, "n")
