@@ -105,6 +105,12 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(v.Weights)), 0) {
 		return nil, fmt.Errorf("study: weights from %v to %v, want positive ones that are at most a factor of %v apart, and a finite sum", least, most, widest)
 	}
+	if most < 1/widest { // only ratios matter, and the keys of such weights would overflow
+		v.Weights = slices.Clone(v.Weights)
+		for i := range v.Weights {
+			v.Weights[i] /= most
+		}
+	}
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)
 	}

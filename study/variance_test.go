@@ -130,3 +130,21 @@ func TestVarianceOfExtremes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestVarianceScale gives weights below the smallest normal number: only their
+// ratios matter, also to draws by keys, which divide by them.
+func TestVarianceScale(t *testing.T) {
+	run := func(weights ...float64) []VarianceRow {
+		table, err := Variance{Weights: weights, Sizes: []int{2}, Repeats: 2000, Seed: 1}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table.Rows
+	}
+	want := run(1, 2, 3)
+	for k, row := range run(1e-310, 2e-310, 3e-310) {
+		if math.Abs(row.Bias-want[k].Bias) > 1e-6 || math.Abs(row.MeanVar-want[k].MeanVar) > 1e-6*want[k].MeanVar+1e-9 {
+			t.Errorf("%s: bias %v, mean variance %v; of the same weights times 10³¹⁰ %v and %v", row.Estimator, row.Bias, row.MeanVar, want[k].Bias, want[k].MeanVar)
+		}
+	}
+}
