@@ -25,12 +25,12 @@ type Importance interface {
 // rows of the layer above. Cost: O(nonzeros of those rows) a layer.
 type LADIES struct {
 	// Flat draws with probability ∝ ‖QP^[i]‖ instead, which is optimal if the
-	// rows of HW have equal norms (Chen et al. 2023, eq. 5).
+	// rows of HW have equal norms (Chen et al. 2023, eq. 7).
 	Flat bool
 
 	// RowNorms, where known, holds ‖(HW)_[i]‖ of every node and replaces the
 	// assumption about it: p_i ∝ ‖QP^[i]‖·‖(HW)_[i]‖, the probabilities of least
-	// variance (Chen et al. 2023, eq. 3). A node whose norm is 0 is never drawn.
+	// variance (Chen et al. 2023, eq. 5). A node whose norm is 0 is never drawn.
 	RowNorms []float32
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // ApproxError measures the matrix approximation error of sampling methods on
-// one propagation (Chen et al. 2023, §3.3),
+// one propagation (Chen et al. 2023, §4.3),
 //
 //	‖QPHW − QPSHW‖_F,
 //

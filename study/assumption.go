@@ -19,7 +19,7 @@ type LayerNorms struct {
 
 // Assumption tests the assumption behind FastGCN and LADIES, that ‖(HW)_[i]‖ is
 // proportional to ‖P^[i]‖ or ‖QP^[i]‖, by linear regression (Chen et al. 2023,
-// §3.1 and appendix). The paper's text regresses the column norm on the row
+// §4.1 and appendix). The paper's text regresses the column norm on the row
 // norm, its appendix the row norm on the column norm; both are given.
 type Assumption struct {
 	Laplacian *graph.Laplacian // required

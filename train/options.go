@@ -8,9 +8,10 @@ import (
 )
 
 // Options is how Fit trains. The zero value is the protocol of the paper
-// (Chen et al. 2023): Adam at 0.001, epochs of 10 independent batches of 512
-// random training nodes, stop after 200 batches without a better validation
-// score or after 1000 batches.
+// (Chen et al. 2023): Adam at 0.001, batches of 512 training nodes, stop after
+// 200 of them without a better validation score. Where the paper says nothing it
+// is that of the program released with it: epochs of 10 independent random
+// batches, an evaluation after each, at most 1000 batches.
 //
 // In the fields where zero means a number, a negative number means no limit
 // unless it says otherwise.
