@@ -30,8 +30,9 @@ type Control struct {
 	Matrix CSR // len(Dst)×nodes
 }
 
-// Finish derives Transposed and RowSums from Dst, Src, Matrix and Control. Slices
-// are reused. Cost: O(len(Dst) + len(Src) + NNZ).
+// Finish derives Transposed and RowSums from Matrix and Control, whose columns
+// must be in range: it panics where Matrix has one that is not. Slices are
+// reused. Cost: O(len(Dst) + len(Src) + NNZ).
 func (b *Block) Finish() {
 	b.Matrix.TransposeInto(&b.Transposed)
 	b.RowSums = resize(b.RowSums, b.Matrix.Rows)
@@ -44,15 +45,22 @@ func (b *Block) Finish() {
 // sumRow returns the sum of row i of what the block propagates over, and that of
 // the absolute values. A constant is its own history, so Control counts.
 func (b *Block) sumRow(i int) (sum, size float64) {
-	for _, v := range b.Matrix.RowValues(i) {
+	sum, size = b.Matrix.sumRow(i, 0, 0)
+	if b.Control != nil {
+		sum, size = b.Control.Matrix.sumRow(i, sum, size)
+	}
+	return sum, size
+}
+
+// sumRow adds the values of row i to sum, and their magnitudes to size.
+func (m *CSR) sumRow(i int, sum, size float64) (float64, float64) {
+	if m.Val == nil {
+		n := float64(m.Degree(i))
+		return sum + n, size + n
+	}
+	for _, v := range m.RowValues(i) {
 		sum += float64(v)
 		size += math.Abs(float64(v))
-	}
-	if b.Control != nil {
-		for _, v := range b.Control.Matrix.RowValues(i) {
-			sum += float64(v)
-			size += math.Abs(float64(v))
-		}
 	}
 	return sum, size
 }
@@ -83,7 +91,10 @@ func (b *Block) Validate(nodes int) error {
 	want := b.Matrix.Transpose()
 	t := &b.Transposed
 	if err := t.Validate(); err != nil {
-		return fmt.Errorf("transpose: %w", err)
+		return fmt.Errorf("graph: block's transpose: %w", err)
+	}
+	if t.Val == nil && t.NNZ() > 0 {
+		return fmt.Errorf("graph: block's transpose has no values: %w", ErrInvalid)
 	}
 	if t.Rows != want.Rows || t.Cols != want.Cols || t.NNZ() != want.NNZ() {
 		return fmt.Errorf("graph: block's transpose is %d×%d with %d entries, want %d×%d with %d: %w", t.Rows, t.Cols, t.NNZ(), want.Rows, want.Cols, want.NNZ(), ErrInvalid)
@@ -99,7 +110,7 @@ func (b *Block) Validate(nodes int) error {
 			return fmt.Errorf("graph: block's control is %d×%d, want %d×%d: %w", c.Rows, c.Cols, len(b.Dst), nodes, ErrInvalid)
 		}
 		if err := c.Validate(); err != nil {
-			return fmt.Errorf("control: %w", err)
+			return fmt.Errorf("graph: block's control: %w", err)
 		}
 		if c.Val == nil && c.NNZ() > 0 {
 			return fmt.Errorf("graph: block's control has no values: %w", ErrInvalid)
@@ -110,7 +121,7 @@ func (b *Block) Validate(nodes int) error {
 	}
 	for i, got := range b.RowSums {
 		sum, size := b.sumRow(i)
-		if math.Abs(float64(got)-sum) > 1e-6*size {
+		if !(math.Abs(float64(got)-sum) <= 1e-6*size) { // nor NaN
 			return fmt.Errorf("graph: block's row %d sums to %v, recorded as %v: %w", i, sum, got, ErrInvalid)
 		}
 	}

@@ -26,6 +26,13 @@ func TestBlockFinish(t *testing.T) {
 	if b.RowSums[0] != 0.75 || b.RowSums[1] != 2 {
 		t.Errorf("row sums are %v", b.RowSums)
 	}
+	// Entries without values are ones.
+	ones := &Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Control: &Control{Matrix: CSR{Rows: 2, Cols: 10, Ptr: []int64{0, 0, 2}, Idx: []int32{3, 4}}}}
+	ones.Matrix.Val = nil
+	ones.Finish()
+	if ones.RowSums[0] != 2 || ones.RowSums[1] != 3 {
+		t.Errorf("row sums without values are %v", ones.RowSums)
+	}
 	// The same memory again, for a smaller block.
 	b.Dst, b.Src = b.Dst[:1], b.Src[:1]
 	b.Matrix = CSR{Rows: 1, Cols: 1, Ptr: []int64{0, 1}, Idx: []int32{0}, Val: []float32{3}}
@@ -49,6 +56,9 @@ func TestBlockValidate(t *testing.T) {
 		{"transposed shape", "transpose is", func(b *Block) { b.Transposed = *b.Transposed.Transpose() }},
 		{"transposed value", "transpose differs", func(b *Block) { b.Transposed.Val[0]++ }},
 		{"row sums missing", "row sums", func(b *Block) { b.RowSums = nil }},
+		{"transposed values missing", "transpose has no values", func(b *Block) { b.Transposed.Val = nil }},
+		{"transposed columns", "transpose: graph: CSR", func(b *Block) { b.Transposed.Idx[0] = 9 }},
+		{"row sum NaN", "sums to", func(b *Block) { b.RowSums[1] = float32(math.NaN()) }},
 		{"row sum", "sums to", func(b *Block) { b.RowSums[1] = 1 }},
 	} {
 		b := small()

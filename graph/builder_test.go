@@ -152,7 +152,9 @@ func TestAddEdgesStopsAtTheFirstBad(t *testing.T) {
 }
 
 func TestBuilderErrors(t *testing.T) {
-	for _, n := range []int{-1, math.MaxInt32 + 1} {
+	tooMany := math.MaxInt32
+	tooMany++ // negative where an int has 32 bits
+	for _, n := range []int{-1, tooMany} {
 		if _, err := NewBuilder(n); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%d nodes: error is %v", n, err)
 		}

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// ErrInvalid is wrapped by every error of a Validate method and of Build.
+// ErrInvalid is wrapped by the errors of this package: those of Validate methods,
+// of a Builder and of ToHalf.
 var ErrInvalid = errors.New("invalid")
 
 // CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns
@@ -168,7 +169,9 @@ func (m *CSR) asymmetric(i, j int) error {
 }
 
 // TransposeInto writes mᵀ to t, whose slices are reused where they are large
-// enough. The columns of each row of mᵀ increase. Cost: O(Rows + Cols + NNZ).
+// enough. Entries of a row of mᵀ are in the order of their columns. m must be
+// valid, but for its values: a column that is out of range panics. Cost: O(Rows
+// + Cols + NNZ).
 func (m *CSR) TransposeInto(t *CSR) {
 	nnz := int(m.NNZ())
 	t.Rows, t.Cols = m.Cols, m.Rows
@@ -202,7 +205,7 @@ func (m *CSR) TransposeInto(t *CSR) {
 	}
 }
 
-// Transpose returns mᵀ in new memory.
+// Transpose returns mᵀ in new memory, as TransposeInto does.
 func (m *CSR) Transpose() *CSR {
 	t := new(CSR)
 	m.TransposeInto(t)

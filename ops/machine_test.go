@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -642,6 +644,33 @@ func TestWrongBatchesAreErrors(t *testing.T) {
 	}
 	if err := n.targets.Set([]int32{0, 1}, []float32{1}); err == nil {
 		t.Error("one weight for two nodes is accepted")
+	}
+	if err := n.targets.Set([]int32{0, 1}, []float32{1, float32(math.NaN())}); !errors.Is(err, graph.ErrInvalid) {
+		t.Errorf("a weight that is no number: error %v", err)
+	}
+}
+
+// TestSpoiltBlocks sets blocks that a kernel could compute with, to wrong or
+// useless numbers.
+func TestSpoiltBlocks(t *testing.T) {
+	for name, spoil := range map[string]func(b *graph.Block){
+		"row sum NaN":              func(b *graph.Block) { b.RowSums[0] = float32(math.NaN()) },
+		"row sum infinite":         func(b *graph.Block) { b.RowSums[0] = float32(math.Inf(-1)) },
+		"transpose without values": func(b *graph.Block) { b.Transposed.Val = nil },
+		"matrix without values":    func(b *graph.Block) { b.Matrix.Val = nil },
+		"transpose of another": func(b *graph.Block) {
+			b.Transposed.Ptr, b.Transposed.Idx, b.Transposed.Val = make([]int64, len(b.Src)+1), nil, nil
+		},
+	} {
+		slot, good := NewSlot(3, 5), randomBlock(rand.New(rand.NewPCG(1, 2)), 3, 5, 10)
+		if err := slot.Set(good); err != nil {
+			t.Fatal(err)
+		}
+		b := randomBlock(rand.New(rand.NewPCG(1, 2)), 3, 5, 10)
+		spoil(b)
+		if err := slot.Set(b); !errors.Is(err, graph.ErrInvalid) || slot.Block() != good {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

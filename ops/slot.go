@@ -48,13 +48,22 @@ func (s *Slot) Set(b *graph.Block) error {
 		return fmt.Errorf("ops: block of %d output and %d input nodes has a %d×%d matrix, a %d×%d transpose and %d row sums: %w",
 			rows, cols, b.Matrix.Rows, b.Matrix.Cols, b.Transposed.Rows, b.Transposed.Cols, len(b.RowSums), graph.ErrInvalid)
 	}
-	// Kernels index without looking, and a panic in the machine's goroutine
-	// would end the process.
+	// Kernels index without looking, a panic in the machine's goroutine would end
+	// the process, and values that are not finite would only be found as a loss
+	// that is not, by whoever looks at that.
 	if err := b.Matrix.Validate(); err != nil {
 		return fmt.Errorf("ops: block matrix: %w", err)
 	}
 	if err := b.Transposed.Validate(); err != nil {
 		return fmt.Errorf("ops: block transpose: %w", err)
+	}
+	if m, t := &b.Matrix, &b.Transposed; m.NNZ() != t.NNZ() || m.NNZ() > 0 && (m.Val == nil) != (t.Val == nil) {
+		return fmt.Errorf("ops: block matrix of %d entries and %d values has a transpose of %d and %d: %w", m.NNZ(), len(m.Val), t.NNZ(), len(t.Val), graph.ErrInvalid)
+	}
+	for i, sum := range b.RowSums {
+		if sum-sum != 0 {
+			return fmt.Errorf("ops: sum of block row %d is %v, not finite: %w", i, sum, graph.ErrInvalid)
+		}
 	}
 	if err := s.checkControl(b); err != nil {
 		return err

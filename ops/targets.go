@@ -32,13 +32,19 @@ func (t *Targets) Labels() *graph.Labels { return t.labels }
 //
 // Both slices are read here; weights are kept until the next Set. The error,
 // for a node outside the labels or a number of weights that is not the number
-// of nodes, wraps ErrShape; the targets are then those from before.
+// of nodes, wraps ErrShape, and graph.ErrInvalid for a weight that is not
+// finite; the targets are then those from before.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
 	}
 	if len(weights) > 0 && len(weights) != len(nodes) {
 		return fmt.Errorf("ops: %d loss weights for %d output nodes: %w", len(weights), len(nodes), ErrShape)
+	}
+	for i, w := range weights {
+		if w-w != 0 {
+			return fmt.Errorf("ops: loss weight of output node %d is %v, not finite: %w", i, w, graph.ErrInvalid)
+		}
 	}
 	total := t.labels.Nodes()
 	for i, v := range nodes {
