@@ -165,7 +165,7 @@ func scanPickle(raw []byte) error {
 				if n > math.MaxInt32 {
 					return fmt.Errorf("byte %d: string of %d bytes", start, n)
 				}
-				need += int(n)
+				need = int(min(int64(need)+int64(n), math.MaxInt)) // on 32 bits it may not fit
 			}
 		case global:
 			module := lineLength(rest)

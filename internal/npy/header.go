@@ -166,7 +166,7 @@ func parseDict(dict string) (Header, error) {
 	}
 	total := int64(size)
 	for _, d := range h.Shape {
-		if d > 0 && total > math.MaxInt64/int64(d) {
+		if d > 0 && total > math.MaxInt/int64(d) {
 			return Header{}, fmt.Errorf("shape %v of %s is too large: %w", h.Shape, h.Descr, ErrFormat)
 		}
 		total *= int64(d)
@@ -237,12 +237,16 @@ func (p *literal) tuple() []int {
 		for digits < len(p.rest) && p.rest[digits] >= '0' && p.rest[digits] <= '9' {
 			digits++
 		}
-		n, err := strconv.Atoi(p.rest[:digits])
+		n, err := strconv.ParseInt(p.rest[:digits], 10, 64)
 		if err != nil || len(values) == 32 {
 			p.fail("want a dimension before %.20q", p.rest)
 			return nil
 		}
-		values = append(values, n)
+		if n > math.MaxInt {
+			p.fail("dimension %d is too large", n)
+			return nil
+		}
+		values = append(values, int(n))
 		p.rest = strings.TrimPrefix(p.rest[digits:], "L") // Python 2 wrote longs so
 		if !p.accept(',') {
 			p.expect(')')
