@@ -29,7 +29,8 @@
 //
 // Libraries are loaded through github.com/ebitengine/purego, which makes the
 // executable need the system's dynamic linker even without cgo. The build tag
-// nodlopen leaves that out, the tag noasm the assembly.
+// nodlopen leaves that out, the tag noasm the assembly. On FreeBSD and NetBSD it
+// takes cgo: without, there are no libraries.
 //
 // # Reproducibility
 //
