@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -118,13 +119,14 @@ func TestCheckpointDamage(t *testing.T) {
 // true.
 func TestCheckpointLies(t *testing.T) {
 	for want, change := range map[string]func(*checkpointMeta){
-		"shape [-2 -3]":    func(m *checkpointMeta) { m.Parameters[0].Shape = []int{-2, -3} },
-		"has shape [46116": func(m *checkpointMeta) { m.Parameters[0].Shape = []int{math.MaxInt64 / 2, 4} },
-		"of 9 parameters":  func(m *checkpointMeta) { m.Parameters[1].Shape = []int{3} },
-		"for 3 sections":   func(m *checkpointMeta) { m.Sections = m.Sections[1:] },
-		"for 0 sections":   func(m *checkpointMeta) { m.Sections = nil },
-		"is there twice":   func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
-		"no parameters":    func(m *checkpointMeta) { m.Sections[0] = "other" },
+		"shape [-2 -3]": func(m *checkpointMeta) { m.Parameters[0].Shape = []int{-2, -3} },
+		fmt.Sprintf("has shape [%d", math.MaxInt/2): func(m *checkpointMeta) { m.Parameters[0].Shape = []int{math.MaxInt / 2, 4} },
+
+		"of 9 parameters": func(m *checkpointMeta) { m.Parameters[1].Shape = []int{3} },
+		"for 3 sections":  func(m *checkpointMeta) { m.Sections = m.Sections[1:] },
+		"for 0 sections":  func(m *checkpointMeta) { m.Sections = nil },
+		"is there twice":  func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
+		"no parameters":   func(m *checkpointMeta) { m.Sections[0] = "other" },
 	} {
 		c := sampleCheckpoint()
 		data := encoded(t, c)

@@ -56,7 +56,7 @@ const lossesKept = 64
 // parameters and moments are then behind until pull.
 func (p *Program) advance(batch *samplers.Batch, seed uint64, a Adam, state *AdamState) (loss float64, known bool, err error) {
 	if p.engine == nil {
-		if loss, err = p.Step(batch, seed); err == nil {
+		if loss, err = p.compute(batch, seed); err == nil {
 			err = a.Step(p.Parameters(), p.Gradients(), state)
 		}
 		return loss, true, err

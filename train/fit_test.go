@@ -388,7 +388,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	d := smallData(t, 300, 3)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := short()
-	o.MaxBatches, o.Patience = 1<<40, -1
+	o.MaxBatches, o.Patience = math.MaxInt-1, -1
 	before := runtime.NumGoroutine()
 	var at time.Time
 	time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })

@@ -197,6 +197,7 @@ type Loader struct {
 	free    shelf
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current *Item
+	failed  error // what Next returns from now on
 
 	processors reservation
 }
@@ -283,12 +284,17 @@ func (r *reservation) update(change func(*reservation)) {
 	r.held = want
 }
 
-// NewLoader starts workers that draw the batches numbered first to end−1 of the
-// stream. Close must be called.
+// NewLoader starts workers, at least one, that draw the batches numbered first
+// to end−1 of the stream; none where that is no number. ctx ends them early.
+// Close must be called.
 func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Loader, error) {
 	if err := stream.Validate(); err != nil {
 		return nil, err
 	}
+	if first < 0 {
+		return nil, fmt.Errorf("train: batches from number %d, want at least 0", first)
+	}
+	end = max(end, first)
 	workers = max(1, min(workers, end-first))
 	l := &Loader{stream: &stream, end: end, next: first}
 	ctx, l.cancel = context.WithCancel(ctx)
@@ -340,14 +346,17 @@ func (l *Loader) work() error {
 }
 
 // Next returns the next batch in order, which is the caller's until the next
-// call; io.EOF after the last; the error of drawing it; or the context's error
-// once that is done.
+// call; io.EOF after the last; the error of drawing it, then and ever after; or
+// the context's error once that is done, as it is after Close.
 func (l *Loader) Next() (*Item, error) {
 	if l.current != nil {
 		// Reserved here, not by the worker that it wakes.
 		l.processors.update(func(r *reservation) { r.free++ })
 		l.free.put(l.current)
 		l.current = nil
+	}
+	if l.failed != nil {
+		return nil, l.failed
 	}
 	if l.next >= l.end {
 		return nil, io.EOF
@@ -358,7 +367,8 @@ func (l *Loader) Next() (*Item, error) {
 	select {
 	case item := <-l.drawn[l.next%len(l.drawn)]:
 		if item.err != nil {
-			return nil, item.err
+			l.failed = item.err // its worker has ended
+			return nil, l.failed
 		}
 		l.current = item
 		l.next++

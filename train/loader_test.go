@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -249,6 +250,11 @@ func TestLoaderErrors(t *testing.T) {
 			if name == "error" && !errors.Is(err, broken) {
 				t.Error("the sampler's error is not wrapped")
 			}
+			for range 2 { // not a wait for a batch that nobody draws
+				if _, again := l.Next(); again != err {
+					t.Errorf("the call after it: error %v, want the same", again)
+				}
+			}
 			if strings.Contains(c.want, "panicked") && !strings.Contains(err.Error(), "loader_test.go:") {
 				t.Errorf("error %v does not say where", err)
 			}
@@ -264,6 +270,21 @@ func TestLoaderErrors(t *testing.T) {
 		if _, err := NewLoader(context.Background(), s, 1, 0, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+	s := Stream{Sampler: seedsOnly{}, Train: numbers(3), BatchSize: 1, BatchesPerEpoch: 1}
+	if _, err := NewLoader(context.Background(), s, 1, -5, 5); err == nil || !strings.Contains(err.Error(), "number -5") {
+		t.Errorf("batches from -5: error %v", err)
+	}
+	l, err := NewLoader(context.Background(), s, 3, 5, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Next(); err != io.EOF {
+		t.Errorf("batches from 5 to 2: error %v, want EOF", err)
+	}
+	l.Close()
+	if l.processors.held != 0 {
+		t.Errorf("%d processors are reserved after Close", l.processors.held)
 	}
 }
 
@@ -326,7 +347,7 @@ func BenchmarkLoader(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			b.ReportAllocs()
-			l, err := NewLoader(context.Background(), s, workers, 0, 1<<40)
+			l, err := NewLoader(context.Background(), s, workers, 0, math.MaxInt)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -190,6 +190,16 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 // model (dropout). The error wraps ErrNotFinite if the loss or a gradient is
 // not finite. It allocates a few kilobytes, whatever the size of the batch.
 func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
+	loss, err := p.compute(batch, seed)
+	if errors.Is(err, ErrNotFinite) {
+		err = fmt.Errorf("train: %w", err)
+	}
+	return loss, err
+}
+
+// compute is Step, but for the package's name in its own errors, which Fit puts
+// before the batch's number.
+func (p *Program) compute(batch *samplers.Batch, seed uint64) (float64, error) {
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return 0, err
 	}

@@ -281,7 +281,7 @@ func TestStepNotFinite(t *testing.T) {
 	batch := sampled(t, m, d.Split.Train[:9], 0)
 	last := len(p.Parameters()) - 1
 	p.Parameters()[last] = nan32
-	if _, err := p.Step(batch, 1); !errors.Is(err, ErrNotFinite) {
+	if _, err := p.Step(batch, 1); !errors.Is(err, ErrNotFinite) || !strings.HasPrefix(err.Error(), "train: the loss") {
 		t.Errorf("error %v, want %v", err, ErrNotFinite)
 	}
 	p.Parameters()[last] = 0

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func TestCheckpointStates(t *testing.T) {
 	data := encoded(t, c)
 	meta := binary.LittleEndian.Uint32(data[12:])
 	body := data[checkpointHeader+meta : len(data)-sha256.Size]
-	for _, values := range []int{-1, 2, 4, 1 << 60} {
+	for _, values := range []int{-1, 2, 4, math.MaxInt / 8} {
 		c.States[0].Values = values
 		text, err := json.Marshal(c.checkpointMeta)
 		if err != nil {
