@@ -2,6 +2,7 @@ package ops
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -61,10 +62,10 @@ func TestUpstreamSoftMax(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := y.Value().Data().([]float32)
-	want := refSoftmax([]float64{2, 1, -1})
+	want := slices.Concat(refSoftmax([]float64{200, 0, 0}), refSoftmax([]float64{2, 1, -1}))
 	right := true
-	for j, w := range want {
-		right = right && math.Abs(float64(got[3+j])-w) < 1e-6
+	for j, w := range want { // on arm64 the large row itself gets negative numbers
+		right = right && got[j] >= 0 && math.Abs(float64(got[j])-w) < 1e-6
 	}
 	if right {
 		t.Error("gorgonia.SoftMax is right for rows of unlike size now: its warning in doc.go can go")

@@ -77,12 +77,18 @@ func TestSimulateExact(t *testing.T) {
 	if r.Worst() != 0 {
 		t.Errorf("full neighbourhoods are off by %v standard errors", r.Worst())
 	}
-	r, err = Simulate(broken{full, func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 }}, p, seeds, h, 2, 1000, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !math.IsInf(r.Worst(), 1) {
-		t.Errorf("a wrong entry without variance counts as %v", r.Worst())
+	for name, change := range map[string]func(b *samplers.Batch){
+		"twice what it should be": func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 },
+		"NaN":                     func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
+		"infinite":                func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
+	} {
+		r, err = Simulate(broken{full, change}, p, seeds, h, 2, 1000, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !math.IsInf(r.Worst(), 1) {
+			t.Errorf("an entry without variance that is %s counts as %v", name, r.Worst())
+		}
 	}
 }
 

@@ -107,12 +107,17 @@ func exactRows(p *graph.Laplacian, layers int, seeds []int32, h []float64, width
 // Differences by the rounding of float32, or by an event rarer than one in all the
 // batches (a candidate nearly certain to be drawn weighs a little more than 1,
 // for the time that it is not), have no standard error and do not count.
-// Larger ones of an entry without variance count as +Inf.
+// Larger ones of an entry without variance count as +Inf, as a mean that is no
+// number does.
 func (r *Simulation) Worst() float64 {
 	worst := 0.0
 	for e, want := range r.Exact {
 		d := math.Abs(r.Mean[e] - want)
-		if slack := (1e-6 + 1/float64(r.Batches)) * (1 + math.Abs(want)); d > slack {
+		slack := (1e-6 + 1/float64(r.Batches)) * (1 + math.Abs(want))
+		switch {
+		case math.IsNaN(d):
+			return math.Inf(1)
+		case d > slack:
 			worst = max(worst, (d-slack)/r.StdError[e])
 		}
 	}
