@@ -109,7 +109,7 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 		return d.Validate() // which says so
 	}
 	if d.Graph.Val != nil {
-		return fmt.Errorf("datasets: %s: a weighted graph has no NumPy layout; convert it to a store", d.Name)
+		return fmt.Errorf("datasets: %s: a weighted graph has no NumPy layout; convert it to a store", d.title())
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("datasets: %w", err)

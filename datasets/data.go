@@ -60,6 +60,14 @@ func (d *Data) Laplacian() *graph.Laplacian {
 	return d.laplacian
 }
 
+// title is what errors call d.
+func (d *Data) title() string {
+	if d.Name == "" {
+		return "data without a name"
+	}
+	return d.Name
+}
+
 // Nodes returns the number of nodes.
 func (d *Data) Nodes() int { return d.Graph.Rows }
 
@@ -74,10 +82,10 @@ func (d *Data) Edges() int64 { return d.Graph.NNZ() / 2 }
 // features).
 func (d *Data) Validate() error {
 	if d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return fmt.Errorf("datasets: %s: graph, features or labels missing: %w", d.Name, graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: graph, features or labels missing: %w", d.title(), graph.ErrInvalid)
 	}
 	if err := d.Graph.ValidateAdjacency(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.Name, err)
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
 	return d.validateNodes()
 }
@@ -85,27 +93,27 @@ func (d *Data) Validate() error {
 // validateNodes is Validate less the graph's structure.
 func (d *Data) validateNodes() error {
 	if err := d.Features.Validate(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.Name, err)
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
 	if err := d.Labels.Validate(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.Name, err)
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
 	n := d.Nodes()
 	if d.Features.Rows != n || d.Labels.Nodes() != n {
-		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.Name, n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.title(), n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
 	}
 	switch multi := d.Labels.Multi != nil; {
 	case d.Metric != Accuracy && d.Metric != MicroF1 && d.Metric != ROCAUC:
-		return fmt.Errorf("datasets: %s: metric %q: want %s, %s or %s: %w", d.Name, d.Metric, Accuracy, MicroF1, ROCAUC, graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: metric %q: want %s, %s or %s: %w", d.title(), d.Metric, Accuracy, MicroF1, ROCAUC, graph.ErrInvalid)
 	case d.Metric == Accuracy && multi || d.Metric == ROCAUC && !multi:
-		return fmt.Errorf("datasets: %s: metric %s does not fit labels of %d classes and %d tasks: %w", d.Name, d.Metric, d.Labels.Classes, d.Labels.Tasks, graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: metric %s does not fit labels of %d classes and %d tasks: %w", d.title(), d.Metric, d.Labels.Classes, d.Labels.Tasks, graph.ErrInvalid)
 	}
 	return d.validateSplit()
 }
 
 func (d *Data) validateSplit() error {
 	if len(d.Split.Train) == 0 {
-		return fmt.Errorf("datasets: %s: the training set is empty: %w", d.Name, graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: the training set is empty: %w", d.title(), graph.ErrInvalid)
 	}
 	const unused = 0
 	n := d.Nodes()
@@ -114,17 +122,17 @@ func (d *Data) validateSplit() error {
 	for p, ids := range d.Split.parts() {
 		for k, id := range ids {
 			if id < 0 || int(id) >= n {
-				return fmt.Errorf("datasets: %s: %s node %d is %d, outside [0, %d): %w", d.Name, names[p+1], k, id, n, graph.ErrInvalid)
+				return fmt.Errorf("datasets: %s: %s node %d is %d, outside [0, %d): %w", d.title(), names[p+1], k, id, n, graph.ErrInvalid)
 			}
 			switch before := part[id]; {
 			case int(before) == p+1:
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) is there twice: %w", d.Name, names[p+1], k, id, graph.ErrInvalid)
+				return fmt.Errorf("datasets: %s: %s node %d (id %d) is there twice: %w", d.title(), names[p+1], k, id, graph.ErrInvalid)
 			case before != unused:
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) is in the %s set too: %w", d.Name, names[p+1], k, id, names[before], graph.ErrInvalid)
+				return fmt.Errorf("datasets: %s: %s node %d (id %d) is in the %s set too: %w", d.title(), names[p+1], k, id, names[before], graph.ErrInvalid)
 			}
 			part[id] = uint8(p + 1)
 			if !d.labelled(int(id)) {
-				return fmt.Errorf("datasets: %s: %s node %d (id %d) has no label: %w", d.Name, names[p+1], k, id, graph.ErrInvalid)
+				return fmt.Errorf("datasets: %s: %s node %d (id %d) has no label: %w", d.title(), names[p+1], k, id, graph.ErrInvalid)
 			}
 		}
 	}

@@ -78,6 +78,18 @@ func TestOwnScheme(t *testing.T) {
 	if err != nil || d.Name != "own:3" {
 		t.Errorf("got %+v, %v", d, err)
 	}
+	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
+		"cannot open": nil,
+		"no data":     func(context.Context, *Spec) (*Data, error) { return nil, nil },
+	} {
+		none := Scheme{Name: "none", Open: open}
+		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a scheme that opens nothing: error %v, want one with %q", err, says)
+		}
+	}
+	if err := new(Data).Validate(); err == nil || !strings.HasPrefix(err.Error(), "datasets: data without a name: ") {
+		t.Errorf("no data: error %v", err)
+	}
 	if _, err := Open(context.Background(), "own:3?bad=1", Options{Schemes: []Scheme{own}}); !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("invalid data: %v", err)
 	}

@@ -103,9 +103,15 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if scheme.Open == nil {
+		return nil, fmt.Errorf("datasets: %s: the scheme %s cannot open anything", spec, scheme.Name)
+	}
 	d, err := scheme.Open(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if d == nil {
+		return nil, fmt.Errorf("datasets: %s: the scheme %s gave no data", spec, scheme.Name)
 	}
 	if d.Name == "" {
 		d.Name = spec

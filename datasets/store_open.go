@@ -91,7 +91,7 @@ func (d *Data) Close() error {
 	unmap := d.unmap
 	d.unmap = nil
 	if err := unmap(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.Name, err)
+		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
 	return nil
 }

@@ -264,11 +264,11 @@ func (d *Data) notesWithSource() []string {
 func (d *Data) validateStructure(ctx context.Context) error {
 	a := d.Graph
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("datasets: %s: graph: %w: %w", d.Name, fmt.Errorf(format, args...), graph.ErrInvalid)
+		return fmt.Errorf("datasets: %s: graph: %w: %w", d.title(), fmt.Errorf(format, args...), graph.ErrInvalid)
 	}
 	if a.Val != nil { // every value's twin has to be found
 		if err := a.ValidateAdjacency(); err != nil {
-			return fmt.Errorf("datasets: %s: %w", d.Name, err)
+			return fmt.Errorf("datasets: %s: %w", d.title(), err)
 		}
 		return nil
 	}

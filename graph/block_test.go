@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"math"
+	"math/bits"
 	"strings"
 	"testing"
 )
@@ -76,6 +77,7 @@ func TestFeaturesAndLabelsValidate(t *testing.T) {
 		v          interface{ Validate() error }
 	}{
 		{"features", "", &Features{Rows: 1, Cols: 2, Data: []float32{1, 2}}},
+		{"features without end", "hold 0 values", &Features{Rows: 1 << (bits.UintSize / 2), Cols: 1 << (bits.UintSize / 2)}},
 		{"feature missing", "hold 1 values", &Features{Rows: 1, Cols: 2, Data: []float32{1}}},
 		{"feature NaN", "feature 1 of node 1", &Features{Rows: 2, Cols: 2, Data: []float32{1, 2, 3, nan}}},
 		{"no columns", "features 1×0", &Features{Rows: 1}},

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 )
@@ -108,7 +109,7 @@ func (x *Features) Validate() error {
 	if x.Data != nil && x.Half != nil {
 		return fmt.Errorf("graph: features in single and in half precision at once: %w", ErrInvalid)
 	}
-	if x.Rows < 0 || x.Cols <= 0 || x.Len() != x.Rows*x.Cols {
+	if x.Rows < 0 || x.Cols <= 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols {
 		return fmt.Errorf("graph: features %d×%d hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrInvalid)
 	}
 	bad := func(k int, v float32) error {

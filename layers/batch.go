@@ -39,9 +39,13 @@ type Batch struct {
 	features map[*graph.Features]*G.Node
 }
 
-// NewBatch attaches sampler to g.
+// NewBatch attaches sampler to g. Without a sampler, or with one without layers,
+// the batch has no slots, and what is built over it is an error.
 func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
-	layers := sampler.Layers()
+	layers := 0
+	if sampler != nil {
+		layers = max(sampler.Layers(), 0)
+	}
 	b := &Batch{g: g, sampler: sampler, slots: make([]*ops.Slot, layers), mode: new(ops.Mode), features: make(map[*graph.Features]*G.Node)}
 	var sizes []int
 	if s, ok := sampler.(Sized); ok {
@@ -69,7 +73,8 @@ func (b *Batch) Sampler() samplers.Sampler { return b.sampler }
 // Layers returns the number of slots.
 func (b *Batch) Layers() int { return len(b.slots) }
 
-// Slot returns the slot of layer l, counted from the input.
+// Slot returns the slot of layer l, counted from the input; l must be below
+// Layers.
 func (b *Batch) Slot(l int) *ops.Slot { return b.slots[l] }
 
 // Mode returns what the dropouts of the model share.
@@ -111,6 +116,9 @@ func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 func (b *Batch) Set(batch *samplers.Batch, training bool, seed uint64) error {
 	if batch == nil {
 		return fmt.Errorf("layers: no batch to set")
+	}
+	if len(b.slots) == 0 {
+		return fmt.Errorf("layers: the sampler has no layers")
 	}
 	if len(batch.Blocks) != len(b.slots) {
 		return fmt.Errorf("layers: batch of %d blocks for %d layers", len(batch.Blocks), len(b.slots))

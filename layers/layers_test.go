@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -225,3 +226,27 @@ func TestBatchSetErrors(t *testing.T) {
 		}
 	}
 }
+
+// Without a sampler, or one that has layers, there is nothing to build over.
+func TestBatchWithoutLayers(t *testing.T) {
+	x := &graph.Features{Rows: 2, Cols: 1, Data: []float32{1, 2}}
+	y := &graph.Labels{Classes: 2, Class: []int32{0, 1}}
+	for name, sampler := range map[string]samplers.Sampler{"none": nil, "zero": layerless(0), "negative": layerless(-1)} {
+		b := NewBatch(G.NewGraph(), sampler)
+		if _, err := NewGCN(b, x, y, GCNOptions{}); err == nil || !strings.Contains(err.Error(), "no layers") {
+			t.Errorf("%s: a model of it: error %v", name, err)
+		}
+		if _, err := b.Targets(y); err != nil {
+			t.Errorf("%s: targets: %v", name, err)
+		}
+		if err := b.Set(new(samplers.Batch), true, 1); err == nil || !strings.Contains(err.Error(), "no layers") {
+			t.Errorf("%s: set: error %v", name, err)
+		}
+	}
+}
+
+type layerless int
+
+func (l layerless) Layers() int { return int(l) }
+
+func (layerless) Sample(context.Context, []int32, *rand.Rand, *samplers.Batch) error { return nil }

@@ -27,6 +27,9 @@ func (c *Chart) String() string { return "chart: " + c.title }
 // Draw returns a figure as a chart. One that cannot be drawn becomes a chart of
 // the error, since a cell shows values, not errors.
 func Draw(f *figure.Figure) *Chart {
+	if f == nil {
+		return nothing()
+	}
 	title := f.Title
 	for _, p := range f.Panels {
 		if title == "" {
@@ -43,12 +46,12 @@ func Draw(f *figure.Figure) *Chart {
 // Plot returns the figure of a study's outcome. One without a figure becomes a
 // chart that says so.
 func Plot(t study.Table) *Chart {
-	f := t.Figure()
-	if f == nil {
-		const text = "there is nothing to draw"
-		return &Chart{title: text, svg: message(text)}
-	}
-	return Draw(f)
+	return Draw(t.Figure())
+}
+
+func nothing() *Chart {
+	const text = "there is nothing to draw"
+	return &Chart{title: text, svg: message(text)}
 }
 
 // widest is how many CSS pixels a chart takes at most: the column that Jupyter

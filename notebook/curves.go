@@ -9,8 +9,12 @@ import (
 )
 
 // Curves draws a training run over its batches: the loss, and the validation
-// score, called by the metric's name.
+// score, called by the metric's name. A nil history, that of a run without a
+// batch, is empty.
 func Curves(title, metric string, h *train.History) *Chart {
+	if h == nil {
+		h = new(train.History)
+	}
 	return Draw(curves(title, metric, h.Evaluations))
 }
 
@@ -39,8 +43,12 @@ type Comparison struct {
 }
 
 // Add adds a run of a method. Runs of one name are averaged; names appear in the
-// order of their first run.
+// order of their first run. A nil history, that of a run without a batch, does
+// not count.
 func (c *Comparison) Add(name string, h *train.History) {
+	if h == nil {
+		return
+	}
 	if c.runs == nil {
 		c.runs = map[string][]*train.History{}
 	}

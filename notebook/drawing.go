@@ -209,6 +209,9 @@ func (d Drawing) legend(b *strings.Builder, classes []int32) {
 // a hub does not fill the picture. fan 0 means all. The error says what does not
 // fit.
 func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
+	if g == nil {
+		return nil, fmt.Errorf("notebook: a neighbourhood needs a graph")
+	}
 	if start < 0 || int(start) >= g.Rows {
 		return nil, fmt.Errorf("notebook: node %d is outside [0, %d)", start, g.Rows)
 	}

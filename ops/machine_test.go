@@ -648,6 +648,12 @@ func TestWrongBatchesAreErrors(t *testing.T) {
 	if err := n.targets.Set([]int32{0, 1}, []float32{1, float32(math.NaN())}); !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("a weight that is no number: error %v", err)
 	}
+	for _, class := range []int32{-2, 3, 7} {
+		wrong := NewTargets(&graph.Labels{Classes: 3, Class: []int32{0, -1, class}})
+		if err := wrong.Set([]int32{1, 2}, nil); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "node 2") {
+			t.Errorf("class %d of 3: error %v", class, err)
+		}
+	}
 }
 
 // TestSpoiltBlocks sets blocks that a kernel could compute with, to wrong or

@@ -33,7 +33,7 @@ func (t *Targets) Labels() *graph.Labels { return t.labels }
 // Both slices are read here; weights are kept until the next Set. The error,
 // for a node outside the labels or a number of weights that is not the number
 // of nodes, wraps ErrShape, and graph.ErrInvalid for a weight that is not
-// finite; the targets are then those from before.
+// finite or a label that is no class; the targets are then those from before.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
@@ -50,6 +50,12 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 	for i, v := range nodes {
 		if v < 0 || int(v) >= total {
 			return fmt.Errorf("ops: output node %d is %d, outside the %d labelled nodes: %w", i, v, total, ErrShape)
+		}
+		if t.labels.Tasks > 0 {
+			continue
+		}
+		if c := t.labels.Class[v]; c < -1 || int(c) >= t.labels.Classes { // kernels index by it
+			return fmt.Errorf("ops: label of node %d is %d, outside [0, %d): %w", v, c, t.labels.Classes, graph.ErrInvalid)
 		}
 	}
 	if tasks := t.labels.Tasks; tasks > 0 {

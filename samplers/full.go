@@ -33,7 +33,7 @@ func (s *Full) Layers() int { return s.Depth }
 
 // Validate returns an error if a field is missing or out of range.
 func (s *Full) Validate() error {
-	if s.Laplacian == nil {
+	if s.Laplacian == nil || s.Laplacian.Adjacency == nil {
 		return errors.New("samplers: Full needs a Laplacian")
 	}
 	if s.Depth <= 0 {

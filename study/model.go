@@ -28,7 +28,8 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	return nil
 }
 
-// LayerProduct returns HW of one convolution, as Products gives it.
+// LayerProduct returns HW of one convolution, as Products gives it: layer 0 is
+// the first, which errors call layer 1, as the command does.
 //
 // Inference that stops below the layer and reads out through its weight, without
 // bias, in the place of a classifier computes just that.

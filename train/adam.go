@@ -59,6 +59,9 @@ func (a Adam) Validate() error {
 // moments; later ones allocate next to nothing. Cost: one pass over four slices,
 // two more for clipping.
 func (a Adam) Step(params, grads []float32, state *AdamState) error {
+	if state == nil {
+		return fmt.Errorf("train: Adam step without a state")
+	}
 	if len(grads) != len(params) || state.M != nil && (len(state.M) != len(params) || len(state.V) != len(params)) {
 		return fmt.Errorf("train: Adam step of %d parameters with %d gradients and moments of %d and %d", len(params), len(grads), len(state.M), len(state.V))
 	}

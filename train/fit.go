@@ -70,13 +70,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, e
 // checkData reports what would make training on d impossible. Data from
 // datasets.Open was validated in full.
 func checkData(d *datasets.Data) error {
-	if d == nil || d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return fmt.Errorf("train: data without a graph, features or labels")
+	if err := checkParts(d); err != nil {
+		return err
 	}
 	n := d.Nodes()
-	if d.Labels.Nodes() != n || d.Features.Rows != n {
-		return fmt.Errorf("train: graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, d.Labels.Nodes())
-	}
 	if len(d.Split.Train) == 0 {
 		return fmt.Errorf("train: the training set is empty")
 	}
@@ -95,6 +92,17 @@ func checkData(d *datasets.Data) error {
 				return fmt.Errorf("%w: the %s nodes need another split or metric", err, part.name)
 			}
 		}
+	}
+	return nil
+}
+
+// checkParts reports what is missing of d, and sizes that do not fit.
+func checkParts(d *datasets.Data) error {
+	if d == nil || d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return fmt.Errorf("train: data without a graph, features or labels")
+	}
+	if n := d.Nodes(); d.Labels.Nodes() != n || d.Features.Rows != n {
+		return fmt.Errorf("train: graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, d.Labels.Nodes())
 	}
 	return nil
 }

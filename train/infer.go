@@ -14,6 +14,9 @@ import (
 // (len(nodes), outputs), row-major, in the order of nodes. It uses
 // Model.Inference where there is one. Parameters do not change.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) ([]float32, error) {
+	if err := checkParts(d); err != nil {
+		return nil, err
+	}
 	if m.Inference != nil {
 		return predict(ctx, m, nil, d, nodes)
 	}
@@ -44,6 +47,9 @@ type deviceInferencer interface {
 // predict is Predict with the program at hand where the model has no inference
 // of its own.
 func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
+	if len(nodes) == 0 {
+		return nil, nil // to an Inferencer, nil would mean all
+	}
 	for i, node := range nodes {
 		if node < 0 || int(node) >= d.Nodes() {
 			return nil, fmt.Errorf("train: node %d to predict is %d, outside [0, %d)", i, node, d.Nodes())

@@ -35,7 +35,7 @@ type Stream struct {
 	Rank, Ranks int // 0 ranks means 1
 }
 
-// PerEpoch returns the number of batches in an epoch.
+// PerEpoch returns the number of batches in an epoch of a valid stream.
 func (s *Stream) PerEpoch() int {
 	if !s.Permute {
 		return s.BatchesPerEpoch
@@ -44,13 +44,14 @@ func (s *Stream) PerEpoch() int {
 }
 
 // Place returns the epoch and the batch of it that is number index, from 0, of
-// this rank.
+// this rank of a valid stream.
 func (s *Stream) Place(index int) (epoch, batch int) {
 	whole := index*max(s.Ranks, 1) + s.Rank
 	return whole / s.PerEpoch(), whole % s.PerEpoch()
 }
 
-// Validate reports a setting that has no batches.
+// Validate reports a setting that has no batches. Whether Train's nodes are
+// distinct, and of the graph, samplers say.
 func (s *Stream) Validate() error {
 	switch {
 	case s.Sampler == nil:

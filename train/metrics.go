@@ -28,6 +28,9 @@ import (
 // left to score, if a score is NaN, if a node is outside the labels, or if the
 // metric does not fit them. Cost: O(scores), and for rocauc O(tasks·n·log n).
 func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
+	if labels == nil {
+		return 0, fmt.Errorf("train: no labels to score by")
+	}
 	width := labels.Outputs()
 	if len(scores) != len(nodes)*width {
 		return 0, fmt.Errorf("train: %d scores for %d nodes and %d outputs", len(scores), len(nodes), width)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -230,5 +231,33 @@ func TestScorable(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingToPredict checks that no nodes are no nodes for any inference, and
+// that data without parts are errors.
+func TestNothingToPredict(t *testing.T) {
+	ctx := context.Background()
+	d := smallData(t, 60, 3)
+	m := smallModel(t, d)
+	own := m
+	own.Inference = nil
+	for _, m := range []Model{m, own} {
+		for _, nodes := range [][]int32{nil, {}} {
+			if scores, err := Predict(ctx, m, d, nodes); len(scores) != 0 || err != nil {
+				t.Errorf("%d scores of no nodes, %v", len(scores), err)
+			}
+		}
+		for _, d := range []*datasets.Data{nil, {}, {Graph: d.Graph, Features: d.Features, Labels: &graph.Labels{Classes: 1}}} {
+			if _, err := Evaluate(ctx, m, d, []int32{0}); err == nil {
+				t.Error("data without parts were scored")
+			}
+		}
+	}
+	if _, err := Score(datasets.Accuracy, nil, nil, nil); err == nil {
+		t.Error("scored without labels")
+	}
+	if err := (Adam{}).Step([]float32{1}, []float32{1}, nil); err == nil {
+		t.Error("Adam stepped without a state")
 	}
 }

@@ -13,8 +13,8 @@ import (
 // is that of the program released with it: epochs of 10 independent random
 // batches, an evaluation after each, at most 1000 batches.
 //
-// In the fields where zero means a number, a negative number means no limit
-// unless it says otherwise.
+// Zero means the number said. A negative MaxBatches, MaxEpochs or Patience means
+// no limit; of other numbers, negative ones are errors unless it says otherwise.
 type Options struct {
 	Adam Adam
 
@@ -24,7 +24,7 @@ type Options struct {
 
 	MaxBatches int // 0 means 1000
 	MaxEpochs  int // 0 means no limit
-	EvalEvery  int // batches between evaluations; 0 means 10; never negative
+	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // batches without a strictly better validation score before stopping; 0 means 200
 
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it

@@ -2,6 +2,7 @@ package report
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -23,8 +24,11 @@ type Page struct {
 	Machine machine.Machine // that the page is made on
 }
 
-// Write writes the page.
+// Write writes the page. It is an error if there are no runs.
 func (p *Page) Write(w io.Writer) error {
+	if len(p.Runs) == 0 {
+		return errors.New("report: a page needs at least one run")
+	}
 	t, err := template.New("page").Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

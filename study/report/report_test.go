@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -97,6 +98,9 @@ func TestLoadErrors(t *testing.T) {
 // TestPage checks that the page is whole, quotes what it shows, and asks for
 // nothing from outside.
 func TestPage(t *testing.T) {
+	if err := new(Page).Write(io.Discard); err == nil || !strings.HasPrefix(err.Error(), "report: ") {
+		t.Errorf("no runs: error %v", err)
+	}
 	runs, err := Load(threeRuns(t))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,22 @@
+package notebook
+
+import (
+	"strings"
+	"testing"
+)
+
+// A history or figure that is not there yet is nothing to draw, not a panic.
+func TestNothingYet(t *testing.T) {
+	if c := Draw(nil); !strings.Contains(c.SVG(), "nothing to draw") {
+		t.Errorf("no figure: %s", c)
+	}
+	Curves("run", "accuracy", nil)
+	c := new(Comparison)
+	c.Add("a", nil)
+	if n := c.Sheet().Rows(); n != 0 {
+		t.Errorf("%d rows of no runs", n)
+	}
+	if _, err := Neighborhood(nil, 0, 3, 0); err == nil {
+		t.Error("a neighbourhood in no graph")
+	}
+}
