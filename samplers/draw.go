@@ -1,12 +1,16 @@
 package samplers
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+)
 
 // Draw picks candidates at random. Implementations are read-only in use.
 type Draw interface {
-	// Draw picks s candidates of population, 0 < s ≤ population.Positive, and
-	// describes them in sample, whose memory it reuses. It may pick fewer or
-	// more where it says so.
+	// Draw picks s candidates of population, 0 < s ≤ population.Positive (or more
+	// of a WithReplacement), and describes them in sample, whose memory it
+	// reuses. It may pick fewer or more where it says so, but each only once: a
+	// block's input nodes are distinct.
 	Draw(rng *rand.Rand, population *Population, s int, sample *Sample)
 }
 
@@ -44,6 +48,17 @@ type Sample struct {
 	Inclusion []float64
 
 	scratch drawScratch
+}
+
+// check reports a sample that is none of the population's: draws may be anyone's.
+func (s *Sample) check(draw Draw, population *Population) error {
+	m := len(population.Weights)
+	for j, i := range s.Index {
+		if i < 0 || int(i) >= m {
+			return fmt.Errorf("samplers: %T picked candidate %d as number %d, outside [0, %d)", draw, i, j, m)
+		}
+	}
+	return nil
 }
 
 // drawScratch is memory that draws reuse.

@@ -208,6 +208,9 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 	}
 	sample := &scratch.sample
 	s.plan.draw.Draw(rng, population, min(size, population.Positive), sample)
+	if err := sample.check(s.plan.draw, population); err != nil {
+		return err
+	}
 	factor := resize(scratch.factor, len(sample.Index))
 	scratch.factor = factor
 	s.plan.weight.Weigh(population, sample, factor)
@@ -251,6 +254,9 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	}
 	sample := &scratch.sample
 	s.plan.draw.Draw(rng, s.plan.global, min(size, s.plan.global.Positive), sample)
+	if err := sample.check(s.plan.draw, s.plan.global); err != nil {
+		return err
+	}
 	factor := resize(scratch.factor, len(sample.Index))
 	scratch.factor = factor
 	s.plan.weight.Weigh(s.plan.global, sample, factor)

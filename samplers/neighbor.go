@@ -339,6 +339,9 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 		k = min(k, population.Positive)
 	}
 	s.plan.draw.Draw(rng, population, k, sample)
+	if err := sample.check(s.plan.draw, population); err != nil {
+		return err
+	}
 	scratch.factor = resize(scratch.factor, len(sample.Index))
 	s.plan.weight.Weigh(population, sample, scratch.factor)
 	return nil

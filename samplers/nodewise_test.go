@@ -2,6 +2,7 @@ package samplers_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -80,5 +81,44 @@ func TestNodeWiseUnbiased(t *testing.T) {
 func TestContractNodeWise(t *testing.T) {
 	for _, c := range nodeWise(3) {
 		samplertest.Run(t, c.name, func(p *graph.Laplacian, _ []int32) samplers.Sampler { return c.sampler(p) })
+	}
+}
+
+// picks is a draw that always picks the same candidates, whether there are such
+// or not.
+type picks []int32
+
+func (d picks) Draw(_ *rand.Rand, _ *samplers.Population, s int, sample *samplers.Sample) {
+	sample.Index, sample.Weight, sample.Draws = append(sample.Index[:0], d...), sample.Weight[:0], s
+	for range d {
+		sample.Weight = append(sample.Weight, 1)
+	}
+}
+
+// TestOwnDrawOutOfRange checks that a draw of one's own that picks what is not
+// there is an error, and no node of somebody else's.
+func TestOwnDrawOutOfRange(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 50, 100, false, 1))
+	for name, sampler := range map[string]func(d samplers.Draw) samplers.Sampler{
+		"layer-wise": func(d samplers.Draw) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{4}, Draw: d, Weight: samplers.Naive{}}
+		},
+		"layer-wise, one law": func(d samplers.Draw) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{4}, Importance: samplers.FastGCN{}, Draw: d, Weight: samplers.Naive{}}
+		},
+		"node-wise": func(d samplers.Draw) samplers.Sampler {
+			return &samplers.Neighbor{Laplacian: p, Sizes: []int{4}, Importance: samplers.LADIES{}, Draw: d, Weight: samplers.Naive{}}
+		},
+	} {
+		rng := rand.New(samplers.Stream(1, 0, 0))
+		var batch samplers.Batch
+		if err := sampler(picks{0}).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
+			t.Errorf("%s: the first candidate: %v", name, err)
+		}
+		for _, d := range []picks{{0, 50}, {-1}} {
+			if err := sampler(d).Sample(t.Context(), []int32{3, 4}, rng, &batch); err == nil || !strings.Contains(err.Error(), "picked candidate") {
+				t.Errorf("%s: candidates %v: error %v", name, d, err)
+			}
+		}
 	}
 }
