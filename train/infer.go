@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	G "gorgonia.org/gorgonia"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -12,20 +14,41 @@ import (
 
 // Predict returns m's logits for nodes, computed over full neighbourhoods:
 // (len(nodes), outputs), row-major, in the order of nodes. It uses
-// Model.Inference where there is one. Parameters do not change.
-func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) ([]float32, error) {
+// Model.Inference where there is one, and else compiles the model. Parameters do
+// not change; a program that m has goes on with its own after it.
+func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
 	if m.Inference != nil {
 		return predict(ctx, m, nil, d, nodes)
 	}
-	program, err := NewProgram(m)
+	params, err := m.parameters()
 	if err != nil {
 		return nil, err
 	}
-	defer program.Close()
-	return predict(ctx, m, program, d, nodes)
+	// The program below moves the parameters to memory of its own, where no
+	// other program of the model would see them.
+	before := make([]G.Value, len(params))
+	for k, q := range params {
+		before[k] = q.node.Value()
+	}
+	program, err := NewProgram(m)
+	if err == nil {
+		logits, err = predict(ctx, m, program, d, nodes)
+		if closing := program.Close(); closing != nil {
+			err = also(err, closing)
+		}
+	}
+	for k, q := range params {
+		if letting := G.Let(q.node, before[k]); letting != nil {
+			err = also(err, fmt.Errorf("train: parameter %q: %w", q.Name, letting))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return logits, nil
 }
 
 // Evaluate returns the data set's metric of m on nodes, as Predict and Score

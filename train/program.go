@@ -27,7 +27,8 @@ var errClosed = errors.New("train: the program is closed")
 // All parameters lie in one flat slice and all gradients in another, in the
 // order of Model.Parameters; the parameter nodes' values are views into the
 // first. A program is for one goroutine, and a model for one program at a time:
-// compiling it again moves the parameters to the new one.
+// compiling it again, as Fit and BenchStep do, moves the parameters to the new
+// one. Predict and Evaluate give them back.
 type Program struct {
 	model  Model
 	params []parameter

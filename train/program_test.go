@@ -296,3 +296,42 @@ func TestStepNotFinite(t *testing.T) {
 		t.Error("a batch of empty blocks passed")
 	}
 }
+
+// TestEvaluateBetweenSteps checks that a program goes on with its parameters
+// after its model was evaluated, by another program where the model has no
+// inference of its own.
+func TestEvaluateBetweenSteps(t *testing.T) {
+	d := smallData(t, 100, 3)
+	train := func(m Model, evaluate bool) []float32 {
+		p := compiled(t, m)
+		batch := sampled(t, m, d.Split.Train[:20], 0)
+		state := new(AdamState)
+		for seed := range uint64(4) {
+			if _, err := p.Step(batch, seed); err != nil {
+				t.Fatal(err)
+			}
+			if err := (Adam{Rate: 0.1}).Step(p.Parameters(), p.Gradients(), state); err != nil {
+				t.Fatal(err)
+			}
+			if !evaluate {
+				continue
+			}
+			before, err := Predict(context.Background(), m, d, d.Split.Test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := Predict(context.Background(), m, d, d.Split.Test)
+			if err != nil || !slices.Equal(before, after) {
+				t.Errorf("predicting changes the predictions (%v)", err)
+			}
+		}
+		if !slices.Equal(weights(t, m), p.Parameters()) {
+			t.Error("the model's parameters are not the program's")
+		}
+		return slices.Clone(p.Parameters())
+	}
+	m, evaluated := ownModel(t, d), ownModel(t, d)
+	if !slices.Equal(train(m, false), train(evaluated, true)) {
+		t.Error("training goes elsewhere where the model is evaluated between steps")
+	}
+}
