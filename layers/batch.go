@@ -127,8 +127,17 @@ func (b *Batch) Set(batch *samplers.Batch, training bool, seed uint64) error {
 		if err := b.slots[l].Set(block); err != nil {
 			return fmt.Errorf("layers: layer %d: %w", l, err)
 		}
-		if l > 0 && len(batch.Blocks[l-1].Dst) != len(block.Src) {
-			return fmt.Errorf("layers: layer %d reads %d nodes, the one below puts out %d", l, len(block.Src), len(batch.Blocks[l-1].Dst))
+		if l == 0 {
+			continue
+		}
+		below := batch.Blocks[l-1].Dst
+		if len(below) != len(block.Src) {
+			return fmt.Errorf("layers: layer %d reads %d nodes, the one below puts out %d", l, len(block.Src), len(below))
+		}
+		for k, v := range block.Src {
+			if below[k] != v {
+				return fmt.Errorf("layers: layer %d reads node %d as its input %d, where the one below puts out node %d", l, v, k, below[k])
+			}
 		}
 	}
 	if b.targets != nil {

@@ -217,8 +217,12 @@ func TestBatchSetErrors(t *testing.T) {
 	torn.Blocks[1] = draw(5, 6, 7, 8).Blocks[1]
 	weights := draw(1, 2)
 	weights.LossWeights = []float32{1}
+	crossed := draw(1, 2)
+	src := slices.Clone(crossed.Blocks[1].Src)
+	src[0], src[1] = src[1], src[0]
+	crossed.Blocks[1].Src = src
 	for name, b := range map[string]*samplers.Batch{
-		"one block for two layers": short, "blocks of two batches": torn, "a node without labels": draw(25), "one weight for two": weights,
+		"one block for two layers": short, "blocks of two batches": torn, "nodes in another order": crossed, "a node without labels": draw(25), "one weight for two": weights,
 		"no batch": nil,
 	} {
 		if err := batch.Set(b, true, 1); err == nil {

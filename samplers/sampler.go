@@ -12,8 +12,8 @@ import (
 // Sample fills batch with one block a layer for the mini-batch of seeds, the
 // distinct nodes whose outputs are wanted, and reuses the memory that batch
 // holds. Every random decision comes from rng alone, so that equal streams give
-// equal batches. It returns ctx's error if ctx ends first; the batch is then
-// unspecified, as after any error.
+// equal batches. Seeds are read, and not kept. It returns ctx's error if ctx ends
+// first; the batch is then unspecified, as after any error.
 //
 // A sampler is read-only in use: calls may run concurrently, each with a batch
 // and rng of its own. A sampler that draws its output nodes itself (subgraph

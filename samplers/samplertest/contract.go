@@ -22,7 +22,8 @@ import (
 //     its output nodes itself;
 //   - equal streams give equal batches, for any number of workers, whatever the
 //     batch's memory held before and whatever was sampled before;
-//   - the graph is not changed;
+//   - neither the graph nor the seeds are changed, and no block shares the seeds'
+//     memory;
 //   - a context that has ended gives its error, seeds that are no nodes or
 //     repeated or none give an error, and the sampler works after either;
 //
@@ -136,9 +137,25 @@ func (c *contract) seeds(b int) []int32 {
 
 const contractBatches = 12
 
-// sample draws batch number b into batch.
+// sample draws batch number b into batch, and spoils the seeds, which the batch
+// must not hold on to.
 func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) error {
-	return s.Sample(context.Background(), c.seeds(b), rand.New(samplers.Stream(5, 1, uint64(b))), batch)
+	seeds := c.seeds(b)
+	if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(5, 1, uint64(b))), batch); err != nil {
+		return err
+	}
+	if !slices.Equal(seeds, c.seeds(b)) {
+		return fmt.Errorf("batch %d: the seeds have changed", b)
+	}
+	for k := range seeds {
+		seeds[k] = -1
+	}
+	for l, block := range batch.Blocks {
+		if block == nil {
+			return fmt.Errorf("batch %d: block %d is nil", b, l)
+		}
+	}
+	return nil
 }
 
 func (c *contract) blocks(t *testing.T) {
@@ -232,8 +249,9 @@ func (c *contract) workers(t *testing.T) {
 				var batch samplers.Batch // reused by its worker, as a loader would
 				// Backwards, so that the order differs from one worker's.
 				for b := contractBatches - 1 - w; b >= 0; b -= workers {
-					errs[b] = c.sample(s, b, &batch)
-					got[b] = cloneBatch(&batch)
+					if errs[b] = c.sample(s, b, &batch); errs[b] == nil {
+						got[b] = cloneBatch(&batch)
+					}
 				}
 			}()
 		}

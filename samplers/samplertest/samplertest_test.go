@@ -142,6 +142,21 @@ func TestContractCanFail(t *testing.T) {
 			t.Errorf("%s: the difference is %q", name, diff)
 		}
 	}
+	for name, change := range map[string]func(seeds []int32, b *samplers.Batch){
+		"seeds are changed": func(seeds []int32, _ *samplers.Batch) { seeds[0] = 5 - seeds[0] },
+		"a block is nil":    func(_ []int32, b *samplers.Batch) { b.Blocks[1] = nil },
+	} {
+		if err := c.sample(meddling{full, change}, 0, new(samplers.Batch)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	var keeps samplers.Batch
+	if err := c.sample(meddling{full, func(seeds []int32, b *samplers.Batch) { b.Blocks[1].Dst = seeds }}, 0, &keeps); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.checkBatch(full, &keeps, c.seeds(0)); err == nil {
+		t.Error("a block that shares the seeds' memory: no error")
+	}
 	other := cloneLaplacian(p)
 	if !equalLaplacian(p, other) {
 		t.Error("a clone differs")
@@ -150,6 +165,20 @@ func TestContractCanFail(t *testing.T) {
 	if equalLaplacian(p, other) {
 		t.Error("a changed scale is not seen")
 	}
+}
+
+// meddling is a sampler that does something to the seeds or the batch at last.
+type meddling struct {
+	samplers.Sampler
+	last func(seeds []int32, b *samplers.Batch)
+}
+
+func (m meddling) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+	if err := m.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
+		return err
+	}
+	m.last(seeds, batch)
+	return nil
 }
 
 // foreignEntry moves an entry of the first block to a place where P has none.
