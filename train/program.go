@@ -99,7 +99,8 @@ func learnable(n *G.Node) G.Nodes {
 	return nodes
 }
 
-// NewProgram differentiates m's loss and orders the ops. Close ends it.
+// NewProgram differentiates m's loss and orders the ops. Close ends it. The graph
+// keeps a few small nodes of every program.
 func NewProgram(m Model) (p *Program, err error) {
 	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
 	defer func() {
@@ -282,6 +283,16 @@ func (p *Program) Gradients() []float32 { return p.grads }
 
 // Close ends the program. The model's parameters keep their values.
 func (p *Program) Close() error {
+	for _, s := range []*sequence{p.step, p.forward} {
+		if s == nil {
+			continue
+		}
+		for _, n := range s.nodes() { // they stay in the graph, and would hold on to the program
+			if t, ok := n.Op().(*tap); ok {
+				t.read = closedTap
+			}
+		}
+	}
 	p.step, p.forward = nil, nil
 	if p.engine == nil {
 		return nil
@@ -331,6 +342,9 @@ type tap struct {
 	read   func(G.Value) error
 	result G.Value
 }
+
+// closedTap is what a tap of a closed program reads by.
+func closedTap(G.Value) error { return errClosed }
 
 func newTap(n *G.Node, read func(G.Value) error) (*G.Node, error) {
 	if n == nil {

@@ -8,7 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -334,4 +336,34 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 	if !slices.Equal(train(m, false), train(evaluated, true)) {
 		t.Error("training goes elsewhere where the model is evaluated between steps")
 	}
+}
+
+// TestClosedProgramsAreFree checks that the graph holds on to nothing large of
+// the programs that were compiled of it.
+func TestClosedProgramsAreFree(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := smallModel(t, d)
+	m.Inference = nil
+	var freed atomic.Int32
+	const programs = 20
+	for range programs {
+		p, err := NewProgram(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.AddCleanup(p, func(int) { freed.Add(1) }, 0)
+		if _, err := p.Forward(sampled(t, m, d.Split.Train[:5], 0)); err != nil {
+			t.Fatal(err)
+		}
+		p.Close()
+	}
+	for range 100 {
+		if freed.Load() >= programs-1 { // the ops share the last one's memory
+			return
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+		runtime.KeepAlive(m.Batch)
+	}
+	t.Errorf("%d of %d closed programs were freed", freed.Load(), programs)
 }
