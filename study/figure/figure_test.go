@@ -111,6 +111,30 @@ func TestTicks(t *testing.T) {
 	if got := strings.Join(labels, " "); got != "1 2 5 10 20 50" {
 		t.Errorf("ticks %s", got)
 	}
+	for _, c := range []struct {
+		ticks     powerTicks
+		low, high float64
+		want      string
+	}{
+		{powerTicks{}, 13.4, 76, "20 30 50 70"},
+		{powerTicks{}, 2.2, 5.35, "3 4 5"},
+		{powerTicks{}, 1e-5, 2, "1e-05 0.0001 0.001 0.01 0.1 1"},
+		{powerTicks{two: true}, 256, 512, "256 512"},
+		{powerTicks{two: true}, 300, 500, "300 350 400 450 500"},
+		{powerTicks{two: true}, 256, 256, "256"},
+		{powerTicks{}, 3.3, 3.3, ""},
+		{powerTicks{}, 0, 1, ""},
+	} {
+		labels = nil
+		for _, tick := range c.ticks.Ticks(c.low, c.high) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != c.want {
+			t.Errorf("%+v of [%v, %v]: %s, want %s", c.ticks, c.low, c.high, got, c.want)
+		}
+	}
 	for value, want := range map[float64]string{0.1 + 0.2: "0.3", 1e7: "1e+07", 0: "0", 0.00001: "1e-05", 1024: "1024"} {
 		if got := shortNumber(value); got != want {
 			t.Errorf("%v is written %s, want %s", value, got, want)

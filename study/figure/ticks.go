@@ -46,40 +46,77 @@ func roundStep(v float64) (step float64, parts int) {
 }
 
 // powerTicks are the ticks of a log axis: powers of two, or 1, 2 and 5 times
-// powers of ten.
+// powers of ten. On an axis too short for them to tell its scale there are more,
+// and round numbers on one shorter still.
 type powerTicks struct{ two bool }
 
 // Ticks implements plot.Ticker.
 func (t powerTicks) Ticks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
 	if !(low > 0) || math.IsInf(high, 0) || math.IsNaN(high) {
 		return nil
 	}
+	var best []plot.Tick
 	if t.two {
-		for e := math.Floor(math.Log2(low)); e <= math.Ceil(math.Log2(high)); e++ {
-			v := math.Exp2(e)
-			ticks = append(ticks, plot.Tick{Value: v, Label: shortNumber(v)})
+		if best = twos(low, high); labelled(best) >= 2 {
+			return best
 		}
-	} else {
-		decades := math.Log10(high / low)
-		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-			for _, m := range []float64{1, 2, 5} {
-				v := m * math.Pow(10, e)
-				label := shortNumber(v)
-				if m != 1 && decades > 3 {
-					label = ""
-				}
-				ticks = append(ticks, plot.Tick{Value: v, Label: label})
+	}
+	for _, ticks := range [][]plot.Tick{
+		tens(low, high, 1, 2, 5), tens(low, high, 1, 2, 3, 5, 7), numberTicks{}.Ticks(low, high),
+	} {
+		if n := labelled(ticks); n > labelled(best) {
+			best = ticks
+			if n >= 3 {
+				break
 			}
 		}
 	}
-	within := ticks[:0]
-	for _, tick := range ticks {
-		if tick.Value >= low*(1-1e-9) && tick.Value <= high*(1+1e-9) {
-			within = append(within, tick)
+	return best
+}
+
+// twos are the powers of two in [low, high].
+func twos(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	for e := math.Floor(math.Log2(low)); e <= math.Ceil(math.Log2(high)); e++ {
+		ticks = addTick(ticks, low, high, math.Exp2(e), true)
+	}
+	return ticks
+}
+
+// tens are the multiples of the powers of ten in [low, high]. Where those are
+// many, only the powers have labels.
+func tens(low, high float64, multiples ...float64) []plot.Tick {
+	var ticks []plot.Tick
+	decades := math.Log10(high / low)
+	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+		for _, m := range multiples {
+			ticks = addTick(ticks, low, high, m*math.Pow(10, e), m == 1 || decades <= 3)
 		}
 	}
-	return within
+	return ticks
+}
+
+// addTick adds a tick at v if that is in [low, high].
+func addTick(ticks []plot.Tick, low, high, v float64, label bool) []plot.Tick {
+	if v < low*(1-1e-9) || v > high*(1+1e-9) {
+		return ticks
+	}
+	tick := plot.Tick{Value: v}
+	if label {
+		tick.Label = shortNumber(v)
+	}
+	return append(ticks, tick)
+}
+
+// labelled counts the ticks with labels.
+func labelled(ticks []plot.Tick) int {
+	n := 0
+	for _, tick := range ticks {
+		if tick.Label != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // shortNumber writes a number with the digits that a tick needs.

@@ -36,7 +36,11 @@ func runConvergence(ctx context.Context, r *runner) (*Report, error) {
 		return nil, errNoRuns
 	}
 	report := &Report{Notes: []string{"the paper prints curves, no numbers; curves end where the first of the runs stops"}}
-	f := &figure.Figure{Title: fmt.Sprintf("Validation metric, mean of %d runs", r.Runs), Columns: 2}
+	title := "Validation metric, one run"
+	if r.Runs > 1 {
+		title = fmt.Sprintf("Validation metric, mean of %d runs", r.Runs)
+	}
+	f := &figure.Figure{Title: title, Columns: 2}
 	for _, spec := range r.Data {
 		batches := figure.Panel{Title: lastName(spec), X: "batches", Y: "validation metric"}
 		seconds := figure.Panel{Title: lastName(spec), X: "seconds", Y: "validation metric"}
