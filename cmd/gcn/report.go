@@ -74,6 +74,9 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events})
 	}
 	text := fmt.Sprintf("%d runs in %s\n", len(runs), j.out)
+	if len(runs) == 1 {
+		text = fmt.Sprintf("1 run in %s\n", j.out)
+	}
 	if j.tensorboard != "" {
 		text += fmt.Sprintf("event files in %s: tensorboard --logdir %s\n", j.tensorboard, j.tensorboard)
 	}

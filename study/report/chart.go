@@ -80,15 +80,21 @@ func (c *chart) lineSVG() template.HTML {
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-marginBottom+18, tickText(v))
 	}
 	c.labels(&b, chartHeight)
+	empty := true
 	for _, l := range c.Lines {
 		path, points := l.path(x, y)
 		if points == 0 {
 			continue
 		}
+		empty = false
 		fmt.Fprintf(&b, `<path class="curve s%d" d="%s"><title>%s</title></path>`, l.Group%styles, path, html.EscapeString(l.Name))
 		if points == 1 {
 			fmt.Fprintf(&b, `<circle class="dot s%d" r="3" cx="%s"/>`, l.Group%styles, strings.Replace(strings.TrimPrefix(path, "M"), ",", `" cy="`, 1))
 		}
+	}
+	if empty {
+		fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">no evaluation yet</text>`,
+			(marginLeft+chartWidth-marginRight)/2, (marginTop+chartHeight-marginBottom)/2)
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) // every text in it is escaped

@@ -179,14 +179,20 @@ func (p *Page) table() (head []string, rows [][]cell) {
 		run := &p.Runs[k]
 		row := []cell{{Text: run.Name}}
 		for _, c := range columns {
-			text, numeric := run.text(c.field), c.score
-			if v := run.number(c.field); !math.IsNaN(v) && c.field != "samples" {
-				numeric = true
-				if c.score {
-					text = fmt.Sprintf("%.4g", v)
+			text, numeric := run.text(c.field), c.score || c.field == "seed" || c.field == "batches"
+			v := run.number(c.field)
+			if math.IsNaN(v) {
+				if v = run.soFar(c.field); !math.IsNaN(v) {
+					text = fmt.Sprint(v)
 				}
 			}
-			if text == "" {
+			if c.score && !math.IsNaN(v) {
+				text = fmt.Sprintf("%.4g", v)
+			}
+			switch {
+			case text == "" && c.field == "stop" && run.Result == nil:
+				text = "not done"
+			case text == "":
 				text = "–"
 			}
 			row = append(row, cell{text, numeric})
@@ -200,9 +206,11 @@ func (p *Page) table() (head []string, rows [][]cell) {
 // with a row of values for each run, its name first.
 func (p *Page) settings() (shared []setting, names []string, rows [][]string) {
 	names = differingSettings(p.Runs)
-	for name, value := range p.Runs[0].Config {
-		if !slices.Contains(names, name) {
-			shared = append(shared, setting{name, valueText(value)})
+	if known := slices.IndexFunc(p.Runs, func(r Run) bool { return r.Config != nil }); known >= 0 {
+		for name, value := range p.Runs[known].Config {
+			if !slices.Contains(names, name) {
+				shared = append(shared, setting{name, valueText(value)})
+			}
 		}
 	}
 	slices.SortFunc(shared, func(a, b setting) int { return strings.Compare(a.Name, b.Name) })

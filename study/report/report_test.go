@@ -83,7 +83,7 @@ func TestLoadErrors(t *testing.T) {
 		t.Error("no error about a folder that is not there")
 	}
 	for name, broken := range map[string][3]string{
-		metricsFile + ":2": {"{}", "{\"batch\":1}\n{\"batch\":", ""},
+		metricsFile + ":2": {"{}", "{\"batch\":1}\n{\"batch\":\n", ""},
 		configFile:         {"{", curve, ""},
 		resultFile:         {"{}", curve, "[1]"},
 	} {
@@ -92,6 +92,42 @@ func TestLoadErrors(t *testing.T) {
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
 			t.Errorf("error %v, want one that names %s", err, name)
 		}
+	}
+}
+
+// TestUnfinished: what a run that goes on, or died, has left behind is shown, and
+// one without settings does not make those of all others differ.
+func TestUnfinished(t *testing.T) {
+	dir := threeRuns(t)
+	writeRun(t, filepath.Join(dir, "c"), `{"data":"synth:demo","method":"full","samples":null,"seed":1,"rate":0.001,"metric":"accuracy"}`,
+		curve+`{"batch":40,"ep`, "")
+	writeRun(t, filepath.Join(dir, "d"), "", strings.TrimSuffix(curve, "\n"), `{"method":"ladies","samples":[512,1024],"test":0.25}`)
+	runs, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs[3].Points) != 3 || len(runs[4].Points) != 3 {
+		t.Errorf("%d and %d points", len(runs[3].Points), len(runs[4].Points))
+	}
+	if d := differingSettings(runs); !slices.Equal(d, []string{"method", "samples", "seed"}) {
+		t.Errorf("settings that differ: %q", d)
+	}
+	names, of := groups(runs)
+	if !slices.Equal(of, []int{0, 0, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(names[3], "/d (settings not known)") {
+		t.Errorf("groups %q of %v", names, of)
+	}
+	head, rows := (&Page{Runs: runs}).table()
+	for name, want := range map[string]string{"batches": "30", "best valid": "0.5", "seconds": "2", "stopped by": "not done", "test": "–"} {
+		if got := rows[3][slices.Index(head, name)].Text; got != want {
+			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
+		}
+	}
+	shared, _, _ := (&Page{Runs: []Run{runs[4], runs[0]}}).settings()
+	if len(shared) != 6 {
+		t.Errorf("shared settings %v", shared)
+	}
+	if text := (&chart{Lines: []line{{X: []float64{1}, Y: []float64{math.NaN()}}}}).SVG(); !strings.Contains(string(text), "no evaluation yet") {
+		t.Error("an empty chart does not say so")
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 type Run struct {
 	Name string // path as given, or below it
 
-	Config map[string]any // settings; nil where there are none
+	Config map[string]any // settings; nil where they are not known
 	Result map[string]any // nil where the run is not done
 	Points []Point        // evaluations
 	Ended  time.Time      // when the last evaluation was written
@@ -89,6 +89,9 @@ func load(dir string) (*Run, error) {
 	for n := 1; lines.Scan(); n++ {
 		p := Point{Loss: study.Number(math.NaN()), Valid: study.Number(math.NaN())}
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
+				break // being written, or the program died in it
+			}
 			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
 		run.Points = append(run.Points, p)
@@ -145,6 +148,28 @@ func (r *Run) number(name string) float64 {
 	return v
 }
 
+// soFar returns of a run that is not done what its evaluations tell of a result;
+// NaN for any other, and where there is none.
+func (r *Run) soFar(name string) float64 {
+	v := math.NaN()
+	if r.Result != nil || len(r.Points) == 0 {
+		return v
+	}
+	switch last := r.Points[len(r.Points)-1]; name {
+	case "batches":
+		v = float64(last.Batch)
+	case "wall_s":
+		v = last.Seconds
+	case "best_valid":
+		for _, p := range r.Points {
+			if valid := float64(p.Valid); math.IsNaN(v) || valid > v {
+				v = valid
+			}
+		}
+	}
+	return v
+}
+
 // valueText writes a JSON value for a reader.
 func valueText(v any) string {
 	switch v := v.(type) {
@@ -162,7 +187,7 @@ func valueText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// group names what runs of different seeds share: the settings that are not the
+// groups names what runs of different seeds share: the settings that are not the
 // same in all runs, but for the seed.
 func groups(runs []Run) (names []string, of []int) {
 	differing := differingSettings(runs)
@@ -172,14 +197,17 @@ func groups(runs []Run) (names []string, of []int) {
 		if s := runs[k].text("samples"); s != "" {
 			words = append(words, s)
 		}
+		if runs[k].Config == nil {
+			words = append(words, runs[k].Name+" (settings not known)")
+		}
 		for _, name := range differing {
-			if slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint"}, name) {
+			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint"}, name) {
 				continue
 			}
-			words = append(words, name+" "+runs[k].text(name))
+			words = append(words, name+" "+valueText(runs[k].Config[name]))
 		}
 		name := strings.Join(words, " · ")
-		if data := runs[k].text("data"); slices.Contains(differing, "data") {
+		if data := runs[k].text("data"); data != "" && slices.Contains(differing, "data") {
 			name = data + " · " + name
 		}
 		if name == "" {
@@ -195,8 +223,9 @@ func groups(runs []Run) (names []string, of []int) {
 }
 
 // differingSettings lists the settings that are not the same in all runs, in
-// alphabetical order.
+// alphabetical order. A run whose settings are not known does not count.
 func differingSettings(runs []Run) []string {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Config == nil })
 	all := map[string]bool{}
 	for _, r := range runs {
 		for name := range r.Config {
