@@ -69,6 +69,9 @@ func (d Drawing) check() error {
 	if d.Graph == nil || len(d.Nodes) == 0 || len(d.Nodes) > mostDrawn {
 		return fmt.Errorf("notebook: a drawing needs a graph and 1 to %d nodes, not %d", mostDrawn, len(d.Nodes))
 	}
+	if err := d.Graph.Validate(); err != nil {
+		return fmt.Errorf("notebook: %w", err)
+	}
 	n := d.Graph.Rows
 	for _, classes := range [][]int32{d.Class, d.Truth} {
 		if classes != nil && len(classes) != n {

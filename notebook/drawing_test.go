@@ -58,6 +58,7 @@ func TestDrawing(t *testing.T) {
 	}
 	for _, bad := range []Drawing{
 		{}, {Graph: d.Graph}, {Graph: d.Graph, Nodes: []int32{5}}, {Graph: d.Graph, Nodes: []int32{-1}},
+		{Graph: &graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}}, Nodes: []int32{0, 1, 2}},
 		{Graph: d.Graph, Nodes: []int32{0}, Class: []int32{1}}, {Graph: d.Graph, Nodes: make([]int32, 1001)},
 	} {
 		if _, err := bad.Chart(); err == nil {

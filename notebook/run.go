@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -36,6 +37,7 @@ type Run struct {
 	own         bool   // dir is a temporary folder, to be removed
 	begun       bool   // Fit has been called
 	interrupted bool   // the last Fit was
+	closed      bool   // and cannot go on
 }
 
 // NewRun returns a run that has not begun.
@@ -53,6 +55,9 @@ func NewRun(m train.Model, d *datasets.Data, o train.Options) *Run {
 // folder that Close removes. The state of a run is there after an error, too, ctx's
 // included, with History up to it.
 func (r *Run) Fit(ctx context.Context) error {
+	if r.closed {
+		return errors.New("notebook: the run is closed and cannot go on; NewRun begins another, with a new model")
+	}
 	o, err := r.options()
 	if err != nil {
 		return err
@@ -141,13 +146,13 @@ func (r *Run) why() string {
 func (r *Run) String() string { return r.status() }
 
 // Close removes what the run kept in a temporary folder. It cannot go on
-// afterwards, but History stays.
+// afterwards: Fit is an error then. History stays.
 func (r *Run) Close() error {
 	if !r.own {
 		return nil
 	}
 	dir := r.dir
-	r.dir, r.own, r.begun = "", false, false
+	r.dir, r.own, r.closed = "", false, true
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("notebook: %w", err)
 	}

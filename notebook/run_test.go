@@ -118,6 +118,10 @@ func TestRunInterrupted(t *testing.T) {
 	if run.History() == nil || run.Close() != nil {
 		t.Error("closing lost the history, or cannot be repeated")
 	}
+	// It would begin anew with the parameters that it ended with.
+	if batches := run.History().Batches; run.Fit(context.Background()) == nil || run.History().Batches != batches {
+		t.Errorf("a closed run trains: %+v", run.History())
+	}
 }
 
 // TestRunCancelled checks that a context that ends by itself is an error, as in

@@ -13,6 +13,7 @@ import (
 	"go/build"
 	"os"
 	"os/signal"
+	"reflect"
 	"time"
 
 	"github.com/cosmos72/gomacro/base"
@@ -78,9 +79,17 @@ func WatchInterrupt(ir *fast.Interp) (stop func()) {
 // errInterrupted is the error of a cell whose statements were stopped.
 var errInterrupted = errors.New("interrupted")
 
+// errNilField is the error of a cell that asked a nil pointer for a field.
+var errNilField = errors.New("nil pointer dereference: a field of nil")
+
 // Error turns what a cell panicked with into its error.
 func Error(panicked any) error {
 	switch p := panicked.(type) {
+	case *reflect.ValueError: // the interpreter's own words for it
+		if p.Kind == reflect.Invalid && p.Method == "reflect.Value.Field" {
+			return errNilField
+		}
+		return p
 	case error:
 		return p
 	case base.Signal:

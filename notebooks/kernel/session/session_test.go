@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -172,6 +173,14 @@ func TestError(t *testing.T) {
 	if got := Error(own); got != own {
 		t.Error(got)
 	}
+	func() {
+		defer func() {
+			if got := Error(recover()); got != errNilField {
+				t.Error(got)
+			}
+		}()
+		reflect.Value{}.Field(0)
+	}()
 	if got := Error("text"); got.Error() != "text" {
 		t.Error(got)
 	}
