@@ -40,7 +40,7 @@ func (s *Stream) PerEpoch() int {
 	if !s.Permute {
 		return s.BatchesPerEpoch
 	}
-	return (len(s.Train) + s.BatchSize - 1) / s.BatchSize
+	return (len(s.Train)-1)/s.BatchSize + 1
 }
 
 // Place returns the epoch and the batch of it that is number index, from 0, of

@@ -162,6 +162,23 @@ func TestIndependentBatches(t *testing.T) {
 	}
 }
 
+// TestPermutedHugeBatch checks that a batch size near the largest int means all
+// training nodes, as any other that is more than there are.
+func TestPermutedHugeBatch(t *testing.T) {
+	train := numbers(23)
+	for _, size := range []int{23, 24, math.MaxInt - 22, math.MaxInt} {
+		s := Stream{Sampler: seedsOnly{}, Train: train, BatchSize: size, Permute: true, Seed: 5}
+		if got := s.PerEpoch(); got != 1 {
+			t.Fatalf("batches of %d: %d an epoch, want 1", size, got)
+		}
+		for k, item := range load(t, s, 2, 0, 3) {
+			if item.Epoch != k || len(item.Seeds) != len(train) {
+				t.Errorf("batches of %d: batch %d has %d nodes, of epoch %d", size, k, len(item.Seeds), item.Epoch)
+			}
+		}
+	}
+}
+
 func TestPermutedEpochs(t *testing.T) {
 	train := numbers(23)
 	s := Stream{Sampler: seedsOnly{}, Train: train, BatchSize: 5, Permute: true, Seed: 5}
