@@ -2,8 +2,6 @@
 
 package datasets
 
-import "math"
-
 // What to tell the system about a mapping is left to it: elsewhere than on
 // Linux, such advice means other things, or nothing.
 
@@ -12,5 +10,3 @@ func releasePages([]byte, uint64, uint64) {}
 func expectRandom([]byte, uint64, uint64) {}
 
 func fetchRows([]byte, uint64, uint64, []int32) {}
-
-func memoryLimit() uint64 { return math.MaxUint64 }

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // storeScheme opens a store. What was found valid once, or written here, is
@@ -158,7 +159,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	if mapped && littleEndian() {
 		s.bytes, s.unmap, err = mapFile(f)
 		s.mapped = err == nil
-		s.scarce = uint64(info.Size()) > memoryLimit()/2
+		s.scarce = uint64(info.Size()) > memory.Limit()/2
 	}
 	if s.bytes == nil {
 		s.unmap = func() error { return nil }

@@ -1,0 +1,78 @@
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+func machineLimit() uint64 {
+	limit := uint64(math.MaxUint64)
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		limit = uint64(info.Totalram) * uint64(info.Unit)
+	}
+	return min(limit, groupLimit(os.DirFS("/")))
+}
+
+// addressSpace returns how much address space the process may still take.
+func addressSpace() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
+		return math.MaxUint64
+	}
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return limit.Cur
+	}
+	pages, _, _ := strings.Cut(string(statm), " ")
+	taken, err := strconv.ParseUint(pages, 10, 64)
+	if err != nil {
+		return limit.Cur
+	}
+	taken *= uint64(os.Getpagesize())
+	return limit.Cur - min(taken, limit.Cur)
+}
+
+// groupLimit returns the least limit of the control groups, of either version,
+// that this process is in.
+func groupLimit(root fs.FS) uint64 {
+	limit := uint64(math.MaxUint64)
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return limit
+	}
+	// A line is number:controllers:path, and has no controllers in version 2.
+	for lines := bufio.NewScanner(bytes.NewReader(groups)); lines.Scan(); {
+		fields := strings.SplitN(lines.Text(), ":", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		base, file := "sys/fs/cgroup", "memory.max"
+		switch {
+		case strings.Contains(","+fields[1]+",", ",memory,"):
+			base, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case fields[1] != "":
+			continue
+		}
+		for group := path.Clean("/" + fields[2]); ; group = path.Dir(group) {
+			text, err := fs.ReadFile(root, path.Join(base, group, file))
+			if err == nil {
+				if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
+					limit = min(limit, n) // no number: "max"
+				}
+			}
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return limit
+}

@@ -1,0 +1,59 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrTooLarge is wrapped by the errors of Check.
+var ErrTooLarge = errors.New("more than there is")
+
+// Limit returns how many bytes this process and the files it has mapped may
+// have in memory: the least of the machine's memory and the limits of its
+// control groups. It is math.MaxUint64 where the system does not tell.
+func Limit() uint64 { return machineLimit() }
+
+// Check returns an error if this process cannot take that many bytes more. The
+// limits are those of Limit and the process's own limit of address space
+// (RLIMIT_AS, "ulimit -v"), less what it has taken of that. A negative count
+// stands for a size that overflowed, and is too large. The error says what
+// would take the memory, how much, and how much there is.
+//
+// Sums of sizes that may overflow are best made by Product.
+func Check(what string, bytes int64) error {
+	limit := min(Limit(), addressSpace())
+	if bytes >= 0 && uint64(bytes) <= limit {
+		return nil
+	}
+	if bytes < 0 {
+		return fmt.Errorf("%s would take more than %s of memory, this process may take %s: %w", what, Text(math.MaxInt64), Text(limit), ErrTooLarge)
+	}
+	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
+}
+
+// Product returns the product of counts and sizes, or −1 where one of them is
+// negative or the product does not fit in an int64.
+func Product(factors ...int64) int64 {
+	p := int64(1)
+	for _, f := range factors {
+		if f < 0 || p < 0 || f > 0 && p > math.MaxInt64/f {
+			return -1
+		}
+		p *= f
+	}
+	return p
+}
+
+// Text is a number of bytes for a reader, such as "3.2 TB".
+func Text(bytes uint64) string {
+	if bytes == math.MaxUint64 {
+		return "any amount"
+	}
+	x, unit := float64(bytes), 0
+	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB", "EB"}
+	for x >= 999.5 && unit < len(units)-1 {
+		x, unit = x/1000, unit+1
+	}
+	return fmt.Sprintf("%.3g %s", x, units[unit])
+}
