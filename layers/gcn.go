@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -45,15 +46,13 @@ type GCNOptions struct {
 // classifier.bias; with the options on, also norm0.gain, norm0.shift,
 // skip0.weight, ….
 type GCN struct {
+	Model // its Parameters are in the order of the layers
+
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual, one (features, hidden) a convolution
 	Classifier   *Linear
 
-	Logits     *G.Node // (output nodes, classes or tasks)
-	Loss       *G.Node // scalar
-	Parameters G.Nodes // in the order of the layers
-
-	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
+	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
 }
 
 // NewGCN builds the model over batch, reading x and predicting y, and its loss.
@@ -74,7 +73,8 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
-	m := new(GCN)
+	m := &GCN{Model: Model{Batch: batch}}
+	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	for l := range batch.Layers() {
 		if h, err = m.convolution(batch, x, l, h, o, start); err != nil {

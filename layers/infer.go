@@ -3,12 +3,10 @@ package layers
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
@@ -16,109 +14,57 @@ import (
 // under the present parameters, without dropout: row i of the row-major result,
 // (len(nodes), outputs), belongs to nodes[i].
 //
-// It works outside the expression graph, layer by layer in chunks of rows, on
-// all cores, and only on the rows that the wanted nodes need. Beside the result
-// and a few numbers a node, memory holds one chunk's intermediate rows and the
-// output of a convolution until the next has read it: of one at a time in a
+// It works outside the expression graph, on the model's device, layer by layer in
+// chunks of rows, and only on the rows that the wanted nodes need. Beside the
+// result and a few numbers a node, memory holds one chunk's intermediate rows and
+// the output of a convolution until the next has read it: of one at a time in a
 // model of two, of two in a deeper one; and H·W of a whole layer where that is
-// the cheaper product to begin with. It is kept for the next call. The result
-// is the same bits for any number of cores. ctx is checked at each chunk. Calls
-// may run concurrently as long as no parameter changes.
+// the cheaper product to begin with. It is kept for the next call. On a GPU the
+// features and the Laplacian are copied at the first call and stay until the
+// device is closed.
+//
+// On the CPU the result is the same bits for any number of cores. A GPU gives the
+// same bits at each call, which agree with the CPU's up to rounding. ctx is checked
+// at each chunk. On the CPU, calls may run concurrently as long as no parameter
+// changes.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
-	plan, err := m.plan(p, x, nodes)
+	model, err := m.inference(p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
-	// Not a sync.Pool: that may hold on to one memory and yet make another, and
-	// each is as large as a layer.
+	// Not a sync.Pool: that may keep one memory and still make another, and each
+	// is as large as a layer.
 	memory := m.memory.Swap(nil)
 	if memory == nil {
-		memory = new(inferenceMemory)
+		memory = new(plan.InferenceMemory)
 	}
 	defer m.memory.Store(memory)
-	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
-	rows := neededRows(p, nodes, len(plan.layers))
-	h := layerInput{data: x.Data, half: x.Half, prefetch: x.Prefetch, width: x.Cols, rows: p.Nodes()}
-	top := len(plan.layers) - 1
-	for l, layer := range plan.layers[:top] {
-		out := memory.grow(l%2, len(rows[l])*layer.out)
-		if err := run.layer(layer, h, rows[l], out, false); err != nil {
-			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
-		}
-		h = layerInput{data: out, width: layer.out, rows: len(rows[l])}
-		if len(rows[l]) < p.Nodes() {
-			h.local = memory.index(rows[l], p.Nodes())
-		}
-		if x.Release != nil && l == 0 {
-			x.Release() // of layers above, only residual ones read it again
-		}
+	k, err := plan.NewKernels(m.Device, p, memory)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	out := make([]float32, len(rows[top])*run.classifier.out)
-	if err := run.layer(plan.layers[top], h, rows[top], out, true); err != nil {
-		return nil, fmt.Errorf("layers: inference, convolution %d: %w", top, err)
-	}
-	return out, nil
+	return model.run(ctx, k, p, x, nodes)
 }
 
-// inferenceMemory is what calls of Infer hand on to the next.
-type inferenceMemory struct {
-	hidden      [2][]float32 // outputs of layers, alternating
-	transformed []float32    // H·W of a layer's whole input, where that comes first
-	mixed, own  []float32    // of one chunk: P·H, and the nodes' own features
-	wide        []float32    // of one chunk: H where it is in half precision
-	z           []float32    // of one chunk of the last layer
-	sums        []float32
-	local       []int32
-	ahead       []int32 // rows of features to be read next
-}
-
-// grow returns one of the hidden matrices with n values. One that is too small
-// goes before the next comes, so that never both are there.
-func (m *inferenceMemory) grow(k, n int) []float32 {
-	if old := cap(m.hidden[k]); old < n {
-		m.hidden[k] = nil
-		if old > 1<<24 { // worth a collection
-			debug.FreeOSMemory()
-		}
-	}
-	m.hidden[k] = resize(m.hidden[k], n)
-	return m.hidden[k]
-}
-
-// index returns the map from node to its place in rows.
-func (m *inferenceMemory) index(rows []int32, nodes int) []int32 {
-	m.local = resize(m.local, nodes)
-	for k, v := range rows {
-		m.local[v] = int32(k)
-	}
-	return m.local
-}
-
-// resize returns s with length n, in the same memory where it fits; what it
-// holds is unspecified.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}
-
-// inferenceLayer is a convolution's parameters as plain slices.
+// inferenceLayer is a layer's parameters.
 type inferenceLayer struct {
 	in, out     int
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
 	activation  kernel.Activation
+
+	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
 }
 
-type inferencePlan struct {
+// inferenceModel is the parameters of a GCN.
+type inferenceModel struct {
 	layers     []inferenceLayer
 	classifier inferenceLayer
 }
 
-// plan reads the parameters and checks that everything fits together.
-func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*inferencePlan, error) {
+// inference reads the parameters and checks that everything fits together.
+func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*inferenceModel, error) {
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
 	}
@@ -133,7 +79,7 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 	if len(m.Convolutions) == 0 {
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
-	plan := new(inferencePlan)
+	model := new(inferenceModel)
 	width := x.Cols
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
@@ -149,19 +95,19 @@ func (m *GCN) plan(p *graph.Laplacian, x *graph.Features, nodes []int32) (*infer
 			return nil, fmt.Errorf("layers: inference: convolution %d reads %d columns, its input has %d", l, layer.in, width)
 		}
 		width = layer.out
-		plan.layers = append(plan.layers, layer)
+		model.layers = append(model.layers, layer)
 	}
 	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
 		return nil, fmt.Errorf("layers: inference: no classifier of %d columns", width)
 	}
-	c := &plan.classifier
+	c := &model.classifier
 	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
 	var err error
 	if c.w, err = valueOf(m.Classifier.W); err != nil {
 		return nil, err
 	}
 	c.b, err = valueOf(m.Classifier.B)
-	return plan, err
+	return model, err
 }
 
 // values returns the layer's parameters.
@@ -243,65 +189,123 @@ func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 	return rows
 }
 
-// layerInput is H: one row a node, or the rows of some nodes and their places.
-type layerInput struct {
-	data []float32
-	half []uint16 // instead of data: features in half precision, of all nodes
-
-	prefetch func(rows []int32) // nil: in memory
-
-	width int
-	rows  int
-	local []int32
+// load puts the parameters on the processor.
+func (m *inferenceModel) load(k plan.Kernels) error {
+	layers := make([]*inferenceLayer, 0, len(m.layers)+1)
+	for l := range m.layers {
+		layers = append(layers, &m.layers[l])
+	}
+	layers = append(layers, &m.classifier)
+	var all [][]float32
+	for _, l := range layers {
+		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+	}
+	spans, err := k.Load(all)
+	if err != nil {
+		return err
+	}
+	for i, l := range layers {
+		on := spans[5*i:]
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = on[0], on[1], on[2], on[3], on[4]
+	}
+	return nil
 }
 
 // inference is one call of Infer.
 type inference struct {
-	ctx        context.Context
-	p          *graph.Laplacian
-	x          *graph.Features
-	classifier inferenceLayer
-	memory     *inferenceMemory
-	blas       blas.BLAS
+	plan.Kernels
+	ctx   context.Context
+	model *inferenceModel
+	p     *graph.Laplacian
+	x     plan.Rows // the features of all nodes
 }
 
-// chunkRows is how many rows of the given width are worked on at a time: some
-// megabytes, by the sizes alone, so that results do not depend on the machine.
-func chunkRows(width int) int { return max(64, min(4096, (1<<20)/max(width, 1))) }
-
-// layer writes the output of one layer, or the logits over it, to out.
-func (r *inference) layer(layer inferenceLayer, h layerInput, rows []int32, out []float32, last bool) error {
-	var err error
-	if r.blas, err = blas.Default(); err != nil {
-		return err
+// run computes layer after layer.
+func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	if err := m.load(k); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	transformed := r.transformFirst(layer, h, rows)
+	features, err := k.Features(x)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, x: features}
+	needed := neededRows(p, nodes, len(m.layers))
+	h, top := features, len(m.layers)-1
+	var logits []float32
+	for l, layer := range m.layers {
+		rows := needed[l]
+		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
+		if err = k.Needed(rows, all); err == nil {
+			if l == top {
+				logits = make([]float32, len(rows)*m.classifier.out)
+				err = r.layer(layer, h, rows, plan.Span{}, logits)
+			} else {
+				h, err = r.hidden(l, layer, h, rows)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
+		}
+		if l == 0 && l < top {
+			k.Released(x) // of the layers above, only residual ones read it again
+		}
+	}
+	return logits, nil
+}
+
+// hidden returns the output of layer l at some rows, with their index.
+func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
+	name := plan.Hidden0
+	if l%2 == 1 {
+		name = plan.Hidden1
+	}
+	out, err := r.Scratch(name, len(rows)*layer.out)
+	if err != nil {
+		return h, err
+	}
+	if err := r.layer(layer, h, rows, out, nil); err != nil {
+		return h, err
+	}
+	above := plan.Rows{Span: out, Width: layer.out, Count: len(rows)}
+	if len(rows) < r.p.Nodes() {
+		above.Index, err = r.Index(rows)
+	}
+	return above, err
+}
+
+// layer writes the output of one layer to out, or, where logits is not nil, the
+// logits over it to logits.
+func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
+	transformed := transformFirst(r.p, layer, h.Count, rows)
 	if transformed {
+		var err error
 		if h, err = r.transform(layer, h); err != nil {
 			return err
 		}
 	}
-	outWidth := layer.out
-	if last {
-		outWidth = r.classifier.out
-	}
-	chunk := chunkRows(max(layer.in, layer.out))
+	c := r.model.classifier
+	chunk := r.ChunkRows(max(layer.in, layer.out))
 	for lo := 0; lo < len(rows); lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		hi := min(lo+chunk, len(rows))
-		dst := out[lo*outWidth : hi*outWidth]
-		z := dst
-		if last {
-			r.memory.z = resize(r.memory.z, (hi-lo)*layer.out)
-			z = r.memory.z
+		n := min(chunk, len(rows)-lo)
+		if logits == nil {
+			if err := r.chunk(layer, h, lo, n, out.From(lo*layer.out), transformed); err != nil {
+				return err
+			}
+			continue
 		}
-		r.chunk(layer, h, rows[lo:hi], z, transformed)
-		if last {
-			c := r.classifier
-			kernel.BiasRows(dst, c.b, nil, hi-lo, c.out)
-			r.blas.Sgemm(false, false, hi-lo, c.out, c.in, 1, z, c.in, c.w, c.out, 1, dst, c.out)
+		z, err := r.Scratch(plan.Last, n*layer.out)
+		if err != nil {
+			return err
+		}
+		if err := r.chunk(layer, h, lo, n, z, transformed); err != nil {
+			return err
+		}
+		if err := r.classify(c, z, n, logits[lo*c.out:(lo+n)*c.out]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -309,108 +313,93 @@ func (r *inference) layer(layer inferenceLayer, h layerInput, rows []int32, out 
 
 // transformFirst compares the cost of P(HW), over all input rows, with that of
 // (PH)W, over the output rows.
-func (r *inference) transformFirst(layer inferenceLayer, h layerInput, rows []int32) bool {
+func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows []int32) bool {
 	var nnz float64
 	for _, v := range rows {
-		nnz += float64(r.p.RowNNZ(int(v)))
+		nnz += float64(p.RowNNZ(int(v)))
 	}
 	in, out := float64(layer.in), float64(layer.out)
-	return float64(h.rows)*in*out+sparseCost*nnz*out < float64(len(rows))*in*out+sparseCost*nnz*in
+	return float64(inputs)*in*out+sparseCost*nnz*out < float64(len(rows))*in*out+sparseCost*nnz*in
 }
 
 // transform returns H·W + 1⊗b of all rows of H.
-func (r *inference) transform(layer inferenceLayer, h layerInput) (layerInput, error) {
-	r.memory.transformed = resize(r.memory.transformed, h.rows*layer.out)
-	t := layerInput{data: r.memory.transformed, width: layer.out, rows: h.rows, local: h.local}
-	chunk := chunkRows(max(layer.in, layer.out))
-	for lo := 0; lo < h.rows; lo += chunk {
+func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
+	out, err := r.Scratch(plan.Transformed, h.Count*layer.out)
+	if err != nil {
+		return h, err
+	}
+	chunk := r.ChunkRows(max(layer.in, layer.out))
+	for lo := 0; lo < h.Count; lo += chunk {
 		if err := r.ctx.Err(); err != nil {
-			return t, err
+			return h, err
 		}
-		if h.prefetch != nil {
-			r.memory.ahead = r.memory.ahead[:0]
-			for i := lo; i < min(lo+2*chunk, h.rows); i++ { // the next is read meanwhile
-				r.memory.ahead = append(r.memory.ahead, int32(i))
-			}
-			h.prefetch(r.memory.ahead)
+		n := min(chunk, h.Count-lo)
+		x, err := r.Part(h, lo, n)
+		if err != nil {
+			return h, err
 		}
-		n := min(chunk, h.rows-lo)
-		dst := t.data[lo*layer.out : (lo+n)*layer.out]
-		r.product(dst, r.rowsOf(h, lo, n), layer, n, nil)
+		if err := r.Affine(out.From(lo*layer.out), x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out); err != nil {
+			return h, err
+		}
 	}
-	return t, nil
+	return plan.Rows{Span: out, Width: layer.out, Count: h.Count, Index: h.Index}, nil
 }
 
-// rowsOf returns n rows of H from lo on, in single precision.
-func (r *inference) rowsOf(h layerInput, lo, n int) []float32 {
-	if h.half == nil {
-		return h.data[lo*h.width : (lo+n)*h.width]
-	}
-	r.memory.wide = resize(r.memory.wide, n*h.width)
-	kernel.Widen(r.memory.wide, h.half[lo*h.width:(lo+n)*h.width])
-	return r.memory.wide
-}
-
-// product sets dst to X·W + scale⊗b for n rows.
-func (r *inference) product(dst, x []float32, layer inferenceLayer, n int, scale []float32) {
-	var beta float32
-	if layer.b != nil {
-		kernel.BiasRows(dst, layer.b, scale, n, layer.out)
-		beta = 1
-	}
-	r.blas.Sgemm(false, false, n, layer.out, layer.in, 1, x, layer.in, layer.w, layer.out, beta, dst, layer.out)
-}
-
-// chunk writes the layer's output at some rows to z.
-func (r *inference) chunk(layer inferenceLayer, h layerInput, rows []int32, z []float32, transformed bool) {
-	n := len(rows)
-	m := r.memory
+// chunk writes the layer's output at n of the rows needed, from row lo on, to z.
+func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+	var err error
 	if transformed {
-		kernel.PropagateRows(z, r.p, rows, h.data, h.width, h.local)
+		err = r.Propagate(z, h, lo, n)
 	} else {
-		m.mixed = resize(m.mixed, n*h.width)
-		if h.half != nil {
-			kernel.PropagateRowsHalf(m.mixed, r.p, rows, h.half, h.width)
-		} else {
-			kernel.PropagateRows(m.mixed, r.p, rows, h.data, h.width, h.local)
-		}
-		m.sums = resize(m.sums, n)
-		rowSums(m.sums, r.p, rows)
-		r.product(z, m.mixed, layer, n, m.sums)
+		err = r.propagateFirst(layer, h, lo, n, z)
+	}
+	if err != nil {
+		return err
 	}
 	if layer.skip != nil {
-		m.own = resize(m.own, n*r.x.Cols)
-		if r.x.Prefetch != nil {
-			r.x.Prefetch(rows)
+		own, err := r.Own(r.x, lo, n)
+		if err != nil {
+			return err
 		}
-		if r.x.Half != nil {
-			kernel.GatherHalf(m.own, r.x.Half, rows, r.x.Cols)
-		} else {
-			kernel.Gather(m.own, r.x.Data, rows, r.x.Cols)
+		if err := r.Add(z, own, layer.on.skip, n, r.x.Width, layer.out); err != nil {
+			return err
 		}
-		r.blas.Sgemm(false, false, n, layer.out, r.x.Cols, 1, m.own, r.x.Cols, layer.skip, layer.out, 1, z, layer.out)
 	}
 	if layer.gain != nil {
-		kernel.LayerNorm(z, nil, nil, z, layer.gain, layer.shift, n, layer.out)
+		if err := r.LayerNorm(z, layer.on.gain, layer.on.shift, n, layer.out); err != nil {
+			return err
+		}
 	}
-	kernel.Activate(layer.activation, z, nil, z, n, layer.out, kernel.Dropout{})
+	return r.Activate(z, layer.activation, n, layer.out)
 }
 
-// rowSums sets sums[i] to the sum of row rows[i] of P.
-func rowSums(sums []float32, p *graph.Laplacian, rows []int32) {
-	parallel.For(len(rows), 1024, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			v := int(rows[i])
-			sum := float64(p.ColScale[v])
-			values := p.Adjacency.RowValues(v)
-			for k, u := range p.Adjacency.Row(v) {
-				s := float64(p.ColScale[u])
-				if values != nil {
-					s *= float64(values[k])
-				}
-				sum += s
-			}
-			sums[i] = float32(sum * float64(p.RowScale[v]))
-		}
-	})
+// propagateFirst sets z to (PH)·W + r⊗b, r the row sums of P.
+func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span) error {
+	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
+	if err != nil {
+		return err
+	}
+	sums, err := r.Scratch(plan.Sums, n)
+	if err != nil {
+		return err
+	}
+	if err := r.Propagate(mixed, h, lo, n); err != nil {
+		return err
+	}
+	if err := r.RowSums(sums, lo, n); err != nil {
+		return err
+	}
+	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
+}
+
+// classify writes the logits over n rows of the last layer.
+func (r *inference) classify(c inferenceLayer, z plan.Span, n int, logits []float32) error {
+	to, err := r.Logits(logits)
+	if err != nil {
+		return err
+	}
+	if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
+		return err
+	}
+	return r.Read(logits, to)
 }

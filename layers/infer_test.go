@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	G "gorgonia.org/gorgonia"
@@ -407,7 +408,7 @@ func TestInferMemory(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(t, rng, n, n, false))
 	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, classes)
 	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: hidden})
-	var first *inferenceMemory
+	var first *plan.InferenceMemory
 	for range 3 {
 		if _, err := m.Infer(context.Background(), p, x, nil); err != nil {
 			t.Fatal(err)
@@ -419,12 +420,9 @@ func TestInferMemory(t *testing.T) {
 		if kept != first {
 			t.Error("a call does not work in the memory of the one before")
 		}
-		held := cap(kept.transformed) + cap(kept.mixed) + cap(kept.own) + cap(kept.z) + cap(kept.sums) + cap(kept.local)
-		for _, h := range kept.hidden {
-			held += cap(h)
-		}
-		if most := n*hidden + chunkRows(hidden)*(2*hidden+1); held > most {
-			t.Errorf("%d values are held, want at most %d", held, most)
+		const chunk = 4096 // rows of this width
+		if held, most := kept.Bytes(), int64(4*(n*hidden+chunk*(2*hidden+1))); held > most {
+			t.Errorf("%d bytes are held, want at most %d", held, most)
 		}
 		m.memory.Store(kept)
 	}

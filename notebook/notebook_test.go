@@ -44,7 +44,7 @@ func model(t testing.TB, data *datasets.Data) (train.Model, *layers.GCN) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}, gcn
+	return gcn, gcn
 }
 
 // wellFormed checks that text is XML with the given element outermost.

@@ -42,7 +42,7 @@ func options(batches int) train.Options {
 func values(t *testing.T, m train.Model) []float32 {
 	t.Helper()
 	var all []float32
-	for _, p := range m.Parameters {
+	for _, p := range m.Parts().Parameters {
 		all = append(all, p.Value().Data().([]float32)...)
 	}
 	return all

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -90,13 +92,12 @@ type activate struct {
 	ordinal uint64
 	wanted  bool
 	below   sparse // what made x, where it knows which rows are zero; or nil
-	out     output
 
 	// slope is ∂out/∂x of the last run, in the rows that may differ from zero;
 	// only the op's own backward reads it, so a plain node that overwrites out
 	// in place does no harm.
 	slope       []float32
-	own         []float32 // its memory, where it is not that of x
+	slopeMemory []float32 // its memory, where it is not that of x
 	keepSlope   bool
 	rows, width int
 
@@ -119,15 +120,20 @@ func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
 	return tensor.Shape{rows, cols}, err
 }
 
-func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[0]) }
+func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// The slope takes the place of x.
-func (op *activate) over() (input int, result bool) { return 0, false }
+// Memory says that the slope can take the place of x, and that a history may read
+// the result after the run.
+func (op *activate) Memory() plan.Memory {
+	m := plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
+	if op.keepActivations {
+		m.Result = plan.InBufferKept
+	}
+	return m
+}
 
-func (op *activate) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[0]) }
-
-func (op *activate) run(over bool, in G.Value) (G.Value, error) {
-	x, err := matrixOf("Activate", in)
+func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+	x, err := matrixOf("Activate", in[0])
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +141,7 @@ func (op *activate) run(over bool, in G.Value) (G.Value, error) {
 	if op.mode != nil && op.mode.Training {
 		dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
 	}
-	value, data := op.out.matrix(x.rows, x.cols)
+	value, data := out.Matrix(x.rows, x.cols)
 	op.rows, op.width = x.rows, x.cols
 	if op.keepActivations {
 		op.activations = data
@@ -151,8 +157,8 @@ func (op *activate) run(over bool, in G.Value) (G.Value, error) {
 	case over:
 		op.slope = x.data
 	default:
-		op.own = scratch(op.own, len(data))
-		op.slope = op.own
+		op.slopeMemory = scratch(op.slopeMemory, len(data))
+		op.slope = op.slopeMemory
 	}
 	if rows := from(op.below, x.rows); rows != nil {
 		fillOthers(data, rows, x.rows, x.cols, nil, nil)
@@ -161,6 +167,70 @@ func (op *activate) run(over bool, in G.Value) (G.Value, error) {
 		kernel.Activate(op.act, data, op.slope, x.data, x.rows, x.cols, dropout)
 	}
 	return value, nil
+}
+
+// placedActivate is what an activation shares with its gradient.
+type placedActivate struct {
+	wanted      bool // the gradient is placed
+	memory      *device.Buffer
+	slope       device.Pointer
+	rows, width int
+
+	// whole is the output before dropout, for a history.
+	wholeMemory *device.Buffer
+	whole       device.Pointer
+}
+
+// Place adds the bias of the product that it reads, where nothing else reads that.
+func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
+	state, _ := plan.StateOf[placedActivate](p, op)
+	state.memory, state.wholeMemory = p.Buffer(), p.Buffer()
+	below := biasedProduct(p, plan.Children(n)[0])
+	if below != nil {
+		below.biasAbove = true
+	}
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, z, err := in[0].Matrix("Activate")
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		state.rows, state.width, state.slope = rows, width, 0
+		switch {
+		case !state.wanted:
+		case out.Over:
+			state.slope = z
+		default:
+			if state.slope, err = state.memory.Floats(rows * width); err != nil {
+				return nil, err
+			}
+		}
+		activation, whole := op.onDevice(), device.Pointer(0)
+		if state.whole = to; op.keepActivations && activation.Threshold != 0 {
+			if whole, err = state.wholeMemory.Floats(rows * width); err != nil {
+				return nil, err
+			}
+			state.whole = whole
+		}
+		var bias, scale device.Pointer
+		if below != nil {
+			bias, scale = below.bias, below.scale
+		}
+		return a, p.Device().Activate(to, state.slope, whole, z, bias, scale, activation, rows, width)
+	}, nil
+}
+
+// onDevice returns the settings of this run.
+func (op *activate) onDevice() device.Activation {
+	a := device.Activation{Act: int(op.act), Keep: 1}
+	if op.mode != nil && op.mode.Training {
+		a.Seed = op.mode.seed(op.ordinal)
+		a.Threshold, a.Keep = kernel.Dropout{Rate: op.rate}.Threshold()
+	}
+	return a
 }
 
 // nonzero returns the rows of x: every activation of 0 is 0.
@@ -185,7 +255,6 @@ func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 type activateBack struct {
 	base
 	forward *activate
-	out     output
 }
 
 func (op *activateBack) Type() hm.Type {
@@ -194,15 +263,15 @@ func (op *activateBack) Type() hm.Type {
 
 func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.run(false, in[1]) }
+func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// The product takes the place of the gradient from above.
-func (op *activateBack) over() (input int, result bool) { return 1, true }
+// Memory says that the product can take the place of the gradient from above.
+func (op *activateBack) Memory() plan.Memory {
+	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 1, By: plan.ByResult}}
+}
 
-func (op *activateBack) DoOver(in ...G.Value) (G.Value, error) { return op.run(true, in[1]) }
-
-func (op *activateBack) run(over bool, in G.Value) (G.Value, error) {
-	grad, err := matrixOf("Activate", in)
+func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value, error) {
+	grad, err := matrixOf("Activate", in[1])
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +279,9 @@ func (op *activateBack) run(over bool, in G.Value) (G.Value, error) {
 	if grad.rows != f.rows || grad.cols != f.width || len(f.slope) != len(grad.data) {
 		return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, f.rows, f.width, ErrShape)
 	}
-	value, data := in, grad.data
+	value, data := in[1], grad.data
 	if !over {
-		value, data = op.out.matrix(grad.rows, grad.cols)
+		value, data = out.Matrix(grad.rows, grad.cols)
 	}
 	rows := from(f.below, grad.rows)
 	if rows == nil {
@@ -224,4 +293,23 @@ func (op *activateBack) run(over bool, in G.Value) (G.Value, error) {
 	}
 	kernel.MultiplyRows(data, grad.data, f.slope, rows, grad.cols)
 	return value, nil
+}
+
+func (op *activateBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	state, _ := plan.StateOf[placedActivate](p, op.forward)
+	state.wanted = true
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, grad, err := in[1].Matrix("Activate")
+		if err != nil {
+			return nil, err
+		}
+		if rows != state.rows || width != state.width {
+			return nil, fmt.Errorf("ops: Activate: gradient is %d×%d, its output %d×%d: %w", rows, width, state.rows, state.width, ErrShape)
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		return a, p.Device().Multiply(to, grad, state.slope, rows*width)
+	}, nil
 }

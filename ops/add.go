@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -29,14 +30,17 @@ func Add(a, b *G.Node) (*G.Node, error) {
 type add struct {
 	base
 	wanted []bool
-	out    output
 }
 
 func (op *add) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType(), matrixType()) }
 
 func (op *add) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *add) Do(in ...G.Value) (G.Value, error) {
+func (op *add) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *add) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *add) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	a, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -48,11 +52,32 @@ func (op *add) Do(in ...G.Value) (G.Value, error) {
 	if a.rows != b.rows || a.cols != b.cols {
 		return nil, fmt.Errorf("ops: Add: %d×%d and %d×%d: %w", a.rows, a.cols, b.rows, b.cols, ErrShape)
 	}
-	value, data := op.out.matrix(a.rows, a.cols)
+	value, data := out.Matrix(a.rows, a.cols)
 	for k, v := range a.data {
 		data[k] = v + b.data[k]
 	}
 	return value, nil
+}
+
+func (op *add) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, a, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		rowsB, colsB, b, err := in[1].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		if rows != rowsB || cols != colsB {
+			return nil, fmt.Errorf("ops: Add: %d×%d and %d×%d: %w", rows, cols, rowsB, colsB, ErrShape)
+		}
+		value, to, err := out.Matrix(rows, cols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Add(to, a, b, rows*cols)
+	}, nil
 }
 
 func (op *add) DiffWRT(int) []bool { return op.wanted }

@@ -6,6 +6,7 @@ import (
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -53,7 +54,6 @@ type features struct {
 	slot    *Slot
 	outputs bool
 	node    *G.Node
-	out     output
 
 	skip  bool // every consumer gathers by itself
 	known int  // nodes in the graph when skip was found
@@ -71,11 +71,37 @@ func (op *features) InferShape(...G.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape{op.slot.src, op.x.Cols}, nil
 }
 
-func (op *features) Do(...G.Value) (G.Value, error) {
+func (op *features) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *features) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, error) {
 	b, err := op.slot.current("Features")
 	if err != nil {
 		return nil, err
 	}
+	ids, err := op.ids(b)
+	if err != nil {
+		return nil, err
+	}
+	if op.x.Prefetch != nil {
+		op.x.Prefetch(ids)
+	}
+	if op.skipped() {
+		value, _ := out.Matrix(1, op.x.Cols) // a machine wants some value
+		return value, nil
+	}
+	value, data := out.Matrix(len(ids), op.x.Cols)
+	if op.x.Half != nil {
+		kernel.GatherHalf(data, op.x.Half, ids, op.x.Cols)
+	} else {
+		kernel.Gather(data, op.x.Data, ids, op.x.Cols)
+	}
+	return value, nil
+}
+
+// ids returns the nodes whose features are gathered, which must have some.
+func (op *features) ids(b *graph.Block) ([]int32, error) {
 	ids := b.Src
 	if op.outputs {
 		ids = b.Dst
@@ -85,20 +111,38 @@ func (op *features) Do(...G.Value) (G.Value, error) {
 			return nil, fmt.Errorf("ops: Features: node %d of the block is %d, outside the %d rows of features: %w", k, v, op.x.Rows, ErrShape)
 		}
 	}
-	if op.x.Prefetch != nil {
-		op.x.Prefetch(ids)
+	return ids, nil
+}
+
+// Place gathers the rows, unless every reader does so by itself.
+func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	x, err := p.Device().Features(op.x)
+	if err != nil {
+		return nil, err
 	}
-	if op.skipped() {
-		value, _ := op.out.matrix(1, op.x.Cols) // a machine wants some value
-		return value, nil
+	q, skipped := slotOf(p, op.slot), op.skipped()
+	if !skipped {
+		q.needs.dst = q.needs.dst || op.outputs
+		q.needs.src = q.needs.src || !op.outputs
 	}
-	value, data := op.out.matrix(len(ids), op.x.Cols)
-	if op.x.Half != nil {
-		kernel.GatherHalf(data, op.x.Half, ids, op.x.Cols)
-	} else {
-		kernel.Gather(data, op.x.Data, ids, op.x.Cols)
-	}
-	return value, nil
+	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		ids, err := op.ids(q.block)
+		if err != nil {
+			return nil, err
+		}
+		if skipped {
+			return out.Absent(len(ids), op.x.Cols), nil
+		}
+		at := q.src
+		if op.outputs {
+			at = q.dst
+		}
+		value, to, err := out.Matrix(len(ids), op.x.Cols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Gather(to, x, at, len(ids), op.x.Cols)
+	}, nil
 }
 
 // skipped reports whether all consumers in the graph gather by themselves.

@@ -55,8 +55,13 @@ func (e expression) check(t *testing.T) {
 	t.Helper()
 	value, gradients := e.run(t)
 	e.compare(t, value, gradients)
-	if value, gradients, ok := e.runOnDevice(t); ok {
-		e.compare(t, value, gradients)
+	value, gradients = e.runPlanned(t, nil)
+	e.compare(t, value, gradients)
+	if CUDA {
+		if _, err := OpenDevice("cuda"); err == nil {
+			value, gradients = e.runPlanned(t, testDevice(t))
+			e.compare(t, value, gradients)
+		}
 	}
 }
 

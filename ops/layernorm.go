@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -33,7 +35,6 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 type layerNorm struct {
 	base
 	wanted []bool
-	out    output
 
 	// Of the last run, for the gradients; nothing else sees them.
 	keep                bool
@@ -47,7 +48,11 @@ func (op *layerNorm) Type() hm.Type {
 
 func (op *layerNorm) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *layerNorm) Do(in ...G.Value) (G.Value, error) {
+func (op *layerNorm) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *layerNorm) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -65,9 +70,57 @@ func (op *layerNorm) Do(in ...G.Value) (G.Value, error) {
 		op.normalized = scratch(op.normalized, len(x.data))
 		op.inverse = scratch(op.inverse, x.rows)
 	}
-	value, data := op.out.matrix(x.rows, x.cols)
+	value, data := out.Matrix(x.rows, x.cols)
 	kernel.LayerNorm(data, op.normalized, op.inverse, x.data, gain, shift, x.rows, x.cols)
 	return value, nil
+}
+
+// placedNorm is what a normalisation shares with its gradients.
+type placedNorm struct {
+	wanted              bool // a gradient is placed that needs the normalised rows
+	rowMemory, memory   *device.Buffer
+	normalized, inverse device.Pointer
+	rows, width         int
+}
+
+func (s *placedNorm) check(rows, width int) error {
+	if rows != s.rows || width != s.width {
+		return fmt.Errorf("ops: LayerNorm: gradient is %d×%d, its output %d×%d: %w", rows, width, s.rows, s.width, ErrShape)
+	}
+	return nil
+}
+
+func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedNorm](p, op)
+	s.memory, s.rowMemory = p.Buffer(), p.Buffer()
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, x, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		gain, err := in[1].Vector(op.name, width)
+		if err != nil {
+			return nil, err
+		}
+		shift, err := in[2].Vector(op.name, width)
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		s.rows, s.width = rows, width
+		if s.wanted {
+			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
+				return nil, err
+			}
+			if s.inverse, err = s.rowMemory.Floats(rows); err != nil {
+				return nil, err
+			}
+		}
+		return a, p.Device().LayerNorm(to, s.normalized, s.inverse, x, gain, shift, rows, width)
+	}, nil
 }
 
 func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
@@ -112,7 +165,6 @@ func (op *layerNorm) gradient(v G.Value) (matrix, error) {
 type layerNormBack struct {
 	base
 	forward *layerNorm
-	out     output
 }
 
 func (op *layerNormBack) Type() hm.Type {
@@ -121,7 +173,11 @@ func (op *layerNormBack) Type() hm.Type {
 
 func (op *layerNormBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *layerNormBack) Do(in ...G.Value) (G.Value, error) {
+func (op *layerNormBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *layerNormBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *layerNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	f := op.forward
 	grad, err := f.gradient(in[2])
 	if err != nil {
@@ -131,16 +187,38 @@ func (op *layerNormBack) Do(in ...G.Value) (G.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, data := op.out.matrix(grad.rows, grad.cols)
+	value, data := out.Matrix(grad.rows, grad.cols)
 	kernel.LayerNormGradient(data, grad.data, f.normalized, f.inverse, gain, grad.rows, grad.cols)
 	return value, nil
+}
+
+func (op *layerNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedNorm](p, op.forward)
+	s.wanted = true
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, grad, err := in[2].Matrix(op.name)
+		if err == nil {
+			err = s.check(rows, width)
+		}
+		if err != nil {
+			return nil, err
+		}
+		gain, err := in[1].Vector(op.name, width)
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		return a, p.Device().LayerNormGradient(to, grad, s.normalized, s.inverse, gain, rows, width)
+	}, nil
 }
 
 type layerNormBackGain struct {
 	base
 	forward *layerNorm
 	product []float32
-	out     output
 }
 
 func (op *layerNormBackGain) Type() hm.Type {
@@ -153,13 +231,38 @@ func (op *layerNormBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) 
 }
 
 func (op *layerNormBackGain) Do(in ...G.Value) (G.Value, error) {
+	return op.Compute(&op.own, false, in...)
+}
+
+func (op *layerNormBackGain) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *layerNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	grad, err := op.forward.gradient(in[1])
 	if err != nil {
 		return nil, err
 	}
 	op.product = scratch(op.product, len(grad.data))
 	kernel.Multiply(op.product, grad.data, op.forward.normalized)
-	value, data := op.out.vector(grad.cols)
+	value, data := out.Vector(grad.cols)
 	kernel.ColumnSums(data, op.product, nil, grad.rows, grad.cols)
 	return value, nil
+}
+
+func (op *layerNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedNorm](p, op.forward)
+	s.wanted = true
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, grad, err := in[1].Matrix(op.name)
+		if err == nil {
+			err = s.check(rows, width)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Vector(width)
+		if err != nil {
+			return nil, err
+		}
+		return a, p.Device().ColumnSums(to, grad, s.normalized, 0, rows, width)
+	}, nil
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -69,7 +71,11 @@ func (op *loss) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType())
 
 func (op *loss) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
 
-func (op *loss) Do(in ...G.Value) (G.Value, error) {
+func (op *loss) Do(in ...G.Value) (G.Value, error) { return op.Compute(nil, false, in...) }
+
+func (op *loss) Memory() plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
+
+func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	z, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -90,6 +96,62 @@ func (op *loss) Do(in ...G.Value) (G.Value, error) {
 	return G.NewF32(float32(value)), nil
 }
 
+// placedLoss is what a loss shares with its gradient.
+type placedLoss struct {
+	wanted bool // the gradient is placed
+	atOnce bool // the loss computes it too: its upstream gradient is 1
+
+	rowMemory, memory *device.Buffer
+	probs             device.Pointer // softmax, or for binary tasks the logits
+	gradient          device.Pointer // where the loss computed it
+	rows, cols        int
+}
+
+func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedLoss](p, op)
+	s.rowMemory, s.memory = p.Buffer(), p.Buffer()
+	t, d := targetsOf(p, op.targets), p.Device()
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, z, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		if rows != op.targets.rows || cols != op.targets.labels.Outputs() {
+			return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, rows, cols, op.targets.rows, op.targets.labels.Outputs(), ErrShape)
+		}
+		s.rows, s.cols = rows, cols
+		rowLoss, err := s.rowMemory.Bytes(8 * int64(rows))
+		if err != nil {
+			return nil, err
+		}
+		s.probs, s.gradient = 0, 0
+		switch {
+		case s.atOnce:
+			s.gradient, err = s.memory.Floats(rows * cols)
+		case s.wanted && op.binary:
+			s.probs = z
+		case s.wanted:
+			s.probs, err = s.memory.Floats(rows * cols)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if op.binary {
+			err = d.BCELoss(s.gradient, rowLoss, z, t.multi, t.weight, 0, rows, cols)
+		} else {
+			err = d.SoftmaxLoss(s.probs, s.gradient, rowLoss, z, t.class, t.weight, rows, cols)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Scalar()
+		if err != nil {
+			return nil, err
+		}
+		return a, d.Total(to, rowLoss, rows)
+	}, nil
+}
+
 func (op *loss) DiffWRT(int) []bool { return []bool{op.wanted} }
 
 // SymDiff takes the logits and the loss as inputs for the shape and the order:
@@ -103,7 +165,6 @@ func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 type lossBack struct {
 	base
 	forward *loss
-	out     output
 }
 
 func (op *lossBack) Type() hm.Type {
@@ -112,7 +173,11 @@ func (op *lossBack) Type() hm.Type {
 
 func (op *lossBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *lossBack) Do(in ...G.Value) (G.Value, error) {
+func (op *lossBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *lossBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *lossBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	f := op.forward
 	upstream, err := scalarOf(f.name, in[2])
 	if err != nil {
@@ -122,11 +187,47 @@ func (op *lossBack) Do(in ...G.Value) (G.Value, error) {
 	if f.rows != t.rows || len(f.probs) != f.rows*f.cols {
 		return nil, fmt.Errorf("ops: %s: targets changed during the run: %w", f.name, ErrShape)
 	}
-	value, data := op.out.matrix(f.rows, f.cols)
+	value, data := out.Matrix(f.rows, f.cols)
 	if f.binary {
 		kernel.BCEWithLogitsGradient(data, f.probs, t.multi, f.cols, t.weights, upstream)
 	} else {
 		kernel.SoftmaxCrossEntropyGradient(data, f.probs, t.class, t.weights, upstream, f.cols)
 	}
 	return value, nil
+}
+
+func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedLoss](p, op.forward)
+	s.wanted = true
+	if isOne(plan.Children(n)[2]) {
+		s.atOnce = true
+		return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
+			return out.At(s.gradient, s.rows, s.cols), nil
+		}, nil
+	}
+	t, d := targetsOf(p, op.forward.targets), p.Device()
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		upstream, err := in[2].Scalar(op.name)
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Matrix(s.rows, s.cols)
+		if err != nil {
+			return nil, err
+		}
+		if op.forward.binary {
+			return a, d.BCELoss(to, 0, s.probs, t.multi, t.weight, upstream, s.rows, s.cols)
+		}
+		return a, d.SoftmaxGradient(to, s.probs, t.class, t.weight, upstream, s.rows, s.cols)
+	}, nil
+}
+
+// isOne reports whether n is the constant 1. It is the upstream gradient of a loss
+// with regard to itself.
+func isOne(n *G.Node) bool {
+	if n.Op() == nil || len(plan.Children(n)) > 0 || n.Value() == nil {
+		return false
+	}
+	one, ok := n.Value().(*G.F32)
+	return ok && *one == 1
 }

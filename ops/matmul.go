@@ -5,7 +5,9 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -69,10 +71,9 @@ type product struct {
 	products       rowProducts
 	transA, transB bool
 	bias           bool
-	slot           *Slot  // its row sums scale the bias; nil: none does
-	wanted         []bool // inputs through which a gradient can be wanted
-	out            output
-	last           DenseProduct // of the last run
+	slot           *Slot        // its row sums scale the bias; nil: none does
+	wanted         []bool       // inputs through which a gradient can be wanted
+	last           plan.Product // of the last run
 
 	below sparse // what knows the rows of the forward product's X that matter; or nil
 	set   rowSet // of the forward product's own output
@@ -101,7 +102,14 @@ func (op *product) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape{rows, cols}, err
 }
 
-func (op *product) Do(in ...G.Value) (G.Value, error) {
+func (op *product) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *product) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// Product returns the dense product that the last run computed, for benchmarks.
+func (op *product) Product() plan.Product { return op.last }
+
+func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	a, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -121,7 +129,7 @@ func (op *product) Do(in ...G.Value) (G.Value, error) {
 	if inner != innerB {
 		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, rows, inner, innerB, cols, ErrShape)
 	}
-	value, data := op.out.matrix(rows, cols)
+	value, data := out.Matrix(rows, cols)
 	if op.transA {
 		op.backW(a, b, data)
 		return value, nil
@@ -145,7 +153,7 @@ func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
 		op.keepRows(a.rows, bias, scale)
 	}
 	rows := from(op.below, a.rows)
-	op.last = DenseProduct{false, op.transB, a.rows, cols, a.cols}
+	op.last = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
 	if rows != nil {
 		op.last.M = len(rows)
 		fillOthers(c, rows, a.rows, cols, bias, scale)
@@ -185,7 +193,7 @@ func (op *product) nonzero() []int32 {
 // backW sets c to Aᵀ·B, summed over the rows of A that matter.
 func (op *product) backW(a, b matrix, c []float32) {
 	over := from(op.below, a.rows)
-	op.last = DenseProduct{true, false, a.cols, b.cols, a.rows}
+	op.last = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
 	if over != nil {
 		op.last.K = len(over)
 	}
@@ -234,11 +242,86 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	return d, nil
 }
 
+// placedProduct is a product's state that the activation above it reads.
+type placedProduct struct {
+	biasAbove   bool           // the activation adds the bias
+	bias, scale device.Pointer // of this run
+}
+
+// biasedProduct returns the state of the product that n is, if one activation can
+// add its bias: if nothing else reads n, and the bias is there in the whole run.
+func biasedProduct(p *plan.Placement, n *G.Node) *placedProduct {
+	op, ok := n.Op().(*product)
+	if !ok || !op.bias || !p.OnlyReader(n) || plan.Children(n)[2].Op() != nil {
+		return nil
+	}
+	state, _ := plan.StateOf[placedProduct](p, op)
+	return state
+}
+
+func (op *product) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	state, _ := plan.StateOf[placedProduct](p, op)
+	d := p.Device()
+	var q *placedSlot
+	if op.slot != nil {
+		q = slotOf(p, op.slot)
+		q.needs.sums = true
+	}
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		s, x, y, err := op.sizes(in)
+		if err != nil {
+			return nil, err
+		}
+		value, to, err := out.Matrix(s.M, s.N)
+		if err != nil {
+			return nil, err
+		}
+		var beta float32
+		if op.bias {
+			if state.bias, err = in[2].Vector(op.name, s.N); err != nil {
+				return nil, err
+			}
+			if state.scale, err = q.rowSums(op.name, s.M); err != nil {
+				return nil, err
+			}
+			if !state.biasAbove {
+				if err := d.BiasRows(to, state.bias, state.scale, s.M, s.N); err != nil {
+					return nil, err
+				}
+				beta = 1
+			}
+		}
+		op.last = s
+		return value, d.Sgemm(s.TransA, s.TransB, s.M, s.N, s.K, x, s.Lda(), y, s.Ldb(), beta, to)
+	}, nil
+}
+
+// sizes checks the two factors and returns where they are.
+func (op *product) sizes(in []*plan.Array) (s plan.Product, x, y device.Pointer, err error) {
+	s = plan.Product{TransA: op.transA, TransB: op.transB}
+	var inner int
+	if s.M, s.K, x, err = in[0].Matrix(op.name); err != nil {
+		return s, 0, 0, err
+	}
+	if op.transA {
+		s.M, s.K = s.K, s.M
+	}
+	if inner, s.N, y, err = in[1].Matrix(op.name); err != nil {
+		return s, 0, 0, err
+	}
+	if op.transB {
+		inner, s.N = s.N, inner
+	}
+	if inner != s.K {
+		err = fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, s.M, s.K, inner, s.N, ErrShape)
+	}
+	return s, x, y, err
+}
+
 // columnSums is Σᵢ rᵢ·Xᵢ over the rows of X, r the row sums of slot's block or 1.
 type columnSums struct {
 	base
 	slot *Slot
-	out  output
 }
 
 func (op *columnSums) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }
@@ -248,7 +331,11 @@ func (op *columnSums) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape{cols}, err
 }
 
-func (op *columnSums) Do(in ...G.Value) (G.Value, error) {
+func (op *columnSums) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *columnSums) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *columnSums) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -257,7 +344,30 @@ func (op *columnSums) Do(in ...G.Value) (G.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, data := op.out.vector(x.cols)
+	value, data := out.Vector(x.cols)
 	kernel.ColumnSums(data, x.data, scale, x.rows, x.cols)
 	return value, nil
+}
+
+func (op *columnSums) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	var q *placedSlot
+	if op.slot != nil {
+		q = slotOf(p, op.slot)
+		q.needs.sums = true
+	}
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, x, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		scale, err := q.rowSums(op.name, rows)
+		if err != nil {
+			return nil, err
+		}
+		value, to, err := out.Vector(cols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().ColumnSums(to, x, 0, scale, rows, cols)
+	}, nil
 }

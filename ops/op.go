@@ -1,28 +1,30 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
 	"hash"
 	"hash/fnv"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
 
 // ErrShape is wrapped by the errors about values, blocks or labels whose sizes
 // do not fit together.
-var ErrShape = errors.New("sizes do not fit")
+var ErrShape = plan.ErrShape
 
 // base is the part of Gorgonia's Op interface that is the same for every op
 // here: a fixed number of inputs, an output buffer of the op's own, an identity
 // that nothing else in the graph has, and no gradient unless the op overrides
-// DiffWRT and SymDiff.
+// DiffWRT and SymDiff. An op adds the rest of plan.Op: Type, InferShape, Do,
+// Compute, Memory and Place.
 type base struct {
 	name  string
 	arity int
 	id    int64
+	own   plan.Buffer // of the result under Gorgonia's own machines
 }
 
 // newBase gives an op that is about to be applied in g its identity. Gorgonia
@@ -88,7 +90,7 @@ func checkMatrix(what string, n *G.Node) error {
 }
 
 // apply adds op to the graph of its inputs.
-func apply(op G.Op, inputs ...*G.Node) (*G.Node, error) {
+func apply(op plan.Op, inputs ...*G.Node) (*G.Node, error) {
 	n, err := G.ApplyOp(op, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("ops: %v: %w", op, err)
@@ -119,7 +121,7 @@ func variable(n *G.Node) bool {
 		if !ok {
 			return false
 		}
-		children := childrenOf(n)
+		children := plan.Children(n)
 		for k, wanted := range op.DiffWRT(len(children)) {
 			if wanted && visit(children[k]) {
 				return true
@@ -128,15 +130,6 @@ func variable(n *G.Node) bool {
 		return false
 	}
 	return visit(n)
-}
-
-// childrenOf returns the inputs of n's op in their order.
-func childrenOf(n *G.Node) []*G.Node {
-	var children []*G.Node
-	for it := n.Graph().From(n.ID()); it.Next(); {
-		children = append(children, it.Node().(*G.Node))
-	}
-	return children
 }
 
 // scratch returns s with length n, in the same memory where it fits.

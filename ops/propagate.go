@@ -5,7 +5,9 @@ import (
 
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -49,7 +51,6 @@ type propagate struct {
 	transposed bool
 	wanted     bool      // a gradient with regard to H can be wanted
 	source     *features // H, where it can be gathered here
-	out        output
 
 	below sparse // what made H, where it knows which rows are zero; or nil
 	set   rowSet
@@ -73,7 +74,14 @@ func (op *propagate) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
 	return tensor.Shape{op.slot.dst, cols}, err
 }
 
-func (op *propagate) Do(in ...G.Value) (G.Value, error) {
+func (op *propagate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+// Memory says that a history may take the rows of H after the run.
+func (op *propagate) Memory() plan.Memory {
+	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.history != nil}
+}
+
+func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	b, err := op.slot.current("Propagate")
 	if err != nil {
 		return nil, err
@@ -83,7 +91,7 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 		a = &b.Transposed
 	}
 	if f := op.source; f != nil && f.skipped() { // f has checked the ids
-		value, data := op.out.matrix(a.Rows, f.x.Cols)
+		value, data := out.Matrix(a.Rows, f.x.Cols)
 		op.keepRows(a)
 		kernel.SpMMGather(data, a, b.Src, f.x.Data, f.x.Cols)
 		return value, nil
@@ -98,7 +106,7 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 	if !op.transposed {
 		op.keepRows(a)
 	}
-	value, data := op.out.matrix(a.Rows, h.cols)
+	value, data := out.Matrix(a.Rows, h.cols)
 	kernel.SpMM(data, a, h.data, h.cols)
 	if op.history != nil && b.Control != nil {
 		rows := h.data
@@ -110,6 +118,60 @@ func (op *propagate) Do(in ...G.Value) (G.Value, error) {
 		}
 	}
 	return value, nil
+}
+
+func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	q, d := slotOf(p, op.slot), p.Device()
+	var history *placedHistory
+	if op.history != nil {
+		var err error
+		if history, err = placeHistory(p, op.history); err != nil {
+			return nil, err
+		}
+		q.needs.control, q.needs.src = true, true
+	}
+	var x device.Pointer
+	gathers := op.source != nil && op.source.skipped()
+	if gathers {
+		var err error
+		if x, err = d.Features(op.source.x); err != nil {
+			return nil, err
+		}
+		q.needs.src = true
+	}
+	q.needs.matrix = q.needs.matrix || !op.transposed
+	q.needs.transposed = q.needs.transposed || op.transposed
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		m, ids, from, cols := q.matrix, device.Pointer(0), x, 0
+		if op.transposed {
+			m = q.transposed
+		}
+		if gathers {
+			ids, cols = q.src, op.source.x.Cols
+		} else {
+			rows, width, at, err := in[0].Matrix("Propagate")
+			if err != nil {
+				return nil, err
+			}
+			if rows != m.Cols {
+				return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", m.Rows, m.Cols, rows, width, ErrShape)
+			}
+			from, cols = at, width
+		}
+		value, to, err := out.Matrix(m.Rows, cols)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.SpMM(to, m, ids, from, cols); err != nil || history == nil {
+			return value, err
+		}
+		rows := from
+		if op.activations != nil {
+			below, _ := plan.StateOf[placedActivate](p, op.activations)
+			rows = below.whole
+		}
+		return value, history.add(p, q, to, rows, cols)
+	}, nil
 }
 
 // keepRows finds the rows of A with an entry for a row of H that may differ from

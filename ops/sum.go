@@ -2,6 +2,7 @@ package ops
 
 import (
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,7 +32,11 @@ func (op *sum) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType()) 
 
 func (op *sum) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
 
-func (op *sum) Do(in ...G.Value) (G.Value, error) {
+func (op *sum) Do(in ...G.Value) (G.Value, error) { return op.Compute(nil, false, in...) }
+
+func (op *sum) Memory() plan.Memory { return plan.Memory{Result: plan.Elsewhere} }
+
+func (op *sum) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -40,13 +45,27 @@ func (op *sum) Do(in ...G.Value) (G.Value, error) {
 	for _, v := range x.data {
 		total += float64(v)
 	}
-	return G.NewF32(float32(total * op.share(x))), nil
+	return G.NewF32(float32(total * op.share(len(x.data)))), nil
 }
 
-// share is what one element counts.
-func (op *sum) share(x matrix) float64 {
-	if op.mean && len(x.data) > 0 {
-		return 1 / float64(len(x.data))
+func (op *sum) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, x, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		value, to, err := out.Scalar()
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Sum(to, x, op.share(rows*cols), rows*cols)
+	}, nil
+}
+
+// share is the weight of one of n elements.
+func (op *sum) share(n int) float64 {
+	if op.mean && n > 0 {
+		return 1 / float64(n)
 	}
 	return 1
 }
@@ -63,14 +82,17 @@ func (op *sum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 type sumBack struct {
 	base
 	forward *sum
-	out     output
 }
 
 func (op *sumBack) Type() hm.Type { return hm.NewFnType(matrixType(), scalarType(), matrixType()) }
 
 func (op *sumBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
 
-func (op *sumBack) Do(in ...G.Value) (G.Value, error) {
+func (op *sumBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *sumBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *sumBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	x, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -79,10 +101,28 @@ func (op *sumBack) Do(in ...G.Value) (G.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, data := op.out.matrix(x.rows, x.cols)
-	each := upstream * float32(op.forward.share(x))
+	value, data := out.Matrix(x.rows, x.cols)
+	each := upstream * float32(op.forward.share(len(x.data)))
 	for k := range data {
 		data[k] = each
 	}
 	return value, nil
+}
+
+func (op *sumBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, _, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		upstream, err := in[1].Scalar(op.name)
+		if err != nil {
+			return nil, err
+		}
+		value, to, err := out.Matrix(rows, cols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Fill(to, upstream, float32(op.forward.share(rows*cols)), rows*cols)
+	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // Adam is the optimiser of Kingma & Ba (2015, arXiv:1412.6980) in PyTorch's
@@ -54,41 +55,44 @@ func (a Adam) Validate() error {
 	return nil
 }
 
+// update returns a as the back ends take it.
+func (a Adam) update() plan.Adam {
+	a = a.withDefaults()
+	return plan.Adam{
+		Adam: kernel.Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
+		Clip: a.Clip,
+	}
+}
+
+// fit makes the moments of n parameters if there are none, and reports moments of
+// another number.
+func (s *AdamState) fit(n int) error {
+	if s == nil {
+		return fmt.Errorf("train: Adam step without a state")
+	}
+	if s.M == nil && s.V == nil {
+		s.M, s.V = make([]float32, n), make([]float32, n)
+	}
+	if len(s.M) != n || len(s.V) != n {
+		return fmt.Errorf("train: Adam step of %d parameters with moments of %d and %d", n, len(s.M), len(s.V))
+	}
+	return nil
+}
+
 // Step moves params by one step along grads, of the same length, and advances
 // the state. With clipping on, grads are scaled in place. The first step makes the
 // moments; later ones allocate next to nothing. Cost: one pass over four slices,
 // two more for clipping.
 func (a Adam) Step(params, grads []float32, state *AdamState) error {
-	if state == nil {
-		return fmt.Errorf("train: Adam step without a state")
+	if err := state.fit(len(params)); err != nil {
+		return err
 	}
-	if len(grads) != len(params) || state.M != nil && (len(state.M) != len(params) || len(state.V) != len(params)) {
-		return fmt.Errorf("train: Adam step of %d parameters with %d gradients and moments of %d and %d", len(params), len(grads), len(state.M), len(state.V))
+	if len(grads) != len(params) {
+		return fmt.Errorf("train: Adam step of %d parameters with %d gradients", len(params), len(grads))
 	}
-	if state.M == nil {
-		state.M, state.V = make([]float32, len(params)), make([]float32, len(params))
-	}
-	a = a.withDefaults()
-	if a.Clip > 0 {
-		if norm := Norm(grads); norm > a.Clip {
-			scale := float32(a.Clip / norm)
-			for i := range grads {
-				grads[i] *= scale
-			}
-		}
-	}
+	u := a.update()
+	kernel.Clip(grads, u.Clip)
 	state.Steps++
-	kernel.AdamStep(params, grads, state.M, state.V, state.Steps, kernel.Adam{
-		Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay,
-	})
+	kernel.AdamStep(params, grads, state.M, state.V, state.Steps, u.Adam)
 	return nil
-}
-
-// Norm returns the Euclidean norm of x, summed in float64.
-func Norm(x []float32) float64 {
-	var sum float64
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	return math.Sqrt(sum)
 }

@@ -2,61 +2,17 @@ package train
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-func TestBenchStep(t *testing.T) {
-	d := smallData(t, 1000, 4)
-	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{128, 128}}, 32)
-	r, err := BenchStep(context.Background(), m, d, BenchOptions{Batches: 30, Discard: 5, BatchSize: 128, Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v", r)
-	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 64<<10 && !underRace || r.BLAS == "" {
-		t.Errorf("%+v", r)
-	}
-	if text, err := json.Marshal(r); err != nil {
-		t.Errorf("%s, %v", text, err)
-	}
-	if _, err := BenchStep(context.Background(), m, d, BenchOptions{Batches: 40}); err == nil {
-		t.Error("40 batches less 2·20 passed")
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := BenchStep(ctx, m, d, BenchOptions{}); err != context.Canceled {
-		t.Errorf("error %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestBenchInfer(t *testing.T) {
-	d := smallData(t, 1000, 4)
-	r, err := BenchInfer(context.Background(), smallModel(t, d), d, 2)
-	if err != nil || r.Nodes != 1000 || !(r.MS > 0) || !(r.NodesPerS > 0) || r.Repetitions != 2 {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-func TestMedianAndDeviation(t *testing.T) {
-	if m := median([]float64{5, 1, 3}); m != 3 {
-		t.Errorf("median %v, want 3", m)
-	}
-	if m := median([]float64{5, 1, 3, 2}); m != 2.5 {
-		t.Errorf("median %v, want 2.5", m)
-	}
-	if m, s := meanAndDeviation([]float64{2, 4, 6}); m != 4 || s != 2 {
-		t.Errorf("mean %v, deviation %v, want 4 and 2", m, s)
-	}
-}
-
 // arxivTwin is the standard step: the graph of ogbn-arxiv's size, two layers,
 // hidden width 256.
-func arxivTwin(b *testing.B, sizes ...int) (*datasets.Data, Model) {
+func arxivTwin(b *testing.B, sizes ...int) (*datasets.Data, *layers.Model) {
 	d, err := datasets.Open(context.Background(), "synth:arxiv", datasets.Options{})
 	if err != nil {
 		b.Fatal(err)

@@ -336,7 +336,11 @@ type CheckpointInfo struct {
 // matched by name and shape, in order. An error names the file and what is wrong;
 // the model is then as it was.
 func LoadParameters(path string, m Model) (CheckpointInfo, error) {
-	params, err := m.parameters()
+	parts, err := partsOf(m)
+	if err != nil {
+		return CheckpointInfo{}, err
+	}
+	params, err := parametersOf(parts)
 	if err != nil {
 		return CheckpointInfo{}, err
 	}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // childFolder, in the environment, makes the test binary train in that folder
@@ -39,7 +41,7 @@ func crashOptions(dir string) Options {
 
 // crashRun returns a model and a function that trains it. The child has no test
 // to fail.
-func crashRun() (Model, func(Options) error) {
+func crashRun() (*layers.Model, func(Options) error) {
 	t := new(noTest)
 	d := smallData(t, 300, 3)
 	m := smallModel(t, d)

@@ -31,7 +31,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	model := train.Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}
+	model := gcn
 	history, err := train.Fit(ctx, model, data, train.Options{
 		BatchSize: 128, MaxBatches: 150, Adam: train.Adam{Rate: 0.01}, Seed: 1,
 	})
@@ -59,7 +59,7 @@ func ExampleProgram() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	program, err := train.NewProgram(train.Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters})
+	program, err := train.NewProgram(gcn)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // Fit trains m on d and leaves the parameters of the best validation score in
@@ -46,9 +47,9 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, e
 	}
 	defer program.Close()
 	r := &run{
-		model: m, data: d, options: o, program: program,
+		model: program.model, data: d, options: o, program: program,
 		stream: Stream{
-			Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
+			Sampler: program.model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
 			BatchSize: o.BatchSize, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.Permute,
 		},
 		start: time.Now(),
@@ -109,7 +110,7 @@ func checkParts(d *datasets.Data) error {
 
 // run is one call of Fit.
 type run struct {
-	model   Model
+	model   *layers.Model
 	data    *datasets.Data
 	options Options
 	program *Program
@@ -130,7 +131,7 @@ type run struct {
 	saved     time.Time // of the last checkpoint
 	dirty     bool      // something happened since
 	bestSaved int       // batch of the parameters in best.ckpt; -1: unknown
-	unsettled int       // batches whose loss is not known yet
+	unsettled int       // batches whose losses Settle has not returned
 }
 
 // begin sets the state of a run that has not started.
@@ -234,7 +235,7 @@ func (r *run) fit(ctx context.Context) error {
 	if settling := r.settle(); settling != nil {
 		err = also(err, settling)
 	}
-	if pulling := r.program.pull(&r.adam); pulling != nil {
+	if pulling := r.program.Pull(&r.adam); pulling != nil {
 		err = also(err, pulling)
 	}
 	if err == nil || r.state.Batch > 0 {
@@ -309,23 +310,20 @@ func (r *run) step(loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	loss, known, err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam)
-	if err != nil {
+	if err := r.program.Advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
 		return r.failed(item.Index, err)
 	}
-	r.model.Batch.Commit()
 	s.Batch++
 	s.AdamSteps = r.adam.Steps
-	s.LossSum += number(loss)
 	s.WaitSeconds += ready.Sub(start).Seconds()
 	s.TrainSeconds += time.Since(ready).Seconds()
 	s.SamplingSeconds += item.Sampling.Seconds()
-	if known {
-		return nil
+	if r.unsettled++; r.unsettled == r.program.Depth() {
+		if err := r.settle(); err != nil {
+			return err
+		}
 	}
-	if r.unsettled++; r.unsettled == lossesKept {
-		return r.settle()
-	}
+	r.model.Batch.Commit() // of a step that did not fail, as far as is known
 	return nil
 }
 
@@ -349,7 +347,7 @@ func (r *run) settle() error {
 	}
 	start := time.Now()
 	s := &r.state
-	losses, err := r.program.settle(&r.adam)
+	losses, err := r.program.Settle(&r.adam)
 	for _, loss := range losses {
 		s.LossSum += number(loss)
 	}
@@ -370,7 +368,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	if err := r.program.pull(nil); err != nil {
+	if err := r.program.Pull(nil); err != nil {
 		return err
 	}
 	s := &r.state
@@ -442,7 +440,7 @@ func (r *run) save() error {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	if err := r.program.pull(&r.adam); err != nil {
+	if err := r.program.Pull(&r.adam); err != nil {
 		return err
 	}
 	s := r.state

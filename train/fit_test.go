@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -25,7 +26,7 @@ func short() Options {
 	return Options{MaxBatches: 60, BatchSize: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{Rate: 0.01, Clip: 5}, CheckpointInterval: -1}
 }
 
-func mustFit(t testing.TB, m Model, d *datasets.Data, o Options) *History {
+func mustFit(t testing.TB, m *layers.Model, d *datasets.Data, o Options) *History {
 	t.Helper()
 	h, err := Fit(context.Background(), m, d, o)
 	if err != nil {
@@ -314,7 +315,7 @@ func TestCancelDuringEvaluation(t *testing.T) {
 
 // cancelling ends a context during its call-th inference.
 type cancelling struct {
-	Inferencer
+	layers.Inferencer
 	call   int
 	cancel context.CancelFunc
 }

@@ -27,7 +27,7 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}
+			m := gcn.Parts()
 			h := mustFit(t, m, d, short())
 			return weights(t, m), h, Fingerprint(d)
 		}

@@ -7,23 +7,26 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // Predict returns m's logits for nodes, computed over full neighbourhoods:
 // (len(nodes), outputs), row-major, in the order of nodes. It uses
-// Model.Inference where there is one, and else compiles the model. Parameters do
+// the model's Inference where there is one, and else compiles the model. Parameters do
 // not change; a program that m has goes on with its own after it.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
-	if m.Inference != nil {
-		return predict(ctx, m, nil, d, nodes)
+	parts, err := partsOf(m)
+	if err != nil {
+		return nil, err
 	}
-	params, err := m.parameters()
+	if parts.Inference != nil {
+		return predict(ctx, parts, nil, d, nodes)
+	}
+	params, err := parametersOf(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +38,7 @@ func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (log
 	}
 	program, err := NewProgram(m)
 	if err == nil {
-		logits, err = predict(ctx, m, program, d, nodes)
+		logits, err = predict(ctx, parts, program, d, nodes)
 		if closing := program.Close(); closing != nil {
 			err = also(err, closing)
 		}
@@ -61,15 +64,9 @@ func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (fl
 	return Score(d.Metric, scores, d.Labels, nodes)
 }
 
-// deviceInferencer is an Inferencer that can also work on a device, from the
-// values that the parameters have on the host. layers.GCN is one.
-type deviceInferencer interface {
-	InferOn(ctx context.Context, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error)
-}
-
 // predict is Predict with the program at hand where the model has no inference
 // of its own.
-func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
+func predict(ctx context.Context, m *layers.Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
 	if len(nodes) == 0 {
 		return nil, nil // to an Inferencer, nil would mean all
 	}
@@ -80,9 +77,7 @@ func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, n
 	}
 	var logits []float32
 	var err error
-	if onDevice, ok := m.Inference.(deviceInferencer); ok && m.Device != nil {
-		logits, err = onDevice.InferOn(ctx, m.Device, d.Laplacian(), d.Features, nodes)
-	} else if m.Inference != nil {
+	if m.Inference != nil {
 		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)
 	} else {
 		logits, err = predictByProgram(ctx, m, program, d, nodes)
@@ -100,7 +95,7 @@ func predict(ctx context.Context, m Model, program *Program, d *datasets.Data, n
 // neighbourhoods of many nodes overlap, but must fit in memory.
 const inferenceChunk = 2048
 
-func predictByProgram(ctx context.Context, m Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
+func predictByProgram(ctx context.Context, m *layers.Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
 	sampler := &samplers.Full{Laplacian: d.Laplacian(), Depth: m.Batch.Layers()}
 	var batch samplers.Batch
 	logits := make([]float32, 0, len(nodes)*d.Labels.Outputs())

@@ -6,13 +6,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -107,7 +107,7 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	defer func() {
 		item.Sampling = time.Since(start)
 		if p := recover(); p != nil {
-			item.err = fmt.Errorf("train: batch %d (epoch %d): the sampler panicked: %v%s", index, item.Epoch, p, panicPlace())
+			item.err = fmt.Errorf("train: batch %d (epoch %d): the sampler panicked: %v%s", index, item.Epoch, p, crash.Place())
 		}
 	}()
 	epoch, batch := uint64(item.Epoch), uint64(item.Batch)
@@ -161,24 +161,6 @@ func (d *drawer) seeds(item *Item) {
 	for k := size - 1; k >= 0; k-- {
 		j := d.picks[k]
 		d.order[k], d.order[j] = d.order[j], d.order[k]
-	}
-}
-
-// panicPlace returns " at file:line" of the frame that panicked. It is for
-// deferred functions.
-func panicPlace() string {
-	var pcs [32]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	for panicked := false; ; {
-		frame, more := frames.Next()
-		inRuntime := strings.HasPrefix(frame.Function, "runtime.")
-		if panicked && !inRuntime {
-			return fmt.Sprintf(" at %s:%d", frame.File, frame.Line)
-		}
-		panicked = panicked || frame.Function == "runtime.gopanic"
-		if !more {
-			return ""
-		}
 	}
 }
 

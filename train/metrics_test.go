@@ -11,6 +11,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 var nan32 = float32(math.NaN())
@@ -240,9 +241,9 @@ func TestNothingToPredict(t *testing.T) {
 	ctx := context.Background()
 	d := smallData(t, 60, 3)
 	m := smallModel(t, d)
-	own := m
+	own := *m
 	own.Inference = nil
-	for _, m := range []Model{m, own} {
+	for _, m := range []*layers.Model{m, &own} {
 		for _, nodes := range [][]int32{nil, {}} {
 			if scores, err := Predict(ctx, m, d, nodes); len(scores) != 0 || err != nil {
 				t.Errorf("%d scores of no nodes, %v", len(scores), err)

@@ -1,41 +1,79 @@
 package train
 
 import (
-	"context"
+	"fmt"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// Model is an expression graph ready to be trained: the batch whose slots feed
-// it, what to minimise, and what to read out.
-type Model struct {
-	Batch  *layers.Batch // the slots, and the sampler that fills them; required
-	Loss   *G.Node       // scalar, float32; required
-	Logits *G.Node       // (output nodes, classes or tasks), float32; required
-
-	// Parameters are what training moves: float32 tensors with a value, inputs
-	// of the graph, with distinct names. Nil means every such input that Loss
-	// depends on, in the order they joined the graph.
-	Parameters G.Nodes
-
-	// Inference computes logits over full neighbourhoods for evaluation, from
-	// the values of Parameters. Nil means through the expression graph itself,
-	// in chunks of nodes with all their neighbours: right for any model, but
-	// slow and large where neighbourhoods are.
-	Inference Inferencer
-
-	// Device is where the model is trained and predicts; nil means the CPU. It
-	// must stay open as long as programs of the model are in use. The graph is
-	// built alike for either.
-	Device *ops.Device
+// Model is what this package trains: a *layers.Model, or a pointer to a struct
+// that embeds one, such as *layers.GCN.
+type Model interface {
+	Parts() *layers.Model
 }
 
-// Inferencer computes a model's logits over full neighbourhoods: row i of the
-// result, (len(nodes), outputs), belongs to nodes[i]. layers.GCN is one.
-type Inferencer interface {
-	Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error)
+// partsOf returns the parts of m, of which the required ones are there.
+func partsOf(m Model) (*layers.Model, error) {
+	if m == nil || m.Parts() == nil {
+		return nil, fmt.Errorf("train: there is no model")
+	}
+	parts := m.Parts()
+	if parts.Batch == nil || parts.Loss == nil || parts.Logits == nil {
+		return nil, fmt.Errorf("train: model lacks a batch, a loss or logits")
+	}
+	return parts, nil
+}
+
+// parameter is a named float32 tensor of a model.
+type parameter struct {
+	parameterMeta
+	node   *G.Node
+	values []float32 // the node's value, aliased
+}
+
+// parametersOf returns m's parameters with their values.
+func parametersOf(m *layers.Model) ([]parameter, error) {
+	nodes := m.Parameters
+	if nodes == nil {
+		nodes = learnable(m.Loss)
+	}
+	params := make([]parameter, 0, len(nodes))
+	seen := map[string]bool{}
+	for k, n := range nodes {
+		if n == nil || n.Value() == nil {
+			return nil, fmt.Errorf("train: parameter %d (%v) has no value", k, n)
+		}
+		dense, ok := n.Value().(*tensor.Dense)
+		if !ok || dense.Dtype() != tensor.Float32 || dense.RequiresIterator() {
+			return nil, fmt.Errorf("train: parameter %q is %v, want a contiguous float32 tensor", n.Name(), n.Type())
+		}
+		if seen[n.Name()] {
+			return nil, fmt.Errorf("train: two parameters are named %q", n.Name())
+		}
+		seen[n.Name()] = true
+		params = append(params, parameter{
+			parameterMeta: parameterMeta{Name: n.Name(), Shape: append([]int(nil), dense.Shape()...)},
+			node:          n,
+			values:        dense.Float32s(),
+		})
+	}
+	if len(params) == 0 {
+		return nil, fmt.Errorf("train: the loss depends on no parameter")
+	}
+	return params, nil
+}
+
+// learnable returns the float32 tensors with a value among the inputs that n
+// depends on, in the order they joined the graph.
+func learnable(n *G.Node) G.Nodes {
+	var nodes G.Nodes
+	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {
+		if dense, ok := in.Value().(*tensor.Dense); ok && dense.Dims() > 0 && dense.Dtype() == tensor.Float32 {
+			nodes = append(nodes, in)
+		}
+	}
+	return nodes
 }

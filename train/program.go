@@ -3,15 +3,14 @@ package train
 import (
 	"errors"
 	"fmt"
-	"hash"
-	"hash/fnv"
 
-	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
-	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -20,151 +19,79 @@ var ErrNotFinite = errors.New("not finite")
 
 var errClosed = errors.New("train: the program is closed")
 
-// Program is a model compiled: its expression graph with gradients, and the
-// order in which its ops run. Step is a pure function of parameters, batch and
-// seed; it binds no values to the graph's nodes.
+// Program is a model compiled: its expression graph with gradients, planned for
+// the CPU or for the model's GPU.
 //
 // All parameters lie in one flat slice and all gradients in another, in the
-// order of Model.Parameters; the parameter nodes' values are views into the
+// order of the model's Parameters; the parameter nodes' values are views into the
 // first. A program is for one goroutine, and a model for one program at a time:
-// compiling it again, as Fit and BenchStep do, moves the parameters to the new
-// one. Predict and Evaluate give them back.
+// compiling it again, as Fit does, moves the parameters to the new one. Predict
+// and Evaluate give them back.
 type Program struct {
-	model  Model
-	params []parameter
-	values []float32 // of all parameters
-	grads  []float32
-	loss   float32
-
-	step    *sequence
-	forward *sequence // logits only; made when first wanted
+	model   *layers.Model
+	params  []parameter
+	values  []float32 // of all parameters
+	grads   []float32
 	logits  []float32
-	memory  ops.Memory // of both
-
-	engine engine // what computes in place of the sequences; nil: they do
-	ahead  bool   // its parameters are newer than values
+	backend plan.Backend // nil: closed
+	ahead   bool         // its parameters are newer than values
 }
 
-// parameter is a named float32 tensor of a model.
-type parameter struct {
-	parameterMeta
-	node   *G.Node
-	values []float32 // the node's value, aliased
-}
-
-// parameters returns the model's parameters with their values.
-func (m *Model) parameters() ([]parameter, error) {
-	if m.Batch == nil || m.Loss == nil || m.Logits == nil {
-		return nil, fmt.Errorf("train: model lacks a batch, a loss or logits")
-	}
-	nodes := m.Parameters
-	if nodes == nil {
-		nodes = learnable(m.Loss)
-	}
-	params := make([]parameter, 0, len(nodes))
-	seen := map[string]bool{}
-	for k, n := range nodes {
-		if n == nil || n.Value() == nil {
-			return nil, fmt.Errorf("train: parameter %d (%v) has no value", k, n)
-		}
-		dense, ok := n.Value().(*tensor.Dense)
-		if !ok || dense.Dtype() != tensor.Float32 || dense.RequiresIterator() {
-			return nil, fmt.Errorf("train: parameter %q is %v, want a contiguous float32 tensor", n.Name(), n.Type())
-		}
-		if seen[n.Name()] {
-			return nil, fmt.Errorf("train: two parameters are named %q", n.Name())
-		}
-		seen[n.Name()] = true
-		params = append(params, parameter{
-			parameterMeta: parameterMeta{Name: n.Name(), Shape: append([]int(nil), dense.Shape()...)},
-			node:          n,
-			values:        dense.Float32s(),
-		})
-	}
-	if len(params) == 0 {
-		return nil, fmt.Errorf("train: the loss depends on no parameter")
-	}
-	return params, nil
-}
-
-// learnable returns the float32 tensors with a value among the inputs that n
-// depends on, in the order they joined the graph.
-func learnable(n *G.Node) G.Nodes {
-	var nodes G.Nodes
-	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {
-		if dense, ok := in.Value().(*tensor.Dense); ok && dense.Dims() > 0 && dense.Dtype() == tensor.Float32 {
-			nodes = append(nodes, in)
-		}
-	}
-	return nodes
-}
-
-// NewProgram differentiates m's loss and orders the ops. Close ends it. The graph
-// keeps a few small nodes of every program.
+// NewProgram differentiates m's loss and plans its ops. Close ends it.
 func NewProgram(m Model) (p *Program, err error) {
 	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
 	defer func() {
 		if r := recover(); r != nil {
-			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, panicPlace())
+			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, crash.Place())
 		}
 	}()
-	params, err := m.parameters()
+	parts, err := partsOf(m)
 	if err != nil {
 		return nil, err
 	}
-	p = &Program{model: m, params: params}
+	params, err := parametersOf(parts)
+	if err != nil {
+		return nil, err
+	}
+	p = &Program{model: parts, params: params}
+	nodes, err := p.flatten()
+	if err != nil {
+		return nil, err
+	}
+	grads, err := gradients(parts.Loss, nodes)
+	if err != nil {
+		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
+	}
+	p.backend, err = plan.NewBackend(parts.Device, plan.Model{
+		Loss: parts.Loss, Logits: parts.Logits, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("train: compiling the model: %w", err)
+	}
+	return p, nil
+}
+
+// flatten moves the parameters into one slice, and returns their nodes.
+func (p *Program) flatten() (G.Nodes, error) {
 	size := 0
-	for _, q := range params {
+	for _, q := range p.params {
 		size += len(q.values)
 	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)
-	nodes := make(G.Nodes, len(params))
+	nodes := make(G.Nodes, len(p.params))
 	at := 0
-	for k := range params {
-		q := &params[k]
+	for k := range p.params {
+		q := &p.params[k]
 		view := p.values[at : at+len(q.values) : at+len(q.values)]
 		copy(view, q.values)
 		q.values = view
-		value := tensor.New(tensor.WithShape(q.Shape...), tensor.WithBacking(view))
-		if err := G.Let(q.node, value); err != nil {
+		if err := G.Let(q.node, tensor.New(tensor.WithShape(q.Shape...), tensor.WithBacking(view))); err != nil {
 			return nil, fmt.Errorf("train: parameter %q: %w", q.Name, err)
 		}
 		nodes[k] = q.node
 		at += len(view)
 	}
-	grads, err := gradients(m.Loss, nodes)
-	if err != nil {
-		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
-	}
-	if m.Device != nil {
-		if p.engine, err = newEngine(m, params, grads); err != nil {
-			return nil, fmt.Errorf("train: compiling the model for its device: %w", err)
-		}
-		return p, nil
-	}
-	lossTap, err := newTap(m.Loss, func(v G.Value) error { return p.readLoss(v) })
-	if err != nil {
-		return nil, fmt.Errorf("train: the loss: %w", err)
-	}
-	// From the last parameter to the first: the gradients of a layer's are then
-	// computed while what they are computed from is in cache.
-	taps := G.Nodes{lossTap}
-	at = size
-	for k := len(params) - 1; k >= 0; k-- {
-		q := params[k]
-		at -= len(q.values)
-		dst := p.grads[at : at+len(q.values)]
-		ops.PutInto(grads[k], dst)
-		tap, err := newTap(grads[k], func(v G.Value) error { return copyFloats(dst, v) })
-		if err != nil {
-			return nil, fmt.Errorf("train: gradient of parameter %q: %w", q.Name, err)
-		}
-		taps = append(taps, tap)
-	}
-	if p.step, err = newSequence(taps, &p.memory); err != nil {
-		return nil, fmt.Errorf("train: compiling the model: %w", err)
-	}
-	return p, nil
+	return nodes, nil
 }
 
 // gradients returns the derivatives of loss with regard to nodes. A graph can be
@@ -188,93 +115,166 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 }
 
 // Step computes the loss of one mini-batch and its gradients, which Gradients
-// then returns; parameters stay as they are. seed decides what is random in the
-// model (dropout). The error wraps ErrNotFinite if the loss or a gradient is
-// not finite. It allocates a few kilobytes, whatever the size of the batch.
+// then returns; parameters stay as they are. It is a pure function of parameters,
+// batch and seed, which decides what is random in the model (dropout). The error
+// wraps ErrNotFinite if the loss or a gradient is not finite. On a GPU it copies
+// the parameters there and waits. It allocates a few kilobytes at most, whatever
+// the size of the batch.
 func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 	loss, err := p.compute(batch, seed)
-	if errors.Is(err, ErrNotFinite) {
-		err = fmt.Errorf("train: %w", err)
+	switch {
+	case err != nil && p.backend != nil:
+		return 0, fmt.Errorf("train: %w", err)
+	case err != nil:
+		return 0, err
 	}
-	return loss, err
+	return loss, nil
 }
 
-// compute is Step, but for the package's name in its own errors, which Fit puts
-// before the batch's number.
 func (p *Program) compute(batch *samplers.Batch, seed uint64) (float64, error) {
+	if p.backend == nil {
+		return 0, errClosed
+	}
+	p.ahead = false
+	if err := p.backend.Push(nil, nil); err != nil {
+		return 0, err
+	}
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return 0, err
 	}
-	var err error
-	switch {
-	case p.engine != nil:
-		err = p.stepOnDevice()
-	case p.step != nil:
-		err = p.step.run()
-	default:
-		err = errClosed
-	}
-	switch {
-	case err != nil:
+	if err := p.backend.Run(); err != nil {
 		return 0, err
-	case !kernel.Finite([]float32{p.loss}):
-		return 0, fmt.Errorf("the loss is %v: %w", p.loss, ErrNotFinite)
-	case !kernel.Finite(p.grads):
-		return 0, fmt.Errorf("the loss is %v, but its gradient overflowed: %w", p.loss, ErrNotFinite)
 	}
-	return float64(p.loss), nil
+	loss, err := p.backend.Loss()
+	if err != nil {
+		return 0, err
+	}
+	return float64(loss), p.checkFinite(loss, !kernel.Finite(p.grads))
+}
+
+// checkFinite returns an error for a loss or gradients that are not finite.
+func (p *Program) checkFinite(loss float32, overflowed bool) error {
+	switch {
+	case !kernel.Finite([]float32{loss}):
+		return fmt.Errorf("the loss is %v: %w", loss, ErrNotFinite)
+	case overflowed:
+		return fmt.Errorf("the loss is %v, but its gradient overflowed: %w", loss, ErrNotFinite)
+	}
+	return nil
+}
+
+// Advance trains on one mini-batch: it computes the loss and its gradients, and
+// moves the parameters by one step of a. Parameters and moments are
+// brought to the host by Pull, losses by Settle; on a GPU Advance only queues the
+// work. Call Settle after at most Depth calls.
+func (p *Program) Advance(batch *samplers.Batch, seed uint64, a Adam, state *AdamState) error {
+	if p.backend == nil {
+		return errClosed
+	}
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if !p.ahead {
+		if err := p.push(state); err != nil {
+			return err
+		}
+	}
+	if err := p.model.Batch.Set(batch, true, seed); err != nil {
+		return err
+	}
+	if err := p.backend.Run(); err != nil {
+		return err
+	}
+	state.Steps++
+	return p.backend.Update(a.update(), state.Steps)
+}
+
+// Depth returns how many calls of Advance may go by before a call of Settle.
+func (p *Program) Depth() int {
+	if p.backend == nil {
+		return 1
+	}
+	return p.backend.Depth()
+}
+
+// Settle waits for the steps of Advance and returns their losses since its last
+// call. Where a loss or gradient was not finite they end before that step, no
+// parameter has moved since, state counts the steps before it, and the error
+// wraps ErrNotFinite. The losses are good until the next Advance.
+func (p *Program) Settle(state *AdamState) ([]float32, error) {
+	if p.backend == nil {
+		return nil, errClosed
+	}
+	losses, failed, err := p.backend.Settle()
+	if err != nil || failed == 0 {
+		return losses, err
+	}
+	first := state.Steps - len(losses) + 1
+	state.Steps = failed - 1
+	loss := losses[failed-first]
+	return losses[:failed-first], p.checkFinite(loss, true)
+}
+
+// push makes the host's parameters and moments those of the back end.
+func (p *Program) push(state *AdamState) error {
+	if err := state.fit(len(p.values)); err != nil {
+		return err
+	}
+	p.ahead = true
+	return p.backend.Push(state.M, state.V)
+}
+
+// Pull waits for the steps of Advance and brings the parameters to the host and,
+// unless state is nil, the moments and the state that the model keeps from step
+// to step.
+func (p *Program) Pull(state *AdamState) error {
+	if !p.ahead {
+		return nil
+	}
+	if state == nil {
+		return p.backend.Pull(nil, nil)
+	}
+	return p.backend.Pull(state.M, state.V)
 }
 
 // Forward returns the logits of one mini-batch, as in evaluation: without
 // dropout. They are the caller's until the next call.
 func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
-	if p.step == nil && p.engine == nil {
+	if p.backend == nil {
 		return nil, errClosed
 	}
-	if p.engine == nil && p.forward == nil {
-		if err := p.compileForward(); err != nil {
-			return nil, err
+	defer func() { // planning the logits may panic, as in NewProgram
+		if r := recover(); r != nil {
+			err = fmt.Errorf("train: compiling the model's logits: %v%s", r, crash.Place())
 		}
-	}
+	}()
 	if err := p.model.Batch.Set(batch, false, 0); err != nil {
 		return nil, err
 	}
-	if p.engine != nil {
-		err = p.forwardOnDevice()
+	if p.ahead {
+		err = p.Pull(nil)
 	} else {
-		err = p.forward.run()
+		err = p.backend.Push(nil, nil)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if p.logits, err = p.backend.Forward(p.logits[:0]); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	return p.logits, nil
 }
 
-func (p *Program) compileForward() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("train: compiling the model's logits: %v%s", r, panicPlace())
-		}
-	}()
-	tap, err := newTap(p.model.Logits, func(v G.Value) error {
-		dense, ok := v.(*tensor.Dense)
-		if !ok || dense.Dtype() != tensor.Float32 {
-			return fmt.Errorf("logits are %T, want a float32 tensor", v)
-		}
-		p.logits = append(p.logits[:0], dense.Float32s()...)
+// Nodes returns the nodes that a step computes, in their order.
+func (p *Program) Nodes() G.Nodes {
+	if p.backend == nil {
 		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("train: the logits: %w", err)
 	}
-	if p.forward, err = newSequence(G.Nodes{tap}, &p.memory); err != nil {
-		return fmt.Errorf("train: compiling the model's logits: %w", err)
-	}
-	return nil
+	return p.backend.Nodes()
 }
 
-// Parameters returns the parameters' values, in the order of Model.Parameters,
-// each row-major. Writing to the slice moves the model.
+// Parameters returns the parameters' values, in the order of the model's
+// Parameters, each row-major. Writing to the slice moves the model.
 func (p *Program) Parameters() []float32 { return p.values }
 
 // Gradients returns the gradients of the last Step, laid out as Parameters. The
@@ -283,116 +283,10 @@ func (p *Program) Gradients() []float32 { return p.grads }
 
 // Close ends the program. The model's parameters keep their values.
 func (p *Program) Close() error {
-	for _, s := range []*sequence{p.step, p.forward} {
-		if s == nil {
-			continue
-		}
-		for _, n := range s.nodes() { // they stay in the graph, and would hold on to the program
-			if t, ok := n.Op().(*tap); ok {
-				t.read = closedTap
-			}
-		}
-	}
-	p.step, p.forward = nil, nil
-	if p.engine == nil {
+	if p.backend == nil {
 		return nil
 	}
-	e := p.engine
-	p.engine = nil
-	return e.close()
-}
-
-func (p *Program) readLoss(v G.Value) error {
-	switch data := v.Data().(type) {
-	case float32:
-		p.loss = data
-	case []float32:
-		if len(data) != 1 {
-			return fmt.Errorf("the loss has %d values, want 1", len(data))
-		}
-		p.loss = data[0]
-	default:
-		return fmt.Errorf("the loss is %T, want float32", data)
-	}
-	return nil
-}
-
-// copyFloats copies a float32 tensor of exactly len(dst) values.
-func copyFloats(dst []float32, v G.Value) error {
-	dense, ok := v.(*tensor.Dense)
-	if !ok || dense.Dtype() != tensor.Float32 {
-		return fmt.Errorf("gradient is %T, want a float32 tensor", v)
-	}
-	src := dense.Float32s()
-	if len(src) != len(dst) || dense.RequiresIterator() {
-		return fmt.Errorf("gradient of %d values for a parameter of %d", len(src), len(dst))
-	}
-	if len(dst) > 0 && &src[0] != &dst[0] { // where the op did not put it there by itself
-		copy(dst, src)
-	}
-	return nil
-}
-
-// tap is an op that hands its input to a function as soon as it is computed:
-// Gorgonia may reuse the memory of a node's value before a run ends. It is an
-// output of the graph, worth 0.
-type tap struct {
-	id     int64
-	dims   int
-	read   func(G.Value) error
-	result G.Value
-}
-
-// closedTap is what a tap of a closed program reads by.
-func closedTap(G.Value) error { return errClosed }
-
-func newTap(n *G.Node, read func(G.Value) error) (*G.Node, error) {
-	if n == nil {
-		return nil, fmt.Errorf("there is none")
-	}
-	all := n.Graph().AllNodes()
-	// The id of the node that the tap will get; the same in every process.
-	t := &tap{id: all[len(all)-1].ID() + 1, dims: n.Dims(), read: read, result: G.NewF32(0)}
-	return G.ApplyOp(t, n)
-}
-
-func (t *tap) Arity() int { return 1 }
-
-func (t *tap) Type() hm.Type {
-	a := hm.TypeVariable('a')
-	if t.dims == 0 {
-		return hm.NewFnType(a, a)
-	}
-	return hm.NewFnType(G.TensorType{Dims: t.dims, Of: a}, a)
-}
-
-func (t *tap) InferShape(...G.DimSizer) (tensor.Shape, error) { return tensor.ScalarShape(), nil }
-
-func (t *tap) Do(in ...G.Value) (G.Value, error) {
-	if len(in) != 1 {
-		return nil, fmt.Errorf("train: %v has %d inputs, want 1", t, len(in))
-	}
-	return t.result, t.read(in[0])
-}
-
-// DiffWRT and SymDiff let Gorgonia see that no gradient comes this way: it
-// refuses to differentiate a graph with ops that do not say.
-func (t *tap) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
-
-func (t *tap) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
-	return nil, fmt.Errorf("train: a tap has no derivative")
-}
-
-func (t *tap) ReturnsPtr() bool     { return false }
-func (t *tap) CallsExtern() bool    { return false }
-func (t *tap) OverwritesInput() int { return -1 }
-func (t *tap) String() string       { return fmt.Sprintf("gcn/train.tap#%d", t.id) }
-
-// WriteHash tells taps apart: Gorgonia merges nodes whose ops hash alike.
-func (t *tap) WriteHash(h hash.Hash) { fmt.Fprint(h, t.String()) }
-
-func (t *tap) Hashcode() uint32 {
-	h := fnv.New32a()
-	t.WriteHash(h)
-	return h.Sum32()
+	b := p.backend
+	p.backend = nil
+	return b.Close()
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // compiled returns a program of m that is closed with the test.
-func compiled(t testing.TB, m Model) *Program {
+func compiled(t testing.TB, m *layers.Model) *Program {
 	t.Helper()
 	p, err := NewProgram(m)
 	if err != nil {
@@ -38,7 +38,7 @@ func compiled(t testing.TB, m Model) *Program {
 }
 
 // sampled returns one mini-batch of m's sampler.
-func sampled(t testing.TB, m Model, seeds []int32, stream uint64) *samplers.Batch {
+func sampled(t testing.TB, m *layers.Model, seeds []int32, stream uint64) *samplers.Batch {
 	t.Helper()
 	batch := new(samplers.Batch)
 	if err := m.Batch.Sampler().Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, stream)), batch); err != nil {
@@ -190,7 +190,7 @@ func TestForwardIsInference(t *testing.T) {
 
 // ownModel is a model of a user's own: a convolution, a plain Gorgonia node (a
 // weight shared by two paths), and parameters found by themselves.
-func ownModel(t testing.TB, d *datasets.Data) Model {
+func ownModel(t testing.TB, d *datasets.Data) *layers.Model {
 	t.Helper()
 	g := G.NewGraph()
 	batch := layers.NewBatch(g, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{30}})
@@ -229,7 +229,7 @@ func ownModel(t testing.TB, d *datasets.Data) Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Model{Batch: batch, Loss: loss, Logits: logits}
+	return &layers.Model{Batch: batch, Loss: loss, Logits: logits}
 }
 
 func TestFitOwnModel(t *testing.T) {
@@ -253,23 +253,23 @@ func TestFitOwnModel(t *testing.T) {
 
 func TestProgramErrors(t *testing.T) {
 	d := smallData(t, 60, 3)
-	float64s := func(m *Model) {
+	float64s := func(m *layers.Model) {
 		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float64, G.WithName("w64"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
 	}
-	foreign := func(m *Model) {
+	foreign := func(m *layers.Model) {
 		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float32, G.WithName("apart"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
 	}
-	for want, change := range map[string]func(*Model){
-		"lacks a batch":     func(m *Model) { m.Batch = nil },
-		"lacks a":           func(m *Model) { m.Loss = nil },
-		"named \"conv0.we":  func(m *Model) { m.Parameters = append(m.Parameters, m.Parameters[0]) },
-		"has no value":      func(m *Model) { m.Parameters = G.Nodes{m.Logits} },
+	for want, change := range map[string]func(*layers.Model){
+		"lacks a batch":     func(m *layers.Model) { m.Batch = nil },
+		"lacks a":           func(m *layers.Model) { m.Loss = nil },
+		"named \"conv0.we":  func(m *layers.Model) { m.Parameters = append(m.Parameters, m.Parameters[0]) },
+		"has no value":      func(m *layers.Model) { m.Parameters = G.Nodes{m.Logits} },
 		"want a contiguous": float64s,
 		"differentiating":   foreign,
-		"scalar":            func(m *Model) { m.Loss = m.Logits },
+		"scalar":            func(m *layers.Model) { m.Loss = m.Logits },
 	} {
 		m := smallModel(t, d)
-		change(&m)
+		change(m)
 		if _, err := NewProgram(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -304,7 +304,7 @@ func TestStepNotFinite(t *testing.T) {
 // inference of its own.
 func TestEvaluateBetweenSteps(t *testing.T) {
 	d := smallData(t, 100, 3)
-	train := func(m Model, evaluate bool) []float32 {
+	train := func(m *layers.Model, evaluate bool) []float32 {
 		p := compiled(t, m)
 		batch := sampled(t, m, d.Split.Train[:20], 0)
 		state := new(AdamState)

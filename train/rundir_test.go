@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -91,24 +92,24 @@ func TestResumeRefuses(t *testing.T) {
 	other.Features.Data[77]++
 	split := smallData(t, 300, 3)
 	split.Split.Test = split.Split.Test[1:]
-	for name, change := range map[string]func(*Options, *Model){
-		"seed was 9 and is now 10":               func(o *Options, _ *Model) { o.Seed = 10 },
-		"batch_size was 32 and is now 31":        func(o *Options, _ *Model) { o.BatchSize = 31 },
-		"batches_per_epoch was 4 and is now 5":   func(o *Options, _ *Model) { o.BatchesPerEpoch = 5 },
-		"permute was false":                      func(o *Options, _ *Model) { o.Permute, o.BatchesPerEpoch = true, 0 },
-		"eval_every was 7":                       func(o *Options, _ *Model) { o.EvalEvery = 6 },
-		"rate was 0.01 and is now 0.02":          func(o *Options, _ *Model) { o.Adam.Rate = 0.02 },
-		"clip was 5 and is now 0":                func(o *Options, _ *Model) { o.Adam.Clip = 0 },
-		`method was "ladies" and is now "other"`: func(o *Options, _ *Model) { o.Config = map[string]any{"method": "other"} },
-		`method was "ladies" and is now not set`: func(o *Options, _ *Model) { o.Config = nil },
-		`extra was not set and is now 1`:         func(o *Options, _ *Model) { o.Config = map[string]any{"method": "ladies", "extra": 1} },
-		"parameters was":                         func(_ *Options, m *Model) { *m = modelOver(t, d, m.Batch.Sampler(), 8) },
-		"sampler was": func(_ *Options, m *Model) {
-			*m = modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 25}}, 16)
+	for name, change := range map[string]func(*Options, *layers.Model){
+		"seed was 9 and is now 10":               func(o *Options, _ *layers.Model) { o.Seed = 10 },
+		"batch_size was 32 and is now 31":        func(o *Options, _ *layers.Model) { o.BatchSize = 31 },
+		"batches_per_epoch was 4 and is now 5":   func(o *Options, _ *layers.Model) { o.BatchesPerEpoch = 5 },
+		"permute was false":                      func(o *Options, _ *layers.Model) { o.Permute, o.BatchesPerEpoch = true, 0 },
+		"eval_every was 7":                       func(o *Options, _ *layers.Model) { o.EvalEvery = 6 },
+		"rate was 0.01 and is now 0.02":          func(o *Options, _ *layers.Model) { o.Adam.Rate = 0.02 },
+		"clip was 5 and is now 0":                func(o *Options, _ *layers.Model) { o.Adam.Clip = 0 },
+		`method was "ladies" and is now "other"`: func(o *Options, _ *layers.Model) { o.Config = map[string]any{"method": "other"} },
+		`method was "ladies" and is now not set`: func(o *Options, _ *layers.Model) { o.Config = nil },
+		`extra was not set and is now 1`:         func(o *Options, _ *layers.Model) { o.Config = map[string]any{"method": "ladies", "extra": 1} },
+		"parameters was":                         func(_ *Options, m *layers.Model) { *m = *modelOver(t, d, m.Batch.Sampler(), 8) },
+		"sampler was": func(_ *Options, m *layers.Model) {
+			*m = *modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 25}}, 16)
 		},
 	} {
 		changed, m := o, smallModel(t, d)
-		change(&changed, &m)
+		change(&changed, m)
 		if name == "permute was false" {
 			name = "_" // of the fields that differ, the first in the alphabet is named
 		}

@@ -70,29 +70,29 @@ func smallData(t testing.TB, nodes, classes int) *datasets.Data {
 }
 
 // smallModel returns a two-layer GCN of width 16 over layer-wise samples of 24.
-func smallModel(t testing.TB, d *datasets.Data) Model {
+func smallModel(t testing.TB, d *datasets.Data) *layers.Model {
 	return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
 }
 
-func modelOver(t testing.TB, d *datasets.Data, s samplers.Sampler, hidden int) Model {
+func modelOver(t testing.TB, d *datasets.Data, s samplers.Sampler, hidden int) *layers.Model {
 	t.Helper()
 	return gcnOver(t, d, s, layers.GCNOptions{Hidden: hidden, Seed: 3})
 }
 
-func gcnOver(t testing.TB, d *datasets.Data, s samplers.Sampler, o layers.GCNOptions) Model {
+func gcnOver(t testing.TB, d *datasets.Data, s samplers.Sampler, o layers.GCNOptions) *layers.Model {
 	t.Helper()
 	batch := layers.NewBatch(G.NewGraph(), s)
 	gcn, err := layers.NewGCN(batch, d.Features, d.Labels, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}
+	return gcn.Parts()
 }
 
 // weights returns a copy of all parameters of m, in order.
-func weights(t testing.TB, m Model) []float32 {
+func weights(t testing.TB, m *layers.Model) []float32 {
 	t.Helper()
-	params, err := m.parameters()
+	params, err := parametersOf(m)
 	if err != nil {
 		t.Fatal(err)
 	}

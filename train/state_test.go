@@ -18,7 +18,7 @@ import (
 )
 
 // historyModel returns a three-layer GCN that keeps two histories.
-func historyModel(t testing.TB, d *datasets.Data) Model {
+func historyModel(t testing.TB, d *datasets.Data) *layers.Model {
 	return modelOver(t, d, &samplers.VRGCN{Laplacian: d.Laplacian(), Sizes: []int{2, 2, 2}}, 16)
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/internal/bench"
 )
 
 // inferResult is the cost of inference over all nodes, with what it was
@@ -14,7 +14,7 @@ type inferResult struct {
 	Dataset string `json:"dataset"`
 	Layers  int    `json:"layers"`
 	Hidden  int    `json:"hidden"`
-	train.InferReport
+	bench.InferReport
 	Device  string `json:"device"`
 	PeakRSS number `json:"peak_rss_mb"` // of the whole process, the data included
 	BLAS    string `json:"blas"`
@@ -56,7 +56,7 @@ func newBenchInferCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		report, err := train.BenchInfer(cmd.Context(), model, data, repetitions)
+		report, err := bench.Infer(cmd.Context(), model, data, repetitions)
 		if err != nil {
 			return err
 		}

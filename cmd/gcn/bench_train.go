@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gcn-layerwise/gcn/train"
+	"github.com/gcn-layerwise/gcn/internal/bench"
 )
 
 // stepResult is the cost of a training step, with what was trained.
@@ -17,7 +17,7 @@ type stepResult struct {
 	Batch   int     `json:"batch"`
 	Hidden  int     `json:"hidden"`
 	Device  string  `json:"device"`
-	train.StepReport
+	bench.StepReport
 }
 
 func newBenchTrainCommand() *cobra.Command {
@@ -58,7 +58,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err != nil {
 			return err
 		}
-		report, err := train.BenchStep(cmd.Context(), model, data, train.BenchOptions{
+		report, err := bench.Step(cmd.Context(), model, data, bench.StepOptions{
 			Batches: batches, BatchSize: o.Batch, Workers: o.Workers, Seed: o.Seed,
 		})
 		if err != nil {

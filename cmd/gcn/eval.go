@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -21,7 +22,7 @@ type savedRun struct {
 	dir        string
 	options    trainOptions
 	data       *datasets.Data
-	model      train.Model
+	model      *layers.GCN
 	checkpoint train.CheckpointInfo
 }
 

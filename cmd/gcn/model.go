@@ -7,18 +7,17 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 // newModel builds the model that the options describe, in an expression graph
 // of its own.
-func (o *trainOptions) newModel(data *datasets.Data) (train.Model, error) {
+func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 	if _, err := blas.Default(); err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	sampler, err := o.newSampler(data, o.Layers)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	gcn := layers.GCNOptions{
 		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
@@ -33,7 +32,8 @@ func (o *trainOptions) newModel(data *datasets.Data) (train.Model, error) {
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
-	return train.Model{Batch: batch, Loss: m.Loss, Logits: m.Logits, Parameters: m.Parameters, Inference: m, Device: o.device}, nil
+	m.Device = o.device
+	return m, nil
 }

@@ -95,11 +95,7 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 	if err != nil {
 		return nil, err
 	}
-	model, ok := r.model.Inference.(*layers.GCN)
-	if !ok {
-		return nil, fmt.Errorf("%s: its model is no GCN", o.run)
-	}
-	return &subject{spec: r.options.Data, data: r.data, model: model}, nil
+	return &subject{spec: r.options.Data, data: r.data, model: r.model}, nil
 }
 
 // product returns HW of the layer asked for: of the trained model, or of the

@@ -54,42 +54,42 @@ func run(ctx context.Context, batches int) error {
 }
 
 // build returns the model over a new expression graph.
-func build(data *datasets.Data, sampler samplers.Sampler) (train.Model, error) {
+func build(data *datasets.Data, sampler samplers.Sampler) (*layers.Model, error) {
 	const hidden = 64
 	g := G.NewGraph()
 	batch := layers.NewBatch(g, sampler)
 	x, err := batch.Features(data.Features)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	first, err := layers.NewGraphConv(g, "first", data.Features.Cols, hidden, layers.ParameterOptions{})
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	first.Activation = ops.ActivationReLU
 	h, err := first.Forward(batch.Slot(0), x)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	if h, err = gated(g, batch.Slot(1), h, hidden); err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	classifier, err := layers.NewLinear(g, "classifier", hidden, data.Labels.Outputs(), layers.ParameterOptions{})
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	logits, err := classifier.Forward(h)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	targets, err := batch.Targets(data.Labels)
 	if err != nil {
-		return train.Model{}, err
+		return nil, err
 	}
 	loss, err := ops.Loss(logits, targets)
 	// Without Parameters and Inference, training moves every input of the graph
 	// that the loss depends on, and evaluates through the graph itself.
-	return train.Model{Batch: batch, Loss: loss, Logits: logits}, err
+	return &layers.Model{Batch: batch, Loss: loss, Logits: logits}, err
 }
 
 // gated returns tanh(conv(h)) · sigmoid(gate(h)), both of them convolutions over

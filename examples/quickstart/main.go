@@ -43,10 +43,7 @@ func run(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	history, err := train.Fit(ctx, train.Model{
-		Batch: batch, Loss: model.Loss, Logits: model.Logits,
-		Parameters: model.Parameters, Inference: model,
-	}, data, train.Options{Seed: 1, MaxBatches: 300})
+	history, err := train.Fit(ctx, model, data, train.Options{Seed: 1, MaxBatches: 300})
 	if err != nil {
 		return err
 	}

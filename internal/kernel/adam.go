@@ -65,3 +65,26 @@ func (s *adamStep) updateGo(p, g, m, v []float32) {
 		p[k] = w - s.step*m[k]/(root+s.epsilon)
 	}
 }
+
+// Clip scales grads down to a Euclidean norm of at most most, or not at all where
+// most is 0. The norm is summed in float64. Cost: up to two passes.
+func Clip(grads []float32, most float64) {
+	if most <= 0 {
+		return
+	}
+	if norm := Norm(grads); norm > most {
+		scale := float32(most / norm)
+		for i := range grads {
+			grads[i] *= scale
+		}
+	}
+}
+
+// Norm returns the Euclidean norm of x, summed in float64.
+func Norm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum)
+}

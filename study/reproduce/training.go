@@ -99,7 +99,7 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	if err != nil {
 		return nil, nil, err
 	}
-	gcn, model, err := r.model(data, row, settings.Seed)
+	model, err := r.model(data, row, settings.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,12 +126,12 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, nil, fmt.Errorf("reproduce: %w", err)
 	}
-	return gcn, history, nil
+	return model, history, nil
 }
 
 // model builds the paper's model over the row's sampler, with the dropout that
 // its program applies once more before the classifier.
-func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.GCN, train.Model, error) {
+func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.GCN, error) {
 	sizes := row.Samples
 	if len(sizes) == 0 {
 		sizes = []int{r.Batch}
@@ -140,14 +140,10 @@ func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: r.Layers, Sizes: sizes,
 	})
 	if err != nil {
-		return nil, train.Model{}, err
+		return nil, err
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
-	gcn, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: 0.2, Seed: seed})
-	if err != nil {
-		return nil, train.Model{}, err
-	}
-	return gcn, train.Model{Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn}, nil
+	return layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: 0.2, Seed: seed})
 }
 
 func newTrainResult(data *datasets.Data, h *train.History) *trainResult {

@@ -72,7 +72,7 @@ func (r *runner) timeTraining(ctx context.Context, spec string, row PaperRow, s 
 	if err != nil {
 		return timeResult{}, err
 	}
-	_, model, err := r.model(data, row, s.Seed)
+	model, err := r.model(data, row, s.Seed)
 	if err != nil {
 		return timeResult{}, err
 	}

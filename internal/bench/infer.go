@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// InferReport is the cost of full-neighbour inference over all nodes. The JSON
+// names are those of "gcn bench infer".
+type InferReport struct {
+	MS          float64 `json:"ms"` // median
+	NodesPerS   float64 `json:"nodes_per_s"`
+	HeapMB      float64 `json:"heap_mb"` // most at a time above what was there before, garbage included
+	Nodes       int     `json:"nodes"`
+	Repetitions int     `json:"repetitions"`
+}
+
+// Infer measures inference of m over all nodes of d, the given number of
+// times after one that does not count; 0 means 5.
+func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int) (InferReport, error) {
+	if repetitions <= 0 {
+		repetitions = 5
+	}
+	d.Laplacian() // made at the first call
+	nodes := make([]int32, d.Nodes())
+	for i := range nodes {
+		nodes[i] = int32(i)
+	}
+	runtime.GC()
+	watch := watchHeap()
+	defer watch.end()
+	var times []float64
+	for k := range repetitions + 1 {
+		runtime.GC() // so that the heap holds one inference's garbage at most
+		start := time.Now()
+		if _, err := train.Predict(ctx, m, d, nodes); err != nil {
+			return InferReport{}, err
+		}
+		if k > 0 {
+			times = append(times, milliseconds(time.Since(start)))
+		}
+	}
+	ms := median(times)
+	return InferReport{
+		MS: ms, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()) / 1e6,
+		Nodes: len(nodes), Repetitions: repetitions,
+	}, nil
+}
+
+// heapWatch reads the size of the heap every millisecond until its end.
+type heapWatch struct {
+	before, most uint64
+	stop, done   chan struct{}
+}
+
+func watchHeap() *heapWatch {
+	w := &heapWatch{before: heapBytes(), stop: make(chan struct{}), done: make(chan struct{})}
+	w.most = w.before
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.most = max(w.most, heapBytes())
+			case <-w.stop:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// end stops the watch, waits for it, and returns by how many bytes the heap
+// grew. Later calls return the same.
+func (w *heapWatch) end() uint64 {
+	select {
+	case <-w.done:
+	default:
+		close(w.stop)
+		<-w.done
+	}
+	return w.most - w.before
+}
+
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

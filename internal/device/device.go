@@ -1,0 +1,147 @@
+package device
+
+import (
+	"errors"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// ErrNotBuilt is the error of Open in a build without the tag cuda.
+var ErrNotBuilt = errors.New("this program was built without CUDA: build it by go build -modfile go.cuda.mod -tags cuda ./cmd/gcn")
+
+// Device is a GPU, with the copies that stay on it until Close.
+type Device struct {
+	driver driver
+	args   [32]uint64 // of the kernel that is being queued
+	usage  Usage
+
+	// What was copied to the device once, by its source; and scratch memory, by
+	// its name.
+	resident map[any]*Buffer
+}
+
+// Usage is the memory that a Device holds, in bytes. What the driver and cuBLAS
+// take for themselves is not in it.
+type Usage struct {
+	Bytes, Peak int64 // on the device, now and at most
+	Pinned      int64 // page-locked, on the host
+}
+
+// Open returns the first GPU. The error says in one line what is missing.
+func Open() (*Device, error) {
+	d, err := openDriver()
+	if err != nil {
+		return nil, err
+	}
+	return &Device{driver: d, resident: map[any]*Buffer{}}, nil
+}
+
+// Name returns what the device is called, such as "NVIDIA H200".
+func (d *Device) Name() string { return d.driver.name() }
+
+// Counts returns what this process has asked of the driver so far.
+func (d *Device) Counts() Counts { return d.driver.counts() }
+
+// Usage returns what memory is held.
+func (d *Device) Usage() Usage { return d.usage }
+
+// Close frees what lies on the device for good, and the driver's objects. Nothing
+// made from d may be used afterwards.
+func (d *Device) Close() error {
+	var err error
+	for key, b := range d.resident {
+		err = first(err, b.Free())
+		delete(d.resident, key)
+	}
+	return first(err, d.driver.close())
+}
+
+// keep returns a copy of x on the device, made once for each key.
+func keep[T number](d *Device, key any, x []T) (Pointer, error) {
+	b, ok := d.resident[key]
+	if ok {
+		return b.at, nil
+	}
+	b = d.NewBuffer()
+	_, n := bytesOf(x)
+	at, err := b.Bytes(n)
+	if err == nil {
+		err = Write(d, at, x)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d.resident[key] = b
+	return at, nil
+}
+
+// Scratch returns the memory of that name, empty at the first call, which is kept
+// until d is closed.
+func (d *Device) Scratch(name any) *Buffer {
+	b, ok := d.resident[name]
+	if !ok {
+		b = d.NewBuffer()
+		d.resident[name] = b
+	}
+	return b
+}
+
+// Features returns x on the device in single precision, copied there at the first
+// call. x must not change while d is open.
+func (d *Device) Features(x *graph.Features) (Pointer, error) {
+	if x.Half == nil {
+		return keep(d, x, x.Data)
+	}
+	if b, ok := d.resident[x]; ok {
+		return b.at, nil
+	}
+	b := d.NewBuffer()
+	at, err := b.Floats(len(x.Half))
+	if err != nil {
+		return 0, err
+	}
+	const rows = 1 << 12
+	for lo := 0; lo < x.Rows; lo += rows {
+		hi := min(lo+rows, x.Rows)
+		part := graph.Features{Rows: hi - lo, Cols: x.Cols, Half: x.Half[lo*x.Cols : hi*x.Cols]}
+		if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
+			return 0, err
+		}
+	}
+	d.resident[x] = b
+	return at, nil
+}
+
+// Laplacian returns p on the device, copied there at the first call: 8 bytes a node
+// and 4 an entry of the adjacency matrix for the pattern, and the scales.
+func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
+	type part struct {
+		of   *graph.Laplacian
+		what string
+	}
+	l := &Laplacian{Nodes: p.Nodes()}
+	var err error
+	if l.Ptr, err = keep(d, part{p, "ptr"}, p.Adjacency.Ptr); err != nil {
+		return nil, err
+	}
+	if l.Idx, err = keep(d, part{p, "idx"}, p.Adjacency.Idx); err != nil {
+		return nil, err
+	}
+	if p.Adjacency.Val != nil {
+		if l.Val, err = keep(d, part{p, "val"}, p.Adjacency.Val); err != nil {
+			return nil, err
+		}
+	}
+	if l.RowScale, err = keep(d, part{p, "rows"}, p.RowScale); err != nil {
+		return nil, err
+	}
+	l.ColScale = l.RowScale
+	if len(p.ColScale) > 0 && &p.ColScale[0] != &p.RowScale[0] {
+		l.ColScale, err = keep(d, part{p, "columns"}, p.ColScale)
+	}
+	return l, err
+}
+
+// Describe names the GPU, the driver and cuBLAS in one line, or says why there is
+// none.
+func Describe() string { return describe() }

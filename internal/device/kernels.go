@@ -1,0 +1,237 @@
+package device
+
+import (
+	"fmt"
+	"math"
+)
+
+// Pointer is an address in the device's memory; 0 stands for an argument that is
+// left out, where a kernel allows it.
+type Pointer uintptr
+
+// Floats returns the address of element k of a float32 array at p.
+func Floats(p Pointer, k int) Pointer { return p + Pointer(4*k) }
+
+const (
+	warp    = 32
+	tile    = 128 // columns of a row that one warp works on
+	threads = 256 // of a block, in most kernels
+)
+
+// arg is an argument of a kernel: an address, an integer, or a number's bits.
+type arg = uint64
+
+func f32(v float32) arg { return arg(math.Float32bits(v)) }
+func f64(v float64) arg { return math.Float64bits(v) }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+// rows launches a kernel with a warp for each tile of each row.
+func (d *Device) rows(kernel string, rows, width int, args ...arg) error {
+	return d.launch(kernel, ceil(rows*ceil(width, tile)*warp, threads), threads, args...)
+}
+
+// warps launches a kernel with a warp for each row.
+func (d *Device) warps(kernel string, rows int, args ...arg) error {
+	return d.launch(kernel, ceil(rows*warp, threads), threads, args...)
+}
+
+// elements launches a kernel with a thread for each element.
+func (d *Device) elements(kernel string, n int, args ...arg) error {
+	return d.launch(kernel, ceil(n, threads), threads, args...)
+}
+
+// Gather sets row i of dst to row ids[i] of x.
+func (d *Device) Gather(dst, x, ids Pointer, rows, width int) error {
+	return d.rows("gcn_gather", rows, width, arg(dst), arg(x), arg(ids), arg(rows), arg(width))
+}
+
+// Scatter sets row ids[i] of dst to row i of x; ids are distinct. It does nothing
+// where status is not 0 and the int64 number there is not 0 by then.
+func (d *Device) Scatter(dst, x, ids, status Pointer, rows, width int) error {
+	return d.rows("gcn_scatter", rows, width, arg(dst), arg(x), arg(ids), arg(status), arg(rows), arg(width))
+}
+
+// Sparse is a matrix in compressed rows: int32 row pointers and columns, float32
+// values (0: all are 1).
+type Sparse struct {
+	Rows, Cols    int
+	Ptr, Idx, Val Pointer
+}
+
+// SpMM sets dst to A·X[ids], or A·X where ids is 0.
+func (d *Device) SpMM(dst Pointer, a Sparse, ids, x Pointer, width int) error {
+	return d.spmm(dst, a, ids, x, 0, width)
+}
+
+// AddSpMM adds A·X to dst.
+func (d *Device) AddSpMM(dst Pointer, a Sparse, x Pointer, width int) error {
+	return d.spmm(dst, a, 0, x, 1, width)
+}
+
+func (d *Device) spmm(dst Pointer, a Sparse, ids, x Pointer, add, width int) error {
+	return d.rows("gcn_spmm", a.Rows, width, arg(dst), arg(a.Ptr), arg(a.Idx), arg(a.Val), arg(ids), arg(x), arg(add), arg(a.Rows), arg(width))
+}
+
+// Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,
+// int32 columns, float32 scales; Val is 0 where the graph is not weighted.
+type Laplacian struct {
+	Nodes                             int
+	Ptr, Idx, Val, RowScale, ColScale Pointer
+}
+
+// Propagate sets the n rows of dst to rows of P·X over full neighbourhoods: those
+// in rows (int32), or base, base+1, … where rows is 0. Column j of P belongs to
+// row local[j] of x (int32), or to row j where local is 0.
+func (d *Device) Propagate(dst Pointer, p *Laplacian, rows Pointer, base, n int, x, local Pointer, width int) error {
+	return d.rows("gcn_propagate", n, width, arg(dst), arg(rows), arg(base), arg(p.Ptr), arg(p.Idx), arg(p.Val),
+		arg(p.RowScale), arg(p.ColScale), arg(x), arg(local), arg(n), arg(width))
+}
+
+// RowSums sets sums to those of the same rows of P.
+func (d *Device) RowSums(sums Pointer, p *Laplacian, rows Pointer, base, n int) error {
+	return d.warps("gcn_row_sums", n, arg(sums), arg(rows), arg(base), arg(p.Ptr), arg(p.Idx), arg(p.Val),
+		arg(p.RowScale), arg(p.ColScale), arg(n))
+}
+
+// BiasRows sets row i of dst to scale[i]·bias, or to bias where scale is 0.
+func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
+	return d.rows("gcn_bias_rows", rows, width, arg(dst), arg(bias), arg(scale), arg(rows), arg(width))
+}
+
+// Activation is what Activate computes; 0 is the identity.
+type Activation struct {
+	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
+	Threshold uint32  // of the 16-bit hash, below which an element is dropped; 0: none is
+	Keep      float32 // factor of what is kept
+	Seed      uint64
+}
+
+// Activate sets dst to dropout(act(z + scale⊗bias)), slope, where not 0, to its
+// derivative, and whole, where not 0, to what dst is before dropout. bias and scale
+// may be 0, and dst may be z.
+func (d *Device) Activate(dst, slope, whole, z, bias, scale Pointer, a Activation, rows, width int) error {
+	return d.rows("gcn_activate", rows, width, arg(dst), arg(slope), arg(whole), arg(z), arg(bias), arg(scale),
+		arg(a.Act), arg(a.Threshold), f32(a.Keep), arg(a.Seed), arg(rows), arg(width))
+}
+
+// Multiply sets dst to a·b, element by element.
+func (d *Device) Multiply(dst, a, b Pointer, n int) error {
+	return d.elements("gcn_multiply", n, arg(dst), arg(a), arg(b), arg(n))
+}
+
+// Add sets dst to a+b, element by element.
+func (d *Device) Add(dst, a, b Pointer, n int) error {
+	return d.elements("gcn_add", n, arg(dst), arg(a), arg(b), arg(n))
+}
+
+// Fill sets every element of dst to *upstream·share.
+func (d *Device) Fill(dst, upstream Pointer, share float32, n int) error {
+	return d.elements("gcn_fill", n, arg(dst), arg(upstream), f32(share), arg(n))
+}
+
+// ColumnSums sets dst[j] to Σᵢ scale[i]·x[i][j]·y[i][j]; y and scale may be 0.
+func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
+	return d.launch("gcn_column_sums", ceil(width, warp), warp*warp, arg(dst), arg(x), arg(y), arg(scale), arg(rows), arg(width))
+}
+
+// SoftmaxLoss sets rowLoss (float64) to weight·−log softmax(logits)[target] of
+// each row, 0 where the target (int32) is −1; probs and gradient, where not 0, to
+// the softmax and to the gradient of Σ rowLoss.
+func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, rows, classes int) error {
+	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), arg(rows), arg(classes))
+}
+
+// SoftmaxGradient sets dst to *upstream times the gradient that SoftmaxLoss gives.
+func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, rows, classes int) error {
+	return d.elements("gcn_softmax_gradient", rows*classes, arg(dst), arg(probs), arg(target), arg(weight), arg(upstream), arg(rows), arg(classes))
+}
+
+// BCELoss sets rowLoss (float64), where not 0, to share·Σ of each row's binary
+// cross-entropies, NaN targets left out; gradient, where not 0, to the gradient of
+// Σ rowLoss, times *upstream where that is not 0.
+func (d *Device) BCELoss(gradient, rowLoss, logits, target, share, upstream Pointer, rows, tasks int) error {
+	return d.warps("gcn_bce_loss", rows, arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(share), arg(upstream), arg(rows), arg(tasks))
+}
+
+// Total sets *out (float32) to the sum of n float64 values.
+func (d *Device) Total(out, x Pointer, n int) error {
+	return d.launch("gcn_total", 1, threads, arg(out), arg(x), arg(n))
+}
+
+// Sum sets *out to share·Σ x.
+func (d *Device) Sum(out, x Pointer, share float64, n int) error {
+	return d.launch("gcn_sum", 1, threads, arg(out), arg(x), f64(share), arg(n))
+}
+
+// LayerNorm normalises each row of z; normalized and inverse, where not 0, are what
+// LayerNormGradient needs.
+func (d *Device) LayerNorm(dst, normalized, inverse, z, gain, shift Pointer, rows, width int) error {
+	return d.warps("gcn_layer_norm", rows, arg(dst), arg(normalized), arg(inverse), arg(z), arg(gain), arg(shift), arg(rows), arg(width))
+}
+
+// LayerNormGradient sets dst to the gradient with regard to LayerNorm's input.
+func (d *Device) LayerNormGradient(dst, grad, normalized, inverse, gain Pointer, rows, width int) error {
+	return d.warps("gcn_layer_norm_gradient", rows, arg(dst), arg(grad), arg(normalized), arg(inverse), arg(gain), arg(rows), arg(width))
+}
+
+// Partials is how many partial sums Squares makes.
+const Partials = 64
+
+// Squares sets partial (Partials float64 values) to sums of squares of x.
+func (d *Device) Squares(partial, x Pointer, n int) error {
+	return d.launch("gcn_squares", Partials, threads, arg(partial), arg(x), arg(n))
+}
+
+// Adam is the settings of one step of the optimiser, as package kernel's AdamStep
+// derives them.
+type Adam struct {
+	Step           int // from 1
+	Clip           float64
+	Beta1, Beta2   float32
+	Gain1, Gain2   float32
+	Size           float32
+	RootCorrection float32
+	Epsilon, Decay float32
+}
+
+// AdamArrays are flat float32 arrays of one length, and what guards them: the
+// partial sums of Squares of Grads, the loss (float32), and two int64 numbers,
+// which become the first step whose loss or gradient is not finite, and 1 for the
+// loss or 2 for the gradient. Once they are set nothing moves.
+type AdamArrays struct {
+	Params, Grads, M, V   Pointer
+	Partial, Loss, Status Pointer
+}
+
+// AdamStep moves Params by one step.
+func (d *Device) AdamStep(a AdamArrays, n int, s Adam) error {
+	return d.elements("gcn_adam", n, arg(a.Params), arg(a.Grads), arg(a.M), arg(a.V), arg(n), arg(a.Partial), Partials,
+		arg(a.Loss), arg(a.Status), arg(s.Step), f64(s.Clip), f32(s.Beta1), f32(s.Beta2), f32(s.Gain1),
+		f32(s.Gain2), f32(s.Size), f32(s.RootCorrection), f32(s.Epsilon), f32(s.Decay))
+}
+
+// launch queues a kernel; an empty grid is none.
+func (d *Device) launch(kernel string, blocks, threads int, args ...arg) error {
+	if blocks == 0 {
+		return nil
+	}
+	if blocks > math.MaxInt32 {
+		return fmt.Errorf("device: %s: %d blocks are too many", kernel, blocks)
+	}
+	if err := d.driver.launch(kernel, blocks, threads, d.args[:copy(d.args[:], args)]); err != nil {
+		return fmt.Errorf("device: %s: %w", kernel, err)
+	}
+	return nil
+}
+
+// Sgemm sets C to op(A)·op(B) + beta·C: op(A) is m×k and op(B) k×n, op(X) being X
+// or, where its flag is set, Xᵀ; lda and ldb are the lengths of A's and B's rows,
+// n is the length of C's. It computes in float32 throughout, not in TF32.
+func (d *Device) Sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Pointer, ldb int, beta float32, c Pointer) error {
+	// cuBLAS stores columns, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
+	if err := d.driver.sgemm(transB, transA, n, m, k, b, ldb, a, lda, beta, c, n); err != nil {
+		return fmt.Errorf("device: product of %d×%d and %d×%d: %w", m, k, k, n, err)
+	}
+	return nil
+}

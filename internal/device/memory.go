@@ -1,0 +1,319 @@
+package device
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Buffer is memory on the device that grows to the largest size asked for. NewBuffer
+// makes an empty one.
+type Buffer struct {
+	d    *Device
+	at   Pointer
+	size int64
+}
+
+// NewBuffer returns an empty buffer on d.
+func (d *Device) NewBuffer() *Buffer { return &Buffer{d: d} }
+
+// Bytes makes the buffer hold at least n bytes, and returns where. What it held
+// is lost when it grows. Growing waits for the device.
+func (b *Buffer) Bytes(n int64) (Pointer, error) {
+	if b.size >= n {
+		return b.at, nil
+	}
+	if err := b.Free(); err != nil {
+		return 0, err
+	}
+	// A little more than asked for, so that batches whose sizes vary by chance
+	// soon stop growing it.
+	size := (n + min(n/8, 1<<24) + 255) &^ 255
+	at, err := b.d.driver.allocate(size)
+	if err != nil {
+		return 0, err
+	}
+	b.at, b.size = at, size
+	b.d.usage.Bytes += size
+	b.d.usage.Peak = max(b.d.usage.Peak, b.d.usage.Bytes)
+	return at, nil
+}
+
+// Floats is Bytes for n float32 values.
+func (b *Buffer) Floats(n int) (Pointer, error) { return b.Bytes(4 * int64(n)) }
+
+// Free returns the memory; the buffer is empty then.
+func (b *Buffer) Free() error {
+	if b.size == 0 {
+		return nil
+	}
+	b.d.usage.Bytes -= b.size
+	at := b.at
+	b.at, b.size = 0, 0
+	if err := b.d.driver.free(at); err != nil {
+		return fmt.Errorf("device: freeing memory: %w", err)
+	}
+	return nil
+}
+
+// number is what the device stores as it is.
+type number interface {
+	~int32 | ~int64 | ~float32 | ~float64
+}
+
+func bytesOf[T number](x []T) (unsafe.Pointer, int64) {
+	return unsafe.Pointer(unsafe.SliceData(x)), int64(len(x)) * int64(unsafe.Sizeof(*new(T)))
+}
+
+// Write copies x to the device at dst, and waits until x is read.
+func Write[T number](d *Device, dst Pointer, x []T) error {
+	if len(x) == 0 {
+		return nil
+	}
+	from, n := bytesOf(x)
+	if err := d.driver.write(dst, from, n); err != nil {
+		return fmt.Errorf("device: copying %d bytes to the device: %w", n, err)
+	}
+	return nil
+}
+
+// Read waits for what was queued and copies len(x) values from the device.
+func Read[T number](d *Device, x []T, src Pointer) error {
+	if len(x) == 0 {
+		return nil
+	}
+	to, n := bytesOf(x)
+	if err := d.driver.read(to, src, n); err != nil {
+		return fmt.Errorf("device: copying %d bytes from the device: %w", n, err)
+	}
+	return nil
+}
+
+// Copy copies n float32 values within the device.
+func (d *Device) Copy(dst, src Pointer, n int) error {
+	if n == 0 || dst == src {
+		return nil
+	}
+	if err := d.driver.copy(dst, src, 4*int64(n)); err != nil {
+		return fmt.Errorf("device: copying within the device: %w", err)
+	}
+	return nil
+}
+
+// Clear sets n bytes to 0.
+func (d *Device) Clear(dst Pointer, n int64) error {
+	if err := d.driver.clear(dst, n); err != nil {
+		return fmt.Errorf("device: clearing memory: %w", err)
+	}
+	return nil
+}
+
+// Sync waits until all that was queued is done.
+func (d *Device) Sync() error {
+	if err := d.driver.sync(); err != nil {
+		return fmt.Errorf("device: %w", err)
+	}
+	return nil
+}
+
+// slots is how many mini-batches may be under way: one computed, one copied, and
+// two in between, so that the host seldom waits.
+const slots = 4
+
+// Uploader sends arrays to the device, one copy a step, from page-locked memory
+// and on a stream of its own, so that they travel while the step before computes.
+//
+//	Add, Add, …, Send   → the arrays are where Add's results say, for what is queued now
+//	Done                → what was queued is all that reads them, unless
+//	Sent, …, Used       → what was queued since reads them too
+type Uploader struct {
+	d     *Device
+	ring  [slots]slot
+	next  int
+	parts []part
+	size  int64
+}
+
+type slot struct {
+	host       unsafe.Pointer // page-locked
+	hostSize   int64
+	device     *Buffer
+	sent, used event
+}
+
+// part is one array to be sent.
+type part struct {
+	from   unsafe.Pointer
+	n      int // of bytes, or of int64 values that go as int32
+	narrow bool
+	offset int64
+	where  *Pointer
+}
+
+func (p *part) write(at unsafe.Pointer) {
+	if !p.narrow {
+		copy(unsafe.Slice((*byte)(at), p.n), unsafe.Slice((*byte)(p.from), p.n))
+		return
+	}
+	to := unsafe.Slice((*int32)(at), p.n)
+	for k, v := range unsafe.Slice((*int64)(p.from), p.n) {
+		to[k] = int32(v)
+	}
+}
+
+// NewUploader returns an uploader on d.
+func (d *Device) NewUploader() (*Uploader, error) {
+	u := &Uploader{d: d}
+	for k := range u.ring {
+		s := &u.ring[k]
+		s.device = d.NewBuffer()
+		var err error
+		if s.sent, err = d.driver.newEvent(); err == nil {
+			s.used, err = d.driver.newEvent()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("device: making an event: %w", err)
+		}
+	}
+	return u, nil
+}
+
+// Add makes x part of what Send sends next, which sets *where to its place, 0 for
+// an empty x. x must not change until then.
+func Add[T number](u *Uploader, where *Pointer, x []T) {
+	from, n := bytesOf(x)
+	u.add(part{from: from, n: int(n), where: where}, n)
+}
+
+// AddNarrow is Add of x as int32 values; they must fit.
+func AddNarrow(u *Uploader, where *Pointer, x []int64) {
+	u.add(part{from: unsafe.Pointer(unsafe.SliceData(x)), n: len(x), narrow: true, where: where}, 4*int64(len(x)))
+}
+
+func (u *Uploader) add(p part, bytes int64) {
+	*p.where = 0
+	if bytes == 0 {
+		return
+	}
+	p.offset = u.size
+	u.parts = append(u.parts, p)
+	u.size += (bytes + 15) &^ 15
+}
+
+// Send queues the copy of what was added. It waits only if the copy of four
+// steps ago has not ended.
+func (u *Uploader) Send() error {
+	defer func() {
+		clear(u.parts) // they point at the caller's memory
+		u.parts, u.size = u.parts[:0], 0
+	}()
+	s := &u.ring[u.next]
+	if err := u.ready(s); err != nil {
+		return fmt.Errorf("device: sending a mini-batch: %w", err)
+	}
+	at, err := s.device.Bytes(u.size)
+	if err != nil {
+		return err
+	}
+	for k := range u.parts {
+		p := &u.parts[k]
+		p.write(unsafe.Add(s.host, p.offset))
+		*p.where = at + Pointer(p.offset)
+	}
+	if err := u.copy(s, at); err != nil {
+		return fmt.Errorf("device: sending a mini-batch: %w", err)
+	}
+	return nil
+}
+
+// copy queues the copy of a slot behind what last read it, and what computes
+// behind the copy.
+func (u *Uploader) copy(s *slot, at Pointer) error {
+	if u.size == 0 {
+		return nil
+	}
+	if err := s.used.delay(copies); err != nil {
+		return err
+	}
+	if err := u.d.driver.send(at, s.host, u.size); err != nil {
+		return err
+	}
+	if err := s.sent.record(copies); err != nil {
+		return err
+	}
+	return s.sent.delay(main)
+}
+
+// ready makes the slot's page-locked memory free to be written, and large enough.
+func (u *Uploader) ready(s *slot) error {
+	if done, err := s.sent.passed(); err != nil {
+		return err
+	} else if !done {
+		if err := s.sent.wait(); err != nil {
+			return err
+		}
+	}
+	if s.hostSize >= u.size {
+		return nil
+	}
+	if s.host != nil {
+		if err := u.d.driver.unpin(s.host); err != nil {
+			return err
+		}
+		u.d.usage.Pinned -= s.hostSize
+		s.host, s.hostSize = nil, 0
+	}
+	size := u.size + u.size/8
+	host, err := u.d.driver.pin(size)
+	if err != nil {
+		return err
+	}
+	s.host, s.hostSize = host, size
+	u.d.usage.Pinned += size
+	return nil
+}
+
+// Done notes that what was queued so far is all that reads the last Send.
+func (u *Uploader) Done() error {
+	sent := u.Sent()
+	u.next = (u.next + 1) % slots
+	return sent.Used()
+}
+
+// Sent is what one Send sent.
+type Sent struct{ used event }
+
+// Sent returns what Send sent last, before Done.
+func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
+
+// Used notes that what was queued so far reads it. It must be called before as many
+// further calls of Send as may be under way.
+func (s Sent) Used() error {
+	if err := s.used.record(main); err != nil {
+		return fmt.Errorf("device: %w", err)
+	}
+	return nil
+}
+
+// Close waits for the device and frees what the uploader holds.
+func (u *Uploader) Close() error {
+	err := u.d.Sync()
+	for k := range u.ring {
+		s := &u.ring[k]
+		if s.host != nil {
+			u.d.usage.Pinned -= s.hostSize
+			err = first(err, u.d.driver.unpin(s.host))
+			s.host, s.hostSize = nil, 0
+		}
+		err = first(err, s.device.Free())
+		err = first(err, s.sent.destroy())
+		err = first(err, s.used.destroy())
+	}
+	return err
+}
+
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}

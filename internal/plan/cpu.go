@@ -1,0 +1,236 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/internal/crash"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+)
+
+// cpu is the backend of the host. It runs the ops itself, one after the other on
+// the caller's goroutine. Gorgonia's TapeMachine runs the same ops on a goroutine
+// of its own while the caller's waits, both locked to threads: two changes of
+// thread a run, and a panic there ends the process.
+type cpu struct {
+	model    Model
+	memories []*memory // of both plans: no value outlives a run
+	step     *cpuRun
+	forward  *cpuRun // nil: not wanted yet
+
+	loss   float32
+	m, v   []float32 // the moments, which the caller owns
+	losses []float32 // since Settle
+	failed int       // the update that was not finite; 0: none
+}
+
+func newCPU(m Model) (Backend, error) {
+	c := &cpu{model: m}
+	p, err := m.step()
+	if err != nil {
+		return nil, err
+	}
+	c.step = c.newRun(p)
+	return c, nil
+}
+
+func (c *cpu) Run() error {
+	v, err := c.step.run()
+	if err != nil {
+		return err
+	}
+	loss, err := FloatsOf(v)
+	if err != nil {
+		return fmt.Errorf("the loss: %w", err)
+	}
+	if len(loss) != 1 {
+		return fmt.Errorf("the loss has %d values, want 1", len(loss))
+	}
+	c.loss = loss[0]
+	return nil
+}
+
+func (c *cpu) Loss() (float32, error) { return c.loss, nil }
+
+func (c *cpu) Update(a Adam, step int) error {
+	c.losses = append(c.losses, c.loss)
+	switch {
+	case c.failed != 0:
+	case len(c.m) != len(c.model.Values) || len(c.v) != len(c.model.Values):
+		return fmt.Errorf("update of %d parameters with moments of %d and %d", len(c.model.Values), len(c.m), len(c.v))
+	case !kernel.Finite([]float32{c.loss}) || !kernel.Finite(c.model.Grads):
+		c.failed = step
+	default:
+		kernel.Clip(c.model.Grads, a.Clip)
+		kernel.AdamStep(c.model.Values, c.model.Grads, c.m, c.v, step, a.Adam)
+	}
+	return nil
+}
+
+func (c *cpu) Depth() int { return 1 }
+
+func (c *cpu) Settle() ([]float32, int, error) {
+	losses, failed := c.losses, c.failed
+	c.losses, c.failed = c.losses[:0], 0
+	return losses, failed, nil
+}
+
+func (c *cpu) Push(m, v []float32) error {
+	if m != nil {
+		c.m, c.v = m, v
+	}
+	return nil
+}
+
+func (c *cpu) Pull(_, _ []float32) error { return nil }
+
+func (c *cpu) Forward(dst []float32) ([]float32, error) {
+	if c.forward == nil {
+		p, err := c.model.logits()
+		if err != nil {
+			return dst, err
+		}
+		c.forward = c.newRun(p)
+	}
+	v, err := c.forward.run()
+	if err != nil {
+		return dst, err
+	}
+	logits, err := FloatsOf(v)
+	if err != nil {
+		return dst, fmt.Errorf("the logits: %w", err)
+	}
+	return append(dst, logits...), nil
+}
+
+func (c *cpu) Nodes() G.Nodes { return c.step.plan.Nodes() }
+
+func (c *cpu) Close() error { return nil }
+
+// cpuRun runs a plan.
+type cpuRun struct {
+	plan      *Plan
+	values    []G.Value
+	in        [][]G.Value // of each step
+	buffers   []*Buffer   // of each step; nil for plain ops
+	gradients [][]float32 // of each parameter; empty without gradients
+}
+
+func (c *cpu) newRun(p *Plan) *cpuRun {
+	for len(c.memories) < p.memories {
+		c.memories = append(c.memories, new(memory))
+	}
+	r := &cpuRun{plan: p, values: make([]G.Value, p.values), in: make([][]G.Value, len(p.steps)), buffers: make([]*Buffer, len(p.steps))}
+	at := 0
+	for k := range p.Gradients {
+		n := p.Parameters[k].Shape().TotalSize()
+		r.gradients = append(r.gradients, c.model.Grads[at:at+n:at+n])
+		at += n
+	}
+	for k, s := range p.steps {
+		r.in[k] = make([]G.Value, len(s.from))
+		if s.op == nil {
+			continue
+		}
+		r.buffers[k] = new(Buffer)
+		switch {
+		case len(s.gradients) > 0:
+			r.buffers[k].shared = &memory{data: r.gradients[s.gradients[0]]}
+		case s.memory >= 0:
+			r.buffers[k].shared = c.memories[s.memory]
+		}
+	}
+	return r
+}
+
+// run computes all ops and returns the output's value. A panic of an op becomes
+// an error.
+func (r *cpuRun) run() (output G.Value, err error) {
+	var current G.Op
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("op %v panicked: %v%s", current, p, crash.Place())
+		}
+	}()
+	for _, in := range r.plan.inputs {
+		v := in.node.Value()
+		if v == nil {
+			return nil, fmt.Errorf("input %q of the model has no value", in.node.Name())
+		}
+		r.values[in.at] = v
+		if err := r.keepGradients(in.gradients, v); err != nil {
+			return nil, err
+		}
+	}
+	for k := range r.plan.steps {
+		s := &r.plan.steps[k]
+		in := r.in[k]
+		for i, at := range s.from {
+			in[i] = r.values[at]
+		}
+		current = s.node.Op()
+		var v G.Value
+		if s.op != nil {
+			v, err = s.op.Compute(r.buffers[k], s.over, in...)
+		} else {
+			v, err = current.Do(in...)
+		}
+		if err == nil {
+			r.values[s.to] = v
+			err = r.keepGradients(s.gradients, v)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("op %v: %w", current, err)
+		}
+	}
+	return r.values[r.plan.output], nil
+}
+
+// keepGradients copies v to the places of the parameters that it is the gradient
+// of, unless the op has put it there. An op of a user's own may overwrite it
+// later.
+func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
+	for _, k := range parameters {
+		dst := r.gradients[k]
+		src, err := FloatsOf(v)
+		if err == nil && len(src) != len(dst) {
+			err = fmt.Errorf("%d values", len(src))
+		}
+		if err != nil {
+			return fmt.Errorf("gradient of parameter %q, which has %d values: %w", r.plan.Parameters[k].Name(), len(dst), err)
+		}
+		if unsafe.SliceData(src) != unsafe.SliceData(dst) {
+			copy(dst, src)
+		}
+	}
+	return nil
+}
+
+// FloatsOf returns the elements of a float32 value on the host, row-major.
+func FloatsOf(v G.Value) ([]float32, error) {
+	switch x := v.(type) {
+	case nil:
+		return nil, errors.New("there is no value")
+	case *G.F32:
+		return unsafe.Slice((*float32)(x), 1), nil
+	case *tensor.Dense:
+		if x.Dtype() != tensor.Float32 {
+			break
+		}
+		if x.RequiresIterator() || x.DataOrder().IsColMajor() {
+			m, ok := x.Materialize().(*tensor.Dense)
+			if !ok || m.DataOrder().IsColMajor() {
+				break
+			}
+			x = m
+		}
+		if n := x.Shape().TotalSize(); len(x.Float32s()) >= n {
+			return x.Float32s()[:n], nil
+		}
+	}
+	return nil, fmt.Errorf("a %T of shape %v, want float32: %w", v, v.Shape(), ErrShape)
+}

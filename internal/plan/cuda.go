@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
+)
+
+// lossesKept is how many updates may go by between two calls of Settle.
+const lossesKept = 64
+
+// cuda is the backend of a GPU.
+type cuda struct {
+	d     *device.Device
+	model Model
+	n     int // parameters
+
+	memory                *device.Buffer // of all that follows
+	values, grads, m, v   device.Pointer
+	partial, loss, status device.Pointer // loss: lossesKept numbers
+	kept                  int            // losses since Settle
+
+	step, logits *Placement
+}
+
+func newCUDA(d *device.Device, m Model) (Backend, error) {
+	c := &cuda{d: d, model: m, n: len(m.Values)}
+	if err := c.allocate(); err != nil {
+		return nil, err
+	}
+	p, err := m.step()
+	if err == nil {
+		c.step, err = place(p, d, c.values, c.grads, c.status)
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// allocate takes the memory of parameters and optimiser, all zero.
+func (c *cuda) allocate() error {
+	c.memory = c.d.NewBuffer()
+	array := (4*int64(c.n) + 255) &^ 255
+	total := 4*array + 8*device.Partials + 4*lossesKept + 16
+	at, err := c.memory.Bytes(total)
+	if err != nil {
+		return err
+	}
+	for _, p := range []*device.Pointer{&c.values, &c.grads, &c.m, &c.v} {
+		*p = at
+		at += device.Pointer(array)
+	}
+	c.partial = at
+	c.loss = c.partial + 8*device.Partials
+	c.status = c.loss + 4*lossesKept
+	return c.d.Clear(c.values, total)
+}
+
+func (c *cuda) Run() error {
+	if c.kept == lossesKept {
+		return fmt.Errorf("%d losses were not read", c.kept)
+	}
+	return c.step.run(device.Floats(c.loss, c.kept))
+}
+
+func (c *cuda) Loss() (float32, error) {
+	loss, err := c.step.readOutput(nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(loss) != 1 {
+		return 0, fmt.Errorf("the loss has %d values, want 1", len(loss))
+	}
+	return loss[0], device.Read(c.d, c.model.Grads, c.grads)
+}
+
+func (c *cuda) Update(a Adam, step int) error {
+	loss := device.Floats(c.loss, c.kept)
+	c.kept++
+	if err := c.d.Squares(c.partial, c.grads, c.n); err != nil {
+		return err
+	}
+	t := float64(step)
+	return c.d.AdamStep(device.AdamArrays{
+		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
+	}, c.n, device.Adam{
+		Step: step, Clip: a.Clip,
+		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Gain1: float32(1 - a.Beta1), Gain2: float32(1 - a.Beta2),
+		Size:           float32(a.Rate / (1 - math.Pow(a.Beta1, t))),
+		RootCorrection: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
+		Epsilon:        float32(a.Epsilon), Decay: float32(a.WeightDecay),
+	})
+}
+
+func (c *cuda) Depth() int { return lossesKept }
+
+func (c *cuda) Settle() ([]float32, int, error) {
+	if c.kept == 0 {
+		return nil, 0, nil
+	}
+	// Losses and status lie side by side: one copy, one wait.
+	both := make([]float32, lossesKept+4)
+	if err := device.Read(c.d, both, c.loss); err != nil {
+		return nil, 0, err
+	}
+	losses := both[:c.kept]
+	c.kept = 0
+	failed := int(int64(math.Float32bits(both[lossesKept])) | int64(math.Float32bits(both[lossesKept+1]))<<32)
+	if failed == 0 {
+		return losses, 0, nil
+	}
+	return losses, failed, c.d.Clear(c.status, 16)
+}
+
+func (c *cuda) Push(m, v []float32) error {
+	err := device.Write(c.d, c.values, c.model.Values)
+	if err != nil || m == nil {
+		return err
+	}
+	return errors.Join(device.Write(c.d, c.m, m), device.Write(c.d, c.v, v))
+}
+
+func (c *cuda) Pull(m, v []float32) error {
+	err := device.Read(c.d, c.model.Values, c.values)
+	if err != nil || m == nil {
+		return err
+	}
+	return errors.Join(device.Read(c.d, m, c.m), device.Read(c.d, v, c.v), c.step.pull())
+}
+
+func (c *cuda) Forward(dst []float32) ([]float32, error) {
+	if c.logits == nil {
+		p, err := c.model.logits()
+		if err == nil {
+			c.logits, err = place(p, c.d, c.values, 0, c.status)
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	if err := c.logits.run(0); err != nil {
+		return dst, err
+	}
+	return c.logits.readOutput(dst)
+}
+
+func (c *cuda) Nodes() G.Nodes { return c.step.plan.Nodes() }
+
+func (c *cuda) Close() error {
+	var errs []error
+	for _, p := range []*Placement{c.step, c.logits} {
+		if p != nil {
+			errs = append(errs, p.Close())
+		}
+	}
+	return errors.Join(append(errs, c.memory.Free())...)
+}

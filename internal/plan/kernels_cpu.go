@@ -1,0 +1,204 @@
+package plan
+
+import (
+	"runtime/debug"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// InferenceMemory is the memory that inference on the CPU keeps for its next
+// call. It belongs to one call at a time. The zero value has none yet.
+type InferenceMemory struct {
+	scratch [scratches][]float32
+	wide    []float32 // of one chunk: rows of features in single precision
+	index   []int32
+	ahead   []int32 // rows of features to be read next
+}
+
+// Bytes returns the size of what is kept.
+func (m *InferenceMemory) Bytes() int64 {
+	n := cap(m.wide) + cap(m.index) + cap(m.ahead)
+	for _, s := range m.scratch {
+		n += cap(s)
+	}
+	return 4 * int64(n)
+}
+
+// resize returns s with length n, in the same memory where it fits. Its values
+// are unspecified.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// cpuKernels are the kernels of the host.
+type cpuKernels struct {
+	p      *graph.Laplacian
+	memory *InferenceMemory
+	blas   blas.BLAS
+	rows   []int32 // needed
+}
+
+func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
+	b, err := blas.Default()
+	return &cpuKernels{p: p, memory: m, blas: b}, err
+}
+
+// ChunkRows gives some megabytes.
+func (k *cpuKernels) ChunkRows(width int) int { return max(64, min(4096, (1<<20)/max(width, 1))) }
+
+func (k *cpuKernels) Load(parameters [][]float32) ([]Span, error) {
+	spans := make([]Span, len(parameters))
+	for i, values := range parameters {
+		spans[i].host = values
+	}
+	return spans, nil
+}
+
+func (k *cpuKernels) Features(x *graph.Features) (Rows, error) {
+	return Rows{Span: Span{host: x.Data}, Width: x.Cols, Count: x.Rows, half: x.Half, prefetch: x.Prefetch}, nil
+}
+
+func (k *cpuKernels) Released(x *graph.Features) {
+	if x.Release != nil {
+		x.Release()
+	}
+}
+
+func (k *cpuKernels) Needed(rows []int32, _ bool) error {
+	k.rows = rows
+	return nil
+}
+
+func (k *cpuKernels) Index(rows []int32) (Index, error) {
+	k.memory.index = indexOf(k.memory.index, rows, k.p.Nodes())
+	return Index{host: k.memory.index}, nil
+}
+
+// indexOf returns the map from a node to its place in rows, in the memory of
+// index where that is large enough.
+func indexOf(index, rows []int32, nodes int) []int32 {
+	index = resize(index, nodes)
+	for i, v := range rows {
+		index[v] = int32(i)
+	}
+	return index
+}
+
+// Scratch frees a large memory that is too small before it makes the next one,
+// so that they are never there at the same time.
+func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
+	s := &k.memory.scratch[name]
+	if old := cap(*s); old < n {
+		*s = nil
+		if old > 1<<24 { // worth a collection
+			debug.FreeOSMemory()
+		}
+	}
+	*s = resize(*s, n)
+	return Span{host: *s}, nil
+}
+
+func (k *cpuKernels) Logits(dst []float32) (Span, error) { return Span{host: dst}, nil }
+
+func (k *cpuKernels) Read([]float32, Span) error { return nil }
+
+func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
+	if h.prefetch != nil {
+		k.memory.ahead = k.memory.ahead[:0]
+		for i := lo; i < min(lo+2*n, h.Count); i++ { // the next part is read meanwhile
+			k.memory.ahead = append(k.memory.ahead, int32(i))
+		}
+		h.prefetch(k.memory.ahead)
+	}
+	if h.half == nil {
+		return Span{host: h.host[lo*h.Width : (lo+n)*h.Width]}, nil
+	}
+	k.memory.wide = resize(k.memory.wide, n*h.Width)
+	kernel.Widen(k.memory.wide, h.half[lo*h.Width:(lo+n)*h.Width])
+	return Span{host: k.memory.wide}, nil
+}
+
+func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
+	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
+	if h.half != nil {
+		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
+	} else {
+		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
+	}
+	return nil
+}
+
+func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
+	p, rows, sums := k.p, k.rows[lo:lo+n], dst.host
+	parallel.For(n, 1024, func(from, to int) {
+		for i := from; i < to; i++ {
+			v := int(rows[i])
+			sum := float64(p.ColScale[v])
+			values := p.Adjacency.RowValues(v)
+			for j, u := range p.Adjacency.Row(v) {
+				s := float64(p.ColScale[u])
+				if values != nil {
+					s *= float64(values[j])
+				}
+				sum += s
+			}
+			sums[i] = float32(sum * float64(p.RowScale[v]))
+		}
+	})
+	return nil
+}
+
+func (k *cpuKernels) Own(x Rows, lo, n int) (Span, error) {
+	rows := k.rows[lo : lo+n]
+	k.memory.wide = resize(k.memory.wide, n*x.Width)
+	if x.prefetch != nil {
+		x.prefetch(rows)
+	}
+	if x.half != nil {
+		kernel.GatherHalf(k.memory.wide, x.half, rows, x.Width)
+	} else {
+		kernel.Gather(k.memory.wide, x.host, rows, x.Width)
+	}
+	return Span{host: k.memory.wide}, nil
+}
+
+func (k *cpuKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
+	var beta float32
+	if !b.None() {
+		kernel.BiasRows(dst.host[:n*out], b.host, upTo(scale.host, n), n, out)
+		beta = 1
+	}
+	k.blas.Sgemm(false, false, n, out, in, 1, x.host, in, w.host, out, beta, dst.host, out)
+	return nil
+}
+
+// upTo returns the first n elements of s; nil stays nil.
+func upTo(s []float32, n int) []float32 {
+	if s == nil {
+		return nil
+	}
+	return s[:n]
+}
+
+func (k *cpuKernels) Add(dst, x, w Span, n, in, out int) error {
+	k.blas.Sgemm(false, false, n, out, in, 1, x.host, in, w.host, out, 1, dst.host, out)
+	return nil
+}
+
+func (k *cpuKernels) LayerNorm(x, gain, shift Span, n, width int) error {
+	y := x.host[:n*width]
+	kernel.LayerNorm(y, nil, nil, y, gain.host, shift.host, n, width)
+	return nil
+}
+
+func (k *cpuKernels) Activate(x Span, act kernel.Activation, n, width int) error {
+	y := x.host[:n*width]
+	kernel.Activate(act, y, nil, y, n, width, kernel.Dropout{})
+	return nil
+}

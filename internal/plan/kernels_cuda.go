@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+)
+
+// cudaKernels are the kernels of a GPU. Features, Laplacian and scratch memory
+// stay on it until it is closed.
+type cudaKernels struct {
+	d         *device.Device
+	p         *graph.Laplacian
+	laplacian *device.Laplacian
+
+	ids device.Pointer // of the rows needed; 0: all nodes
+}
+
+// More that inference keeps on a GPU, beside the names of Scratch.
+const (
+	ownScratch Scratch = iota + scratches
+	logitsScratch
+	rowsScratch
+	indexScratch
+	weightsScratch
+)
+
+func newCUDAKernels(d *device.Device, p *graph.Laplacian) (Kernels, error) {
+	l, err := d.Laplacian(p)
+	return &cudaKernels{d: d, p: p, laplacian: l}, err
+}
+
+// ChunkRows gives 64 MiB.
+func (k *cudaKernels) ChunkRows(width int) int {
+	return max(1024, min(1<<17, (1<<24)/max(width, 1)))
+}
+
+// Load copies all parameters in one piece, each at a multiple of 16 bytes, as
+// products prefer.
+func (k *cudaKernels) Load(parameters [][]float32) ([]Span, error) {
+	var all []float32
+	places := make([]int, len(parameters))
+	for i, values := range parameters {
+		places[i] = len(all)
+		all = append(all, values...)
+		for len(all)%4 != 0 {
+			all = append(all, 0)
+		}
+	}
+	at, err := k.d.Scratch(weightsScratch).Floats(len(all))
+	if err != nil {
+		return nil, err
+	}
+	spans := make([]Span, len(parameters))
+	for i, values := range parameters {
+		if values != nil {
+			spans[i].at = device.Floats(at, places[i])
+		}
+	}
+	return spans, device.Write(k.d, at, all)
+}
+
+func (k *cudaKernels) Features(x *graph.Features) (Rows, error) {
+	at, err := k.d.Features(x)
+	return Rows{Span: Span{at: at}, Width: x.Cols, Count: x.Rows}, err
+}
+
+// Released does nothing: the device has a copy, and mapped pages were read once.
+func (k *cudaKernels) Released(*graph.Features) {}
+
+func (k *cudaKernels) Needed(rows []int32, all bool) (err error) {
+	if k.ids = 0; all {
+		return nil
+	}
+	if k.ids, err = k.d.Scratch(rowsScratch).Bytes(4 * int64(max(len(rows), 1))); err != nil {
+		return err
+	}
+	return device.Write(k.d, k.ids, rows)
+}
+
+func (k *cudaKernels) Index(rows []int32) (Index, error) {
+	index := indexOf(nil, rows, k.p.Nodes())
+	at, err := k.d.Scratch(indexScratch).Bytes(4 * int64(len(index)))
+	if err != nil {
+		return Index{}, err
+	}
+	return Index{at: at}, device.Write(k.d, at, index)
+}
+
+func (k *cudaKernels) Scratch(name Scratch, n int) (Span, error) {
+	at, err := k.d.Scratch(name).Floats(n)
+	return Span{at: at}, err
+}
+
+func (k *cudaKernels) Logits(dst []float32) (Span, error) {
+	return k.Scratch(logitsScratch, len(dst))
+}
+
+func (k *cudaKernels) Read(dst []float32, x Span) error { return device.Read(k.d, dst, x.at) }
+
+func (k *cudaKernels) Part(h Rows, lo, _ int) (Span, error) { return h.From(lo * h.Width), nil }
+
+// part returns the ids of the rows needed from lo on, or the first of them where
+// they are all nodes.
+func (k *cudaKernels) part(lo int) (ids device.Pointer, base int) {
+	if k.ids == 0 {
+		return 0, lo
+	}
+	return device.Floats(k.ids, lo), 0
+}
+
+func (k *cudaKernels) Propagate(dst Span, h Rows, lo, n int) error {
+	ids, base := k.part(lo)
+	return k.d.Propagate(dst.at, k.laplacian, ids, base, n, h.at, h.Index.at, h.Width)
+}
+
+func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
+	ids, base := k.part(lo)
+	return k.d.RowSums(dst.at, k.laplacian, ids, base, n)
+}
+
+func (k *cudaKernels) Own(x Rows, lo, n int) (Span, error) {
+	ids, base := k.part(lo)
+	if ids == 0 {
+		return x.From(base * x.Width), nil
+	}
+	own, err := k.Scratch(ownScratch, n*x.Width)
+	if err != nil {
+		return own, err
+	}
+	return own, k.d.Gather(own.at, x.at, ids, n, x.Width)
+}
+
+func (k *cudaKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
+	var beta float32
+	if !b.None() {
+		if err := k.d.BiasRows(dst.at, b.at, scale.at, n, out); err != nil {
+			return err
+		}
+		beta = 1
+	}
+	return k.d.Sgemm(false, false, n, out, in, x.at, in, w.at, out, beta, dst.at)
+}
+
+func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
+	return k.d.Sgemm(false, false, n, out, in, x.at, in, w.at, out, 1, dst.at)
+}
+
+func (k *cudaKernels) LayerNorm(x, gain, shift Span, n, width int) error {
+	return k.d.LayerNorm(x.at, 0, 0, x.at, gain.at, shift.at, n, width)
+}
+
+func (k *cudaKernels) Activate(x Span, act kernel.Activation, n, width int) error {
+	return k.d.Activate(x.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+}

@@ -1,0 +1,429 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"hash"
+	"hash/fnv"
+
+	"github.com/chewxy/hm"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
+)
+
+// Kernel queues an op's work on a GPU: it reads in and puts the op's value in
+// out. It returns out's array, or another that holds the value.
+type Kernel func(in []*Array, out *Result) (*Array, error)
+
+// Placement is a plan on a GPU. It runs on Gorgonia's CUDA backend: each step
+// has a stand-in in a second graph, a CUDADoer, and an edge to the step before,
+// so that Gorgonia's machine keeps the plan's order.
+//
+//	plan     propagate ─ affine ─ activate ─ … ─ loss ─ …   the ops as built
+//	             ┊          ┊         ┊            ┊
+//	machine   placed ──── placed ── placed ─ … ─ placed ─ … their kernels
+//
+// A run is queued, not waited for. Plain ops run on the host, and their values
+// travel: the host waits for their inputs.
+type Placement struct {
+	plan    *Plan
+	d       *device.Device
+	values  []*Array
+	results []*Result // of each step
+	upload  *device.Uploader
+	machine machine
+
+	inputs   []batchInput   // what goes to the device in each run
+	resident []residentRows // what ops keep there from run to run
+	states   map[any]any    // by what ops share with their gradients
+	buffers  []*device.Buffer
+
+	params, grads device.Pointer
+	status        device.Pointer
+	scalar        device.Pointer // where a scalar output goes; 0: anywhere
+	failed        error          // of an op in this run
+}
+
+// machine is Gorgonia's.
+type machine interface {
+	RunAll() error
+	Reset()
+	Close() error
+}
+
+// batchInput is a part of the batch that ops read on the device.
+type batchInput interface {
+	// Send adds what the ops read to the upload. Sent is called once it is
+	// queued.
+	Send(u *device.Uploader) error
+	Sent()
+}
+
+// residentRows is state of an op that lies on the device.
+type residentRows interface {
+	// Begin is called before each run of p.
+	Begin(p *Placement)
+	// Pull waits and makes the host's copy current.
+	Pull() error
+	// Release ends p's use of the state.
+	Release(p *Placement) error
+}
+
+// place compiles p for d. Parameters lie at params, and gradients go to grads.
+// status, where not 0, is an int64 number: what ops keep from run to run stays as
+// it is once the number is not 0.
+func place(p *Plan, d *device.Device, params, grads, status device.Pointer) (*Placement, error) {
+	q := &Placement{
+		plan: p, d: d, values: make([]*Array, p.values), states: make(map[any]any),
+		params: params, grads: grads, status: status,
+	}
+	if err := q.build(); err != nil {
+		return nil, errors.Join(err, q.Close())
+	}
+	return q, nil
+}
+
+// Device returns the GPU.
+func (p *Placement) Device() *device.Device { return p.d }
+
+// Status returns the place of the number that stops updates, or 0.
+func (p *Placement) Status() device.Pointer { return p.status }
+
+// Uploader sends the batch.
+func (p *Placement) Uploader() *device.Uploader { return p.upload }
+
+// Buffer returns memory that lives as long as the placement.
+func (p *Placement) Buffer() *device.Buffer {
+	b := p.d.NewBuffer()
+	p.buffers = append(p.buffers, b)
+	return b
+}
+
+// OnlyReader reports whether one op reads n's value, and nothing else does.
+func (p *Placement) OnlyReader(n *G.Node) bool {
+	if n == p.plan.Output || p.plan.readers[n] != 1 {
+		return false
+	}
+	for _, gradient := range p.plan.Gradients {
+		if gradient == n {
+			return false
+		}
+	}
+	return true
+}
+
+// StateOf returns what the placement keeps under key, such as the op that a
+// gradient belongs to. It is made at the first call; made reports that.
+func StateOf[T any](p *Placement, key any) (state *T, made bool) {
+	if s, ok := p.states[key]; ok {
+		return s.(*T), false
+	}
+	s := new(T)
+	p.states[key] = s
+	return s, true
+}
+
+// AddInput makes in part of what is sent in each run.
+func (p *Placement) AddInput(in batchInput) { p.inputs = append(p.inputs, in) }
+
+// AddResident makes r part of what stays on the device.
+func (p *Placement) AddResident(r residentRows) { p.resident = append(p.resident, r) }
+
+func (p *Placement) build() error {
+	var err error
+	if p.upload, err = p.d.NewUploader(); err != nil {
+		return err
+	}
+	p.placeInputs()
+	g := G.NewGraph()
+	before := G.NewScalar(g, tensor.Float32, G.WithName("start"))
+	if err := G.Let(before, &Array{d: p.d}); err != nil {
+		return err
+	}
+	memories := make([]*device.Buffer, p.plan.memories)
+	for k := range memories {
+		memories[k] = p.Buffer()
+	}
+	for k := range p.plan.steps {
+		s := &p.plan.steps[k]
+		r := p.result(s, memories)
+		p.results = append(p.results, r)
+		run, err := p.kernel(s, r)
+		if err != nil {
+			return err
+		}
+		op := &placedOp{name: fmt.Sprint(s.node.Op()), number: k, placement: p, step: s, run: run, in: make([]*Array, len(s.from))}
+		if before, err = G.ApplyOp(op, before); err != nil {
+			return err
+		}
+	}
+	p.machine = G.NewTapeMachine(g)
+	return nil
+}
+
+// placeInputs makes the values of nodes without an op.
+func (p *Placement) placeInputs() {
+	places := make([]device.Pointer, len(p.plan.Parameters))
+	at := p.params
+	for k, n := range p.plan.Parameters {
+		places[k] = at
+		at = device.Floats(at, n.Shape().TotalSize())
+	}
+	for _, in := range p.plan.inputs {
+		a := &Array{d: p.d}
+		if in.parameter >= 0 {
+			a.sizes, a.at = in.node.Shape().Clone(), places[in.parameter]
+		} else {
+			a.copied = p.Buffer()
+		}
+		p.values[in.at] = a
+	}
+}
+
+// result returns where the value of s goes.
+func (p *Placement) result(s *step, memories []*device.Buffer) *Result {
+	r := &Result{Array: Array{d: p.d}, Over: s.over}
+	switch {
+	case len(s.gradients) > 0:
+		r.fixed = p.gradientPlace(s.gradients[0])
+	case s.memory >= 0:
+		r.buffer = memories[s.memory]
+	case s.inPlace < 0:
+		r.buffer = p.Buffer()
+	}
+	if s.to == p.plan.output {
+		r.scalar = &p.scalar
+	}
+	return r
+}
+
+func (p *Placement) gradientPlace(parameter int) device.Pointer {
+	at := p.grads
+	for _, n := range p.plan.Parameters[:parameter] {
+		at = device.Floats(at, n.Shape().TotalSize())
+	}
+	return at
+}
+
+// kernel returns the form of s on the GPU; a plain op runs on the host.
+func (p *Placement) kernel(s *step, r *Result) (Kernel, error) {
+	if s.op != nil {
+		return s.op.Place(p, s.node)
+	}
+	r.copied = p.Buffer()
+	op := s.node.Op()
+	return func(in []*Array, out *Result) (*Array, error) {
+		values := make([]G.Value, len(in))
+		for k, x := range in {
+			if x.empty {
+				return nil, fmt.Errorf("%v reads features that were not gathered", op)
+			}
+			var err error
+			if values[k], err = x.value(); err != nil {
+				return nil, err
+			}
+		}
+		v, err := op.Do(values...)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", op, err)
+		}
+		if len(in) > 0 || v != out.host { // a constant goes over once
+			out.setHost(v)
+		}
+		return &out.Array, nil
+	}, nil
+}
+
+// run queues a run over the batch that the slots and targets hold now, which may
+// be set again as soon as it returns. A scalar output goes to scalar, unless that
+// is 0.
+func (p *Placement) run(scalar device.Pointer) error {
+	for _, r := range p.resident {
+		r.Begin(p)
+	}
+	if err := p.bind(); err != nil {
+		return err
+	}
+	if err := p.send(); err != nil {
+		return err
+	}
+	p.scalar, p.failed = scalar, nil
+	err := p.machine.RunAll()
+	p.machine.Reset()
+	if err != nil && p.failed != nil {
+		err = p.failed // without the text that Gorgonia adds
+	}
+	if err == nil && scalar != 0 {
+		err = p.copyOutput(scalar)
+	}
+	// After an error too: part of the run may be queued, and reads the batch.
+	return errors.Join(err, p.upload.Done())
+}
+
+// bind takes the present values of the graph's inputs.
+func (p *Placement) bind() error {
+	for _, in := range p.plan.inputs {
+		a := p.values[in.at]
+		if in.parameter < 0 {
+			v := in.node.Value()
+			if v == nil {
+				return fmt.Errorf("input %q of the model has no value", in.node.Name())
+			}
+			a.setHost(v)
+		}
+		if err := p.keepGradients(in.gradients, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Placement) send() error {
+	for _, in := range p.inputs {
+		if err := in.Send(p.upload); err != nil {
+			return err
+		}
+	}
+	if err := p.upload.Send(); err != nil {
+		return err
+	}
+	for _, in := range p.inputs {
+		in.Sent()
+	}
+	return nil
+}
+
+// keepGradients queues copies of a to the places of the parameters that it is the
+// gradient of; none where it lies there.
+func (p *Placement) keepGradients(parameters []int, a *Array) error {
+	for _, k := range parameters {
+		if want := p.plan.Parameters[k].Shape().TotalSize(); a.Elements() != want {
+			return fmt.Errorf("gradient of parameter %q has %d values, want %d", p.plan.Parameters[k].Name(), a.Elements(), want)
+		}
+		from, err := a.pointer()
+		if err == nil {
+			err = p.d.Copy(p.gradientPlace(k), from, a.Elements())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyOutput queues a copy of the scalar output, unless it lies there.
+func (p *Placement) copyOutput(to device.Pointer) error {
+	from, err := p.values[p.plan.output].Scalar("output")
+	if err != nil {
+		return err
+	}
+	return p.d.Copy(to, from, 1)
+}
+
+// readOutput waits for the last run and appends its output's elements to dst.
+func (p *Placement) readOutput(dst []float32) ([]float32, error) {
+	v, err := p.values[p.plan.output].value()
+	if err != nil {
+		return dst, err
+	}
+	data, err := FloatsOf(v)
+	return append(dst, data...), err
+}
+
+// pull waits, and brings home what ops keep from run to run.
+func (p *Placement) pull() error {
+	for _, r := range p.resident {
+		if err := r.Pull(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close waits for the device and frees the placement's memory.
+func (p *Placement) Close() error {
+	var errs []error
+	for _, r := range p.resident {
+		errs = append(errs, r.Release(p))
+	}
+	p.resident = nil
+	if p.upload != nil {
+		errs = append(errs, p.upload.Close())
+		p.upload = nil
+	}
+	if p.machine != nil {
+		errs = append(errs, p.machine.Close())
+		p.machine = nil
+	}
+	for _, b := range p.buffers {
+		errs = append(errs, b.Free())
+	}
+	p.buffers = nil
+	return errors.Join(errs...)
+}
+
+// placedOp stands for a step. To Gorgonia's type system every value is a scalar:
+// sizes are known only in a run. Its only input is the step before, for the
+// order.
+type placedOp struct {
+	name      string
+	number    int
+	placement *Placement
+	step      *step
+	run       Kernel
+	in        []*Array
+}
+
+var (
+	_ G.Op       = (*placedOp)(nil)
+	_ G.CUDADoer = (*placedOp)(nil)
+)
+
+// CUDADo queues the op. It does not use the memory that Gorgonia set aside, whose
+// size was fixed when the graph was compiled.
+func (op *placedOp) CUDADo(G.External, G.Device, G.Value, ...G.Value) (G.Value, error) {
+	p := op.placement
+	for k, at := range op.step.from {
+		op.in[k] = p.values[at]
+	}
+	out := p.results[op.number]
+	if over := op.step.inPlace; over >= 0 {
+		if out.fixed, p.failed = p.values[over].pointer(); p.failed != nil {
+			return nil, p.failed
+		}
+	}
+	a, err := op.run(op.in, out)
+	if err == nil {
+		p.values[op.step.to] = a
+		err = p.keepGradients(op.step.gradients, a)
+	}
+	if err != nil {
+		p.failed = fmt.Errorf("op %s: %w", op.name, err)
+		return nil, p.failed
+	}
+	return a, nil
+}
+
+// Do is for machines without a device.
+func (op *placedOp) Do(...G.Value) (G.Value, error) {
+	return nil, fmt.Errorf("%s was placed on a device", op.name)
+}
+
+func (op *placedOp) Arity() int    { return 1 }
+func (op *placedOp) Type() hm.Type { return hm.NewFnType(tensor.Float32, tensor.Float32) }
+func (op *placedOp) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	return tensor.ScalarShape(), nil
+}
+func (op *placedOp) ReturnsPtr() bool      { return false }
+func (op *placedOp) CallsExtern() bool     { return true }
+func (op *placedOp) OverwritesInput() int  { return -1 }
+func (op *placedOp) String() string        { return fmt.Sprintf("placed#%d(%s)", op.number, op.name) }
+func (op *placedOp) WriteHash(h hash.Hash) { fmt.Fprintf(h, "gcn/plan.placed#%d", op.number) }
+
+func (op *placedOp) Hashcode() uint32 {
+	h := fnv.New32a()
+	op.WriteHash(h)
+	return h.Sum32()
+}

@@ -1,0 +1,133 @@
+package layers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/ops"
+)
+
+// testDevice opens the device, emulated or real, or skips the test where there is
+// none.
+func testDevice(t testing.TB) *ops.Device {
+	t.Helper()
+	d, err := ops.OpenDevice("cuda")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// Inference on the device agrees with that on the CPU, whatever the model, the
+// order of its products, the nodes and the chunks.
+func TestInferOnDevice(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	const nodes = 150
+	var first []float32
+	for _, weighted := range []bool{false, true} {
+		a := randomGraph(t, rng, nodes, 400, weighted)
+		p := graph.NewLaplacian(a)
+		if weighted {
+			p = graph.NewRowLaplacian(a)
+		}
+		y := randomLabels(rng, nodes, 5)
+		for _, width := range []int{3, 40} { // the hidden layers are wider, or narrower
+			x := randomFeatures(rng, nodes, width)
+			for depth := 1; depth <= 3; depth++ {
+				for name, o := range map[string]GCNOptions{
+					"plain": {}, "norm": {LayerNorm: true}, "residual": {Residual: true, Activation: ops.ActivationReLU},
+				} {
+					o.Hidden = 16
+					_, m := testModel(t, p, x, y, depth, o)
+					for what, wanted := range map[string][]int32{"all": nil, "few": {7}, "some": {149, 3, 3, 80, 12}} {
+						m.Device = nil
+						want, err := m.Infer(context.Background(), p, x, wanted)
+						if err != nil {
+							t.Fatal(err)
+						}
+						m.Device = d
+						for how, rows := range map[string]int{"one chunk": 0, "chunks of 7": 7} {
+							for call := range 2 {
+								got, err := inferInChunks(m, p, x, wanted, rows)
+								if err != nil {
+									t.Fatal(err)
+								}
+								if !nearly(got, want) {
+									t.Fatalf("%s, width %d, depth %d, %s nodes, %s: device gives\n%v, CPU\n%v", name, width, depth, what, how, got, want)
+								}
+								if call > 0 && !slices.Equal(got, first) {
+									t.Fatalf("%s: a second call gives other bits", name)
+								}
+								first = got
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// inferInChunks is m.Infer on its device, with chunks of a given number of rows; 0
+// means those that the device likes.
+func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32, rows int) ([]float32, error) {
+	if rows == 0 {
+		return m.Infer(context.Background(), p, x, nodes)
+	}
+	model, err := m.inference(p, x, nodes)
+	if err != nil {
+		return nil, err
+	}
+	k, err := plan.NewKernels(m.Device, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes)
+}
+
+type smallChunks struct {
+	plan.Kernels
+	rows int
+}
+
+func (s smallChunks) ChunkRows(int) int { return s.rows }
+
+// nearly tells whether a and b agree to 1e-5 of the largest value.
+func nearly(a, b []float32) bool {
+	var largest, worst float64
+	for k, v := range b {
+		largest = math.Max(largest, math.Abs(float64(v)))
+		worst = math.Max(worst, math.Abs(float64(v)-float64(a[k])))
+	}
+	return len(a) == len(b) && worst <= 1e-5*largest
+}
+
+func TestInferOnDeviceErrors(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	p := graph.NewLaplacian(randomGraph(t, rng, 50, 100, false))
+	x := randomFeatures(rng, 50, 4)
+	_, m := testModel(t, p, x, randomLabels(rng, 50, 3), 2, GCNOptions{Hidden: 8})
+	m.Device = d
+	if _, err := m.Infer(context.Background(), p, x, []int32{50}); err == nil {
+		t.Error("a node outside the graph is no error")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := m.Infer(ctx, p, x, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled call gives error %v", fmt.Sprint(err))
+	}
+}

@@ -1,0 +1,408 @@
+package ops
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// onBackEnds runs f on the CPU and, where there is one, on a GPU, emulated or
+// real.
+func onBackEnds(t *testing.T, f func(t *testing.T, d *Device)) {
+	t.Run("cpu", func(t *testing.T) { f(t, nil) })
+	t.Run("cuda", func(t *testing.T) { f(t, testDevice(t)) })
+}
+
+// testDevice opens the GPU, or skips the test where there is none.
+func testDevice(t testing.TB) *Device {
+	t.Helper()
+	d, err := OpenDevice("cuda")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := d.Usage().Bytes; n != 0 {
+			t.Errorf("%d bytes of device memory were not freed", n)
+		}
+	})
+	return d
+}
+
+// planned is a loss and its gradients on a back end.
+type planned struct {
+	plan.Backend
+	model plan.Model
+}
+
+func newPlanned(t testing.TB, d *Device, loss *G.Node, params, grads G.Nodes) *planned {
+	t.Helper()
+	p := &planned{model: plan.Model{Loss: loss, Logits: loss, Parameters: params, Gradients: grads}}
+	for _, n := range params {
+		data, err := plan.FloatsOf(n.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.model.Values = append(p.model.Values, data...)
+	}
+	p.model.Grads = make([]float32, len(p.model.Values))
+	var err error
+	if p.Backend, err = plan.NewBackend(d, p.model); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if p.Backend == nil {
+			return
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := p.Push(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run returns the loss and all gradients.
+func (p *planned) run() ([]float32, error) {
+	if err := p.Run(); err != nil {
+		return nil, err
+	}
+	loss, err := p.Loss()
+	return append([]float32{loss}, p.model.Grads...), err
+}
+
+// runPlanned evaluates the expression on a back end.
+func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
+	t.Helper()
+	g := G.NewGraph()
+	var nodes G.Nodes
+	for _, in := range e.inputs {
+		nodes = append(nodes, in.node(g))
+	}
+	loss, err := e.graph(g, nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads, err := G.Grad(loss, nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := newPlanned(t, d, loss, nodes, grads).run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, out := out[0], out[1:]
+	var each [][]float32
+	for _, in := range e.inputs {
+		each = append(each, out[:len(in.data)])
+		out = out[len(in.data):]
+	}
+	return value, each
+}
+
+// evaluate computes nodes on the host, op by op.
+func evaluate(t testing.TB, nodes ...*G.Node) []float32 {
+	t.Helper()
+	values := map[*G.Node]G.Value{}
+	var visit func(n *G.Node) G.Value
+	visit = func(n *G.Node) G.Value {
+		if v, ok := values[n]; ok {
+			return v
+		}
+		var in []G.Value
+		for _, child := range plan.Children(n) {
+			in = append(in, visit(child))
+		}
+		v := n.Value()
+		if n.Op() != nil {
+			var err error
+			if v, err = n.Op().Do(in...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		values[n] = v
+		return v
+	}
+	var out []float32
+	for _, n := range nodes {
+		data, err := plan.FloatsOf(visit(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, data...)
+	}
+	return out
+}
+
+// near tells whether a and b agree to 1e-5 of the largest value.
+func near(a, b []float32) bool {
+	var largest, worst float64
+	for k, v := range b {
+		largest = math.Max(largest, math.Abs(float64(v)))
+		worst = math.Max(worst, math.Abs(float64(v)-float64(a[k])))
+	}
+	return len(a) == len(b) && worst <= 1e-5*largest
+}
+
+// A placed graph runs batches of any size as the host does, plain nodes of
+// Gorgonia between its own included.
+func TestPlannedBetweenStockNodes(t *testing.T) {
+	for name, middle := range survivors {
+		t.Run(name, func(t *testing.T) {
+			onBackEnds(t, func(t *testing.T, d *Device) {
+				x, y := networkData()
+				rng := rand.New(rand.NewPCG(1, 2))
+				n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middle)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := newPlanned(t, d, n.loss, n.params, n.grads)
+				for range 4 {
+					size := []int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)}
+					if err := n.set(randomChain(rng, networkNodes, size...), rng.Uint64()); err != nil {
+						t.Fatal(err)
+					}
+					got, err := p.run()
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := evaluate(t, append(G.Nodes{n.loss}, n.grads...)...)
+					if !near(got, want) {
+						t.Fatalf("sizes %v: back end gives\n%v, reference\n%v", size, got, want)
+					}
+					again, err := p.run()
+					if err != nil || !sameBits(got, again) {
+						t.Fatalf("sizes %v: a second run gives\n%v (%v), the first\n%v", size, again, err, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Parameters that are read only by a plain node, inputs whose value changes
+// between runs, and a gradient that two parameters share.
+func TestPlannedInputs(t *testing.T) { onBackEnds(t, testPlannedInputs) }
+
+func testPlannedInputs(t *testing.T, d *Device) {
+	g := G.NewGraph()
+	a := input{"a", 2, 3, []float32{1, 2, 3, 4, 5, 6}}.node(g)
+	b := input{"b", 2, 3, []float32{6, 5, 4, 3, 2, 1}}.node(g)
+	scale := G.NewScalar(g, tensor.Float32, G.WithName("scale"), G.WithValue(float32(2)))
+	both, err := Add(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaled, err := G.Mul(both, scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := Mean(scaled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := G.Nodes{a, b}
+	grads, err := G.Grad(loss, params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlanned(t, d, loss, params, grads)
+	for _, s := range []float32{2, -3} {
+		if err := G.Let(scale, s); err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []float32{7 * s}
+		for range 12 {
+			want = append(want, s/6)
+		}
+		if !near(got, want) {
+			t.Errorf("scale %v: got %v, want %v", s, got, want)
+		}
+	}
+}
+
+// The activation adds the bias of a product that nothing else reads, and leaves it
+// to the product otherwise.
+func TestBiasOfAProductReadTwice(t *testing.T) { onBackEnds(t, testBiasOfAProductReadTwice) }
+
+func testBiasOfAProductReadTwice(t *testing.T, d *Device) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	g := G.NewGraph()
+	params := G.Nodes{
+		input{"x", 4, 3, randomValues(rng, 12)}.node(g), input{"w", 3, 5, randomValues(rng, 15)}.node(g), input{"b", 0, 5, randomValues(rng, 5)}.node(g),
+	}
+	h, err := Affine(params[0], params[1], params[2], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bent, err := ELU(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := Add(h, bent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := Sum(both)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grads, err := G.Grad(loss, params...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := newPlanned(t, d, loss, params, grads).run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := evaluate(t, append(G.Nodes{loss}, grads...)...); !near(got, want) {
+		t.Errorf("back end gives\n%v, reference\n%v", got, want)
+	}
+}
+
+// Errors of a run are errors, and the next run is none the worse.
+func TestPlannedErrors(t *testing.T) { onBackEnds(t, testPlannedErrors) }
+
+func testPlannedErrors(t *testing.T, d *Device) {
+	x, y := networkData()
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlanned(t, d, n.loss, n.params, n.grads)
+	if _, err := p.run(); err == nil || !strings.Contains(err.Error(), "no block") {
+		t.Errorf("a run without blocks gives error %v", err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	good := randomChain(rng, networkNodes, 4, 5, 6)
+	broken := randomChain(rng, networkNodes, 4, 5, 6)
+	broken[0].Src[2] = networkNodes
+	unfit := append([]*graph.Block{}, good[0], randomChain(rng, networkNodes, 4, 7, 6)[1])
+	for name, c := range map[string]struct {
+		blocks []*graph.Block
+		want   string
+	}{"node outside the features": {broken, "outside the 40 rows"}, "layers that do not fit": {unfit, "matrix times"}} {
+		if err := n.set(c.blocks, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.run(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+		if err := n.set(good, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.run(); err != nil {
+			t.Errorf("a run after %s: %v", name, err)
+		}
+	}
+}
+
+// Layers of one sampled subgraph share a block: it must go over once.
+func TestSharedBlocksGoOverOnce(t *testing.T) {
+	d := testDevice(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	block := randomBlock(rng, 12, 12, networkNodes)
+	block.Dst = block.Src
+	var sent []int64
+	for _, blocks := range [][]*graph.Block{{block, block}, {block, clone(block)}} {
+		g := G.NewGraph()
+		h := input{"h", 12, 7, randomValues(rng, 84)}.node(g)
+		params := G.Nodes{h}
+		for _, b := range blocks {
+			slot := NewSlot(12, 12)
+			if err := slot.Set(b); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if h, err = Propagate(slot, h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		loss, err := Sum(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grads, err := G.Grad(loss, params...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPlanned(t, d, loss, params, grads)
+		before := d.Counts()
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, d.Counts().BytesIn-before.BytesIn)
+		got, err := p.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := evaluate(t, loss, grads[0]); !near(got, want) {
+			t.Errorf("back end gives %v, host %v", got, want)
+		}
+	}
+	if sent[0] > sent[1]*2/3 {
+		t.Errorf("a shared block takes %d bytes, two blocks %d", sent[0], sent[1])
+	}
+}
+
+func clone(b *graph.Block) *graph.Block {
+	c := *b
+	return &c
+}
+
+// A step waits for nothing, and its work is what it must be: nothing that could
+// be fused, kept or left out.
+func TestCountsOfAStep(t *testing.T) {
+	d := testDevice(t)
+	x, y := networkData()
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlanned(t, d, n.loss, n.params, n.grads)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for k := range 6 { // its memory grows at first
+		before := d.Counts()
+		if err := n.set(randomChain(rng, networkNodes, 30, 30, 30), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if c := d.Counts().Since(before); k < 4 && c.Syncs != 0 {
+			t.Errorf("step %d waits %d times", k, c.Syncs)
+		}
+	}
+	before := d.Counts()
+	if err := p.Run(); err != nil {
+		t.Fatal(err)
+	}
+	c := d.Counts().Since(before)
+	t.Logf("%+v", c)
+	if c.CopiesIn != 1 || c.CopiesOut != 0 || c.Copies != 0 || c.Allocs != 0 {
+		t.Errorf("a step copies %d times to the device, %d from it, %d within, and allocates %d times: want one copy to it", c.CopiesIn, c.CopiesOut, c.Copies, c.Allocs)
+	}
+	// Forward: propagate, activate+bias, propagate, bias, ReLU, dropout, loss,
+	// its total. Backward: two slopes, propagate, column sums, slope, column sums.
+	if c.Launches != 14 {
+		t.Errorf("a step launches %d kernels, want 14", c.Launches)
+	}
+	// Four forward; backward two for each but the first, whose input is constant.
+	if c.Products != 11 {
+		t.Errorf("a step has %d dense products, want 11", c.Products)
+	}
+}

@@ -1,0 +1,524 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// testDevice opens the GPU, emulated or real, or skips the test where there is
+// none.
+func testDevice(t testing.TB) *ops.Device {
+	t.Helper()
+	d, err := ops.OpenDevice("cuda")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := d.Usage(); n.Bytes != 0 || n.Pinned != 0 {
+			t.Errorf("%d bytes of the device's and %d of page-locked memory were not freed", n.Bytes, n.Pinned)
+		}
+	})
+	return d
+}
+
+// emulated tells whether the device is the host in disguise: slow.
+func emulated(d *ops.Device) bool { return strings.Contains(strings.ToLower(d.Name()), "emulat") }
+
+// steps returns how many steps a long test makes: GCN_CUDA_STEPS, or else n.
+func steps(t *testing.T, n int) int {
+	t.Helper()
+	text := os.Getenv("GCN_CUDA_STEPS")
+	if text == "" {
+		return n
+	}
+	steps, err := strconv.Atoi(text)
+	if err != nil || steps < 1 {
+		t.Fatalf("GCN_CUDA_STEPS=%q: want a number of steps", text)
+	}
+	return steps
+}
+
+// demo returns the data set synth:demo and a model of it by the named method, on the
+// CPU for nil. Under emulation the model is a smaller one, unless GCN_CUDA_STEPS is
+// set.
+func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(device *ops.Device) *layers.Model, int) {
+	t.Helper()
+	data, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, hidden, sizes := 512, 256, []int{512, 512}
+	if emulated(d) && os.Getenv("GCN_CUDA_STEPS") == "" {
+		batch, hidden, sizes = 128, 64, []int{96, 128}
+	}
+	if method == "vrgcn" {
+		sizes = []int{2, 2}
+	}
+	return data, func(device *ops.Device) *layers.Model {
+		sampler, err := samplers.ByName(method, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: 2, Sizes: sizes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := modelOver(t, data, sampler, hidden)
+		m.Device = device
+		return m
+	}, batch
+}
+
+// losses trains m for n steps on the stream's batches, settling now and then, and
+// returns the losses and the parameters.
+func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int, adam Adam) ([]float32, []float32) {
+	t.Helper()
+	p := compiled(t, m)
+	stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batchSize, BatchesPerEpoch: 10, Seed: 5}
+	drawer := newDrawer(&stream)
+	item := &Item{Blocks: new(samplers.Batch)}
+	var state AdamState
+	var out []float32
+	settle := func() {
+		t.Helper()
+		late, err := p.Settle(&state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, late...)
+	}
+	for k := range n {
+		drawer.draw(context.Background(), k, item)
+		if item.err != nil {
+			t.Fatal(item.err)
+		}
+		if err := p.Advance(item.Blocks, item.Dropout, adam, &state); err != nil {
+			t.Fatal(err)
+		}
+		m.Batch.Commit()
+		if (k+1)%p.Depth() == 0 {
+			settle()
+		}
+	}
+	settle()
+	if err := p.Pull(&state); err != nil {
+		t.Fatal(err)
+	}
+	return out, slices.Concat(p.Parameters(), state.M, state.V)
+}
+
+// The same seed gives the same training on either processor, up to rounding, and
+// on the device the same bits again.
+func TestDeviceAgreesWithCPU(t *testing.T) {
+	d := testDevice(t)
+	const n = 100
+	for name, c := range map[string]struct {
+		method string
+		adam   Adam
+	}{
+		"plain":               {"ladies-flat-debiased", Adam{}},
+		"clipped, with decay": {"ladies-flat-debiased", Adam{Clip: 0.05, WeightDecay: 1e-3}},
+		"histories":           {"vrgcn", Adam{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, model, batch := demo(t, d, c.method)
+			want, _ := losses(t, model(nil), data, batch, n, c.adam)
+			got, parameters := losses(t, model(d), data, batch, n, c.adam)
+			if len(got) != n || len(want) != n {
+				t.Fatalf("%d losses on the device, %d on the CPU", len(got), len(want))
+			}
+			worst := 0.0
+			for k := range want {
+				worst = max(worst, math.Abs(float64(got[k])-float64(want[k]))/math.Abs(float64(want[k])))
+			}
+			t.Logf("losses %v … %v; they differ by at most %.1e of themselves", want[0], want[n-1], worst)
+			if worst > 1e-4 {
+				t.Errorf("losses differ by %v of themselves", worst)
+			}
+			if want[n-1] > 0.97*want[0] {
+				t.Errorf("the loss fell from %v to %v only: the test sees little", want[0], want[n-1])
+			}
+			again, same := losses(t, model(d), data, batch, n, c.adam)
+			if !slices.Equal(got, again) || !slices.Equal(parameters, same) {
+				t.Error("a second run on the device gives other bits")
+			}
+		})
+	}
+}
+
+// Step and Forward copy what they need either way, and wait.
+func TestProgramOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	m, onDevice := smallModel(t, data), smallModel(t, data)
+	onDevice.Device = d
+	cpu, gpu := compiled(t, m), compiled(t, onDevice)
+	for k := range 3 {
+		batch := sampled(t, m, data.Split.Train[10*k:10*k+20+k], uint64(k))
+		want, err := cpu.Step(batch, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := gpu.Step(batch, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-want) > 1e-5*want {
+			t.Errorf("loss %v on the device, %v on the CPU", got, want)
+		}
+		agree(t, "gradients", gpu.Gradients(), cpu.Gradients())
+		logits, err := cpu.Forward(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logitsToo, err := gpu.Forward(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, "logits", logitsToo, logits)
+		for i := range cpu.Parameters() { // writing moves the model
+			cpu.Parameters()[i] += 0.01
+			gpu.Parameters()[i] += 0.01
+		}
+	}
+	if err := gpu.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gpu.Step(nil, 0); err == nil {
+		t.Error("a step of a closed program succeeds")
+	}
+}
+
+func agree(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	agreeTo(t, what, got, want, 1e-5)
+}
+
+// agreeTo compares values; tolerance is relative to the largest one.
+func agreeTo(t *testing.T, what string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d %s on the device, %d on the CPU", len(got), what, len(want))
+	}
+	var largest float64
+	for _, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for k, v := range want {
+		if !(math.Abs(float64(got[k])-float64(v)) <= tolerance*largest) {
+			t.Fatalf("%s: element %d is %v on the device, %v on the CPU", what, k, got[k], v)
+		}
+	}
+}
+
+// multiLabel returns data with so many binary tasks, one label missing.
+func multiLabel(data *datasets.Data, tasks int) *datasets.Data {
+	multi := &datasets.Data{Name: "multi", Graph: data.Graph, Features: data.Features, Split: data.Split, Metric: datasets.MicroF1}
+	multi.Labels = &graph.Labels{Tasks: tasks, Multi: make([]float32, tasks*data.Nodes())}
+	for k := range multi.Labels.Multi {
+		multi.Labels.Multi[k] = float32(k % 2)
+	}
+	multi.Labels.Multi[4] = float32(math.NaN())
+	return multi
+}
+
+// variants of the model with ops that the plain one has not.
+func TestModelsOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	multi := multiLabel(data, 3)
+	for name, c := range map[string]struct {
+		data    *datasets.Data
+		options layers.GCNOptions
+		sampler samplers.Sampler
+	}{
+		"layer norm and residual":  {data, layers.GCNOptions{LayerNorm: true, Residual: true}, nil},
+		"relu, classifier dropout": {data, layers.GCNOptions{Activation: ops.ActivationReLU, ClassifierDropout: 0.3}, nil},
+		"transform first":          {data, layers.GCNOptions{Order: layers.TransformFirst}, nil},
+		"propagate first":          {data, layers.GCNOptions{Order: layers.PropagateFirst}, nil},
+		"binary tasks":             {multi, layers.GCNOptions{}, nil},
+		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
+		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.sampler == nil {
+				c.sampler = &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{24, 40}}
+			}
+			c.options.Hidden, c.options.Seed = 16, 3
+			m, onDevice := gcnOver(t, c.data, c.sampler, c.options), gcnOver(t, c.data, c.sampler, c.options)
+			onDevice.Device = d
+			want, _ := losses(t, m, c.data, 32, 10, Adam{Rate: 0.01})
+			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{Rate: 0.01})
+			agree(t, "losses", got, want)
+
+			// Inference on the parameters of the same model.
+			nodes := append(slices.Clone(data.Split.Valid), data.Split.Train[:7]...)
+			ctx := context.Background()
+			logits, err := Predict(ctx, onDevice, c.data, nodes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			onDevice.Device = nil
+			reference, err := Predict(ctx, onDevice, c.data, nodes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			agree(t, "logits", logits, reference)
+
+			// The same through the compiled program.
+			onDevice.Inference, onDevice.Device = nil, d
+			if logits, err = Predict(ctx, onDevice, c.data, nodes); err != nil {
+				t.Fatal(err)
+			}
+			agree(t, "logits through the program", logits, reference)
+		})
+	}
+}
+
+// Fit on a device is Fit: it learns as on the CPU, stops and goes on with the same
+// bits, and tells of a loss that overflows.
+func TestFitOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	fit := func(device *ops.Device, batches int, dir string, resume bool) (*History, []float32) {
+		t.Helper()
+		m := smallModel(t, data)
+		m.Device = device
+		h, err := Fit(context.Background(), m, data, Options{
+			Adam: Adam{Rate: 0.01}, BatchSize: 32, MaxBatches: batches, EvalEvery: 7, Patience: -1, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: -1,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h, weights(t, m)
+	}
+	const n = 150 // more than the losses that are kept
+	cpu, _ := fit(nil, n, "", false)
+	whole, want := fit(d, n, "", false)
+	if math.Abs(whole.Test-cpu.Test) > 0.1 || whole.Batches != n || len(whole.Evaluations) != len(cpu.Evaluations) {
+		t.Errorf("on the device: test %v after %d batches and %d evaluations; on the CPU: %v, %d, %d", whole.Test, whole.Batches, len(whole.Evaluations), cpu.Test, cpu.Batches, len(cpu.Evaluations))
+	}
+	for k, e := range whole.Evaluations {
+		if c := cpu.Evaluations[k]; math.Abs(e.Loss-c.Loss) > 2e-3*c.Loss {
+			t.Errorf("batch %d: mean loss %v on the device, %v on the CPU", e.Batch, e.Loss, c.Loss)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	fit(d, 70, dir, false)
+	again, got := fit(d, n, dir, true)
+	if again.Resumed != 70 || !slices.Equal(got, want) || again.Test != whole.Test {
+		t.Errorf("resumed after %d batches: test %v, without a stop %v; equal weights: %v", again.Resumed, again.Test, whole.Test, slices.Equal(got, want))
+	}
+}
+
+// A loss or gradient that overflows ends the run at its batch, with the parameters
+// from before.
+func TestFitOnDeviceNotFinite(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	run := func(device *ops.Device) (*History, []float32, error) {
+		m := smallModel(t, data)
+		m.Device = device
+		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
+		return h, weights(t, m), err
+	}
+	h, got, err := run(d)
+	if !errors.Is(err, ErrNotFinite) {
+		t.Fatalf("error is %v, want ErrNotFinite", err)
+	}
+	want, _, wantErr := run(nil)
+	if h.Batches == 0 || h.Batches > want.Batches+3 || !strings.Contains(err.Error(), "batch "+strconv.Itoa(h.Batches)+" ") {
+		t.Errorf("device: %d batches, error %q; CPU: %d, %q", h.Batches, err, want.Batches, wantErr)
+	}
+	if !kernel.Finite(got) {
+		t.Error("the parameters are not finite")
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has several lines: %q", err)
+	}
+}
+
+// Histories lie on the device while a run does, and the run stops and goes on with
+// the same bits; a step that overflows is not committed.
+func TestFitKeepsStateOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 300, 3)
+	o := short()
+	fit := func(device *ops.Device, o Options) (*layers.Model, error) {
+		m := historyModel(t, data)
+		m.Device = device
+		_, err := Fit(context.Background(), m, data, o)
+		return m, err
+	}
+	cpu, err := fit(nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := fit(d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, state := weights(t, whole), whole.Batch.State()
+	for k, s := range cpu.Batch.State() {
+		agreeTo(t, s.Name, state[k].Values, s.Values, 1e-4)
+	}
+	again, err := fit(d, o)
+	if err != nil || !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+		t.Errorf("a second run gives other bits (%v)", err)
+	}
+	o.Dir, o.Resume = t.TempDir(), true
+	for _, batches := range []int{10, 27, o.MaxBatches} {
+		o.MaxBatches = batches
+		if again, err = fit(d, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+		t.Error("resumed: other weights or state")
+	}
+
+	o.Dir, o.Resume, o.Adam = "", false, Adam{Rate: 1e30}
+	failed, err := fit(d, o)
+	if !errors.Is(err, ErrNotFinite) {
+		t.Fatalf("error is %v, want ErrNotFinite", err)
+	}
+	for _, s := range failed.Batch.State() {
+		if !kernel.Finite(s.Values) {
+			t.Errorf("%s is not finite: a step that failed was committed", s.Name)
+		}
+	}
+}
+
+// Every method trains on the device as on the CPU, with the plain model and with
+// one that has all options.
+func TestMethodsOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 200, 5)
+	multi := multiLabel(data, 3)
+	rich := layers.GCNOptions{Activation: ops.ActivationReLU, LayerNorm: true, Residual: true, ClassifierDropout: 0.3, Dropout: 0.4}
+	for _, method := range samplers.Methods() {
+		for name, c := range map[string]struct {
+			data    *datasets.Data
+			depth   int
+			options layers.GCNOptions
+		}{
+			"plain": {data, 2, layers.GCNOptions{}},
+			"rich":  {multi, 3, rich},
+		} {
+			t.Run(method.Name+", "+name, func(t *testing.T) {
+				sizes := []int{24}
+				if method.Default != nil {
+					sizes = method.Default[:1]
+				}
+				if method.Sizes == "" {
+					sizes = nil
+				}
+				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.options.Hidden, c.options.Seed = 16, 3
+				model := func(on *ops.Device) *layers.Model {
+					m := gcnOver(t, c.data, sampler, c.options)
+					m.Device = on
+					return m
+				}
+				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{Rate: 0.01})
+				got, bits := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01})
+				agreeTo(t, "losses", got, want, 1e-4)
+				if again, same := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
+					t.Error("a second run on the device gives other bits")
+				}
+				h, err := Fit(context.Background(), model(d), c.data, Options{BatchSize: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
+				if err != nil || h.Batches != 4 || math.IsNaN(h.Test) {
+					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
+				}
+			})
+		}
+	}
+}
+
+// Steps neither take memory nor wait once everything has its size, and long runs
+// are the same to the last bit. GCN_CUDA_STEPS makes it long.
+func TestLongRunOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data, model, batch := demo(t, d, "ladies-flat-debiased")
+	n := steps(t, 200)
+	var want []float32
+	for round := range 2 {
+		m := model(d)
+		p := compiled(t, m)
+		stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batch, BatchesPerEpoch: 10, Seed: 5}
+		loader, err := NewLoader(context.Background(), stream, 2, 0, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer loader.Close()
+		var state AdamState
+		var warm device.Usage
+		var warmCounts device.Counts
+		var host runtime.MemStats
+		warmAt := n / 2
+		for k := range n {
+			if k == warmAt {
+				warm, warmCounts = d.Usage(), d.Counts()
+				runtime.GC()
+				runtime.ReadMemStats(&host)
+			}
+			item, err := loader.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Advance(item.Blocks, item.Dropout, Adam{}, &state); err != nil {
+				t.Fatal(err)
+			}
+			if (k+1)%p.Depth() == 0 {
+				if _, err := p.Settle(&state); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := p.Settle(&state); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Pull(&state); err != nil {
+			t.Fatal(err)
+		}
+		c, rest := d.Counts().Since(warmCounts), float64(n-warmAt)
+		t.Logf("%d steps: a step launches %.2f kernels and %.2f products, copies %.2f times in (%.0f bytes), %.3f times out, and waits %.3f times; %d bytes on the device, %d page-locked",
+			n, float64(c.Launches)/rest, float64(c.Products)/rest, float64(c.CopiesIn)/rest, float64(c.BytesIn)/rest, float64(c.CopiesOut)/rest,
+			float64(c.Syncs)/rest, d.Usage().Bytes, d.Usage().Pinned)
+		if grown := d.Usage().Bytes - warm.Bytes; grown > warm.Bytes/20 {
+			t.Errorf("in the second half the device's memory grew by %d bytes", grown)
+		}
+		var after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(host.HeapAlloc); grown > 4<<20 {
+			t.Errorf("in the second half the host's heap grew by %d bytes", grown)
+		}
+		if c.CopiesIn > int64(rest)+5 {
+			t.Errorf("%d copies to the device in %v steps, want one each", c.CopiesIn, rest)
+		}
+		if round == 0 {
+			want = slices.Concat(p.Parameters(), state.M, state.V)
+		} else if !slices.Equal(want, slices.Concat(p.Parameters(), state.M, state.V)) {
+			t.Error("a second run gives other bits")
+		}
+	}
+}
