@@ -13,24 +13,31 @@
 //
 // An expression graph is built over slots. Slot carries the block that a layer
 // propagates over, Targets the labels and weights of the loss, Mode the seed of
-// the dropouts. A step sets the next batch into them and runs the machine:
+// the dropouts. A step sets the next batch into them and runs the graph:
 //
 //	slot.Set(block); targets.Set(nodes, nil); mode.Seed = step
 //	machine.RunAll()
 //	… read loss.Value() and the values of the nodes that G.Grad returned …
 //	machine.Reset()
 //
-// The machine is Gorgonia's TapeMachine. Without Reset, RunAll gives the old
-// values again. Batches of any size run
-// through one compiled program, with the bits that a program built for their
-// sizes would give. Shapes of nodes are nominal: they are checked when the
-// graph is built, against each other, and mean no limit later.
+// Here the machine is Gorgonia's TapeMachine; without Reset, RunAll gives the old
+// values again. Package train does not use it on the CPU: it plans the graph once
+// and runs the ops in the plan's order, so that values share memory. Batches of any
+// size run through one compiled graph, and give the bits that a graph compiled for
+// their sizes would give. Shapes of nodes are nominal: they are checked against
+// each other when the graph is built, and set no limit later.
 //
-// Each op owns the memory of its output and writes it anew in every run: what a
-// node's Value holds is good until the next run. An op belongs to one graph,
-// and its graph to one machine and one goroutine at a time. A runner that knows
-// what reads a value, and when last, may let ops share memory, as package train
-// does: see Memory, Overwriter and PutInto.
+// Under Gorgonia's machines each op owns the memory of its output and writes it in
+// every run: the value of a node is good until the next run. An op belongs to one
+// graph, and its graph to one machine and one goroutine at a time.
+//
+// # Adding an op
+//
+// An op embeds base and implements plan.Op in one file: Do and Compute for the CPU,
+// Place for a GPU, Memory for the memory that it uses. apply takes nothing less, so
+// the compiler asks for all of them. A test fails as long as TestGradients has no
+// expression with the op; it compares the gradient on each back end, and finds a
+// wrong Memory.
 //
 // # Between plain Gorgonia nodes
 //
@@ -63,14 +70,11 @@
 //
 // # On a GPU
 //
-// OpenDevice gives the GPU of a build with the tag cuda, for package train to
-// compile a model for; graphs are built as ever. A value then lies on the device,
-// as do features and parameters, and batches of any size run there too. Plain
-// nodes of Gorgonia between ours compute on the host, which is right for any
-// of them, but waits for the device. A History lies on the device too, all its rows.
-//
-// In such a build Gorgonia's own TapeMachine runs plain elementwise nodes on the
-// GPU, in the sizes that the graph was compiled for; package train does not.
+// OpenDevice gives the GPU of a build with the tag cuda, for package train to plan
+// a model for; graphs are built as ever. Values then lie on the device, as do
+// features, parameters and histories, and batches of any size run there too. Plain
+// nodes of Gorgonia between ours compute on the host. That is right for any of
+// them, but the host waits for their inputs.
 //
 // # Reproducibility
 //

@@ -1,8 +1,14 @@
 package ops
 
 import (
+	"flag"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +60,7 @@ func newPlanned(t testing.TB, d *Device, loss *G.Node, params, grads G.Nodes) *p
 		p.model.Values = append(p.model.Values, data...)
 	}
 	p.model.Grads = make([]float32, len(p.model.Values))
+	p.model.Check = true
 	var err error
 	if p.Backend, err = plan.NewBackend(d, p.model); err != nil {
 		t.Fatal(err)
@@ -81,7 +88,8 @@ func (p *planned) run() ([]float32, error) {
 	return append([]float32{loss}, p.model.Grads...), err
 }
 
-// runPlanned evaluates the expression on a back end.
+// runPlanned evaluates the expression on a back end. Its matrices are results of
+// another op, whose memory is free after their last reader.
 func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 	t.Helper()
 	g := G.NewGraph()
@@ -89,7 +97,7 @@ func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 	for _, in := range e.inputs {
 		nodes = append(nodes, in.node(g))
 	}
-	loss, err := e.graph(g, nodes)
+	loss, err := e.graph(g, copies(t, nodes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +105,7 @@ func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checked.add(loss.Graph())
 	out, err := newPlanned(t, d, loss, nodes, grads).run()
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +117,72 @@ func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 		out = out[len(in.data):]
 	}
 	return value, each
+}
+
+// copies returns nodes with an op of this package behind each matrix.
+func copies(t *testing.T, nodes G.Nodes) G.Nodes {
+	t.Helper()
+	out := slices.Clone(nodes)
+	for k, n := range nodes {
+		if n.Dims() != 2 {
+			continue
+		}
+		zero := input{"zero " + n.Name(), n.Shape()[0], n.Shape()[1], make([]float32, n.Shape().TotalSize())}.node(n.Graph())
+		var err error
+		if out[k], err = Add(n, zero); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// checked holds the types of ops whose gradients were compared on a back end.
+var checked opTypes
+
+type opTypes struct{ names map[string]bool }
+
+func (o *opTypes) add(g *G.ExprGraph) {
+	if o.names == nil {
+		o.names = map[string]bool{}
+	}
+	for _, n := range g.AllNodes() {
+		if op, ok := n.Op().(plan.Op); ok {
+			o.names[strings.TrimPrefix(fmt.Sprintf("%T", op), "*ops.")] = true
+		}
+	}
+}
+
+// TestMain asks for a gradient test of every op, once all tests have run.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if run := flag.Lookup("test.run"); code == 0 && run.Value.String() == "" && flag.Lookup("test.list").Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" {
+		for _, name := range opsOfPackage() {
+			if !checked.names[name] {
+				fmt.Fprintf(os.Stderr, "no gradient test covers the op %s: add an expression to TestGradients\n", name)
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// opsOfPackage returns the types of the package that have a method Place.
+func opsOfPackage() []string {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		panic(err)
+	}
+	var names []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func \(op \*(\w+)\) Place\(`).FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
 }
 
 // evaluate computes nodes on the host, op by op.

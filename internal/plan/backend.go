@@ -61,6 +61,11 @@ type Model struct {
 	// Values and Grads are the parameters and their gradients on the host, each
 	// flat. The parameter nodes' values are views into Values.
 	Values, Grads []float32
+
+	// Check makes the CPU's back end hold each op to its Memory, for tests: a
+	// result must lie where the op says, and memory is filled with NaN as soon as
+	// no op may read it any more.
+	Check bool
 }
 
 // step is the plan of a training step.

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	G "gorgonia.org/gorgonia"
@@ -118,6 +119,7 @@ type cpuRun struct {
 	in        [][]G.Value // of each step
 	buffers   []*Buffer   // of each step; nil for plain ops
 	gradients [][]float32 // of each parameter; empty without gradients
+	check     []*memory   // nil: ops are trusted
 }
 
 func (c *cpu) newRun(p *Plan) *cpuRun {
@@ -125,6 +127,9 @@ func (c *cpu) newRun(p *Plan) *cpuRun {
 		c.memories = append(c.memories, new(memory))
 	}
 	r := &cpuRun{plan: p, values: make([]G.Value, p.values), in: make([][]G.Value, len(p.steps)), buffers: make([]*Buffer, len(p.steps))}
+	if c.model.Check {
+		r.check = c.memories
+	}
 	at := 0
 	for k := range p.Gradients {
 		n := p.Parameters[k].Shape().TotalSize()
@@ -183,6 +188,9 @@ func (r *cpuRun) run() (output G.Value, err error) {
 			r.values[s.to] = v
 			err = r.keepGradients(s.gradients, v)
 		}
+		if err == nil && r.check != nil {
+			err = r.checkMemory(k, v)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("op %v: %w", current, err)
 		}
@@ -205,6 +213,39 @@ func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 		}
 		if unsafe.SliceData(src) != unsafe.SliceData(dst) {
 			copy(dst, src)
+		}
+	}
+	return nil
+}
+
+// checkMemory reports a result of step k that does not lie where the op said, and
+// fills dead memory with NaN.
+func (r *cpuRun) checkMemory(k int, v G.Value) error {
+	s := &r.plan.steps[k]
+	if s.op != nil {
+		data, err := FloatsOf(v)
+		if err != nil {
+			return err
+		}
+		want := r.buffers[k].at
+		switch {
+		case s.inPlace >= 0:
+			over, err := FloatsOf(r.values[s.inPlace])
+			if err != nil {
+				return err
+			}
+			want = unsafe.SliceData(over)
+		case s.memory < 0 && len(s.gradients) == 0:
+			want = unsafe.SliceData(data) // elsewhere
+		}
+		if len(data) > 0 && unsafe.SliceData(data) != want {
+			return errors.New("its result does not lie where its Memory says")
+		}
+	}
+	for _, m := range s.dead {
+		data := r.check[m].data[:cap(r.check[m].data)]
+		for i := range data {
+			data[i] = float32(math.NaN())
 		}
 	}
 	return nil

@@ -1,10 +1,6 @@
 package plan
 
-import (
-	"math"
-
-	G "gorgonia.org/gorgonia"
-)
+import G "gorgonia.org/gorgonia"
 
 // Value runs the plan of an output alone, on the CPU, and returns its value.
 func Value(output *G.Node) (G.Value, error) {
@@ -15,40 +11,16 @@ func Value(output *G.Node) (G.Value, error) {
 	return new(cpu).newRun(p).run()
 }
 
-// Poison makes every run of b, on the CPU, fill memory with NaN as soon as no op
-// may read it any more. It returns how many values die in a run, and how many are
-// overwritten.
-func Poison(b Backend) (dead, over int) {
-	c := b.(*cpu)
-	for k := range c.step.plan.steps {
-		s := &c.step.plan.steps[k]
+// Sharing returns how many values die in a run of b's step on the CPU, and how
+// many are overwritten.
+func Sharing(b Backend) (dead, over int) {
+	for _, s := range b.(*cpu).step.plan.steps {
 		dead += len(s.dead)
 		if s.over {
 			over++
 		}
-		if s.op != nil {
-			s.op = &poisoning{Op: s.op, dead: s.dead, memories: c.memories}
-		}
 	}
 	return dead, over
-}
-
-// poisoning is an op after which some memories are dead.
-type poisoning struct {
-	Op
-	dead     []int
-	memories []*memory
-}
-
-func (p *poisoning) Compute(out *Buffer, over bool, in ...G.Value) (G.Value, error) {
-	v, err := p.Op.Compute(out, over, in...)
-	for _, k := range p.dead {
-		data := p.memories[k].data
-		for i := range data[:cap(data)] {
-			data[:cap(data)][i] = float32(math.NaN())
-		}
-	}
-	return v, err
 }
 
 // FreeListTake returns the size of the memory that n elements get where memories
