@@ -130,7 +130,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			return err
 		}
 		f.downloader.report = func(file string, done, total int64) {
-			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: address, Done: done, Total: total})
+			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
 		}
 		key := set.name + "/" + file.name
 		noted, before := known[key]
@@ -145,7 +145,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			return err
 		}
 		seen[key] = checksum{size, sum}
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", address, sum))
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum))
 	}
 	dir := downloads
 	if set.zipped {

@@ -269,7 +269,7 @@ func TestFetchBeginsAnew(t *testing.T) {
 		cache := t.TempDir()
 		part := filepath.Join(cache, "downloads", "ogbn-arxiv", "arxiv.zip.part")
 		write(t, part, []byte("bytes of last year"))
-		write(t, part+".tag", []byte(`"last year"`))
+		write(t, versionPath(part), fmt.Appendf(nil, `{"address":"%s/ogbn-arxiv/arxiv.zip","etag":"\"last year\""}`, p.URL))
 		if !ranges {
 			p.disturb = func(w http.ResponseWriter, _ *http.Request) bool {
 				w.Write(p.files["/ogbn-arxiv/arxiv.zip"])
