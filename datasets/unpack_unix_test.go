@@ -4,42 +4,32 @@ package datasets
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// A disk that takes no more, at any stage, costs no download.
-func TestFetchOntoAFullDisk(t *testing.T) {
-	var was syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-		t.Fatal(err)
-	}
-	restore := func() {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
-			t.Fatal(err)
-		}
-	}
+// A fault of this machine, at any stage, costs no download: here files that
+// cannot be opened, because too many are.
+func TestFetchKeepsADownload(t *testing.T) {
 	for _, stage := range []string{"unpack", "prepare"} {
 		t.Run(stage, func(t *testing.T) {
 			p := newPlace(t)
 			provide(t, p, "ogbn-arxiv")
 			cache := t.TempDir()
 			f := fetcherOf(p, cache)
+			restore := func() {}
 			f.options.Progress = func(s FetchProgress) {
 				if s.Stage == stage {
-					few := was
-					few.Cur = 30
-					if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &few); err != nil {
-						t.Fatal(err)
-					}
+					restore = limitFiles(t)
 				}
 			}
 			_, err := f.fetch(context.Background(), "ogbn-arxiv")
 			restore()
 			downloads := filepath.Join(cache, "downloads", "ogbn-arxiv")
-			if err == nil || !strings.Contains(err.Error(), downloads) || strings.Contains(err.Error(), "cannot be used") {
+			if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "kept in "+downloads) {
 				t.Errorf("error %v", err)
 			}
 			if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
@@ -49,5 +39,23 @@ func TestFetchOntoAFullDisk(t *testing.T) {
 				t.Errorf("%d requests, want 1", len(p.asked))
 			}
 		})
+	}
+}
+
+// limitFiles makes opening a file fail, until restore is called.
+func limitFiles(t *testing.T) (restore func()) {
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	none := was
+	none.Cur = 0
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
