@@ -49,6 +49,9 @@ func namedScheme(o Options) *Scheme {
 // then removed. Sizes and SHA-256 sums that are not known beforehand are noted
 // down in the cache's checksums.json, and hold from then on.
 //
+// Files that cannot be used are removed, and downloaded again by the next call;
+// where this machine is at fault, such as by a full disk, they are kept.
+//
 // The store appears whole or not at all. Calls of several processes wait for one
 // another. The error names the data set and the address; it wraps ErrOffline if
 // o forbids what would have to be done. Cost beyond the download: the memory of
