@@ -7,13 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -57,6 +54,11 @@ type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
+// startAgain wraps an error after which another attempt begins from the start.
+type startAgain struct{ error }
+
+func (s startAgain) Unwrap() error { return s.error }
+
 // address is where a file of a data set is downloaded from.
 func (d *downloader) address(set string, file remoteFile) (string, error) {
 	if d.mirror == "" {
@@ -76,14 +78,14 @@ func (d *downloader) get(ctx context.Context, address, dir string, file remoteFi
 	path := filepath.Join(dir, file.name)
 	if isMissing(path) {
 		if err := d.insist(ctx, address, path, file); err != nil {
-			return 0, "", fmt.Errorf("datasets: %s: %w", address, err)
+			return 0, "", fmt.Errorf("datasets: %s: %w", redacted(address), err)
 		}
 	}
 	size, sum, err = hashFile(ctx, path)
 	if err == nil {
 		if err = file.check(size, sum); err != nil {
 			os.Remove(path) // another download may be better
-			err = fmt.Errorf("%s: %w", address, err)
+			err = fmt.Errorf("%s: %w", redacted(address), err)
 		}
 	}
 	if err != nil {
@@ -137,6 +139,9 @@ func (d *downloader) insist(ctx context.Context, address, path string, file remo
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.As(err, new(startAgain)) {
+			removeVersion(path + ".part")
+		}
 		if reached > furthest {
 			failed, furthest = 0, reached
 		}
@@ -153,7 +158,7 @@ func (d *downloader) insist(ctx context.Context, address, path string, file remo
 	if err := os.Rename(path+".part", path); err != nil {
 		return err
 	}
-	os.Remove(path + ".part.tag") // nothing depends on it
+	removeVersion(path + ".part")
 	return syncFolder(filepath.Dir(path))
 }
 
@@ -171,70 +176,51 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 			err = closing
 		}
 	}()
+	begun := readVersion(part, address)
 	have, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, permanent{err}
 	}
-	// The tag tells the server which version of the file the part is of;
-	// without one there is no telling, and the part is worth nothing.
-	tag, err := os.ReadFile(part + ".tag")
-	if err != nil || len(tag) == 0 {
-		have = 0
+	if begun.validator() == "" {
+		have = 0 // of nothing that a server could tell apart
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, permanent{err}
-	}
-	request.Header.Set("Accept-Encoding", "identity")
-	request.Header.Set("User-Agent", "gcn-layerwise")
-	if have > 0 {
-		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		request.Header.Set("If-Range", string(tag))
+	if have > 0 && have == begun.Total {
+		return have, f.Sync() // a process was killed when all had come
 	}
 	stalled := time.AfterFunc(d.stall, cancel)
 	defer stalled.Stop()
-	response, err := d.client.Do(request)
+	response, err := d.ask(ctx, address, have, begun)
 	if err != nil {
-		return 0, withoutURL(err)
+		return 0, err
 	}
 	defer response.Body.Close()
-	total := file.size
-	switch {
-	case response.StatusCode == http.StatusOK:
-		have = 0
-		if response.ContentLength >= 0 {
-			total = response.ContentLength
-		}
-		if err := os.WriteFile(part+".tag", []byte(versionTag(response)), 0o644); err != nil {
-			return 0, permanent{err}
-		}
-	case response.StatusCode == http.StatusPartialContent && have > 0:
-		from, whole, ok := contentRange(response.Header.Get("Content-Range"))
-		if !ok || from != have {
-			os.Remove(part + ".tag") // begin anew
-			return 0, fmt.Errorf("answered with range %.60q, asked for the bytes from %d", response.Header.Get("Content-Range"), have)
-		}
-		total = whole
-	case response.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		os.Remove(part + ".tag")
-		return 0, errors.New(response.Status)
-	case response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusRequestTimeout:
-		return 0, errors.New(response.Status)
-	default:
-		return 0, permanent{errors.New(response.Status)}
+	answered, err := versionOf(response, have)
+	if err != nil {
+		return 0, err
 	}
-	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind == "text/html" {
-		return 0, permanent{errors.New("answered with a web page instead of the file")}
+	resumed := response.StatusCode == http.StatusPartialContent
+	if resumed && !begun.same(answered) {
+		return 0, startAgain{fmt.Errorf("the file has changed since its first %d bytes were downloaded", have)}
 	}
-	most := int64(mostDownload)
+	total, most := answered.Total, int64(mostDownload)
 	if file.size > 0 {
 		most = file.size
 		if total > 0 && total != file.size {
 			return 0, permanent{fmt.Errorf("%d bytes, want %d", total, file.size)}
 		}
+		total = file.size
 	}
-	if err := f.Truncate(have); err != nil {
-		return 0, permanent{err}
+	if !resumed {
+		have = 0
+		// In this order: were the process killed in between, the part would be
+		// empty, and never of another version than is noted beside it.
+		if err := f.Truncate(0); err != nil {
+			return 0, permanent{err}
+		}
+		answered.Address = redacted(address)
+		if err := answered.write(part); err != nil {
+			return 0, permanent{err}
+		}
 	}
 	if _, err := f.Seek(have, io.SeekStart); err != nil {
 		return 0, permanent{err}
@@ -260,13 +246,45 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 			return have, fmt.Errorf("broken off after %d bytes: %w", have, err)
 		}
 	}
-	if total > 0 && have != total {
+	switch {
+	case total > 0 && have > total:
+		return 0, startAgain{fmt.Errorf("%d bytes came of a file of %d", have, total)}
+	case total > 0 && have < total:
 		return have, fmt.Errorf("broken off after %d of %d bytes", have, total)
 	}
 	if err := f.Sync(); err != nil {
 		return have, permanent{err}
 	}
 	return have, nil
+}
+
+// ask requests the file, or where some of it is here and has not changed since,
+// the rest.
+func (d *downloader) ask(ctx context.Context, address string, have int64, begun version) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, permanent{err}
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("User-Agent", "gcn-layerwise")
+	if have > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		request.Header.Set("If-Range", begun.validator())
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	return response, nil
+}
+
+// redacted returns an address without its password.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Redacted()
 }
 
 // withoutURL strips the address that package http puts before its errors; the
@@ -277,23 +295,4 @@ func withoutURL(err error) error {
 		return u.Err
 	}
 	return err
-}
-
-// versionTag returns what If-Range takes: a strong entity tag, or a date.
-func versionTag(r *http.Response) string {
-	if tag := r.Header.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
-		return tag
-	}
-	return r.Header.Get("Last-Modified")
-}
-
-// contentRange parses "bytes FROM-TO/TOTAL".
-func contentRange(s string) (from, total int64, ok bool) {
-	s, ok = strings.CutPrefix(s, "bytes ")
-	span, whole, found := strings.Cut(s, "/")
-	first, last, dash := strings.Cut(span, "-")
-	from, err1 := strconv.ParseInt(first, 10, 64)
-	to, err2 := strconv.ParseInt(last, 10, 64)
-	total, err3 := strconv.ParseInt(whole, 10, 64)
-	return from, total, ok && found && dash && err1 == nil && err2 == nil && err3 == nil && to == total-1 && from <= to
 }

@@ -8,7 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // ErrOffline is wrapped by the error about a data set that would have to be
@@ -45,6 +49,9 @@ func namedScheme(o Options) *Scheme {
 // then removed. Sizes and SHA-256 sums that are not known beforehand are noted
 // down in the cache's checksums.json, and hold from then on.
 //
+// Files that cannot be used are removed, and downloaded again by the next call;
+// where this machine is at fault, such as by a full disk, they are kept.
+//
 // The store appears whole or not at all. Calls of several processes wait for one
 // another. The error names the data set and the address; it wraps ErrOffline if
 // o forbids what would have to be done. Cost beyond the download: the memory of
@@ -79,6 +86,9 @@ func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
 	}
 	if f.options.Offline {
 		return "", fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+	}
+	if strings.ContainsRune(cache, '?') {
+		return "", fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
 	}
 	downloads := filepath.Join(cache, "downloads", name)
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
@@ -130,7 +140,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			return err
 		}
 		f.downloader.report = func(file string, done, total int64) {
-			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: address, Done: done, Total: total})
+			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
 		}
 		key := set.name + "/" + file.name
 		noted, before := known[key]
@@ -145,7 +155,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			return err
 		}
 		seen[key] = checksum{size, sum}
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", address, sum))
+		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum))
 	}
 	dir := downloads
 	if set.zipped {
@@ -176,20 +186,37 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	return nil
 }
 
-// bad removes files that cannot be used, unless it was just cut short: the next
-// call would find them bad again.
+// bad removes files that cannot be used, so that the next call downloads others,
+// unless the call was cut short or this machine is at fault.
 func (f *fetcher) bad(ctx context.Context, set *namedSet, downloads string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var full *fs.PathError
-	if errors.As(err, &full) && !errors.Is(err, fs.ErrNotExist) {
-		return err // of this machine, such as a full disk
+	if isLocal(err) {
+		return fmt.Errorf("%w (what was downloaded is kept in %s)", err, downloads)
 	}
 	for _, file := range set.files {
 		os.Remove(filepath.Join(downloads, file.name)) // they may stay
 	}
 	return fmt.Errorf("datasets: %s: what was downloaded cannot be used: %w", set.name, err)
+}
+
+// isLocal tells whether an error that files gave is of this machine, such as a
+// full disk, rather than of the files. Errors of the system are, but for those
+// about a file or folder that is missing, or is not where or what it should be.
+func isLocal(err error) bool {
+	if errors.Is(err, memory.ErrTooLarge) {
+		return true
+	}
+	var system syscall.Errno
+	if !errors.As(err, &system) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return false
+	}
+	switch system {
+	case syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.EILSEQ:
+		return false
+	}
+	return true
 }
 
 func (f *fetcher) progress(p FetchProgress) {

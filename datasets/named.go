@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -134,9 +133,6 @@ func (set *namedSet) spec(dir string) (string, error) {
 	}
 	if found == "" {
 		return "", fmt.Errorf("datasets: %s: what was downloaded holds no %s", set.name, set.marker)
-	}
-	if strings.ContainsRune(found, '?') {
-		return "", errors.New("datasets: the cache's path must not hold a question mark")
 	}
 	return set.scheme + ":" + found + set.suffix, nil
 }

@@ -6,59 +6,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // What an archive may hold: so many entries, and bytes in all up to a multiple
 // of its own size. Data sets are numbers and text, seldom packed better.
 const (
 	mostEntries     = 10_000
+	mostDirectory   = 16 << 20 // bytes of the list of entries
 	unpackedSlack   = 64 << 20
 	unpackedPerByte = 40
 )
 
+// What an entry's name may hold, so that any system can keep it.
+const (
+	mostNameBytes   = 255 // of a file or folder
+	mostNameFolders = 32
+)
+
 // unpack unpacks a zip archive into a new folder. Archives come from the
 // network: an entry that is no plain file or folder, whose name leaves the
-// folder or comes twice, or that is larger than it says, or too many or too
-// large ones, are errors.
+// folder, comes twice or is one that not all systems can keep, or that is not of
+// the size it says, or too many or too large ones, are errors.
 func unpack(ctx context.Context, archive, dir string) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: %s: %w", archive, fmt.Errorf(format, args...))
 	}
-	z, err := zip.OpenReader(archive)
-	if errors.Is(err, zip.ErrInsecurePath) {
-		err = nil // names are checked below, with a clearer error
-	}
+	f, err := os.Open(archive)
 	if err != nil {
 		return fail("%w", err)
 	}
-	defer z.Close()
-	info, err := os.Stat(archive)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return fail("%w", err)
 	}
-	if len(z.File) > mostEntries {
-		return fail("%d entries, at most %d are unpacked", len(z.File), mostEntries)
+	content := &meteredReader{f, mostDirectory}
+	z, err := zip.NewReader(content, info.Size())
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked below
+		return fail("%w", err)
 	}
-	left := uint64(unpackedSlack + unpackedPerByte*info.Size())
-	most := left
-	for _, entry := range z.File {
-		name := strings.TrimSuffix(entry.Name, "/")
-		kind := entry.Mode()
-		switch {
-		case name == "" || !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, `\:`) || path.Clean(name) != name:
-			return fail("entry %.80q lies outside the folder", entry.Name)
-		case !kind.IsRegular() && !kind.IsDir():
-			return fail("entry %.80q is neither file nor folder", entry.Name)
-		case kind.IsDir() != strings.HasSuffix(entry.Name, "/"):
-			return fail("entry %.80q: name and kind disagree", entry.Name)
-		case entry.UncompressedSize64 > left:
-			return fail("more than %d bytes unpacked, of %d", most, info.Size())
-		}
-		left -= entry.UncompressedSize64
+	content.left = math.MaxInt64
+	if err := checkEntries(z.File, info.Size()); err != nil {
+		return fail("%w", err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fail("%w", err)
@@ -77,6 +73,103 @@ func unpack(ctx context.Context, archive, dir string) error {
 				return ctx.Err()
 			}
 			return fail("entry %.80q: %w", entry.Name, err)
+		}
+	}
+	return nil
+}
+
+// meteredReader fails once it has read more bytes than are left to it. An
+// archive's directory is read whole before its length is known.
+type meteredReader struct {
+	r    io.ReaderAt
+	left int64
+}
+
+func (m *meteredReader) ReadAt(p []byte, at int64) (int, error) {
+	if m.left -= int64(len(p)); m.left < 0 {
+		return 0, fmt.Errorf("a directory of more than %d bytes", mostDirectory)
+	}
+	return m.r.ReadAt(p, at)
+}
+
+// checkEntries tells what is wrong with the entries of an archive of so many
+// bytes, before any is unpacked.
+func checkEntries(entries []*zip.File, size int64) error {
+	if len(entries) > mostEntries {
+		return fmt.Errorf("%d entries, at most %d are unpacked", len(entries), mostEntries)
+	}
+	left := uint64(unpackedSlack + unpackedPerByte*size)
+	most := left
+	names := map[string]entryName{}
+	for _, entry := range entries {
+		name, kind := strings.TrimSuffix(entry.Name, "/"), entry.Mode()
+		err := checkEntryName(name)
+		switch {
+		case err != nil:
+		case !kind.IsRegular() && !kind.IsDir():
+			err = errors.New("is neither file nor folder")
+		case kind.IsDir() != strings.HasSuffix(entry.Name, "/"):
+			err = errors.New("has a name and a kind that disagree")
+		case entry.UncompressedSize64 > left:
+			return fmt.Errorf("more than %d bytes unpacked, of %d", most, size)
+		default:
+			err = addEntryName(names, name, kind.IsDir())
+		}
+		if err != nil {
+			return fmt.Errorf("entry %.80q %w", entry.Name, err)
+		}
+		left -= entry.UncompressedSize64
+	}
+	return nil
+}
+
+// checkEntryName tells what is wrong with the name of an entry, its slash at the
+// end left out.
+func checkEntryName(name string) error {
+	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
+		return errors.New("lies outside the folder")
+	}
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.ContainsAny(name, `\:*?"<>|`) {
+		return errors.New("has a character that not all systems have in names")
+	}
+	words := strings.Split(name, "/")
+	if len(words) > mostNameFolders {
+		return fmt.Errorf("lies in %d folders, at most %d are made", len(words)-1, mostNameFolders-1)
+	}
+	for _, word := range words {
+		if len(word) > mostNameBytes {
+			return fmt.Errorf("has a name of %d bytes, at most %d are possible", len(word), mostNameBytes)
+		}
+	}
+	return nil
+}
+
+// entryName is a name that an archive's entries gave to a file or folder.
+type entryName struct {
+	name   string
+	folder bool
+}
+
+// addEntryName adds the name of an entry, and those of the folders that it lies
+// in, to the names by their lower case: some systems take upper case for the
+// same.
+func addEntryName(names map[string]entryName, name string, folder bool) error {
+	for end := range len(name) + 1 {
+		if end < len(name) && name[end] != '/' {
+			continue
+		}
+		part := entryName{name[:end], folder || end < len(name)}
+		key := strings.ToLower(part.name)
+		other, found := names[key]
+		switch {
+		case !found:
+			names[key] = part
+		case other.name != part.name:
+			return fmt.Errorf("differs from %.80q in upper and lower case alone", other.name)
+		case other.folder != part.folder:
+			return fmt.Errorf("makes %.80q a file and a folder", part.name)
+		case !part.folder:
+			return errors.New("comes twice")
 		}
 	}
 	return nil

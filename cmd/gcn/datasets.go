@@ -62,6 +62,10 @@ func newDatasetsInfoCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
+			info.Name = escape(info.Name, "")
+			for k, note := range info.Preprocessing {
+				info.Preprocessing[k] = escape(note, "") // each stays on its line
+			}
 			return info.WriteText(cmd.OutOrStdout())
 		},
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,9 +81,8 @@ func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJ
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory\n",
+	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory",
 		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))
-	return err
 }
 
 func newDatasetsVerifyCommand() *cobra.Command {
@@ -112,8 +110,7 @@ func newDatasetsVerifyCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"spec": args[0], "valid": true, "wall_s": measured(seconds)})
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: valid (%.1f s)\n", args[0], seconds)
-			return err
+			return printLine(cmd.OutOrStdout(), "%s: valid (%.1f s)", args[0], seconds)
 		},
 	}
 	addJSONFlag(cmd, &asJSON)

@@ -67,14 +67,15 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			if p.Done > 0 {
 				size += fmt.Sprintf(", of which %.1f are here", float64(p.Done)/1e6)
 			}
-			fmt.Fprintf(f.w, "%s: downloading %s%s\n", p.Name, p.Address, size)
+			say(f.w, "%s: downloading %s%s", p.Name, p.Address, size)
 		case "unpack":
-			fmt.Fprintf(f.w, "%s: unpacking\n", p.Name)
+			say(f.w, "%s: unpacking", p.Name)
 		case "prepare":
-			fmt.Fprintf(f.w, "%s: reading it and writing the store\n", p.Name)
+			say(f.w, "%s: reading it and writing the store", p.Name)
 		}
 	}
-	if p.Stage != "download" || !isTerminal(f.w) {
+	terminal := terminal(f.w)
+	if p.Stage != "download" || terminal == nil {
 		return
 	}
 	if f.bar == nil {
@@ -83,7 +84,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			total = -1 // a spinner
 		}
 		f.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(f.w),
+			progressbar.OptionSetWriter(terminal),
 			progressbar.OptionShowBytes(true),
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(100*time.Millisecond),
@@ -130,7 +131,7 @@ already is left as it is.`,
 				return err
 			}
 			if info, err := os.Stat(path); err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s, %.1f MB\n", args[0], path, float64(info.Size())/1e6)
+				say(cmd.ErrOrStderr(), "%s: %s, %.1f MB", args[0], path, float64(info.Size())/1e6)
 			}
 			return printConversion(cmd, args[0], args[0], start, asJSON)
 		},

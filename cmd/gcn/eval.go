@@ -68,7 +68,7 @@ func (r *savedRun) noteOtherData(w io.Writer) {
 		return // loadRun has read it
 	}
 	if trained, ok := config["fingerprint"].(string); ok && trained != train.Fingerprint(r.data) {
-		fmt.Fprintf(w, "note: %s differs from what %s was trained on, in graph, features, labels, split or metric\n", r.options.Data, r.dir)
+		say(w, "note: %s differs from what %s was trained on, in graph, features, labels, split or metric", r.options.Data, r.dir)
 	}
 }
 

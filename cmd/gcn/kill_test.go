@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,8 @@ func TestProcess(t *testing.T) {
 	gcn := buildCommand(t)
 	t.Run("kill", func(t *testing.T) { testKill(t, gcn) })
 	t.Run("signal", func(t *testing.T) { testSignal(t, gcn) })
+	t.Run("closed pipe", func(t *testing.T) { testClosedPipe(t, gcn) })
+	t.Run("full disk", func(t *testing.T) { testFullDisk(t, gcn) })
 }
 
 // testKill kills training processes at random moments and repeats the same
@@ -148,7 +151,7 @@ func metrics(t *testing.T, dir string) string {
 // and exits with 130.
 func testSignal(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "0", "--out", "run", "--overwrite")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
@@ -173,6 +176,72 @@ func testSignal(t *testing.T, gcn string) {
 		}
 		if err := os.Remove("run/last.ckpt"); err != nil {
 			t.Fatalf("%v: no checkpoint: %v", signal, err)
+		}
+	}
+}
+
+// testClosedPipe reads the first lines of a run and no more, as "2>&1 | head"
+// does: the run saves its state and ends as after an interrupt.
+func testClosedPipe(t *testing.T, gcn string) {
+	t.Chdir(t.TempDir())
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No checkpoint is due but the one at the end.
+	cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "1h", "--out", "run")...)
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for lines := bufio.NewScanner(r); !strings.HasPrefix(lines.Text(), "batch "); {
+		if !lines.Scan() {
+			t.Fatalf("it ended before it trained: %v", cmd.Wait())
+		}
+	}
+	r.Close()
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Fatalf("%v, want exit code 130", err)
+	}
+	// It goes on from where it was, which is further than there is to go.
+	out, err := exec.Command(gcn, "train", "--out", "run", "--resume", "--max-batches", "1", "--json", "-q").Output()
+	var result struct{ Batches int }
+	if err == nil {
+		err = json.Unmarshal(out, &result)
+	}
+	if err != nil || result.Batches < 10 {
+		t.Errorf("going on: %v, %d batches", err, result.Batches)
+	}
+	// Other commands say nothing about a reader that has enough.
+	if r, w, err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	for _, args := range [][]string{{"methods"}, {"--help"}, {"completion", "bash"}} {
+		cmd := exec.Command(gcn, args...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = w, &stderr
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed || stderr.Len() > 0 {
+			t.Errorf("gcn %s: %v: %s", strings.Join(args, " "), err, stderr.String())
+		}
+	}
+}
+
+// testFullDisk writes results to a file that takes nothing.
+func testFullDisk(t *testing.T, gcn string) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"train", "--help"}, {"help"}, {"version"}, {"methods", "--json"}} {
+		cmd := exec.Command(gcn, args...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "standard output") {
+			t.Errorf("gcn %s > /dev/full: %v: %s", strings.Join(args, " "), err, stderr.String())
 		}
 	}
 }

@@ -8,9 +8,16 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		end = append(end, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), end...)
 	// The first signal ends ctx, and training saves its state. From then on
 	// signals act as usual again, so that a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
+	// Writing to a pipe that nobody reads is an error, and does not end the
+	// process: run ends it as a signal does.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

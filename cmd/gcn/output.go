@@ -51,7 +51,7 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table lines up rows of cells and writes them at once. The last column of a
+// table lines up rows of cells, each on a line, and writes them at once. The last column of a
 // table is not padded.
 type table struct {
 	buffer bytes.Buffer
@@ -71,9 +71,9 @@ func newTable(numbers bool) *table {
 
 func (t *table) row(cells ...any) {
 	for _, cell := range cells[:len(cells)-1] {
-		fmt.Fprintf(t.writer, "%v\t", cell)
+		fmt.Fprintf(t.writer, "%s\t", escape(fmt.Sprint(cell), ""))
 	}
-	fmt.Fprintf(t.writer, "%v\n", cells[len(cells)-1])
+	fmt.Fprintf(t.writer, "%s\n", escape(fmt.Sprint(cells[len(cells)-1]), ""))
 }
 
 func (t *table) print(w io.Writer) error {

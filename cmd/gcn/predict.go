@@ -62,9 +62,8 @@ float32 matrix.`,
 			if p.asJSON {
 				return printJSON(cmd.OutOrStdout(), result)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s nodes, %d each, written to %s\n",
+			return printLine(cmd.OutOrStdout(), "%s of %s nodes, %d each, written to %s",
 				result.Kind, thousands(int64(result.Nodes)), result.Outputs, result.Out)
-			return err
 		},
 	}
 	fs := cmd.Flags()

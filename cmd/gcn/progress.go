@@ -24,18 +24,13 @@ type progress interface {
 // newProgress returns the progress display for w, each line beginning with
 // prefix.
 func newProgress(w io.Writer, quiet bool, prefix string) progress {
-	switch {
-	case quiet:
+	if quiet {
 		return noProgress{}
-	case isTerminal(w):
-		return &barProgress{w: w, prefix: prefix}
+	}
+	if terminal := terminal(w); terminal != nil {
+		return &barProgress{w: terminal, prefix: prefix}
 	}
 	return &lineProgress{w: w, prefix: prefix, every: 2 * time.Second}
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 type noProgress struct{}
@@ -68,7 +63,7 @@ func (l *lineProgress) show(p train.Progress) {
 	if p.Left > 0 {
 		left = ", at most " + p.Left.Round(time.Second).String() + " left"
 	}
-	fmt.Fprintf(l.w, "%sbatch %s  %s%s\n", l.prefix, batches, scores(p), left)
+	say(l.w, "%sbatch %s  %s%s", l.prefix, batches, scores(p), left)
 }
 
 func (*lineProgress) finish() {}
@@ -76,7 +71,7 @@ func (*lineProgress) finish() {}
 // barProgress draws a bar that counts batches, with the loss and the validation
 // score.
 type barProgress struct {
-	w      io.Writer
+	w      *os.File
 	prefix string
 	bar    *progressbar.ProgressBar
 }
@@ -119,11 +114,9 @@ const (
 )
 
 // terminalWidth returns the columns of a terminal, 80 where it does not tell.
-func terminalWidth(w io.Writer) int {
-	if file, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-			return width
-		}
+func terminalWidth(terminal *os.File) int {
+	if width, _, err := term.GetSize(int(terminal.Fd())); err == nil && width > 0 {
+		return width
 	}
 	return 80
 }

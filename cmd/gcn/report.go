@@ -73,15 +73,14 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 	if j.asJSON {
 		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events})
 	}
-	text := fmt.Sprintf("%d runs in %s\n", len(runs), j.out)
+	text := fmt.Sprintf("%d runs", len(runs))
 	if len(runs) == 1 {
-		text = fmt.Sprintf("1 run in %s\n", j.out)
+		text = "1 run"
 	}
-	if j.tensorboard != "" {
-		text += fmt.Sprintf("event files in %s: tensorboard --logdir %s\n", j.tensorboard, j.tensorboard)
+	if err := printLine(w, "%s in %s", text, j.out); err != nil || j.tensorboard == "" {
+		return err
 	}
-	_, err = io.WriteString(w, text)
-	return err
+	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, shellWord(j.tensorboard))
 }
 
 // eventFolder is a run's folder below that of the event files: its path without

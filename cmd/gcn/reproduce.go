@@ -109,7 +109,7 @@ func (r *reproduction) do(cmd *cobra.Command, experiment string) error {
 	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
 	r.Open = openData
 	if !r.quiet {
-		r.Log = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
+		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
 	report, err := reproduce.Run(cmd.Context(), experiment, r.Options)
 	if err != nil {
@@ -125,8 +125,7 @@ func (r *reproduction) do(cmd *cobra.Command, experiment string) error {
 	if err := report.WriteText(w); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "saved in %s.{csv,json,md,…}\n", filepath.Join(r.out, experiment))
-	return err
+	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, experiment))
 }
 
 func experimentNames() []string {

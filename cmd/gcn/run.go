@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -30,17 +31,30 @@ func usagef(format string, args ...any) error {
 
 // run executes one command line and returns the process's exit code. Results go
 // to stdout; progress and the one line that an error is to stderr. When ctx
-// ends, training saves a checkpoint and run returns exitInterrupted.
+// ends, or a pipe that either of them is has no reader any more, training saves
+// a checkpoint and run returns exitInterrupted.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root, started := newRoot(stdout, stderr)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	output, messages := &stream{w: stdout, closed: stop}, &stream{w: stderr, closed: stop}
+	root, started := newRoot(output, messages)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
+	failed := output.flush()
+	if err == nil {
+		err = failed // a help text's, for one
+	}
 	if err == nil {
 		return exitDone
 	}
 	code := exitFailed
 	var usage usageError
 	switch {
+	case failed != nil && errors.Is(err, failed):
+		if errors.Is(failed, syscall.EPIPE) {
+			return exitFailed // whoever reads has enough, and needs no message
+		}
+		err = fmt.Errorf("standard output: %w", failed)
 	case errors.As(err, &usage) || !*started:
 		code = exitUsage
 		err = fmt.Errorf("%w (see %s --help)", err, command.CommandPath())
@@ -50,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = errors.New("interrupted")
 		}
 	}
-	fmt.Fprintln(stderr, "gcn:", oneLine(err))
+	say(messages, "gcn: %s", oneLine(err))
 	return code
 }
 

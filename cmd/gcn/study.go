@@ -139,8 +139,7 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 	if err := show(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "saved in %s.{csv,json,svg,png}\n", filepath.Join(dir, name))
-	return err
+	return printLine(w, "saved in %s.{csv,json,svg,png}", filepath.Join(dir, name))
 }
 
 // printJSON prints a table's fields with what was studied and more fields, as

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -133,14 +132,21 @@ func printAdvice(w io.Writer, spec string, advice *study.Advice) error {
 	if err := t.print(w); err != nil {
 		return err
 	}
-	command := "gcn train --data '" + spec + "' --method " + advice.Method
+	command := "gcn train --data " + shellWord(spec) + " --method " + advice.Method
 	if len(samples) > 0 {
 		command += " --samples " + samples.String()
 	} else {
 		command += fmt.Sprintf(" --layers %d", len(advice.Layers))
 	}
-	_, err := fmt.Fprintf(w, "because\n  - %s\n%s\n", strings.Join(advice.Reasons, "\n  - "), command)
-	return err
+	if err := printLine(w, "because"); err != nil {
+		return err
+	}
+	for _, reason := range advice.Reasons {
+		if err := printLine(w, "  - %s", reason); err != nil {
+			return err
+		}
+	}
+	return printLine(w, "%s", command)
 }
 
 // trainedProducts returns HW of each layer of the subject's model, next to the

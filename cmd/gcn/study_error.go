@@ -110,7 +110,7 @@ func everySeconds(w io.Writer, total int) func(done int) {
 			return
 		}
 		last = time.Now()
-		fmt.Fprintf(w, "%d of %d mini-batches\n", done, total)
+		say(w, "%d of %d mini-batches", done, total)
 	}
 }
 
@@ -164,7 +164,6 @@ func printErrors(w io.Writer, t *study.ErrorTable) error {
 	if err := table.print(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d\n",
+	return printLine(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
 		shortly(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
-	return err
 }

@@ -80,7 +80,7 @@ func printNorms(w io.Writer, t *study.NormsTable) error {
 		return err
 	}
 	for _, r := range t.Rows {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Layer, normsVerdict(r)); err != nil {
+		if err := printLine(w, "%s: %s", r.Layer, normsVerdict(r)); err != nil {
 			return err
 		}
 	}

@@ -135,8 +135,7 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 			how = fmt.Sprintf("where not enumerated, from %d draws", t.Repeats)
 		}
 	}
-	_, err := fmt.Fprintf(w, "%d candidates; %s; largest ratios over the candidates watched\n", t.Candidates, how)
-	return err
+	return printLine(w, "%d candidates; %s; largest ratios over the candidates watched", t.Candidates, how)
 }
 
 // floatList is a flag of comma-separated positive numbers.

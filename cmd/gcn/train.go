@@ -273,6 +273,6 @@ func (o *trainOptions) fitOptions() train.Options {
 // say prints a line about what is going on.
 func (j *trainJob) say(format string, args ...any) {
 	if !j.Quiet {
-		fmt.Fprintf(j.stderr, format+"\n", args...)
+		say(j.stderr, format, args...)
 	}
 }

@@ -564,18 +564,3 @@ func TestBench(t *testing.T) {
 		t.Errorf("bench infer printed:\n%s", out.stdout)
 	}
 }
-
-// TestFullDisk writes results to a file that takes nothing.
-func TestFullDisk(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("no /dev/full here")
-	}
-	defer full.Close()
-	for _, args := range [][]string{{"methods"}, {"version", "--json"}, {"datasets", "list"}} {
-		var stderr bytes.Buffer
-		if code := run(t.Context(), args, full, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "no space") {
-			t.Errorf("gcn %s > /dev/full: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
-		}
-	}
-}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// stream is standard output or standard error: all that a command prints passes
+// through one. It escapes control characters, which names and messages from
+// files and servers may hold, except line breaks and tabs; it remembers that
+// writing failed; and it ends the command once nobody reads any more. Writes may
+// be concurrent.
+type stream struct {
+	w      io.Writer
+	closed func() // called when the reader of a pipe has gone
+
+	mu   sync.Mutex
+	rest []byte // of a character that the last write has begun
+	err  error  // the first of a write
+}
+
+func (s *stream) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	whole := append(s.rest, text...)
+	end := len(whole)
+	for k := max(end-utf8.UTFMax+1, 0); k < end; k++ {
+		if utf8.RuneStart(whole[k]) && !utf8.FullRune(whole[k:]) {
+			end = k
+		}
+	}
+	s.rest = append([]byte(nil), whole[end:]...)
+	if err := s.print(whole[:end]); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+// flush prints what is left of a character that never ended.
+func (s *stream) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := s.rest
+	s.rest = nil
+	if len(rest) > 0 {
+		_ = s.print(rest) // the error is remembered
+	}
+	return s.err
+}
+
+func (s *stream) print(text []byte) error {
+	_, err := io.WriteString(s.w, escape(string(text), "\n\t"))
+	if err == nil {
+		return nil
+	}
+	if s.err == nil {
+		s.err = err
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		s.closed()
+	}
+	return err
+}
+
+// terminal returns the terminal that w writes to, for displays that move its
+// cursor; nil where it is none.
+func terminal(w io.Writer) *os.File {
+	if s, ok := w.(*stream); ok {
+		w = s.w
+	}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return nil
+	}
+	return file
+}
+
+// printLine prints one line, whatever line breaks are in the arguments.
+func printLine(w io.Writer, format string, args ...any) error {
+	_, err := io.WriteString(w, escape(fmt.Sprintf(format, args...), "")+"\n")
+	return err
+}
+
+// say prints a line about what is going on. Where it cannot be printed, the work
+// goes on.
+func say(w io.Writer, format string, args ...any) {
+	_ = printLine(w, format, args...)
+}
+
+// escape returns text with what a terminal obeys instead of showing it written
+// out as in Go: control characters but those to keep, characters that turn the
+// direction of writing, and bytes that are no UTF-8.
+func escape(text, keep string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, isCommand) {
+		return text
+	}
+	var b strings.Builder
+	for k := 0; k < len(text); {
+		r, size := utf8.DecodeRuneInString(text[k:])
+		switch word := text[k : k+size]; {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[k])
+		case !isCommand(r) || strings.Contains(keep, word):
+			b.WriteString(word)
+		case r < ' ':
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r) // which means the same in JSON
+		}
+		k += size
+	}
+	return b.String()
+}
+
+// isCommand tells whether a terminal obeys a character.
+func isCommand(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
