@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/ops"
 )
@@ -31,27 +32,33 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	}
 	// Not a sync.Pool: that may hold on to one memory and yet make another, and
 	// each is as large as a layer.
-	memory := m.memory.Swap(nil)
-	if memory == nil {
-		memory = new(inferenceMemory)
+	kept := m.memory.Swap(nil)
+	if kept == nil {
+		kept = new(inferenceMemory)
 	}
-	defer m.memory.Store(memory)
-	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
+	defer m.memory.Store(kept)
+	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: kept}
 	rows := neededRows(p, nodes, len(plan.layers))
 	h := layerInput{data: x.Data, half: x.Half, prefetch: x.Prefetch, width: x.Cols, rows: p.Nodes()}
 	top := len(plan.layers) - 1
 	for l, layer := range plan.layers[:top] {
-		out := memory.grow(l%2, len(rows[l])*layer.out)
+		out, err := kept.grow(l%2, len(rows[l]), layer.out)
+		if err != nil {
+			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
+		}
 		if err := run.layer(layer, h, rows[l], out, false); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
 		h = layerInput{data: out, width: layer.out, rows: len(rows[l])}
 		if len(rows[l]) < p.Nodes() {
-			h.local = memory.index(rows[l], p.Nodes())
+			h.local = kept.index(rows[l], p.Nodes())
 		}
 		if x.Release != nil && l == 0 {
 			x.Release() // of layers above, only residual ones read it again
 		}
+	}
+	if err := checkMatrix(len(rows[top]), run.classifier.out); err != nil {
+		return nil, fmt.Errorf("layers: inference: logits: %w", err)
 	}
 	out := make([]float32, len(rows[top])*run.classifier.out)
 	if err := run.layer(plan.layers[top], h, rows[top], out, true); err != nil {
@@ -72,9 +79,13 @@ type inferenceMemory struct {
 	ahead       []int32 // rows of features to be read next
 }
 
-// grow returns one of the hidden matrices with n values. One that is too small
-// goes before the next comes, so that never both are there.
-func (m *inferenceMemory) grow(k, n int) []float32 {
+// grow returns one of the hidden matrices, of the given size. One that is too
+// small goes before the next comes, so that never both are there.
+func (m *inferenceMemory) grow(k, rows, width int) ([]float32, error) {
+	if err := checkMatrix(rows, width); err != nil {
+		return nil, err
+	}
+	n := rows * width
 	if old := cap(m.hidden[k]); old < n {
 		m.hidden[k] = nil
 		if old > 1<<24 { // worth a collection
@@ -82,7 +93,12 @@ func (m *inferenceMemory) grow(k, n int) []float32 {
 		}
 	}
 	m.hidden[k] = resize(m.hidden[k], n)
-	return m.hidden[k]
+	return m.hidden[k], nil
+}
+
+// checkMatrix reports a matrix that is too large for this process.
+func checkMatrix(rows, width int) error {
+	return memory.Check(fmt.Sprintf("a matrix of %d×%d values", rows, width), memory.Product(int64(rows), int64(width), 4))
 }
 
 // index returns the map from node to its place in rows.
@@ -320,6 +336,9 @@ func (r *inference) transformFirst(layer inferenceLayer, h layerInput, rows []in
 
 // transform returns H·W + 1⊗b of all rows of H.
 func (r *inference) transform(layer inferenceLayer, h layerInput) (layerInput, error) {
+	if err := checkMatrix(h.rows, layer.out); err != nil {
+		return layerInput{}, err
+	}
 	r.memory.transformed = resize(r.memory.transformed, h.rows*layer.out)
 	t := layerInput{data: r.memory.transformed, width: layer.out, rows: h.rows, local: h.local}
 	chunk := chunkRows(max(layer.in, layer.out))

@@ -74,7 +74,11 @@ func BenchStep(ctx context.Context, m Model, d *datasets.Data, o BenchOptions) (
 	if err != nil {
 		return StepReport{}, err
 	}
-	program, err := NewProgram(m)
+	if err := m.lock(); err != nil {
+		return StepReport{}, err
+	}
+	defer m.Batch.Unlock()
+	program, err := compile(m)
 	if err != nil {
 		return StepReport{}, err
 	}

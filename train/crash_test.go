@@ -144,7 +144,7 @@ func TestKilledRunResumes(t *testing.T) {
 func waitForPart(dir string, times int, ended chan error) bool {
 	deadline := time.Now().Add(2 * time.Second)
 	for before := false; time.Now().Before(deadline) && len(ended) == 0; {
-		parts, _ := filepath.Glob(filepath.Join(dir, "*"+partSuffix))
+		parts, _ := filepath.Glob(filepath.Join(dir, ".*.part"))
 		now := len(parts) > 0
 		if now && !before {
 			if times--; times < 0 {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // Fit trains m on d and leaves the parameters of the best validation score in
@@ -27,8 +29,9 @@ import (
 // finished step, and with o.Dir a checkpoint of it is on disk. Settings or data
 // that cannot work are an error before anything is trained or written, and the
 // history is nil then. Errors wrap ErrNotFinite if the loss or a gradient
-// overflows, ErrRunExists if the folder is taken, ErrCheckpoint if a file in it
-// cannot be used.
+// overflows, ErrModelInUse if m is being trained already, ErrRunExists if the
+// folder is taken, ErrRunMoved if it was moved or replaced meanwhile (the run went
+// on in it all the same), ErrCheckpoint if a file in it cannot be used.
 //
 // Memory, beside the model's and the batches': five values a parameter. All
 // goroutines have ended when Fit returns.
@@ -40,7 +43,19 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, e
 	if err := checkData(d); err != nil {
 		return nil, err
 	}
-	program, err := NewProgram(m)
+	if err := m.lock(); err != nil {
+		return nil, err
+	}
+	defer m.Batch.Unlock()
+	params, err := m.parameters()
+	if err != nil {
+		return nil, err
+	}
+	const held = 5 * 4 // as above
+	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", held*int64(parameterCount(params))); err != nil {
+		return nil, err
+	}
+	program, err := compile(m)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +162,10 @@ func (r *run) begin() {
 // holds.
 func (r *run) open() error {
 	if r.options.Dir == "" {
-		return nil
+		if r.options.Begin == nil {
+			return nil
+		}
+		return r.options.Begin()
 	}
 	var err error
 	if r.config, err = r.configuration(); err != nil {
@@ -158,7 +176,7 @@ func (r *run) open() error {
 }
 
 // configuration returns what config.json holds.
-func (r *run) configuration() (map[string]any, error) {
+func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
 	limit := func(n int) any {
 		if n == unlimited {
@@ -170,7 +188,7 @@ func (r *run) configuration() (map[string]any, error) {
 	for k, p := range r.program.params {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
-	config := map[string]any{
+	config = map[string]any{
 		"batch_size": o.BatchSize, "batches_per_epoch": o.BatchesPerEpoch, "permute": o.Permute,
 		"max_batches": limit(o.MaxBatches), "max_epochs": limit(o.MaxEpochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
@@ -188,20 +206,26 @@ func (r *run) configuration() (map[string]any, error) {
 		}
 		config[name] = v
 	}
-	return throughJSON(config)
+	if config, err = rundir.ThroughJSON(config); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return config, nil
 }
 
 // restore sets the run to where a checkpoint, of the same configuration, left
 // it.
 func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) error {
 	bad := func(what string) error {
-		return fmt.Errorf("train: %s: %w: %s", dir.file(lastFile), ErrCheckpoint, what)
+		return fmt.Errorf("train: %s: %w: %s", dir.folder.Path(lastFile), ErrCheckpoint, what)
 	}
 	metas := make([]parameterMeta, len(r.program.params))
 	for k, p := range r.program.params {
 		metas[k] = p.parameterMeta
 	}
 	if err := last.checkParameters(metas); err != nil {
+		return bad(err.Error())
+	}
+	if err := last.checkFinite(sectionParameters); err != nil {
 		return bad(err.Error())
 	}
 	states := r.model.Batch.State()
@@ -429,7 +453,11 @@ func (r *run) conclude(ctx context.Context) error {
 	if r.dir == nil {
 		return nil
 	}
-	return r.dir.writeJSON(resultFile, r.result().json(r.options.Seed))
+	history := r.result()
+	if r.options.Result != nil {
+		return r.dir.writeJSON(resultFile, r.options.Result(history))
+	}
+	return r.dir.writeJSON(resultFile, history.json(r.options.Seed))
 }
 
 // save writes last.ckpt, and best.ckpt if it is out of date, unless the folder
@@ -474,7 +502,7 @@ func (r *run) save() error {
 	// Only what was so at the best: the file is the same whenever it is written.
 	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
 	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
-	if err := r.dir.writeFile(bestFile, best.write); err != nil {
+	if err := r.dir.saveCheckpoint(bestFile, best); err != nil {
 		return err
 	}
 	r.bestSaved = s.BestBatch

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 
 	G "gorgonia.org/gorgonia"
 
@@ -9,6 +10,11 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 )
+
+// ErrModelInUse is wrapped by errors about a model that is being trained.
+var ErrModelInUse = errors.New("train: the model is being trained already")
+
+var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
 // Model is an expression graph ready to be trained: the batch whose slots feed
 // it, what to minimise, and what to read out.
@@ -32,6 +38,17 @@ type Model struct {
 	// must stay open as long as programs of the model are in use. The graph is
 	// built alike for either.
 	Device *ops.Device
+}
+
+// lock claims the model for one training. It is for the caller to unlock m.Batch.
+func (m *Model) lock() error {
+	if m.Batch == nil {
+		return errIncomplete
+	}
+	if !m.Batch.TryLock() {
+		return ErrModelInUse
+	}
+	return nil
 }
 
 // Inferencer computes a model's logits over full neighbourhoods: row i of the

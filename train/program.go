@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -55,7 +56,7 @@ type parameter struct {
 // parameters returns the model's parameters with their values.
 func (m *Model) parameters() ([]parameter, error) {
 	if m.Batch == nil || m.Loss == nil || m.Logits == nil {
-		return nil, fmt.Errorf("train: model lacks a batch, a loss or logits")
+		return nil, errIncomplete
 	}
 	nodes := m.Parameters
 	if nodes == nil {
@@ -87,6 +88,15 @@ func (m *Model) parameters() ([]parameter, error) {
 	return params, nil
 }
 
+// parameterCount returns the number of values of all parameters.
+func parameterCount(params []parameter) int {
+	n := 0
+	for _, p := range params {
+		n += len(p.values)
+	}
+	return n
+}
+
 // learnable returns the float32 tensors with a value among the inputs that n
 // depends on, in the order they joined the graph.
 func learnable(n *G.Node) G.Nodes {
@@ -100,8 +110,18 @@ func learnable(n *G.Node) G.Nodes {
 }
 
 // NewProgram differentiates m's loss and orders the ops. Close ends it. The graph
-// keeps a few small nodes of every program.
-func NewProgram(m Model) (p *Program, err error) {
+// keeps a few small nodes of every program. The error wraps ErrModelInUse while m
+// is trained: the program would take its parameters away.
+func NewProgram(m Model) (*Program, error) {
+	if err := m.lock(); err != nil {
+		return nil, err
+	}
+	defer m.Batch.Unlock()
+	return compile(m)
+}
+
+// compile is NewProgram for one that has locked the model.
+func compile(m Model) (p *Program, err error) {
 	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
 	defer func() {
 		if r := recover(); r != nil {
@@ -113,9 +133,9 @@ func NewProgram(m Model) (p *Program, err error) {
 		return nil, err
 	}
 	p = &Program{model: m, params: params}
-	size := 0
-	for _, q := range params {
-		size += len(q.values)
+	size := parameterCount(params)
+	if err := memory.Check("train: parameters and gradients", 2*4*int64(size)); err != nil {
+		return nil, err
 	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)
 	nodes := make(G.Nodes, len(params))

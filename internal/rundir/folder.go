@@ -32,7 +32,7 @@ type Folder struct {
 // Open opens and locks the folder at path, and makes it if it is not there.
 func Open(path string) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -159,7 +159,8 @@ func (f *Folder) check(name string) error {
 	if f.held() {
 		return nil
 	}
-	return fmt.Errorf("%s: not written, since %s was removed or replaced: %w", f.Path(name), f.Path(lockFile), fs.ErrNotExist)
+	lost := fmt.Errorf("%s was removed or replaced: %w", f.Path(lockFile), fs.ErrNotExist)
+	return &fs.PathError{Op: "write", Path: f.Path(name), Err: lost}
 }
 
 // WriteJSON is Write of v as indented JSON.
