@@ -16,11 +16,11 @@ import (
 
 // The files of a run's folder.
 const (
-	configFile  = "config.json"
-	metricsFile = "metrics.jsonl"
-	lastFile    = "last.ckpt"
-	bestFile    = "best.ckpt"
-	resultFile  = "result.json"
+	configFile  = rundir.ConfigFile
+	metricsFile = rundir.MetricsFile
+	lastFile    = rundir.LastFile
+	bestFile    = rundir.BestFile
+	resultFile  = rundir.ResultFile
 )
 
 // Errors of Fit about its folder.
@@ -61,9 +61,9 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 			opened.close() // r is nil by then
 		}
 	}()
-	present, err := r.present()
+	present, err := folder.Present()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	var metrics []byte
 	if len(present) > 0 && !o.Overwrite {
@@ -89,21 +89,6 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 	}
 	r.bytes = int64(len(metrics))
 	return r, r.writeJSON(configFile, config)
-}
-
-// present returns which files of a run are there.
-func (r *runDir) present() ([]string, error) {
-	var names []string
-	for _, name := range []string{lastFile, bestFile, metricsFile, resultFile, configFile} {
-		has, err := r.folder.Has(name)
-		if err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		if has {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // resume restores the last checkpoint, if there is one, of the same

@@ -45,7 +45,9 @@ func named(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	part := func(name string) bool { return strings.HasPrefix(filepath.Base(name), partName(filepath.Base(path), 0)) }
+	part := func(name string) bool {
+		return strings.HasPrefix(filepath.Base(name), partName(filepath.Base(path), 0))
+	}
 	var file *fs.PathError
 	var link *os.LinkError
 	switch {

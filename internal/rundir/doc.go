@@ -4,6 +4,7 @@
 //
 //	cmd/gcn, train ─▶ rundir ─▶ atomicfile, filelock
 //
-// It also compares the configuration in a folder with the one of a run that is
-// to go on there. It knows no other file of a run.
+// It knows the names of a run's files, and compares the configuration in a folder
+// with the one of a run that is to go on there. Package train writes and reads the
+// others.
 package rundir

@@ -14,7 +14,16 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-const lockFile = ".lock"
+// The files of a run.
+const (
+	ConfigFile  = "config.json"
+	MetricsFile = "metrics.jsonl"
+	LastFile    = "last.ckpt"
+	BestFile    = "best.ckpt"
+	ResultFile  = "result.json"
+
+	lockFile = ".lock"
+)
 
 // ErrLocked is wrapped by Open's error about a folder that is open already, here
 // or in another process.
@@ -107,6 +116,22 @@ func (f *Folder) Has(name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, f.named(name, err)
+}
+
+// Present returns which files of a run are there, in the order in which they are
+// best removed: a run without its last checkpoint begins again.
+func (f *Folder) Present() ([]string, error) {
+	var names []string
+	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, ConfigFile} {
+		has, err := f.Has(name)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }
 
 // Read returns the contents of a file in the folder. The error wraps
