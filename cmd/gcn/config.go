@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,34 +26,48 @@ const configFile = rundir.ConfigFile
 // be the one of a device that never ends.
 const mostConfig = 1 << 20
 
-// readConfig gives the flags of fs that were not set on the command line the
-// values that a JSON file holds under their names: those of a training run, and
-// those that more names. A folder stands for its config.json, whose other fields
-// (train's own settings) are understood too.
-func readConfig(fs *pflag.FlagSet, path string, more ...string) error {
+// config is a file of options, read.
+type config struct {
+	path   string
+	values []configValue
+}
+
+// readConfig reads a JSON file of options. A folder stands for its config.json.
+func readConfig(ctx context.Context, path string) (*config, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, configFile)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("config: %s: not a regular file", path)
+		}
 	}
-	data, err := readAtMost(path, mostConfig)
+	data, err := readAtMost(ctx, path, mostConfig)
 	if err != nil {
-		return fmt.Errorf("config: %w", err)
+		return nil, fmt.Errorf("config: %w", err)
 	}
 	values, err := parseConfig(data)
 	if err != nil {
-		return fmt.Errorf("config: %s:%w", path, err)
+		return nil, fmt.Errorf("config: %s:%w", path, err)
 	}
+	return &config{path, values}, nil
+}
+
+// apply gives the flags of fs that were not set on the command line the values
+// that the file holds under their names: those of a training run, and those that
+// more names. The other fields of a run's config.json (train's own settings) are
+// understood too.
+func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	allowed := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(trainOptions).flags(allowed)
 	for _, name := range more {
 		allowed.AddFlag(fs.Lookup(name))
 	}
 	set := map[string]configValue{}
-	for _, v := range values {
+	for _, v := range c.values {
 		name := flagOf(v.name)
 		flag := fs.Lookup(name)
 		before, again := set[name]
 		wrong := func(format string, args ...any) error {
-			return usagef("config: %s:%d: %w", path, v.line, fmt.Errorf(format, args...))
+			return usagef("config: %s:%d: %w", c.path, v.line, fmt.Errorf(format, args...))
 		}
 		switch {
 		case flag == nil && slices.Contains(derivedFields, v.name):
@@ -75,38 +90,51 @@ func readConfig(fs *pflag.FlagSet, path string, more ...string) error {
 	return nil
 }
 
-// readAtMost reads a file, or what a pipe or a device gives, if that is not more
-// than so many bytes.
-func readAtMost(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > most {
-		return nil, fmt.Errorf("%s: more than %s: it is no file of options", path, memory.Text(uint64(most)))
-	}
-	return data, nil
-}
-
-// checkConfigAlone reports the first option of a config file whose value makes no
-// sense, whatever the command line says.
-func checkConfigAlone(path string, more ...string) error {
+// check reports the first option in the file whose value makes no sense, whatever
+// the command line says.
+func (c *config) check(more ...string) error {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var options trainOptions
 	options.flags(fs)
 	new(outputOptions).flags(fs)
-	if err := readConfig(fs, path, more...); err != nil {
+	if err := c.apply(fs, more...); err != nil {
 		return err
 	}
 	if err := options.check(fs); err != nil {
-		return usagef("config: %s: %w", path, noUsage(err))
+		return usagef("config: %s: %w", c.path, noUsage(err))
 	}
 	return nil
+}
+
+// readAtMost reads a file, or what a pipe or a device gives, if that is not more
+// than so many bytes. When ctx ends it returns at once.
+func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
+	type contents struct {
+		data []byte
+		err  error
+	}
+	done := make(chan contents, 1)
+	// Nothing ends the opening of a pipe that nobody writes to. The goroutine is
+	// left to the end of the process then.
+	go func() {
+		file, err := os.Open(path)
+		if err != nil {
+			done <- contents{nil, err}
+			return
+		}
+		defer file.Close()
+		data, err := io.ReadAll(io.LimitReader(file, most+1))
+		if err == nil && int64(len(data)) > most {
+			err = fmt.Errorf("%s: more than %s: it is no file of options", path, memory.Text(uint64(most)))
+		}
+		done <- contents{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case c := <-done:
+		return c.data, c.err
+	}
 }
 
 // flagOf returns the name of the flag that a field of a config file sets: the

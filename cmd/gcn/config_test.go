@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
@@ -70,6 +72,28 @@ func TestConfigDevice(t *testing.T) {
 	m := object(t, succeed(t, "train", "--data", smallData, "--hidden", "8", "--config", "/dev/fd/"+itoa(int(reader.Fd())), "--json", "-q"))
 	if m["batches"] != 3.0 {
 		t.Errorf("%v", m)
+	}
+	bad, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bad.Close()
+	if _, err := writer.WriteString(`{"hidden": 0}`); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	name := "/dev/fd/" + itoa(int(bad.Fd()))
+	fail(t, exitUsage, []string{name, "--hidden 0"}, "train", "--config", name)
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	defer writer.Close()
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if out := gcnContext(ctx, "train", "--config", "/dev/fd/"+itoa(int(silent.Fd()))); out.code != exitInterrupted {
+		t.Errorf("a pipe that says nothing: exit code %d: %s", out.code, out.stderr)
 	}
 }
 

@@ -87,7 +87,7 @@ type trainJob struct {
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.settle(); err != nil {
+	if err := j.settle(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -106,7 +106,7 @@ func (j *trainJob) run(ctx context.Context) error {
 
 // settle fills in the options from the files that give defaults, and checks
 // them.
-func (j *trainJob) settle() error {
+func (j *trainJob) settle(ctx context.Context) error {
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
@@ -115,36 +115,41 @@ func (j *trainJob) settle() error {
 	}
 	// Beside the run's own. A file must not remove a run, nor go on with one.
 	inFiles := []string{"out", "checkpoint-interval"}
+	var given, saved *config
+	var err error
 	if j.Config != "" {
-		if err := readConfig(j.fs, j.Config, inFiles...); err != nil {
+		if given, err = readConfig(ctx, j.Config); err != nil {
+			return err
+		}
+		if err := given.apply(j.fs, inFiles...); err != nil {
 			return err
 		}
 	}
 	if j.Interval < 0 {
 		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
 	}
-	taken := holdsRun(j.Out)
-	if taken && !j.Resume && !j.Overwrite {
+	switch taken := holdsRun(j.Out); {
+	case taken && !j.Resume && !j.Overwrite:
 		return takenError(j.Out)
-	}
-	goesOn := taken && j.Resume
-	if goesOn {
-		if err := readConfig(j.fs, j.Out); err != nil {
+	case taken && j.Resume:
+		if saved, err = readConfig(ctx, j.Out); err != nil {
+			return err
+		}
+		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
 	}
-	err := j.check(j.fs)
-	if err == nil {
+	if err = j.check(j.fs); err == nil {
 		return nil
 	}
 	// Where a file has the wrong value, its name helps more than the flag's.
-	if goesOn {
-		if wrong := checkConfigAlone(filepath.Join(j.Out, configFile)); wrong != nil {
+	if saved != nil {
+		if wrong := saved.check(); wrong != nil {
 			return noUsage(wrong)
 		}
 	}
-	if j.Config != "" {
-		if wrong := checkConfigAlone(j.Config, inFiles...); wrong != nil {
+	if given != nil {
+		if wrong := given.check(inFiles...); wrong != nil {
 			return wrong
 		}
 	}
