@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestModelTooLarge(t *testing.T) {
 	}
 	d := smallData(t, 100, 3)
 	for _, o := range []layers.GCNOptions{
-		{Hidden: 40000}, {Hidden: 1 << 40, LayerNorm: true, Residual: true}, {Hidden: 1<<63 - 1},
+		{Hidden: 40000}, {Hidden: math.MaxInt32, LayerNorm: true, Residual: true}, {Hidden: math.MaxInt},
 	} {
 		batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: d.Laplacian(), Depth: 1000})
 		if _, err := layers.NewGCN(batch, d.Features, d.Labels, o); !errors.Is(err, memory.ErrTooLarge) {
