@@ -69,15 +69,15 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if batch == nil || x == nil || y == nil {
 		return nil, fmt.Errorf("layers: GCN needs a batch, features and labels")
 	}
-	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
-		return nil, err
-	}
 	targets, err := batch.Targets(y)
 	if err != nil {
 		return nil, err
 	}
 	h, err := batch.Features(x)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
 	m := new(GCN)

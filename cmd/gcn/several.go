@@ -48,10 +48,16 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 		}
 		return folder.WriteJSON(configFile, config)
 	}
+	moved := func() error {
+		if folder.InPlace() {
+			return nil
+		}
+		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
+	}
 	var runs []result
 	for i := range j.Runs {
-		if !folder.InPlace() {
-			return nil, fmt.Errorf("%s: %w; go on with its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
+		if err := moved(); err != nil {
+			return nil, err
 		}
 		seed := j.Seed + uint64(i)
 		prefix := fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
@@ -65,7 +71,7 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	if err := folder.WriteJSON(rundir.ResultFile, r); err != nil {
 		return nil, fmt.Errorf("the result could not be saved: %w", err)
 	}
-	return &r, nil
+	return &r, moved()
 }
 
 // severalConfig returns the config.json of a folder of several runs, where --resume
