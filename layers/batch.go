@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -28,7 +29,8 @@ var _ Sized = (*samplers.LayerWise)(nil)
 // targets of the loss and the mode of the dropouts. A model is built over it
 // once; each step then calls Set and runs the machine.
 //
-// A Batch belongs to one graph and one goroutine. The sampler is only asked for
+// A Batch belongs to one graph and one goroutine, but for TryLock and Unlock. The
+// sampler is only asked for
 // its number of layers; drawing is up to the caller.
 type Batch struct {
 	g        *G.ExprGraph
@@ -37,6 +39,8 @@ type Batch struct {
 	mode     *ops.Mode
 	targets  *ops.Targets
 	features map[*graph.Features]*G.Node
+
+	training sync.Mutex // held by the one that trains the model
 }
 
 // NewBatch attaches sampler to g. Without a sampler, or with one without layers,
@@ -108,6 +112,14 @@ func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 	}
 	return b.targets, nil
 }
+
+// TryLock claims the batch, and with it the model over it, for one training, and
+// tells whether nobody had. Package train does so by itself. It may be called from
+// any goroutine.
+func (b *Batch) TryLock() bool { return b.training.TryLock() }
+
+// Unlock ends the claim of a TryLock that returned true.
+func (b *Batch) Unlock() { b.training.Unlock() }
 
 // Set makes batch the one of the next runs: its blocks, the labels of its
 // output nodes, and the mode and seed of the dropouts. The blocks are kept, not

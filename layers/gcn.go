@@ -2,10 +2,12 @@ package layers
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -56,7 +58,8 @@ type GCN struct {
 }
 
 // NewGCN builds the model over batch, reading x and predicting y, and its loss.
-// It takes the batch's targets: they must be those of y.
+// It takes the batch's targets: they must be those of y. A model that this process
+// has not the memory to train is an error, before anything is allocated.
 func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GCN, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -71,6 +74,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	h, err := batch.Features(x)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
 	m := &GCN{Model: Model{Batch: batch}}
@@ -140,6 +146,26 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptio
 		return nil, err
 	}
 	return ops.Add(z, s)
+}
+
+// checkMemory reports a model that is too large to be trained here.
+func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
+	// In float64, where nothing overflows.
+	l, in, hidden := float64(convolutions), float64(features), float64(o.Hidden)
+	values := (in+(l-1)*hidden+l)*hidden + (hidden+1)*float64(outputs)
+	if o.LayerNorm {
+		values += l * 2 * hidden
+	}
+	if o.Residual {
+		values += l * in * hidden
+	}
+	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
+	bytes := int64(-1) // too many to count
+	if values < math.MaxInt64/held {
+		bytes = held * int64(values)
+	}
+	what := fmt.Sprintf("layers: GCN of %d convolutions of width %d: parameters, gradients and optimiser state", convolutions, o.Hidden)
+	return memory.Check(what, bytes)
 }
 
 func (o GCNOptions) withDefaults() (GCNOptions, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 )
@@ -238,6 +239,9 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
 		if err = k.Needed(rows, all); err == nil {
 			if l == top {
+				if err := checkMatrix(len(rows), m.classifier.out); err != nil {
+					return nil, fmt.Errorf("layers: inference: logits: %w", err)
+				}
 				logits = make([]float32, len(rows)*m.classifier.out)
 				err = r.layer(layer, h, rows, plan.Span{}, logits)
 			} else {
@@ -254,8 +258,16 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	return logits, nil
 }
 
+// checkMatrix reports a matrix that is too large for this process.
+func checkMatrix(rows, width int) error {
+	return memory.Check(fmt.Sprintf("a matrix of %d×%d values", rows, width), memory.Product(int64(rows), int64(width), 4))
+}
+
 // hidden returns the output of layer l at some rows, with their index.
 func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
+	if err := checkMatrix(len(rows), layer.out); err != nil {
+		return h, err
+	}
 	name := plan.Hidden0
 	if l%2 == 1 {
 		name = plan.Hidden1
@@ -324,6 +336,9 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 
 // transform returns H·W + 1⊗b of all rows of H.
 func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
+	if err := checkMatrix(h.Count, layer.out); err != nil {
+		return h, err
+	}
 	out, err := r.Scratch(plan.Transformed, h.Count*layer.out)
 	if err != nil {
 		return h, err

@@ -8,6 +8,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // ParameterOptions is how a layer's parameters start.
@@ -50,7 +52,7 @@ func checkLayer(g *G.ExprGraph, name string, in, out int) error {
 	if in > math.MaxInt32/out {
 		return fmt.Errorf("layers: layer %q of %d inputs and %d outputs: more than 2³¹−1 weights", name, in, out)
 	}
-	return nil
+	return memory.Check(fmt.Sprintf("layers: layer %q of %d inputs and %d outputs", name, in, out), 4*int64(in)*int64(out))
 }
 
 // newParameter adds an input node of the given name, which must be new: Gorgonia

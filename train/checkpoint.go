@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -270,7 +272,7 @@ func readFloats(body []byte, n int) ([]float32, []byte) {
 
 // readCheckpoint reads a checkpoint file. Errors name it.
 func readCheckpoint(path string) (*checkpoint, error) {
-	data, err := os.ReadFile(path)
+	data, err := rundir.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -297,6 +299,37 @@ func (c *checkpoint) checkParameters(want []parameterMeta) error {
 	}
 	if len(c.Parameters) > len(want) {
 		return fmt.Errorf("it holds %d parameters, the model has %d: %q is too many", len(c.Parameters), len(want), c.Parameters[len(want)].Name)
+	}
+	return nil
+}
+
+// checkFinite names the first parameter of a section that is not finite.
+func (c *checkpoint) checkFinite(section string) error {
+	values := c.sections[section]
+	for _, p := range c.Parameters {
+		of := values[:p.size()]
+		values = values[len(of):]
+		if kernel.Finite(of) {
+			continue
+		}
+		k := slices.IndexFunc(of, func(v float32) bool { return !kernel.Finite([]float32{v}) })
+		return fmt.Errorf("value %d of parameter %q is %v", k, p.Name, of[k])
+	}
+	return nil
+}
+
+// checkConfig reports where the config.json of a run's folder is of another run
+// than the checkpoint.
+func (c *checkpoint) checkConfig(dir string) error {
+	config, err := ReadConfig(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := rundir.SameConfig(c.Config, config, mayChange...); err != nil {
+		return fmt.Errorf("it is of another run than %s: %w", filepath.Join(dir, configFile), err)
 	}
 	return nil
 }
@@ -332,9 +365,10 @@ type CheckpointInfo struct {
 }
 
 // LoadParameters sets m's parameters to those of a checkpoint file, or, if path
-// is a run's folder, to those with the run's best validation score. They are
-// matched by name and shape, in order. An error names the file and what is wrong;
-// the model is then as it was.
+// is a run's folder, to those with the run's best validation score; config.json,
+// where it is there, must be of the same run. They are matched by name and shape,
+// in order, and must be finite. An error names the file and what is wrong; the
+// model is then as it was.
 func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	parts, err := partsOf(m)
 	if err != nil {
@@ -344,9 +378,9 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	if err != nil {
 		return CheckpointInfo{}, err
 	}
-	section := sectionParameters
+	section, dir := sectionParameters, ""
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		dir := path
+		dir = path
 		path = filepath.Join(dir, bestFile)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			path, section = filepath.Join(dir, lastFile), sectionBest
@@ -355,6 +389,11 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	c, err := readCheckpoint(path)
 	if err != nil {
 		return CheckpointInfo{}, err
+	}
+	if dir != "" {
+		if err := c.checkConfig(dir); err != nil {
+			return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
+		}
 	}
 	metas := make([]parameterMeta, len(params))
 	for k, p := range params {
@@ -367,8 +406,12 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	if section == sectionBest {
 		batch = c.State.BestBatch
 		if values == nil { // no evaluation came before
-			values, batch = c.sections[sectionParameters], c.State.Batch
+			section, batch = sectionParameters, c.State.Batch
+			values = c.sections[section]
 		}
+	}
+	if err := c.checkFinite(section); err != nil {
+		return CheckpointInfo{}, fmt.Errorf("train: %s: %w: %w", path, ErrCheckpoint, err)
 	}
 	for _, p := range params {
 		copy(p.values, values)

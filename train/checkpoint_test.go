@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // sampleCheckpoint returns a checkpoint with every section, and values that a
@@ -31,7 +33,7 @@ func sampleCheckpoint() *checkpoint {
 		Seed: math.MaxUint64, Batch: 37, AdamSteps: 37, Evaluated: 30, LossSum: 1.0 / 3, Valid: 0.1, Best: number(math.Nextafter(0.7, 1)),
 		BestBatch: 20, MetricsBytes: 123, Seconds: 1.5,
 	}
-	c.Config, _ = throughJSON(map[string]any{"seed": uint64(math.MaxUint64), "method": "ladies", "sizes": []int{1, 2}})
+	c.Config, _ = rundir.ThroughJSON(map[string]any{"seed": uint64(math.MaxUint64), "method": "ladies", "sizes": []int{1, 2}})
 	return c
 }
 

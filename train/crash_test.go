@@ -59,7 +59,7 @@ func (*noTest) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 func child(dir string) int {
 	_, fit := crashRun()
-	if err := fit(crashOptions(dir)); err != nil {
+	if err := fit(crashOptions(dir)); err != nil && !errors.Is(err, ErrRunMoved) { // which is done all the same
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -68,8 +68,8 @@ func child(dir string) int {
 
 // TestKilledRunResumes kills a real process, with a signal that it cannot see
 // coming, at random moments and in the middle of writing files, and starts it
-// again until it is done. Weights and files must be those of a process that was
-// left alone.
+// again until it is done. Now and then the folder is moved before that. Weights and
+// files must be those of a process that was left alone.
 func TestKilledRunResumes(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,8 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 	want, wantFiles := weights(t, m), runFiles(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "run")
+	moves := 0
 	const leastKills, mostStarts = 12, 60
 	kills, writing := 0, 0
 	var batches []int
@@ -106,6 +107,16 @@ func TestKilledRunResumes(t *testing.T) {
 			} else if !waitForStart(dir, batches, ended) {
 				time.Sleep(time.Duration(rng.IntN(8000)) * time.Microsecond)
 			}
+			if rng.IntN(3) == 0 {
+				moved := filepath.Join(filepath.Dir(dir), fmt.Sprint("moved", start))
+				if err := os.Rename(dir, moved); err == nil {
+					dir = moved
+					moves++
+					time.Sleep(time.Duration(rng.IntN(4000)) * time.Microsecond)
+				} else if !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
 			if err := process.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
@@ -128,7 +139,7 @@ func TestKilledRunResumes(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d kills, %d of them while a file was being written; checkpoints found at %v", kills, writing, batches)
+	t.Logf("%d kills, %d of them while a file was being written, %d after a move; checkpoints found at %v", kills, writing, moves, batches)
 	if kills < 4 {
 		t.Errorf("only %d kills: the run is too short to tell", kills)
 	}
@@ -146,7 +157,7 @@ func TestKilledRunResumes(t *testing.T) {
 func waitForPart(dir string, times int, ended chan error) bool {
 	deadline := time.Now().Add(2 * time.Second)
 	for before := false; time.Now().Before(deadline) && len(ended) == 0; {
-		parts, _ := filepath.Glob(filepath.Join(dir, "*"+partSuffix))
+		parts, _ := filepath.Glob(filepath.Join(dir, ".*.part"))
 		now := len(parts) > 0
 		if now && !before {
 			if times--; times < 0 {

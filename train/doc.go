@@ -37,7 +37,8 @@
 //
 // Every file but metrics.jsonl is replaced in one step, and last.ckpt says how
 // much of metrics.jsonl belongs to it, so that a crash at any moment leaves a
-// folder that resumes to the same result.
+// folder that resumes to the same result. The folder is held open and locked: two
+// processes never train in one, and one that is moved takes its run along.
 //
 // # Out of scope
 //

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -28,8 +30,9 @@ import (
 // finished step, and with o.Dir a checkpoint of it is on disk. Settings or data
 // that cannot work are an error before anything is trained or written, and the
 // history is nil then. Errors wrap ErrNotFinite if the loss or a gradient
-// overflows, ErrRunExists if the folder is taken, ErrCheckpoint if a file in it
-// cannot be used.
+// overflows, ErrModelInUse if m is being trained already, ErrRunExists if the
+// folder is taken, ErrRunMoved if it was moved or replaced meanwhile (the run went
+// on in it all the same), ErrCheckpoint if a file in it cannot be used.
 //
 // Memory, beside the model's and the batches': five values a parameter. All
 // goroutines have ended when Fit returns.
@@ -41,15 +44,31 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, e
 	if err := checkData(d); err != nil {
 		return nil, err
 	}
-	program, err := NewProgram(m)
+	model, err := partsOf(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(model); err != nil {
+		return nil, err
+	}
+	defer model.Batch.Unlock()
+	params, err := parametersOf(model)
+	if err != nil {
+		return nil, err
+	}
+	const held = 5 * 4 // as above
+	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", held*int64(parameterCount(params))); err != nil {
+		return nil, err
+	}
+	program, err := compile(model)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Close()
 	r := &run{
-		model: program.model, data: d, options: o, program: program,
+		model: model, data: d, options: o, program: program,
 		stream: Stream{
-			Sampler: program.model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
+			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
 			BatchSize: o.BatchSize, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.Permute,
 		},
 		start: time.Now(),
@@ -148,7 +167,10 @@ func (r *run) begin() {
 // holds.
 func (r *run) open() error {
 	if r.options.Dir == "" {
-		return nil
+		if r.options.Begin == nil {
+			return nil
+		}
+		return r.options.Begin()
 	}
 	var err error
 	if r.config, err = r.configuration(); err != nil {
@@ -159,7 +181,7 @@ func (r *run) open() error {
 }
 
 // configuration returns what config.json holds.
-func (r *run) configuration() (map[string]any, error) {
+func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
 	limit := func(n int) any {
 		if n == unlimited {
@@ -171,7 +193,7 @@ func (r *run) configuration() (map[string]any, error) {
 	for k, p := range r.program.params {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
-	config := map[string]any{
+	config = map[string]any{
 		"batch_size": o.BatchSize, "batches_per_epoch": o.BatchesPerEpoch, "permute": o.Permute,
 		"max_batches": limit(o.MaxBatches), "max_epochs": limit(o.MaxEpochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
@@ -189,20 +211,26 @@ func (r *run) configuration() (map[string]any, error) {
 		}
 		config[name] = v
 	}
-	return throughJSON(config)
+	if config, err = rundir.ThroughJSON(config); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return config, nil
 }
 
 // restore sets the run to where a checkpoint, of the same configuration, left
 // it.
 func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) error {
 	bad := func(what string) error {
-		return fmt.Errorf("train: %s: %w: %s", dir.file(lastFile), ErrCheckpoint, what)
+		return fmt.Errorf("train: %s: %w: %s", dir.folder.Path(lastFile), ErrCheckpoint, what)
 	}
 	metas := make([]parameterMeta, len(r.program.params))
 	for k, p := range r.program.params {
 		metas[k] = p.parameterMeta
 	}
 	if err := last.checkParameters(metas); err != nil {
+		return bad(err.Error())
+	}
+	if err := last.checkFinite(sectionParameters); err != nil {
 		return bad(err.Error())
 	}
 	states := r.model.Batch.State()
@@ -427,7 +455,11 @@ func (r *run) conclude(ctx context.Context) error {
 	if r.dir == nil {
 		return nil
 	}
-	return r.dir.writeJSON(resultFile, r.result().json(r.options.Seed))
+	history := r.result()
+	if r.options.Result != nil {
+		return r.dir.writeJSON(resultFile, r.options.Result(history))
+	}
+	return r.dir.writeJSON(resultFile, history.json(r.options.Seed))
 }
 
 // save writes last.ckpt, and best.ckpt if it is out of date, unless the folder
@@ -472,7 +504,7 @@ func (r *run) save() error {
 	// Only what was so at the best: the file is the same whenever it is written.
 	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
 	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
-	if err := r.dir.writeFile(bestFile, best.write); err != nil {
+	if err := r.dir.saveCheckpoint(bestFile, best); err != nil {
 		return err
 	}
 	r.bestSaved = s.BestBatch

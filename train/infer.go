@@ -36,7 +36,7 @@ func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (log
 	for k, q := range params {
 		before[k] = q.node.Value()
 	}
-	program, err := NewProgram(m)
+	program, err := compile(parts) // also while m is trained, from Options.Progress
 	if err == nil {
 		logits, err = predict(ctx, parts, program, d, nodes)
 		if closing := program.Close(); closing != nil {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -8,6 +9,11 @@ import (
 
 	"github.com/gcn-layerwise/gcn/layers"
 )
+
+// ErrModelInUse is wrapped by errors about a model that is being trained.
+var ErrModelInUse = errors.New("train: the model is being trained already")
+
+var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
 // Model is what this package trains: a *layers.Model, or a pointer to a struct
 // that embeds one, such as *layers.GCN.
@@ -22,9 +28,17 @@ func partsOf(m Model) (*layers.Model, error) {
 	}
 	parts := m.Parts()
 	if parts.Batch == nil || parts.Loss == nil || parts.Logits == nil {
-		return nil, fmt.Errorf("train: model lacks a batch, a loss or logits")
+		return nil, errIncomplete
 	}
 	return parts, nil
+}
+
+// lock claims the model for one training. The caller unlocks m.Batch.
+func lock(m *layers.Model) error {
+	if !m.Batch.TryLock() {
+		return ErrModelInUse
+	}
+	return nil
 }
 
 // parameter is a named float32 tensor of a model.
@@ -64,6 +78,15 @@ func parametersOf(m *layers.Model) ([]parameter, error) {
 		return nil, fmt.Errorf("train: the loss depends on no parameter")
 	}
 	return params, nil
+}
+
+// parameterCount returns the number of values of all parameters.
+func parameterCount(params []parameter) int {
+	n := 0
+	for _, p := range params {
+		n += len(p.values)
+	}
+	return n
 }
 
 // learnable returns the float32 tensors with a value among the inputs that n

@@ -47,6 +47,15 @@ type Options struct {
 	// every evaluation.
 	CheckpointInterval time.Duration
 
+	// Begin, where not nil, is called once the settings, the data and the folder
+	// have been found fit to use, before anything is written or trained. Its error
+	// ends the run.
+	Begin func() error
+
+	// Result, where not nil, returns the contents of result.json, in place of the
+	// history that it is given. They must be what encoding/json can write.
+	Result func(*History) any
+
 	// Config is stored in config.json beside Fit's own settings, and compared
 	// on resume: what else a run depends on (method, sizes). A field data may say
 	// where the data lie: it is not compared, their Fingerprint is. Values

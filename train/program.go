@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/crash"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -37,18 +38,29 @@ type Program struct {
 	ahead   bool         // its parameters are newer than values
 }
 
-// NewProgram differentiates m's loss and plans its ops. Close ends it.
-func NewProgram(m Model) (p *Program, err error) {
+// NewProgram differentiates m's loss and plans its ops. Close ends it. The error
+// wraps ErrModelInUse while m is trained: the program would take its parameters
+// away.
+func NewProgram(m Model) (*Program, error) {
+	parts, err := partsOf(m)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(parts); err != nil {
+		return nil, err
+	}
+	defer parts.Batch.Unlock()
+	return compile(parts)
+}
+
+// compile is NewProgram of a model that the caller has locked.
+func compile(parts *layers.Model) (p *Program, err error) {
 	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
 	defer func() {
 		if r := recover(); r != nil {
 			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, crash.Place())
 		}
 	}()
-	parts, err := partsOf(m)
-	if err != nil {
-		return nil, err
-	}
 	params, err := parametersOf(parts)
 	if err != nil {
 		return nil, err
@@ -73,9 +85,9 @@ func NewProgram(m Model) (p *Program, err error) {
 
 // flatten moves the parameters into one slice, and returns their nodes.
 func (p *Program) flatten() (G.Nodes, error) {
-	size := 0
-	for _, q := range p.params {
-		size += len(q.values)
+	size := parameterCount(p.params)
+	if err := memory.Check("train: parameters and gradients", 2*4*int64(size)); err != nil {
+		return nil, err
 	}
 	p.values, p.grads = make([]float32, size), make([]float32, size)
 	nodes := make(G.Nodes, len(p.params))

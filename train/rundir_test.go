@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -46,7 +45,7 @@ func TestRunFolder(t *testing.T) {
 		}
 	}
 	for name := range files {
-		if strings.HasSuffix(name, partSuffix) {
+		if strings.HasSuffix(name, ".part") {
 			t.Errorf("%s was left", name)
 		}
 	}
@@ -248,48 +247,6 @@ func TestFolderIsLocked(t *testing.T) {
 	mustFit(t, smallModel(t, d), d, o)
 	if !errors.Is(second, ErrRunExists) || !strings.Contains(second.Error(), "another process") {
 		t.Errorf("the second run: error %v", second)
-	}
-}
-
-// TestWriteFails breaks the folder while a run goes on.
-func TestWriteFails(t *testing.T) {
-	d := smallData(t, 100, 3)
-	o := short()
-	o.Dir = filepath.Join(t.TempDir(), "run")
-	o.Progress = func(p Progress) {
-		if p.Batch == 10 {
-			if err := os.Rename(o.Dir, o.Dir+"-gone"); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	h, err := Fit(context.Background(), smallModel(t, d), d, o)
-	if !errors.Is(err, os.ErrNotExist) || h.Batches != 14 || strings.Contains(err.Error(), "\n") {
-		t.Errorf("%+v, %v", h, err)
-	}
-	last, err := readCheckpoint(filepath.Join(o.Dir+"-gone", lastFile))
-	if err != nil || last.State.Batch != 7 {
-		t.Errorf("the checkpoint before is gone: %v", err)
-	}
-}
-
-// TestWriteFileIsAtomic fails in the middle of writing.
-func TestWriteFileIsAtomic(t *testing.T) {
-	dir := t.TempDir()
-	r := &runDir{path: dir}
-	if err := r.writeJSON("f", "old"); err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	err := r.writeFile("f", func(w io.Writer) error {
-		w.Write([]byte("half"))
-		return broken
-	})
-	if !errors.Is(err, broken) || !strings.Contains(err.Error(), filepath.Join(dir, "f")) {
-		t.Errorf("error %v", err)
-	}
-	if files := contents(t, dir); len(files) != 1 || files["f"] != "\"old\"\n" {
-		t.Errorf("%q is there", files)
 	}
 }
 

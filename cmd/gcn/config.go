@@ -3,51 +3,138 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
 // configFile is the name of the file in a run's folder that holds its options.
-const configFile = "config.json"
+const configFile = rundir.ConfigFile
 
-// readConfig gives the flags of fs that were not set on the command line the
-// values that a JSON file holds under their names. A folder stands for its
-// config.json, whose other fields (train's own settings) are understood too.
-func readConfig(fs *pflag.FlagSet, path string) error {
+// mostConfig is how long a file of options may be, in bytes: the name given may
+// be the one of a device that never ends.
+const mostConfig = 1 << 20
+
+// config is a file of options, read.
+type config struct {
+	path   string
+	values []configValue
+}
+
+// readConfig reads a JSON file of options. A folder stands for its config.json.
+func readConfig(ctx context.Context, path string) (*config, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, configFile)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("config: %s: not a regular file", path)
+		}
 	}
-	data, err := os.ReadFile(path)
+	data, err := readAtMost(ctx, path, mostConfig)
 	if err != nil {
-		return fmt.Errorf("config: %w", err)
+		return nil, fmt.Errorf("config: %w", err)
 	}
 	values, err := parseConfig(data)
 	if err != nil {
-		return fmt.Errorf("config: %s: %w", path, err)
+		return nil, fmt.Errorf("config: %s:%w", path, err)
 	}
-	for _, v := range values {
+	return &config{path, values}, nil
+}
+
+// apply gives the flags of fs that were not set on the command line the values
+// that the file holds under their names: those of a training run, and those that
+// more names. The other fields of a run's config.json (train's own settings) are
+// understood too.
+func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
+	allowed := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(allowed)
+	for _, name := range more {
+		allowed.AddFlag(fs.Lookup(name))
+	}
+	set := map[string]configValue{}
+	for _, v := range c.values {
 		name := flagOf(v.name)
 		flag := fs.Lookup(name)
+		before, again := set[name]
+		wrong := func(format string, args ...any) error {
+			return usagef("config: %s:%d: %w", c.path, v.line, fmt.Errorf(format, args...))
+		}
 		switch {
 		case flag == nil && slices.Contains(derivedFields, v.name):
 			continue
 		case flag == nil:
-			return usagef("config: %s: unknown option %q%s", path, v.name, didYouMean(name, flagNames(fs)))
-		case flag.Changed:
+			return wrong("unknown option %q%s", v.name, didYouMean(name, flagNames(allowed)))
+		case allowed.Lookup(name) == nil:
+			return wrong("%q is an option of the command line only", v.name)
+		case again:
+			return wrong("%q sets --%s again, after line %d", v.name, name, before.line)
+		}
+		set[name] = v
+		if flag.Changed {
 			continue
 		}
 		if err := fs.Set(name, v.text); err != nil {
-			return usagef("config: %s: %s: %w", path, v.name, flagValueError(err))
+			return wrong("%s: %w", v.name, flagValueError(err))
 		}
 	}
 	return nil
+}
+
+// check reports the first option in the file whose value makes no sense, whatever
+// the command line says.
+func (c *config) check(more ...string) error {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var options trainOptions
+	options.flags(fs)
+	new(outputOptions).flags(fs)
+	if err := c.apply(fs, more...); err != nil {
+		return err
+	}
+	if err := options.check(fs); err != nil {
+		return usagef("config: %s: %w", c.path, noUsage(err))
+	}
+	return nil
+}
+
+// readAtMost reads a file, or what a pipe or a device gives, if that is not more
+// than so many bytes. When ctx ends it returns at once.
+func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
+	type contents struct {
+		data []byte
+		err  error
+	}
+	done := make(chan contents, 1)
+	// Nothing ends the opening of a pipe that nobody writes to. The goroutine is
+	// left to the end of the process then.
+	go func() {
+		file, err := os.Open(path)
+		if err != nil {
+			done <- contents{nil, err}
+			return
+		}
+		defer file.Close()
+		data, err := io.ReadAll(io.LimitReader(file, most+1))
+		if err == nil && int64(len(data)) > most {
+			err = fmt.Errorf("%s: more than %s: it is no file of options", path, memory.Text(uint64(most)))
+		}
+		done <- contents{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case c := <-done:
+		return c.data, c.err
+	}
 }
 
 // flagOf returns the name of the flag that a field of a config file sets: the
@@ -69,46 +156,67 @@ func flagOf(field string) string {
 // that follows from those that do.
 var derivedFields = []string{"permute", "beta1", "beta2", "epsilon", "clip", "sampler", "parameters", "metric", "fingerprint"}
 
+// limitFields are those in which null stands for a limit that is off.
+var limitFields = []string{"max_batches", "max_epochs", "epochs", "patience"}
+
 // configValue is one option of a config file, as its flag would be given it.
-type configValue struct{ name, text string }
+type configValue struct {
+	name, text string
+	line       int
+}
 
 // parseConfig reads one JSON object of strings, numbers, booleans and lists of
-// them, in the file's order.
+// them, in the file's order. Errors begin with the line.
 func parseConfig(data []byte) ([]configValue, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
+	var whole map[string]any
+	if err := json.Unmarshal(data, &whole); err != nil {
 		return nil, jsonError(data, err)
 	}
-	if object == nil {
-		return nil, errors.New("want a JSON object")
+	if whole == nil {
+		return nil, errors.New("1: want a JSON object")
 	}
-	if decoder.More() {
-		return nil, errors.New("want one JSON object, and nothing after it")
+	// Again by tokens, which tell the lines, and fields that are there twice.
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if _, err := decoder.Token(); err != nil { // the opening brace
+		return nil, err
 	}
-	if object["permute"] == true { // as train spells --batches-per-epoch 0
-		object["batches_per_epoch"] = json.Number("0")
-	}
-	values := make([]configValue, 0, len(object))
-	for name, v := range object {
+	values := make([]configValue, 0, len(whole))
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, line := token.(string), 1+bytes.Count(data[:decoder.InputOffset()], []byte("\n"))
+		var v any
+		if err := decoder.Decode(&v); err != nil {
+			return nil, err
+		}
 		if list, ok := v.([]any); ok && len(list) == 0 {
 			continue // as not given: a run by a method that takes no samples says so
 		}
-		text, err := flagText(v)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if whole["permute"] == true {
+			switch name {
+			case "permute": // train's word for no batches per epoch
+				name, v = "batches_per_epoch", json.Number("0")
+			case "batches_per_epoch":
+				continue
+			}
 		}
-		values = append(values, configValue{name, text})
+		text, err := flagText(v)
+		if v == nil && slices.Contains(limitFields, strings.ReplaceAll(name, "-", "_")) {
+			text, err = "0", nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%d: %s: %w", line, name, err)
+		}
+		values = append(values, configValue{name, text, line})
 	}
-	slices.SortFunc(values, func(a, b configValue) int { return strings.Compare(a.name, b.name) })
 	return values, nil
 }
 
 func flagText(v any) (string, error) {
 	switch v := v.(type) {
-	case nil:
-		return "0", nil // a limit that is off
 	case string:
 		return v, nil
 	case json.Number:
@@ -133,19 +241,19 @@ func flagText(v any) (string, error) {
 	}
 }
 
-// jsonError names the line where JSON went wrong, where that is known.
+// jsonError puts the line where JSON went wrong in front of the error.
 func jsonError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("want a JSON object, got %s", kind.Value)
 	case len(bytes.TrimSpace(data)) == 0:
-		return errors.New("the file is empty")
+		return errors.New("1: the file is empty")
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%d: %w", 1+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("1: want a JSON object, got %s", kind.Value)
 	}
-	return err
+	return fmt.Errorf("1: %w", err)
 }
 
 // runConfig is what a run's config.json holds beside the settings that train

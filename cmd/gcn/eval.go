@@ -33,7 +33,11 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	r := &savedRun{dir: dir}
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	r.options.flags(fs)
-	if err := readConfig(fs, dir); err != nil {
+	saved, err := readConfig(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := saved.apply(fs); err != nil {
 		return nil, noUsage(err)
 	}
 	r.options.Device = "cpu" // whatever it was trained on
@@ -50,7 +54,6 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	if spec != "" {
 		r.options.Data = spec
 	}
-	var err error
 	if r.data, err = openData(ctx, r.options.Data); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,9 @@ func TestProcess(t *testing.T) {
 	t.Run("signal", func(t *testing.T) { testSignal(t, gcn) })
 	t.Run("closed pipe", func(t *testing.T) { testClosedPipe(t, gcn) })
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, gcn) })
+	t.Run("predict", func(t *testing.T) { testKillPredict(t, gcn) })
+	t.Run("moved", func(t *testing.T) { testMoved(t, gcn) })
+	t.Run("refused", func(t *testing.T) { testRefused(t, gcn) })
 }
 
 // testKill kills training processes at random moments and repeats the same
@@ -242,6 +246,159 @@ func testFullDisk(t *testing.T, gcn string) {
 		cmd.Stdout, cmd.Stderr = full, &stderr
 		if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "standard output") {
 			t.Errorf("gcn %s > /dev/full: %v: %s", strings.Join(args, " "), err, stderr.String())
+		}
+	}
+}
+
+// testKillPredict kills processes while they write scores: the scores before stay,
+// and the next process leaves nothing of those before it.
+func testKillPredict(t *testing.T, gcn string) {
+	t.Chdir(t.TempDir())
+	succeed(t, "train", "--data", smallData, "--hidden", "8", "--samples", "32", "--max-batches", "2", "--out", "run", "-q")
+	const rows = 100000 // a file that takes a while to write
+	writeFile(t, "nodes.txt", []byte(strings.Repeat("7\n", rows)))
+	predict := func() *exec.Cmd {
+		return exec.Command(gcn, "predict", "--run", "run", "--out", "out/s.csv", "--nodes", "nodes.txt")
+	}
+	if err := os.Mkdir("out", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const before, part = "the scores before\n", "out/.s.csv.part"
+	writeFile(t, "out/s.csv", []byte(before))
+	left := 0
+	for range 4 {
+		if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		cmd := predict()
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for len(ended) == 0 {
+			if _, err := os.Stat(part); err == nil {
+				break
+			}
+		}
+		_ = cmd.Process.Kill() // it may be done
+		<-ended
+		if _, err := os.Stat(part); err != nil {
+			writeFile(t, "out/s.csv", []byte(before)) // it was
+			continue
+		}
+		left++
+		if scores := readFile(t, "out/s.csv"); string(scores) != before {
+			t.Fatalf("after a kill %.100q is there", scores)
+		}
+	}
+	if left == 0 {
+		t.Error("no killed process left a part: the test shows nothing")
+	}
+	if out, err := predict().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	entries, err := os.ReadDir("out")
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v are left, %v", entries, err)
+	}
+	if scores := readFile(t, "out/s.csv"); bytes.Count(scores, []byte("\n")) != rows {
+		t.Error("the scores are not whole")
+	}
+}
+
+// waitForFile waits until a file is there that is newer than old, which may be nil,
+// and fails the test if none comes.
+func waitForFile(t *testing.T, path string, old os.FileInfo) {
+	t.Helper()
+	for range 10000 {
+		if now, err := os.Stat(path); err == nil && (old == nil || !now.ModTime().Equal(old.ModTime())) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("there is no new %s", path)
+}
+
+// testMoved moves the folder of a training process, and starts another that takes
+// its name: each ends with the weights it has alone.
+func testMoved(t *testing.T, gcn string) {
+	t.Chdir(t.TempDir())
+	line := func(out, seed string) []string {
+		return trainArgs("--max-batches", "1500", "--patience", "0", "--eval-every", "100", "--checkpoint-interval", "0", "-q", "--out", out, "--seed", seed)
+	}
+	succeed(t, line("one", "1")...)
+	succeed(t, line("two", "2")...)
+	first := exec.Command(gcn, line("run", "1")...)
+	var stderr bytes.Buffer
+	first.Stderr = &stderr
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitForFile(t, "run/last.ckpt", nil)
+	if err := os.Rename("run", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(gcn, line("run", "2")...).CombinedOutput(); err != nil {
+		t.Errorf("the second: %v: %s", err, out)
+	}
+	err := first.Wait()
+	if first.ProcessState.ExitCode() != exitFailed || !strings.Contains(stderr.String(), "run: the run's folder was moved or replaced") {
+		t.Errorf("the first: %v: %s", err, stderr.String())
+	}
+	for dir, like := range map[string]string{"moved": "one", "run": "two"} {
+		if !bytes.Equal(weights(t, dir), weights(t, like)) || metrics(t, dir) != metrics(t, like) {
+			t.Errorf("%s holds another run than one that nobody disturbed", dir)
+		}
+		if a, b := untimed(t, readFile(t, dir+"/result.json")), untimed(t, readFile(t, like+"/result.json")); a != b {
+			t.Errorf("the results differ:\n%s\n%s", a, b)
+		}
+		succeed(t, "eval", "--run", dir)
+	}
+}
+
+// testRefused gives commands that must be refused while several runs go on, kills
+// these and interrupts them; the command that the message names must end with the
+// weights of runs that nobody disturbed.
+func testRefused(t *testing.T, gcn string) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("--runs", "2", "--max-batches", "3000", "--patience", "0", "--eval-every", "100", "--checkpoint-interval", "0", "-q")
+	succeed(t, append(line, "--out", "whole")...)
+	for _, signal := range []os.Signal{os.Kill, os.Interrupt} {
+		old, _ := os.Stat("cut/config.json")
+		cmd := exec.Command(gcn, append(line, "--out", "cut", "--resume")...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForFile(t, "cut/config.json", old) // it has begun
+		for _, args := range [][]string{
+			{"--out", "cut", "--overwrite", "--runs", "2", "--hidden", "8"},
+			{"--out", "cut", "--overwrite", "--hidden", "8"},
+			{"--out", "cut", "--resume", "--lr", "0.5"},
+		} {
+			if out, err := exec.Command(gcn, append(trainArgs("-q"), args...)...).CombinedOutput(); err == nil {
+				t.Errorf("gcn train %v was not refused: %s", args, out)
+			}
+		}
+		_ = cmd.Process.Signal(signal) // it may be done
+		_ = cmd.Wait()
+		if message := lastLine(stderr.String()); signal == os.Interrupt && message != "" {
+			words := strings.Fields(message)
+			at := slices.Index(words, "gcn")
+			if at < 0 {
+				t.Fatalf("the last line is %q", message)
+			}
+			if out, err := exec.Command(gcn, words[at+1:]...).CombinedOutput(); err != nil {
+				t.Errorf("%q: %v: %s", message, err, out)
+			}
+		}
+	}
+	succeed(t, append(line, "--out", "cut", "--resume")...)
+	for _, seed := range []string{"/seed-1", "/seed-2"} {
+		if !bytes.Equal(weights(t, "whole"+seed), weights(t, "cut"+seed)) {
+			t.Errorf("cut%s has other weights than a run that nobody disturbed", seed)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -110,6 +112,9 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, err
 	}
 	kind, columns := "logits", r.data.Labels.Outputs()
+	if k := slices.IndexFunc(scores, notFinite); k >= 0 {
+		return nil, fmt.Errorf("%s: the logits of node %d are not finite (%v): its weights or the features are too large", r.dir, nodes[k/columns], scores[k])
+	}
 	if p.probabilities {
 		kind = "probabilities"
 		if r.data.Labels.Tasks > 0 {
@@ -169,9 +174,15 @@ func readNodeArray(path string) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(r.Shape) != 1 {
+		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
+		return nil, errors.Join(err, r.Close())
+	}
 	ids, err := r.Int64s()
 	return ids, errors.Join(err, r.Close())
 }
+
+func notFinite(x float32) bool { return x-x != 0 }
 
 // readNodeLines reads one number a line, and returns the lines that they were
 // on; blank ones are skipped.
@@ -192,6 +203,11 @@ func readNodeLines(path string) (ids []int64, lines []int, err error) {
 			return nil, nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
 		}
 		ids, lines = append(ids, id), append(lines, k)
+		if len(ids)%(1<<20) == 0 { // of a pipe, nothing tells the length
+			if err := memory.Check(path, 2*2*8*int64(len(ids))); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	if err := scanner.Err(); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)

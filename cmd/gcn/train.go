@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func (o *outputOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Resume, "resume", false, "go on with the run in --out, or begin it where there is none")
 	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out first")
 	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one at every evaluation")
-	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json")
+	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above but --resume and --overwrite, such as a run's config.json")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
 }
@@ -86,7 +87,7 @@ type trainJob struct {
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.settle(); err != nil {
+	if err := j.settle(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -105,30 +106,54 @@ func (j *trainJob) run(ctx context.Context) error {
 
 // settle fills in the options from the files that give defaults, and checks
 // them.
-func (j *trainJob) settle() error {
+func (j *trainJob) settle(ctx context.Context) error {
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
 	case (j.Resume || j.Overwrite) && j.Out == "":
 		return usagef("--resume and --overwrite need --out, the run's folder")
 	}
-	if j.Interval < 0 {
-		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
-	}
+	// Beside the run's own. A file must not remove a run, nor go on with one.
+	inFiles := []string{"out", "checkpoint-interval"}
+	var given, saved *config
+	var err error
 	if j.Config != "" {
-		if err := readConfig(j.fs, j.Config); err != nil {
+		if given, err = readConfig(ctx, j.Config); err != nil {
+			return err
+		}
+		if err := given.apply(j.fs, inFiles...); err != nil {
 			return err
 		}
 	}
+	if j.Interval < 0 {
+		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
+	}
 	switch taken := holdsRun(j.Out); {
 	case taken && !j.Resume && !j.Overwrite:
-		return fmt.Errorf("%s holds a run already: go on with it by --resume, replace it by --overwrite, or name another folder", j.Out)
+		return takenError(j.Out)
 	case taken && j.Resume:
-		if err := readConfig(j.fs, j.Out); err != nil {
+		if saved, err = readConfig(ctx, j.Out); err != nil {
+			return err
+		}
+		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
 	}
-	return j.check(j.fs)
+	if err = j.check(j.fs); err == nil {
+		return nil
+	}
+	// Where a file has the wrong value, its name helps more than the flag's.
+	if saved != nil {
+		if wrong := saved.check(); wrong != nil {
+			return noUsage(wrong)
+		}
+	}
+	if given != nil {
+		if wrong := given.check(inFiles...); wrong != nil {
+			return wrong
+		}
+	}
+	return err
 }
 
 // trainAll does the run, or with --runs each of them.
@@ -152,43 +177,14 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		j.say("%s", advice)
 	}
 	if j.Runs == 1 {
-		return j.trainOnce(ctx, data, dir, j.Seed, "")
+		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
 	}
 	return j.trainSeveral(ctx, data, dir)
 }
 
-// trainSeveral does each of several runs in a folder of its own inside dir.
-func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir string) (*result, error) {
-	if _, err := os.Stat(filepath.Join(dir, "last.ckpt")); err == nil {
-		return nil, fmt.Errorf("%s holds a single run; several need another folder", dir)
-	}
-	if err := j.saveConfig(dir); err != nil {
-		return nil, err
-	}
-	var runs []result
-	for i := range j.Runs {
-		seed := j.Seed + uint64(i)
-		prefix := fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
-		r, err := j.trainOnce(ctx, data, filepath.Join(dir, seedFolder(seed)), seed, prefix)
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, *r)
-	}
-	r := summarize(runs, dir)
-	return &r, saveResult(dir, r)
-}
-
-// folder returns what to give to --out to go on with the run in dir.
-func (j *trainJob) folder(dir string) string {
-	if j.Runs > 1 {
-		return filepath.Dir(dir)
-	}
-	return dir
-}
-
-// trainOnce trains with one seed in a folder of its own.
-func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string) (*result, error) {
+// trainOnce trains with one seed in a folder of its own. begin, where not nil, is
+// called before anything is written.
+func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
 	model, err := o.newModel(data)
@@ -209,28 +205,57 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	}
 	options.Progress = display.show
 	options.Config = o.runConfig()
+	options.Begin = begin
+	var r *result
+	options.Result = func(history *train.History) any {
+		r = o.result(history, data, dir)
+		return r
+	}
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			saved := fmt.Sprintf("after %d batches, saved", history.Batches)
-			if history.Batches == 0 {
-				saved = "before the first batch"
-			}
-			err = interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", saved, shellWord(j.folder(dir)))}
+			err = j.interruption(err, dir, history.Batches)
 		}
 		return nil, err
 	}
-	r := &result{
+	return r, nil
+}
+
+// interruption returns the error of a run that was interrupted after so many
+// batches, with how to go on.
+func (j *trainJob) interruption(err error, dir string, batches int) error {
+	when := fmt.Sprintf("after %d batches", batches)
+	if batches == 0 {
+		when = "before the first batch"
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) { // the last checkpoint was not written
+		return interrupted{err, fmt.Sprintf("interrupted %s; not saved: %v", when, file)}
+	}
+	if batches > 0 {
+		when += ", saved"
+	}
+	if j.Runs > 1 {
+		dir = filepath.Dir(dir)
+	}
+	if errors.Is(err, train.ErrRunMoved) {
+		return interrupted{err, fmt.Sprintf("interrupted %s; %s was moved or replaced: to go on, name its new place: gcn train --out DIR --resume", when, dir)}
+	}
+	return interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, shellWord(dir))}
+}
+
+// result puts into words what a run came to.
+func (o *trainOptions) result(history *train.History, data *datasets.Data, dir string) *result {
+	return &result{
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
+		Seed: o.Seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
 	}
-	return r, saveResult(dir, *r)
 }
 
 // interrupted is the error of a run that its context ended, with what to tell

@@ -7,35 +7,58 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
 // Write makes the file at path, or replaces it, with what write writes. If that
 // fails, what was there before stays. A symbolic link stays one: its target is
 // replaced. What is no regular file, such as a pipe or /dev/stdout, is written
 // as it stands. Errors name the path.
-func Write(path string, write func(io.Writer) error) (err error) {
-	defer func() {
-		var named *fs.PathError
-		if err != nil && !errors.As(err, &named) {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}()
+func Write(path string, write func(io.Writer) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil { // nothing there, or a link to nothing
 		target = path
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
-		return writeInto(target, write)
+		return named(path, writeInto(target, write))
 	}
-	file, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
+	root, err := os.OpenRoot(filepath.Dir(target))
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // gone already if all goes well
-	if err := errors.Join(write(file), file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+	defer root.Close()
+	return named(path, replace(root, filepath.Base(target), write))
+}
+
+// WriteIn is Write for the file of that name in an open folder, wherever the
+// folder has gone since. It follows no link: whatever has the name is replaced.
+func WriteIn(root *os.Root, name string, write func(io.Writer) error) error {
+	return named(filepath.Join(root.Name(), name), replace(root, name, write))
+}
+
+// named returns err with path in it: in place of the name of a part, or in front
+// of an error that names no file.
+func named(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	part := func(name string) bool {
+		return strings.HasPrefix(filepath.Base(name), partName(filepath.Base(path), 0))
+	}
+	var file *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &file) && part(file.Path):
+		return &fs.PathError{Op: file.Op, Path: path, Err: file.Err}
+	case errors.As(err, &link) && part(link.Old):
+		return &fs.PathError{Op: link.Op, Path: path, Err: link.Err}
+	case file != nil:
 		return err
 	}
-	return os.Rename(file.Name(), target)
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 func writeInto(path string, write func(io.Writer) error) error {
@@ -44,4 +67,100 @@ func writeInto(path string, write func(io.Writer) error) error {
 		return err
 	}
 	return errors.Join(write(file), file.Close())
+}
+
+func replace(root *os.Root, name string, write func(io.Writer) error) (err error) {
+	file, part, err := createPart(root, name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			root.Remove(part)
+		}
+	}()
+	if err = write(file); err == nil {
+		err = file.Sync()
+	}
+	if err != nil {
+		file.Close()
+		return err
+	}
+	// The lock lasts until the part has its name; Windows renames no open file.
+	if runtime.GOOS == "windows" {
+		err = errors.Join(file.Close(), root.Rename(part, name))
+	} else {
+		err = errors.Join(root.Rename(part, name), file.Close())
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(root)
+}
+
+// partName is the name of a part of a file; there are several where several
+// processes write the same file at once.
+func partName(name string, k int) string {
+	if k == 0 {
+		return "." + name + ".part"
+	}
+	return fmt.Sprintf(".%s.part%d", name, k)
+}
+
+// createPart makes and locks a new part of a file. It removes the parts that
+// nobody writes any more.
+func createPart(root *os.Root, name string) (*os.File, string, error) {
+	const most = 10000 // attempts
+	k := 0
+	for range most {
+		part := partName(name, k)
+		file, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			if !removeStale(root, part) {
+				k++
+			}
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		// Where there are no locks, nothing tells which parts are stale, and none is
+		// removed.
+		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !is(root, part, file) {
+			file.Close() // taken for stale before it was locked
+			continue
+		}
+		for removeStale(root, partName(name, k+1)) {
+			k++
+		}
+		return file, part, nil
+	}
+	return nil, "", errors.New("too many are writing this file")
+}
+
+// removeStale removes a part that nobody has locked, and tells whether it did.
+func removeStale(root *os.Root, part string) bool {
+	info, err := root.Lstat(part)
+	if err != nil {
+		return false
+	}
+	if !info.Mode().IsRegular() {
+		return root.Remove(part) == nil // put there, not left
+	}
+	file, err := root.OpenFile(part, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return filelock.Try(file) == nil && is(root, part, file) && root.Remove(part) == nil
+}
+
+// is tells whether an open file is the one of that name.
+func is(root *os.Root, name string, file *os.File) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := root.Lstat(name)
+	return err == nil && os.SameFile(open, there)
 }

@@ -7,10 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
 func text(s string) func(io.Writer) error {
@@ -105,4 +109,119 @@ func Example() {
 	// Output:
 	// 0.25,0.75
 	// <nil>
+}
+
+// TestWriteTakesOver wants the parts of killed processes gone, those of living
+// ones kept, and nothing that lies at their names followed.
+func TestWriteTakesOver(t *testing.T) {
+	dir := t.TempDir()
+	path, victim := filepath.Join(dir, "a.txt"), filepath.Join(dir, "victim")
+	left := func(name string) *os.File {
+		file, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	left(".a.txt.part").Close()
+	left(".a.txt.part1").Close()
+	living := left(".a.txt.part2")
+	defer living.Close()
+	if err := filelock.Try(living); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(path, text("new")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, path, "new")
+	names := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if got := names(); !slices.Equal(got, []string{".a.txt.part2", "a.txt"}) {
+		t.Errorf("%q are left", got)
+	}
+	if runtime.GOOS == "windows" {
+		return // links need a right there
+	}
+	check(t, path, "new")
+	if err := errors.Join(os.WriteFile(victim, []byte("kept"), 0o666), os.Symlink("victim", filepath.Join(dir, ".a.txt.part"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Write(path, text("newer")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, path, "newer")
+	check(t, victim, "kept")
+}
+
+// TestWriteAtOnce writes one file from many goroutines: each must succeed, and
+// what is there last must be whole.
+func TestWriteAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.txt")
+	var writers errgroup.Group
+	for k := range 8 {
+		writers.Go(func() error {
+			for range 20 {
+				if err := atomicfile.Write(path, text(strings.Repeat(fmt.Sprint(k), 1<<15))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := writers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || len(got) != 1<<15 || strings.Trim(string(got), string(got[:1])) != "" {
+		t.Errorf("%d bytes of several writers, %v", len(got), err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// TestWriteIn replaces a file of a folder that has moved, and a link to a file
+// elsewhere.
+func TestWriteIn(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved there")
+	}
+	dir := filepath.Join(t.TempDir(), "folder")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := errors.Join(os.WriteFile(outside, []byte("kept"), 0o666), os.Symlink(outside, filepath.Join(dir, "a")),
+		os.Rename(dir, dir+"-moved"), os.Mkdir(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.WriteIn(root, "a", text("new")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, filepath.Join(dir+"-moved", "a"), "new")
+	check(t, outside, "kept")
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v are in the folder that took its name, %v", left, err)
+	}
+	wrong := errors.New("no space left")
+	err = atomicfile.WriteIn(root, "a", func(io.Writer) error { return wrong })
+	if !errors.Is(err, wrong) || !strings.Contains(err.Error(), filepath.Join(dir, "a")) {
+		t.Errorf("error %v", err)
+	}
 }

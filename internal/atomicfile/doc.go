@@ -1,10 +1,11 @@
 // Package atomicfile replaces files whole: who reads one, or comes after a crash
 // or on a disk that was full, finds the old contents or the new.
 //
-//	cmd/gcn, study, study/figure, study/reproduce, study/report
+//	cmd/gcn, study, study/figure, study/reproduce, study/report; rundir ◀─ train
 //	                        │
-//	                   atomicfile
+//	                   atomicfile ─▶ filelock
 //
-// Checkpoints (train) and stores (datasets) have writers of their own, which also
-// know about locks and about what killed processes leave.
+// Contents are written to a part beside the file, which then takes its name. A
+// part is locked while it is written; the next writer of the same file removes
+// those that killed processes left. Stores (datasets) have a writer of their own.
 package atomicfile

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// TestConfigFile gives files of options that must be refused, each with the line.
+func TestConfigFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("--out", "good", "-q", "--max-batches", "4")...)
+	before := weights(t, "good")
+	for text, want := range map[string]string{
+		`"overwrite": true`:            `c.json:3: "overwrite" is an option of the command line only`,
+		`"resume": true`:               `c.json:3: "resume" is`,
+		`"offline": true`:              `c.json:3: "offline" is`,
+		`"mirror": "http://127.0.0.1"`: `c.json:3: "mirror" is`,
+		`"cache": "x"`:                 `c.json:3: "cache" is`,
+		`"config": "x"`:                `c.json:3: "config" is`,
+		`"help": true`:                 `c.json:3: "help" is`,
+		`"json": true`:                 `c.json:3: "json" is`,
+		`"out": "good"`:                "good holds a run already",
+		`"batch_size": 2, "batch": 3`:  `c.json:3: "batch" sets --batch again, after line 3`,
+		"\"seed\": 1,\n\"seed\": 2":    `c.json:4: "seed" sets --seed again, after line 3`,
+		`"hidden": null`:               "c.json:3: hidden: want a string",
+		`"samples": [null]`:            "c.json:3: samples: want a string",
+		`"lr": {}`:                     "c.json:3: lr: want a string",
+		`"dropout": "much"`:            "c.json:3: dropout: ",
+		`"checkpoint-interval": "-1s"`: "--checkpoint-interval -1s",
+		`"hidden": 0`:                  "c.json: --hidden 0: want at least 1",
+		`"seed": 1} {`:                 "c.json:3: invalid character",
+	} {
+		writeFile(t, "c.json", []byte("{\n\"data\": \""+smallData+"\",\n"+text+"\n}"))
+		out := gcn(t, "train", "--config", "c.json", "-q", "--max-batches", "2")
+		if out.code == exitDone || !strings.Contains(lastLine(out.stderr), want) {
+			t.Errorf("%s: exit code %d: %s, want %q", text, out.code, out.stderr, want)
+		}
+	}
+	if !bytes.Equal(before, weights(t, "good")) {
+		t.Error("a file of options removed a run")
+	}
+	writeFile(t, "c.json", []byte(`{"out": "there", "checkpoint_interval": "1s", "max_epochs": null, "data": "`+smallData+`", "samples": 32, "hidden": 8}`))
+	succeed(t, "train", "--config", "c.json", "-q", "--max-batches", "2")
+	readFile(t, "there/result.json")
+	writeFile(t, "long.json", bytes.Repeat([]byte(" "), mostConfig+1))
+	fail(t, exitFailed, []string{"long.json", "more than 1.05 MB"}, "train", "--config", "long.json")
+}
+
+// TestConfigDevice reads options from what is no file.
+func TestConfigDevice(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /dev/zero and /dev/fd")
+	}
+	t.Chdir(t.TempDir())
+	fail(t, exitFailed, []string{"/dev/zero", "more than 1.05 MB"}, "train", "--config", "/dev/zero")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := writer.WriteString(`{"max_batches": 3}`); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	m := object(t, succeed(t, "train", "--data", smallData, "--hidden", "8", "--config", "/dev/fd/"+itoa(int(reader.Fd())), "--json", "-q"))
+	if m["batches"] != 3.0 {
+		t.Errorf("%v", m)
+	}
+	bad, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bad.Close()
+	if _, err := writer.WriteString(`{"hidden": 0}`); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	name := "/dev/fd/" + itoa(int(bad.Fd()))
+	fail(t, exitUsage, []string{name, "--hidden 0"}, "train", "--config", name)
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	defer writer.Close()
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if out := gcnContext(ctx, "train", "--config", "/dev/fd/"+itoa(int(silent.Fd()))); out.code != exitInterrupted {
+		t.Errorf("a pipe that says nothing: exit code %d: %s", out.code, out.stderr)
+	}
+}
+
+// TestDamagedConfig damages the config.json of a run: the error names the file,
+// and is no wrong usage.
+func TestDamagedConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("--out", "a", "-q", "--max-batches", "4")...)
+	good := string(readFile(t, "a/config.json"))
+	for from, to := range map[string]string{
+		`"hidden": 16`:                `"hidden": 0`,
+		`"eval_every": 10`:            `"eval_every": -1`,
+		`"activation": "elu"`:         `"activation": "tanh"`,
+		`"method": "` + defaultMethod: `"method": "ladys`,
+		`"dropout": 0.2`:              `"dropout": "x"`,
+		`"layers": 2`:                 `"layers": 2, "layers": 3`,
+		good[len(good)/2:]:            "",
+		"{":                           "",
+		good:                          "null",
+		`"device": "cpu"`:             `"device": "abacus"`,
+		`"classifier_dropout": 0`:     `"classifier_dropout": 7`,
+		`"max_batches": 4`:            `"max_batches": []`,
+		`"patience": 200`:             `"patience": -3`,
+		`"data": "` + smallData[:9]:   `"data": "`,
+		`"seed": 1`:                   `"seed": null`,
+		`"batch_size": 64`:            `"batch_size": "many"`,
+		`"rate": 0.001`:               `"rate": 0`,
+		`"weight_decay": 0`:           `"weight_decay": -1`,
+		`"batches_per_epoch": 10`:     `"batches_per_epoch": -1`,
+		`"residual": false`:           `"residual": 5`,
+		`"layer_norm": false`:         `"layer_norm": "perhaps"`,
+	} {
+		text := strings.Replace(good, from, to, 1)
+		if text == good {
+			t.Fatalf("config.json has no %s:\n%s", from, good)
+		}
+		if to == `"max_batches": []` || strings.HasPrefix(to, `"data"`) {
+			continue // as not given; another data set
+		}
+		writeFile(t, "a/config.json", []byte(text))
+		for _, args := range [][]string{{"train", "--out", "a", "--resume"}, {"eval", "--run", "a"}} {
+			if args[0] == "eval" && strings.Contains(to, "device") {
+				continue // which has its own
+			}
+			fail(t, exitFailed, []string{"a/config.json"}, args...)
+		}
+	}
+	writeFile(t, "a/config.json", []byte(good))
+	succeed(t, "train", "--out", "a", "--resume", "-q")
+	fail(t, exitUsage, []string{"--hidden 0"}, "train", "--out", "a", "--resume", "--hidden", "0")
+}
+
+// TestPredictInputs gives predict an array of another shape, and features with
+// which the logits overflow.
+func TestPredictInputs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "datasets", "convert", smallData, "here/")
+	succeed(t, "train", "--data", "npy:here", "--hidden", "8", "--samples", "32", "--max-batches", "4", "--out", "a", "-q")
+	for _, shape := range [][]int{{2, 3}, {6, 1}, {}} {
+		var array bytes.Buffer
+		nodes := make([]int32, 6)
+		if len(shape) == 0 {
+			nodes = nodes[:1]
+		}
+		if err := npy.Write(&array, nodes, shape...); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, "nodes.npy", array.Bytes())
+		fail(t, exitFailed, []string{"nodes.npy", "shape", "one dimension"}, "predict", "--run", "a", "--out", "s.npy", "--nodes", "nodes.npy")
+	}
+	r, err := npy.Open("here/feat.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, err := r.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range features {
+		features[k] = 3e38
+	}
+	var array bytes.Buffer
+	if err := npy.Write(&array, features, r.Shape...); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	writeFile(t, "here/feat.npy", array.Bytes())
+	fail(t, exitFailed, []string{"a: ", "not finite"}, "predict", "--run", "a", "--out", "s.npy")
+	if _, err := os.Stat("s.npy"); err == nil {
+		t.Error("an error left a file of scores")
+	}
+}

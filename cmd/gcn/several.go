@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// seedFolder is the folder of one of several runs inside theirs.
+func seedFolder(seed uint64) string { return fmt.Sprintf("seed-%d", seed) }
+
+// trainSeveral does each of several runs in a folder of its own inside dir, which
+// it holds all the while.
+func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir string) (*result, error) {
+	folder, err := rundir.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("the runs' folder: %w", err)
+	}
+	defer folder.Close()
+	config, err := j.severalConfig(data)
+	if err != nil {
+		return nil, err
+	}
+	same, err := j.checkSeveral(folder, config)
+	if err != nil {
+		return nil, err
+	}
+	// Once the first run has been found fit to begin.
+	begin := func() error {
+		if j.Overwrite {
+			if err := j.removeOthers(dir); err != nil {
+				return err
+			}
+		}
+		if !same { // a result that is there is of other runs
+			if err := folder.Remove(rundir.ResultFile); err != nil {
+				return err
+			}
+		}
+		return folder.WriteJSON(configFile, config)
+	}
+	moved := func() error {
+		if folder.InPlace() {
+			return nil
+		}
+		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
+	}
+	var runs []result
+	for i := range j.Runs {
+		if err := moved(); err != nil {
+			return nil, err
+		}
+		seed := j.Seed + uint64(i)
+		prefix := fmt.Sprintf("run %d/%d  ", i+1, j.Runs)
+		r, err := j.trainOnce(ctx, data, filepath.Join(dir, seedFolder(seed)), seed, prefix, begin)
+		if err != nil {
+			return nil, err
+		}
+		runs, begin = append(runs, *r), nil
+	}
+	r := summarize(runs, dir)
+	if err := folder.WriteJSON(rundir.ResultFile, r); err != nil {
+		return nil, fmt.Errorf("the result could not be saved: %w", err)
+	}
+	return &r, moved()
+}
+
+// severalConfig returns the config.json of a folder of several runs, where --resume
+// and --config find it. Each run has one of its own, by train.
+func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
+	config := j.runConfig()
+	for name, value := range map[string]any{
+		"batch": j.Batch, "batches_per_epoch": j.BatchesPerEpoch, "epochs": j.Epochs, "max_batches": j.MaxBatches,
+		"eval_every": j.EvalEvery, "patience": j.Patience, "lr": j.LR, "weight_decay": j.WeightDecay,
+		"seed": j.Seed, "runs": j.Runs, fingerprintField: train.Fingerprint(data),
+	} {
+		config[name] = value
+	}
+	return rundir.ThroughJSON(config)
+}
+
+const fingerprintField = "fingerprint"
+
+// checkSeveral refuses a folder in which several runs of the given configuration
+// must not begin, and tells whether runs of just that one are there.
+func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (same bool, err error) {
+	present, err := folder.Present()
+	if err != nil {
+		return false, err
+	}
+	for _, name := range present {
+		if name != rundir.ConfigFile && name != rundir.ResultFile {
+			return false, fmt.Errorf("%s holds a single run; several need another folder", folder.Path("."))
+		}
+	}
+	if len(present) == 0 || j.Overwrite {
+		return false, nil
+	}
+	if !j.Resume { // made since settle looked
+		return false, takenError(folder.Path("."))
+	}
+	text, err := folder.Read(configFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	before, err := rundir.DecodeConfig(text)
+	if err != nil {
+		return false, fmt.Errorf("%s: damaged: %w", folder.Path(configFile), err)
+	}
+	if _, there := before[fingerprintField]; !there { // saved before there was one
+		before[fingerprintField] = config[fingerprintField]
+	}
+	if err := rundir.SameConfig(before, config, "data", "max_batches", "epochs", "patience", "runs"); err != nil {
+		return false, fmt.Errorf("%s: cannot resume: %w", folder.Path(configFile), err)
+	}
+	return rundir.SameConfig(before, config) == nil, nil
+}
+
+// removeOthers removes the runs that are in dir, but for the first of those to
+// come: --resume would else go on with them.
+func (j *trainJob) removeOthers(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("overwriting runs: %w", err)
+	}
+	var others []*rundir.Folder
+	defer func() {
+		for _, folder := range others {
+			folder.Close()
+		}
+	}()
+	for _, e := range entries {
+		digits, isSeed := strings.CutPrefix(e.Name(), "seed-")
+		seed, err := strconv.ParseUint(digits, 10, 64)
+		if !isSeed || err != nil || seed == j.Seed || !e.IsDir() {
+			continue
+		}
+		folder, err := rundir.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return fmt.Errorf("overwriting runs: %w", err)
+		}
+		others = append(others, folder)
+	}
+	for _, folder := range others { // now that nobody trains in any of them
+		present, err := folder.Present()
+		if err == nil {
+			err = folder.Remove(present...)
+		}
+		if err != nil {
+			return fmt.Errorf("overwriting runs: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+)
+
+// tree returns the contents of all files below a folder.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			files[path] = string(readFile(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func wantTree(t *testing.T, dir string, want map[string]string, after string) {
+	t.Helper()
+	got := tree(t, dir)
+	for path, text := range want {
+		if got[path] != text {
+			t.Errorf("%s: %s has changed", after, path)
+		}
+		delete(got, path)
+	}
+	for path := range got {
+		if filepath.Base(path) != ".lock" {
+			t.Errorf("%s: there is a new %s", after, path)
+		}
+	}
+}
+
+// TestRefusedRuns gives command lines that must be refused for a folder of
+// several runs, and wants it as it was; then the right one goes on.
+func TestRefusedRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("--runs", "2", "--out", "r", "-q")
+	succeed(t, append(line, "--max-batches", "10")...)
+	before := tree(t, "r")
+	refuse := func(code int, words string, args ...string) {
+		t.Helper()
+		fail(t, code, strings.Split(words, ","), args...)
+		wantTree(t, "r", before, strings.Join(args, " "))
+	}
+	refuse(exitFailed, "r,--resume", line...)
+	for _, change := range []string{"--hidden 32", "--seed 2", "--lr 0.5", "--weight-decay 0.1", "--batch 63", "--method ladies", "--data synth:demo?nodes=601&edges=3000"} {
+		words := filepath.Join("r", "config.json") + ": cannot resume"
+		refuse(exitFailed, words, append([]string{"train", "--out", "r", "-q", "--resume"}, strings.Fields(change)...)...)
+	}
+	refuse(exitUsage, "--samples", "train", "--out", "r", "--resume", "--layers", "3")
+	if memory.Check("", 1<<50) != nil {
+		refuse(exitFailed, "would take", append(line, "--overwrite", "--hidden", "40000", "--layers", "1000", "--samples", "64")...)
+		fail(t, exitFailed, []string{"would take"}, trainArgs("--runs", "2", "--out", "new", "--hidden", "40000", "--layers", "1000", "--samples", "64")...)
+		succeed(t, trainArgs("--runs", "2", "--out", "new", "--max-batches", "2", "-q")...)
+	}
+	if folder, err := rundir.Open("r/seed-2"); err != nil {
+		t.Fatal(err)
+	} else {
+		refuse(exitFailed, "r/seed-2,another process", append(line, "--overwrite", "--hidden", "8")...)
+		folder.Close()
+	}
+	if folder, err := rundir.Open("r"); err != nil {
+		t.Fatal(err)
+	} else {
+		refuse(exitFailed, "r,another process", append(line, "--overwrite", "--hidden", "8")...)
+		refuse(exitFailed, "r,another process", append(line, "--resume", "--max-batches", "20")...)
+		refuse(exitFailed, "r,another process", trainArgs("--out", "r", "-q", "--overwrite")...)
+		folder.Close()
+	}
+	succeed(t, "train", "--out", "r", "--resume", "-q")
+	m := object(t, succeed(t, "train", "--out", "r", "--resume", "-q", "--json", "--max-batches", "20", "--runs", "3"))
+	if len(m["runs"].([]any)) != 3 || m["batches"] != 60.0 {
+		t.Errorf("more batches and runs give %v", m)
+	}
+}
+
+// TestOverwriteInterrupted interrupts runs that replace others; the command that
+// the message names must go on with the new ones.
+func TestOverwriteInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("--runs", "3", "--out", "r", "-q", "--max-batches", "10")...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan output, 1)
+	go func() {
+		ended <- gcnContext(ctx, trainArgs("--runs", "2", "--out", "r", "-q", "--overwrite", "--hidden", "8", "--max-batches", "0", "--epochs", "10000000", "--patience", "0")...)
+	}()
+	for !strings.Contains(string(readFile(t, "r/config.json")), `"hidden": 8`) && len(ended) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	out := <-ended
+	message := lastLine(out.stderr)
+	if out.code != exitInterrupted || !strings.HasSuffix(message, "to go on: gcn train --out r --resume") {
+		t.Fatalf("exit code %d: %s", out.code, message)
+	}
+	m := object(t, succeed(t, "train", "--out", "r", "--resume", "--epochs", "1", "-q", "--json"))
+	if runs := m["runs"].([]any); len(runs) != 2 || m["parameters"] != runs[1].(map[string]any)["parameters"] {
+		t.Errorf("gone on with: %v", m)
+	}
+}
+
+// TestRunsMoveAway moves the folder of several runs while they go on: nothing may
+// be written where it was, and they go on where it is.
+func TestRunsMoveAway(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved there")
+	}
+	t.Chdir(t.TempDir())
+	ended := make(chan output, 1)
+	go func() {
+		ended <- gcnContext(t.Context(), trainArgs("--runs", "2", "--out", "r", "-q", "--max-batches", "500", "--patience", "0", "--checkpoint-interval", "0")...)
+	}()
+	for len(ended) == 0 {
+		if _, err := os.Stat("r/seed-1/last.ckpt"); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.Rename("r", "s"); err != nil {
+		t.Fatal(err)
+	}
+	if out := <-ended; out.code != exitFailed || !strings.Contains(lastLine(out.stderr), "moved") {
+		t.Errorf("exit code %d: %s", out.code, out.stderr)
+	}
+	if _, err := os.Stat("r"); err == nil {
+		t.Error("the old place was written to")
+	}
+	if m := object(t, succeed(t, "train", "--out", "s", "--resume", "-q", "--json")); m["batches"] != 1000.0 {
+		t.Errorf("gone on with: %v", m)
+	}
+}

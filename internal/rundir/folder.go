@@ -1,0 +1,247 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// The files of a run.
+const (
+	ConfigFile  = "config.json"
+	MetricsFile = "metrics.jsonl"
+	LastFile    = "last.ckpt"
+	BestFile    = "best.ckpt"
+	ResultFile  = "result.json"
+
+	lockFile = ".lock"
+)
+
+// ErrLocked is wrapped by Open's error about a folder that is open already, here
+// or in another process.
+var ErrLocked = errors.New("another process is training in it")
+
+// Folder is a folder held open and locked. Its files are replaced whole, and no
+// link in it is followed. Where the system can, it stays the same folder when it
+// is moved; the errors name the path at which it was opened.
+type Folder struct {
+	path string
+	root *os.Root
+	lock *os.File
+}
+
+// Open opens and locks the folder at path, and makes it if it is not there.
+func Open(path string) (*Folder, error) {
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{path: path, root: root}
+	const attempts = 100 // against others that close theirs, and remove the lock's file
+	for range attempts {
+		f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			err = f.named(lockFile, err)
+			break
+		}
+		err = filelock.Try(f.lock)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = nil // two processes in one folder are the user's to avoid
+		}
+		if err == nil && f.held() && f.InPlace() {
+			return f, nil
+		}
+		f.lock.Close()
+		if errors.Is(err, filelock.ErrLocked) {
+			err = fmt.Errorf("%s: %w", path, ErrLocked)
+			break
+		}
+		if err != nil {
+			err = f.named(lockFile, err)
+			break
+		}
+		err = fmt.Errorf("%s: cannot be locked", path)
+	}
+	root.Close()
+	return nil, err
+}
+
+// Path returns the path of a file in the folder.
+func (f *Folder) Path(name string) string { return filepath.Join(f.path, name) }
+
+// named puts the path into the error of a file in the folder.
+func (f *Folder) named(name string, err error) error {
+	var of *fs.PathError
+	if errors.As(err, &of) {
+		return &fs.PathError{Op: of.Op, Path: f.Path(name), Err: of.Err}
+	}
+	return err
+}
+
+// held tells whether the lock's file still has its name.
+func (f *Folder) held() bool {
+	ours, err := f.lock.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := f.root.Lstat(lockFile)
+	return err == nil && os.SameFile(ours, there)
+}
+
+// InPlace tells whether the folder is still the one at its path.
+func (f *Folder) InPlace() bool {
+	ours, err := f.root.Stat(".")
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.path)
+	return err == nil && os.SameFile(ours, there)
+}
+
+// Has tells whether something of that name is in the folder.
+func (f *Folder) Has(name string) (bool, error) {
+	_, err := f.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, f.named(name, err)
+}
+
+// Present returns which files of a run are there, in the order in which they are
+// best removed: a run without its last checkpoint begins again.
+func (f *Folder) Present() ([]string, error) {
+	var names []string
+	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, ConfigFile} {
+		has, err := f.Has(name)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Read returns the contents of a file in the folder. The error wraps
+// fs.ErrNotExist if there is none.
+func (f *Folder) Read(name string) ([]byte, error) {
+	info, err := f.root.Lstat(name)
+	if err != nil {
+		return nil, f.named(name, err)
+	}
+	if !info.Mode().IsRegular() { // a link's target, a device or a pipe is no part of the run
+		return nil, fmt.Errorf("%s: %w", f.Path(name), errNotRegular)
+	}
+	if err := memory.Check(f.Path(name), info.Size()); err != nil {
+		return nil, err
+	}
+	data, err := f.root.ReadFile(name)
+	return data, f.named(name, err)
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// ReadFile returns the contents of a file of a run in a folder that is not open.
+// It follows links, but reads regular files only.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", path, errNotRegular)
+	}
+	if err := memory.Check(path, info.Size()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
+// Write replaces a file in the folder with what write writes. Whatever interrupts
+// it, the old contents or the new are there, whole. It refuses if the folder is
+// not this process's any more.
+func (f *Folder) Write(name string, write func(io.Writer) error) error {
+	if err := f.check(name); err != nil {
+		return err
+	}
+	return atomicfile.WriteIn(f.root, name, write)
+}
+
+// check returns an error if another process may hold the folder's lock by now.
+func (f *Folder) check(name string) error {
+	if f.held() {
+		return nil
+	}
+	lost := fmt.Errorf("%s was removed or replaced: %w", f.Path(lockFile), fs.ErrNotExist)
+	return &fs.PathError{Op: "write", Path: f.Path(name), Err: lost}
+}
+
+// WriteJSON is Write of v as indented JSON.
+func (f *Folder) WriteJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path(name), err)
+	}
+	return f.Write(name, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// Append replaces a file in the folder with the contents given, and opens it for
+// more behind them.
+func (f *Folder) Append(name string, contents []byte) (*os.File, error) {
+	err := f.Write(name, func(w io.Writer) error {
+		_, err := w.Write(contents)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	return file, f.named(name, err)
+}
+
+// Remove removes files from the folder, those that are there.
+func (f *Folder) Remove(names ...string) error {
+	for _, name := range names {
+		if err := f.check(name); err != nil {
+			return err
+		}
+		if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f.named(name, err)
+		}
+	}
+	return nil
+}
+
+// Close gives the folder back. If nothing was written into it, its lock goes too.
+func (f *Folder) Close() error {
+	if f.held() && f.empty() {
+		f.root.Remove(lockFile) // it may stay
+	}
+	return errors.Join(f.lock.Close(), f.root.Close())
+}
+
+// empty tells whether the folder holds its lock alone.
+func (f *Folder) empty() bool {
+	folder, err := f.root.Open(".")
+	if err != nil {
+		return false
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(2)
+	return len(names) == 1
+}

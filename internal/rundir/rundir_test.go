@@ -1,0 +1,217 @@
+package rundir_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+)
+
+func text(s string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}
+}
+
+func open(t *testing.T, path string) *rundir.Folder {
+	t.Helper()
+	f, err := rundir.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func check(t *testing.T, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s holds %q, %v, want %q", path, got, err, want)
+	}
+}
+
+func TestFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "run")
+	f := open(t, dir)
+	if err := f.WriteJSON("a.json", []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	check(t, filepath.Join(dir, "a.json"), "[\n  1\n]\n")
+	appended, err := f.Append("lines", []byte("one\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := appended.WriteString("two\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := appended.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Read("lines"); err != nil || string(got) != "one\ntwo\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := f.Read("none"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, "none")) {
+		t.Errorf("no such file: %v", err)
+	}
+	if err := f.Remove("lines", "none"); err != nil {
+		t.Fatal(err)
+	}
+	if has, err := f.Has("lines"); has || err != nil {
+		t.Errorf("%v, %v", has, err)
+	}
+}
+
+func TestFolderIsLocked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	f := open(t, dir)
+	if _, err := rundir.Open(dir); !errors.Is(err, rundir.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a second time: %v", err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v are left of a folder that was not written into, %v", left, err)
+	}
+	if err := open(t, dir).Write("a", text("")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFolderMoves moves an open folder, and lets another take its name.
+func TestFolderMoves(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved there")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	f := open(t, dir)
+	if !f.InPlace() {
+		t.Error("moved at once")
+	}
+	if err := os.Rename(dir, dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, dir)
+	if err := errors.Join(f.Write("a", text("ours")), other.Write("a", text("other's"))); err != nil {
+		t.Fatal(err)
+	}
+	if f.InPlace() || !other.InPlace() {
+		t.Error("the wrong folder is in place")
+	}
+	check(t, filepath.Join(dir, "a"), "other's")
+	check(t, filepath.Join(dir+"-moved", "a"), "ours")
+}
+
+// TestFolderLosesLock removes the lock's file, after which another process may
+// begin in the same folder.
+func TestFolderLosesLock(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be removed there")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	f := open(t, dir)
+	if err := f.Write("a", text("ours")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, ".lock")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // without a lock, and with another's
+		for _, err := range []error{f.Write("a", text("more")), f.Remove("a")} {
+			if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, ".lock")) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if other, err := rundir.Open(dir); err == nil {
+			defer other.Close()
+		}
+	}
+	check(t, filepath.Join(dir, "a"), "ours")
+}
+
+// TestFolderFollowsNoLink puts links in the place of files.
+func TestFolderFollowsNoLink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	dir, outside := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "outside")
+	f := open(t, dir)
+	for _, name := range []string{"a", "b"} {
+		if err := errors.Join(os.WriteFile(outside, []byte("kept"), 0o666), os.Symlink(outside, filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.Read("a"); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "a")) {
+		t.Errorf("a link was read: %v", err)
+	}
+	if err := f.Write("a", text("new")); err != nil {
+		t.Fatal(err)
+	}
+	appended, err := f.Append("b", []byte("new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := appended.WriteString("er"); err != nil {
+		t.Fatal(err)
+	}
+	if err := appended.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(t, filepath.Join(dir, "a"), "new")
+	check(t, filepath.Join(dir, "b"), "newer")
+	check(t, outside, "kept")
+}
+
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := rundir.ReadFile(dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a folder: %v", err)
+	}
+	if runtime.GOOS == "linux" {
+		huge := filepath.Join(dir, "huge")
+		if err := errors.Join(os.WriteFile(huge, nil, 0o666), os.Truncate(huge, 1<<42)); err != nil {
+			t.Skip(err)
+		}
+		if _, err := rundir.ReadFile(huge); err == nil || !strings.Contains(err.Error(), huge+" would take 4.4 TB of memory") {
+			t.Errorf("a file larger than memory: %v", err)
+		}
+		if _, err := rundir.ReadFile("/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+			t.Errorf("a device: %v", err)
+		}
+	}
+}
+
+func TestSameConfig(t *testing.T) {
+	through := func(m map[string]any) map[string]any {
+		m, err := rundir.ThroughJSON(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	before := through(map[string]any{"a": 1, "seed": uint64(1<<64 - 1), "free": 1})
+	for want, now := range map[string]map[string]any{
+		"":                              {"a": 1, "seed": uint64(1<<64 - 1), "free": 2},
+		"a was 1 and is now 2":          {"a": 2, "seed": 3},
+		"a was 1 and is now not set":    {"seed": 3},
+		"b was not set and is now true": {"a": 1, "b": true, "seed": 3},
+		"seed was 18446744073709551615 and is now 18446744073709551614": {"a": 1, "seed": uint64(1<<64 - 2)},
+	} {
+		err := rundir.SameConfig(before, through(now), "free")
+		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for _, text := range []string{"", "null", "[]", "{} {}", "{"} {
+		if m, err := rundir.DecodeConfig([]byte(text)); err == nil {
+			t.Errorf("%q is %v", text, m)
+		}
+	}
+}

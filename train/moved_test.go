@@ -1,0 +1,225 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFolderMovesAway moves the folder of a run that goes on, and lets another
+// run take its name: each must end up in its own, whole.
+func TestFolderMovesAway(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be moved there")
+	}
+	d := smallData(t, 100, 3)
+	alone, other := short(), short()
+	alone.Dir, alone.MaxBatches = filepath.Join(t.TempDir(), "run"), 28
+	mustFit(t, smallModel(t, d), d, alone)
+	other.Dir, other.Seed, other.MaxBatches = filepath.Join(t.TempDir(), "run"), 10, 14
+	mustFit(t, smallModel(t, d), d, other)
+	o := alone
+	o.Dir = filepath.Join(t.TempDir(), "run")
+	moved := o.Dir + "-moved"
+	o.Progress = func(p Progress) {
+		if p.Batch != 10 {
+			return
+		}
+		if err := os.Rename(o.Dir, moved); err != nil {
+			t.Error(err)
+		}
+		second := other
+		second.Dir = o.Dir
+		mustFit(t, smallModel(t, d), d, second)
+	}
+	h, err := Fit(context.Background(), smallModel(t, d), d, o)
+	if h == nil || h.Batches != 28 || !errors.Is(err, ErrRunMoved) || !strings.Contains(err.Error(), o.Dir) {
+		t.Errorf("%+v, %v", h, err)
+	}
+	for got, want := range map[string]string{moved: alone.Dir, o.Dir: other.Dir} {
+		if a, b := runFiles(t, got), runFiles(t, want); a != b {
+			t.Errorf("%s holds\n%.2000s\nwant\n%.2000s", got, a, b)
+		}
+	}
+}
+
+// TestFolderIsRemoved removes the folder of a run that goes on.
+func TestFolderIsRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open folder cannot be removed there")
+	}
+	d := smallData(t, 100, 3)
+	for name, putBack := range map[string]bool{"gone": false, "another": true} {
+		o := short()
+		o.Dir = filepath.Join(t.TempDir(), name)
+		o.Progress = func(p Progress) {
+			if p.Batch != 10 {
+				return
+			}
+			if err := os.RemoveAll(o.Dir); err != nil {
+				t.Error(err)
+			}
+			if putBack {
+				if err := os.Mkdir(o.Dir, 0o777); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		h, err := Fit(context.Background(), smallModel(t, d), d, o)
+		if !errors.Is(err, fs.ErrNotExist) || h.Batches != 14 || !strings.Contains(err.Error(), o.Dir) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %+v, %v", name, h, err)
+		}
+		if entries, _ := os.ReadDir(o.Dir); len(entries) > 0 {
+			t.Errorf("%s: %v was written after the folder was removed", name, entries[0])
+		}
+	}
+}
+
+// TestLinksAreReplaced puts links to files outside into a run's folder: going on
+// replaces them, and changes nothing outside.
+func TestLinksAreReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a right there")
+	}
+	d := smallData(t, 100, 3)
+	o := short()
+	o.Dir, o.MaxBatches = t.TempDir(), 14
+	mustFit(t, smallModel(t, d), d, o)
+	outside := t.TempDir()
+	for _, name := range []string{bestFile, resultFile, configFile} {
+		if err := errors.Join(os.Rename(filepath.Join(o.Dir, name), filepath.Join(outside, name)),
+			os.Symlink(filepath.Join(outside, name), filepath.Join(o.Dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// As after a copy by links: the other copy must not change with this one.
+	if err := os.Link(filepath.Join(o.Dir, metricsFile), filepath.Join(outside, metricsFile)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{lastFile, "." + lastFile} {
+		victim := filepath.Join(outside, "victim"+name)
+		if err := errors.Join(os.WriteFile(victim, []byte("kept"), 0o666), os.Symlink(victim, filepath.Join(o.Dir, name+".part"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, outside)
+	o.Resume, o.MaxBatches = true, 28
+	if h := mustFit(t, smallModel(t, d), d, o); h.Resumed != 14 {
+		t.Errorf("%+v", h)
+	}
+	if !equalFiles(contents(t, outside), before) {
+		t.Error("files outside the run's folder changed")
+	}
+	for _, name := range []string{lastFile, bestFile, resultFile, configFile, metricsFile} {
+		if info, err := os.Lstat(filepath.Join(o.Dir, name)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s is %v, %v", name, info, err)
+		}
+	}
+}
+
+// TestOtherConfig puts the config.json of one run beside the checkpoints of
+// another, which then must not be taken for its own.
+func TestOtherConfig(t *testing.T) {
+	d := smallData(t, 100, 3)
+	o, other := short(), short()
+	o.Dir, o.MaxBatches = t.TempDir(), 14
+	mustFit(t, smallModel(t, d), d, o)
+	other.Dir, other.MaxBatches, other.Seed = t.TempDir(), 21, 10
+	mustFit(t, smallModel(t, d), d, other)
+	text, err := os.ReadFile(filepath.Join(other.Dir, configFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Dir, configFile), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m := smallModel(t, d)
+	before := weights(t, m)
+	for _, file := range []string{bestFile, lastFile} { // the last where there is no best
+		_, err := LoadParameters(o.Dir, m)
+		if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), filepath.Join(o.Dir, file)) ||
+			!strings.Contains(err.Error(), filepath.Join(o.Dir, configFile)) || !strings.Contains(err.Error(), "seed was 9 and is now 10") {
+			t.Errorf("%s: error %v", file, err)
+		}
+		if err := os.Remove(filepath.Join(o.Dir, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(weights(t, m), before) {
+		t.Error("a failed load changed the model")
+	}
+}
+
+// TestLoadNotFinite puts a NaN into a checkpoint with a right checksum.
+func TestLoadNotFinite(t *testing.T) {
+	d := smallData(t, 100, 3)
+	o := short()
+	o.Dir, o.MaxBatches = t.TempDir(), 14
+	mustFit(t, smallModel(t, d), d, o)
+	const want = `value 5 of parameter "conv0.bias" is NaN`
+	for _, name := range []string{bestFile, lastFile} {
+		path := filepath.Join(o.Dir, name)
+		c, err := readCheckpoint(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.sections[sectionParameters][c.Parameters[0].size()+5] = float32(math.NaN())
+		if err := os.WriteFile(path, encoded(t, c), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadParameters(path, smallModel(t, d)); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	o.Resume, o.MaxBatches = true, 28
+	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), want) {
+		t.Errorf("going on: error %v, want one with %q", err, want)
+	}
+}
+
+// TestBeginAndResult has Begin refuse a run, and Result write what it came to.
+func TestBeginAndResult(t *testing.T) {
+	d := smallData(t, 100, 3)
+	o := short()
+	o.Dir, o.MaxBatches = t.TempDir(), 14
+	mustFit(t, smallModel(t, d), d, o)
+	before := contents(t, o.Dir)
+	refused, begun := errors.New("refused"), 0
+	o.Overwrite, o.MaxBatches = true, 7
+	o.Begin = func() error { begun++; return refused }
+	o.Result = func(h *History) any { return map[string]any{"mine": h.Batches, "test": h.Test} }
+	if h, err := Fit(context.Background(), smallModel(t, d), d, o); h != nil || !errors.Is(err, refused) {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if !equalFiles(contents(t, o.Dir), before) {
+		t.Error("the refused run changed the folder")
+	}
+	o.Begin = func() error {
+		if begun++; !equalFiles(contents(t, o.Dir), before) {
+			t.Error("something was written before Begin")
+		}
+		return nil
+	}
+	h := mustFit(t, smallModel(t, d), d, o)
+	var result struct{ Mine, Test float64 }
+	if err := json.Unmarshal([]byte(contents(t, o.Dir)[resultFile]), &result); err != nil || result.Mine != 7 || result.Test != h.Test || begun != 2 {
+		t.Errorf("%+v, %v; begun %d times", result, err, begun)
+	}
+	// What is refused before has not begun.
+	o.Overwrite = false
+	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrRunExists) || begun != 2 {
+		t.Errorf("%v; begun %d times", err, begun)
+	}
+	o.Dir, o.Begin = "", func() error { begun++; return nil }
+	if mustFit(t, smallModel(t, d), d, o); begun != 3 {
+		t.Errorf("without a folder begun %d times", begun)
+	}
+}
