@@ -344,7 +344,7 @@ func TestBadPlanetoid(t *testing.T) {
 		"test node twice":        {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\n16\n16\n18\n19\n") }, []string{"test.index: node 16 is there twice"}},
 		"test node in allx":      {func(f files, d *Data) { f["ind.made.test.index"] = []byte("14\n16\n17\n18\n19\n") }, []string{"test.index: node 14 is among the 15 rows of allx"}},
 		"test node out of range": {func(f files, d *Data) { f["ind.made.test.index"] = []byte("20\n16\n17\n18\n19\n") }, []string{"test.index: node 20 outside [0, 20)"}},
-		"test node of letters":   {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\nx\n17\n18\n19\n") }, []string{`test.index:2: "x" is not a node id`}},
+		"test node of letters":   {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\nx\n17\n18\n19\n") }, []string{`test.index:2: "x" is not a node in`}},
 		"training node without a label": {func(f files, d *Data) {
 			f["ind.made.ally"] = oneHotPickle(append([]int32{-1}, d.Labels.Class[1:15]...), 3)
 		}, []string{"train node 0 (id 0) has no label"}},

@@ -1,16 +1,12 @@
 package datasets
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/nlpodyssey/gopickle/types"
 
@@ -86,7 +82,7 @@ type sparseRows struct {
 }
 
 func (p *planetoid) read(ctx context.Context) (err error) {
-	if p.test, err = readIDLines(p.prefix + "test.index"); err != nil {
+	if p.test, err = readIDLines(ctx, p.prefix+"test.index", math.MaxInt32); err != nil {
 		return err
 	}
 	if p.allx, err = p.matrix("allx"); err != nil {
@@ -281,7 +277,11 @@ func (p *planetoid) place(d *Data) error {
 	if cols == 0 || p.nodes > (smallDense+emptiestRows*entries)/cols {
 		return fmt.Errorf("datasets: %sallx: %d×%d features with %d entries are too sparse to hold densely, or none", p.prefix, p.nodes, cols, entries)
 	}
-	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: make([]float32, p.nodes*cols)}
+	cells, err := dense(p.prefix+"allx", p.nodes, cols)
+	if err != nil {
+		return err
+	}
+	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: cells}
 	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
 	copy(d.Labels.Class, p.ally)
 	p.allx.expand(d.Features, func(row int) int { return row })
@@ -338,34 +338,4 @@ func (p *planetoid) publicSplit(d *Data) {
 	if unlabelled > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of the public split left out: they have no label", unlabelled))
 	}
-}
-
-// readIDLines reads one node id a line.
-func readIDLines(path string) (ids []int32, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	number := 0
-	for lines.Scan() {
-		number++
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
-			continue
-		}
-		id, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || id < 0 || id == math.MaxInt32 {
-			return nil, fmt.Errorf("datasets: %s:%d: %.40q is not a node id", path, number, text)
-		}
-		ids = append(ids, int32(id))
-	}
-	if err := lines.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			return nil, fmt.Errorf("datasets: %s:%d: line too long for a node id", path, number+1)
-		}
-		return nil, fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	return ids, nil
 }

@@ -3,6 +3,7 @@ package npy
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ func TestNumPyBytes(t *testing.T) {
 	if got := encode(t, []float32{1.5, -2, 3, 4}, 2, 2); string(got) != want {
 		t.Errorf("wrote %q\nwant  %q", got, want)
 	}
-	got, err := reader(t, []byte(want)).Float32s()
+	got, err := reader(t, []byte(want)).Float32s(context.Background())
 	if err != nil || !slices.Equal(got, []float32{1.5, -2, 3, 4}) {
 		t.Errorf("read %v, %v", got, err)
 	}
@@ -81,13 +82,13 @@ func TestRoundTrip(t *testing.T) {
 		if !slices.Equal(fr.Shape, []int{rows, cols}) {
 			t.Fatalf("shape %v, want %d×%d", fr.Shape, rows, cols)
 		}
-		if got, err := fr.Float32s(); err != nil || !slices.Equal(got, floats) {
+		if got, err := fr.Float32s(context.Background()); err != nil || !slices.Equal(got, floats) {
 			t.Fatalf("float32: %v", err)
 		}
-		if got, err := open(&i).Int64s(); err != nil || !slices.Equal(got, ints) {
+		if got, err := open(&i).Int64s(context.Background()); err != nil || !slices.Equal(got, ints) {
 			t.Fatalf("int64: %v", err)
 		}
-		if got, err := open(&s).Int32s(); err != nil || !slices.Equal(got, small) {
+		if got, err := open(&s).Int32s(context.Background()); err != nil || !slices.Equal(got, small) {
 			t.Fatalf("int32: %v", err)
 		}
 	})
@@ -120,10 +121,10 @@ func TestElementTypes(t *testing.T) {
 		{"|b1", []byte{1}, 1},
 	} {
 		file := raw("{'descr': '"+c.descr+"', 'fortran_order': False, 'shape': (1,), }\n", c.data...)
-		if got, err := reader(t, file).Float32s(); err != nil || got[0] != c.want {
+		if got, err := reader(t, file).Float32s(context.Background()); err != nil || got[0] != c.want {
 			t.Errorf("%s: %v, %v; want %v", c.descr, got, err, c.want)
 		}
-		got, err := reader(t, file).Int64s()
+		got, err := reader(t, file).Int64s(context.Background())
 		switch {
 		case strings.HasPrefix(c.descr, "<f") || c.descr == "<u8":
 			if !errors.Is(err, ErrFormat) {
@@ -137,7 +138,7 @@ func TestElementTypes(t *testing.T) {
 
 func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
 	for _, v := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1} {
-		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s()
+		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "made.npy: element 2 is too large") {
 			t.Errorf("%d: %v", v, err)
 		}
@@ -146,7 +147,7 @@ func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestFortranOrder(t *testing.T) {
 	file := raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 1, 4, 2, 5, 3, 6)
-	got, err := reader(t, file).Int32s()
+	got, err := reader(t, file).Int32s(context.Background())
 	if want := []int32{1, 2, 3, 4, 5, 6}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
@@ -246,7 +247,7 @@ func TestArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.Int32s(); err != nil || len(got) != 100_000 {
+		if got, err := r.Int32s(context.Background()); err != nil || len(got) != 100_000 {
 			t.Errorf("y: %d values, %v", len(got), err)
 		}
 		if _, err := a.Open("z"); err == nil || !strings.Contains(err.Error(), `no array "z"; it holds x, y`) {
@@ -271,7 +272,7 @@ func TestArchiveChecksum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Float32s(); !errors.Is(err, zip.ErrChecksum) {
+	if _, err := r.Float32s(context.Background()); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("got %v, want a checksum error", err)
 	}
 }
@@ -289,9 +290,9 @@ func TestOpenNamesMissingFile(t *testing.T) {
 // readEvery reads a file in every way there is.
 func readEvery(open func() (*Reader, error)) error {
 	for _, read := range []func(*Reader) (int, error){
-		func(r *Reader) (int, error) { v, err := r.Float32s(); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int64s(); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int32s(); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int64s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int32s(context.Background()); return len(v), err },
 	} {
 		r, err := open()
 		if err != nil {
@@ -352,9 +353,9 @@ func BenchmarkRead(b *testing.B) {
 				r := reader(b, file)
 				var err error
 				if name == "float32" {
-					_, err = r.Float32s()
+					_, err = r.Float32s(context.Background())
 				} else {
-					_, err = r.Int32s()
+					_, err = r.Int32s(context.Background())
 				}
 				if err != nil {
 					b.Fatal(err)
