@@ -73,7 +73,7 @@ func FuzzPickle(f *testing.F) {
 	f.Add([]byte("}(K\x01u."))
 	f.Add([]byte("(lp0\nI1\na(dp1\nS'a'\nI2\ns."))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if _, err := unpickle(content); err != nil && strings.Contains(err.Error(), "\n") {
+		if _, err := unpickle(context.Background(), content); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("error of several lines: %q", err)
 		}
 	})

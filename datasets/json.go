@@ -105,6 +105,8 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
+const deepestJSON = 10_000 // as encoding/json has it
+
 // skip passes over one value, however long.
 func skip(d *json.Decoder) error {
 	for depth := 0; ; {
@@ -118,8 +120,11 @@ func skip(d *json.Decoder) error {
 		case json.Delim('}'), json.Delim(']'):
 			depth--
 		}
-		if depth == 0 {
+		switch {
+		case depth == 0:
 			return nil
+		case depth > deepestJSON:
+			return fmt.Errorf("values nested more than %d deep", deepestJSON)
 		}
 	}
 }

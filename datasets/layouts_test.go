@@ -326,9 +326,9 @@ func TestBadTools(t *testing.T) {
 					"row": array(t, []int64{0}), "col": array(t, []int64{1}), "shape": array(t, []int64{2e9, 2e9})})
 			}, "2000000000 rows for 1 entries"},
 		"saint: null class": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node "1": null where a class, or a list, should be`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node "1": "null" where a class, or a list, should be`},
 		"saint: null task": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
-			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, null]}`) }, `class_map.json: byte 14: node "0": task 1: null where a number should be`},
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, null]}`) }, `class_map.json: byte 15: node "0": task 1: "null" where a number should be`},
 		"saint: class twice": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
 			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "0": 1}`) }, `byte 12: node "0" is there twice`},
 		"saint: null role": {"saint:D", func(d *Data) files { return saintFiles(t, d) },

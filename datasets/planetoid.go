@@ -85,26 +85,26 @@ func (p *planetoid) read(ctx context.Context) (err error) {
 	if p.test, err = readIDLines(ctx, p.prefix+"test.index", math.MaxInt32); err != nil {
 		return err
 	}
-	if p.allx, err = p.matrix("allx"); err != nil {
+	if p.allx, err = p.matrix(ctx, "allx"); err != nil {
 		return err
 	}
-	if p.tx, err = p.matrix("tx"); err != nil {
+	if p.tx, err = p.matrix(ctx, "tx"); err != nil {
 		return err
 	}
 	// x repeats the first rows of allx; it is read only to be checked.
-	x, err := p.matrix("x")
+	x, err := p.matrix(ctx, "x")
 	if err != nil {
 		return err
 	}
 	var y []int32
-	if y, _, err = p.oneHot("y"); err != nil {
+	if y, _, err = p.oneHot(ctx, "y"); err != nil {
 		return err
 	}
 	var width int
-	if p.ally, p.classes, err = p.oneHot("ally"); err != nil {
+	if p.ally, p.classes, err = p.oneHot(ctx, "ally"); err != nil {
 		return err
 	}
-	if p.ty, width, err = p.oneHot("ty"); err != nil {
+	if p.ty, width, err = p.oneHot(ctx, "ty"); err != nil {
 		return err
 	}
 	p.train = len(y)
@@ -127,7 +127,7 @@ func (p *planetoid) read(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := p.readGraph(); err != nil {
+	if err := p.readGraph(ctx); err != nil {
 		return err
 	}
 	return p.checkTest()
@@ -153,9 +153,9 @@ func (p *planetoid) checkTest() error {
 func (m *sparseRows) rows() int { return len(m.ptr) - 1 }
 
 // matrix reads a sparse matrix of features.
-func (p *planetoid) matrix(part string) (*sparseRows, error) {
+func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error) {
 	path := p.prefix + part
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -191,9 +191,9 @@ func (p *planetoid) matrix(part string) (*sparseRows, error) {
 }
 
 // oneHot reads a matrix of one-hot rows as classes, −1 for rows of zeros.
-func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) {
+func (p *planetoid) oneHot(ctx context.Context, part string) (classes []int32, width int, err error) {
 	path := p.prefix + part
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -204,6 +204,9 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) 
 	rows, width := a.shape[0], a.shape[1]
 	classes = make([]int32, rows)
 	for i := range classes {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
 		classes[i] = -1
 		for c := range width {
 			switch v := a.element(i*width + c); {
@@ -219,9 +222,9 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) 
 }
 
 // readGraph reads the dictionary of neighbour lists and counts the nodes.
-func (p *planetoid) readGraph() error {
+func (p *planetoid) readGraph(ctx context.Context) error {
 	path := p.prefix + "graph"
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package datasets
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/npy"
@@ -197,19 +199,18 @@ type classMap struct {
 
 // read reads the label of node i.
 func (m *classMap) read(i int, d *json.Decoder) error {
-	first, err := d.Token()
-	if err != nil {
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil {
 		return err
 	}
-	switch v := first.(type) {
-	case float64:
-		return m.setClass(i, v)
-	case json.Delim:
-		if v == '[' {
-			return m.readTasks(i, d)
-		}
+	if value[0] == '[' {
+		return m.readTasks(i, value[1:len(value)-1])
 	}
-	return fmt.Errorf("%s where a class, or a list, should be", jsonText(first))
+	class, err := strconv.ParseFloat(string(value), 64)
+	if err != nil {
+		return fmt.Errorf("%s where a class, or a list, should be", quoteField(value))
+	}
+	return m.setClass(i, class)
 }
 
 func (m *classMap) setClass(i int, class float64) error {
@@ -224,21 +225,19 @@ func (m *classMap) setClass(i int, class float64) error {
 	return nil
 }
 
-// readTasks reads the rest of a list.
-func (m *classMap) readTasks(i int, d *json.Decoder) error {
+// readTasks reads the elements of a list, which is known to be valid JSON. They
+// are split here since the decoder takes null for 0.
+func (m *classMap) readTasks(i int, list []byte) error {
 	m.tasks = m.tasks[:0]
-	for d.More() {
-		v, err := decode[float64](d, "number")
-		if err != nil {
-			return fmt.Errorf("task %d: %w", len(m.tasks), err)
+	if len(bytes.TrimSpace(list)) > 0 {
+		for field := range bytes.SplitSeq(list, []byte{','}) {
+			field = bytes.TrimSpace(field)
+			v, err := strconv.ParseFloat(string(field), 32)
+			if err != nil {
+				return fmt.Errorf("task %d: %s where a number should be", len(m.tasks), quoteField(field))
+			}
+			m.tasks = append(m.tasks, float32(v))
 		}
-		if len(m.tasks) == longest {
-			return fmt.Errorf("more than %d labels", longest)
-		}
-		m.tasks = append(m.tasks, float32(v))
-	}
-	if err := delimiter(d, ']'); err != nil {
-		return err
 	}
 	tasks := len(m.tasks)
 	if m.labels == nil && tasks > 0 {
