@@ -46,7 +46,7 @@ func openDGLReddit(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // readNodeTypes reads the part of the split that each node is in.

@@ -97,7 +97,7 @@ func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := splitFromSpec(d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // separator returns what separates the fields of a file.

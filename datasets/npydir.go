@@ -44,7 +44,7 @@ func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := dir.split(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // split reads the three id files, or deals a split at random where there are

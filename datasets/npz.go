@@ -40,7 +40,7 @@ func openNPZ(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,

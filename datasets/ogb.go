@@ -79,7 +79,7 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := o.split(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // findOGB locates the files, or says in one error which are missing.

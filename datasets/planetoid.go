@@ -57,7 +57,7 @@ func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
 			return nil, err
 		}
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // planetoid holds the files' contents, checked one by one.

@@ -84,7 +84,7 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "standardize")
+	return d, finish(ctx, d, spec, "standardize")
 }
 
 // read reads the graph file, whose members come in any order.

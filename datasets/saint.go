@@ -54,7 +54,7 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "standardize")
+	return d, finish(ctx, d, spec, "standardize")
 }
 
 // readSciPyGraph reads a matrix that scipy.sparse.save_npz wrote, in CSR or COO
