@@ -121,6 +121,9 @@ func (d *Data) validateNodes(ctx context.Context) error {
 	if err := d.validateFeatures(ctx); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := d.Labels.Validate(); err != nil {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}

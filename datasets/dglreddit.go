@@ -41,7 +41,7 @@ func openDGLReddit(ctx context.Context, spec *Spec) (*Data, error) {
 	if err == nil && own {
 		err = readNodeTypes(ctx, a, d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err

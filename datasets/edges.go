@@ -94,7 +94,7 @@ func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := splitFromSpec(d, spec); err != nil {
+	if err := splitFromSpec(ctx, d, spec); err != nil {
 		return nil, err
 	}
 	return d, finish(ctx, d, spec, "none")
@@ -479,6 +479,9 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	} else if d.Labels, err = e.tasks.labels(n); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	d.Metric = metricFor(d.Labels)
 	switch {
 	case e.features != nil:
@@ -486,7 +489,7 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	case e.hot != nil:
 		d.Features, err = e.hot.multiHot(n)
 	default:
-		d.Features = degreeFeatures(d.Graph)
+		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
 	}
 	return d, err
@@ -573,11 +576,14 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 }
 
 // degreeFeatures are what a node without features is told by.
-func degreeFeatures(a *graph.CSR) *graph.Features {
+func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
+	const rows = 1 << 14
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	for i := range a.Rows {
-		x.Data[2*i] = 1
-		x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
-	}
-	return x
+	return x, eachChunk(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
+			x.Data[2*i] = 1
+			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
+		}
+		return nil
+	})
 }

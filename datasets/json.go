@@ -299,7 +299,7 @@ func (l *nodeLabels) kind(v category) (int32, error) {
 	case k < int32(before):
 		return k, nil
 	case k >= most:
-		return 0, fmt.Errorf("datasets: %s: more than %d different labels", l.path, most)
+		return 0, fmt.Errorf("datasets: %s: more than %d different labels, which are too many for classes", l.path, most)
 	}
 	const entry = 256 // of a map while it grows, and of sorting the kinds
 	return k, l.tally.Add(entry + int64(len(v.name)))

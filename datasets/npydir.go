@@ -61,12 +61,12 @@ func (dir folder) split(ctx context.Context, d *Data, spec *Spec) error {
 		}
 	}
 	if missing == len(parts) {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	if own, err := ownSplit(spec); err != nil {
 		return err
 	} else if !own {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	for _, part := range parts {
 		ids, err := readInt32s(ctx, dir, part.key)

@@ -69,7 +69,7 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) err
 		return err
 	}
 	d.Metric = metricFor(d.Labels)
-	return splitFromSpec(d, spec)
+	return splitFromSpec(ctx, d, spec)
 }
 
 // readShape reads the shape of a SciPy matrix.
@@ -181,7 +181,7 @@ func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec)
 	}
 	d.Metric = metricFor(d.Labels)
 	if strings.Contains(spec.Text("split", ""), "/") || !a.Has("train_masks") {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	return readMasks(ctx, a, d, spec)
 }

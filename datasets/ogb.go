@@ -481,7 +481,7 @@ func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
 	if own, err := ownSplit(spec); err != nil {
 		return err
 	} else if !own {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")

@@ -53,7 +53,7 @@ func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
 	case own:
 		p.publicSplit(d)
 	default:
-		if err := splitFromSpec(d, spec); err != nil {
+		if err := splitFromSpec(ctx, d, spec); err != nil {
 			return nil, err
 		}
 	}

@@ -79,7 +79,7 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err == nil && own {
 		g.split(node, d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err
@@ -290,10 +290,11 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 // readFeatures reads the rows of the nodes kept.
 func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Data) error {
 	path := prefix + "-feats.npy"
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		d.Features = degreeFeatures(d.Graph)
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
-		return nil
+		return err
 	}
 	r, err := npy.Open(path)
 	if err != nil {

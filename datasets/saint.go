@@ -49,7 +49,7 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	if err == nil && own {
 		err = readRoles(ctx, file("role.json"), d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err

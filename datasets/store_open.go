@@ -52,7 +52,7 @@ func adjust(ctx context.Context, d *Data, spec *Spec) error {
 	}
 	d.Name = spec.String()
 	if !own {
-		if err := splitFromSpec(d, spec); err != nil {
+		if err := splitFromSpec(ctx, d, spec); err != nil {
 			return err
 		}
 	}

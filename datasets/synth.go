@@ -247,11 +247,15 @@ func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	split, err := m.drawSplit(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	return &Data{
 		Graph:  adjacency,
 		simple: true,
 		Labels: labels,
-		Split:  m.drawSplit(),
+		Split:  split,
 		Metric: m.metric,
 		Notes: []string{fmt.Sprintf("synthetic: degree-corrected stochastic block model of %d communities, homophily %v, noise %v, seed %d",
 			m.groups(), m.homophily, m.noise, m.seed)},
@@ -405,6 +409,6 @@ func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.
 
 // drawSplit deals the nodes out at random, in exact numbers; ids increase
 // within a part.
-func (m *synthModel) drawSplit() Split {
-	return dealSplit(m.nodes, m.train, m.valid, m.random(streamSplit, 0), nil)
+func (m *synthModel) drawSplit(ctx context.Context) (Split, error) {
+	return dealSplit(ctx, m.nodes, m.train, m.valid, m.random(streamSplit, 0), nil)
 }
