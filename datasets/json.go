@@ -33,7 +33,9 @@ func eachMember(ctx context.Context, path string, visit func(key string, value *
 		}
 		return jsonError(path, d, err)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.Token(); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != io.EOF {
 		return fmt.Errorf("datasets: %s: byte %d: more after the object", path, d.InputOffset())
 	}
 	return nil

@@ -31,6 +31,9 @@ func loadPickle(ctx context.Context, path string) (any, error) {
 	if info.Size() > maxPickle {
 		return nil, fmt.Errorf("datasets: %s: pickle of %d bytes, at most %d are read", path, info.Size(), maxPickle)
 	}
+	if err := memory.Check("datasets: "+path+": reading it", info.Size()); err != nil {
+		return nil, err
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)

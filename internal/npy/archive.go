@@ -84,7 +84,7 @@ func (a *Archive) Open(key string) (*Reader, error) {
 		return nil, fmt.Errorf("npy: %s: no array %q; it holds %s: %w", a.path, key, strings.Join(a.Keys(), ", "), ErrFormat)
 	}
 	name := a.path + ": " + key
-	if f.UncompressedSize64 > math.MaxInt64 || f.CompressedSize64 > math.MaxInt64/(2*mostRatio) {
+	if f.UncompressedSize64 > math.MaxInt64 || f.CompressedSize64 > math.MaxInt64/128 {
 		return nil, fmt.Errorf("npy: %s: claims %d bytes: %w", name, f.UncompressedSize64, ErrFormat)
 	}
 	content, err := f.Open()

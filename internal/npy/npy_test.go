@@ -3,6 +3,7 @@ package npy
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 func encode[T Element](t testing.TB, values []T, shape ...int) []byte {
@@ -372,5 +375,68 @@ func BenchmarkWrite(b *testing.B) {
 		if err := Write(io.Discard, values, 1<<20); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Shapes whose product is 0 say nothing about memory, nor about how long it takes
+// to put the elements in order.
+func TestEmptyFortranArray(t *testing.T) {
+	for _, shape := range []string{"(0, 1000000000000000000)", "(1000000000000000000, 0)", "(0, 0)"} {
+		head := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': "+shape+"}")
+		values, err := reader(t, []byte(magic+"\x01\x00\x76\x00"+head)).Float32s(context.Background())
+		if err != nil || len(values) != 0 {
+			t.Errorf("%s: %d values, %v", shape, len(values), err)
+		}
+	}
+}
+
+// A member that claims more than its bytes can hold is refused before anything
+// is allocated.
+func TestArchiveClaim(t *testing.T) {
+	const claim = 1 << 40
+	var b, packed bytes.Buffer
+	z := zip.NewWriter(&b)
+	deflate, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err == nil {
+		fmt.Fprintf(deflate, "%s\x01\x00\x76\x00%-117s\nsome data", magic, fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}", (claim-128)/4))
+		err = deflate.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: claim})
+	if err == nil {
+		_, err = w.Write(packed.Bytes())
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewArchive("a.npz", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Open("x"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "a.npz: x: ") || !strings.Contains(err.Error(), "cannot hold") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Values that do not fit in memory are an error before they are allocated.
+func TestTooLargeArray(t *testing.T) {
+	const claim = 1 << 60
+	head := fmt.Sprintf("%s\x01\x00\x76\x00%-117s\n", magic, fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}", claim-128))
+	r, err := NewReader("x.npy", strings.NewReader(head), claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Int64s(context.Background()); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "npy: x.npy: shape [") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := reader(t, encode(t, []float32{1, 2}, 2)).Float32s(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

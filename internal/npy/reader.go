@@ -69,7 +69,7 @@ func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	if want != have {
 		return nil, fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
 	}
-	if want > mostRatio*(stored+1) {
+	if want/mostRatio > stored {
 		return nil, fmt.Errorf("npy: %s: %d bytes cannot hold the %d of shape %v: %w", name, stored, want, h.Shape, ErrFormat)
 	}
 	const usualRatio = 64 // compression beyond it must prove itself
