@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/ops"
 )
@@ -22,8 +23,9 @@ import (
 // output of a convolution until the next has read it: of one at a time in a
 // model of two, of two in a deeper one; and H·W of a whole layer where that is
 // the cheaper product to begin with. It is kept for the next call. The result
-// is the same bits for any number of cores. ctx is checked at each chunk. Calls
-// may run concurrently as long as no parameter changes.
+// is the same bits for any number of cores. ctx is checked at each chunk. An
+// output that does not fit in memory is an error before it is allocated. Calls may
+// run concurrently as long as no parameter changes.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	plan, err := m.plan(p, x, nodes)
 	if err != nil {
@@ -31,27 +33,33 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	}
 	// Not a sync.Pool: that may hold on to one memory and yet make another, and
 	// each is as large as a layer.
-	memory := m.memory.Swap(nil)
-	if memory == nil {
-		memory = new(inferenceMemory)
+	held := m.memory.Swap(nil)
+	if held == nil {
+		held = new(inferenceMemory)
 	}
-	defer m.memory.Store(memory)
-	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: memory}
+	defer m.memory.Store(held)
+	run := &inference{ctx: ctx, p: p, x: x, classifier: plan.classifier, memory: held}
 	rows := neededRows(p, nodes, len(plan.layers))
 	h := layerInput{data: x.Data, half: x.Half, prefetch: x.Prefetch, width: x.Cols, rows: p.Nodes()}
 	top := len(plan.layers) - 1
 	for l, layer := range plan.layers[:top] {
-		out := memory.grow(l%2, len(rows[l])*layer.out)
+		out, err := held.grow(l%2, len(rows[l]), layer.out)
+		if err != nil {
+			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
+		}
 		if err := run.layer(layer, h, rows[l], out, false); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
 		h = layerInput{data: out, width: layer.out, rows: len(rows[l])}
 		if len(rows[l]) < p.Nodes() {
-			h.local = memory.index(rows[l], p.Nodes())
+			h.local = held.index(rows[l], p.Nodes())
 		}
 		if x.Release != nil && l == 0 {
 			x.Release() // of layers above, only residual ones read it again
 		}
+	}
+	if err := checkOutput(len(rows[top]), run.classifier.out); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	out := make([]float32, len(rows[top])*run.classifier.out)
 	if err := run.layer(plan.layers[top], h, rows[top], out, true); err != nil {
@@ -72,17 +80,27 @@ type inferenceMemory struct {
 	ahead       []int32 // rows of features to be read next
 }
 
-// grow returns one of the hidden matrices with n values. One that is too small
-// goes before the next comes, so that never both are there.
-func (m *inferenceMemory) grow(k, n int) []float32 {
+// checkOutput reports an output of a layer that does not fit in memory.
+func checkOutput(rows, width int) error {
+	what := fmt.Sprintf("the output of %d nodes × %d", rows, width)
+	return memory.Check(what, memory.Product(int64(rows), int64(width), 4))
+}
+
+// grow returns one of the hidden matrices with rows·width values. One that is too
+// small goes before the next comes, so that never both are there.
+func (m *inferenceMemory) grow(k, rows, width int) ([]float32, error) {
+	n := rows * width
 	if old := cap(m.hidden[k]); old < n {
+		if err := checkOutput(rows, width); err != nil {
+			return nil, err
+		}
 		m.hidden[k] = nil
 		if old > 1<<24 { // worth a collection
 			debug.FreeOSMemory()
 		}
 	}
 	m.hidden[k] = resize(m.hidden[k], n)
-	return m.hidden[k]
+	return m.hidden[k], nil
 }
 
 // index returns the map from node to its place in rows.
@@ -320,6 +338,9 @@ func (r *inference) transformFirst(layer inferenceLayer, h layerInput, rows []in
 
 // transform returns H·W + 1⊗b of all rows of H.
 func (r *inference) transform(layer inferenceLayer, h layerInput) (layerInput, error) {
+	if err := checkOutput(h.rows, layer.out); err != nil {
+		return layerInput{}, err
+	}
 	r.memory.transformed = resize(r.memory.transformed, h.rows*layer.out)
 	t := layerInput{data: r.memory.transformed, width: layer.out, rows: h.rows, local: h.local}
 	chunk := chunkRows(max(layer.in, layer.out))
