@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // edgesScheme reads an edge list, two node ids a line, with features and labels
@@ -47,7 +46,6 @@ type edgeList struct {
 	sep      string
 	chunks   []weightedArcs
 	lines    int64 // of all files
-	tally    memory.Tally
 	most     int32 // greatest node id met
 	mostIn   string
 	labels   *nodeLabels
@@ -78,7 +76,7 @@ func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
 	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
 		return nil, err
 	}
-	e := &edgeList{header: header == "1", weighted: weights == "1", sep: spec.Text("sep", ""), most: -1, tally: newTally(spec.Path)}
+	e := &edgeList{header: header == "1", weighted: weights == "1", sep: spec.Text("sep", ""), most: -1}
 	if err := e.readEdges(ctx, spec.Path); err != nil {
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func (e *edgeList) meet(id int32, path string) {
 }
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
-	sep := e.separator(path)
+	sep, tally := e.separator(path), newTally(path)
 	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
 		if e.header && b.number == 1 {
 			b.next()
@@ -145,7 +143,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		}
 		return part, err
 	}, func(part weightedArcs) error {
-		if err := e.tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
+		if err := tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
 			return err
 		}
 		for _, a := range part.arcs {
@@ -336,6 +334,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		}
 		t.ids = []int32{}
 	}
+	tally := newTally(path)
 	type part struct {
 		ids    []int32
 		values []float32
@@ -372,7 +371,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 			p.values = append(p.values, row...)
 		}
 	}, func(p part) error {
-		if err := e.tally.Add(appended * 4 * int64(len(p.ids)+len(p.values))); err != nil {
+		if err := tally.Add(appended * 4 * int64(len(p.ids)+len(p.values))); err != nil {
 			return err
 		}
 		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
@@ -439,7 +438,7 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	if int64(n) > 1<<20+64*e.lines {
 		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.mostIn, e.most, e.lines)
 	}
-	if err := checkGraph(e.mostIn, n, 0); err != nil { // the edges are in the tally
+	if err := checkGraph(e.mostIn, n, 0); err != nil { // the edges are in a tally
 		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
