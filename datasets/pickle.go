@@ -167,7 +167,7 @@ func scanPickle(ctx context.Context, raw []byte) error {
 		deepest    = 1000 // marks
 		mostDigits = 100  // reading a number takes the square of their number
 		// What an opcode costs the unpickler, about, in bytes.
-		markCost, memoCost, objectCost = 320, 96, 64
+		markCost, memoCost, objectCost = 320, 96, 128
 	)
 	marks, steps := 0, 0
 	tally := memory.Tally{What: "what it holds"}
