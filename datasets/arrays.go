@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -46,23 +47,23 @@ func vector(r *npy.Reader) error {
 	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
 }
 
-func readInt32s(source arraySource, key string) (values []int32, err error) {
+func readInt32s(ctx context.Context, source arraySource, key string) (values []int32, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int32s()
+		values, err = r.Int32s(ctx)
 		return err
 	})
 	return values, err
 }
 
-func readInt64s(source arraySource, key string) (values []int64, err error) {
+func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int64s()
+		values, err = r.Int64s(ctx)
 		return err
 	})
 	return values, err
@@ -70,7 +71,7 @@ func readInt64s(source arraySource, key string) (values []int64, err error) {
 
 // readMatrix reads a dense matrix of finite features with the given number of
 // rows.
-func readMatrix(source arraySource, key string, rows int) (x *graph.Features, err error) {
+func readMatrix(ctx context.Context, source arraySource, key string, rows int) (x *graph.Features, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) != 2 || r.Shape[1] == 0 {
 			return fmt.Errorf("datasets: %s: shape %v, want (nodes, features)", r.Name(), r.Shape)
@@ -78,7 +79,7 @@ func readMatrix(source arraySource, key string, rows int) (x *graph.Features, er
 		if r.Shape[0] != rows {
 			return fmt.Errorf("datasets: %s: %d rows for %d nodes", r.Name(), r.Shape[0], rows)
 		}
-		data, err := r.Float32s()
+		data, err := r.Float32s(ctx)
 		if err != nil {
 			return err
 		}
@@ -86,6 +87,29 @@ func readMatrix(source arraySource, key string, rows int) (x *graph.Features, er
 		return checkFinite(r.Name(), x)
 	})
 	return x, err
+}
+
+// What a graph takes while it is read and built, about: of an edge, the edge
+// itself, again in the builder, and in both directions in the matrix; of a node,
+// its offset, the builder's, its label and its place in the split.
+const (
+	edgeBytes = 24
+	nodeBytes = 40
+)
+
+// checkGraph reports a graph that does not fit in memory while it is built.
+func checkGraph(what string, nodes int, edges int64) error {
+	what = fmt.Sprintf("datasets: %s: a graph of %d nodes", what, nodes)
+	return memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)
+}
+
+// dense makes a matrix of zeros, if it fits in memory.
+func dense(what string, rows, cols int) ([]float32, error) {
+	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
+	if err := memory.Check(what, memory.Product(int64(rows), int64(cols), 4)); err != nil {
+		return nil, err
+	}
+	return make([]float32, rows*cols), nil
 }
 
 // checkFinite names the first feature that is not finite.
@@ -101,20 +125,20 @@ func checkFinite(name string, x *graph.Features) error {
 // readLabels reads classes from a vector of integers, −1 meaning unknown, or
 // binary tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column
 // is a vector if it holds integers of more than a byte.
-func readLabels(source arraySource, key string, nodes int) (y *graph.Labels, err error) {
+func readLabels(ctx context.Context, source arraySource, key string, nodes int) (y *graph.Labels, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
 			return fmt.Errorf("datasets: %s: shape %v, want (%d) or (%d, tasks)", r.Name(), r.Shape, nodes, nodes)
 		}
 		if len(r.Shape) == 1 || r.Shape[1] == 1 && strings.HasPrefix(r.Descr, "<i") {
-			classes, err := r.Int32s()
+			classes, err := r.Int32s(ctx)
 			if err != nil {
 				return err
 			}
 			y, err = classLabels(r.Name(), classes)
 			return err
 		}
-		values, err := r.Float32s()
+		values, err := r.Float32s(ctx)
 		if err != nil {
 			return err
 		}
@@ -237,6 +261,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 			d.Notes = append(d.Notes, "repeated edges and self-loops dropped")
 		}
 		return nil
+	}
+	if err := checkGraph(p.name, n, p.ptr[n]); err != nil {
+		return err
 	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {

@@ -344,7 +344,7 @@ func TestBadPlanetoid(t *testing.T) {
 		"test node twice":        {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\n16\n16\n18\n19\n") }, []string{"test.index: node 16 is there twice"}},
 		"test node in allx":      {func(f files, d *Data) { f["ind.made.test.index"] = []byte("14\n16\n17\n18\n19\n") }, []string{"test.index: node 14 is among the 15 rows of allx"}},
 		"test node out of range": {func(f files, d *Data) { f["ind.made.test.index"] = []byte("20\n16\n17\n18\n19\n") }, []string{"test.index: node 20 outside [0, 20)"}},
-		"test node of letters":   {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\nx\n17\n18\n19\n") }, []string{`test.index:2: "x" is not a node id`}},
+		"test node of letters":   {func(f files, d *Data) { f["ind.made.test.index"] = []byte("15\nx\n17\n18\n19\n") }, []string{`test.index:2: "x" is not a node in`}},
 		"training node without a label": {func(f files, d *Data) {
 			f["ind.made.ally"] = oneHotPickle(append([]int32{-1}, d.Labels.Class[1:15]...), 3)
 		}, []string{"train node 0 (id 0) has no label"}},
@@ -369,6 +369,45 @@ func TestCancelled(t *testing.T) {
 	for _, spec := range []string{"ogb:" + dir, "synth:demo"} {
 		if _, err := Open(ctx, spec, Options{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// Every reader looks at its context while it reads, and stops wherever it finds
+// it done.
+func TestCancelledWhileReading(t *testing.T) {
+	d := made(t, 20, 1)
+	edges := edgeFiles(d)
+	edges["labels.json"] = []byte(jsonClasses(d.Labels.Class))
+	for _, c := range []struct {
+		spec  string // D is the folder
+		files map[string][]byte
+		least int // times that the context is looked at
+	}{
+		{"npy:D/", npyFiles(t, d), 7},
+		{"npz:D/a.npz", map[string][]byte{"a.npz": archive(t, zip.Deflate, benchmarkMembers(t, d))}, 7},
+		{"npz:D/a.npz", map[string][]byte{"a.npz": archive(t, zip.Deflate, heterophilousMembers(t, d))}, 6},
+		{"planetoid:D/made", planetoidFiles(t, d), 7},
+		{"saint:D/", saintFiles(t, d), 6},
+		{"sage:D/made", sageFiles(t, d), 4},
+		{"dgl-reddit:D/", dglRedditFiles(t, d), 6},
+		{"edges:D/edges.csv?labels=D/labels.json", edges, 3},
+	} {
+		dir := t.TempDir()
+		writeFiles(t, dir, c.files)
+		spec := strings.ReplaceAll(c.spec, "D/", dir+"/")
+		whole := &countdown{Context: context.Background(), left: 1 << 30}
+		if _, err := Open(whole, spec, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		looks := 1<<30 - whole.left
+		if looks < c.least {
+			t.Errorf("%s: the context was looked at %d times, want %d", c.spec, looks, c.least)
+		}
+		for left := range looks {
+			if _, err := Open(&countdown{Context: context.Background(), left: left}, spec, Options{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: done after %d of %d looks: %v", c.spec, left, looks, err)
+			}
 		}
 	}
 }

@@ -4,17 +4,26 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 )
 
-// child does what TestMain's process was started for: "convert SPEC PATH" or
-// "fetch NAME".
+// child does what TestMain's process was started for: "convert SPEC PATH",
+// "fetch NAME" or "open LIMIT SPEC", which may take LIMIT bytes of address space.
 func child(task string) int {
 	fields := strings.Fields(task)
 	var err error
 	switch fields[0] {
 	case "convert":
 		_, err = Convert(context.Background(), fields[1], fields[2], Options{})
+	case "open":
+		var limit uint64
+		if limit, err = strconv.ParseUint(fields[1], 10, 64); err == nil {
+			err = limitAddressSpace(limit)
+		}
+		if err == nil {
+			_, err = Open(context.Background(), fields[2], Options{})
+		}
 	case "fetch":
 		_, err = Fetch(context.Background(), fields[1], Options{})
 	}

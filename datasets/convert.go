@@ -19,6 +19,9 @@ import (
 // features ever being in memory whole. What is there at the path is replaced if
 // it is of the same kind; anything else is left alone, with an error.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
+	if err := checkContext(ctx); err != nil {
+		return "", err
+	}
 	folder := strings.HasSuffix(path, "/") || strings.HasSuffix(path, string(filepath.Separator))
 	if err := o.Precision.check(); err != nil {
 		return "", err
@@ -102,11 +105,12 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 // gives the same graph, features, labels and split; a metric other than the
 // usual one of such labels has to be asked for again, with the key metric.
 // Features in half precision are written, and come back, as float32. A
-// weighted graph is an error: the layout has no place for the weights. Each file
-// appears whole or not at all, and the folder opens only once all have.
+// weighted graph is an error: the layout has no place for the weights. The data
+// are validated before the first file is replaced. Each file appears whole or not
+// at all, and the folder opens only once all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
-	if d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return d.Validate() // which says so
+	if err := d.validate(ctx); err != nil {
+		return err
 	}
 	if d.Graph.Val != nil {
 		return fmt.Errorf("datasets: %s: a weighted graph has no NumPy layout; convert it to a store", d.title())

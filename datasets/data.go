@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -68,11 +69,21 @@ func (d *Data) title() string {
 	return d.Name
 }
 
-// Nodes returns the number of nodes.
-func (d *Data) Nodes() int { return d.Graph.Rows }
+// Nodes returns the number of nodes, 0 where there is no graph.
+func (d *Data) Nodes() int {
+	if d == nil || d.Graph == nil {
+		return 0
+	}
+	return d.Graph.Rows
+}
 
 // Edges returns the number of undirected edges, each counted once.
-func (d *Data) Edges() int64 { return d.Graph.NNZ() / 2 }
+func (d *Data) Edges() int64 {
+	if d == nil || d.Graph == nil {
+		return 0
+	}
+	return d.Graph.NNZ() / 2
+}
 
 // Validate reports the first thing wrong with d, as the package promises it:
 // the graph's structure, numbers of rows that disagree, features that are not
@@ -81,19 +92,37 @@ func (d *Data) Edges() int64 { return d.Graph.NNZ() / 2 }
 // labels. Errors wrap graph.ErrInvalid. Cost: O(edges log(max degree) +
 // features).
 func (d *Data) Validate() error {
-	if d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return fmt.Errorf("datasets: %s: graph, features or labels missing: %w", d.title(), graph.ErrInvalid)
+	if err := d.complete(); err != nil {
+		return err
 	}
 	if err := d.Graph.ValidateAdjacency(); err != nil {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
-	return d.validateNodes()
+	return d.validateNodes(context.Background())
 }
 
+// complete reports a part of d that is nil, or d itself.
+func (d *Data) complete() error {
+	if d == nil {
+		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
+	}
+	if d.Graph == nil || d.Features == nil || d.Labels == nil {
+		return fmt.Errorf("datasets: %s: graph, features or labels missing: %w", d.title(), graph.ErrInvalid)
+	}
+	return nil
+}
+
+// plausibleClasses tells whether there may be so many classes of n nodes: a
+// number far above that of the nodes is of a damaged file.
+func plausibleClasses(classes, n int) bool { return classes <= max(n, 1<<16) }
+
 // validateNodes is Validate less the graph's structure.
-func (d *Data) validateNodes() error {
-	if err := d.Features.Validate(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
+func (d *Data) validateNodes(ctx context.Context) error {
+	if err := d.validateFeatures(ctx); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if err := d.Labels.Validate(); err != nil {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)
@@ -102,6 +131,9 @@ func (d *Data) validateNodes() error {
 	if d.Features.Rows != n || d.Labels.Nodes() != n {
 		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.title(), n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
 	}
+	if !plausibleClasses(d.Labels.Classes, n) {
+		return fmt.Errorf("datasets: %s: %d classes for %d nodes: %w", d.title(), d.Labels.Classes, n, graph.ErrInvalid)
+	}
 	switch multi := d.Labels.Multi != nil; {
 	case d.Metric != Accuracy && d.Metric != MicroF1 && d.Metric != ROCAUC:
 		return fmt.Errorf("datasets: %s: metric %q: want %s, %s or %s: %w", d.title(), d.Metric, Accuracy, MicroF1, ROCAUC, graph.ErrInvalid)
@@ -109,6 +141,34 @@ func (d *Data) validateNodes() error {
 		return fmt.Errorf("datasets: %s: metric %s does not fit labels of %d classes and %d tasks: %w", d.title(), d.Metric, d.Labels.Classes, d.Labels.Tasks, graph.ErrInvalid)
 	}
 	return d.validateSplit()
+}
+
+// validateFeatures is graph.Features.Validate on all cores, until ctx is done.
+func (d *Data) validateFeatures(ctx context.Context) error {
+	x := d.Features
+	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
+		return fail(x.Validate()) // which says what is wrong
+	}
+	rows := max(1<<20/x.Cols, 1)
+	return eachChunk(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
+		lo, hi := chunk*rows, min((chunk+1)*rows, x.Rows)
+		part := &graph.Features{Rows: hi - lo, Cols: x.Cols}
+		if x.Half != nil {
+			part.Half = x.Half[lo*x.Cols : hi*x.Cols]
+		} else {
+			part.Data = x.Data[lo*x.Cols : hi*x.Cols]
+		}
+		if part.Validate() == nil {
+			return nil
+		}
+		for k, v := range part.Float32s() {
+			if v-v != 0 { // NaN or infinite
+				return fail(fmt.Errorf("feature %d of node %d is %v, want finite: %w", k%x.Cols, lo+k/x.Cols, v, graph.ErrInvalid))
+			}
+		}
+		return nil
+	})
 }
 
 func (d *Data) validateSplit() error {

@@ -31,27 +31,27 @@ func openDGLReddit(ctx context.Context, spec *Spec) (*Data, error) {
 		return nil, err
 	}
 	defer a.Close()
-	if d.Features, err = readMatrix(a, "feature", d.Nodes()); err != nil {
+	if d.Features, err = readMatrix(ctx, a, "feature", d.Nodes()); err != nil {
 		return nil, err
 	}
-	if d.Labels, err = readLabels(a, "label", d.Nodes()); err != nil {
+	if d.Labels, err = readLabels(ctx, a, "label", d.Nodes()); err != nil {
 		return nil, err
 	}
 	own, err := ownSplit(spec)
 	if err == nil && own {
-		err = readNodeTypes(a, d)
+		err = readNodeTypes(ctx, a, d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // readNodeTypes reads the part of the split that each node is in.
-func readNodeTypes(a *npy.Archive, d *Data) error {
-	kinds, err := readInt32s(a, "node_types")
+func readNodeTypes(ctx context.Context, a *npy.Archive, d *Data) error {
+	kinds, err := readInt32s(ctx, a, "node_types")
 	if err != nil {
 		return err
 	}

@@ -92,10 +92,10 @@ func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := splitFromSpec(d, spec); err != nil {
+	if err := splitFromSpec(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // separator returns what separates the fields of a file.
@@ -123,7 +123,7 @@ func (e *edgeList) meet(id int32, path string) {
 }
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
-	sep := e.separator(path)
+	sep, tally := e.separator(path), newTally(path)
 	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
 		if e.header && b.number == 1 {
 			b.next()
@@ -143,6 +143,9 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		}
 		return part, err
 	}, func(part weightedArcs) error {
+		if err := tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
+			return err
+		}
 		for _, a := range part.arcs {
 			e.meet(max(a.U, a.V), path)
 		}
@@ -181,7 +184,7 @@ func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	if isJSON(path) {
-		e.labels, err = readJSONLabels(path)
+		e.labels, err = readJSONLabels(ctx, path)
 	} else {
 		err = e.readTextLabels(ctx, path)
 	}
@@ -198,9 +201,9 @@ func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 }
 
 // readJSONLabels reads {"id": label} or {"id": [label, …]}.
-func readJSONLabels(path string) (*nodeLabels, error) {
-	l := &nodeLabels{path: path, kinds: newCategories()}
-	err := eachMember(path, func(key string, d *json.Decoder) error {
+func readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
+	l := newNodeLabels(path)
+	err := eachMember(ctx, path, func(key string, d *json.Decoder) error {
 		id, err := nodeKey(key)
 		if err != nil {
 			return err
@@ -223,8 +226,10 @@ func readJSONLabels(path string) (*nodeLabels, error) {
 				return fmt.Errorf("node %d: %w", id, err)
 			}
 		}
-		l.add(id, labels...)
-		return nil
+		if isList {
+			return l.addList(id, labels)
+		}
+		return l.add(id, labels[0])
 	})
 	return l, err
 }
@@ -240,21 +245,22 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		e.tasks, err = e.readRows(ctx, path, true)
 		return err
 	}
-	l := &nodeLabels{path: path, kinds: newCategories()}
+	l := newNodeLabels(path)
 	e.labels = l
-	type labelled struct {
-		id    int32
-		label category
+	// A block's labels, each kind's name once.
+	type block struct {
+		ids, kinds []int32
+		names      []string
 	}
 	headed := int64(0)
 	if e.header {
 		headed = 1
 	}
-	return readLines(ctx, path, func(b lines) ([]labelled, error) {
+	return readLines(ctx, path, func(b lines) (part block, err error) {
 		if e.header && b.number == 1 {
 			b.next()
 		}
-		var part []labelled
+		kinds := make(map[string]int32)
 		for {
 			line, found := b.next()
 			if !found {
@@ -267,23 +273,38 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 			if width == 2 {
 				cut := bytes.IndexByte(line, sep)
 				if cut < 0 {
-					return nil, b.fail("%s is not an id and a label", quoteField(line))
+					return part, b.fail("%s is not an id and a label", quoteField(line))
 				}
 				var ok bool
 				if id, ok = parseID(line[:cut]); !ok {
-					return nil, b.fail("%s is not a node id", quoteField(line[:cut]))
+					return part, b.fail("%s is not a node id", quoteField(line[:cut]))
 				}
 				field = line[cut+1:]
 			}
-			label := string(bytes.TrimSpace(field))
-			if label == "" {
-				return nil, b.fail("no label")
+			label := bytes.TrimSpace(field)
+			if len(label) == 0 {
+				return part, b.fail("no label")
 			}
-			part = append(part, labelled{id, parseCategory(label)})
+			if bytes.HasPrefix(label, []byte("\ufeff")) {
+				return part, b.fail("a byte-order mark within the file")
+			}
+			kind, known := kinds[string(label)]
+			if !known {
+				kind = int32(len(part.names))
+				part.names = append(part.names, string(label))
+				kinds[part.names[kind]] = kind
+			}
+			part.ids, part.kinds = append(part.ids, id), append(part.kinds, kind)
 		}
-	}, func(part []labelled) error {
-		for _, p := range part {
-			l.add(p.id, p.label)
+	}, func(part block) error {
+		labels := make([]category, len(part.names))
+		for k, name := range part.names {
+			labels[k] = parseCategory(name)
+		}
+		for k, id := range part.ids {
+			if err := l.add(id, labels[part.kinds[k]]); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -313,6 +334,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		}
 		t.ids = []int32{}
 	}
+	tally := newTally(path)
 	type part struct {
 		ids    []int32
 		values []float32
@@ -349,6 +371,9 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 			p.values = append(p.values, row...)
 		}
 	}, func(p part) error {
+		if err := tally.Add(appended * 4 * int64(len(p.ids)+len(p.values))); err != nil {
+			return err
+		}
 		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
 		return nil
 	})
@@ -377,7 +402,7 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 		e.features, err = e.readRows(ctx, path, withID)
 		return err
 	}
-	if e.hot, err = readJSONLabels(path); err != nil {
+	if e.hot, err = readJSONLabels(ctx, path); err != nil {
 		return err
 	}
 	if !e.hot.multi {
@@ -412,6 +437,9 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	// Ids far beyond what the files hold would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
 		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.mostIn, e.most, e.lines)
+	}
+	if err := checkGraph(e.mostIn, n, 0); err != nil { // the edges are in a tally
+		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {
@@ -450,6 +478,9 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	} else if d.Labels, err = e.tasks.labels(n); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	d.Metric = metricFor(d.Labels)
 	switch {
 	case e.features != nil:
@@ -457,7 +488,7 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	case e.hot != nil:
 		d.Features, err = e.hot.multiHot(n)
 	default:
-		d.Features = degreeFeatures(d.Graph)
+		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
 	}
 	return d, err
@@ -471,8 +502,15 @@ func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	if n > (smallDense+emptiestRows*len(t.values))/t.width {
 		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
 	}
-	y := &graph.Labels{Tasks: t.width, Multi: slices.Repeat([]float32{float32(math.NaN())}, n*t.width)}
-	return y, t.place(y.Multi, n)
+	values, err := dense(t.path+": labels", n, t.width)
+	if err != nil {
+		return nil, err
+	}
+	unknown := float32(math.NaN())
+	for k := range values {
+		values[k] = unknown
+	}
+	return &graph.Labels{Tasks: t.width, Multi: values}, t.place(values, n)
 }
 
 // matrix makes features of a table's rows, which must be there for every node.
@@ -482,7 +520,10 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	}
 	x := &graph.Features{Rows: n, Cols: t.width, Data: t.values}
 	if t.ids != nil {
-		x.Data = make([]float32, len(t.values))
+		var err error
+		if x.Data, err = dense(t.path+": features", n, t.width); err != nil {
+			return nil, err
+		}
 		if err := t.place(x.Data, n); err != nil {
 			return nil, err
 		}
@@ -510,32 +551,38 @@ func (t *rowTable) place(to []float32, n int) error {
 // multiHot makes features of lists of feature numbers.
 func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 	number := make([]int, len(l.kinds.index)) // by provisional number
-	width, entries := 0, 0
+	width, entries := 0, len(l.values)
 	for c, k := range l.kinds.index {
 		number[k] = int(c.number)
 		width = max(width, int(c.number)+1)
 	}
-	for _, list := range l.lists {
-		entries += len(list)
+	if err := l.checkOnce(n); err != nil {
+		return nil, err
 	}
 	if width == 0 || n > (smallDense+emptiestRows*entries)/width {
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely, or none", l.path, n, width, entries)
 	}
-	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	values, err := dense(l.path+": features", n, width)
+	if err != nil {
+		return nil, err
+	}
 	for k, id := range l.ids {
-		for _, v := range l.lists[k] {
-			x.Data[int(id)*width+number[v]] = 1
+		for _, v := range l.list(k) {
+			values[int(id)*width+number[v]] = 1
 		}
 	}
-	return x, nil
+	return &graph.Features{Rows: n, Cols: width, Data: values}, nil
 }
 
 // degreeFeatures are what a node without features is told by.
-func degreeFeatures(a *graph.CSR) *graph.Features {
+func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
+	const rows = 1 << 14
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	for i := range a.Rows {
-		x.Data[2*i] = 1
-		x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
-	}
-	return x
+	return x, eachChunk(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
+			x.Data[2*i] = 1
+			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
+		}
+		return nil
+	})
 }

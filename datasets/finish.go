@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"fmt"
 	"math"
 )
@@ -17,13 +18,15 @@ func fileKeys(own ...string) []string {
 //	normalize=none         as in the files
 //	normalize=row          each node's features scaled to sum to 1 in absolute value
 //	normalize=standardize  each feature to mean 0, deviation 1 over the training nodes
-func finish(d *Data, spec *Spec, usual string) error {
+func finish(ctx context.Context, d *Data, spec *Spec, usual string) error {
 	if text, given := spec.Values["metric"]; given {
 		d.Metric = Metric(text) // checked by Validate
 	}
 	how := spec.Text("normalize", usual)
 	if how != "none" && d.Features.Half != nil {
-		d.Features = writable(d.Features)
+		if err := d.copyFeatures(); err != nil {
+			return err
+		}
 	}
 	switch how {
 	case "none":
@@ -34,7 +37,7 @@ func finish(d *Data, spec *Spec, usual string) error {
 		return nil
 	case "standardize":
 		d.Name = spec.String()
-		if err := d.validateNodes(); err != nil { // the split is about to be used
+		if err := d.validateNodes(ctx); err != nil { // the split is about to be used
 			return err
 		}
 		standardize(d)

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -46,7 +47,9 @@ func made(t testing.TB, n int, seed uint64) *Data {
 	for i := range d.Labels.Class {
 		d.Labels.Class[i] = int32(i % 3)
 	}
-	d.Split = dealSplit(n, n/2, n/4, random, nil)
+	if d.Split, err = dealSplit(context.Background(), n, n/2, n/4, random, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,7 @@ func FuzzNPY(f *testing.F) {
 	for k, name := range names {
 		f.Add(byte(k), files[name])
 	}
+	f.Add(byte(2), fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1000000000000000000)}"))
 	f.Fuzz(func(t *testing.T, which byte, content []byte) {
 		dir := t.TempDir()
 		writeFiles(t, dir, files)
@@ -71,9 +73,10 @@ func FuzzPickle(f *testing.F) {
 	}
 	f.Add([]byte("}(]q\x00h\x00a]u."))
 	f.Add([]byte("}(K\x01u."))
+	f.Add([]byte("\x80\x02L" + strings.Repeat("9", 200) + "L\n."))
 	f.Add([]byte("(lp0\nI1\na(dp1\nS'a'\nI2\ns."))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		if _, err := unpickle(content); err != nil && strings.Contains(err.Error(), "\n") {
+		if _, err := unpickle(context.Background(), content); err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("error of several lines: %q", err)
 		}
 	})
@@ -137,6 +140,10 @@ func FuzzTools(f *testing.F) {
 			f.Add(byte(l), byte(k), layout.files[name])
 		}
 	}
+	f.Add(byte(0), byte(1), []byte(`{"0": null, "1": [1, null], "1": 2}`))
+	f.Add(byte(0), byte(2), []byte(`{"tr": null, "tr": [null]}`))
+	f.Add(byte(1), byte(0), []byte(`{"nodes": [{"id": null, "id": 1, "val": null, "test": true}], "links": null}`))
+	f.Add(byte(2), byte(1), []byte("\ufeffa\nb\n\ufeffa\n"))
 	f.Fuzz(func(t *testing.T, which, file byte, content []byte) {
 		layout := layouts[int(which)%len(layouts)]
 		dir := t.TempDir()

@@ -1,11 +1,14 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // Entry is one line of List.
@@ -86,23 +89,27 @@ type Dropped struct {
 	Duplicates int64 `json:"duplicates"` // reverse directions included
 }
 
-// Describe measures a data set. Cost: O(nodes log nodes).
+// Describe measures a data set. What is nil, d itself too, counts as empty. Cost:
+// O(nodes log nodes).
 func Describe(d *Data) Info {
-	y := d.Labels
+	if d == nil {
+		d = &Data{}
+	}
+	g, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	info := Info{
-		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: d.Graph.Val != nil,
-		Features: d.Features.Cols, Precision: Float32, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
+		Name: d.Name, Nodes: d.Nodes(), Edges: d.Edges(), Weighted: g.Val != nil,
+		Features: x.Cols, Precision: Float32, Classes: y.Classes, Tasks: y.Tasks, Metric: d.Metric,
 		Split:         SplitSizes{len(d.Split.Train), len(d.Split.Valid), len(d.Split.Test)},
-		Degree:        degreeStats(d),
+		Degree:        degreeStats(g),
 		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
 		Preprocessing: append([]string{}, d.Notes...),
 	}
-	if d.Features.Half != nil {
+	if x.Half != nil {
 		info.Precision = Float16
 	}
 	b := &info.Bytes
-	b.Graph = d.Graph.Bytes()
-	b.Features = d.Features.Bytes()
+	b.Graph = g.Bytes()
+	b.Features = x.Bytes()
 	b.Labels = 4 * int64(len(y.Class)+len(y.Multi))
 	for _, part := range d.Split.parts() {
 		b.Split += 4 * int64(len(part))
@@ -111,20 +118,20 @@ func Describe(d *Data) Info {
 	return info
 }
 
-func degreeStats(d *Data) DegreeStats {
-	n := d.Nodes()
+func degreeStats(g *graph.CSR) DegreeStats {
+	n := g.Rows
 	if n == 0 {
 		return DegreeStats{}
 	}
 	degrees := make([]int, n)
 	for i := range degrees {
-		degrees[i] = d.Graph.Degree(i)
+		degrees[i] = g.Degree(i)
 	}
 	slices.Sort(degrees)
 	rank := func(percent int) int { return degrees[max((n*percent+99)/100, 1)-1] }
 	return DegreeStats{
 		Min: degrees[0], Median: rank(50), P99: rank(99), Max: degrees[n-1],
-		Mean: float64(d.Graph.NNZ()) / float64(n),
+		Mean: float64(g.NNZ()) / float64(n),
 	}
 }
 

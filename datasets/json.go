@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,25 +12,54 @@ import (
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // eachMember reads the members of the JSON object that a file holds, one by one,
 // so that files larger than memory's worth of values pass. visit must take
-// exactly one value from the decoder.
-func eachMember(path string, visit func(key string, value *json.Decoder) error) error {
+// exactly one value from the decoder, and report keys that it has met before.
+func eachMember(ctx context.Context, path string, visit func(key string, value *json.Decoder) error) error {
 	text, err := openText(path)
 	if err != nil {
 		return err
 	}
 	defer text.Close()
-	d := json.NewDecoder(text)
+	source := &jsonSource{ctx: ctx, text: text}
+	d := json.NewDecoder(source)
+	source.decoder = d
 	if err := members(d, visit); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return jsonError(path, d, err)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.Token(); ctx.Err() != nil {
+		return ctx.Err()
+	} else if err != io.EOF {
 		return fmt.Errorf("datasets: %s: byte %d: more after the object", path, d.InputOffset())
 	}
 	return nil
+}
+
+// jsonSource is a decoder's text. A decoder holds each value that it decodes, so
+// the source ends in an error where one is longer than any line may be.
+type jsonSource struct {
+	ctx     context.Context
+	text    io.Reader
+	decoder *json.Decoder
+	read    int64
+}
+
+func (s *jsonSource) Read(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.read-s.decoder.InputOffset() > longest {
+		return 0, fmt.Errorf("a value of more than %d bytes", longest)
+	}
+	n, err := s.text.Read(b)
+	s.read += int64(n)
+	return n, err
 }
 
 // members reads one object from a decoder.
@@ -71,15 +102,78 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 		return err
 	}
 	if token != want {
-		return fmt.Errorf("%.40q where %q should be", fmt.Sprint(token), want.String())
+		return fmt.Errorf("%s where %q should be", jsonText(token), want.String())
 	}
 	return nil
 }
 
-// skip passes over one value.
+const deepestJSON = 10_000 // as encoding/json has it
+
+// skip passes over one value, however long.
 func skip(d *json.Decoder) error {
-	var ignored json.RawMessage
-	return d.Decode(&ignored)
+	for depth := 0; ; {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		switch {
+		case depth == 0:
+			return nil
+		case depth > deepestJSON:
+			return fmt.Errorf("values nested more than %d deep", deepestJSON)
+		}
+	}
+}
+
+// once reports a key that it has been called for before.
+func once(seen *bool, key string) error {
+	if *seen {
+		return fmt.Errorf("%.40q is there twice", key)
+	}
+	*seen = true
+	return nil
+}
+
+// decode reads a number or a boolean, of the kind named. Decoder.Decode would leave the variable as
+// it is where the value is null.
+func decode[T float64 | bool](d *json.Decoder, kind string) (value T, err error) {
+	token, err := d.Token()
+	if err != nil {
+		return value, err
+	}
+	value, ok := token.(T)
+	if !ok {
+		return value, fmt.Errorf("%s where a %s should be", jsonText(token), kind)
+	}
+	return value, nil
+}
+
+// decodeInt32 reads an integer.
+func decodeInt32(d *json.Decoder) (int32, error) {
+	v, err := decode[float64](d, "number")
+	if err == nil && (v != math.Trunc(v) || v < math.MinInt32 || v > math.MaxInt32) {
+		err = fmt.Errorf("%v where an integer should be", v)
+	}
+	return int32(v), err
+}
+
+// jsonText prints a token within a one-line error.
+func jsonText(token json.Token) string {
+	switch v := token.(type) {
+	case nil:
+		return "null"
+	case string:
+		return fmt.Sprintf("%.40q", v)
+	case json.Delim:
+		return strconv.Quote(v.String())
+	}
+	return fmt.Sprint(token)
 }
 
 func jsonError(path string, d *json.Decoder, err error) error {
@@ -116,6 +210,9 @@ func categoryOf(value any) (category, error) {
 		}
 		return category{number: int64(v), isNumber: true}, nil
 	}
+	if value == nil {
+		return category{}, errors.New("label null is neither a name nor an integer")
+	}
 	return category{}, fmt.Errorf("label of kind %T is neither a name nor an integer", value)
 }
 
@@ -150,16 +247,12 @@ func (c *categories) order() []int32 {
 	}
 	slices.SortFunc(all, func(a, b category) int {
 		switch {
-		case a.isNumber && b.isNumber:
-			return int(min(max(a.number-b.number, -1), 1))
-		case a.isNumber:
+		case a.isNumber && !b.isNumber:
 			return -1
-		case b.isNumber:
+		case b.isNumber && !a.isNumber:
 			return 1
-		case a.name < b.name:
-			return -1
 		}
-		return 1
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
 	})
 	final := make([]int32, len(all))
 	for k, v := range all {
@@ -182,23 +275,92 @@ func (c *categories) renumbered() bool {
 // nodeLabels collects labels given by node id, before the number of nodes is
 // known.
 type nodeLabels struct {
-	path  string
-	kinds *categories
-	multi bool
-	ids   []int32
-	lists [][]int32 // provisional categories of ids[k], one each unless multi
+	path       string
+	kinds      *categories
+	multi      bool
+	ids        []int32
+	values     []int32 // provisional categories: one for each id, or lists one after another
+	ends       []int   // of the id's lists in values; nil unless multi
+	unlabelled []int32 // ids given with −1
+	tally      memory.Tally
 }
 
-// add gives node id one label, −1 for none, or a list of them.
-func (l *nodeLabels) add(id int32, labels ...category) {
-	if !l.multi && labels[0] == (category{number: -1, isNumber: true}) {
-		return
+func newNodeLabels(path string) *nodeLabels {
+	return &nodeLabels{path: path, kinds: newCategories(), tally: newTally(path)}
+}
+
+// none tells the label that stands for no label.
+func (v category) none() bool { return v == category{number: -1, isNumber: true} }
+
+// kind returns a category's provisional number.
+func (l *nodeLabels) kind(v category) (int32, error) {
+	const most = 1 << 20
+	before := len(l.kinds.index)
+	k := l.kinds.add(v)
+	switch {
+	case k < int32(before):
+		return k, nil
+	case k >= most:
+		return 0, fmt.Errorf("datasets: %s: more than %d different labels, which are too many for classes", l.path, most)
 	}
-	list := make([]int32, len(labels))
-	for k, v := range labels {
-		list[k] = l.kinds.add(v)
+	const entry = 256 // of a map while it grows, and of sorting the kinds
+	return k, l.tally.Add(entry + int64(len(v.name)))
+}
+
+// add gives node id one label, −1 for none.
+func (l *nodeLabels) add(id int32, label category) error {
+	if label.none() {
+		l.unlabelled = append(l.unlabelled, id)
+		return l.tally.Add(appended * 4)
 	}
-	l.ids, l.lists = append(l.ids, id), append(l.lists, list)
+	k, err := l.kind(label)
+	if err != nil {
+		return err
+	}
+	if err := l.tally.Add(appended * 8); err != nil {
+		return err
+	}
+	l.ids, l.values = append(l.ids, id), append(l.values, k)
+	return nil
+}
+
+// addList gives node id a list of labels.
+func (l *nodeLabels) addList(id int32, labels []category) error {
+	for _, v := range labels {
+		k, err := l.kind(v)
+		if err != nil {
+			return err
+		}
+		l.values = append(l.values, k)
+	}
+	l.ids, l.ends = append(l.ids, id), append(l.ends, len(l.values))
+	return l.tally.Add(appended * int64(12+4*len(labels)))
+}
+
+// list returns the provisional categories of ids[k].
+func (l *nodeLabels) list(k int) []int32 {
+	from := 0
+	if k > 0 {
+		from = l.ends[k-1]
+	}
+	return l.values[from:l.ends[k]]
+}
+
+// checkOnce reports a node that is given labels twice.
+func (l *nodeLabels) checkOnce(n int) error {
+	seen := make([]bool, n)
+	for _, ids := range [][]int32{l.ids, l.unlabelled} {
+		for _, id := range ids {
+			if int(id) >= n {
+				continue // unlabelled, and nowhere else
+			}
+			if seen[id] {
+				return fmt.Errorf("datasets: %s: node %d is there twice", l.path, id)
+			}
+			seen[id] = true
+		}
+	}
+	return nil
 }
 
 // labels makes the labels of n nodes: classes, or a task each category if the
@@ -208,17 +370,13 @@ func (l *nodeLabels) labels(n int) (*graph.Labels, error) {
 	if len(final) == 0 {
 		return nil, fmt.Errorf("datasets: %s: no labels", l.path)
 	}
-	seen := make([]bool, n)
-	for _, id := range l.ids {
-		if seen[id] {
-			return nil, fmt.Errorf("datasets: %s: node %d is there twice", l.path, id)
-		}
-		seen[id] = true
+	if err := l.checkOnce(n); err != nil {
+		return nil, err
 	}
 	if !l.multi {
 		y := &graph.Labels{Classes: len(final), Class: slices.Repeat([]int32{-1}, n)}
 		for k, id := range l.ids {
-			y.Class[id] = final[l.lists[k][0]]
+			y.Class[id] = final[l.values[k]]
 		}
 		return y, nil
 	}
@@ -226,11 +384,19 @@ func (l *nodeLabels) labels(n int) (*graph.Labels, error) {
 	if float64(n)*float64(tasks) > smallDense+emptiestRows*float64(len(l.ids)) {
 		return nil, fmt.Errorf("datasets: %s: %d kinds of labels for %d nodes are too many to hold", l.path, tasks, n)
 	}
-	y := &graph.Labels{Tasks: tasks, Multi: slices.Repeat([]float32{float32(math.NaN())}, n*tasks)}
+	values, err := dense(l.path+": labels", n, tasks)
+	if err != nil {
+		return nil, err
+	}
+	y := &graph.Labels{Tasks: tasks, Multi: values}
+	unknown := float32(math.NaN())
+	for k := range values {
+		values[k] = unknown
+	}
 	for k, id := range l.ids {
-		row := y.Multi[int(id)*tasks : (int(id)+1)*tasks]
+		row := values[int(id)*tasks : (int(id)+1)*tasks]
 		clear(row)
-		for _, v := range l.lists[k] {
+		for _, v := range l.list(k) {
 			row[final[v]] = 1
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -250,6 +252,12 @@ func TestBadEdgeList(t *testing.T) {
 		"JSON fraction":     {"l.json", `{"0": 0.5}`, "?labels=D/l.json", "label 0.5 is neither a name nor an integer"},
 		"JSON mixture":      {"l.json", `{"0": 1, "1": [1]}`, "?labels=D/l.json", "node 1: labels must all be lists or none"},
 		"JSON twice":        {"l.json", `{"0": 1, "0": 2}`, "?labels=D/l.json", "node 0 is there twice"},
+		"JSON null":         {"l.json", `{"0": null}`, "?labels=D/l.json", "l.json: byte 10: node 0: label null is neither"},
+		"JSON null in list": {"l.json", `{"0": [1, null]}`, "?labels=D/l.json", "node 0: label null is neither"},
+		"JSON twice, -1":    {"l.json", `{"0": -1, "1": 1, "0": 2}`, "?labels=D/l.json", "l.json: node 0 is there twice"},
+		"features twice":    {"f.json", `{"0": [1], "3": [0], "0": [2]}`, "?labels=D/labels.csv&features=D/f.json", "f.json: node 0 is there twice"},
+		"labels twice, -1":  {"labels.csv", "0,-1\n1,1\n0,2\n", "?labels=D/labels.csv", "labels.csv: node 0 is there twice"},
+		"mark within":       {"labels.csv", "a\nb\n\ufeffa\n", "?labels=D/labels.csv", "labels.csv:3: a byte-order mark within the file"},
 		"JSON goes on":      {"l.json", `{"0": 1} 3`, "?labels=D/l.json", "more after the object"},
 		"JSON empty":        {"l.json", `{}`, "?labels=D/l.json", "l.json: no labels"},
 		"label missing":     {"labels.csv", "0,1\n1,\n", "?labels=D/labels.csv", "labels.csv:2: no label"},
@@ -317,6 +325,44 @@ func TestBadTools(t *testing.T) {
 				f["reddit_graph.npz"] = archive(t, zip.Store, map[string][]byte{
 					"row": array(t, []int64{0}), "col": array(t, []int64{1}), "shape": array(t, []int64{2e9, 2e9})})
 			}, "2000000000 rows for 1 entries"},
+		"saint: null class": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "1": null}`) }, `class_map.json: byte 18: node "1": "null" where a class, or a list, should be`},
+		"saint: null task": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": [1, null]}`) }, `class_map.json: byte 15: node "0": task 1: "null" where a number should be`},
+		"saint: class twice": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["class_map.json"] = []byte(`{"0": 1, "0": 1}`) }, `byte 12: node "0" is there twice`},
+		"saint: null role": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"tr": [0], "va": null, "te": [2]}`) }, `role.json: byte 22: null where "[" should be`},
+		"saint: null node": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"tr": [1, null], "va": [], "te": []}`) }, `role.json: byte 15: tr: element 1: null where a number should be`},
+		"saint: role twice": {"saint:D", func(d *Data) files { return saintFiles(t, d) },
+			func(f files, d *Data) { f["role.json"] = []byte(`{"tr": [0], "tr": [1]}`) }, `role.json: byte 16: "tr" is there twice`},
+		"sage: null row": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-id_map.json"] = []byte(`{"n1": 3, "n2": null}`) }, `made-id_map.json: byte 20: node "n2": null where a number should be`},
+		"sage: two rows": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-id_map.json"] = []byte(`{"n1": 3, "n1": 4}`) }, `made-id_map.json: byte 17: node "n1" is there twice`},
+		"sage: null mark": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "val": null, "test": false}]}`)
+			}, `made-G.json: byte 32: node 0: null where a boolean should be`},
+		"sage: null id": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": null}]}`) }, `node 0: id is neither a name nor an integer`},
+		"sage: two ids": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "id": 2}]}`) }, `node 0: "id" is there twice`},
+		"sage: two marks": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = []byte(`{"nodes": [{"id": 1, "test": false, "test": true, "val": true}]}`)
+			}, `node 0: "test" is there twice`},
+		"sage: null nodes": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": null}`) }, `made-G.json: byte 14: null where "[" should be`},
+		"sage: nodes twice": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"nodes": [], "nodes": []}`) }, `"nodes" is there twice`},
+		"sage: two sources": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) {
+				f["made-G.json"] = []byte(`{"links": [{"source": 1, "source": 2, "target": 3}]}`)
+			}, `link 0: "source" is there twice`},
+		"sage: null source": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
+			func(f files, d *Data) { f["made-G.json"] = []byte(`{"links": [{"source": null, "target": 3}]}`) }, `link 0: source or target is neither`},
 		"sage: no marks": {"sage:D/made", func(d *Data) files { return sageFiles(t, d) },
 			func(f files, d *Data) {
 				f["made-G.json"] = bytes.ReplaceAll(f["made-G.json"], []byte(`"val"`), []byte(`"vul"`))
@@ -349,5 +395,48 @@ func TestBadTools(t *testing.T) {
 			writeFiles(t, dir, f)
 			expectError(t, strings.Replace(c.spec, "D", dir, 1), c.want, filepath.Base(dir))
 		})
+	}
+}
+
+// Numbers far apart are put in order without their difference, which overflows.
+func TestLabelsFarApart(t *testing.T) {
+	numbers := []int64{math.MinInt64, -1 << 62, -7, 0, 5, 1 << 62, math.MaxInt64}
+	for range 20 { // the order of a map is another each time
+		c := newCategories()
+		for _, k := range rand.Perm(len(numbers)) {
+			c.add(category{number: numbers[k], isNumber: true})
+		}
+		c.add(category{name: "b"})
+		c.add(category{name: "a"})
+		final := c.order()
+		for k, number := range numbers {
+			if got := final[c.index[category{number: number, isNumber: true}]]; int(got) != k {
+				t.Fatalf("label %d is class %d, want %d", number, got, k)
+			}
+		}
+		if a, b := final[c.index[category{name: "a"}]], final[c.index[category{name: "b"}]]; a != 7 || b != 8 {
+			t.Fatalf("names are classes %d and %d, want 7 and 8", a, b)
+		}
+	}
+}
+
+// Binary tasks may be more than a sparse matrix is expanded to: Yelp has a
+// hundred for each of 716,847 nodes. Here most nodes have no label.
+func TestManyTasks(t *testing.T) {
+	const n, listed, tasks = 2_000_000, 4000, 10
+	path := filepath.Join(t.TempDir(), "class_map.json")
+	list := "[" + strings.Repeat("0, ", tasks-1) + "1]"
+	b := []byte("{")
+	for i := range listed {
+		b = fmt.Appendf(b, "%q: %s,", strconv.Itoa(i), list)
+	}
+	b[len(b)-1] = '}'
+	write(t, path, b)
+	y, err := readClassMap(context.Background(), path, n, nodeKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y.Tasks != tasks || y.Nodes() != n || y.Multi[tasks-1] != 1 || y.Multi[0] != 0 || y.Multi[listed*tasks] == 0 {
+		t.Errorf("%d tasks of %d nodes", y.Tasks, y.Nodes())
 	}
 }

@@ -21,11 +21,11 @@ func npyScheme() Scheme {
 
 func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
 	dir := folder(spec.Path)
-	ptr, err := readInt64s(dir, "indptr")
+	ptr, err := readInt64s(ctx, dir, "indptr")
 	if err != nil {
 		return nil, err
 	}
-	idx, err := readInt32s(dir, "indices")
+	idx, err := readInt32s(ctx, dir, "indices")
 	if err != nil {
 		return nil, err
 	}
@@ -34,22 +34,22 @@ func openNPY(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
-	if d.Features, err = readMatrix(dir, "feat", d.Nodes()); err != nil {
+	if d.Features, err = readMatrix(ctx, dir, "feat", d.Nodes()); err != nil {
 		return nil, err
 	}
-	if d.Labels, err = readLabels(dir, "labels", d.Nodes()); err != nil {
+	if d.Labels, err = readLabels(ctx, dir, "labels", d.Nodes()); err != nil {
 		return nil, err
 	}
 	d.Metric = metricFor(d.Labels)
-	if err := dir.split(d, spec); err != nil {
+	if err := dir.split(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // split reads the three id files, or deals a split at random where there are
 // none or the SPEC asks for it.
-func (dir folder) split(d *Data, spec *Spec) error {
+func (dir folder) split(ctx context.Context, d *Data, spec *Spec) error {
 	parts := []struct {
 		key string
 		to  *[]int32
@@ -61,15 +61,15 @@ func (dir folder) split(d *Data, spec *Spec) error {
 		}
 	}
 	if missing == len(parts) {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	if own, err := ownSplit(spec); err != nil {
 		return err
 	} else if !own {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	for _, part := range parts {
-		ids, err := readInt32s(dir, part.key)
+		ids, err := readInt32s(ctx, dir, part.key)
 		if err != nil {
 			return err
 		}

@@ -40,14 +40,14 @@ func openNPZ(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
 // shape} or attr_matrix, and labels. Edges are stored as found, in one direction
 // or both; there is no split.
 func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
-	shape, p, err := readSparse(a, "adj_")
+	shape, p, err := readSparse(ctx, a, "adj_")
 	if err != nil {
 		return err
 	}
@@ -58,23 +58,23 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) err
 		return err
 	}
 	if a.Has("attr_matrix") {
-		d.Features, err = readMatrix(a, "attr_matrix", d.Nodes())
+		d.Features, err = readMatrix(ctx, a, "attr_matrix", d.Nodes())
 	} else {
-		d.Features, err = readSparseFeatures(a, "attr_", d.Nodes())
+		d.Features, err = readSparseFeatures(ctx, a, "attr_", d.Nodes())
 	}
 	if err != nil {
 		return err
 	}
-	if d.Labels, err = readLabels(a, "labels", d.Nodes()); err != nil {
+	if d.Labels, err = readLabels(ctx, a, "labels", d.Nodes()); err != nil {
 		return err
 	}
 	d.Metric = metricFor(d.Labels)
-	return splitFromSpec(d, spec)
+	return splitFromSpec(ctx, d, spec)
 }
 
 // readShape reads the shape of a SciPy matrix.
-func readShape(a *npy.Archive, key string) (shape [2]int, err error) {
-	dims, err := readInt64s(a, key)
+func readShape(ctx context.Context, a *npy.Archive, key string) (shape [2]int, err error) {
+	dims, err := readInt64s(ctx, a, key)
 	if err != nil {
 		return shape, err
 	}
@@ -86,15 +86,15 @@ func readShape(a *npy.Archive, key string) (shape [2]int, err error) {
 
 // readSparse reads shape and pattern of a SciPy CSR matrix whose members'
 // names start with a prefix.
-func readSparse(a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
+func readSparse(ctx context.Context, a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
 	p = &pattern{name: strings.TrimSuffix(a.Name()+": "+strings.TrimSuffix(prefix, "_"), ": ")}
-	if shape, err = readShape(a, prefix+"shape"); err != nil {
+	if shape, err = readShape(ctx, a, prefix+"shape"); err != nil {
 		return shape, nil, err
 	}
-	if p.ptr, err = readInt64s(a, prefix+"indptr"); err != nil {
+	if p.ptr, err = readInt64s(ctx, a, prefix+"indptr"); err != nil {
 		return shape, nil, err
 	}
-	if p.idx, err = readInt32s(a, prefix+"indices"); err != nil {
+	if p.idx, err = readInt32s(ctx, a, prefix+"indices"); err != nil {
 		return shape, nil, err
 	}
 	if len(p.ptr) != shape[0]+1 {
@@ -104,14 +104,14 @@ func readSparse(a *npy.Archive, prefix string) (shape [2]int, p *pattern, err er
 }
 
 // readSparseFeatures reads a SciPy CSR matrix into a dense one.
-func readSparseFeatures(a *npy.Archive, prefix string, nodes int) (*graph.Features, error) {
-	shape, p, err := readSparse(a, prefix)
+func readSparseFeatures(ctx context.Context, a *npy.Archive, prefix string, nodes int) (*graph.Features, error) {
+	shape, p, err := readSparse(ctx, a, prefix)
 	if err != nil {
 		return nil, err
 	}
 	var values []float32
 	err = withArray(a, prefix+"data", func(r *npy.Reader) error {
-		values, err = r.Float32s()
+		values, err = r.Float32s(ctx)
 		return err
 	})
 	if err != nil {
@@ -142,7 +142,11 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 	case rows > (smallDense+emptiestRows*len(values))/cols:
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely", p.name, rows, cols, len(values))
 	}
-	x := &graph.Features{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
+	cells, err := dense(p.name, rows, cols)
+	if err != nil {
+		return nil, err
+	}
+	x := &graph.Features{Rows: rows, Cols: cols, Data: cells}
 	for i := range rows {
 		row := x.Row(i)
 		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
@@ -156,12 +160,12 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 // edge once) and {train,val,test}_masks, one row a split. Graphs of two classes
 // are one binary task scored by ROC-AUC, as in their paper.
 func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
-	classes, err := readInt32s(a, "node_labels")
+	classes, err := readInt32s(ctx, a, "node_labels")
 	if err != nil {
 		return err
 	}
 	n := len(classes)
-	if d.Features, err = readMatrix(a, "node_features", n); err != nil {
+	if d.Features, err = readMatrix(ctx, a, "node_features", n); err != nil {
 		return err
 	}
 	if err := readEdgePairs(ctx, a, "edges", n, d); err != nil {
@@ -177,9 +181,9 @@ func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec)
 	}
 	d.Metric = metricFor(d.Labels)
 	if strings.Contains(spec.Text("split", ""), "/") || !a.Has("train_masks") {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
-	return readMasks(a, d, spec)
+	return readMasks(ctx, a, d, spec)
 }
 
 // oneTask turns classes 0 and 1, -1 unknown, into a binary task.
@@ -200,8 +204,11 @@ func readEdgePairs(ctx context.Context, source arraySource, key string, nodes in
 		if len(r.Shape) != 2 || r.Shape[1] != 2 {
 			return fmt.Errorf("datasets: %s: shape %v, want (edges, 2)", r.Name(), r.Shape)
 		}
-		ends, err := r.Int32s()
+		ends, err := r.Int32s(ctx)
 		if err != nil {
+			return err
+		}
+		if err := checkGraph(r.Name(), nodes, int64(len(ends)/2)); err != nil {
 			return err
 		}
 		b, err := graph.NewBuilder(nodes)
@@ -222,7 +229,7 @@ func readEdgePairs(ctx context.Context, source arraySource, key string, nodes in
 }
 
 // readMasks reads row K of the three mask matrices, K being the key split.
-func readMasks(a *npy.Archive, d *Data, spec *Spec) error {
+func readMasks(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
 	if _, given := spec.Values["seed"]; given {
 		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
 	}
@@ -239,7 +246,7 @@ func readMasks(a *npy.Archive, d *Data, spec *Spec) error {
 			if err != nil {
 				return fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
 			}
-			mask, err := r.Int32s()
+			mask, err := r.Int32s(ctx)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // ogbScheme reads an unzipped node-property folder of the Open Graph Benchmark
@@ -45,7 +47,7 @@ type ogbFolder struct {
 }
 
 func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
-	o, err := findOGB(spec)
+	o, err := findOGB(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +79,11 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := o.split(ctx, d, spec); err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // findOGB locates the files, or says in one error which are missing.
-func findOGB(spec *Spec) (*ogbFolder, error) {
+func findOGB(ctx context.Context, spec *Spec) (*ogbFolder, error) {
 	o := &ogbFolder{dir: spec.Path}
 	if _, err := os.Stat(o.raw("")); err != nil {
 		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
@@ -99,7 +101,7 @@ func findOGB(spec *Spec) (*ogbFolder, error) {
 	}
 	var err error
 	if exists(o.raw("num-node-dict.csv.gz")) {
-		err = o.findHeterogeneous(need)
+		err = o.findHeterogeneous(ctx, need)
 	} else {
 		need(o.raw("num-node-list.csv.gz"))
 		o.edges = []string{need(o.raw("edge.csv.gz"))}
@@ -136,12 +138,12 @@ func exists(path string) bool {
 
 // findHeterogeneous picks the node type with labels and its relations to
 // itself.
-func (o *ogbFolder) findHeterogeneous(need func(string) string) error {
+func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) string) error {
 	path := o.raw("nodetype-has-label.csv.gz")
 	if !exists(need(path)) || !exists(need(o.raw("triplet-type-list.csv.gz"))) {
 		return nil // reported as missing
 	}
-	types, flags, err := readHeadedRow(path)
+	types, flags, err := readHeadedRow(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -157,7 +159,7 @@ func (o *ogbFolder) findHeterogeneous(need func(string) string) error {
 	if o.nodeType == "" || strings.ContainsAny(o.nodeType, `/\`) {
 		return fmt.Errorf("datasets: %s: no node type has labels", path)
 	}
-	triplets, err := readFields(o.raw("triplet-type-list.csv.gz"))
+	triplets, err := readFields(ctx, o.raw("triplet-type-list.csv.gz"))
 	if err != nil {
 		return err
 	}
@@ -215,7 +217,7 @@ func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
 	var field string
 	if o.nodeType != "" {
 		path = o.raw("num-node-dict.csv.gz")
-		types, counts, err := readHeadedRow(path)
+		types, counts, err := readHeadedRow(ctx, path)
 		if err != nil {
 			return 0, err
 		}
@@ -225,7 +227,7 @@ func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
 		}
 		field = counts[k]
 	} else {
-		rows, err := readFields(path)
+		rows, err := readFields(ctx, path)
 		if err != nil {
 			return 0, err
 		}
@@ -243,22 +245,23 @@ func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
 
 // readFields reads a small file whole, as the comma-separated fields of its
 // lines.
-func readFields(path string) ([][]string, error) {
+func readFields(ctx context.Context, path string) ([][]string, error) {
 	var rows [][]string
 	const most = 10_000
-	err := readLines(context.Background(), path, func(b lines) ([][]string, error) {
+	err := readLines(ctx, path, func(b lines) ([][]string, error) {
 		var part [][]string
 		for {
 			line, found := b.next()
 			if !found {
 				return part, nil
 			}
-			if len(line) > 0 {
-				part = append(part, strings.Split(string(line), ","))
+			if len(line) == 0 {
+				continue
 			}
-			if len(part) > most {
-				return nil, b.fail("more than %d lines", most)
+			if len(part) == most || bytes.Count(line, []byte{','}) >= most {
+				return nil, b.fail("more than %d lines, or fields in one", most)
 			}
+			part = append(part, strings.Split(string(line), ","))
 		}
 	}, func(part [][]string) error {
 		if rows = append(rows, part...); len(rows) > most {
@@ -270,8 +273,8 @@ func readFields(path string) ([][]string, error) {
 }
 
 // readHeadedRow reads a file of two lines: names, and one value for each.
-func readHeadedRow(path string) (names, values []string, err error) {
-	rows, err := readFields(path)
+func readHeadedRow(ctx context.Context, path string) (names, values []string, err error) {
+	rows, err := readFields(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -307,15 +310,26 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 // readEdges reads the edges into d's graph. It returns them too if features are
 // to be made of the edges'.
 func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error) {
+	if err := checkGraph(o.dir, n, 0); err != nil { // edges are in the tallies
+		return nil, err
+	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
 	}
 	var kept []arc
 	for _, path := range o.edges {
+		tally := newTally(path)
 		err := readLines(ctx, path, func(block lines) ([]arc, error) {
 			return parseArcs(block, ',', n)
 		}, func(arcs []arc) error {
+			edge := int64(edgeBytes)
+			if o.nodeFeat == "" {
+				edge += appended * 8
+			}
+			if err := tally.Add(edge * int64(len(arcs))); err != nil {
+				return err
+			}
 			if o.nodeFeat == "" {
 				kept = append(kept, arcs...)
 			}
@@ -354,7 +368,11 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	if err := plausible(path, float64(n)*float64(width)); err != nil {
 		return nil, err
 	}
-	x := &graph.Features{Rows: n, Cols: width, Data: make([]float32, n*width)}
+	values, err := dense(path, n, width)
+	if err != nil {
+		return nil, err
+	}
+	x := &graph.Features{Rows: n, Cols: width, Data: values}
 	var read int64
 	err = readLines(ctx, path, func(b lines) (int64, error) {
 		first := b.number
@@ -396,6 +414,10 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*gra
 		return nil, err
 	}
 	if err := plausible(path, float64(len(arcs))*float64(width)); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("datasets: %s: the means of %d features for %d nodes", path, width, n)
+	if err := memory.Check(what, memory.Product(int64(n), int64(width), 8+4)); err != nil {
 		return nil, err
 	}
 	sums := make([]float64, n*width)
@@ -459,7 +481,7 @@ func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
 	if own, err := ownSplit(spec); err != nil {
 		return err
 	} else if !own {
-		return splitFromSpec(d, spec)
+		return splitFromSpec(ctx, d, spec)
 	}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
@@ -468,31 +490,11 @@ func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
 		name string
 		to   *[]int32
 	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
-		path := filepath.Join(o.splitDir, part.name+".csv.gz")
-		n := d.Nodes()
-		err := readLines(ctx, path, func(b lines) ([]int32, error) {
-			var ids []int32
-			for {
-				line, found := b.next()
-				if !found {
-					return ids, nil
-				}
-				if len(line) == 0 {
-					continue
-				}
-				id, ok := parseID(line)
-				if !ok || int(id) >= n {
-					return nil, b.fail("%s is not a node in [0, %d)", quoteField(line), n)
-				}
-				ids = append(ids, id)
-			}
-		}, func(ids []int32) error {
-			*part.to = append(*part.to, ids...)
-			return nil
-		})
+		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.Nodes())
 		if err != nil {
 			return err
 		}
+		*part.to = ids
 	}
 	d.Notes = append(d.Notes, "split "+filepath.Base(strings.TrimSuffix(o.splitDir, string(filepath.Separator)+o.nodeType)))
 	return nil

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,6 +97,9 @@ func builtin(o Options) []Scheme {
 // error, when ctx is done. Cost: one pass over the files, and memory for the
 // result plus at most twice the graph while it is built.
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, err
+	}
 	s, scheme, err := parse(spec, o)
 	if err != nil {
 		return nil, err
@@ -119,14 +123,22 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if d.unmap != nil {
 		return d, nil // a store, checked in its own way
 	}
-	validate := d.Validate
+	validate := d.validate
 	if d.simple {
 		validate = d.validateNodes // looking up every edge's reverse can take longer than reading it
 	}
-	if err := validate(); err != nil {
+	if err := validate(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// checkContext reports a context that is nil, which would panic far from here.
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("datasets: nil context; want context.Background()")
+	}
+	return nil
 }
 
 // CheckSpec tells what is wrong with the text of a SPEC: an unknown scheme, name
@@ -153,6 +165,9 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 // Verify opens a data set and checks all of it, whatever was recorded: of a
 // store the checksums too.
 func Verify(ctx context.Context, spec string, o Options) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	s, scheme, err := parse(spec, o)
 	if err != nil {
 		return err

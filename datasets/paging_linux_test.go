@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"slices"
 	"testing"
 )
@@ -18,7 +19,7 @@ func TestScarceMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.scarce = true
-	d, err := s.data()
+	d, err := s.data(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

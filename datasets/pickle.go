@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/nlpodyssey/gopickle/pickle"
 	"github.com/nlpodyssey/gopickle/types"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // Planetoid's files are Python 2 pickles, and a pickle is a program. It is run
@@ -20,7 +23,7 @@ import (
 const maxPickle = 1 << 28
 
 // loadPickle reads the one object of a pickle file.
-func loadPickle(path string) (any, error) {
+func loadPickle(ctx context.Context, path string) (any, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
@@ -28,11 +31,17 @@ func loadPickle(path string) (any, error) {
 	if info.Size() > maxPickle {
 		return nil, fmt.Errorf("datasets: %s: pickle of %d bytes, at most %d are read", path, info.Size(), maxPickle)
 	}
+	if err := memory.Check("datasets: "+path+": reading it", info.Size()); err != nil {
+		return nil, err
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	object, err := unpickle(raw)
+	object, err := unpickle(ctx, raw)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", path, err)
 	}
@@ -41,10 +50,10 @@ func loadPickle(path string) (any, error) {
 
 // unpickle runs a pickle. gopickle indexes and slices what it reads unchecked in
 // places (an odd number of dictionary items, say), so its panics are turned into
-// errors here; lengths were checked by scanPickle, since running out of memory
-// cannot be caught.
-func unpickle(raw []byte) (object any, err error) {
-	if err := scanPickle(raw); err != nil {
+// errors here; lengths and memory were checked by scanPickle, since running out
+// of memory cannot be caught.
+func unpickle(ctx context.Context, raw []byte) (object any, err error) {
+	if err := scanPickle(ctx, raw); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -52,12 +61,26 @@ func unpickle(raw []byte) (object any, err error) {
 			object, err = nil, fmt.Errorf("not a valid pickle: %.200v", cause)
 		}
 	}()
-	u := pickle.NewUnpickler(bytes.NewReader(raw))
+	u := pickle.NewUnpickler(&pickleReader{Reader: bytes.NewReader(raw), ctx: ctx})
 	u.FindClass = findClass
 	if object, err = u.Load(); err != nil {
 		return nil, fmt.Errorf("not a valid pickle: %.200s", err) // may print a whole list
 	}
 	return object, nil
+}
+
+// pickleReader gives a pickle out until its context is done.
+type pickleReader struct {
+	*bytes.Reader
+	ctx   context.Context
+	calls int
+}
+
+func (r *pickleReader) ReadByte() (byte, error) {
+	if r.calls++; r.calls%1024 == 0 && r.ctx.Err() != nil {
+		return 0, r.ctx.Err()
+	}
+	return r.Reader.ReadByte()
 }
 
 // errClass says which class is not among those allowed.
@@ -80,7 +103,7 @@ func findClass(module, name string) (any, error) {
 	case "__builtin__ list":
 		return listClass{}, nil
 	}
-	return nil, fmt.Errorf("class %q of module %q: %w", name, module, errClass)
+	return nil, fmt.Errorf("class %.60q of module %.60q: %w", name, module, errClass)
 }
 
 // opcode says how to step over one opcode's argument.
@@ -94,6 +117,7 @@ const (
 	fixed4
 	fixed8
 	line     // up to a newline
+	digits   // up to a newline that is near
 	counted1 // a length of one byte, then as many bytes
 	counted4 // a length of four bytes, signed
 	global   // two lines: module, name
@@ -124,20 +148,33 @@ func opcodes() *[256]opcode {
 	for _, c := range []byte("(.0N12tl]d})aesuRb\x81\x85\x86\x87\x88\x89") {
 		table[c] = plain
 	}
-	for _, c := range []byte("IFLSVgp") {
+	for _, c := range []byte("SV") {
 		table[c] = line
+	}
+	for _, c := range []byte("IFLgp") {
+		table[c] = digits
 	}
 	return table
 }
 
 // scanPickle steps through a pickle without running it. It reports an opcode or
 // class that is not allowed, a length that reaches past the end, marks nested
-// beyond reason, and a pickle without an end, each with its offset.
-func scanPickle(raw []byte) error {
+// beyond reason, numbers of too many digits, and a pickle without an end, each
+// with its offset; or that the objects would not fit in memory.
+func scanPickle(ctx context.Context, raw []byte) error {
 	table := opcodes()
-	const deepest = 1000 // marks; each costs the unpickler a few hundred bytes
-	marks := 0
+	const (
+		deepest    = 1000 // marks
+		mostDigits = 100  // reading a number takes the square of their number
+		// What an opcode costs the unpickler, about, in bytes.
+		markCost, memoCost, objectCost = 320, 96, 128
+	)
+	marks, steps := 0, 0
+	tally := memory.Tally{What: "what it holds"}
 	for at := 0; at < len(raw); {
+		if steps++; steps%(1<<16) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		code, start := raw[at], at
 		rest := raw[at+1:]
 		need := 0
@@ -155,6 +192,10 @@ func scanPickle(raw []byte) error {
 			need = 8
 		case line:
 			need = lineLength(rest)
+		case digits:
+			if need = lineLength(rest); need > mostDigits && need <= len(rest) {
+				return fmt.Errorf("byte %d: number of %d digits, at most %d are read", start, need-1, mostDigits)
+			}
 		case counted1:
 			if need = 1; len(rest) >= 1 {
 				need += int(rest[0])
@@ -181,19 +222,26 @@ func scanPickle(raw []byte) error {
 		if need > len(rest) {
 			return fmt.Errorf("byte %d: the file ends within opcode 0x%02x", start, code)
 		}
+		cost := int64(objectCost + 3*need)
 		switch code {
 		case '.':
 			return nil
+		case 'q', 'r', 'p':
+			cost = memoCost
 		case 0x80:
 			if rest[0] > 3 {
 				return fmt.Errorf("byte %d: pickle protocol %d, 0 to 3 are read", start, rest[0])
 			}
 		case '(':
+			cost = markCost
 			if marks++; marks > deepest {
 				return fmt.Errorf("byte %d: more than %d marks open", start, deepest)
 			}
 		case 't', 'l', 'd', 'e', 'u', '1':
 			marks--
+		}
+		if err := tally.Add(cost); err != nil {
+			return err
 		}
 		at += 1 + need
 	}

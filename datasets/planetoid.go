@@ -1,16 +1,12 @@
 package datasets
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/nlpodyssey/gopickle/types"
 
@@ -57,11 +53,11 @@ func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
 	case own:
 		p.publicSplit(d)
 	default:
-		if err := splitFromSpec(d, spec); err != nil {
+		if err := splitFromSpec(ctx, d, spec); err != nil {
 			return nil, err
 		}
 	}
-	return d, finish(d, spec, "none")
+	return d, finish(ctx, d, spec, "none")
 }
 
 // planetoid holds the files' contents, checked one by one.
@@ -86,29 +82,29 @@ type sparseRows struct {
 }
 
 func (p *planetoid) read(ctx context.Context) (err error) {
-	if p.test, err = readIDLines(p.prefix + "test.index"); err != nil {
+	if p.test, err = readIDLines(ctx, p.prefix+"test.index", math.MaxInt32); err != nil {
 		return err
 	}
-	if p.allx, err = p.matrix("allx"); err != nil {
+	if p.allx, err = p.matrix(ctx, "allx"); err != nil {
 		return err
 	}
-	if p.tx, err = p.matrix("tx"); err != nil {
+	if p.tx, err = p.matrix(ctx, "tx"); err != nil {
 		return err
 	}
 	// x repeats the first rows of allx; it is read only to be checked.
-	x, err := p.matrix("x")
+	x, err := p.matrix(ctx, "x")
 	if err != nil {
 		return err
 	}
 	var y []int32
-	if y, _, err = p.oneHot("y"); err != nil {
+	if y, _, err = p.oneHot(ctx, "y"); err != nil {
 		return err
 	}
 	var width int
-	if p.ally, p.classes, err = p.oneHot("ally"); err != nil {
+	if p.ally, p.classes, err = p.oneHot(ctx, "ally"); err != nil {
 		return err
 	}
-	if p.ty, width, err = p.oneHot("ty"); err != nil {
+	if p.ty, width, err = p.oneHot(ctx, "ty"); err != nil {
 		return err
 	}
 	p.train = len(y)
@@ -131,7 +127,7 @@ func (p *planetoid) read(ctx context.Context) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := p.readGraph(); err != nil {
+	if err := p.readGraph(ctx); err != nil {
 		return err
 	}
 	return p.checkTest()
@@ -157,9 +153,9 @@ func (p *planetoid) checkTest() error {
 func (m *sparseRows) rows() int { return len(m.ptr) - 1 }
 
 // matrix reads a sparse matrix of features.
-func (p *planetoid) matrix(part string) (*sparseRows, error) {
+func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error) {
 	path := p.prefix + part
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +191,9 @@ func (p *planetoid) matrix(part string) (*sparseRows, error) {
 }
 
 // oneHot reads a matrix of one-hot rows as classes, −1 for rows of zeros.
-func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) {
+func (p *planetoid) oneHot(ctx context.Context, part string) (classes []int32, width int, err error) {
 	path := p.prefix + part
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -208,6 +204,9 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) 
 	rows, width := a.shape[0], a.shape[1]
 	classes = make([]int32, rows)
 	for i := range classes {
+		if i%1024 == 0 && ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
 		classes[i] = -1
 		for c := range width {
 			switch v := a.element(i*width + c); {
@@ -223,9 +222,9 @@ func (p *planetoid) oneHot(part string) (classes []int32, width int, err error) 
 }
 
 // readGraph reads the dictionary of neighbour lists and counts the nodes.
-func (p *planetoid) readGraph() error {
+func (p *planetoid) readGraph(ctx context.Context) error {
 	path := p.prefix + "graph"
-	object, err := loadPickle(path)
+	object, err := loadPickle(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -281,7 +280,11 @@ func (p *planetoid) place(d *Data) error {
 	if cols == 0 || p.nodes > (smallDense+emptiestRows*entries)/cols {
 		return fmt.Errorf("datasets: %sallx: %d×%d features with %d entries are too sparse to hold densely, or none", p.prefix, p.nodes, cols, entries)
 	}
-	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: make([]float32, p.nodes*cols)}
+	cells, err := dense(p.prefix+"allx", p.nodes, cols)
+	if err != nil {
+		return err
+	}
+	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: cells}
 	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
 	copy(d.Labels.Class, p.ally)
 	p.allx.expand(d.Features, func(row int) int { return row })
@@ -338,34 +341,4 @@ func (p *planetoid) publicSplit(d *Data) {
 	if unlabelled > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes of the public split left out: they have no label", unlabelled))
 	}
-}
-
-// readIDLines reads one node id a line.
-func readIDLines(path string) (ids []int32, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	number := 0
-	for lines.Scan() {
-		number++
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
-			continue
-		}
-		id, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || id < 0 || id == math.MaxInt32 {
-			return nil, fmt.Errorf("datasets: %s:%d: %.40q is not a node id", path, number, text)
-		}
-		ids = append(ids, int32(id))
-	}
-	if err := lines.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			return nil, fmt.Errorf("datasets: %s:%d: line too long for a node id", path, number+1)
-		}
-		return nil, fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	return ids, nil
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -40,17 +42,19 @@ type sageGraph struct {
 	links []arc       // between nodes by their place in the file
 	named [][2]string // between nodes by their ids
 	rows  []int32     // row of the features of each node kept, increasing
+	tally memory.Tally
 }
 
 func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
-	g := &sageGraph{path: spec.Path + "-G.json", index: make(map[string]int32)}
-	if err := g.read(); err != nil {
+	path := spec.Path + "-G.json"
+	g := &sageGraph{path: path, index: make(map[string]int32), tally: newTally(path)}
+	if err := g.read(ctx); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	node, n, err := g.number(spec.Path + "-id_map.json")
+	node, n, err := g.number(ctx, spec.Path+"-id_map.json")
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +62,10 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := g.build(node, n, d); err != nil {
 		return nil, err
 	}
-	if err := g.readFeatures(spec.Path, d); err != nil {
+	if err := g.readFeatures(ctx, spec.Path, d); err != nil {
 		return nil, err
 	}
-	d.Labels, err = readClassMap(spec.Path+"-class_map.json", n, func(key string) (int32, error) {
+	d.Labels, err = readClassMap(ctx, spec.Path+"-class_map.json", n, func(key string) (int32, error) {
 		k, known := g.index[key]
 		if !known {
 			return 0, fmt.Errorf("node %.40q is not in the graph", key)
@@ -75,21 +79,28 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err == nil && own {
 		g.split(node, d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "standardize")
+	return d, finish(ctx, d, spec, "standardize")
 }
 
 // read reads the graph file, whose members come in any order.
-func (g *sageGraph) read() error {
-	return eachMember(g.path, func(key string, d *json.Decoder) error {
+func (g *sageGraph) read(ctx context.Context) error {
+	var nodes, links bool
+	return eachMember(ctx, g.path, func(key string, d *json.Decoder) error {
 		switch key {
 		case "nodes":
+			if err := once(&nodes, key); err != nil {
+				return err
+			}
 			return elements(d, func(k int) error { return g.readNode(d, k) })
 		case "links", "edges":
+			if err := once(&links, key); err != nil {
+				return err
+			}
 			return elements(d, func(k int) error { return g.readLink(d, k) })
 		}
 		return skip(d)
@@ -97,61 +108,90 @@ func (g *sageGraph) read() error {
 }
 
 func (g *sageGraph) readNode(d *json.Decoder, k int) error {
-	var node struct {
-		ID        any
-		Val, Test *bool
-	}
-	if err := d.Decode(&node); err != nil {
+	var id json.Token
+	var val, test bool
+	var hasID, hasVal, hasTest bool
+	err := members(d, func(key string, d *json.Decoder) (err error) {
+		switch key {
+		case "id":
+			if err = once(&hasID, key); err == nil {
+				id, err = d.Token()
+			}
+		case "val":
+			if err = once(&hasVal, key); err == nil {
+				val, err = decode[bool](d, "boolean")
+			}
+		case "test":
+			if err = once(&hasTest, key); err == nil {
+				test, err = decode[bool](d, "boolean")
+			}
+		default:
+			return skip(d)
+		}
 		return err
-	}
-	id, err := sageID(node.ID)
+	})
 	if err != nil {
 		return fmt.Errorf("node %d: %w", k, err)
 	}
-	if _, twice := g.index[id]; twice {
-		return fmt.Errorf("node %d: id %.40q is there twice", k, id)
+	name, err := sageID(id)
+	if err != nil {
+		return fmt.Errorf("node %d: %w", k, err)
+	}
+	if _, twice := g.index[name]; twice {
+		return fmt.Errorf("node %d: id %.40q is there twice", k, name)
 	}
 	part := int8(-1)
-	if node.Val != nil && node.Test != nil {
-		switch {
-		case *node.Test:
-			part = 2
-		case *node.Val:
-			part = 1
-		default:
-			part = 0
-		}
+	switch {
+	case !hasVal || !hasTest:
+	case test:
+		part = 2
+	case val:
+		part = 1
+	default:
+		part = 0
 	}
-	g.index[id] = int32(k)
-	g.ids, g.part = append(g.ids, id), append(g.part, part)
-	return nil
+	g.index[name] = int32(k)
+	g.ids, g.part = append(g.ids, name), append(g.part, part)
+	const entry = 256 // of the slices and maps that a node is in, while they grow
+	return g.tally.Add(entry + int64(len(name)))
 }
 
 func (g *sageGraph) readLink(d *json.Decoder, k int) error {
-	var link struct{ Source, Target any }
-	if err := d.Decode(&link); err != nil {
+	var ends [2]json.Token
+	var has [2]bool
+	err := members(d, func(key string, d *json.Decoder) (err error) {
+		end := slices.Index([]string{"source", "target"}, key)
+		if end < 0 {
+			return skip(d)
+		}
+		if err = once(&has[end], key); err == nil {
+			ends[end], err = d.Token()
+		}
 		return err
+	})
+	if err != nil {
+		return fmt.Errorf("link %d: %w", k, err)
 	}
-	from, fromNumber := link.Source.(float64)
-	to, toNumber := link.Target.(float64)
+	from, fromNumber := ends[0].(float64)
+	to, toNumber := ends[1].(float64)
 	if fromNumber && toNumber {
 		if from != math.Trunc(from) || to != math.Trunc(to) || min(from, to) < 0 || max(from, to) >= math.MaxInt32 {
 			return fmt.Errorf("link %d: %v to %v are not nodes", k, from, to)
 		}
 		g.links = append(g.links, arc{U: int32(from), V: int32(to)})
-		return nil
+		return g.tally.Add(appended * 8)
 	}
-	source, err1 := sageID(link.Source)
-	target, err2 := sageID(link.Target)
+	source, err1 := sageID(ends[0])
+	target, err2 := sageID(ends[1])
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("link %d: source or target is neither a number nor a name", k)
 	}
 	g.named = append(g.named, [2]string{source, target})
-	return nil
+	return g.tally.Add(appended*32 + int64(len(source)+len(target)))
 }
 
 // sageID writes an id as the keys of the other files do.
-func sageID(value any) (string, error) {
+func sageID(value json.Token) (string, error) {
 	switch v := value.(type) {
 	case string:
 		return v, nil
@@ -166,12 +206,13 @@ func sageID(value any) (string, error) {
 // number numbers the nodes that are kept in the order of their rows, and returns
 // the number of each node of the file, −1 for one dropped, and how many are
 // kept.
-func (g *sageGraph) number(path string) (node []int32, n int, err error) {
+func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n int, err error) {
 	row := slices.Repeat([]int32{-1}, len(g.ids))
 	seen := make(map[int32]bool)
-	err = eachMember(path, func(key string, d *json.Decoder) error {
-		var r int32
-		if err := d.Decode(&r); err != nil {
+	tally := newTally(path)
+	err = eachMember(ctx, path, func(key string, d *json.Decoder) error {
+		r, err := decodeInt32(d)
+		if err != nil {
 			return fmt.Errorf("node %.40q: %w", key, err)
 		}
 		if r < 0 || r == math.MaxInt32 || seen[r] {
@@ -179,9 +220,13 @@ func (g *sageGraph) number(path string) (node []int32, n int, err error) {
 		}
 		seen[r] = true
 		if k, known := g.index[key]; known {
+			if row[k] >= 0 {
+				return fmt.Errorf("node %.40q is there twice", key)
+			}
 			row[k] = r
 		}
-		return nil
+		const entry = 64 // of seen, while it grows
+		return tally.Add(entry)
 	})
 	if err != nil {
 		return nil, 0, err
@@ -196,7 +241,7 @@ func (g *sageGraph) number(path string) (node []int32, n int, err error) {
 		}
 		kept = append(kept, int32(k))
 	}
-	slices.SortFunc(kept, func(a, b int32) int { return int(row[a]) - int(row[b]) })
+	slices.SortFunc(kept, func(a, b int32) int { return cmp.Compare(row[a], row[b]) })
 	node = slices.Repeat([]int32{-1}, len(g.ids))
 	for number, k := range kept {
 		node[k] = int32(number)
@@ -243,12 +288,13 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 }
 
 // readFeatures reads the rows of the nodes kept.
-func (g *sageGraph) readFeatures(prefix string, d *Data) error {
+func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Data) error {
 	path := prefix + "-feats.npy"
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		d.Features = degreeFeatures(d.Graph)
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
-		return nil
+		return err
 	}
 	r, err := npy.Open(path)
 	if err != nil {
@@ -261,7 +307,7 @@ func (g *sageGraph) readFeatures(prefix string, d *Data) error {
 	if last := g.rows[len(g.rows)-1]; int(last) >= r.Shape[0] {
 		return fmt.Errorf("datasets: %s: no row %d among %d, which a node has", path, last, r.Shape[0])
 	}
-	data, err := r.Float32s()
+	data, err := r.Float32s(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
 package datasets
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/npy"
@@ -34,10 +36,10 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	}
 	n := d.Nodes()
 	var err error
-	if d.Features, err = readMatrix(folder(spec.Path), "feats", n); err != nil {
+	if d.Features, err = readMatrix(ctx, folder(spec.Path), "feats", n); err != nil {
 		return nil, err
 	}
-	if d.Labels, err = readClassMap(file("class_map.json"), n, nodeKey); err != nil {
+	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -45,14 +47,14 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	}
 	own, err := ownSplit(spec)
 	if err == nil && own {
-		err = readRoles(file("role.json"), d)
+		err = readRoles(ctx, file("role.json"), d)
 	} else if err == nil {
-		err = splitFromSpec(d, spec)
+		err = splitFromSpec(ctx, d, spec)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d, finish(d, spec, "standardize")
+	return d, finish(ctx, d, spec, "standardize")
 }
 
 // readSciPyGraph reads a matrix that scipy.sparse.save_npz wrote, in CSR or COO
@@ -66,9 +68,9 @@ func readSciPyGraph(ctx context.Context, path string, d *Data) error {
 	var p *pattern
 	var shape [2]int
 	if a.Has("row") {
-		shape, p, err = readCoordinates(a)
+		shape, p, err = readCoordinates(ctx, a)
 	} else {
-		shape, p, err = readSparse(a, "")
+		shape, p, err = readSparse(ctx, a, "")
 	}
 	if err != nil {
 		return err
@@ -80,15 +82,15 @@ func readSciPyGraph(ctx context.Context, path string, d *Data) error {
 }
 
 // readCoordinates reads a SciPy COO matrix.
-func readCoordinates(a *npy.Archive) (shape [2]int, p *pattern, err error) {
-	if shape, err = readShape(a, "shape"); err != nil {
+func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *pattern, err error) {
+	if shape, err = readShape(ctx, a, "shape"); err != nil {
 		return shape, nil, err
 	}
-	rows, err := readInt32s(a, "row")
+	rows, err := readInt32s(ctx, a, "row")
 	if err != nil {
 		return shape, nil, err
 	}
-	cols, err := readInt32s(a, "col")
+	cols, err := readInt32s(ctx, a, "col")
 	if err != nil {
 		return shape, nil, err
 	}
@@ -102,6 +104,9 @@ func readCoordinates(a *npy.Archive) (shape [2]int, p *pattern, err error) {
 	// A shape beyond all entries would claim memory for rows that are not there.
 	if shape[0] > 1<<20+64*len(rows) {
 		return shape, nil, fmt.Errorf("datasets: %s: %d rows for %d entries", p.name, shape[0], len(rows))
+	}
+	if err := checkGraph(p.name, shape[0], int64(len(rows))); err != nil {
+		return shape, nil, err
 	}
 	p.ptr = make([]int64, shape[0]+1)
 	for _, i := range rows {
@@ -120,40 +125,40 @@ func readCoordinates(a *npy.Archive) (shape [2]int, p *pattern, err error) {
 }
 
 // readRoles reads {"tr": [id, …], "va": […], "te": […]}.
-func readRoles(path string, d *Data) error {
-	return eachMember(path, func(key string, value *json.Decoder) error {
-		var to *[]int32
-		switch key {
-		case "tr":
-			to = &d.Split.Train
-		case "va":
-			to = &d.Split.Valid
-		case "te":
-			to = &d.Split.Test
-		default:
+func readRoles(ctx context.Context, path string, d *Data) error {
+	var seen [3]bool
+	return eachMember(ctx, path, func(key string, value *json.Decoder) error {
+		part := slices.Index([]string{"tr", "va", "te"}, key)
+		if part < 0 {
 			return fmt.Errorf("key %.40q, want tr, va or te", key)
 		}
-		var ids []int32
-		if err := value.Decode(&ids); err != nil {
+		if err := once(&seen[part], key); err != nil {
 			return err
 		}
-		for k, id := range ids {
+		to := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}[part]
+		return elements(value, func(k int) error {
+			id, err := decodeInt32(value)
+			if err != nil {
+				return fmt.Errorf("%s: element %d: %w", key, k, err)
+			}
 			if id < 0 || int(id) >= d.Nodes() {
 				return fmt.Errorf("%s: element %d is node %d, outside [0, %d)", key, k, id, d.Nodes())
 			}
-		}
-		*to = ids
-		return nil
+			if k >= d.Nodes() {
+				return fmt.Errorf("%s: more than the %d nodes", key, d.Nodes())
+			}
+			*to = append(*to, id)
+			return nil
+		})
 	})
 }
 
 // readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes, ids being
 // turned into nodes by node, negative for one to pass over.
-func readClassMap(path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
-	var y *graph.Labels
-	unknown := float32(math.NaN())
+func readClassMap(ctx context.Context, path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
+	m := classMap{path: path, nodes: n}
 	seen := make([]bool, n)
-	err := eachMember(path, func(key string, d *json.Decoder) error {
+	err := eachMember(ctx, path, func(key string, d *json.Decoder) error {
 		i, err := node(key)
 		if err != nil {
 			return err
@@ -164,52 +169,94 @@ func readClassMap(path string, n int, node func(key string) (int32, error)) (*gr
 		if int(i) >= n {
 			return fmt.Errorf("node %d outside [0, %d)", i, n)
 		}
-		if seen[i] {
-			return fmt.Errorf("node %.40q is there twice", key)
+		if err := once(&seen[i], key); err != nil {
+			return fmt.Errorf("node %w", err)
 		}
-		seen[i] = true
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return err
-		}
-		if value[0] != '[' {
-			var class int32
-			if err := json.Unmarshal(value, &class); err != nil {
-				return fmt.Errorf("node %.40q: %w", key, err)
-			}
-			if y == nil {
-				y = &graph.Labels{Class: slices.Repeat([]int32{-1}, n)}
-			}
-			if y.Class == nil || class < 0 || class >= 1<<16 {
-				return fmt.Errorf("node %.40q: class %d where a list, or a class from 0, should be", key, class)
-			}
-			y.Class[i], y.Classes = class, max(y.Classes, int(class)+1)
-			return nil
-		}
-		var tasks []float32
-		if err := json.Unmarshal(value, &tasks); err != nil {
+		if err := m.read(int(i), d); err != nil {
 			return fmt.Errorf("node %.40q: %w", key, err)
 		}
-		if y == nil && len(tasks) > 0 {
-			if n > (smallDense+emptiestRows*len(value))/len(tasks) {
-				return fmt.Errorf("%d labels for each of %d nodes are too many to hold", len(tasks), n)
-			}
-			y = &graph.Labels{Tasks: len(tasks), Multi: slices.Repeat([]float32{unknown}, n*len(tasks))}
-		}
-		if y == nil || len(tasks) != y.Tasks || len(tasks) == 0 {
-			return fmt.Errorf("node %.40q: %d labels, unlike the node before it", key, len(tasks))
-		}
-		copy(y.Multi[int(i)*y.Tasks:], tasks)
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if y == nil {
+	case m.labels == nil:
 		return nil, fmt.Errorf("datasets: %s: no labels", path)
+	case m.labels.Multi != nil:
+		return taskLabels(path, m.labels.Multi, m.labels.Tasks)
 	}
-	if y.Multi != nil {
-		return taskLabels(path, y.Multi, y.Tasks)
+	return m.labels, nil
+}
+
+// classMap makes labels of the values of a class map. The first value says which
+// kind they are of.
+type classMap struct {
+	path   string
+	nodes  int
+	labels *graph.Labels
+	tasks  []float32 // of one node
+}
+
+// read reads the label of node i.
+func (m *classMap) read(i int, d *json.Decoder) error {
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil {
+		return err
 	}
-	return y, nil
+	if value[0] == '[' {
+		return m.readTasks(i, value[1:len(value)-1])
+	}
+	class, err := strconv.ParseFloat(string(value), 64)
+	if err != nil {
+		return fmt.Errorf("%s where a class, or a list, should be", quoteField(value))
+	}
+	return m.setClass(i, class)
+}
+
+func (m *classMap) setClass(i int, class float64) error {
+	if m.labels == nil {
+		m.labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, m.nodes)}
+	}
+	y := m.labels
+	if y.Class == nil || !(class >= 0 && class < 1<<16) || class != math.Trunc(class) {
+		return fmt.Errorf("class %v where a list, or a class from 0, should be", class)
+	}
+	y.Class[i], y.Classes = int32(class), max(y.Classes, int(class)+1)
+	return nil
+}
+
+// readTasks reads the elements of a list, which is known to be valid JSON. They
+// are split here since the decoder takes null for 0.
+func (m *classMap) readTasks(i int, list []byte) error {
+	m.tasks = m.tasks[:0]
+	if len(bytes.TrimSpace(list)) > 0 {
+		for field := range bytes.SplitSeq(list, []byte{','}) {
+			field = bytes.TrimSpace(field)
+			v, err := strconv.ParseFloat(string(field), 32)
+			if err != nil {
+				return fmt.Errorf("task %d: %s where a number should be", len(m.tasks), quoteField(field))
+			}
+			m.tasks = append(m.tasks, float32(v))
+		}
+	}
+	tasks := len(m.tasks)
+	if m.labels == nil && tasks > 0 {
+		if err := plausible(m.path, float64(m.nodes)*float64(tasks)); err != nil {
+			return err
+		}
+		values, err := dense(m.path+": labels", m.nodes, tasks)
+		if err != nil {
+			return err
+		}
+		unknown := float32(math.NaN())
+		for k := range values {
+			values[k] = unknown
+		}
+		m.labels = &graph.Labels{Tasks: tasks, Multi: values}
+	}
+	if y := m.labels; y == nil || tasks != y.Tasks || tasks == 0 {
+		return fmt.Errorf("%d labels, unlike the node before it", tasks)
+	}
+	copy(m.labels.Multi[i*tasks:], m.tasks)
+	return nil
 }

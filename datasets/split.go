@@ -1,19 +1,24 @@
 package datasets
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // dealSplit deals train and valid nodes at random out of the n nodes, or out of
 // those that eligible accepts where it is not nil; the rest is for testing. Ids
-// increase within a part.
-func dealSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) Split {
+// increase within a part. The error is the context's.
+func dealSplit(ctx context.Context, n, train, valid int, random *rand.Rand, eligible func(int) bool) (Split, error) {
 	ids := make([]int32, 0, n)
 	for i := range n {
+		if i%(1<<20) == 0 && ctx.Err() != nil {
+			return Split{}, ctx.Err()
+		}
 		if eligible == nil || eligible(i) {
 			ids = append(ids, int32(i))
 		}
@@ -29,12 +34,26 @@ func dealSplit(n, train, valid int, random *rand.Rand, eligible func(int) bool) 
 			part[k] = 2
 		}
 	}
-	random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	stopped := false
+	random.Shuffle(len(part), func(i, j int) {
+		if i%(1<<16) == 0 {
+			stopped = ctx.Err() != nil
+		}
+		if !stopped {
+			part[i], part[j] = part[j], part[i]
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return Split{}, err
+	}
 	var parts [3][]int32
+	for p, size := range [...]int{min(train, len(ids)), max(min(valid, len(ids)-train), 0), max(len(ids)-train-valid, 0)} {
+		parts[p] = slices.Grow(parts[p], size)
+	}
 	for k, p := range part {
 		parts[p] = append(parts[p], ids[k])
 	}
-	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
+	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}, nil
 }
 
 // defaultSplit is used where neither source nor SPEC says.
@@ -42,7 +61,7 @@ const defaultSplit = "60/20/20"
 
 // splitFromSpec deals a random split of the labelled nodes of d by the keys
 // split=60/20/20 and seed=1, and notes it.
-func splitFromSpec(d *Data, spec *Spec) error {
+func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	text := spec.Text("split", defaultSplit)
 	shares, err := parseShares(text)
 	if err != nil {
@@ -62,7 +81,9 @@ func splitFromSpec(d *Data, spec *Spec) error {
 	train := int(math.Round(float64(labelled) * shares[0] / total))
 	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
 	random := rand.New(rand.NewPCG(splitMix(seed), splitMix(streamSplit)))
-	d.Split = dealSplit(d.Nodes(), train, valid, random, d.labelled)
+	if d.Split, err = dealSplit(ctx, d.Nodes(), train, valid, random, d.labelled); err != nil {
+		return err
+	}
 	origin := ""
 	if _, asked := spec.Values["split"]; !asked {
 		origin = " (the source has none)"

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -36,7 +37,7 @@ func openStoreSpec(ctx context.Context, path string, spec *Spec, o Options) (*Da
 	if err != nil {
 		return nil, err
 	}
-	if err := adjust(d, spec); err != nil {
+	if err := adjust(ctx, d, spec); err != nil {
 		d.Close() // what is wrong is the SPEC
 		return nil, err
 	}
@@ -44,37 +45,45 @@ func openStoreSpec(ctx context.Context, path string, spec *Spec, o Options) (*Da
 }
 
 // adjust applies the keys of a SPEC to data from a store.
-func adjust(d *Data, spec *Spec) error {
+func adjust(ctx context.Context, d *Data, spec *Spec) error {
 	own, err := ownSplit(spec)
 	if err != nil {
 		return err
 	}
 	d.Name = spec.String()
 	if !own {
-		if err := splitFromSpec(d, spec); err != nil {
+		if err := splitFromSpec(ctx, d, spec); err != nil {
 			return err
 		}
 	}
 	if how, given := spec.Values["normalize"]; given && how != "none" {
 		// The mapping cannot be written to.
-		d.Features = writable(d.Features)
+		if err := d.copyFeatures(); err != nil {
+			return err
+		}
 	}
-	if err := finish(d, spec, "none"); err != nil {
+	if err := finish(ctx, d, spec, "none"); err != nil {
 		return err
 	}
 	if len(spec.Values) > 0 {
-		return d.validateNodes()
+		return d.validateNodes(ctx)
 	}
 	return nil
 }
 
-// writable returns a copy in single precision.
-func writable(x *graph.Features) *graph.Features {
+// copyFeatures makes the features d's own, in single precision.
+func (d *Data) copyFeatures() error {
+	x := d.Features
+	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
+	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
+		return err
+	}
 	data := x.Float32s()
 	if x.Half == nil {
 		data = slices.Clone(data)
 	}
-	return &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
+	d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: data}
+	return nil
 }
 
 // Close gives back what the data set holds of the system: the mapping of a
@@ -86,7 +95,7 @@ func writable(x *graph.Features) *graph.Features {
 // no longer there ends the process. Replacing it by another (as WriteStore does)
 // or removing it is safe.
 func (d *Data) Close() error {
-	if d.unmap == nil {
+	if d == nil || d.unmap == nil {
 		return nil
 	}
 	unmap := d.unmap
@@ -104,7 +113,7 @@ func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.data()
+	d, err := s.data(ctx)
 	if err == nil && !o.recorded(s) {
 		if err = s.verify(ctx, d); err == nil {
 			o.record(s)
@@ -121,6 +130,7 @@ func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 type storeFile struct {
 	path     string
 	info     os.FileInfo
+	changed  time.Time // see lastChange
 	bytes    []byte
 	mapped   bool // bytes are a mapping of the file
 	scarce   bool // which is more than half of what fits in memory
@@ -141,6 +151,10 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
+	changed, err := lastChange(f)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", path, err) }
 	if !info.Mode().IsRegular() || info.Size() < headerBytes || info.Size() > math.MaxInt {
 		return nil, fail(fmt.Errorf("no file of at least %d bytes: %w", headerBytes, ErrFormat))
@@ -150,7 +164,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		return nil, fail(err)
 	}
-	s := &storeFile{path: path, info: info}
+	s := &storeFile{path: path, info: info, changed: changed}
 	if s.sections, err = decodeHeader(head, uint64(info.Size())); err != nil {
 		return nil, fail(err)
 	}
@@ -163,7 +177,9 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	}
 	if s.bytes == nil {
 		s.unmap = func() error { return nil }
-		s.bytes, err = readAligned(f, info.Size())
+		if err = memory.Check("reading it", info.Size()); err == nil {
+			s.bytes, err = readAligned(f, info.Size())
+		}
 	}
 	if err != nil {
 		return nil, fail(err)
@@ -192,25 +208,34 @@ func (s *storeFile) content(e section) []byte {
 }
 
 // checked reports a section that is not what was written.
-func (s *storeFile) checked(e section) error {
-	if crc32.Checksum(s.content(e), castagnoli()) != e.checksum {
+func (s *storeFile) checked(ctx context.Context, e section) error {
+	const piece = 1 << 24
+	sum := uint32(0)
+	for b := s.content(e); len(b) > 0; b = b[min(piece, len(b)):] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sum = crc32.Update(sum, castagnoli(), b[:min(piece, len(b))])
+	}
+	if sum != e.checksum {
 		return s.fail("%v: content and checksum differ", e.kind)
 	}
 	return nil
 }
 
-// smallSection is the size up to which a section is checked at every opening.
+// smallSection is the size up to which a section is checked at every opening, as
+// the description is whatever its size.
 const smallSection = 1 << 16
 
 // data returns the data set that the sections describe, their sizes in
 // agreement, their contents not looked at but for small ones.
-func (s *storeFile) data() (*Data, error) {
+func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	d := &Data{Name: "store:" + s.path, Graph: &graph.CSR{}, Features: &graph.Features{}, Labels: &graph.Labels{}, simple: true, unmap: s.unmap}
 	var meta *storeMeta
 	rows := map[sectionKind]uint64{}
 	for _, e := range s.sections {
-		if e.bytes <= smallSection {
-			if err := s.checked(e); err != nil {
+		if e.bytes <= smallSection || e.kind == sectionMeta {
+			if err := s.checked(ctx, e); err != nil {
 				return nil, err
 			}
 		}
@@ -220,7 +245,7 @@ func (s *storeFile) data() (*Data, error) {
 		rows[e.kind] = e.rows
 		b := s.content(e)
 		if !littleEndian() { // then b is this process's own copy
-			if err := s.checked(e); err != nil {
+			if err := s.checked(ctx, e); err != nil {
 				return nil, err
 			}
 			swapBytes(b, e.element.size())
@@ -277,6 +302,9 @@ func (s *storeFile) data() (*Data, error) {
 	n := rows[sectionPtr] - 1
 	labels := rows[sectionClass]
 	if meta.Tasks > 0 {
+		if rows[sectionTasks]%uint64(meta.Tasks) != 0 {
+			return nil, s.fail("%d labels for %d tasks", rows[sectionTasks], meta.Tasks)
+		}
 		labels = rows[sectionTasks] / uint64(meta.Tasks)
 	}
 	switch {
@@ -286,6 +314,8 @@ func (s *storeFile) data() (*Data, error) {
 		return nil, s.fail("%d values for %d columns", rows[sectionVal], rows[sectionIdx])
 	case rows[sectionFeatures] != n || labels != n || (d.Labels.Class == nil) == (d.Labels.Multi == nil):
 		return nil, s.fail("%d nodes, features of %d, labels of %d", n, rows[sectionFeatures], labels)
+	case !plausibleClasses(meta.Classes, int(n)):
+		return nil, s.fail("%d classes for %d nodes", meta.Classes, n)
 	case rows[sectionTrain] == 0:
 		return nil, s.fail("the training set is empty")
 	}
@@ -302,7 +332,7 @@ func (s *storeFile) data() (*Data, error) {
 func (s *storeFile) verify(ctx context.Context, d *Data) error {
 	err := eachChunk(ctx, len(s.sections), func(k int) error {
 		if littleEndian() { // else data did it, before it turned the bytes around
-			return s.checked(s.sections[k])
+			return s.checked(ctx, s.sections[k])
 		}
 		return nil
 	})
@@ -312,19 +342,22 @@ func (s *storeFile) verify(ctx context.Context, d *Data) error {
 	if err := d.validateStructure(ctx); err != nil {
 		return err
 	}
-	return d.validateNodes()
+	return d.validateNodes(ctx)
 }
 
 // VerifyStore reads a store whole: its checksums, then everything that
 // Data.Validate checks. An error wraps ErrFormat, ErrVersion or
 // graph.ErrInvalid, or is one of reading.
 func VerifyStore(ctx context.Context, path string, o Options) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
 	s, err := loadStore(path, true)
 	if err != nil {
 		return err
 	}
 	defer s.unmap() // nothing was written
-	d, err := s.data()
+	d, err := s.data(ctx)
 	if err == nil {
 		err = s.verify(ctx, d)
 	}
@@ -338,9 +371,9 @@ func VerifyStore(ctx context.Context, path string, o Options) error {
 
 // A record says that a store was found valid: a small file in the cache, which
 // is the user's own, unlike the store, which may come from anywhere. It counts
-// for the file with that path, size, time of change and header, the header
-// holding the checksums of the rest. Without a cache, stores are read whole each
-// time they are opened.
+// for the file with that path, size, times of modification and change, and
+// header, the header holding the checksums of the rest. Without a cache, stores
+// are read whole each time they are opened.
 
 func (o *Options) recordPath(path string) (string, error) {
 	cache, err := o.cacheDir()
@@ -360,7 +393,7 @@ func (s *storeFile) recordText() string {
 	if err != nil {
 		path = s.path
 	}
-	return fmt.Sprintf("store found valid, 1\n%q\n%d bytes\n%d\n%s\n", path, s.info.Size(), s.info.ModTime().UnixNano(), s.digest)
+	return fmt.Sprintf("store found valid, 2\n%q\n%d bytes\n%d\n%d\n%s\n", path, s.info.Size(), s.info.ModTime().UnixNano(), s.changed.UnixNano(), s.digest)
 }
 
 func (o *Options) recorded(s *storeFile) bool {
@@ -377,6 +410,11 @@ func (o *Options) record(s *storeFile) {
 	path, err := o.recordPath(s.path)
 	if err != nil || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
+	}
+	// A change within the same tick of the file system's clock would not show.
+	const tick = 20 * time.Millisecond
+	if age := time.Since(s.changed); age >= 0 && age < tick {
+		time.Sleep(tick - age)
 	}
 	_ = os.WriteFile(path, []byte(s.recordText()), 0o644) // a torn one matches nothing
 }

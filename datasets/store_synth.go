@@ -17,6 +17,9 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Pr
 	if err != nil {
 		return err
 	}
+	if err := m.checkMemory(max(int64(buffer/m.features), synthChunk)); err != nil {
+		return err
+	}
 	d, community, err := m.generateBare(ctx)
 	if err != nil {
 		return err

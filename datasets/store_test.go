@@ -8,12 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,7 +115,7 @@ func TestStoreRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := s.data()
+		read, err := s.data(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,13 +380,18 @@ func TestStoreRecord(t *testing.T) {
 	if _, err := Open(ctx, "store:"+path, o); err == nil {
 		t.Error("a damaged store was opened")
 	}
-	// Damage that hides its time is found by verify, which also takes the
-	// record back.
+	// Damage that hides its time of modification is found where the system keeps
+	// another time, and else by verify, which also takes the record back.
 	if err := os.Chtimes(path, past, past); err != nil {
 		t.Fatal(err)
 	}
-	if !recorded() {
-		t.Error("the record does not go by time of change")
+	if haveLocks { // the same systems
+		if recorded() {
+			t.Error("the record goes by the time of modification alone")
+		}
+		if _, err := Open(ctx, "store:"+path, o); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), path) {
+			t.Errorf("a store damaged in secret: %v", err)
+		}
 	}
 	if err := Verify(ctx, "store:"+path, o); !errors.Is(err, ErrFormat) && !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("verify: %v", err)
@@ -491,13 +498,102 @@ func TestNumPyExportIsWholeOrDoesNotOpen(t *testing.T) {
 	if err := WriteNumPy(context.Background(), dir, d); err != nil {
 		t.Fatal(err)
 	}
+	whole := &countdown{Context: context.Background(), left: 1 << 30}
+	if err := WriteNumPy(whole, dir, made(t, 50, 3)); err != nil {
+		t.Fatal(err)
+	}
+	const files = 3 // not written yet
+	cancelled := &countdown{Context: context.Background(), left: 1<<30 - whole.left - files}
+	if err := WriteNumPy(cancelled, dir, made(t, 50, 4)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := Open(context.Background(), "npy:"+dir, Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("half an export: %v", err)
+	}
+}
+
+// countdown is a context that is done once Err has been called so often.
+type countdown struct {
+	context.Context
+	mu   sync.Mutex
+	left int
+}
+
+func (c *countdown) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// What WriteNumPy will not write leaves the folder as it was.
+func TestNumPyExportIsValidatedFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	want := made(t, 50, 2)
+	if err := WriteNumPy(context.Background(), dir, want); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(*Data){
+		"label":   func(d *Data) { d.Labels.Class[3] = 77 },
+		"feature": func(d *Data) { d.Features.Data[3] = float32(math.NaN()) },
+		"split":   func(d *Data) { d.Split.Test = d.Split.Train },
+		"shape":   func(d *Data) { d.Features.Cols = 7 },
+		"loop":    func(d *Data) { d.Graph.Idx[d.Graph.Ptr[5]] = 5 },
+	} {
+		d := made(t, 50, 3)
+		spoil(d)
+		if err := WriteNumPy(context.Background(), dir, d); !errors.Is(err, graph.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+		sameData(t, open(t, "npy:"+dir), want)
+	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := WriteNumPy(cancelled, dir, made(t, 50, 3)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := Open(context.Background(), "npy:"+dir, Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("half an export: %v", err)
+	sameData(t, open(t, "npy:"+dir), want)
+}
+
+// Nil data, graphs and contexts are errors, or count as empty.
+func TestNilData(t *testing.T) {
+	var none context.Context
+	path := filepath.Join(t.TempDir(), "x.store")
+	for name, d := range map[string]*Data{"data": nil, "parts": {}, "features": {Graph: &graph.CSR{Ptr: []int64{0}}, Labels: &graph.Labels{}}} {
+		for call, err := range map[string]error{
+			"WriteStore": WriteStore(context.Background(), path, d),
+			"WriteNumPy": WriteNumPy(context.Background(), path+"/", d),
+			"Validate":   d.Validate(),
+		} {
+			if !errors.Is(err, graph.ErrInvalid) {
+				t.Errorf("%s of nil %s: %v", call, name, err)
+			}
+		}
+		if info := Describe(d); info.Nodes != 0 || info.Edges != 0 || info.WriteText(io.Discard) != nil {
+			t.Errorf("nil %s: %+v", name, info)
+		}
+		if d.Nodes() != 0 || d.Edges() != 0 || d.Close() != nil {
+			t.Errorf("nil %s: %d nodes", name, d.Nodes())
+		}
+	}
+	if err := (&Data{}).Laplacian().Validate(); !errors.Is(err, graph.ErrInvalid) {
+		t.Errorf("Laplacian without a graph: %v", err)
+	}
+	good := made(t, 30, 1)
+	_, openErr := Open(none, "synth:demo", Options{})
+	_, convertErr := Convert(none, "synth:demo", path, Options{})
+	for call, err := range map[string]error{
+		"Open": openErr, "Convert": convertErr, "Verify": Verify(none, "synth:demo", Options{}), "VerifyStore": VerifyStore(none, path, Options{}),
+		"WriteStore": WriteStore(none, path, good), "WriteNumPy": WriteNumPy(none, path, good),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "nil context") {
+			t.Errorf("%s without a context: %v", call, err)
+		}
+	}
+	if !isMissing(path) {
+		t.Error("a file was left")
 	}
 }
 
@@ -509,6 +605,7 @@ func TestWriteStoreRefusesInvalidData(t *testing.T) {
 		},
 		"feature":  func(d *Data) { d.Features.Data[3] = float32(math.Inf(1)) },
 		"split":    func(d *Data) { d.Split.Test = d.Split.Train },
+		"classes":  func(d *Data) { d.Labels.Classes = 100_000_000 },
 		"nothing":  func(d *Data) { d.Graph = nil },
 		"loop":     func(d *Data) { d.Graph.Idx[d.Graph.Ptr[5]] = 5 },
 		"too high": func(d *Data) { d.Graph.Idx[len(d.Graph.Idx)-1] = 30 },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"slices"
 
@@ -42,13 +43,7 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 
 // writeStoreAs is WriteStore in a precision of choice.
 func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error {
-	if d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return d.Validate() // which says so
-	}
-	if err := d.validateStructure(ctx); err != nil {
-		return err
-	}
-	if err := d.validateNodes(); err != nil {
+	if err := d.validate(ctx); err != nil {
 		return err
 	}
 	rounded := p == Float16 && d.Features.Half == nil
@@ -259,6 +254,20 @@ func (d *Data) notesWithSource() []string {
 	return append([]string{"made from " + d.Name}, d.Notes...)
 }
 
+// validate is Validate on all cores, until ctx is done.
+func (d *Data) validate(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	if err := d.complete(); err != nil {
+		return err
+	}
+	if err := d.validateStructure(ctx); err != nil {
+		return err
+	}
+	return d.validateNodes(ctx)
+}
+
 // validateStructure is graph.CSR.ValidateAdjacency in time for large graphs: it
 // uses all cores and looks nothing up.
 func (d *Data) validateStructure(ctx context.Context) error {
@@ -266,14 +275,11 @@ func (d *Data) validateStructure(ctx context.Context) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: %s: graph: %w: %w", d.title(), fmt.Errorf(format, args...), graph.ErrInvalid)
 	}
-	if a.Val != nil { // every value's twin has to be found
-		if err := a.ValidateAdjacency(); err != nil {
-			return fmt.Errorf("datasets: %s: %w", d.title(), err)
-		}
-		return nil
-	}
 	n := a.Rows
-	if a.Cols != n || len(a.Ptr) != n+1 || a.Ptr[0] != 0 || a.Ptr[n] != int64(len(a.Idx)) {
+	if a.Val != nil && len(a.Val) != len(a.Idx) {
+		return fail("%d values for %d columns", len(a.Val), len(a.Idx))
+	}
+	if n < 0 || n > math.MaxInt32 || a.Cols != n || len(a.Ptr) != n+1 || a.Ptr[0] != 0 || a.Ptr[n] != int64(len(a.Idx)) {
 		return fail("%d×%d with %d row offsets for %d columns", a.Rows, a.Cols, len(a.Ptr), len(a.Idx))
 	}
 	for i := range n {
@@ -302,5 +308,18 @@ func (d *Data) validateStructure(ctx context.Context) error {
 	if err == nil && !symmetric {
 		return fail("an edge lacks its reverse")
 	}
-	return err
+	if err != nil || a.Val == nil {
+		return err
+	}
+	return eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
+			for k, j := range a.Row(i) {
+				back, _ := slices.BinarySearch(a.Row(int(j)), int32(i))
+				if v, w := a.RowValues(i)[k], a.RowValues(int(j))[back]; !(v > 0) || v > math.MaxFloat32 || v != w {
+					return fail("values %v at (%d, %d) and %v at (%d, %d), want positive and equal", v, i, j, w, j, i)
+				}
+			}
+		}
+		return nil
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // synthModel holds the parameters of one synthetic data set: a degree-corrected
@@ -195,12 +196,40 @@ func (m *synthModel) eachNode(ctx context.Context, purpose int, f func(lo, hi in
 }
 
 func (m *synthModel) generate(ctx context.Context) (*Data, error) {
+	if err := m.checkMemory(int64(m.nodes)); err != nil {
+		return nil, err
+	}
 	d, community, err := m.generateBare(ctx)
 	if err != nil {
 		return nil, err
 	}
 	d.Features, err = m.drawFeatures(ctx, community)
 	return d, err
+}
+
+// checkMemory reports a data set that does not fit in memory with the features of
+// so many nodes.
+func (m *synthModel) checkMemory(rows int64) error {
+	const (
+		node = 80 // community, degree, offsets, running sums, class, split
+		edge = 12 // in the lower triangle, and in both directions
+	)
+	nodes, width, groups, tasks := int64(m.nodes), int64(m.features), int64(m.groups()), int64(0)
+	if m.communities > 0 {
+		tasks = int64(m.classes)
+	}
+	var bytes int64
+	for _, part := range []int64{
+		memory.Product(nodes, node), memory.Product(m.edges, edge),
+		memory.Product(rows, width, 4), memory.Product(nodes, tasks, 4),
+		memory.Product(groups, width, 2, 4), memory.Product(groups, tasks, 8),
+	} {
+		if bytes += part; part < 0 || bytes < 0 {
+			bytes = -1
+			break
+		}
+	}
+	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), bytes)
 }
 
 // generateBare generates all but the features, and returns the communities that
@@ -218,11 +247,15 @@ func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	split, err := m.drawSplit(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	return &Data{
 		Graph:  adjacency,
 		simple: true,
 		Labels: labels,
-		Split:  m.drawSplit(),
+		Split:  split,
 		Metric: m.metric,
 		Notes: []string{fmt.Sprintf("synthetic: degree-corrected stochastic block model of %d communities, homophily %v, noise %v, seed %d",
 			m.groups(), m.homophily, m.noise, m.seed)},
@@ -376,6 +409,6 @@ func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.
 
 // drawSplit deals the nodes out at random, in exact numbers; ids increase
 // within a part.
-func (m *synthModel) drawSplit() Split {
-	return dealSplit(m.nodes, m.train, m.valid, m.random(streamSplit, 0), nil)
+func (m *synthModel) drawSplit(ctx context.Context) (Split, error) {
+	return dealSplit(ctx, m.nodes, m.train, m.valid, m.random(streamSplit, 0), nil)
 }

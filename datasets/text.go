@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // Text files, plain or gzipped, are read by one goroutine, parsed by several in
@@ -167,7 +168,8 @@ func cutLines(r io.Reader, path string, emit func(lines) error) error {
 	}
 }
 
-// textFile is an open text file, gunzipped if it starts like gzip.
+// textFile is an open text file, gunzipped if it starts like gzip, without the
+// byte-order mark that some programs begin UTF-8 with.
 type textFile struct {
 	io.Reader
 	file *os.File
@@ -186,15 +188,34 @@ func openText(path string) (*textFile, error) {
 		f.Close()
 		return nil, fmt.Errorf("datasets: %s: %w", path, err)
 	}
-	if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
-		return &textFile{buffered, f}, nil
+	if bytes.Equal(start, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(buffered)
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("datasets: %s: %w", path, noEOF(err))
+		}
+		buffered = bufio.NewReaderSize(gunzipped{z}, 1<<18)
 	}
-	z, err := gzip.NewReader(buffered)
-	if err != nil {
+	if err := skipByteOrderMark(buffered); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("datasets: %s: %w", path, noEOF(err))
+		return nil, fmt.Errorf("datasets: %s: %w", path, err)
 	}
-	return &textFile{gunzipped{z}, f}, nil
+	return &textFile{buffered, f}, nil
+}
+
+// skipByteOrderMark passes over UTF-8's byte-order mark, and reports the marks
+// of encodings that are not read. An error of reading is left to the next read.
+func skipByteOrderMark(r *bufio.Reader) error {
+	start, _ := r.Peek(4)
+	switch {
+	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
+		r.Discard(3) // they are in the buffer
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return errors.New("text in UTF-16, which is not read: save it as UTF-8")
+	case bytes.Equal(start, []byte("\x00\x00\xfe\xff")):
+		return errors.New("text in UTF-32, which is not read: save it as UTF-8")
+	}
+	return nil
 }
 
 // gunzipped tells a file cut short from one that ended.
@@ -229,6 +250,45 @@ func parseID(field []byte) (int32, bool) {
 	}
 	return int32(id), id < 1<<31-1
 }
+
+// readIDLines reads one node id a line, below n.
+func readIDLines(ctx context.Context, path string, n int) (ids []int32, err error) {
+	tally := newTally(path)
+	err = readLines(ctx, path, func(b lines) ([]int32, error) {
+		var part []int32
+		for {
+			line, found := b.next()
+			if !found {
+				return part, nil
+			}
+			if line = bytes.TrimSpace(line); len(line) == 0 {
+				continue
+			}
+			id, ok := parseID(line)
+			if !ok || int(id) >= n {
+				return nil, b.fail("%s is not a node in [0, %d)", quoteField(line), n)
+			}
+			part = append(part, id)
+		}
+	}, func(part []int32) error {
+		if err := tally.Add(appended * int64(4*len(part))); err != nil {
+			return err
+		}
+		ids = append(ids, part...)
+		return nil
+	})
+	return ids, err
+}
+
+// newTally adds up what reading a file takes, which its size does not tell: gzip
+// shrinks a text by up to a thousand.
+func newTally(path string) memory.Tally {
+	return memory.Tally{What: "datasets: " + path + ": reading it"}
+}
+
+// appended is how many times the size of a slice append takes at the most, since
+// it copies into a larger one.
+const appended = 3
 
 // arc is an edge as a file gives it.
 type arc = graph.Edge

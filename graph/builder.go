@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -275,7 +276,7 @@ func sortUniqueWeighted(row []int32, values []float32, scratch *[]rowEntry) int 
 		entries = append(entries, rowEntry{j, values[k]})
 	}
 	*scratch = entries
-	slices.SortStableFunc(entries, func(a, b rowEntry) int { return int(a.col) - int(b.col) })
+	slices.SortStableFunc(entries, func(a, b rowEntry) int { return cmp.Compare(a.col, b.col) })
 	kept := 0
 	for k, e := range entries {
 		if k > 0 && entries[k-1].col == e.col {

@@ -22,8 +22,12 @@ type Laplacian struct {
 
 // NewLaplacian returns the renormalized Laplacian P = D̃^-½ (A+I) D̃^-½ (Kipf &
 // Welling 2017). The adjacency matrix must satisfy ValidateAdjacency and must
-// not change afterwards. Cost: O(nodes), or O(edges) for a weighted graph.
+// not change afterwards; of a nil one the result is a Laplacian that Validate
+// refuses. Cost: O(nodes), or O(edges) for a weighted graph.
 func NewLaplacian(adjacency *CSR) *Laplacian {
+	if adjacency == nil {
+		return &Laplacian{}
+	}
 	scale := make([]float32, adjacency.Rows)
 	for i := range scale {
 		scale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
@@ -34,6 +38,9 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 // NewRowLaplacian returns the row-stochastic form P = D̃^-1 (A+I), the mean over
 // a node and its neighbours. Requirements and cost are NewLaplacian's.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
+	if adjacency == nil {
+		return &Laplacian{}
+	}
 	rows, cols := make([]float32, adjacency.Rows), make([]float32, adjacency.Rows)
 	for i := range rows {
 		rows[i] = float32(1 / selfLoopedDegree(adjacency, i))
@@ -55,8 +62,14 @@ func selfLoopedDegree(a *CSR, i int) float64 {
 	return sum
 }
 
-// Nodes returns the number of rows and columns of P.
-func (p *Laplacian) Nodes() int { return p.Adjacency.Rows }
+// Nodes returns the number of rows and columns of P, 0 without an adjacency
+// matrix.
+func (p *Laplacian) Nodes() int {
+	if p.Adjacency == nil {
+		return 0
+	}
+	return p.Adjacency.Rows
+}
 
 // RowNNZ returns the number of entries of row i of P, the self-loop included.
 func (p *Laplacian) RowNNZ(i int) int { return p.Adjacency.Degree(i) + 1 }

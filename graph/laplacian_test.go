@@ -85,3 +85,12 @@ func TestLaplacianValidate(t *testing.T) {
 		}
 	}
 }
+
+// Without a graph there is a Laplacian of no nodes, which Validate refuses.
+func TestLaplacianOfNil(t *testing.T) {
+	for _, p := range []*Laplacian{NewLaplacian(nil), NewRowLaplacian(nil)} {
+		if err := p.Validate(); !errors.Is(err, ErrInvalid) || p.Nodes() != 0 {
+			t.Errorf("%d nodes, %v", p.Nodes(), err)
+		}
+	}
+}

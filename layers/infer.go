@@ -27,7 +27,8 @@ import (
 // On the CPU the result is the same bits for any number of cores. A GPU gives the
 // same bits at each call, which agree with the CPU's up to rounding. ctx is checked
 // at each chunk. On the CPU, calls may run concurrently as long as no parameter
-// changes.
+// changes. An output that does not fit in memory is an error before it is
+// allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	model, err := m.inference(p, x, nodes)
 	if err != nil {
@@ -239,8 +240,9 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
 		if err = k.Needed(rows, all); err == nil {
 			if l == top {
-				if err := checkMatrix(len(rows), m.classifier.out); err != nil {
-					return nil, fmt.Errorf("layers: inference: logits: %w", err)
+				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.classifier.out)
+				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.classifier.out), 4)); err != nil {
+					return nil, fmt.Errorf("layers: inference: %w", err)
 				}
 				logits = make([]float32, len(rows)*m.classifier.out)
 				err = r.layer(layer, h, rows, plan.Span{}, logits)
@@ -258,16 +260,8 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	return logits, nil
 }
 
-// checkMatrix reports a matrix that is too large for this process.
-func checkMatrix(rows, width int) error {
-	return memory.Check(fmt.Sprintf("a matrix of %d×%d values", rows, width), memory.Product(int64(rows), int64(width), 4))
-}
-
 // hidden returns the output of layer l at some rows, with their index.
 func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
-	if err := checkMatrix(len(rows), layer.out); err != nil {
-		return h, err
-	}
 	name := plan.Hidden0
 	if l%2 == 1 {
 		name = plan.Hidden1
@@ -336,9 +330,6 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 
 // transform returns H·W + 1⊗b of all rows of H.
 func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
-	if err := checkMatrix(h.Count, layer.out); err != nil {
-		return h, err
-	}
 	out, err := r.Scratch(plan.Transformed, h.Count*layer.out)
 	if err != nil {
 		return h, err

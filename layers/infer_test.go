@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -425,5 +426,21 @@ func TestInferMemory(t *testing.T) {
 			t.Errorf("%d bytes are held, want at most %d", held, most)
 		}
 		m.memory.Store(kept)
+	}
+}
+
+// A layer's output that does not fit in memory is an error, and leaves what is
+// held as it was.
+func TestInferenceTooLarge(t *testing.T) {
+	if memory.Limit() == math.MaxUint64 {
+		t.Skip("this system does not tell its memory")
+	}
+	var m inferenceMemory
+	if _, err := m.grow(0, 10, 4); err != nil {
+		t.Fatal(err)
+	}
+	const nodes, width = math.MaxInt32, 1 << 20
+	if _, err := m.grow(0, nodes, width); !errors.Is(err, memory.ErrTooLarge) || len(m.hidden[0]) != 40 {
+		t.Errorf("%v; %d values held", err, len(m.hidden[0]))
 	}
 }

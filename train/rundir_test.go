@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -274,6 +275,9 @@ func TestDescribe(t *testing.T) {
 
 func TestFingerprint(t *testing.T) {
 	want := Fingerprint(smallData(t, 300, 3))
+	if none := Fingerprint(nil); none != Fingerprint(&datasets.Data{}) || none == want {
+		t.Errorf("nil data: fingerprint %s", none)
+	}
 	if again := Fingerprint(smallData(t, 300, 3)); again != want || len(want) != 16 {
 		t.Errorf("%q and %q of the same data", want, again)
 	}

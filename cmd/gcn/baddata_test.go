@@ -2,11 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
@@ -139,5 +146,88 @@ func TestBadPickle(t *testing.T) {
 	}
 	if _, err := os.Stat("owned"); err == nil {
 		t.Fatal("a pickle ran a command")
+	}
+}
+
+// TestStoreChangedInSecret flips a byte of a store, and sets its time of
+// modification back, after it was found valid.
+func TestStoreChangedInSecret(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("this system keeps no time of change")
+	}
+	t.Chdir(t.TempDir())
+	succeed(t, "datasets", "convert", "synth:demo?nodes=3000&edges=40000", "d.store")
+	args := []string{"train", "-q", "--data", "store:d.store", "--samples", "64,64", "--max-batches", "3", "--overwrite", "--out", "run"}
+	succeed(t, args...)
+	info, err := os.Stat("d.store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := readFile(t, "d.store")
+	// Columns take 320,000 bytes from about 24,000 on.
+	data[100_003] ^= 0x40
+	writeFile(t, "d.store", data)
+	if err := os.Chtimes("d.store", info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, []string{"d.store", "columns", "checksum"}, args...)
+}
+
+// TestHostileData runs the command on data that would take all memory. Under a
+// limit of address space it ends with an error, and without one it ends soon
+// when it is told to.
+func TestHostileData(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command, and unpacks a large file")
+	}
+	gcn := buildCommand(t)
+	t.Chdir(t.TempDir())
+	writeFile(t, "edges.csv", []byte("0,1\n"))
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for range 16 {
+		if _, err := z.Write(bytes.Repeat([]byte("1\n"), 1<<19)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "labels.csv.gz", b.Bytes())
+	const labels = "edges:edges.csv?labels=labels.csv.gz"
+	if runtime.GOOS == "linux" { // where the limit is known before it is met
+		for _, args := range [][]string{
+			{"datasets", "info", labels},
+			{"train", "-q", "--data", "synth:demo?nodes=2147483647", "--out", "none"},
+		} {
+			cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 6000000 && exec "$0" "$@"`, gcn}, args...)...)
+			text, err := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != exitDone && code != exitFailed || bytes.Contains(text, []byte("goroutine ")) {
+				t.Errorf("gcn %v: %v: %.1000s", args, err, text)
+			}
+		}
+	}
+	for _, life := range []time.Duration{50 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond} {
+		cmd := exec.Command(gcn, "datasets", "info", labels)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan time.Time, 1)
+		timer := time.AfterFunc(life, func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may be done
+			told <- time.Now()
+		})
+		err := cmd.Wait()
+		if timer.Stop() {
+			continue // it was done
+		}
+		const soon = 4 * time.Second // 2 where nothing else runs
+		if took := time.Since(<-told); took > soon {
+			t.Errorf("told to end after %v, it ended %v later", life, took)
+		}
+		var exit *exec.ExitError
+		if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted && exit.Exited()) {
+			t.Errorf("told to end after %v: %v", life, err)
+		}
 	}
 }

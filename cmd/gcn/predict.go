@@ -102,7 +102,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, err
 	}
 	r.noteOtherData(notes)
-	nodes, err := p.readNodes(r.data.Nodes())
+	nodes, err := p.readNodes(ctx, r.data.Nodes())
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 
 // readNodes returns the nodes to score, of n there are: those of the file that
 // --nodes names, or all.
-func (p *prediction) readNodes(n int) ([]int32, error) {
+func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 	if p.nodes == "" {
 		all := make([]int32, n)
 		for i := range all {
@@ -147,7 +147,7 @@ func (p *prediction) readNodes(n int) ([]int32, error) {
 	var err error
 	place := func(k int) string { return fmt.Sprintf("%s: node %d of the array", p.nodes, k) }
 	if strings.ToLower(filepath.Ext(p.nodes)) == ".npy" {
-		ids, err = readNodeArray(p.nodes)
+		ids, err = readNodeArray(ctx, p.nodes)
 	} else {
 		var lines []int
 		ids, lines, err = readNodeLines(p.nodes)
@@ -169,7 +169,7 @@ func (p *prediction) readNodes(n int) ([]int32, error) {
 	return nodes, nil
 }
 
-func readNodeArray(path string) ([]int64, error) {
+func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 	r, err := npy.Open(path)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func readNodeArray(path string) ([]int64, error) {
 		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
 		return nil, errors.Join(err, r.Close())
 	}
-	ids, err := r.Int64s()
+	ids, err := r.Int64s(ctx)
 	return ids, errors.Join(err, r.Close())
 }
 
@@ -194,7 +194,11 @@ func readNodeLines(path string) (ids []int64, lines []int, err error) {
 	defer file.Close()
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
-		text := strings.TrimSpace(scanner.Text())
+		text := scanner.Text()
+		if k == 1 {
+			text = strings.TrimPrefix(text, "\ufeff") // UTF-8's byte-order mark
+		}
+		text = strings.TrimSpace(text)
 		if text == "" {
 			continue
 		}

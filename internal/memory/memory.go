@@ -16,13 +16,14 @@ func Limit() uint64 { return machineLimit() }
 
 // Check returns an error if this process cannot take that many bytes more. The
 // limits are those of Limit and the process's own limit of address space
-// (RLIMIT_AS, "ulimit -v"), less what it has taken of that. A negative count
+// (RLIMIT_AS, "ulimit -v"), less what it has taken of that, and the largest int:
+// so sizes that pass can be multiplied as ints. A negative count
 // stands for a size that overflowed, and is too large. The error says what
 // would take the memory, how much, and how much there is.
 //
 // Sums of sizes that may overflow are best made by Product.
 func Check(what string, bytes int64) error {
-	limit := min(Limit(), addressSpace())
+	limit := min(Limit(), addressSpace(), math.MaxInt) // a slice is no longer than the last
 	if bytes >= 0 && uint64(bytes) <= limit {
 		return nil
 	}

@@ -20,6 +20,27 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestTally(t *testing.T) {
+	if memory.Limit() == math.MaxUint64 {
+		t.Skip("this system does not tell its memory")
+	}
+	tally := memory.Tally{What: "a file"}
+	if err := tally.Add(100); err != nil {
+		t.Fatal(err)
+	}
+	var taken int64 = 100
+	for taken < 1<<62 {
+		taken *= 2
+		if err := tally.Add(taken / 2); err != nil {
+			if !errors.Is(err, memory.ErrTooLarge) || uint64(taken) < memory.Limit()/4 {
+				t.Errorf("after %d bytes: %v", taken, err)
+			}
+			return
+		}
+	}
+	t.Error("no error")
+}
+
 func TestProduct(t *testing.T) {
 	for _, c := range []struct {
 		factors []int64

@@ -2,6 +2,7 @@ package npy_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
@@ -19,7 +20,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	scores, err := r.Float32s()
+	scores, err := r.Float32s(context.Background())
 	fmt.Println(r.Descr, r.Shape, scores, err)
 	// Output: <f4 [3 2] [0.9 0.1 0.4 0.6 0.2 0.8] <nil>
 }

@@ -3,6 +3,8 @@ package npy
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +17,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 func encode[T Element](t testing.TB, values []T, shape ...int) []byte {
@@ -49,7 +53,7 @@ func TestNumPyBytes(t *testing.T) {
 	if got := encode(t, []float32{1.5, -2, 3, 4}, 2, 2); string(got) != want {
 		t.Errorf("wrote %q\nwant  %q", got, want)
 	}
-	got, err := reader(t, []byte(want)).Float32s()
+	got, err := reader(t, []byte(want)).Float32s(context.Background())
 	if err != nil || !slices.Equal(got, []float32{1.5, -2, 3, 4}) {
 		t.Errorf("read %v, %v", got, err)
 	}
@@ -81,13 +85,13 @@ func TestRoundTrip(t *testing.T) {
 		if !slices.Equal(fr.Shape, []int{rows, cols}) {
 			t.Fatalf("shape %v, want %d×%d", fr.Shape, rows, cols)
 		}
-		if got, err := fr.Float32s(); err != nil || !slices.Equal(got, floats) {
+		if got, err := fr.Float32s(context.Background()); err != nil || !slices.Equal(got, floats) {
 			t.Fatalf("float32: %v", err)
 		}
-		if got, err := open(&i).Int64s(); err != nil || !slices.Equal(got, ints) {
+		if got, err := open(&i).Int64s(context.Background()); err != nil || !slices.Equal(got, ints) {
 			t.Fatalf("int64: %v", err)
 		}
-		if got, err := open(&s).Int32s(); err != nil || !slices.Equal(got, small) {
+		if got, err := open(&s).Int32s(context.Background()); err != nil || !slices.Equal(got, small) {
 			t.Fatalf("int32: %v", err)
 		}
 	})
@@ -120,10 +124,10 @@ func TestElementTypes(t *testing.T) {
 		{"|b1", []byte{1}, 1},
 	} {
 		file := raw("{'descr': '"+c.descr+"', 'fortran_order': False, 'shape': (1,), }\n", c.data...)
-		if got, err := reader(t, file).Float32s(); err != nil || got[0] != c.want {
+		if got, err := reader(t, file).Float32s(context.Background()); err != nil || got[0] != c.want {
 			t.Errorf("%s: %v, %v; want %v", c.descr, got, err, c.want)
 		}
-		got, err := reader(t, file).Int64s()
+		got, err := reader(t, file).Int64s(context.Background())
 		switch {
 		case strings.HasPrefix(c.descr, "<f") || c.descr == "<u8":
 			if !errors.Is(err, ErrFormat) {
@@ -137,7 +141,7 @@ func TestElementTypes(t *testing.T) {
 
 func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
 	for _, v := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1} {
-		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s()
+		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "made.npy: element 2 is too large") {
 			t.Errorf("%d: %v", v, err)
 		}
@@ -146,7 +150,7 @@ func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
 
 func TestFortranOrder(t *testing.T) {
 	file := raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n", 1, 4, 2, 5, 3, 6)
-	got, err := reader(t, file).Int32s()
+	got, err := reader(t, file).Int32s(context.Background())
 	if want := []int32{1, 2, 3, 4, 5, 6}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
@@ -246,7 +250,7 @@ func TestArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.Int32s(); err != nil || len(got) != 100_000 {
+		if got, err := r.Int32s(context.Background()); err != nil || len(got) != 100_000 {
 			t.Errorf("y: %d values, %v", len(got), err)
 		}
 		if _, err := a.Open("z"); err == nil || !strings.Contains(err.Error(), `no array "z"; it holds x, y`) {
@@ -271,7 +275,7 @@ func TestArchiveChecksum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Float32s(); !errors.Is(err, zip.ErrChecksum) {
+	if _, err := r.Float32s(context.Background()); !errors.Is(err, zip.ErrChecksum) {
 		t.Errorf("got %v, want a checksum error", err)
 	}
 }
@@ -289,9 +293,9 @@ func TestOpenNamesMissingFile(t *testing.T) {
 // readEvery reads a file in every way there is.
 func readEvery(open func() (*Reader, error)) error {
 	for _, read := range []func(*Reader) (int, error){
-		func(r *Reader) (int, error) { v, err := r.Float32s(); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int64s(); return len(v), err },
-		func(r *Reader) (int, error) { v, err := r.Int32s(); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int64s(context.Background()); return len(v), err },
+		func(r *Reader) (int, error) { v, err := r.Int32s(context.Background()); return len(v), err },
 	} {
 		r, err := open()
 		if err != nil {
@@ -352,9 +356,9 @@ func BenchmarkRead(b *testing.B) {
 				r := reader(b, file)
 				var err error
 				if name == "float32" {
-					_, err = r.Float32s()
+					_, err = r.Float32s(context.Background())
 				} else {
-					_, err = r.Int32s()
+					_, err = r.Int32s(context.Background())
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -371,5 +375,74 @@ func BenchmarkWrite(b *testing.B) {
 		if err := Write(io.Discard, values, 1<<20); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Shapes whose product is 0 say nothing about memory, nor about how long it takes
+// to put the elements in order.
+func TestEmptyFortranArray(t *testing.T) {
+	for _, shape := range []string{fmt.Sprintf("(0, %d)", math.MaxInt/4), fmt.Sprintf("(%d, 0)", math.MaxInt/4), "(0, 0)"} {
+		head := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': "+shape+"}")
+		values, err := reader(t, []byte(magic+"\x01\x00\x76\x00"+head)).Float32s(context.Background())
+		if err != nil || len(values) != 0 {
+			t.Errorf("%s: %d values, %v", shape, len(values), err)
+		}
+	}
+}
+
+// A member that claims more than its bytes can hold is refused before anything
+// is allocated.
+func TestArchiveClaim(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("the shape does not fit in an int")
+	}
+	const claim int64 = 1 << 40
+	var b, packed bytes.Buffer
+	z := zip.NewWriter(&b)
+	deflate, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err == nil {
+		fmt.Fprintf(deflate, "%s\x01\x00\x76\x00%-117s\nsome data", magic, fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}", (claim-128)/4))
+		err = deflate.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "x.npy", Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: uint64(claim)})
+	if err == nil {
+		_, err = w.Write(packed.Bytes())
+	}
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a, err := NewArchive("a.npz", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Open("x"); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "a.npz: x: ") || !strings.Contains(err.Error(), "cannot hold") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Values that do not fit in memory are an error before they are allocated.
+func TestTooLargeArray(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("the shape does not fit in an int")
+	}
+	const claim int64 = 1 << 60
+	head := fmt.Sprintf("%s\x01\x00\x76\x00%-117s\n", magic, fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}", claim-128))
+	r, err := NewReader("x.npy", strings.NewReader(head), claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Int64s(context.Background()); !errors.Is(err, memory.ErrTooLarge) || !strings.Contains(err.Error(), "npy: x.npy: shape [") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := reader(t, encode(t, []float32{1, 2}, 2)).Float32s(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

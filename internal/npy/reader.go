@@ -1,14 +1,17 @@
 package npy
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -48,6 +51,9 @@ func NewReader(name string, r io.Reader, size int64) (*Reader, error) {
 	return newReader(name, r, size, size)
 }
 
+// mostRatio is the most that an archive's compression, deflate, shrinks data by.
+const mostRatio = 1032
+
 // newReader trusts the size claimed for allocating only as far as stored, the
 // bytes that are really there, makes plausible.
 func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
@@ -63,6 +69,9 @@ func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	if want != have {
 		return nil, fmt.Errorf("npy: %s: holds %d bytes of data, but %s of shape %v takes %d: %w", name, have, h.Descr, h.Shape, want, ErrFormat)
 	}
+	if want/mostRatio > stored {
+		return nil, fmt.Errorf("npy: %s: %d bytes cannot hold the %d of shape %v: %w", name, stored, want, h.Shape, ErrFormat)
+	}
 	const usualRatio = 64 // compression beyond it must prove itself
 	capacity := min(want, usualRatio*stored+1<<20) / int64(width)
 	return &Reader{Header: h, name: name, r: r, capacity: int(capacity), close: func() error { return nil }}, nil
@@ -75,24 +84,29 @@ func (r *Reader) Name() string { return r.name }
 func (r *Reader) Close() error { return r.close() }
 
 // Float32s returns the values of a numeric or boolean array, in C order.
-// Values beyond float32's range become infinite; NaNs stay.
-func (r *Reader) Float32s() ([]float32, error) {
+// Values beyond float32's range become infinite; NaNs stay. The error is the
+// context's once ctx is done, and wraps memory.ErrTooLarge if the values do not
+// fit in memory; nothing is allocated for them then.
+func (r *Reader) Float32s(ctx context.Context) ([]float32, error) {
 	decode, err := r.floatDecoder()
 	if err != nil {
 		return nil, err
 	}
-	values, err := readAll(r, func(b []byte, _ int) (float32, bool) { return float32(decode(b)), true })
-	return inCOrder(r, values, err)
+	return readAll(ctx, r, func(b []byte) (float32, bool) { return float32(decode(b)), true })
 }
 
-// Int64s returns the values of an integer or boolean array, in C order. The
-// error names an element that does not fit.
-func (r *Reader) Int64s() ([]int64, error) { return integers[int64](r, math.MinInt64, math.MaxInt64) }
+// Int64s returns the values of an integer or boolean array, in C order. Errors
+// are those of Float32s, or name an element that does not fit.
+func (r *Reader) Int64s(ctx context.Context) ([]int64, error) {
+	return integers[int64](ctx, r, math.MinInt64, math.MaxInt64)
+}
 
 // Int32s is Int64s for int32.
-func (r *Reader) Int32s() ([]int32, error) { return integers[int32](r, math.MinInt32, math.MaxInt32) }
+func (r *Reader) Int32s(ctx context.Context) ([]int32, error) {
+	return integers[int32](ctx, r, math.MinInt32, math.MaxInt32)
+}
 
-func integers[T int32 | int64](r *Reader, least, most int64) ([]T, error) {
+func integers[T int32 | int64](ctx context.Context, r *Reader, least, most int64) ([]T, error) {
 	kind, size, err := r.element()
 	if err != nil {
 		return nil, err
@@ -102,23 +116,22 @@ func integers[T int32 | int64](r *Reader, least, most int64) ([]T, error) {
 	}
 	// The common widths have loops of their own: hundreds of millions of
 	// indices are usual.
-	var decode func(b []byte, _ int) (T, bool)
+	var decode func(b []byte) (T, bool)
 	switch {
 	case kind == signed && size == 4:
-		decode = func(b []byte, _ int) (T, bool) { return T(int32(binary.LittleEndian.Uint32(b))), true }
+		decode = func(b []byte) (T, bool) { return T(int32(binary.LittleEndian.Uint32(b))), true }
 	case kind == signed && size == 8:
-		decode = func(b []byte, _ int) (T, bool) {
+		decode = func(b []byte) (T, bool) {
 			v := int64(binary.LittleEndian.Uint64(b))
 			return T(v), v >= least && v <= most
 		}
 	default:
-		decode = func(b []byte, _ int) (T, bool) {
+		decode = func(b []byte) (T, bool) {
 			v, fits := integer(kind, b)
 			return T(v), fits && v >= least && v <= most
 		}
 	}
-	values, err := readAll(r, decode)
-	return inCOrder(r, values, err)
+	return readAll(ctx, r, decode)
 }
 
 // integer decodes a little-endian integer of len(b) bytes; fits is false beyond
@@ -183,30 +196,51 @@ func (r *Reader) Text() (string, error) {
 	return s.String(), nil
 }
 
-// readAll decodes every element, in the file's order, growing the result no
-// faster than data arrives beyond r.capacity.
-func readAll[T any](r *Reader, decode func(b []byte, k int) (T, bool)) ([]T, error) {
+// readAll decodes every element and returns them in C order. It allocates for no
+// more than r.capacity elements before that many have arrived.
+func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bool)) ([]T, error) {
 	_, size, err := r.element()
 	if err != nil {
 		return nil, err
 	}
-	n := r.Len()
+	n, copies := r.Len(), 1
+	if r.Fortran && len(r.Shape) > 1 {
+		if copies = 2; len(r.Shape) > 2 {
+			return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
+		}
+	}
+	var zero T
+	if err := memory.Check(fmt.Sprintf("npy: %s: shape %v", r.name, r.Shape), memory.Product(int64(n), int64(binary.Size(zero)), int64(copies))); err != nil {
+		return nil, err
+	}
 	values := make([]T, 0, min(n, r.capacity))
 	buffer := make([]byte, min(n, 1<<13)*size)
 	for len(values) < n {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(values) == r.capacity {
+			values = slices.Grow(values, n-len(values))
+		}
 		piece := buffer[:min(n-len(values), 1<<13)*size]
 		if _, err := io.ReadFull(r.r, piece); err != nil {
 			return nil, fmt.Errorf("npy: %s: element %d: %w", r.name, len(values), cutShort(err, "the data"))
 		}
 		for k := 0; k < len(piece); k += size {
-			v, fits := decode(piece[k:k+size], len(values))
+			v, fits := decode(piece[k : k+size])
 			if !fits {
 				return nil, fmt.Errorf("npy: %s: element %d is too large: %w", r.name, len(values), ErrFormat)
 			}
 			values = append(values, v)
 		}
 	}
-	return values, r.atEnd()
+	if err := r.atEnd(); err != nil {
+		return nil, err
+	}
+	if copies == 1 || n == 0 {
+		return values, nil
+	}
+	return transposed(ctx, values, r.Shape[0], r.Shape[1])
 }
 
 // atEnd reads on to the end of the data, where an archive's checksum is
@@ -222,17 +256,15 @@ func (r *Reader) atEnd() error {
 	return nil
 }
 
-// inCOrder transposes what was read from a matrix in Fortran order.
-func inCOrder[T any](r *Reader, values []T, err error) ([]T, error) {
-	if err != nil || !r.Fortran || len(r.Shape) < 2 {
-		return values, err
-	}
-	if len(r.Shape) > 2 {
-		return nil, fmt.Errorf("npy: %s: Fortran order of %d dimensions, at most 2 are read: %w", r.name, len(r.Shape), ErrFormat)
-	}
-	rows, cols := r.Shape[0], r.Shape[1]
+// transposed returns a matrix in C order that is given in Fortran order. Both
+// numbers are positive.
+func transposed[T any](ctx context.Context, values []T, rows, cols int) ([]T, error) {
 	ordered := make([]T, len(values))
+	stride := max(1<<16/rows, 1)
 	for j := range cols {
+		if j%stride == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		for i, v := range values[j*rows : (j+1)*rows] {
 			ordered[i*cols+j] = v
 		}

@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"fmt"
 	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	available "github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -95,6 +97,9 @@ func indexOf(index, rows []int32, nodes int) []int32 {
 func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 	s := &k.memory.scratch[name]
 	if old := cap(*s); old < n {
+		if err := available.Check(fmt.Sprintf("a matrix of %d values", n), available.Product(int64(n), 4)); err != nil {
+			return Span{}, err
+		}
 		*s = nil
 		if old > 1<<24 { // worth a collection
 			debug.FreeOSMemory()

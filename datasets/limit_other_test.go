@@ -1,0 +1,9 @@
+//go:build !linux
+
+package datasets
+
+import "errors"
+
+const haveLimits = false
+
+func limitAddressSpace(uint64) error { return errors.ErrUnsupported }
