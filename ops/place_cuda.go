@@ -11,7 +11,6 @@ import (
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
-	_ "github.com/gcn-layerwise/gcn/internal/elementwise" // for plain nodes in Gorgonia's own machines
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )

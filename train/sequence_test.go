@@ -20,9 +20,6 @@ import (
 
 // A sequence must compute what Gorgonia's own machine does.
 func TestSequenceIsTheMachine(t *testing.T) {
-	if ops.CUDA {
-		t.Skip("in this build Gorgonia's machine runs plain nodes on its CUDA backend")
-	}
 	g := G.NewGraph()
 	value := func(name string, rows, cols int) *G.Node {
 		data := make([]float32, rows*cols)

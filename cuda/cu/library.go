@@ -82,10 +82,7 @@ func openAt(name string) (failed string) {
 // Available returns nil if the driver is there and has at least one device;
 // otherwise the reason why not, on one line.
 func Available() error {
-	n, err := NumDevices()
-	if err == nil && n == 0 {
-		err = &CallError{Call: "cuDeviceGetCount", Result: NoDevice}
-	}
+	_, err := gpus()
 	return err
 }
 

@@ -60,9 +60,12 @@ func MemAlloc(bytes int64) (DevicePtr, error) {
 // MemAllocManaged takes memory that host and device both reach by the same
 // address, and advises the driver to keep it on the device.
 func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return 0, err
+	}
+	if c.cpu != nil {
+		return c.cpu.alloc(bytes)
 	}
 	var p C.CUdeviceptr
 	r := C.gcn_cu_alloc_managed(c.handle, &p, C.size_t(bytes), C.uint(flags), C.CUdevice(c.device))
@@ -76,9 +79,12 @@ func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
 // MemFree gives back what MemAlloc or MemAllocManaged took, after waiting for
 // work that may use it.
 func MemFree(p DevicePtr) error {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return err
+	}
+	if c.cpu != nil {
+		return c.cpu.free(p)
 	}
 	if err := checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p); err != nil {
 		return err
@@ -132,6 +138,9 @@ func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	if bytes == 0 { // as for a value that is on the device already
 		return nil
 	}
+	if c.cpu != nil {
+		return c.cpu.copyIn(dst, src, bytes)
+	}
 	count.CopiesIn.Add(1)
 	count.BytesIn.Add(bytes)
 	var wait C.int
@@ -154,6 +163,9 @@ func MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
 }
 
 func (c *context) copyOut(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
+	if c.cpu != nil {
+		return c.cpu.copyOut(dst, src, bytes)
+	}
 	count.CopiesOut.Add(1)
 	count.BytesOut.Add(bytes)
 	count.Syncs.Add(1)
@@ -198,6 +210,9 @@ func MemcpyDtoDAsync(dst, src DevicePtr, bytes int64, stream Stream) error {
 	c, h, err := stream.use()
 	if err != nil {
 		return err
+	}
+	if c.cpu != nil {
+		return c.cpu.copyIn(dst, pointer(src), bytes)
 	}
 	count.Copies.Add(1)
 	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), h)

@@ -68,6 +68,9 @@ func (s Stream) Handle() (uintptr, error) {
 // Synchronize waits until all that was queued on the stream is done, and reports
 // what went wrong in it.
 func (s Stream) Synchronize() error {
+	if s.c != nil && s.c.cpu != nil {
+		return nil
+	}
 	c, h, err := s.use()
 	if err != nil {
 		return err
