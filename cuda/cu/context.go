@@ -89,8 +89,7 @@ func primary(d Device) (*context, error) {
 	if err := checkf(r, "cuDevicePrimaryCtxRetain(%d)", int(d)); err != nil {
 		return nil, err
 	}
-	// Non-blocking: not ordered against the legacy stream, which nothing here
-	// uses, and so able to be captured.
+	// Non-blocking: not ordered against the legacy stream, which nothing here uses.
 	if err := check(C.gcn_cu_stream_create(c.handle, &c.main, C.uint(NonBlocking)), "cuStreamCreate"); err != nil {
 		return nil, err
 	}

@@ -135,7 +135,7 @@ const (
 // Attribute is one property of the device.
 func (d Device) Attribute(a DeviceAttribute) (int, error) {
 	if d == CPU && Available() != nil {
-		return (*processor)(nil).attribute(a), nil
+		return 1 << 15, nil // Gorgonia sizes grids by it, which kernels on the CPU ignore
 	}
 	if err := d.ready(); err != nil {
 		return 0, err

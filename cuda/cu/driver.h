@@ -74,13 +74,4 @@ CUresult gcn_cu_event_query(handle context, handle event);
 CUresult gcn_cu_event_synchronize(handle context, handle event);
 CUresult gcn_cu_event_elapsed(handle context, float *milliseconds, handle start, handle end);
 
-CUresult gcn_cu_capture_begin(handle context, handle stream, int mode);
-CUresult gcn_cu_capture_end(handle context, handle stream, handle *graph);
-CUresult gcn_cu_capture_status(handle context, handle stream, int *status);
-CUresult gcn_cu_graph_destroy(handle context, handle graph);
-CUresult gcn_cu_graph_nodes(handle context, handle graph, size_t *n);
-CUresult gcn_cu_graph_instantiate(handle context, handle *exec, handle graph);
-CUresult gcn_cu_graph_launch(handle context, handle exec, handle stream);
-CUresult gcn_cu_exec_destroy(handle context, handle exec);
-
 #endif

@@ -18,21 +18,19 @@ type Result int32
 
 // Results that callers tell apart. The driver has a hundred more.
 const (
-	InvalidValue       Result = 1
-	OutOfMemory        Result = 2
-	NotInitialized     Result = 3
-	NoDevice           Result = 100
-	InvalidDevice      Result = 101
-	InvalidImage       Result = 200
-	InvalidContext     Result = 201
-	InvalidPTX         Result = 218
-	NotFound           Result = 500
-	NotReady           Result = 600
-	IllegalAddress     Result = 700
-	MisalignedAddress  Result = 716
-	LaunchFailed       Result = 719
-	CaptureUnsupported Result = 900
-	CaptureInvalidated Result = 901
+	InvalidValue      Result = 1
+	OutOfMemory       Result = 2
+	NotInitialized    Result = 3
+	NoDevice          Result = 100
+	InvalidDevice     Result = 101
+	InvalidImage      Result = 200
+	InvalidContext    Result = 201
+	InvalidPTX        Result = 218
+	NotFound          Result = 500
+	NotReady          Result = 600
+	IllegalAddress    Result = 700
+	MisalignedAddress Result = 716
+	LaunchFailed      Result = 719
 )
 
 // Error is the driver's name of the result, its number, and its explanation.

@@ -124,8 +124,7 @@ func MemFreeHost(p unsafe.Pointer) error {
 }
 
 // MemcpyHtoD copies to the device, on the main stream, after what is queued
-// there. When it returns src may be changed; the copy itself may still run. It
-// is an error within a capture.
+// there. When it returns src may be changed; the copy itself may still run.
 func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	c, err := now()
 	if err != nil {
@@ -207,12 +206,12 @@ func MemcpyDtoHAsync(dst unsafe.Pointer, src DevicePtr, bytes int64, stream Stre
 
 // MemcpyDtoDAsync copies within the device on the stream.
 func MemcpyDtoDAsync(dst, src DevicePtr, bytes int64, stream Stream) error {
+	if c := stream.c; c != nil && c.cpu != nil {
+		return c.cpu.copyIn(dst, pointer(src), bytes)
+	}
 	c, h, err := stream.use()
 	if err != nil {
 		return err
-	}
-	if c.cpu != nil {
-		return c.cpu.copyIn(dst, pointer(src), bytes)
 	}
 	count.Copies.Add(1)
 	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), h)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -225,7 +226,7 @@ func (f Function) Enqueue(stream Stream, grid, block Dim, shared int, args ...Ar
 		if err := (Stream{f.c, f.c.main}).Synchronize(); err != nil {
 			return err
 		}
-		f.cpu(args)
+		f.cpu(slices.Clone(args)) // args itself must not escape
 		return nil
 	}
 	if f.c.cpu != nil {

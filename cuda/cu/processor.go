@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"fmt"
-	"math"
 	"sync"
 	"unsafe"
 )
@@ -17,15 +16,11 @@ type processor struct {
 	arenas map[DevicePtr]int64 // size of each, in bytes
 }
 
-// attributes of the CPU as Gorgonia asks for them: they size grids, which the
-// kernels of the CPU do not need.
-func (p *processor) attribute(DeviceAttribute) int { return math.MaxInt16 }
-
 func (p *processor) alloc(bytes int64) (DevicePtr, error) {
-	if bytes <= 0 || uint64(bytes) > math.MaxUint {
+	if bytes <= 0 {
 		return 0, fmt.Errorf("cu: %d bytes of memory: %w", bytes, InvalidValue)
 	}
-	m := C.malloc(C.size_t(bytes))
+	m := C.calloc(1, C.size_t(bytes)) // C.malloc would end the process where there is too little
 	if m == nil {
 		return 0, fmt.Errorf("cu: %d bytes of memory: %w", bytes, OutOfMemory)
 	}

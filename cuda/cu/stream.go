@@ -25,8 +25,9 @@ type StreamFlags uint32
 // NonBlocking streams are ordered only by events. The main stream is one.
 const NonBlocking StreamFlags = 1
 
+// use is for calls that need a GPU.
 func (s Stream) use() (*context, C.handle, error) {
-	if s.c != nil {
+	if s.c != nil && s.c.cpu == nil {
 		return s.c, s.h, nil
 	}
 	c, err := now()

@@ -16,7 +16,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/gcn-layerwise/gcn/cuda/kernels"
+	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
 func main() {
@@ -52,7 +52,7 @@ func compile(ctx context.Context, check bool, out io.Writer) error {
 	}
 	for _, m := range kernels.Modules() {
 		if check {
-			if err := m.Check(ctx, root); err != nil {
+			if err := m.Check(root); err != nil {
 				return err
 			}
 			continue

@@ -6,7 +6,7 @@ import "sync/atomic"
 
 // What is counted; see cu.Counters.
 var (
-	Launches, Products, Graphs, Syncs                 atomic.Int64
+	Launches, Products, Syncs                         atomic.Int64
 	CopiesIn, CopiesOut, Copies, Sets                 atomic.Int64
 	BytesIn, BytesOut                                 atomic.Int64
 	Allocs, Frees, HostAllocs, HostFrees, ModuleLoads atomic.Int64

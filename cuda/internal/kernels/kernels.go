@@ -2,36 +2,27 @@ package kernels
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// Module is one .cu file and the PTX made of it.
+// Module is one .cu file and the PTX made of it. Files are named from the root of
+// the project, with slashes.
 type Module struct {
 	Name   string
-	Source string // slash-separated: from the root, or from a Go module (see Go)
-	Go     string // the Go module that Source lies in; "" for this one
-	Extra  string // a file of this module to be compiled with it, from the root; "" for none
-	PTX    string // from the root
-	// Exact leaves products and sums apart, as a processor computes them; else
-	// they are fused.
-	Exact bool
+	Source string
+	PTX    string
 }
 
-// Modules lists all modules of the project. Gorgonia's are compiled from the
-// module cache: its release has their source but not the Go file made of them.
+// Modules lists all modules of the project.
 func Modules() []Module {
 	return []Module{
 		{Name: "gcn", Source: "internal/device/kernels.cu", PTX: "internal/device/kernels.ptx"},
 		{Name: "probe", Source: "cuda/probe/probe.cu", PTX: "cuda/probe/probe.ptx"},
-		{Name: "elembinop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elembinop.cu", PTX: "internal/elementwise/elembinop.ptx", Exact: true},
-		{Name: "elemunaryop", Go: "gorgonia.org/gorgonia", Source: "cuda modules/src/elemunaryop.cu", Extra: "internal/elementwise/inverse.cu", PTX: "internal/elementwise/elemunaryop.ptx", Exact: true},
 	}
 }
 
@@ -55,7 +46,7 @@ func Root(dir string) (string, error) {
 
 // File is one file that went into a PTX.
 type File struct {
-	Name string // as the header names it: slash-separated, from the root or with module@version
+	Name string // as the header names it: slash-separated, from the root
 	Path string // where it lies here
 	Hash string // SHA-256, hexadecimal
 }
@@ -65,26 +56,9 @@ func (f File) Line() string { return "// source sha256:" + f.Hash + " " + f.Name
 
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+"([^"]+)"`)
 
-// Sources returns the .cu file of m and its extra file, each followed by what it
-// includes with quotes, and what that includes, in the order met. root is the root
-// of the project.
-func (m Module) Sources(ctx context.Context, root string) ([]File, error) {
-	dir, prefix := root, ""
-	if m.Go != "" {
-		// -f with Dir needs the module in the cache; go mod download brings it.
-		list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}\n{{.Version}}", m.Go)
-		list.Dir = root
-		out, err := list.Output()
-		if err != nil {
-			return nil, fmt.Errorf("kernels: go list -m %s: %w", m.Go, err)
-		}
-		var version string
-		dir, version, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
-		if dir == "" {
-			return nil, fmt.Errorf("kernels: %s is not in the module cache: go mod download", m.Go)
-		}
-		prefix = m.Go + "@" + version + "/"
-	}
+// Sources returns the .cu file of m, then the files that it includes with quotes,
+// then theirs, in the order met. root is the root of the project.
+func (m Module) Sources(root string) ([]File, error) {
 	var files []File
 	seen := map[string]bool{}
 	var add func(name string) error
@@ -93,12 +67,12 @@ func (m Module) Sources(ctx context.Context, root string) ([]File, error) {
 			return nil
 		}
 		seen[name] = true
-		path := filepath.Join(dir, filepath.FromSlash(name))
+		path := filepath.Join(root, filepath.FromSlash(name))
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("kernels: %w", err)
 		}
-		files = append(files, File{Name: prefix + name, Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(text))})
+		files = append(files, File{Name: name, Path: path, Hash: fmt.Sprintf("%x", sha256.Sum256(text))})
 		for _, found := range include.FindAllSubmatch(text, -1) {
 			if err := add(filepath.ToSlash(filepath.Join(filepath.Dir(name), string(found[1])))); err != nil {
 				return err
@@ -106,22 +80,7 @@ func (m Module) Sources(ctx context.Context, root string) ([]File, error) {
 		}
 		return nil
 	}
-	if err := add(m.Source); err != nil || m.Extra == "" {
-		return files, err
-	}
-	dir, prefix = root, ""
-	return files, add(m.Extra)
-}
-
-// Unit is the text of a file that includes the .cu file and the extra one.
-func (m Module) Unit(files []File) string {
-	var b strings.Builder
-	for _, f := range files {
-		if strings.HasSuffix(f.Name, m.Source) || f.Name == m.Extra {
-			fmt.Fprintf(&b, "#include %q\n", f.Path)
-		}
-	}
-	return b.String()
+	return files, add(m.Source)
 }
 
 // sourceLines joins the lines of the files.
@@ -143,8 +102,8 @@ func header(files []File, compiler string, text []byte) string {
 
 // Check returns an error if the PTX of m was not made from the source as it is
 // now, or was changed by hand. It needs no compiler.
-func (m Module) Check(ctx context.Context, root string) error {
-	files, err := m.Sources(ctx, root)
+func (m Module) Check(root string) error {
+	files, err := m.Sources(root)
 	if err != nil {
 		return err
 	}

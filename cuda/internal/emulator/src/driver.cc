@@ -48,11 +48,6 @@ enum : CUresult {
 	illegal_address = 700,
 	launch_failed = 719,
 	not_supported = 801,
-	capture_unsupported = 900,
-	capture_invalidated = 901,
-	capture_unmatched = 903,
-	capture_unjoined = 904,
-	captured_event = 907,
 };
 
 namespace {
@@ -73,11 +68,6 @@ const std::map<CUresult, std::pair<const char *, const char *>> names = {
 	{716, {"CUDA_ERROR_MISALIGNED_ADDRESS", "misaligned address"}},
 	{launch_failed, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
 	{not_supported, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
-	{capture_unsupported, {"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}},
-	{capture_invalidated, {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"}},
-	{capture_unmatched, {"CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", "capture was not initiated in this stream"}},
-	{capture_unjoined, {"CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "capturing stream has unjoined work"}},
-	{captured_event, {"CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"}},
 };
 
 typedef std::function<CUresult()> Task;
@@ -95,32 +85,17 @@ struct Entry {
 	Mark wait;
 };
 
-struct Capture {
-	std::shared_ptr<Stream> origin;
-	int mode;
-	bool broken = false;
-	std::vector<Task> work;
-	std::set<std::shared_ptr<Stream>> streams;
-};
-
 struct Stream {
 	bool first = false; // of the process
 	uint64_t done = 0, queued = 0;
 	std::deque<Entry> tasks;
-	std::shared_ptr<Capture> capture; // that it takes part in
-	uint64_t recorded = 0, joined = 0; // in the capture: how much work, how much another stream waited for
 };
 
 struct Event {
 	Mark mark;
 	bool recorded = false;
-	std::shared_ptr<Capture> capture; // that it was recorded in
 	double time = 0;
 	unsigned flags = 0;
-};
-
-struct Graph {
-	std::vector<Task> work;
 };
 
 struct Module {
@@ -183,8 +158,6 @@ struct Driver {
 	std::map<uintptr_t, std::shared_ptr<Stream>> streams;
 	std::map<uintptr_t, std::shared_ptr<Event>> events;
 	std::map<uintptr_t, std::shared_ptr<Module>> modules;
-	std::map<uintptr_t, std::shared_ptr<Graph>> graphs, execs;
-	std::set<std::shared_ptr<Capture>> captures;
 	uintptr_t last = 0x1000;
 	size_t waiting = 0; // tasks queued
 	uint64_t launches = 0;
@@ -286,27 +259,7 @@ CUresult reach_all() {
 	return driver.sticky;
 }
 
-bool any_capture(int weakest) {
-	for (auto &c : driver.captures)
-		if (c->mode <= weakest) return true;
-	return false;
-}
-
-// For calls that must not be made while any stream of the process is captured
-// (in mode global; of the thread in mode thread-local, taken here for the same).
-#define UNSAFE_IN_CAPTURE \
-	if (any_capture(1)) { \
-		for (auto &c : driver.captures) c->broken = true; \
-		return capture_unsupported; \
-	}
-
 CUresult enqueue(const std::shared_ptr<Stream> &s, Task work, Mark wait = {}) {
-	if (s->capture) {
-		if (s->capture->broken) return capture_invalidated;
-		if (work) s->capture->work.push_back(std::move(work));
-		s->recorded++;
-		return success;
-	}
 	s->tasks.push_back({std::move(work), std::move(wait)});
 	s->queued++;
 	// So much can hardly be meant to wait; a real queue would be full as well.
@@ -339,7 +292,6 @@ bool is_pinned(const void *p, size_t n) {
 size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
-	UNSAFE_IN_CAPTURE
 	if (bytes == 0) return invalid_value;
 	if (bytes > driver.options.memory - driver.used) return out_of_memory;
 	size_t mapped = (padded(bytes) + page - 1) / page * page + 2 * page;
@@ -480,7 +432,6 @@ API CUresult cuCtxSetCurrent(uintptr_t context) {
 
 API CUresult cuCtxSynchronize() {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	return reach_all();
 }
 
@@ -510,7 +461,6 @@ API CUresult cuMemAdvise(CUdeviceptr p, size_t n, int, int) {
 
 API CUresult cuMemFree_v2(CUdeviceptr p) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	auto it = driver.memory.find(p);
 	if (it == driver.memory.end()) return invalid_value;
 	CUresult r = reach_all();
@@ -535,7 +485,6 @@ API CUresult cuMemFree_v2(CUdeviceptr p) {
 
 API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	if (bytes == 0) return invalid_value;
 	if (posix_memalign(p, page, bytes)) return out_of_memory;
 	memset(*p, poison, bytes);
@@ -545,7 +494,6 @@ API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned) {
 
 API CUresult cuMemFreeHost(void *p) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	auto it = driver.pinned.find((uintptr_t)p);
 	if (it == driver.pinned.end()) return invalid_value;
 	CUresult r = reach_all();
@@ -558,18 +506,14 @@ API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, ui
 	ENTER;
 	STREAM(s, stream);
 	if (n && !holds(dst, n)) return invalid_value;
-	if (is_pinned(src, n) || (driver.options.pageable && !s->capture)) {
+	if (is_pinned(src, n) || driver.options.pageable) {
 		return enqueue(s, [=] {
 			open_at(dst);
 			memcpy((void *)dst, src, n);
 			return success;
 		});
 	}
-	// Other memory is read at once; in a capture it would be read at each launch.
-	if (s->capture) {
-		s->capture->broken = true;
-		return capture_unsupported;
-	}
+	// Other memory is read at once.
 	auto staged = std::make_shared<std::vector<char>>((const char *)src, (const char *)src + n);
 	return enqueue(s, [=] {
 		open_at(dst);
@@ -583,10 +527,6 @@ API CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, uintptr_
 	STREAM(s, stream);
 	if (n && !holds(src, n)) return invalid_value;
 	bool pinned = is_pinned(dst, n);
-	if (!pinned && s->capture) {
-		s->capture->broken = true;
-		return capture_unsupported;
-	}
 	CUresult r = enqueue(s, [=] {
 		open_at(src);
 		memcpy(dst, (const void *)src, n);
@@ -632,7 +572,6 @@ API CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned v, size_t n, uintptr_t s
 
 API CUresult cuModuleLoadDataEx(uintptr_t *module, const void *image, unsigned n, int *options, void **values) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	char *log = nullptr;
 	size_t log_size = 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -657,7 +596,6 @@ API CUresult cuModuleLoadDataEx(uintptr_t *module, const void *image, unsigned n
 
 API CUresult cuModuleUnload(uintptr_t module) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	return driver.modules.erase(module) ? success : invalid_handle;
 }
 
@@ -735,10 +673,6 @@ API CUresult cuStreamDestroy_v2(uintptr_t stream) {
 API CUresult cuStreamSynchronize(uintptr_t stream) {
 	ENTER;
 	STREAM(s, stream);
-	if (s->capture) {
-		s->capture->broken = true;
-		return capture_unsupported;
-	}
 	Opened opened;
 	return reach(s, s->queued);
 }
@@ -755,10 +689,6 @@ static CUresult ask(const Mark &m) {
 API CUresult cuStreamQuery(uintptr_t stream) {
 	ENTER;
 	STREAM(s, stream);
-	if (s->capture) {
-		s->capture->broken = true;
-		return capture_unsupported;
-	}
 	return ask({s, s->queued});
 }
 
@@ -768,20 +698,6 @@ API CUresult cuStreamWaitEvent(uintptr_t stream, uintptr_t event, unsigned) {
 	auto e = find(driver.events, event);
 	if (!e) return invalid_handle;
 	if (!e->recorded) return success;
-	if (e->capture && driver.captures.count(e->capture)) {
-		if (s->capture && s->capture != e->capture) return capture_unsupported;
-		if (!s->capture) {
-			s->capture = e->capture;
-			s->recorded = s->joined = 0;
-			e->capture->streams.insert(s);
-		}
-		e->mark.stream->joined = std::max(e->mark.stream->joined, e->mark.seq);
-		return success;
-	}
-	if (s->capture) {
-		s->capture->broken = true;
-		return 905; // CUDA_ERROR_STREAM_CAPTURE_ISOLATION
-	}
 	return enqueue(s, nullptr, e->mark);
 }
 
@@ -804,12 +720,6 @@ API CUresult cuEventRecord(uintptr_t event, uintptr_t stream) {
 	auto e = find(driver.events, event);
 	if (!e) return invalid_handle;
 	e->recorded = true;
-	if (s->capture) {
-		e->capture = s->capture;
-		e->mark = {s, s->recorded};
-		return s->capture->broken ? capture_invalidated : success;
-	}
-	e->capture = nullptr;
 	CUresult r = enqueue(s, [e] {
 		e->time = seconds();
 		return success;
@@ -820,20 +730,17 @@ API CUresult cuEventRecord(uintptr_t event, uintptr_t stream) {
 
 API CUresult cuEventQuery(uintptr_t event) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	auto e = find(driver.events, event);
 	if (!e) return invalid_handle;
 	if (!e->recorded) return success;
-	return e->capture ? captured_event : ask(e->mark);
+	return ask(e->mark);
 }
 
 API CUresult cuEventSynchronize(uintptr_t event) {
 	ENTER;
-	UNSAFE_IN_CAPTURE
 	auto e = find(driver.events, event);
 	if (!e) return invalid_handle;
 	if (!e->recorded) return success;
-	if (e->capture) return captured_event;
 	Opened opened;
 	return reach(e->mark.stream, e->mark.seq);
 }
@@ -845,86 +752,6 @@ API CUresult cuEventElapsedTime(float *ms, uintptr_t start, uintptr_t end) {
 	if (a->mark.stream->done < a->mark.seq || b->mark.stream->done < b->mark.seq) return not_ready;
 	*ms = (float)((b->time - a->time) * 1e3);
 	return success;
-}
-
-API CUresult cuStreamBeginCapture_v2(uintptr_t stream, int mode) {
-	ENTER;
-	STREAM(s, stream);
-	if (mode < 0 || mode > 2) return invalid_value;
-	if (s->capture) return 902; // CUDA_ERROR_STREAM_CAPTURE_MERGE
-	auto c = std::make_shared<Capture>();
-	c->origin = s;
-	c->mode = mode;
-	c->streams.insert(s);
-	s->capture = c;
-	s->recorded = s->joined = 0;
-	driver.captures.insert(c);
-	return success;
-}
-
-API CUresult cuStreamEndCapture(uintptr_t stream, uintptr_t *graph) {
-	ENTER;
-	STREAM(s, stream);
-	auto c = s->capture;
-	if (!c) return invalid_value;
-	if (c->origin != s) return capture_unmatched;
-	bool unjoined = false;
-	for (auto &other : c->streams) {
-		if (other != s && other->joined < other->recorded) unjoined = true;
-		other->capture = nullptr;
-	}
-	driver.captures.erase(c);
-	if (c->broken) return capture_invalidated;
-	if (unjoined) return capture_unjoined;
-	*graph = name_one();
-	driver.graphs[*graph] = std::make_shared<Graph>(Graph{c->work});
-	return success;
-}
-
-API CUresult cuStreamIsCapturing(uintptr_t stream, int *status) {
-	ENTER;
-	STREAM(s, stream);
-	*status = !s->capture ? 0 : s->capture->broken ? 2 : 1;
-	return success;
-}
-
-API CUresult cuGraphDestroy(uintptr_t graph) {
-	ENTER;
-	return driver.graphs.erase(graph) ? success : invalid_value;
-}
-
-API CUresult cuGraphGetNodes(uintptr_t graph, uintptr_t *nodes, size_t *n) {
-	ENTER;
-	auto g = find(driver.graphs, graph);
-	if (!g || nodes) return invalid_value;
-	*n = g->work.size();
-	return success;
-}
-
-API CUresult cuGraphInstantiateWithFlags(uintptr_t *exec, uintptr_t graph, unsigned long long) {
-	ENTER;
-	auto g = find(driver.graphs, graph);
-	if (!g) return invalid_value;
-	*exec = name_one();
-	driver.execs[*exec] = std::make_shared<Graph>(*g);
-	return success;
-}
-
-API CUresult cuGraphLaunch(uintptr_t exec, uintptr_t stream) {
-	ENTER;
-	STREAM(s, stream);
-	auto g = find(driver.execs, exec);
-	if (!g) return invalid_value;
-	return enqueue(s, [g]() -> CUresult {
-		for (Task &t : g->work)
-			if (CUresult r = t()) return r;
-		return success;
-	});
-}
-
-API CUresult cuGraphExecDestroy(uintptr_t exec) {
-	ENTER;
-	return driver.execs.erase(exec) ? success : invalid_value;
 }
 
 // For the emulated cuBLAS: queues fn(arg) on a stream, after a check that each of

@@ -20,14 +20,11 @@ type Toolchain struct {
 	// Clang is clang 16 or later, built with its NVPTX back end as distributions
 	// do; it needs nothing of NVIDIA's.
 	Clang string
-	// Libdevice is NVIDIA's library of mathematical functions, libdevice.10.bc.
-	// Only Gorgonia's kernels need it; "" leaves theirs as they are.
-	Libdevice string
 	// Ptxas is NVIDIA's assembler, with which the result is tried; "" skips that.
 	Ptxas string
 }
 
-// FindToolchain looks for what the environment names (CLANG, LIBDEVICE, PTXAS),
+// FindToolchain looks for what the environment names (CLANG, PTXAS),
 // then where distributions and NVIDIA put it.
 func FindToolchain() (Toolchain, error) {
 	var t Toolchain
@@ -35,15 +32,6 @@ func FindToolchain() (Toolchain, error) {
 		return t, fmt.Errorf("kernels: no clang 16 or later (Debian: clang-16); CLANG may name it")
 	}
 	t.Ptxas = program("PTXAS", "ptxas", "/usr/local/cuda/bin/ptxas")
-	t.Libdevice = os.Getenv("LIBDEVICE")
-	for _, pattern := range []string{
-		"/usr/lib/nvidia-cuda-toolkit/libdevice/libdevice.10.bc",
-		"/usr/local/cuda*/nvvm/libdevice/libdevice.10.bc",
-	} {
-		if found, _ := filepath.Glob(pattern); t.Libdevice == "" && len(found) > 0 {
-			t.Libdevice = found[0]
-		}
-	}
 	return t, nil
 }
 
@@ -74,12 +62,9 @@ func (t Toolchain) version(ctx context.Context) (string, error) {
 }
 
 // Compile compiles m and writes its PTX, if that is other than before. It reports
-// what the assembler says of each kernel, or why m was left as it is.
+// what the assembler says of each kernel.
 func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report string, err error) {
-	if m.Go != "" && t.Libdevice == "" {
-		return "left as it is: no libdevice.10.bc (LIBDEVICE may name it)", nil
-	}
-	files, err := m.Sources(ctx, root)
+	files, err := m.Sources(root)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +77,7 @@ func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report s
 		return "", fmt.Errorf("kernels: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	text, err := m.compile(ctx, dir, files, t)
+	text, err := m.compile(ctx, root, dir, t)
 	if err != nil {
 		return "", err
 	}
@@ -110,26 +95,16 @@ func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report s
 	return report, nil
 }
 
-func (m Module) compile(ctx context.Context, dir string, files []File, t Toolchain) ([]byte, error) {
-	// Gorgonia's kernels include <math.h>, of which cuda.h has what they use.
-	for name, text := range map[string][]byte{"cuda.h": cudaHeader, "math.h": nil, "unit.cu": []byte(m.Unit(files))} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return nil, fmt.Errorf("kernels: %w", err)
-		}
-	}
-	contract := "fast"
-	if m.Exact {
-		contract = "off"
+func (m Module) compile(ctx context.Context, root, dir string, t Toolchain) ([]byte, error) {
+	if err := os.WriteFile(filepath.Join(dir, "cuda.h"), cudaHeader, 0o644); err != nil {
+		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	out := filepath.Join(dir, "out.ptx")
 	args := []string{"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc", "-nocudalib",
-		"-nostdinc", "-nostdinc++", "-isystem", dir, "-include", "cuda.h", "-std=c++20", "-O3", "-ffp-contract=" + contract,
+		"-nostdinc", "-nostdinc++", "-isystem", dir, "-include", "cuda.h", "-std=c++20", "-O3", "-ffp-contract=fast",
 		"-Wall", "-Werror", "-Wno-unused-function", "-S", "-o", out,
 		"-Xclang", "-target-feature", "-Xclang", "+ptx70"} // PTX 7.0, of CUDA 11.0, is the first for compute_80
-	if t.Libdevice != "" {
-		args = append(args, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", t.Libdevice)
-	}
-	clang := exec.CommandContext(ctx, t.Clang, append(args, filepath.Join(dir, "unit.cu"))...)
+	clang := exec.CommandContext(ctx, t.Clang, append(args, filepath.Join(root, filepath.FromSlash(m.Source)))...)
 	if said, err := clang.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("kernels: %s: %w\n%s", m.Source, err, said)
 	}
@@ -138,7 +113,7 @@ func (m Module) compile(ctx context.Context, dir string, files []File, t Toolcha
 		return nil, fmt.Errorf("kernels: %w", err)
 	}
 	if name := external.FindSubmatch(text); name != nil {
-		return nil, fmt.Errorf("kernels: %s: %s is not defined (a mathematical function, without libdevice?)", m.Source, name[1])
+		return nil, fmt.Errorf("kernels: %s: %s is not defined", m.Source, name[1])
 	}
 	return text, nil
 }

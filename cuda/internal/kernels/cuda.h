@@ -86,42 +86,9 @@ __device__ __forceinline__ float __int_as_float(int x) { return __builtin_bit_ca
 __device__ __forceinline__ float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 template <typename T> __device__ __forceinline__ T __ldg(const T *p) { return *p; }
 
-// Mathematical functions: NVIDIA's library of bit code, libdevice, has them
-// under these names. A kernel that uses one cannot be compiled without it.
-#define GCN_MATH1(name) \
-	extern "C" __device__ float __nv_##name##f(float); \
-	extern "C" __device__ double __nv_##name(double); \
-	__device__ __forceinline__ float name##f(float x) { return __nv_##name##f(x); } \
-	__device__ __forceinline__ double name(double x) { return __nv_##name(x); }
-GCN_MATH1(cos)
-GCN_MATH1(sin)
-GCN_MATH1(exp)
-GCN_MATH1(exp2)
-GCN_MATH1(log)
-GCN_MATH1(log2)
-GCN_MATH1(log1p)
-GCN_MATH1(expm1)
-GCN_MATH1(rsqrt)
-GCN_MATH1(tanh)
-GCN_MATH1(ceil)
-GCN_MATH1(floor)
-GCN_MATH1(fabs)
-#undef GCN_MATH1
-// Not libdevice's, which is approximate unless nvcc tells it otherwise.
+// Square roots are the only mathematical functions: the others are in a library of
+// NVIDIA's.
 __device__ __forceinline__ float sqrtf(float x) { return __nvvm_sqrt_rn_f(x); }
 __device__ __forceinline__ double sqrt(double x) { return __nvvm_sqrt_rn_d(x); }
-#define GCN_MATH2(name) \
-	extern "C" __device__ float __nv_##name##f(float, float); \
-	extern "C" __device__ double __nv_##name(double, double); \
-	__device__ __forceinline__ float name##f(float x, float y) { return __nv_##name##f(x, y); } \
-	__device__ __forceinline__ double name(double x, double y) { return __nv_##name(x, y); }
-GCN_MATH2(pow)
-GCN_MATH2(fmax)
-GCN_MATH2(fmin)
-#undef GCN_MATH2
-__device__ __forceinline__ float abs(float x) { return fabsf(x); }
-__device__ __forceinline__ double abs(double x) { return fabs(x); }
-__device__ __forceinline__ float max(float x, float y) { return fmaxf(x, y); }
-__device__ __forceinline__ float min(float x, float y) { return fminf(x, y); }
 __device__ __forceinline__ int max(int x, int y) { return x > y ? x : y; }
 __device__ __forceinline__ int min(int x, int y) { return x < y ? x : y; }

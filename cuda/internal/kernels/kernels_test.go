@@ -14,7 +14,7 @@ func TestPTXIsOfTheSource(t *testing.T) {
 	}
 	for _, m := range Modules() {
 		t.Run(m.Name, func(t *testing.T) {
-			if err := m.Check(t.Context(), root); err != nil {
+			if err := m.Check(root); err != nil {
 				t.Error(err)
 			}
 		})
@@ -30,7 +30,7 @@ func project(t *testing.T) (root string, m Module) {
 	write(t, root, "a/lib/h.h", "#pragma once\n # include \"../j.h\"\n")
 	write(t, root, "a/j.h", "int j;\n")
 	m = Module{Name: "k", Source: "a/k.cu", PTX: "a/k.ptx"}
-	files, err := m.Sources(t.Context(), root)
+	files, err := m.Sources(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func write(t *testing.T, root, name, text string) {
 
 func TestSourcesFollowsIncludes(t *testing.T) {
 	root, m := project(t)
-	files, err := m.Sources(t.Context(), root)
+	files, err := m.Sources(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestCheckSeesWhatChanged(t *testing.T) {
 				}
 				write(t, root, c.file, strings.Replace(string(text), c.old, c.new, 1))
 			}
-			err := m.Check(t.Context(), root)
+			err := m.Check(root)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -91,7 +91,7 @@ func TestCheckSeesWhatChanged(t *testing.T) {
 	}
 	root, m := project(t)
 	m.PTX = "a/none.ptx"
-	if err := m.Check(t.Context(), root); err == nil {
+	if err := m.Check(root); err == nil {
 		t.Error("a PTX file that is not there was accepted")
 	}
 }
@@ -120,11 +120,11 @@ func TestCompile(t *testing.T) {
 	if !strings.Contains(string(committed[:200]), version+" ") {
 		t.Skipf("the PTX is not of %s", version)
 	}
-	files, err := m.Sources(t.Context(), root)
+	files, err := m.Sources(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := m.compile(t.Context(), t.TempDir(), files, Toolchain{Clang: tools.Clang})
+	text, err := m.compile(t.Context(), root, t.TempDir(), Toolchain{Clang: tools.Clang})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestCompileRefusesWhatItCannotDefine(t *testing.T) {
 	write(t, root, "k.cu", "extern \"C\" __global__ void k(float *x) { *x = expf(*x); }\n")
 	m := Module{Name: "k", Source: "k.cu", PTX: "k.ptx"}
 	_, err = m.Compile(t.Context(), root, Toolchain{Clang: tools.Clang})
-	if err == nil || !strings.Contains(err.Error(), "__nv_expf is not defined") {
-		t.Errorf("error %v, want that __nv_expf is not defined", err)
+	if err == nil || !strings.Contains(err.Error(), "expf") {
+		t.Errorf("error %v, want one that names expf", err)
 	}
 	write(t, root, "k.cu", "extern \"C\" __global__ void k(float *x) { nonsense }\n")
 	if _, err = m.Compile(t.Context(), root, Toolchain{Clang: tools.Clang}); err == nil {

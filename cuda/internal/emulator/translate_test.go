@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/cuda/kernels"
+	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
 // What the translation does is tested by running it: GCN_EMULATOR=ptx.

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/gcn-layerwise/gcn/cuda/kernels"
+	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
 //go:embed src
@@ -48,7 +48,7 @@ func Build(ctx context.Context, root, dir string) (Libraries, error) {
 	if err != nil {
 		return Libraries{}, fmt.Errorf("emulator: %w: %v", ErrNoCompiler, err)
 	}
-	modules, key, err := generate(ctx, root)
+	modules, key, err := generate(root)
 	if err != nil {
 		return Libraries{}, err
 	}
@@ -86,11 +86,11 @@ var (
 // generate writes two C++ texts for each module, one that includes its source and
 // one translated from its PTX, each naming its kernels, and a hash over all that
 // the emulator is built of.
-func generate(ctx context.Context, root string) (texts map[string]string, key string, err error) {
+func generate(root string) (texts map[string]string, key string, err error) {
 	texts = map[string]string{}
 	hash := sha256.New()
 	for _, m := range kernels.Modules() {
-		files, err := m.Sources(ctx, root)
+		files, err := m.Sources(root)
 		if err != nil {
 			return nil, "", err
 		}
@@ -118,7 +118,7 @@ func generate(ctx context.Context, root string) (texts map[string]string, key st
 				"__attribute__((constructor)) static void add() {\n\tself.next = gcn_modules;\n\tgcn_modules = &self;\n}\n",
 				list, strconv.Quote(m.Name), strconv.Quote(lines.String()), isTranslated, len(names))
 		}
-		texts[m.Name] = m.Unit(files) + end(compiled.String(), false)
+		texts[m.Name] = fmt.Sprintf("#include %q\n", files[0].Path) + end(compiled.String(), false)
 		texts[m.Name+".ptx"] = "#include \"ptx.h\"\n\n" + translated + end(ours.String(), true)
 		fmt.Fprintf(hash, "%s\n%s\n", lines.String(), translated)
 	}
