@@ -1,9 +1,9 @@
 // Command generate writes the bindings through which the interpreter of the
 // notebook kernel reaches compiled packages: a file for each import path in
 // packages.txt, and skipped.txt, which lists what an interpreter without generics
-// cannot be given. Run it in notebooks/kernel:
+// cannot be given. Neither is in git: ../build runs this before it compiles.
 //
-//	go run ./generate [-out bindings] [-list packages.txt]
+//	cd notebooks/kernel && go run ./generate [-out bindings] [-list packages.txt]
 //
 // The same sources give the same bytes.
 package main
