@@ -69,8 +69,8 @@
 // nodes of Gorgonia between ours compute on the host, which is right for any
 // of them, but waits for the device. A History lies on the device too, all its rows.
 //
-// In such a build Gorgonia's own TapeMachine runs plain elementwise nodes on the
-// GPU, in the sizes that the graph was compiled for; package train does not.
+// In such a build Gorgonia's own TapeMachine computes plain nodes on the CPU too, but
+// only in the sizes that the graph was compiled for; package train takes any size.
 //
 // # Reproducibility
 //
