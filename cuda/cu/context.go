@@ -15,7 +15,7 @@ import (
 // value is none.
 type CUContext struct{ *context }
 
-// context is what there is once for each device of the process.
+// context is the state that the process has once for each device.
 type context struct {
 	cpu *processor // nil on a GPU; on the CPU there are no handles
 
@@ -31,9 +31,9 @@ type context struct {
 	loaded  map[string]*module // by image
 }
 
-// The primary contexts of this process, and the one that functions without a
-// receiver work in. A context is made once and lives as long as the process:
-// what other machines hold on the device must survive the end of one of them.
+// The primary contexts of this process, and the current one, in which functions
+// without a receiver work. A context is made once and lives as long as the process:
+// the end of one machine must leave the memory of others alone.
 var (
 	contexts struct {
 		sync.Mutex
@@ -117,8 +117,8 @@ func now() (*context, error) {
 	return c.context, err
 }
 
-// CurrentContext is the context that functions without a receiver work in; it
-// makes that of device 0 if there is none yet.
+// CurrentContext is the context in which functions without a receiver work. If
+// there is none yet, it makes the context of device 0.
 func CurrentContext() (CUContext, error) {
 	c, err := here()
 	return CUContext{c}, err
@@ -146,8 +146,8 @@ func (c CUContext) Handle() uintptr { return uintptr(c.handle) }
 // Main is the stream of all work that names no stream.
 func (c CUContext) Main() Stream { return Stream{c.context, c.main} }
 
-// Synchronize waits for all work in the context, whatever its stream, and
-// reports what went wrong in it.
+// Synchronize waits for all work in the context, on any stream, and returns its
+// error.
 func (c CUContext) Synchronize() error {
 	if c.cpu != nil {
 		return nil
@@ -165,8 +165,8 @@ func Synchronize() error {
 	return c.Synchronize()
 }
 
-// MemInfo is the memory of the device in bytes: what is free, and all of it. On the
-// CPU both are the largest number: only an allocation tells.
+// MemInfo returns the free and the total memory of the device, in bytes. On the CPU
+// both are the largest number: only an allocation tells.
 func MemInfo() (free, total int64, err error) {
 	c, err := here()
 	if err != nil {

@@ -2,8 +2,8 @@ package cu
 
 import "gorgonia.org/cu/internal/count"
 
-// Counters are what this process has asked of the driver since it started; the
-// difference of two readings is what lies between.
+// Counters count the calls of this process to the driver since it started. The
+// difference of two readings counts the calls between them.
 type Counters struct {
 	Launches    int64 // kernels
 	Products    int64 // calls of cuBLAS
@@ -32,7 +32,7 @@ func ReadCounters() Counters {
 	}
 }
 
-// Since is what was counted after an earlier reading.
+// Since is the count since an earlier reading.
 func (c Counters) Since(earlier Counters) Counters {
 	return Counters{
 		c.Launches - earlier.Launches, c.Products - earlier.Products, c.Syncs - earlier.Syncs,

@@ -810,8 +810,8 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// wrong ends the process: after the error err, which is to be want, the device is
-// of no more use, not even for freeing.
+// wrong checks that err is want, and ends the process: after such an error the device
+// is of no more use, not even for freeing.
 func wrong(t *testing.T, err, want error) {
 	if !errors.Is(err, want) {
 		t.Fatalf("error %v, want %v", err, want)

@@ -64,7 +64,7 @@ func (d Device) String() string {
 	return fmt.Sprintf("GPU(%d)", int(d))
 }
 
-// ready loads the driver and refuses what is no GPU.
+// ready loads the driver and refuses a device that is not a GPU.
 func (d Device) ready() error {
 	if err := load(); err != nil {
 		return err
@@ -127,7 +127,7 @@ const (
 	ManagedMemory           DeviceAttribute = 83
 	PageableMemoryAccess    DeviceAttribute = 88 // the device reads any memory of the host
 	ConcurrentManagedAccess DeviceAttribute = 89
-	// MaxSharedMemoryPerBlockOptin is what a block may have of shared memory
+	// MaxSharedMemoryPerBlockOptin is the most shared memory of a block
 	// after Function.SetAttribute(MaxDynamicSharedSize, …).
 	MaxSharedMemoryPerBlockOptin DeviceAttribute = 97
 )

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the driver is asked for: name in the table, exported symbol, return
+// The functions of the driver in use: name in the table, exported symbol, return
 // type and parameters. The versioned symbols (_v2) are those that the headers
 // of CUDA 4 to 13 map to; drivers keep old symbols for good.
 #define CALLS(X) \

@@ -17,7 +17,7 @@ typedef uint64_t CUdeviceptr;
 typedef uintptr_t handle;
 
 // gcn_cu_open loads the library at path and looks every symbol up. It returns
-// NULL, or what is wrong (to be freed by the caller).
+// NULL, or the reason of its failure, which the caller frees.
 char *gcn_cu_open(const char *path);
 void gcn_cu_preload(const char *path);
 uintptr_t gcn_cu_symbol(const char *name);

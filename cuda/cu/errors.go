@@ -12,7 +12,7 @@ import (
 // libcuda.
 var ErrNoDriver = errors.New("no NVIDIA driver")
 
-// Result is what a call of the driver returned: a CUresult other than
+// Result is the result of a call of the driver that failed: a CUresult other than
 // CUDA_SUCCESS. It is an error.
 type Result int32
 
@@ -51,7 +51,7 @@ func (r Result) Error() string {
 type CallError struct {
 	Call   string // such as "cuMemAlloc(1024 bytes)"
 	Result Result
-	Log    string // what the compiler of PTX had to say; else ""
+	Log    string // messages of the compiler of PTX; else ""
 }
 
 func (e *CallError) Error() string {

@@ -76,8 +76,8 @@ func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
 	return DevicePtr(p), nil
 }
 
-// MemFree gives back what MemAlloc or MemAllocManaged took, after waiting for
-// work that may use it.
+// MemFree frees memory of MemAlloc or MemAllocManaged, after waiting for work that
+// may use it.
 func MemFree(p DevicePtr) error {
 	c, err := here()
 	if err != nil {
@@ -110,7 +110,7 @@ func MemAllocHost(bytes int64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// MemFreeHost gives back what MemAllocHost took.
+// MemFreeHost frees memory of MemAllocHost.
 func MemFreeHost(p unsafe.Pointer) error {
 	c, err := now()
 	if err != nil {
@@ -123,7 +123,7 @@ func MemFreeHost(p unsafe.Pointer) error {
 	return nil
 }
 
-// MemcpyHtoD copies to the device, on the main stream, after what is queued
+// MemcpyHtoD copies to the device, on the main stream, after the work queued
 // there. When it returns src may be changed; the copy itself may still run.
 func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	c, err := now()

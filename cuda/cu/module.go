@@ -179,8 +179,8 @@ func (f Function) SetAttribute(a FunctionAttribute, v int) error {
 	return checkf(C.gcn_cu_function_set_attribute(f.c.handle, f.h, C.int(a), C.int(v)), "cuFuncSetAttribute(%s, %d, %d)", f.name, int(a), v)
 }
 
-// Dim is the size of a grid in blocks or of a block in threads. What is 0 counts
-// as 1.
+// Dim is the size of a grid in blocks or of a block in threads. A component of 0
+// counts as 1.
 type Dim struct{ X, Y, Z int }
 
 // Arg is one argument of a kernel, of at most 8 bytes.
@@ -270,8 +270,8 @@ func (f Function) Launch(gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY,
 		sharedMemBytes, args[:len(kernelParams)]...)
 }
 
-// LaunchAndSync is Launch: what follows on the stream is ordered behind it, and
-// a copy to the host waits.
+// LaunchAndSync is Launch: later work on the stream runs after it, and a copy to the
+// host waits.
 func (f Function) LaunchAndSync(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) error {
 	return f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams)

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// processor is what a context of the CPU has in place of a driver: memory of the
-// host. Each call of such a context is done when it returns.
+// processor takes the place of the driver in a context of the CPU: it has memory of
+// the host. Each call in such a context is done when it returns.
 type processor struct {
 	mu     sync.Mutex
 	arenas map[DevicePtr]int64 // size of each, in bytes

@@ -66,8 +66,8 @@ func (s Stream) Handle() (uintptr, error) {
 	return uintptr(h), err
 }
 
-// Synchronize waits until all that was queued on the stream is done, and reports
-// what went wrong in it.
+// Synchronize waits until the stream has done all queued work, and returns its
+// error.
 func (s Stream) Synchronize() error {
 	if s.c != nil && s.c.cpu != nil {
 		return nil

@@ -4,8 +4,7 @@
 //	go run ./cuda/ptx            # compile
 //	go run ./cuda/ptx -check     # only say whether PTX and source agree
 //
-// It needs clang 16 or later; see package kernels for what else it uses where it
-// is there.
+// It needs clang 16 or later, and tries the result with ptxas if that is installed.
 package main
 
 import (

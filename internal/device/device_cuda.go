@@ -19,23 +19,23 @@ type Device struct {
 	name    string
 	kernels map[string]cu.Function
 	module  cu.Module
-	copies  cu.Stream // what is sent while the main stream computes
+	copies  cu.Stream // copies to the device while the main stream computes
 	blas    *cublas.Handle
 	usage   Usage
 
-	// What was put on the device once, by what it is a copy of; and scratch, by
-	// its name.
+	// Copies that stay on the device, by the value that they are a copy of; and
+	// scratch, by its name.
 	resident map[any]*Buffer
 }
 
-// Usage is the memory that a Device holds, in bytes. What the driver and cuBLAS
-// take for themselves is not in it.
+// Usage is the memory that a Device holds, in bytes, without the memory of the
+// driver and cuBLAS themselves.
 type Usage struct {
 	Bytes, Peak int64 // on the device, now and at most
 	Pinned      int64 // page-locked, on the host
 }
 
-// Open returns the first GPU. The error says in one line what is missing.
+// Open returns the first GPU. The error names the missing part in one line.
 func Open() (*Device, error) {
 	if err := cu.Available(); err != nil {
 		return nil, fmt.Errorf("no CUDA device: %w", err)
@@ -73,7 +73,7 @@ func (d *Device) open(gpu cu.Device) (err error) {
 	return err
 }
 
-// Name returns what the device is called, such as "NVIDIA H200".
+// Name returns the name of the device, such as "NVIDIA H200".
 func (d *Device) Name() string { return d.name }
 
 // Counts returns what this process has asked of the driver so far.

@@ -97,7 +97,7 @@ func (d *Device) Propagate(dst Pointer, p *Laplacian, rows Pointer, base, n int,
 		cu.Arg(p.RowScale), cu.Arg(p.ColScale), cu.Arg(x), cu.Arg(local), cu.Arg(n), cu.Arg(width))
 }
 
-// RowSums sets sums to those of the same rows of P.
+// RowSums sets sums to the row sums of P, for the given rows.
 func (d *Device) RowSums(sums Pointer, p *Laplacian, rows Pointer, base, n int) error {
 	return d.warps("gcn_row_sums", n, cu.Arg(sums), cu.Arg(rows), cu.Arg(base), cu.Arg(p.Ptr), cu.Arg(p.Idx), cu.Arg(p.Val),
 		cu.Arg(p.RowScale), cu.Arg(p.ColScale), cu.Arg(n))
@@ -112,7 +112,7 @@ func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 type Activation struct {
 	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
 	Threshold uint32  // of the 16-bit hash, below which an element is dropped; 0: none is
-	Keep      float32 // factor of what is kept
+	Keep      float32 // factor of the kept elements
 	Seed      uint64
 }
 

@@ -9,7 +9,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Standard is what Gorgonia's engines hold: the handle of the current context,
+// Standard is the BLAS of Gorgonia's engines: the handle of the current context,
 // found at each call. It has no fields, because an engine is copied while
 // another goroutine initialises it. Its slices lie on the device.
 type Standard struct{}
@@ -17,8 +17,8 @@ type Standard struct{}
 // ConsOpt is an option of New and Init.
 type ConsOpt func(*Standard)
 
-// WithContext tells the context that its engine, which is what initialises a
-// Standard, has started. Products are in the current context, whatever it is.
+// WithContext tells the context that its engine has started: the engine initialises
+// the Standard. Products are in the current context, whatever it is.
 func WithContext(c cu.Context) ConsOpt {
 	return func(*Standard) {
 		if c != nil {

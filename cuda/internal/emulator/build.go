@@ -30,15 +30,15 @@ var ErrNoCompiler = errors.New("no C++ compiler")
 // Libraries are the files that an emulated device consists of.
 type Libraries struct{ CUDA, CUBLAS string }
 
-// Environment is what makes a program of this project use them.
+// Environment makes a program of this project use them.
 func (l Libraries) Environment() []string {
 	return []string{"GCN_CUDA=" + l.CUDA, "GCN_CUBLAS=" + l.CUBLAS}
 }
 
 // Build builds the emulator for the kernels of the project at root, and returns
-// its files. They lie in a folder below dir that is named after what they are
-// built of, and are built only if it is not there; that takes about ten seconds.
-// The compiler is g++, or what CXX names.
+// its files. They lie in a folder below dir, named by a hash of their sources, and
+// are built only if it does not exist; that takes about ten seconds.
+// The compiler is g++, or the one in the variable CXX.
 func Build(ctx context.Context, root, dir string) (Libraries, error) {
 	compiler := os.Getenv("CXX")
 	if compiler == "" {
@@ -60,8 +60,8 @@ func Build(ctx context.Context, root, dir string) (Libraries, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Libraries{}, fmt.Errorf("emulator: %w", err)
 	}
-	// Made beside its place and moved there whole, so that whoever builds the
-	// same at the same time does no harm.
+	// Built beside its place and moved there whole, so that two processes may build
+	// the same at once.
 	work, err := os.MkdirTemp(dir, "building-")
 	if err != nil {
 		return Libraries{}, fmt.Errorf("emulator: %w", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
-// What the emulator does is tested by the packages that run on it: gorgonia.org/cu
-// (cuda/cu) above all. Here is only how it is built.
+// The packages that run on the emulator test what it does, gorgonia.org/cu (cuda/cu)
+// above all. The tests here are of the way it is built.
 
 func root(t *testing.T) string {
 	t.Helper()
@@ -75,7 +75,7 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// Every kernel of every module is in what is compiled.
+// Every kernel of every module is in the sources that are compiled.
 func TestGenerate(t *testing.T) {
 	texts, key, err := generate(root(t))
 	if err != nil {

@@ -52,7 +52,7 @@ type translator struct {
 	last   token // that was read
 	out    strings.Builder
 	arrays map[string]bool // names that stand for an address
-	result string          // what the function returns, "" for an entry
+	result string          // type of the result, "" for an entry
 }
 
 func (p *translator) peek() token {
@@ -101,7 +101,7 @@ func (p *translator) until(text string) ([]string, error) {
 	}
 }
 
-// name is the C++ name of what PTX names so.
+// name is the C++ name of a name in PTX.
 func name(ptx string) string {
 	return "x_" + strings.NewReplacer("%", "r_", "$", "l_", ".", "_").Replace(ptx)
 }
@@ -152,7 +152,7 @@ func (p *translator) declaration() error {
 	}
 }
 
-// array reads what follows .shared and so on.
+// array reads the rest of a declaration after .shared and so on.
 func (p *translator) array(space string) error {
 	decl, err := p.until(";")
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *translator) array(space string) error {
 	return nil
 }
 
-// parameters reads what follows an opening parenthesis, up to the closing one.
+// parameters reads a list up to its closing parenthesis.
 func (p *translator) parameters() (params []string, err error) {
 	tokens, err := p.until(")")
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *translator) parameters() (params []string, err error) {
 	return params, nil
 }
 
-// function reads what follows the name of an entry or function.
+// function reads the rest of an entry or function after its name.
 func (p *translator) function(kind, title string) error {
 	if err := p.want("("); err != nil {
 		return err
@@ -363,7 +363,7 @@ func (p *translator) value(operand string) string {
 	return name(operand)
 }
 
-// address is what stands between brackets: a base and an offset.
+// address is the text between brackets: a base and an offset.
 func (p *translator) address(operand string) (base, offset string, err error) {
 	inner, ok := strings.CutPrefix(operand, "[")
 	inner, closed := strings.CutSuffix(inner, "]")

@@ -9,7 +9,7 @@ import (
 	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
-// What the translation does is tested by running it: GCN_EMULATOR=ptx.
+// GCN_EMULATOR=ptx runs the translation, and so tests it.
 
 func TestTranslate(t *testing.T) {
 	const ptx = `// a comment

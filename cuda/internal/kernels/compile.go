@@ -24,8 +24,8 @@ type Toolchain struct {
 	Ptxas string
 }
 
-// FindToolchain looks for what the environment names (CLANG, PTXAS),
-// then where distributions and NVIDIA put it.
+// FindToolchain takes the programs that the environment names (CLANG, PTXAS), else
+// looks where distributions and NVIDIA put them.
 func FindToolchain() (Toolchain, error) {
 	var t Toolchain
 	if t.Clang = program("CLANG", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20", "clang"); t.Clang == "" {
@@ -61,8 +61,8 @@ func (t Toolchain) version(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("kernels: %s is not clang", t.Clang)
 }
 
-// Compile compiles m and writes its PTX, if that is other than before. It reports
-// what the assembler says of each kernel.
+// Compile compiles m and writes its PTX, unless it is the same as before. The report
+// is the assembler's on each kernel.
 func (m Module) Compile(ctx context.Context, root string, t Toolchain) (report string, err error) {
 	files, err := m.Sources(root)
 	if err != nil {
@@ -126,7 +126,7 @@ var (
 )
 
 // assemble tries the PTX with NVIDIA's assembler, for Ampere and for Hopper, and
-// says what each kernel takes on Hopper.
+// reports the registers of each kernel on Hopper.
 func (t Toolchain) assemble(ctx context.Context, dir string, text []byte) (string, error) {
 	if t.Ptxas == "" {
 		return "not tried: no ptxas (PTXAS may name it)", nil

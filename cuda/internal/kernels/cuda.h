@@ -1,5 +1,5 @@
-// What CUDA C has beyond C++, for clang without an installed CUDA: included
-// before a kernel when it is compiled to PTX. Only what the kernels use.
+// CUDA C's additions to C++, as far as the kernels use them. Clang includes this file
+// before each kernel, in place of the headers of an installed CUDA.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 //	  └──g++ (package emulator)           └ Check: hash of the source in the header
 //
 // A PTX file starts with comments that name every source file that went into it
-// with its SHA-256, and hold that of the PTX below them. Whoever changes a kernel
-// and forgets to compile it fails a test that needs no compiler, and fails again
-// on the emulated driver, which refuses such PTX.
+// with its SHA-256, and the SHA-256 of the PTX below them. If a kernel was changed and
+// not compiled, a test fails that needs no compiler, and the emulated driver refuses
+// its PTX.
 package kernels

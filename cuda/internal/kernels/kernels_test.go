@@ -98,7 +98,7 @@ func TestCheckSeesWhatChanged(t *testing.T) {
 
 // TestCompile compiles the project's own kernels where there is a clang, into a
 // copy of the tree: the same source must give the PTX that is committed, if the
-// compiler is the one that made it.
+// same version of the compiler made it.
 func TestCompile(t *testing.T) {
 	tools, err := FindToolchain()
 	if err != nil {

@@ -77,8 +77,8 @@ func readList(name string) ([]string, error) {
 	return paths, nil
 }
 
-// write replaces the generated files in dir. Those whose content stays are left
-// alone, and with them what the compiler has cached.
+// write replaces the generated files in dir. It leaves files alone whose content is
+// the same, so that the compiler's cache stays good.
 func write(dir string, files map[string][]byte) error {
 	old, err := filepath.Glob(filepath.Join(dir, prefix+"*.go"))
 	if err != nil {

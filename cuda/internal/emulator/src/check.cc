@@ -30,7 +30,7 @@ Checked recent[4]; // allocations, most recent first
 
 bool within(uint64_t address, const GcnRegion &r) { return address - r.low < r.high - r.low; }
 
-// Whether what was done before is so for the one who comes now.
+// Whether the access before is ordered before the access now.
 bool ordered(const GcnWho &before, const GcnWho &now) {
 	if (before.block != now.block) return false;
 	uint32_t a = before.thread & ~relaxed, b = now.thread & ~relaxed;
@@ -111,7 +111,7 @@ void gcn_free_cells(GcnCell *cells, uint64_t bytes) {
 void gcn_check_launch(char *memory, uint64_t bytes) {
 	if (!gcn_checking) return;
 	stamp++;
-	for (Checked &r : recent) r = {{}, stamp, false}; // what was there may have been freed
+	for (Checked &r : recent) r = {{}, stamp, false}; // the memory may have been freed
 	if (!shared.region.cells && bytes) {
 		uint64_t at = (uint64_t)memory;
 		shared = {{at, bytes, at, at + bytes, gcn_new_cells(bytes)}, 0, true};

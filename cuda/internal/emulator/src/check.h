@@ -14,9 +14,8 @@ struct GcnWho {
 };
 extern GCN_HIDDEN GcnWho gcn_who;
 
-// What is known of four bytes: who wrote them last; the last to read them, and
-// the last other one, in the block of the last; somebody of an earlier block who
-// read them. All of one launch, or of one block for shared memory: the stamp says
+// The accesses to four bytes: the last writer; the last reader, and the last other
+// reader in its block; a reader in an earlier block. All of one launch, or of one block for shared memory: the stamp says
 // of which, and what has another stamp is void.
 struct GcnCell {
 	uint64_t stamp;
@@ -44,6 +43,6 @@ GCN_HIDDEN void gcn_free_cells(GcnCell *cells, uint64_t bytes);
 GCN_HIDDEN void gcn_check_launch(char *shared, uint64_t bytes);
 GCN_HIDDEN void gcn_check_block();
 
-// In fiber.cc: ends the kernel with this CUresult, because of what the thread does
-// that runs.
+// In fiber.cc: ends the kernel with this CUresult, because of an access of the
+// running thread.
 [[noreturn]] GCN_HIDDEN void gcn_stop(int result, const char *why);

@@ -1,6 +1,6 @@
 // CUDA C for g++: included before a kernel when it is compiled for the emulated
 // device. A block's threads are fibers of one thread, and blocks run one after
-// another, so what a thread or block reads about itself are plain variables.
+// another, so the number of a thread or block is a plain variable.
 
 #pragma once
 

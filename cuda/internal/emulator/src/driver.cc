@@ -162,7 +162,7 @@ struct Driver {
 	size_t waiting = 0; // tasks queued
 	uint64_t launches = 0;
 	int open = 0;                    // how many Opened there are
-	std::vector<CUdeviceptr> opened; // what to close after them
+	std::vector<CUdeviceptr> opened; // memory to close after them
 };
 
 Driver &driver = *new Driver; // never destroyed: threads may outlive main
@@ -190,8 +190,8 @@ CUresult enter() {
 	if (CUresult r = enter()) return r
 
 // Outside of kernels and copies, memory of the device is closed: a host that
-// reads or writes it faults. What a kernel or copy touches is opened for it; what
-// was opened is closed when the host goes on.
+// reads or writes it faults. Memory that a kernel or copy accesses is opened for it,
+// and closed when the host goes on.
 struct Opened {
 	Opened() { driver.open++; }
 	~Opened() {
@@ -238,7 +238,7 @@ CUresult fault(CUresult r, const char *text) {
 	return r;
 }
 
-// Does what the stream queued before seq, and what that waits for.
+// Does the work that the stream queued before seq, and all work that it waits for.
 CUresult reach(const std::shared_ptr<Stream> &s, uint64_t seq) {
 	while (s->done < seq && !driver.sticky) {
 		Entry e = std::move(s->tasks.front());
@@ -287,8 +287,8 @@ bool is_pinned(const void *p, size_t n) {
 	return offset <= it->second && n <= it->second - offset;
 }
 
-// Memory ends where its mapping does, so that what runs over its end, to the
-// next multiple of 256, faults; up to there Memory is checked when it is freed.
+// Memory ends at the end of its mapping, rounded up to a multiple of 256, so that an
+// access beyond that faults. The bytes up to there are checked when it is freed.
 size_t padded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
@@ -313,7 +313,7 @@ double seconds() {
 	return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-// The lines of a PTX text that say what it was made of, and of what text it is.
+// The lines of a PTX text that name its sources and hold the hash of the text.
 std::string sources(const std::string &ptx) {
 	std::string lines;
 	for (size_t at = 0; at < ptx.size();) {
@@ -677,8 +677,8 @@ API CUresult cuStreamSynchronize(uintptr_t stream) {
 	return reach(s, s->queued);
 }
 
-// A question is answered with no for as long as there is work, of which it does
-// one piece, so that who asks for ever comes to an end.
+// Whether the work up to the mark is done. If not, it does one piece of it, so that a
+// host that keeps asking comes to an end.
 static CUresult ask(const Mark &m) {
 	if (m.stream->done >= m.seq) return success;
 	Opened opened;

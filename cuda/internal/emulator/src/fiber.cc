@@ -122,7 +122,7 @@ struct Thread {
 	GcnWho who;
 };
 
-// One kernel runs at a time, so all of this is of the one that does.
+// One kernel runs at a time: this is its state.
 struct {
 	const GcnLaunch *launch;
 	Thread *current;
@@ -148,7 +148,7 @@ char *take_stack() {
 	size_t page = sysconf(_SC_PAGESIZE);
 	char *s = (char *)mmap(nullptr, stack_size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s == MAP_FAILED) return nullptr;
-	mprotect(s, page, PROT_NONE); // what outgrows its stack stops here
+	mprotect(s, page, PROT_NONE); // a stack that overflows stops here
 	return s + page;
 }
 
@@ -314,7 +314,7 @@ int run_block(std::vector<Thread> &threads, const std::vector<unsigned> &order) 
 }
 
 // Kernels are compiled to stop by SIGILL or SIGTRAP at an address that is not a
-// multiple of what is read or written there.
+// multiple of the size of the access.
 const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP};
 const int signal_count = sizeof signals / sizeof *signals;
 struct sigaction before[signal_count];
@@ -327,7 +327,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
 		now.address = info->si_addr;
 		siglongjmp(now.fault, 1);
 	}
-	// Another thread of the program: what was there before us answers.
+	// Another thread of the program: the handler that was installed before ours answers.
 	const struct sigaction &old = before[std::find(signals, signals + signal_count, signal) - signals];
 	if (old.sa_flags & SA_SIGINFO)
 		old.sa_sigaction(signal, info, context);

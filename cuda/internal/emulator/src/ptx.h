@@ -1,4 +1,4 @@
-// What the instructions of PTX do, for the C++ that translate.go makes of it: a
+// The instructions of PTX, for the C++ that translate.go makes of it: a
 // function is named after its instruction, dots replaced, and takes and returns
 // registers, which hold bits: bool for a predicate, else an unsigned integer of
 // the register's width. An instruction that is not here does not compile.
@@ -14,7 +14,7 @@ typedef uint16_t b16;
 typedef uint32_t b32;
 typedef uint64_t b64;
 
-// What a type of PTX is in C++.
+// The types of PTX in C++.
 typedef uint8_t t_u8;
 typedef int8_t t_s8;
 typedef uint16_t t_u16, t_b16;
@@ -172,8 +172,8 @@ FN b32 ex2_approx_ftz_f32(b32 x) { return in(flush(ex2(flush(f(x))))); }
 FN b32 rcp_approx_ftz_f32(b32 x) { return in(flush(err(1 / flush(f(x)), 0x1p-23f))); }
 FN b64 rcp_approx_ftz_f64(b64 x) { return in(1 / d(x)) & 0xffffffff00000000ull; }
 
-// Conversions. Of a fraction to an integer: what is too much is the most there is,
-// and NaN is 0.
+// Conversions. A fraction beyond the range of an integer type becomes its nearest
+// bound, and NaN becomes 0.
 FN b64 cvt_u64_u32(b64 x) { return (b32)x; }
 FN b32 cvt_u32_u64(b64 x) { return (b32)x; }
 FN b64 cvt_s64_s32(b64 x) { return (b64)(int64_t)(int32_t)x; }
@@ -200,7 +200,7 @@ FN b32 cvt_rpi_f32_f32(b32 x) { return in(ceilf(f(x))); }
 FN b64 cvt_rpi_f64_f64(b64 x) { return in(ceil(d(x))); }
 FN b32 cvt_sat_f32_f32(b32 x) { return in(f(x) > 0 ? f(x) < 1 ? f(x) : 1.0f : 0.0f); }
 
-// Comparisons; those of fractions that end in u hold for NaN as well.
+// Comparisons. For fractions, a comparison that ends in u is true for NaN too.
 #define COMPARE(b, t) \
 	FN bool setp_eq_##t(b x, b y) { return out<t_##t>(x) == out<t_##t>(y); } \
 	FN bool setp_ne_##t(b x, b y) { return out<t_##t>(x) != out<t_##t>(y); } \
@@ -238,8 +238,8 @@ FN bool or_pred(bool x, bool y) { return x | y; }
 FN bool xor_pred(bool x, bool y) { return x ^ y; }
 FN bool not_pred(bool x) { return !x; }
 
-// What the threads of a block or warp do together. The lanes and segment of a
-// shuffle come as the instruction has them.
+// Barriers, shuffles and votes. The lanes and segment of a shuffle are encoded as in
+// the instruction.
 FN void bar_sync(b32) { gcn_barrier(); }
 FN void bar_warp_sync(b32 mask) { gcn_exchange(gcn_sync, mask, 0, 0, 0); }
 FN b32 shfl_sync_idx_b32(b32 v, b32 lane, b32 c, b32 mask) { return (b32)gcn_exchange(gcn_idx, mask, v, lane, c); }
