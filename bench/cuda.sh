@@ -31,7 +31,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 python=${PYTHON:-python3}
 data=${DATA:-synth:arxiv}
-packages='internal/device internal/elementwise ops layers train cmd/gcn'
+packages='internal/device ops layers train cmd/gcn'
 limit=${LIMIT:-560}
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$dir/compiled} # kernels are compiled once
 

@@ -429,18 +429,20 @@ func TestInferMemory(t *testing.T) {
 	}
 }
 
-// A layer's output that does not fit in memory is an error, and leaves what is
-// held as it was.
+// A layer's output that does not fit in memory is an error.
 func TestInferenceTooLarge(t *testing.T) {
 	if memory.Limit() == math.MaxUint64 {
 		t.Skip("this system does not tell its memory")
 	}
-	var m inferenceMemory
-	if _, err := m.grow(0, 10, 4); err != nil {
+	rng := rand.New(rand.NewPCG(1, 2))
+	k, err := plan.NewKernels(nil, graph.NewLaplacian(randomGraph(t, rng, 5, 5, false)), new(plan.InferenceMemory))
+	if err != nil {
 		t.Fatal(err)
 	}
-	const nodes, width = math.MaxInt32, 1 << 20
-	if _, err := m.grow(0, nodes, width); !errors.Is(err, memory.ErrTooLarge) || len(m.hidden[0]) != 40 {
-		t.Errorf("%v; %d values held", err, len(m.hidden[0]))
+	if _, err := k.Scratch(plan.Hidden0, 40); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Scratch(plan.Hidden0, math.MaxInt32<<20); !errors.Is(err, memory.ErrTooLarge) {
+		t.Error(err)
 	}
 }

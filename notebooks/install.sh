@@ -2,7 +2,7 @@
 # install.sh [PREFIX]: builds the notebook kernel and installs it where Jupyter
 # finds it: under PREFIX, used with JUPYTER_PATH=PREFIX, or in your own Jupyter
 # folder. Needs Go, and Jupyter only where PREFIX is left out. Installing again
-# replaces what is there.
+# replaces the old kernel.
 set -euo pipefail
 fail() { printf '%s\n' "$1" >&2; exit 1; }
 

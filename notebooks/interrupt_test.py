@@ -99,7 +99,7 @@ class InterruptTest(unittest.TestCase):
             "fmt.Println(run.Interrupted(), run.History().Resumed == done, run.History().Batches == done+100)")
         self.assertEqual(printed, "false true true\n")
 
-        # And what comes out is what would have, had nobody touched the button.
+        # The result is the same as without an interrupt.
         printed, _ = self.run_cell(
             "alone := newRun(done+100, false)\nalone.Live = func(notebook.Data) error { return nil }\n"
             "notebook.Must(alone.Fit(ctx))\n"

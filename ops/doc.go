@@ -76,6 +76,9 @@
 // nodes of Gorgonia between ours compute on the host. That is right for any of
 // them, but the host waits for their inputs.
 //
+// In such a build Gorgonia's own TapeMachine computes plain nodes on the CPU too, but
+// only in the sizes that the graph was compiled for; package train takes any size.
+//
 // # Reproducibility
 //
 // Values are float32; sums over rows are formed in float64. Results are the

@@ -173,10 +173,10 @@ func TestStoreChangedInSecret(t *testing.T) {
 	fail(t, exitFailed, []string{"d.store", "columns", "checksum"}, args...)
 }
 
-// TestHostileData runs the command on data that would take all memory. Under a
+// TestHostileFiles runs the command on data that would take all memory. Under a
 // limit of address space it ends with an error, and without one it ends soon
 // when it is told to.
-func TestHostileData(t *testing.T) {
+func TestHostileFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command, and unpacks a large file")
 	}

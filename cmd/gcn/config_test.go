@@ -168,7 +168,7 @@ func TestPredictInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	features, err := r.Float32s()
+	features, err := r.Float32s(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// Context is what Gorgonia keeps of a context: a place to run calls and to
-// collect their errors.
+// Context is Gorgonia's view of a context: it runs calls and collects their errors.
 type Context interface {
 	CUDAContext() CUContext
 	// Do runs fn. Every call of this module makes its context current, so that
@@ -64,7 +63,7 @@ func (c *Ctx) Do(fn func() error) error { return fn() }
 // Work yields nothing.
 func (c *Ctx) Work() <-chan func() error { return c.work }
 
-// ErrChan is where an engine would answer work with; there is none.
+// ErrChan would take an engine's answer to work; there is no work.
 func (c *Ctx) ErrChan() chan error { return c.errs }
 
 // Started lets those go on that wait in WorkAvailable.
@@ -100,8 +99,8 @@ func (c *Ctx) note(err error) {
 var errNotStarted = errors.New("cu: the engine of this context was never started")
 
 // Close ends the goroutines that wait for signals; the primary context stays.
-// It is an error if none waits: the closing engine of Gorgonia, whose start
-// failed, would then wait for its own for ever.
+// It is an error if none waits: then the start of Gorgonia's engine has failed, and
+// without the error the engine would wait without end for its own goroutine.
 func (c *Ctx) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,9 +165,9 @@ func (b *BatchedContext) Do(fn func() error) error {
 	return fn()
 }
 
-// Errors waits for what was queued by the methods of b, and returns the first
-// error since it was last asked, or nil. Work that others queued it does not wait
-// for. Gorgonia asks at the end of a run, and where an op on the processor
+// Errors waits for the work that methods of b queued, and returns the first error
+// since the last call of Errors, or nil. It does not wait for work that others
+// queued. Gorgonia calls it at the end of a run, and where an op on the processor
 // follows one on the device.
 func (b *BatchedContext) Errors() error {
 	if b.ctx == nil {

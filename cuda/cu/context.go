@@ -4,17 +4,21 @@ package cu
 import "C"
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
 	"gorgonia.org/cu/internal/count"
 )
 
-// CUContext is the primary context of a device. The zero value is none.
+// CUContext is the primary context of a device, or the context of the CPU. The zero
+// value is none.
 type CUContext struct{ *context }
 
-// context is what there is once for each device of the process.
+// context is the state that the process has once for each device.
 type context struct {
+	cpu *processor // nil on a GPU; on the CPU there are no handles
+
 	handle C.handle
 	device Device
 	main   C.handle // the stream of all work that names none
@@ -27,9 +31,9 @@ type context struct {
 	loaded  map[string]*module // by image
 }
 
-// The primary contexts of this process, and the one that functions without a
-// receiver work in. A context is made once and lives as long as the process:
-// what other machines hold on the device must survive the end of one of them.
+// The primary contexts of this process, and the current one, in which functions
+// without a receiver work. A context is made once and lives as long as the process:
+// the end of one machine must leave the memory of others alone.
 var (
 	contexts struct {
 		sync.Mutex
@@ -50,8 +54,10 @@ const SchedAuto ContextFlags = 0
 // good part of a second. It returns OutOfMemory itself, not wrapped, as
 // Gorgonia compares it.
 func (d Device) MakeContext(ContextFlags) (CUContext, error) {
-	if err := d.ready(); err != nil {
-		return CUContext{}, err
+	if d != CPU || Available() == nil {
+		if err := d.ready(); err != nil {
+			return CUContext{}, err
+		}
 	}
 	c, err := primary(d)
 	if err != nil {
@@ -67,7 +73,15 @@ func primary(d Device) (*context, error) {
 	if c := contexts.of[d]; c != nil {
 		return c, nil
 	}
+	if contexts.of == nil {
+		contexts.of = map[Device]*context{}
+	}
 	c := &context{device: d, loaded: map[string]*module{}}
+	if d == CPU {
+		c.cpu = new(processor)
+		contexts.of[d] = c
+		return c, nil
+	}
 	r := C.gcn_cu_primary_context(&c.handle, C.CUdevice(d))
 	if Result(r) == OutOfMemory {
 		return nil, OutOfMemory
@@ -75,34 +89,38 @@ func primary(d Device) (*context, error) {
 	if err := checkf(r, "cuDevicePrimaryCtxRetain(%d)", int(d)); err != nil {
 		return nil, err
 	}
-	// Non-blocking: not ordered against the legacy stream, which nothing here
-	// uses, and so able to be captured.
+	// Non-blocking: not ordered against the legacy stream, which nothing here uses.
 	if err := check(C.gcn_cu_stream_create(c.handle, &c.main, C.uint(NonBlocking)), "cuStreamCreate"); err != nil {
 		return nil, err
 	}
 	// A driver that does not know the attribute has no such device.
 	reads, err := d.Attribute(PageableMemoryAccess)
 	c.readsHost = err == nil && reads != 0
-	if contexts.of == nil {
-		contexts.of = map[Device]*context{}
-	}
 	contexts.of[d] = c
 	return c, nil
 }
 
-// now is the context of functions without a receiver.
-func now() (*context, error) {
+// here is the context of functions without a receiver that the CPU has too.
+func here() (*context, error) {
 	if c := current.Load(); c != nil {
+		return c, nil
+	}
+	return now()
+}
+
+// now is the context of functions without a receiver that need a GPU.
+func now() (*context, error) {
+	if c := current.Load(); c != nil && c.cpu == nil {
 		return c, nil
 	}
 	c, err := Device(0).MakeContext(SchedAuto)
 	return c.context, err
 }
 
-// CurrentContext is the context that functions without a receiver work in; it
-// makes that of device 0 if there is none yet.
+// CurrentContext is the context in which functions without a receiver work. If
+// there is none yet, it makes the context of device 0.
 func CurrentContext() (CUContext, error) {
-	c, err := now()
+	c, err := here()
 	return CUContext{c}, err
 }
 
@@ -113,6 +131,9 @@ func SetCurrentContext(c CUContext) error {
 		return check(C.CUresult(InvalidContext), "cuCtxSetCurrent")
 	}
 	current.Store(c.context)
+	if c.cpu != nil {
+		return nil
+	}
 	return check(C.gcn_cu_context_set(c.handle), "cuCtxSetCurrent")
 }
 
@@ -125,9 +146,12 @@ func (c CUContext) Handle() uintptr { return uintptr(c.handle) }
 // Main is the stream of all work that names no stream.
 func (c CUContext) Main() Stream { return Stream{c.context, c.main} }
 
-// Synchronize waits for all work in the context, whatever its stream, and
-// reports what went wrong in it.
+// Synchronize waits for all work in the context, on any stream, and returns its
+// error.
 func (c CUContext) Synchronize() error {
+	if c.cpu != nil {
+		return nil
+	}
 	count.Syncs.Add(1)
 	return check(C.gcn_cu_context_synchronize(c.handle), "cuCtxSynchronize")
 }
@@ -141,11 +165,15 @@ func Synchronize() error {
 	return c.Synchronize()
 }
 
-// MemInfo is the memory of the device in bytes: what is free, and all of it.
+// MemInfo returns the free and the total memory of the device, in bytes. On the CPU
+// both are the largest number: only an allocation tells.
 func MemInfo() (free, total int64, err error) {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return 0, 0, err
+	}
+	if c.cpu != nil {
+		return math.MaxInt64, math.MaxInt64, nil
 	}
 	var f, t C.size_t
 	err = check(C.gcn_cu_memory_info(c.handle, &f, &t), "cuMemGetInfo")

@@ -2,12 +2,11 @@ package cu
 
 import "gorgonia.org/cu/internal/count"
 
-// Counters are what this process has asked of the driver since it started; the
-// difference of two readings is what lies between.
+// Counters count the calls of this process to the driver since it started. The
+// difference of two readings counts the calls between them.
 type Counters struct {
-	Launches    int64 // kernels, without those in graphs
+	Launches    int64 // kernels
 	Products    int64 // calls of cuBLAS
-	Graphs      int64 // graphs launched
 	Syncs       int64 // waits of the host: Synchronize and MemcpyDtoH
 	CopiesIn    int64 // host to device
 	CopiesOut   int64 // device to host
@@ -25,7 +24,7 @@ type Counters struct {
 // ReadCounters reads the counters.
 func ReadCounters() Counters {
 	return Counters{
-		Launches: count.Launches.Load(), Products: count.Products.Load(), Graphs: count.Graphs.Load(), Syncs: count.Syncs.Load(),
+		Launches: count.Launches.Load(), Products: count.Products.Load(), Syncs: count.Syncs.Load(),
 		CopiesIn: count.CopiesIn.Load(), CopiesOut: count.CopiesOut.Load(), Copies: count.Copies.Load(), Sets: count.Sets.Load(),
 		BytesIn: count.BytesIn.Load(), BytesOut: count.BytesOut.Load(),
 		Allocs: count.Allocs.Load(), Frees: count.Frees.Load(), HostAllocs: count.HostAllocs.Load(), HostFrees: count.HostFrees.Load(),
@@ -33,10 +32,10 @@ func ReadCounters() Counters {
 	}
 }
 
-// Since is what was counted after an earlier reading.
+// Since is the count since an earlier reading.
 func (c Counters) Since(earlier Counters) Counters {
 	return Counters{
-		c.Launches - earlier.Launches, c.Products - earlier.Products, c.Graphs - earlier.Graphs, c.Syncs - earlier.Syncs,
+		c.Launches - earlier.Launches, c.Products - earlier.Products, c.Syncs - earlier.Syncs,
 		c.CopiesIn - earlier.CopiesIn, c.CopiesOut - earlier.CopiesOut, c.Copies - earlier.Copies, c.Sets - earlier.Sets,
 		c.BytesIn - earlier.BytesIn, c.BytesOut - earlier.BytesOut,
 		c.Allocs - earlier.Allocs, c.Frees - earlier.Frees, c.HostAllocs - earlier.HostAllocs, c.HostFrees - earlier.HostFrees,

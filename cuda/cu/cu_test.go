@@ -396,100 +396,6 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-func TestGraph(t *testing.T) {
-	device(t)
-	add, count := kernel(t, "probe_add"), kernel(t, "probe_count")
-	const n = 512
-	ones := make([]float32, n)
-	for i := range ones {
-		ones[i] = 1
-	}
-	one, sum, counter := devicetest.Put(t, ones), devicetest.Room[float32](t, n), devicetest.Put(t, []int64{0})
-	other := stream(t)
-	forked, joined := event(t, cu.DisableTiming), event(t, cu.DisableTiming)
-	host := pinned[float32](t, n)
-	work := func() error {
-		return errors.Join(
-			forked.Record(cu.NoStream), other.Wait(forked),
-			count.Enqueue(other, cu.Dim{}, cu.Dim{}, 0, cu.Ptr(counter), cu.I64(1)),
-			joined.Record(other),
-			add.Enqueue(cu.NoStream, cu.Dim{X: 2}, cu.Dim{X: 256}, 0, cu.Ptr(sum), cu.Ptr(sum), cu.Ptr(one), cu.I64(n)),
-			cu.NoStream.Wait(joined),
-			cu.MemcpyDtoHAsync(unsafe.Pointer(&host[0]), sum, 4*n, cu.NoStream))
-	}
-	must(t, cu.MemsetD32(sum, 0, n))
-	must(t, work()) // once without, since a driver may load kernels only now
-	must(t, cu.Synchronize())
-
-	must(t, cu.NoStream.BeginCapture(cu.CaptureRelaxed))
-	if on, err := cu.NoStream.Capturing(); err != nil || !on {
-		t.Errorf("capturing: %v, %v", on, err)
-	}
-	must(t, work())
-	g, err := cu.NoStream.EndCapture()
-	must(t, err)
-	if nodes, err := g.Nodes(); err != nil || nodes != 3 {
-		t.Errorf("%d nodes, %v, want 3", nodes, err)
-	}
-	x, err := g.Instantiate()
-	must(t, err)
-	must(t, g.Destroy())
-	for range 10 {
-		must(t, x.Launch(cu.NoStream))
-	}
-	must(t, cu.NoStream.Synchronize())
-	if host[0] != 11 || host[n-1] != 11 {
-		t.Errorf("sum is %v … %v, want 11", host[0], host[n-1])
-	}
-	if got := devicetest.Get[int64](t, counter, 1); got[0] != 11 {
-		t.Errorf("counted %d, want 11", got[0])
-	}
-	must(t, x.Destroy())
-}
-
-func TestCaptureRefuses(t *testing.T) {
-	device(t)
-	s := stream(t)
-	x, host := devicetest.Room[float32](t, 1), make([]float32, 1)
-	for name, call := range map[string]func() error{
-		"waiting":                s.Synchronize,
-		"a copy of Go's memory":  func() error { return cu.MemcpyHtoDAsync(x, unsafe.Pointer(&host[0]), 4, s) },
-		"work that nobody joins": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, emulated := device(t)
-			if name == "a copy of Go's memory" && !emulated {
-				t.Skip("a GPU's driver records it")
-			}
-			must(t, s.BeginCapture(cu.CaptureRelaxed))
-			if call != nil {
-				if err := call(); err == nil {
-					t.Error("accepted")
-				}
-			} else {
-				other, e := stream(t), event(t, cu.DisableTiming)
-				must(t, e.Record(s))
-				must(t, other.Wait(e))
-				must(t, cu.MemsetD32Async(x, 1, 1, other))
-			}
-			if _, err := s.EndCapture(); err == nil {
-				t.Error("the capture succeeded")
-			}
-			must(t, s.Synchronize()) // usable again
-		})
-	}
-	c, err := cu.CurrentContext()
-	must(t, err)
-	must(t, c.Main().BeginCapture(cu.CaptureRelaxed))
-	if err := cu.MemcpyHtoD(x, unsafe.Pointer(&host[0]), 4); !errors.Is(err, cu.CaptureUnsupported) {
-		t.Errorf("MemcpyHtoD in a capture: %v", err)
-	}
-	if _, err = c.Main().EndCapture(); err == nil {
-		return // an empty graph, which is right: nothing was recorded
-	}
-	must(t, c.Main().Synchronize())
-}
-
 func TestMemoryErrors(t *testing.T) {
 	_, emulated := device(t)
 	x := devicetest.Room[float32](t, 10)
@@ -904,8 +810,8 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// wrong ends the process: after the error err, which is to be want, the device is
-// of no more use, not even for freeing.
+// wrong checks that err is want, and ends the process: after such an error the device
+// is of no more use, not even for freeing.
 func wrong(t *testing.T, err, want error) {
 	if !errors.Is(err, want) {
 		t.Fatalf("error %v, want %v", err, want)

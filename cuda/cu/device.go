@@ -8,12 +8,22 @@ import "fmt"
 // Device is a GPU by its number, or CPU.
 type Device int
 
-// CPU is the device that is no GPU.
+// CPU is the device that is no GPU. Gorgonia's machines work on it where there is
+// no GPU; see the package's documentation.
 const CPU Device = -1
 
-// NumDevices is how many GPUs the driver sees. The error is ErrNoDriver where
-// there is no driver, and NoDevice where it drives nothing.
+// NumDevices is how many GPUs the driver sees, or 1 where Available is not nil:
+// the CPU. The error is always nil.
 func NumDevices() (int, error) {
+	n, err := gpus()
+	if err != nil {
+		return 1, nil
+	}
+	return n, nil
+}
+
+// gpus counts the GPUs. It returns an error if there is none.
+func gpus() (int, error) {
 	if err := load(); err != nil {
 		return 0, err
 	}
@@ -21,12 +31,19 @@ func NumDevices() (int, error) {
 	if err := check(C.gcn_cu_device_count(&n), "cuDeviceGetCount"); err != nil {
 		return 0, err
 	}
+	if n == 0 {
+		return 0, &CallError{Call: "cuDeviceGetCount", Result: NoDevice}
+	}
 	return int(n), nil
 }
 
-// GetDevice returns the GPU of that number.
+// GetDevice returns the GPU of that number. Where Available is not nil, device 0
+// is the CPU.
 func GetDevice(ordinal int) (Device, error) {
-	if err := load(); err != nil {
+	if err := Available(); err != nil {
+		if ordinal == 0 {
+			return CPU, nil
+		}
 		return CPU, err
 	}
 	var d C.CUdevice
@@ -47,7 +64,7 @@ func (d Device) String() string {
 	return fmt.Sprintf("GPU(%d)", int(d))
 }
 
-// ready loads the driver and refuses what is no GPU.
+// ready loads the driver and refuses a device that is not a GPU.
 func (d Device) ready() error {
 	if err := load(); err != nil {
 		return err
@@ -110,13 +127,16 @@ const (
 	ManagedMemory           DeviceAttribute = 83
 	PageableMemoryAccess    DeviceAttribute = 88 // the device reads any memory of the host
 	ConcurrentManagedAccess DeviceAttribute = 89
-	// MaxSharedMemoryPerBlockOptin is what a block may have of shared memory
+	// MaxSharedMemoryPerBlockOptin is the most shared memory of a block
 	// after Function.SetAttribute(MaxDynamicSharedSize, …).
 	MaxSharedMemoryPerBlockOptin DeviceAttribute = 97
 )
 
 // Attribute is one property of the device.
 func (d Device) Attribute(a DeviceAttribute) (int, error) {
+	if d == CPU && Available() != nil {
+		return 1 << 15, nil // Gorgonia sizes grids by it, which kernels on the CPU ignore
+	}
 	if err := d.ready(); err != nil {
 		return 0, err
 	}

@@ -1,8 +1,7 @@
-// Package cu is a small replacement for gorgonia.org/cu: the part of its
-// interface that Gorgonia v0.9.18 uses when it is built with the tag cuda, and
-// what training on a GPU needs beside it: pinned memory, streams, events,
-// captured graphs, counters. It is written from that interface; no code is
-// copied.
+// Package cu is a small replacement for gorgonia.org/cu. It has the part of the
+// interface that Gorgonia v0.9.18 uses when it is built with the tag cuda, and for
+// training on a GPU pinned memory, streams, events and counters. It is written from
+// that interface; no code is copied.
 //
 //	gorgonia (-tags cuda)      github.com/gcn-layerwise/gcn (-tags cuda)
 //	        │                              │
@@ -15,16 +14,16 @@
 // # What differs
 //
 // Nothing of NVIDIA's is needed to build, only a C compiler, which Gorgonia
-// itself asks for under that tag. Both libraries are found when the first call
-// is made, so that a program starts where there is no GPU; then every call
-// returns ErrNoDriver or the driver's own error.
+// itself asks for under that tag. Both libraries are loaded at the first call, so a
+// program starts where there is no GPU. There, every call returns ErrNoDriver or the
+// driver's own error, but for the calls of Gorgonia's engine; see below.
 //
 // A call runs when it is made, on the calling thread, in the device's primary
 // context. Nothing is queued on the Go side, so there is nothing to flush. All
 // work without a stream of its own (NoStream) goes to one stream of the
 // context, its main stream, in the order of the calls; cuBLAS is bound to the
-// same stream. Only copies to the host, BatchedContext.Errors, and what is named
-// Synchronize, wait.
+// same stream. Only copies to the host, BatchedContext.Errors, methods named
+// Synchronize, and the kernels of Elementwise wait.
 //
 // # Contexts
 //
@@ -33,9 +32,17 @@
 // may therefore be shared by all machines of a process. The context lives as
 // long as the process.
 //
-// Functions that belong to no context by their receiver, such as MemAlloc, work
-// in the one made last in this process; in a process that uses one GPU, that is
-// always the right one. If none was made, they make that of device 0.
+// Functions without a context as receiver, such as MemAlloc, work in the context
+// that was made last in this process; in a process that uses one GPU, that is
+// always the right one. If there is none, they make the context of device 0.
+//
+// # Without a GPU
+//
+// Gorgonia's compiler gives every elementwise, product and reshape node to its CUDA
+// engine, so each of its machines opens device 0. Where Available is not nil, that
+// device is CPU: managed memory is memory of the host, copies and products are done
+// when the call returns, and the kernels of Elementwise run. All other calls return
+// the error of Available.
 //
 // Everything here may be called from several goroutines.
 //

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What the driver is asked for: name in the table, exported symbol, return
+// The functions of the driver in use: name in the table, exported symbol, return
 // type and parameters. The versioned symbols (_v2) are those that the headers
 // of CUDA 4 to 13 map to; drivers keep old symbols for good.
 #define CALLS(X) \
@@ -49,15 +49,7 @@
 	X(EventRecord, "cuEventRecord", (handle, handle)) \
 	X(EventQuery, "cuEventQuery", (handle)) \
 	X(EventSynchronize, "cuEventSynchronize", (handle)) \
-	X(EventElapsedTime, "cuEventElapsedTime", (float *, handle, handle)) \
-	X(StreamBeginCapture, "cuStreamBeginCapture_v2", (handle, int)) \
-	X(StreamEndCapture, "cuStreamEndCapture", (handle, handle *)) \
-	X(StreamIsCapturing, "cuStreamIsCapturing", (handle, int *)) \
-	X(GraphDestroy, "cuGraphDestroy", (handle)) \
-	X(GraphGetNodes, "cuGraphGetNodes", (handle, handle *, size_t *)) \
-	X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (handle *, handle, unsigned long long)) \
-	X(GraphLaunch, "cuGraphLaunch", (handle, handle)) \
-	X(GraphExecDestroy, "cuGraphExecDestroy", (handle))
+	X(EventElapsedTime, "cuEventElapsedTime", (float *, handle, handle))
 
 // Missing is tolerated for these: only advice, or newer than the rest.
 #define OPTIONAL(X) \
@@ -155,13 +147,8 @@ CUresult gcn_cu_copy_in(handle context, CUdeviceptr dst, const void *src, size_t
 	IN(cuda.MemcpyHtoDAsync(dst, src, bytes, stream));
 }
 
-// A captured copy would read its source at each replay, long after the caller
-// has gone on: 900 is CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
 CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream, int wait) {
-	int capturing = 0;
 	CUresult r = cuda.CtxSetCurrent(context);
-	if (!r) r = cuda.StreamIsCapturing(stream, &capturing);
-	if (!r && capturing) r = 900;
 	if (!r) r = cuda.MemcpyHtoDAsync(dst, src, bytes, stream);
 	return r || !wait ? r : cuda.StreamSynchronize(stream);
 }
@@ -225,14 +212,3 @@ CUresult gcn_cu_event_synchronize(handle context, handle event) { IN(cuda.EventS
 CUresult gcn_cu_event_elapsed(handle context, float *milliseconds, handle start, handle end) {
 	IN(cuda.EventElapsedTime(milliseconds, start, end));
 }
-
-CUresult gcn_cu_capture_begin(handle context, handle stream, int mode) { IN(cuda.StreamBeginCapture(stream, mode)); }
-CUresult gcn_cu_capture_end(handle context, handle stream, handle *graph) { IN(cuda.StreamEndCapture(stream, graph)); }
-CUresult gcn_cu_capture_status(handle context, handle stream, int *status) { IN(cuda.StreamIsCapturing(stream, status)); }
-CUresult gcn_cu_graph_destroy(handle context, handle graph) { IN(cuda.GraphDestroy(graph)); }
-CUresult gcn_cu_graph_nodes(handle context, handle graph, size_t *n) { IN(cuda.GraphGetNodes(graph, NULL, n)); }
-CUresult gcn_cu_graph_instantiate(handle context, handle *exec, handle graph) {
-	IN(cuda.GraphInstantiateWithFlags(exec, graph, 0));
-}
-CUresult gcn_cu_graph_launch(handle context, handle exec, handle stream) { IN(cuda.GraphLaunch(exec, stream)); }
-CUresult gcn_cu_exec_destroy(handle context, handle exec) { IN(cuda.GraphExecDestroy(exec)); }

@@ -17,7 +17,7 @@ typedef uint64_t CUdeviceptr;
 typedef uintptr_t handle;
 
 // gcn_cu_open loads the library at path and looks every symbol up. It returns
-// NULL, or what is wrong (to be freed by the caller).
+// NULL, or the reason of its failure, which the caller frees.
 char *gcn_cu_open(const char *path);
 void gcn_cu_preload(const char *path);
 uintptr_t gcn_cu_symbol(const char *name);
@@ -73,14 +73,5 @@ CUresult gcn_cu_event_record(handle context, handle event, handle stream);
 CUresult gcn_cu_event_query(handle context, handle event);
 CUresult gcn_cu_event_synchronize(handle context, handle event);
 CUresult gcn_cu_event_elapsed(handle context, float *milliseconds, handle start, handle end);
-
-CUresult gcn_cu_capture_begin(handle context, handle stream, int mode);
-CUresult gcn_cu_capture_end(handle context, handle stream, handle *graph);
-CUresult gcn_cu_capture_status(handle context, handle stream, int *status);
-CUresult gcn_cu_graph_destroy(handle context, handle graph);
-CUresult gcn_cu_graph_nodes(handle context, handle graph, size_t *n);
-CUresult gcn_cu_graph_instantiate(handle context, handle *exec, handle graph);
-CUresult gcn_cu_graph_launch(handle context, handle exec, handle stream);
-CUresult gcn_cu_exec_destroy(handle context, handle exec);
 
 #endif

@@ -12,27 +12,25 @@ import (
 // libcuda.
 var ErrNoDriver = errors.New("no NVIDIA driver")
 
-// Result is what a call of the driver returned: a CUresult other than
+// Result is the result of a call of the driver that failed: a CUresult other than
 // CUDA_SUCCESS. It is an error.
 type Result int32
 
 // Results that callers tell apart. The driver has a hundred more.
 const (
-	InvalidValue       Result = 1
-	OutOfMemory        Result = 2
-	NotInitialized     Result = 3
-	NoDevice           Result = 100
-	InvalidDevice      Result = 101
-	InvalidImage       Result = 200
-	InvalidContext     Result = 201
-	InvalidPTX         Result = 218
-	NotFound           Result = 500
-	NotReady           Result = 600
-	IllegalAddress     Result = 700
-	MisalignedAddress  Result = 716
-	LaunchFailed       Result = 719
-	CaptureUnsupported Result = 900
-	CaptureInvalidated Result = 901
+	InvalidValue      Result = 1
+	OutOfMemory       Result = 2
+	NotInitialized    Result = 3
+	NoDevice          Result = 100
+	InvalidDevice     Result = 101
+	InvalidImage      Result = 200
+	InvalidContext    Result = 201
+	InvalidPTX        Result = 218
+	NotFound          Result = 500
+	NotReady          Result = 600
+	IllegalAddress    Result = 700
+	MisalignedAddress Result = 716
+	LaunchFailed      Result = 719
 )
 
 // Error is the driver's name of the result, its number, and its explanation.
@@ -53,7 +51,7 @@ func (r Result) Error() string {
 type CallError struct {
 	Call   string // such as "cuMemAlloc(1024 bytes)"
 	Result Result
-	Log    string // what the compiler of PTX had to say; else ""
+	Log    string // messages of the compiler of PTX; else ""
 }
 
 func (e *CallError) Error() string {

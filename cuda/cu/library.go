@@ -48,8 +48,8 @@ func open() error {
 		if failed == "" {
 			return nil
 		}
-		// What the linker does not know is no news; a file that is there and cannot
-		// be used is.
+		// A name that the linker does not know says little; a file that exists and
+		// cannot be used says more.
 		if _, err := os.Stat(name); reason == "" || err == nil {
 			reason = failed
 		}
@@ -57,7 +57,7 @@ func open() error {
 	return fmt.Errorf("cu: %w: %s", ErrNoDriver, reason)
 }
 
-// openAt returns what is wrong, or "".
+// openAt returns the reason of its failure, or "".
 func openAt(name string) (failed string) {
 	p := C.CString(name)
 	defer C.free(unsafe.Pointer(p))
@@ -82,10 +82,7 @@ func openAt(name string) (failed string) {
 // Available returns nil if the driver is there and has at least one device;
 // otherwise the reason why not, on one line.
 func Available() error {
-	n, err := NumDevices()
-	if err == nil && n == 0 {
-		err = &CallError{Call: "cuDeviceGetCount", Result: NoDevice}
-	}
+	_, err := gpus()
 	return err
 }
 

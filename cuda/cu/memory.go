@@ -60,9 +60,12 @@ func MemAlloc(bytes int64) (DevicePtr, error) {
 // MemAllocManaged takes memory that host and device both reach by the same
 // address, and advises the driver to keep it on the device.
 func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return 0, err
+	}
+	if c.cpu != nil {
+		return c.cpu.alloc(bytes)
 	}
 	var p C.CUdeviceptr
 	r := C.gcn_cu_alloc_managed(c.handle, &p, C.size_t(bytes), C.uint(flags), C.CUdevice(c.device))
@@ -73,12 +76,15 @@ func MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
 	return DevicePtr(p), nil
 }
 
-// MemFree gives back what MemAlloc or MemAllocManaged took, after waiting for
-// work that may use it.
+// MemFree frees memory of MemAlloc or MemAllocManaged, after waiting for work that
+// may use it.
 func MemFree(p DevicePtr) error {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return err
+	}
+	if c.cpu != nil {
+		return c.cpu.free(p)
 	}
 	if err := checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p); err != nil {
 		return err
@@ -104,7 +110,7 @@ func MemAllocHost(bytes int64) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// MemFreeHost gives back what MemAllocHost took.
+// MemFreeHost frees memory of MemAllocHost.
 func MemFreeHost(p unsafe.Pointer) error {
 	c, err := now()
 	if err != nil {
@@ -117,9 +123,8 @@ func MemFreeHost(p unsafe.Pointer) error {
 	return nil
 }
 
-// MemcpyHtoD copies to the device, on the main stream, after what is queued
-// there. When it returns src may be changed; the copy itself may still run. It
-// is an error within a capture.
+// MemcpyHtoD copies to the device, on the main stream, after the work queued
+// there. When it returns src may be changed; the copy itself may still run.
 func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	c, err := now()
 	if err != nil {
@@ -131,6 +136,9 @@ func MemcpyHtoD(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 func (c *context) copyIn(dst DevicePtr, src unsafe.Pointer, bytes int64) error {
 	if bytes == 0 { // as for a value that is on the device already
 		return nil
+	}
+	if c.cpu != nil {
+		return c.cpu.copyIn(dst, src, bytes)
 	}
 	count.CopiesIn.Add(1)
 	count.BytesIn.Add(bytes)
@@ -154,6 +162,9 @@ func MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
 }
 
 func (c *context) copyOut(dst unsafe.Pointer, src DevicePtr, bytes int64) error {
+	if c.cpu != nil {
+		return c.cpu.copyOut(dst, src, bytes)
+	}
 	count.CopiesOut.Add(1)
 	count.BytesOut.Add(bytes)
 	count.Syncs.Add(1)
@@ -195,6 +206,9 @@ func MemcpyDtoHAsync(dst unsafe.Pointer, src DevicePtr, bytes int64, stream Stre
 
 // MemcpyDtoDAsync copies within the device on the stream.
 func MemcpyDtoDAsync(dst, src DevicePtr, bytes int64, stream Stream) error {
+	if c := stream.c; c != nil && c.cpu != nil {
+		return c.cpu.copyIn(dst, pointer(src), bytes)
+	}
 	c, h, err := stream.use()
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -21,7 +22,7 @@ type Module struct{ m *module }
 
 type module struct {
 	c      *context
-	handle C.handle
+	handle C.handle // none if the kernels run on the CPU
 	image  string
 	uses   int
 	params map[string]int // of each kernel, read in the PTX
@@ -29,11 +30,15 @@ type module struct {
 
 // LoadData compiles an image, PTX as text, into the current context. An image
 // that is loaded already is shared. On error CallError.Log holds the words of
-// the compiler.
+// the compiler. The image Elementwise, and PTX on the CPU, are not compiled: a
+// kernel of such PTX can be looked up, and fails when it is launched.
 func LoadData(image string) (Module, error) {
-	c, err := now()
+	c, err := here()
 	if err != nil {
 		return Module{}, err
+	}
+	if c.cpu != nil || image == Elementwise {
+		return Module{&module{c: c, image: image, uses: 1}}, nil
 	}
 	c.modules.Lock()
 	defer c.modules.Unlock()
@@ -72,6 +77,9 @@ func (m Module) Unload() error {
 		return check(C.CUresult(InvalidValue), "cuModuleUnload")
 	}
 	c := m.m.c
+	if m.m.handle == 0 {
+		return nil
+	}
 	c.modules.Lock()
 	defer c.modules.Unlock()
 	if m.m.uses--; m.m.uses != 0 {
@@ -86,9 +94,17 @@ func (m Module) Function(name string) (Function, error) {
 	if m.m == nil {
 		return Function{}, check(C.CUresult(InvalidValue), "cuModuleGetFunction")
 	}
+	f := Function{c: m.m.c, name: name, params: -1}
+	if m.m.image == Elementwise {
+		var err error
+		f.cpu, f.params, err = elementwise(name)
+		return f, err
+	}
+	if m.m.c.cpu != nil {
+		return f, nil
+	}
 	p := C.CString(name)
 	defer C.free(unsafe.Pointer(p))
-	f := Function{c: m.m.c, name: name, params: -1}
 	if n, ok := m.m.params[name]; ok {
 		f.params = n
 	}
@@ -124,6 +140,7 @@ func parameters(ptx string) map[string]int {
 type Function struct {
 	c      *context
 	h      C.handle
+	cpu    kernel // of the image Elementwise; else nil
 	name   string
 	params int // -1 if not known
 }
@@ -145,7 +162,7 @@ const (
 
 // Attribute is one property of the kernel.
 func (f Function) Attribute(a FunctionAttribute) (int, error) {
-	if f.c == nil {
+	if f.c == nil || f.h == 0 {
 		return 0, errNoFunction
 	}
 	var v C.int
@@ -156,14 +173,14 @@ func (f Function) Attribute(a FunctionAttribute) (int, error) {
 // SetAttribute changes one property of the kernel, such as the dynamic shared
 // memory that it may have (above 48 KiB only after asking for it here).
 func (f Function) SetAttribute(a FunctionAttribute, v int) error {
-	if f.c == nil {
+	if f.c == nil || f.h == 0 {
 		return errNoFunction
 	}
 	return checkf(C.gcn_cu_function_set_attribute(f.c.handle, f.h, C.int(a), C.int(v)), "cuFuncSetAttribute(%s, %d, %d)", f.name, int(a), v)
 }
 
-// Dim is the size of a grid in blocks or of a block in threads. What is 0 counts
-// as 1.
+// Dim is the size of a grid in blocks or of a block in threads. A component of 0
+// counts as 1.
 type Dim struct{ X, Y, Z int }
 
 // Arg is one argument of a kernel, of at most 8 bytes.
@@ -190,7 +207,7 @@ func F32(v float32) Arg { return Arg(math.Float32bits(v)) }
 // F64 is an argument of type double.
 func F64(v float64) Arg { return Arg(math.Float64bits(v)) }
 
-var errNoFunction = fmt.Errorf("cu: a Function must come from Module.Function")
+var errNoFunction = fmt.Errorf("cu: a Function must come from Module.Function and run on a GPU")
 
 // maxArgs is how many arguments a kernel may have here.
 const maxArgs = 64
@@ -204,6 +221,16 @@ func (f Function) Enqueue(stream Stream, grid, block Dim, shared int, args ...Ar
 	}
 	if f.params >= 0 && len(args) != f.params || len(args) > maxArgs {
 		return fmt.Errorf("cu: %s has %d parameters, not %d", f.name, f.params, len(args))
+	}
+	if f.cpu != nil {
+		if err := (Stream{f.c, f.c.main}).Synchronize(); err != nil {
+			return err
+		}
+		f.cpu(slices.Clone(args)) // args itself must not escape
+		return nil
+	}
+	if f.c.cpu != nil {
+		return fmt.Errorf("cu: kernel %s needs a GPU: %w", f.name, Available())
 	}
 	var words *C.uint64_t
 	if len(args) > 0 {
@@ -243,8 +270,8 @@ func (f Function) Launch(gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY,
 		sharedMemBytes, args[:len(kernelParams)]...)
 }
 
-// LaunchAndSync is Launch: what follows on the stream is ordered behind it, and
-// a copy to the host waits.
+// LaunchAndSync is Launch: later work on the stream runs after it, and a copy to the
+// host waits.
 func (f Function) LaunchAndSync(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
 	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) error {
 	return f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams)

@@ -25,8 +25,9 @@ type StreamFlags uint32
 // NonBlocking streams are ordered only by events. The main stream is one.
 const NonBlocking StreamFlags = 1
 
+// use is for calls that need a GPU.
 func (s Stream) use() (*context, C.handle, error) {
-	if s.c != nil {
+	if s.c != nil && s.c.cpu == nil {
 		return s.c, s.h, nil
 	}
 	c, err := now()
@@ -65,9 +66,12 @@ func (s Stream) Handle() (uintptr, error) {
 	return uintptr(h), err
 }
 
-// Synchronize waits until all that was queued on the stream is done, and reports
-// what went wrong in it.
+// Synchronize waits until the stream has done all queued work, and returns its
+// error.
 func (s Stream) Synchronize() error {
+	if s.c != nil && s.c.cpu != nil {
+		return nil
+	}
 	c, h, err := s.use()
 	if err != nil {
 		return err

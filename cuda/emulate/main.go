@@ -18,8 +18,8 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/gcn-layerwise/gcn/cuda/emulator"
-	"github.com/gcn-layerwise/gcn/cuda/kernels"
+	"github.com/gcn-layerwise/gcn/cuda/internal/emulator"
+	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
 func main() {

@@ -4,8 +4,7 @@
 //	go run ./cuda/ptx            # compile
 //	go run ./cuda/ptx -check     # only say whether PTX and source agree
 //
-// It needs clang 16 or later; see package kernels for what else it uses where it
-// is there.
+// It needs clang 16 or later, and tries the result with ptxas if that is installed.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/gcn-layerwise/gcn/cuda/kernels"
+	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
 func main() {
@@ -52,7 +51,7 @@ func compile(ctx context.Context, check bool, out io.Writer) error {
 	}
 	for _, m := range kernels.Modules() {
 		if check {
-			if err := m.Check(ctx, root); err != nil {
+			if err := m.Check(root); err != nil {
 				return err
 			}
 			continue

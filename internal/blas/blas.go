@@ -22,7 +22,7 @@ type BLAS interface {
 	// Sgemm computes C = alpha·op(A)·op(B) + beta·C, where op(A) is m×k and
 	// op(B) is k×n, op(X) being X or, where its flag is set, Xᵀ. lda, ldb and
 	// ldc are the distances between rows as they are stored. With beta = 0
-	// what C held is not read. It panics, before writing anything, if a slice
+	// the old C is not read. It panics, before writing anything, if a slice
 	// is too short for its matrix or a size is negative.
 	Sgemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int)
 }

@@ -70,7 +70,7 @@ func (m matrix) at(i, j int) float64 {
 	return float64(m.x[i*m.ld+j])
 }
 
-// newMatrix returns op(X) of rows×cols, X's rows padded; what lies between is NaN.
+// newMatrix returns op(X) of rows×cols, X's rows padded with NaN.
 func newMatrix(rows, cols int, trans bool, pad int, seed uint64) matrix {
 	if trans {
 		rows, cols = cols, rows
@@ -95,7 +95,7 @@ type product struct {
 	a, b, c     matrix
 }
 
-// naive returns C in float64, and what its error scales with: the sum of the
+// naive returns C in float64, and the scale of its error: the sum of the
 // magnitudes of the terms.
 func (p *product) naive() (c, size []float64) {
 	c, size = make([]float64, p.m*p.n), make([]float64, p.m*p.n)

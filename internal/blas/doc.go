@@ -29,8 +29,7 @@
 //
 // Libraries are loaded through github.com/ebitengine/purego, which makes the
 // executable need the system's dynamic linker even without cgo. The build tag
-// nodlopen leaves that out, the tag noasm the assembly. On FreeBSD and NetBSD it
-// takes cgo: without, there are no libraries.
+// nodlopen leaves that out, the tag noasm the assembly.
 //
 // # Reproducibility
 //

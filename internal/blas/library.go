@@ -1,4 +1,4 @@
-//go:build !nodlopen && (amd64 || arm64) && (linux || darwin || ((freebsd || netbsd) && cgo))
+//go:build !nodlopen && (amd64 || arm64) && (linux || darwin)
 
 package blas
 
@@ -40,7 +40,7 @@ type library struct {
 	sgemm uintptr
 }
 
-// Open loads the shared library at path, or the one that the dynamic linker
+// Open loads the shared library at path, or the library that the dynamic linker
 // finds under that name, and sets it to one thread if it is OpenBLAS, MKL or
 // BLIS. The library must offer the Fortran routine sgemm_, as OpenBLAS, MKL,
 // BLIS, Accelerate and the reference BLAS do, and it must multiply a small
@@ -131,7 +131,7 @@ func (l *library) Sgemm(transA, transB bool, m, n, k int, alpha float32, a []flo
 	})
 }
 
-// product is what Sgemm was asked for.
+// product is a call of Sgemm.
 type product struct {
 	transA, transB bool
 	m, n, k        int

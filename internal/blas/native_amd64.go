@@ -42,7 +42,7 @@ func newNative(l simd.Level) *native {
 	return &native{level: l, tileRows: 6, wide: 16, narrow: 8}
 }
 
-// tile is what a tile of C is computed from, as the assembly wants it.
+// tile is the assembly's argument: the operands of one tile of C.
 type tile struct {
 	c       *float32
 	ldc     int
@@ -56,7 +56,7 @@ type tile struct {
 	k              int
 	alpha          float32
 
-	in       *float32 // what is added, times beta; nil: nothing
+	in       *float32 // added, times beta; nil: nothing
 	ldin     int      // 0: one row for all
 	beta     *float32
 	betaStep int // 0: one beta for all
@@ -114,8 +114,7 @@ const (
 // Packed pieces of A, a small one for each task, and of B.
 var buffersA, buffersB sync.Pool
 
-// buffer returns a slice of n elements from a pool; what it holds is
-// unspecified.
+// buffer returns a slice of n elements from a pool. Its contents are unspecified.
 func buffer(pool *sync.Pool, n int) *[]float32 {
 	p, ok := pool.Get().(*[]float32)
 	if !ok {
@@ -304,8 +303,7 @@ func (g *band) packPanel(j int) {
 		g.pack(&at[0], width, &g.b[j], g.ldb, numbers(g.over, 0), g.k, have)
 		return
 	}
-	// Squares of B are transposed in registers, what is left of it element by
-	// element.
+	// Squares of B are transposed in registers, the rest of it element by element.
 	lanes := g.narrow
 	squares := g.k / lanes
 	c := 0
@@ -360,7 +358,7 @@ func (g *band) task(i0, i1, j0, j1 int) {
 	}
 }
 
-// added sets what is added to the product in a tile at row first, column j.
+// added sets the matrix that is added to the product in a tile at row first, column j.
 func (g *band) added(t *tile, p0, first, j int) {
 	t.in, t.ldin, t.beta, t.betaStep = t.c, g.ldc, &one, 0
 	switch {

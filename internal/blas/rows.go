@@ -7,11 +7,10 @@ import "fmt"
 type RowBLAS interface {
 	BLAS
 
-	// SgemmRows sets the given rows of C to those of A·op(B) + scale⊗bias,
-	// where A is m×k, C m×n and op(B) k×n, op(B) being B or Bᵀ. rows, each in
-	// [0, m) and there once, nil meaning all, are those that are computed; the
-	// other rows of A are not read and those of C stay as they are. bias, of
-	// length n, may be nil for none, and scale, of length m, for 1. An
+	// SgemmRows computes rows of C = A·op(B) + scale⊗bias, where A is m×k, C m×n
+	// and op(B) k×n, op(B) being B or Bᵀ. rows lists them, each in [0, m) and at most
+	// once; nil means all. Other rows of A are not read, and other rows of C stay as
+	// they are. bias, of length n, may be nil for none, and scale, of length m, for 1. An
 	// element's bits do not depend on which other rows are computed. It panics
 	// as Sgemm does.
 	SgemmRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
@@ -44,7 +43,7 @@ func checkList(what string, rows []int32, n int) {
 	}
 }
 
-// biasOnly sets rows of C to scale⊗bias, what a product over nothing comes to.
+// biasOnly sets rows of C to scale⊗bias: a product with k = 0 adds nothing.
 func biasOnly(rows []int32, m, n int, bias, scale, c []float32, ldc int) {
 	for i := range m {
 		if rows != nil {

@@ -64,7 +64,7 @@ func TestSgemmRows(t *testing.T) {
 						scale = random(p.m, 5)
 					}
 				}
-				// What is added is what C must hold for the reference.
+				// The reference adds to C, so C must hold scale⊗bias.
 				old := slices.Clone(p.c.x)
 				for i := range p.m {
 					for j := range p.n {

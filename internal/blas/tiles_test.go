@@ -1,4 +1,4 @@
-//go:build !nodlopen && (amd64 || arm64) && (linux || darwin || freebsd || netbsd)
+//go:build !nodlopen && (amd64 || arm64) && (linux || darwin)
 
 package blas
 

@@ -20,14 +20,14 @@ type Device struct {
 	resident map[any]*Buffer
 }
 
-// Usage is the memory that a Device holds, in bytes. What the driver and cuBLAS
-// take for themselves is not in it.
+// Usage is the memory that a Device holds, in bytes, without the memory of the
+// driver and cuBLAS themselves.
 type Usage struct {
 	Bytes, Peak int64 // on the device, now and at most
 	Pinned      int64 // page-locked, on the host
 }
 
-// Open returns the first GPU. The error says in one line what is missing.
+// Open returns the first GPU. The error names the missing part in one line.
 func Open() (*Device, error) {
 	d, err := openDriver()
 	if err != nil {

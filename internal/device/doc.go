@@ -9,9 +9,8 @@
 // is an error that says how to build one, and the package holds nothing else.
 //
 // Everything is queued on one stream and runs in that order, so that no call
-// waits unless it says so: Read and Sync do. What a mini-batch needs goes over on
-// a second stream, from page-locked memory, while the step before it computes
-// (see Uploader).
+// waits, except Read and Sync. The arrays of a mini-batch are copied on a second
+// stream, from page-locked memory, while the step before it computes (see Uploader).
 //
 // Matrices are row-major float32. A Device is for one goroutine at a time. What
 // sizes a kernel is given must be right: it checks nothing.

@@ -88,7 +88,7 @@ func (d *Device) Propagate(dst Pointer, p *Laplacian, rows Pointer, base, n int,
 		arg(p.RowScale), arg(p.ColScale), arg(x), arg(local), arg(n), arg(width))
 }
 
-// RowSums sets sums to those of the same rows of P.
+// RowSums sets sums to the row sums of P, for the given rows.
 func (d *Device) RowSums(sums Pointer, p *Laplacian, rows Pointer, base, n int) error {
 	return d.warps("gcn_row_sums", n, arg(sums), arg(rows), arg(base), arg(p.Ptr), arg(p.Idx), arg(p.Val),
 		arg(p.RowScale), arg(p.ColScale), arg(n))
@@ -103,7 +103,7 @@ func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 type Activation struct {
 	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
 	Threshold uint32  // of the 16-bit hash, below which an element is dropped; 0: none is
-	Keep      float32 // factor of what is kept
+	Keep      float32 // factor of the kept elements
 	Seed      uint64
 }
 

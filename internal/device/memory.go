@@ -16,8 +16,8 @@ type Buffer struct {
 // NewBuffer returns an empty buffer on d.
 func (d *Device) NewBuffer() *Buffer { return &Buffer{d: d} }
 
-// Bytes makes the buffer hold at least n bytes, and returns where. What it held
-// is lost when it grows. Growing waits for the device.
+// Bytes makes the buffer hold at least n bytes, and returns its address. Its contents
+// are lost when it grows. Growing waits for the device.
 func (b *Buffer) Bytes(n int64) (Pointer, error) {
 	if b.size >= n {
 		return b.at, nil
@@ -55,7 +55,7 @@ func (b *Buffer) Free() error {
 	return nil
 }
 
-// number is what the device stores as it is.
+// number is a type that the device stores as the host does.
 type number interface {
 	~int32 | ~int64 | ~float32 | ~float64
 }
@@ -76,7 +76,7 @@ func Write[T number](d *Device, dst Pointer, x []T) error {
 	return nil
 }
 
-// Read waits for what was queued and copies len(x) values from the device.
+// Read waits for all queued work and copies len(x) values from the device.
 func Read[T number](d *Device, x []T, src Pointer) error {
 	if len(x) == 0 {
 		return nil
@@ -122,9 +122,9 @@ const slots = 4
 // Uploader sends arrays to the device, one copy a step, from page-locked memory
 // and on a stream of its own, so that they travel while the step before computes.
 //
-//	Add, Add, …, Send   → the arrays are where Add's results say, for what is queued now
-//	Done                → what was queued is all that reads them, unless
-//	Sent, …, Used       → what was queued since reads them too
+//	Add, Add, …, Send   → work queued from now on finds the arrays at Add's results
+//	Done                → no work queued later reads them, unless
+//	Sent, …, Used       → a later reader was queued too
 type Uploader struct {
 	d     *Device
 	ring  [slots]slot
@@ -199,8 +199,8 @@ func (u *Uploader) add(p part, bytes int64) {
 	u.size += (bytes + 15) &^ 15
 }
 
-// Send queues the copy of what was added. It waits only if the copy of four
-// steps ago has not ended.
+// Send queues the copy of the added arrays. It waits only if the copy of four steps
+// ago has not ended.
 func (u *Uploader) Send() error {
 	defer func() {
 		clear(u.parts) // they point at the caller's memory
@@ -272,7 +272,7 @@ func (u *Uploader) ready(s *slot) error {
 	return nil
 }
 
-// Done notes that what was queued so far is all that reads the last Send.
+// Done notes that no work queued later reads the last Send.
 func (u *Uploader) Done() error {
 	sent := u.Sent()
 	u.next = (u.next + 1) % slots
@@ -285,8 +285,8 @@ type Sent struct{ used event }
 // Sent returns what Send sent last, before Done.
 func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
 
-// Used notes that what was queued so far reads it. It must be called before as many
-// further calls of Send as may be under way.
+// Used notes that work queued until now reads it. Call it before as many further
+// calls of Send as may be under way.
 func (s Sent) Used() error {
 	if err := s.used.record(main); err != nil {
 		return fmt.Errorf("device: %w", err)
@@ -294,7 +294,7 @@ func (s Sent) Used() error {
 	return nil
 }
 
-// Close waits for the device and frees what the uploader holds.
+// Close waits for the device and frees the uploader's memory.
 func (u *Uploader) Close() error {
 	err := u.d.Sync()
 	for k := range u.ring {

@@ -155,7 +155,7 @@ func mix64(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Multipliers of the 32-bit mask hash: Weyl step, and those of lowbias32
+// Multipliers of the 32-bit mask hash: the Weyl step, and the multipliers of lowbias32
 // (Wellons, "Prospecting for Hash Functions", 2018).
 const (
 	maskWeyl = 0x9e3779b9

@@ -18,7 +18,7 @@ var level = simd.Available()
 // rest is left to the portable code.
 const lanes = 16
 
-// one is what the values of a matrix without values, and absent scales, point to.
+// one stands for the values of a matrix without values, and for absent scales.
 var one = [1]float32{1}
 
 // Rows of X are prefetched where X is larger than 8 MB, so that most of them come

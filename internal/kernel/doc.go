@@ -1,4 +1,4 @@
-// Package kernel computes what a graph convolution spends its time on: sparse
+// Package kernel has the inner loops of a graph convolution: sparse
 // times dense products, gathers, activations with dropout, losses and the Adam
 // update, as plain functions over slices.
 //

@@ -48,7 +48,7 @@ func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 }
 
 // PropagateRowsHalf is PropagateRows of an x in half precision that holds all
-// nodes. The result is that of PropagateRows of the widened x, to the bit.
+// nodes. The result has the bits of PropagateRows of the widened x.
 // Scratch: some 64 KB for each core.
 func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint16, width int) {
 	n := len(rows)

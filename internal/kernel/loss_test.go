@@ -9,7 +9,7 @@ import (
 )
 
 // slowCrossEntropy is SoftmaxCrossEntropy and its gradient in float64.
-// sensitivity is what the error of each probability scales with: rounding
+// sensitivity is the scale of the error of each probability: rounding
 // z − top costs more the larger it is.
 func slowCrossEntropy(logits []float32, classes int, target []int32, weight []float32) (loss float64, probs, sensitivity, grad []float64) {
 	labelled := 0

@@ -8,11 +8,14 @@
 //	                                       GOMAXPROCS−1 helpers from the last on
 //
 // Where the range is cut depends on n and grain alone, never on the number of
-// cores: a body that writes only what belongs to its range, and whatever it
-// sums it sums within its range, gives the same bits on any machine size.
+// cores. So a body gives the same bits on any number of cores if it writes only to
+// its range, and sums only within its range.
 //
-// Helpers look out for the next call for a moment before they end, and the
-// caller for their last ranges instead of sleeping: waking a processor takes
-// longer than most calls. Reserve keeps them off processors that others need. A
-// goroutine that would sleep for a moment may help instead, by Linger.
+// Helpers wait for the next call for a moment before they end, and the caller waits
+// for their last ranges without sleeping: waking a processor takes longer than most
+// calls. Reserve keeps helpers off processors that other work needs. A goroutine that
+// would sleep for a moment may help instead, by Linger.
+//
+// The processors belong to the process, as GOMAXPROCS does, so one Pool owns them: the
+// functions of this package work on it. Tests make pools of their own.
 package parallel

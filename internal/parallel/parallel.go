@@ -7,11 +7,33 @@ import (
 	"time"
 )
 
+// Pool shares processors between the calls of For that are made on it. Its zero value
+// is ready, and it must not be copied. None of its state can change a result.
+type Pool struct {
+	jobs      sync.Pool           // of *job
+	reserved  atomic.Int64        // processors that For leaves alone
+	lingering atomic.Int64        // helpers that look at the board
+	board     atomic.Pointer[job] // the last call that wanted one of them
+}
+
+// process owns the processors of this process. They are as global as GOMAXPROCS:
+// two pools would both take all of them. See docs/adr/0021.
+var process Pool
+
+// For is Pool.For on the processors of this process.
+func For(n, grain int, body func(lo, hi int)) { process.For(n, grain, body) }
+
+// Reserve is Pool.Reserve on the processors of this process.
+func Reserve(cores int) { process.Reserve(cores) }
+
+// Linger is Pool.Linger on the processors of this process.
+func Linger(while time.Duration, wanted func() bool) { process.Linger(while, wanted) }
+
 // For calls body on the ranges [0, grain), [grain, 2·grain), … that make up
 // [0, n), the last one possibly shorter, and returns when all calls have
 // returned. The calls run in any order on the caller's goroutine and on as many
-// others as there are processors that nobody has reserved. What body writes is
-// visible to the caller afterwards.
+// others as there are processors that are not reserved. The caller sees everything
+// that body wrote.
 //
 // With n ≤ grain, or one processor, everything runs on the caller's goroutine,
 // still range by range. A grain below 1 counts as 1.
@@ -21,7 +43,7 @@ import (
 // Helpers of one call wait a moment for the next, so that calls in close
 // succession cost under a microsecond; after a pause waking one takes tens, so
 // a range should carry several microseconds of work.
-func For(n, grain int, body func(lo, hi int)) {
+func (p *Pool) For(n, grain int, body func(lo, hi int)) {
 	if n <= 0 {
 		return
 	}
@@ -31,19 +53,20 @@ func For(n, grain int, body func(lo, hi int)) {
 		return
 	}
 	ranges := (n-1)/grain + 1
-	helpers := min(runtime.GOMAXPROCS(0)-int(reserved.Load()), ranges) - 1
+	helpers := min(runtime.GOMAXPROCS(0)-int(p.reserved.Load()), ranges) - 1
 	if helpers <= 0 {
 		for lo := 0; lo < n; lo += grain {
 			body(lo, min(lo+grain, n))
 		}
 		return
 	}
-	j := jobs.Get().(*job)
-	if j.help == nil {
+	j, ok := p.jobs.Get().(*job)
+	if !ok {
+		j = &job{pool: p}
 		j.help = func() {
 			j.claimLast()
 			j.release()
-			linger()
+			p.Linger(patience, func() bool { return false })
 		}
 	}
 	j.n, j.grain, j.body = n, grain, body
@@ -51,10 +74,10 @@ func For(n, grain int, body func(lo, hi int)) {
 	j.claimed.Store(0)
 	j.last.Store(0)
 	j.open.Store(int64(ranges))
-	wake := max(0, helpers-int(lingering.Load()))
+	wake := max(0, helpers-int(p.lingering.Load()))
 	j.holders.Store(int64(1 + wake))
 	if wake < helpers {
-		board.Store(j)
+		p.board.Store(j)
 	}
 	for range wake {
 		go j.help()
@@ -64,45 +87,32 @@ func For(n, grain int, body func(lo, hi int)) {
 	j.release()
 }
 
-// Reserve makes For use so many goroutines fewer from now on, or more if cores
-// is negative: whoever keeps processors busy by other means, such as sampling
-// ahead, says so, and gets them at once. It may be called from any goroutine.
-func Reserve(cores int) { reserved.Add(int64(cores)) }
+// Reserve makes For use so many goroutines fewer from now on, or more if cores is
+// negative. A caller that keeps processors busy by other means, such as sampling
+// ahead, reserves them. It may be called from any goroutine.
+func (p *Pool) Reserve(cores int) { p.reserved.Add(int64(cores)) }
 
-// What calls share. None of it can change a result.
-var (
-	jobs      = sync.Pool{New: func() any { return new(job) }}
-	reserved  atomic.Int64        // processors that For leaves alone
-	lingering atomic.Int64        // helpers that look at the board
-	board     atomic.Pointer[job] // the last call that wanted one of them
-)
-
-// patience is how long a helper looks out for another call before it ends. A
-// processor that sleeps takes as long to wake. While one looks out, the runtime
-// takes the caller's processor away from it in calls of C, as into a BLAS
-// library, and a thread too many runs: longer is slower there.
+// patience is how long a helper waits for another call before it ends. Waking a
+// sleeping processor takes as long. While a helper waits and the caller is in a call
+// of C, as into a BLAS library, the runtime gives the caller's processor to another
+// thread, so that one thread too many runs: a longer patience is slower there.
 const patience = 100 * time.Microsecond
 
-// linger joins calls of For as they come, until none does for a while or the
-// processor is wanted.
-func linger() { Linger(patience, func() bool { return false }) }
-
-// Linger joins calls of For as they come, until none does for the given while,
-// the processor is reserved, or wanted returns true. A goroutine that would else
-// sleep, and is soon wanted again, helps in the meantime. The while should be
-// short: where programs compete for the processors, whoever waits for work takes
-// it from those who have some.
-func Linger(while time.Duration, wanted func() bool) {
-	lingering.Add(1)
-	defer lingering.Add(-1)
+// Linger joins calls of For as they come, until none comes for the given while,
+// the processor is reserved, or wanted returns true. A goroutine that waits for
+// something else helps in the meantime. Wait briefly: an idle worker takes a
+// processor from a busy one, of another program too.
+func (p *Pool) Linger(while time.Duration, wanted func() bool) {
+	p.lingering.Add(1)
+	defer p.lingering.Add(-1)
 	procs := int64(runtime.GOMAXPROCS(0))
 	since := time.Now()
-	for spins := 1; lingering.Load()+reserved.Load() < procs && !wanted(); spins++ {
-		if j := board.Load(); j != nil && j.join() {
-			lingering.Add(-1)
+	for spins := 1; p.lingering.Load()+p.reserved.Load() < procs && !wanted(); spins++ {
+		if j := p.board.Load(); j != nil && j.join() {
+			p.lingering.Add(-1)
 			j.claimLast()
 			j.release()
-			lingering.Add(1)
+			p.lingering.Add(1)
 			since = time.Now()
 		} else if spins%16 == 0 && time.Since(since) > while {
 			return
@@ -110,11 +120,12 @@ func Linger(while time.Duration, wanted func() bool) {
 	}
 }
 
-// job is one call of For. The caller waits until every range is done, not
-// until every helper has come by: one that the scheduler starts late finds
-// nothing left to claim and only drops its hold. The last holder recycles the
-// job, so a late helper never meets the ranges of another call.
+// job is one call of For. The caller waits until every range is done, and does not
+// wait for every helper: a helper that the scheduler starts late finds nothing left
+// to claim and only drops its hold. The last holder recycles the job, so a late
+// helper never meets the ranges of another call.
 type job struct {
+	pool     *Pool
 	n, grain int
 	body     func(lo, hi int)
 
@@ -126,8 +137,8 @@ type job struct {
 	help    func()       // bound once so that go allocates nothing
 }
 
-// join takes a hold on a job that is not over and has ranges to claim. The job
-// may have been recycled since the board showed it; then it is as good.
+// join takes a hold on a job that is not over and has ranges to claim. If the job was
+// recycled since the board showed it, the helper joins the new call.
 func (j *job) join() bool {
 	for {
 		h := j.holders.Load()
@@ -164,8 +175,8 @@ func (j *job) run(r int64) {
 	j.open.Add(-1)
 }
 
-// wait returns once all ranges are done. What is left of them is short, and
-// sleeping and waking long, so it does not sleep; but it lets others run.
+// wait returns once all ranges are done. The last ranges are short, and waking from
+// sleep takes long, so it does not sleep; but it lets others run.
 func (j *job) wait() {
 	for spins := 1; j.open.Load() > 0; spins++ {
 		if spins%1024 == 0 {
@@ -178,6 +189,6 @@ func (j *job) wait() {
 func (j *job) release() {
 	if j.holders.Add(-1) == 0 {
 		j.body = nil
-		jobs.Put(j)
+		j.pool.jobs.Put(j)
 	}
 }

@@ -3,6 +3,7 @@ package parallel_test
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -104,13 +105,13 @@ func TestForAllocatesNothing(t *testing.T) {
 // With all processors reserved a call runs where it is, and the same ranges.
 func TestReserveLeavesTheCallerAlone(t *testing.T) {
 	withProcs(t, func(procs int) {
-		parallel.Reserve(procs)
-		defer parallel.Reserve(-procs)
+		var pool parallel.Pool
+		pool.Reserve(procs)
 		var last int
 		var running atomic.Int32
 		for range 100 {
 			last = -1
-			parallel.For(50, 5, func(lo, hi int) {
+			pool.For(50, 5, func(lo, hi int) {
 				if running.Add(1) != 1 || lo <= last {
 					t.Errorf("range [%d, %d) after %d, beside another", lo, hi, last)
 				}
@@ -156,4 +157,18 @@ func BenchmarkFor(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Reserving in one pool leaves another alone.
+func TestPoolsAreApart(t *testing.T) {
+	withProcs(t, func(procs int) {
+		var reserved, free parallel.Pool
+		reserved.Reserve(procs)
+		var both sync.WaitGroup
+		both.Add(min(procs, 2))
+		free.For(min(procs, 2), 1, func(int, int) { // ends only if as many ranges run at once
+			both.Done()
+			both.Wait()
+		})
+	})
 }

@@ -10,7 +10,7 @@
 typedef int status;
 typedef uintptr_t handle;
 
-// gcn_cublas_open returns NULL, or what is wrong (to be freed by the caller).
+// gcn_cublas_open returns NULL, or the reason of its failure, which the caller frees.
 // set_current is cuCtxSetCurrent.
 char *gcn_cublas_open(const char *path, uintptr_t set_current);
 // gcn_cublas_preload loads a library that another needs, if it can.

@@ -267,28 +267,6 @@ func TestConcurrentProducts(t *testing.T) {
 	wg.Wait()
 }
 
-// Products are captured like kernels.
-func TestCapturedProduct(t *testing.T) {
-	h := handle(t)
-	p, q := devicetest.Put(t, []float32{3}), devicetest.Put(t, []float32{1})
-	work := func() error { return h.Sgemm(false, false, 1, 1, 1, 1, p, 1, p, 1, 2, q, 1) }
-	must(t, work())
-	must(t, cu.NoStream.BeginCapture(cu.CaptureRelaxed))
-	must(t, work())
-	g, err := cu.NoStream.EndCapture()
-	must(t, err)
-	x, err := g.Instantiate()
-	must(t, err)
-	for range 3 {
-		must(t, x.Launch(cu.NoStream))
-	}
-	if got := devicetest.Get[float32](t, q, 1); got[0] != 151 {
-		t.Errorf("q := 9 + 2q, four times from 1, is %v", got)
-	}
-	must(t, x.Destroy())
-	must(t, g.Destroy())
-}
-
 func TestCandidates(t *testing.T) {
 	root := t.TempDir()
 	touch := func(path string) string {
@@ -357,4 +335,48 @@ func TestWithoutLibrary(t *testing.T) {
 	if out := run("GCN_CUBLAS=libc.so.6"); !strings.Contains(out, "libc.so.6 has no cublasCreate_v2") {
 		t.Errorf("with another library:\n%s", out)
 	}
+}
+
+// Products of Standard where there is no GPU: the test runs itself without a driver.
+func TestStandardOnTheCPU(t *testing.T) {
+	if os.Getenv("GCN_TEST_CPU") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestStandardOnTheCPU$")
+		cmd.Env = append(os.Environ(), "GCN_TEST_CPU=1", "GCN_CUDA=/nowhere/libcuda.so.1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return
+	}
+	_, err := cu.CPU.MakeContext(cu.SchedAuto)
+	must(t, err)
+	s := New()
+	a := []float64{1, 2, 3, 4, 5, 6} // by columns 2×3: rows 1 3 5 and 2 4 6
+	c := make([]float64, 4)
+	s.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 3, 1, a, 2, a, 2, 0, c, 2)
+	if want := []float64{35, 44, 44, 56}; !slices.Equal(c, want) {
+		t.Errorf("A·Aᵀ is %v, want %v", c, want)
+	}
+	wide := []float32{1, 2, 3, 4, 5, 6}
+	narrow := []float32{1, 0, 2, 1, 1, 1} // 3×2: rows 1 1, 0 1 and 2 1
+	product := make([]float32, 4)
+	s.Sgemm(blas.NoTrans, blas.NoTrans, 2, 2, 3, 1, wide, 2, narrow, 3, 0, product, 2)
+	if want := []float32{11, 14, 9, 12}; !slices.Equal(product, want) {
+		t.Errorf("A·B is %v, want %v", product, want)
+	}
+	y := make([]float32, 2)
+	s.Sgemv(blas.NoTrans, 2, 3, 1, wide, 2, []float32{1, 0, 2}, 1, 0, y, 1)
+	if want := []float32{11, 14}; !slices.Equal(y, want) {
+		t.Errorf("A·x is %v, want %v", y, want)
+	}
+	z := make([]float64, 3)
+	s.Dgemv(blas.Trans, 2, 3, 1, a, 2, []float64{1, 2}, 1, 0, z, 1)
+	if want := []float64{5, 11, 17}; !slices.Equal(z, want) {
+		t.Errorf("Aᵀ·x is %v, want %v", z, want)
+	}
+	outer := make([]float64, 6)
+	s.Dger(2, 3, 1, []float64{1, 2}, 1, []float64{3, 4, 5}, 1, outer, 2)
+	if want := []float64{3, 6, 4, 8, 5, 10}; !slices.Equal(outer, want) {
+		t.Errorf("x·yᵀ is %v, want %v", outer, want)
+	}
+	must(t, s.Err())
 }

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/cu/internal/count"
 )
 
-// Status is what a call of cuBLAS returned, other than success. It is an error.
+// Status is the result of a call of cuBLAS that failed. It is an error.
 type Status int32
 
 func (s Status) Error() string {
@@ -52,7 +52,7 @@ type Handle struct {
 	workspace cu.DevicePtr
 }
 
-// workspaceSize is what NVIDIA advises for Hopper, the most of all kinds.
+// workspaceSize is NVIDIA's advice for Hopper, the largest for any GPU.
 const workspaceSize = 32 << 20
 
 // The handles of this process: one for each context, which live as long.
@@ -62,7 +62,7 @@ var handles struct {
 }
 
 // For returns the handle of a context, and makes it the first time: that takes
-// tens of milliseconds, and 32 MiB of device memory besides what cuBLAS takes.
+// tens of milliseconds, and 32 MiB of device memory beside cuBLAS' own.
 func For(c cu.CUContext) (*Handle, error) {
 	if l := load(); l.err != nil {
 		return nil, l.err
@@ -78,8 +78,8 @@ func For(c cu.CUContext) (*Handle, error) {
 		return nil, &CallError{"cublasCreate", Status(s)}
 	}
 	h.version = int(version)
-	// Without it cuBLAS would take memory during a capture. cu.MemAlloc works in
-	// the current context, which may be another: then go without.
+	// A workspace that the handle keeps makes equal calls give equal bits. cu.MemAlloc
+	// works in the current context; if that is another, the handle goes without.
 	if now, err := cu.CurrentContext(); err == nil && now == c {
 		h.workspace, _ = cu.MemAlloc(workspaceSize)
 	}
@@ -138,7 +138,7 @@ func check(s C.status, call string) error {
 	return &CallError{call, Status(s)}
 }
 
-// T says whether a factor is to be transposed.
+// T says whether a factor is transposed.
 type T bool
 
 func (t T) op() C.int {

@@ -38,8 +38,8 @@ var load = sync.OnceValue(func() loaded {
 		if failed == "" {
 			return loaded{path: path}
 		}
-		// What the linker does not know by name is no news; a file that is there
-		// and cannot be used is.
+		// A name that the linker does not know says little; a file that exists and
+		// cannot be used says more.
 		if reason == "" || strings.ContainsRune(path, '/') {
 			reason = failed
 		}

@@ -5,10 +5,11 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/cu"
 )
 
-// Standard is what Gorgonia's engines hold: the handle of the current context,
+// Standard is the BLAS of Gorgonia's engines: the handle of the current context,
 // found at each call. It has no fields, because an engine is copied while
 // another goroutine initialises it. Its slices lie on the device.
 type Standard struct{}
@@ -16,8 +17,8 @@ type Standard struct{}
 // ConsOpt is an option of New and Init.
 type ConsOpt func(*Standard)
 
-// WithContext tells the context that its engine, which is what initialises a
-// Standard, has started. Products are in the current context, whatever it is.
+// WithContext tells the context that its engine has started: the engine initialises
+// the Standard. Products are in the current context, whatever it is.
 func WithContext(c cu.Context) ConsOpt {
 	return func(*Standard) {
 		if c != nil {
@@ -56,6 +57,9 @@ func (s *Standard) Init(opts ...ConsOpt) error {
 	for _, o := range opts {
 		o(s)
 	}
+	if cpu() {
+		return nil
+	}
 	_, err := Current()
 	return err
 }
@@ -81,12 +85,34 @@ func on(do func(*Handle) error) {
 	note(err)
 }
 
+// cpu tells whether products are computed on the CPU: Gorgonia's machine runs there
+// where there is no GPU.
+func cpu() bool {
+	c, err := cu.CurrentContext()
+	return err == nil && !c.Device().IsGPU()
+}
+
+// native computes products of matrices by rows. A matrix by columns is the transpose
+// of the same numbers by rows, so factors and sizes are exchanged.
+var native gonum.Implementation
+
+func opposite(t blas.Transpose) blas.Transpose {
+	if t == blas.NoTrans {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}
+
 func at[E any](s []E) cu.DevicePtr { return cu.DevicePtr(unsafe.Pointer(unsafe.SliceData(s))) }
 
 func trans(t blas.Transpose) T { return t != blas.NoTrans }
 
 // Sgemm is Handle.Sgemm.
 func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	if cpu() {
+		native.Sgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
+		return
+	}
 	on(func(h *Handle) error {
 		return h.Sgemm(trans(tA), trans(tB), m, n, k, alpha, at(a), lda, at(b), ldb, beta, at(c), ldc)
 	})
@@ -94,6 +120,10 @@ func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []
 
 // Dgemm is Handle.Dgemm.
 func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
+	if cpu() {
+		native.Dgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
+		return
+	}
 	on(func(h *Handle) error {
 		return h.Dgemm(trans(tA), trans(tB), m, n, k, alpha, at(a), lda, at(b), ldb, beta, at(c), ldc)
 	})
@@ -101,6 +131,10 @@ func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []
 
 // Sgemv is Handle.Sgemv.
 func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
+	if cpu() {
+		native.Sgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
+		return
+	}
 	on(func(h *Handle) error {
 		return h.Sgemv(trans(tA), m, n, alpha, at(a), lda, at(x), incX, beta, at(y), incY)
 	})
@@ -108,6 +142,10 @@ func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32
 
 // Dgemv is Handle.Dgemv.
 func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int, beta float64, y []float64, incY int) {
+	if cpu() {
+		native.Dgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
+		return
+	}
 	on(func(h *Handle) error {
 		return h.Dgemv(trans(tA), m, n, alpha, at(a), lda, at(x), incX, beta, at(y), incY)
 	})
@@ -115,10 +153,18 @@ func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64
 
 // Sger is Handle.Sger.
 func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []float32, incY int, a []float32, lda int) {
+	if cpu() {
+		native.Sger(n, m, alpha, y, incY, x, incX, a, lda)
+		return
+	}
 	on(func(h *Handle) error { return h.Sger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
 }
 
 // Dger is Handle.Dger.
 func (s *Standard) Dger(m, n int, alpha float64, x []float64, incX int, y []float64, incY int, a []float64, lda int) {
+	if cpu() {
+		native.Dger(n, m, alpha, y, incY, x, incX, a, lda)
+		return
+	}
 	on(func(h *Handle) error { return h.Dger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
 }

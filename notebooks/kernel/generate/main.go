@@ -1,9 +1,9 @@
 // Command generate writes the bindings through which the interpreter of the
 // notebook kernel reaches compiled packages: a file for each import path in
 // packages.txt, and skipped.txt, which lists what an interpreter without generics
-// cannot be given. Run it in notebooks/kernel:
+// cannot be given. Neither is in git: ../build runs this before it compiles.
 //
-//	go run ./generate [-out bindings] [-list packages.txt]
+//	cd notebooks/kernel && go run ./generate [-out bindings] [-list packages.txt]
 //
 // The same sources give the same bytes.
 package main
@@ -77,8 +77,8 @@ func readList(name string) ([]string, error) {
 	return paths, nil
 }
 
-// write replaces the generated files in dir. Those whose content stays are left
-// alone, and with them what the compiler has cached.
+// write replaces the generated files in dir. It leaves files alone whose content is
+// the same, so that the compiler's cache stays good.
 func write(dir string, files map[string][]byte) error {
 	old, err := filepath.Glob(filepath.Join(dir, prefix+"*.go"))
 	if err != nil {

@@ -59,8 +59,8 @@ func wordAt(code []rune, cursor int) string {
 	return strings.Trim(string(code[from:to]), ".")
 }
 
-// describe says what a name in the notebook, of a package, a field or a method is;
-// "" if there is no such thing.
+// describe describes a name in the notebook, of a package, a field or a method. It
+// returns "" if there is no such name.
 func describe(ir *fast.Interp, word string) string {
 	names := strings.Split(word, ".")
 	if t := ir.Comp.TryResolveType(names[0]); t != nil && len(names) == 1 {

@@ -4,7 +4,7 @@
 //	Jupyter ── gophernotes (patched copy) ── gomacro's interpreter ── bindings
 //	                  │
 //	               session: interpreter without a compiler, interrupt, imports,
-//	                        what a cell shows
+//	                        displays
 package session
 
 import (
@@ -23,9 +23,8 @@ import (
 
 // NewInterpreter returns an interpreter that learns types by reflection alone.
 // Gomacro would first ask the Go command for a compiled package's types, at
-// every import: that takes seconds, needs Go, and what it finds depends on the
-// folder that the notebook is in. From here on an interrupt no longer ends the
-// process.
+// every import: that takes seconds, needs Go, and depends on the notebook's folder.
+// From here on an interrupt no longer ends the process.
 func NewInterpreter() *fast.Interp {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	build.Default.GOROOT = "" // read while the interpreter is made
@@ -82,7 +81,7 @@ var errInterrupted = errors.New("interrupted")
 // errNilField is the error of a cell that asked a nil pointer for a field.
 var errNilField = errors.New("nil pointer dereference: a field of nil")
 
-// Error turns what a cell panicked with into its error.
+// Error makes an error of a cell's panic.
 func Error(panicked any) error {
 	switch p := panicked.(type) {
 	case *reflect.ValueError: // the interpreter's own words for it

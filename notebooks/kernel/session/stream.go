@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// A Stream is what a cell prints, on its way through a pipe to Jupyter. What the
-// cell displays goes there directly; Flush lets it wait for what was printed
-// before.
+// A Stream carries a cell's printed output through a pipe to Jupyter. Displays do not
+// pass through it: Flush makes a display wait for output that was printed before.
 type Stream struct {
 	pipe *os.File // the end that the cell writes to
 
@@ -96,8 +95,8 @@ type Data = struct {
 	Transient map[string]any
 }
 
-// InOrder returns a display function that shows data after what the cell printed
-// before.
+// InOrder returns a display function that shows data after the output that the cell
+// printed before.
 func InOrder(display func(Data) error, streams ...*Stream) func(Data) error {
 	return func(data Data) error {
 		for _, s := range streams {

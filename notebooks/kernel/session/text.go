@@ -10,7 +10,7 @@ import (
 const most = 2000
 
 // Text returns values as a cell shows them: as fmt prints them, but without the
-// contents of what is large. A data set has millions of numbers, and its name is
+// contents of large values. A data set has millions of numbers, and its name is
 // easily left as the last line of a cell.
 func Text(values ...any) string {
 	shown := make([]any, len(values))

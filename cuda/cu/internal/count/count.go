@@ -1,12 +1,12 @@
-// Package count holds what the packages of this module count together. The
+// Package count holds the counters that the packages of this module share. The
 // counters belong to the process, as the driver does.
 package count
 
 import "sync/atomic"
 
-// What is counted; see cu.Counters.
+// The counts; see cu.Counters.
 var (
-	Launches, Products, Graphs, Syncs                 atomic.Int64
+	Launches, Products, Syncs                         atomic.Int64
 	CopiesIn, CopiesOut, Copies, Sets                 atomic.Int64
 	BytesIn, BytesOut                                 atomic.Int64
 	Allocs, Frees, HostAllocs, HostFrees, ModuleLoads atomic.Int64

@@ -1,4 +1,4 @@
-// Package devicetest is what the tests of this module need of a device: the GPU of
+// Package devicetest gives the tests of this module a device: the GPU of
 // the machine or, without one, the emulated device of the project, if this module
 // lies in it and there is a C++ compiler.
 package devicetest
@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Main is TestMain. root is the project's folder, from that of the test.
+// Main is TestMain. root is the path from the test's folder to the project's.
 func Main(m *testing.M, root string) {
 	if os.Getenv("GCN_CUDA") == "" {
 		// Asked in another process, since a driver is looked for only once.
@@ -35,7 +35,7 @@ func emulate(root string) {
 	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	out, err := build.Output()
 	if err != nil {
-		return // the tests say what they lack
+		return // the tests say that they lack a device
 	}
 	for line := range strings.Lines(string(out)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
