@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +93,24 @@ func TestLoadErrors(t *testing.T) {
 		writeRun(t, dir, broken[0], broken[1], broken[2])
 		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
 			t.Errorf("error %v, want one that names %s", err, name)
+		}
+	}
+}
+
+// TestDevices: a device in the place of a file is refused, as it may never end.
+func TestDevices(t *testing.T) {
+	if _, err := os.Stat(os.DevNull); err != nil || runtime.GOOS == "windows" {
+		t.Skip("no devices here")
+	}
+	for _, name := range []string{configFile, metricsFile, resultFile} {
+		dir := t.TempDir()
+		writeRun(t, dir, "{}", curve, "{}")
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.Remove(path), os.Symlink(os.DevNull, path)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), path+": no regular file") {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
