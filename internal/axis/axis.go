@@ -1,7 +1,7 @@
 // Package axis gives the axis of a chart its range and its ticks, whatever the
 // values are: equal ones, none, huge ones, or ones that differ in their last bit.
 //
-//	values ─▶ Range ─▶ Settled ─▶ Ticks ─▶ figures, reports
+//	values ─▶ Range ─▶ Settled ─▶ Ticks ─▶ study/figure, internal/report
 package axis
 
 import (

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/study/machine"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
 // writeRun makes a run's folder.

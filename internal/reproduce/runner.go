@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study/machine"
 	"github.com/gcn-layerwise/gcn/train"
 )
 

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
-	"github.com/gcn-layerwise/gcn/study/machine"
 )
 
 // timeSettings is all that a timing is of, the machine included.

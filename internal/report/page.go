@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
-	"github.com/gcn-layerwise/gcn/study/machine"
 )
 
 //go:embed page.html

@@ -10,9 +10,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
-	"github.com/gcn-layerwise/gcn/study/machine"
 )
 
 // Row is one number of a table, ours beside the paper's.
