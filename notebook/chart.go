@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
+	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -46,6 +48,9 @@ func Draw(f *figure.Figure) *Chart {
 // Plot returns the figure of a study's outcome. One without a figure becomes a
 // chart that says so.
 func Plot(t study.Table) *Chart {
+	if argument.Nil(t) {
+		return nothing()
+	}
 	return Draw(t.Figure())
 }
 
@@ -81,7 +86,8 @@ func fit(svg string) string {
 
 // message is a picture of a line of text.
 func message(text string) string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%" viewBox="0 0 720 40">`+
+	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%" viewBox="0 0 720 40">`+
 		`<rect width="720" height="40" fill="white"/><text x="8" y="25" font-family="sans-serif" font-size="13" fill="black">%s</text></svg>`,
 		html.EscapeString(text))
+	return string(markup.Clean([]byte(svg)))
 }

@@ -20,14 +20,15 @@ func Classes(logits []float32, classes int) []int32 {
 }
 
 // Agreement returns the share of nodes at which two classifications, each with a
-// class for every node of the graph, agree; 0 for no nodes.
+// class for every node of the graph, agree; 0 for no nodes. They do not agree at
+// a node that one of them does not have.
 func Agreement(a, b, nodes []int32) float64 {
 	if len(nodes) == 0 {
 		return 0
 	}
 	same := 0
 	for _, i := range nodes {
-		if a[i] == b[i] {
+		if i >= 0 && int(i) < len(a) && int(i) < len(b) && a[i] == b[i] {
 			same++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -62,7 +63,7 @@ func (d Drawing) Chart() (*Chart, error) {
 	}
 	d.legend(&b, classes)
 	b.WriteString("</svg>")
-	return &Chart{title: d.Title, svg: b.String()}, nil
+	return &Chart{title: d.Title, svg: string(markup.Clean([]byte(b.String())))}, nil
 }
 
 func (d Drawing) check() error {
@@ -214,6 +215,9 @@ func (d Drawing) legend(b *strings.Builder, classes []int32) {
 func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
 	if g == nil {
 		return nil, fmt.Errorf("notebook: a neighbourhood needs a graph")
+	}
+	if err := g.Validate(); err != nil {
+		return nil, fmt.Errorf("notebook: %w", err)
 	}
 	if start < 0 || int(start) >= g.Rows {
 		return nil, fmt.Errorf("notebook: node %d is outside [0, %d)", start, g.Rows)

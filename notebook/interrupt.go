@@ -20,6 +20,9 @@ import (
 // While body runs the signal goes to it; afterwards it does again what it did
 // before.
 func Interruptible(ctx context.Context, body func(context.Context) error) (interrupted bool, err error) {
+	if ctx == nil || body == nil {
+		return false, errors.New("notebook: Interruptible needs a context and something to call")
+	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 1)

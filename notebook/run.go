@@ -58,6 +58,12 @@ func (r *Run) Fit(ctx context.Context) error {
 	if r.closed {
 		return errors.New("notebook: the run is closed and cannot go on; NewRun begins another, with a new model")
 	}
+	if ctx == nil {
+		return errors.New("notebook: the context is nil")
+	}
+	if r.Data == nil {
+		return errors.New("notebook: the run has no data")
+	}
 	o, err := r.options()
 	if err != nil {
 		return err
@@ -111,7 +117,7 @@ func (r *Run) Interrupted() bool { return r.interrupted }
 
 // Curves draws loss and validation score so far.
 func (r *Run) Curves() *Chart {
-	return Draw(curves(r.status(), string(r.Data.Metric), r.evaluations()))
+	return Draw(curves(r.status(), r.metric(), r.evaluations()))
 }
 
 // Summary returns the run in numbers.
@@ -121,7 +127,7 @@ func (r *Run) Summary() *Sheet {
 	if h == nil {
 		return s.Add("batches", 0)
 	}
-	metric := string(r.Data.Metric)
+	metric := r.metric()
 	s.Add("batches", fmt.Sprint(h.Batches)+r.why())
 	s.Add("parameters", h.Parameters)
 	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", decimal(h.Best), h.BestBatch))
@@ -159,6 +165,14 @@ func (r *Run) Close() error {
 	return nil
 }
 
+// metric is the name of the score, "score" of a run without data.
+func (r *Run) metric() string {
+	if r.Data == nil {
+		return "score"
+	}
+	return string(r.Data.Metric)
+}
+
 func (r *Run) evaluations() []train.Evaluation {
 	if r.history == nil {
 		return nil
@@ -174,7 +188,7 @@ func (r *Run) status() string {
 	}
 	text := fmt.Sprintf("%d batches%s", h.Batches, r.why())
 	if !math.IsNaN(h.Best) {
-		text += fmt.Sprintf("; best validation %s %s at %d", r.Data.Metric, decimal(h.Best), h.BestBatch)
+		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), decimal(h.Best), h.BestBatch)
 	}
 	if !math.IsNaN(h.Test) {
 		text += fmt.Sprintf("; test %s", decimal(h.Test))
@@ -235,7 +249,7 @@ func (s *screen) end() {
 
 // show draws the curves. Training does not end because they cannot be shown.
 func (s *screen) show(title string, evaluations []train.Evaluation) {
-	chart := Draw(curves(title, string(s.run.Data.Metric), evaluations))
+	chart := Draw(curves(title, s.run.metric(), evaluations))
 	if err := s.live.show(chart); err != nil {
 		s.live, s.line = nil, &Progress{}
 		s.line.Line(err.Error())

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/argument"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
@@ -59,11 +61,11 @@ var _ study.Table = (*SamplingReport)(nil)
 // Run draws and measures. Cost: for each mini-batch the sampler's, and with
 // features two products of each layer's rows with them.
 func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
-	if s.Sampler == nil || s.Laplacian == nil || len(s.Nodes) == 0 {
-		return nil, errors.New("notebook: Sampling needs a sampler, a Laplacian and nodes")
+	if err := s.check(ctx); err != nil {
+		return nil, err
 	}
-	if s.Features != nil && s.Features.Rows != s.Laplacian.Nodes() {
-		return nil, fmt.Errorf("notebook: features of %d nodes for a graph of %d", s.Features.Rows, s.Laplacian.Nodes())
+	if x := s.Features; x != nil && x.Half != nil {
+		s.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: x.Float32s()}
 	}
 	if s.Batch <= 0 {
 		s.Batch = 512
@@ -88,6 +90,26 @@ func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 		report.Layers = append(report.Layers, tallies[l].layer(l+1, s.Batches))
 	}
 	return report, nil
+}
+
+// check reports the first field that is missing or does not fit.
+func (s *Sampling) check(ctx context.Context) error {
+	if ctx == nil || argument.Nil(s.Sampler) || s.Laplacian == nil || len(s.Nodes) == 0 {
+		return errors.New("notebook: Sampling needs a context, a sampler, a Laplacian and nodes")
+	}
+	if err := s.Laplacian.Validate(); err != nil {
+		return fmt.Errorf("notebook: %w", err)
+	}
+	n := s.Laplacian.Nodes()
+	for k, i := range s.Nodes {
+		if i < 0 || int(i) >= n {
+			return fmt.Errorf("notebook: node %d to draw mini-batches from is %d, outside [0, %d)", k, i, n)
+		}
+	}
+	if x := s.Features; x != nil && (x.Rows != n || x.Cols < 1 || x.Len() != x.Rows*x.Cols) {
+		return fmt.Errorf("notebook: features of %d×%d with %d values for a graph of %d nodes", x.Rows, x.Cols, x.Len(), n)
+	}
+	return nil
 }
 
 // tally adds up one layer.
@@ -178,7 +200,7 @@ func (r *SamplingReport) Records() [][]string {
 			l.Rows, l.Candidates, l.Drawn, l.Entries, l.Full, l.Error.Mean, l.Error.SEM,
 			math.Pow(10, l.Factors.Median), math.Pow(10, l.Factors.Max),
 		} {
-			record = append(record, fmt.Sprint(v))
+			record = append(record, finite.Text(v))
 		}
 		records = append(records, record)
 	}

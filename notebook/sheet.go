@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"math"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
+	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -31,6 +34,9 @@ func NewSheet(title string, header ...string) *Sheet {
 // digits; study.Save writes them in full. An unknown column is an error that
 // lists those there are.
 func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
+	if argument.Nil(t) {
+		return nil, errors.New("notebook: there is no table")
+	}
 	header := t.Header()
 	if len(columns) == 0 {
 		columns = header
@@ -48,12 +54,17 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 		}
 	}
 	s := NewSheet(title, columns...)
-	for _, record := range t.Records() {
+	for n, record := range t.Records() {
+		if len(record) < len(header) {
+			return nil, fmt.Errorf("notebook: record %d has %d fields under %d headings", n, len(record), len(header))
+		}
 		cells := make([]any, len(place))
 		for k, j := range place {
 			cells[k] = record[j]
 			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
 				cells[k] = v
+			} else if record[j] == "" { // as a number that is none is written
+				cells[k] = nil
 			}
 		}
 		s.Add(cells...)
@@ -111,7 +122,7 @@ func (s *Sheet) HTML() string {
 		s.line(&b, "td", row)
 	}
 	b.WriteString("</tbody></table>")
-	return b.String()
+	return string(markup.Clean([]byte(b.String())))
 }
 
 // headed tells whether any column has a name.

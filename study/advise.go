@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -32,7 +33,7 @@ type Advise struct {
 	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
 	Layers  int      // 0 means 2
 	Batch   int      // 0 means 512
-	Target  float64  // relative error aimed at; 0 means 0.5
+	Target  float64  // relative error aimed at; 0 means 1
 	Most    int      // largest sample size to consider; 0 means 8192
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work that each takes
 	Seed    uint64
@@ -67,6 +68,9 @@ const certain = 0.8
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	if err := a.settle(); err != nil {
+		return nil, err
+	}
+	if err := a.check(ctx); err != nil {
 		return nil, err
 	}
 	advice := &Advice{Target: a.Target, Seed: a.Seed}
@@ -123,6 +127,22 @@ func (a *Advise) settle() error {
 		return fmt.Errorf("study: %d products HW for %d layers, want one a layer or one for all", len(a.Products), a.Layers)
 	case a.Layers < 1 || a.Batch < 1 || a.Most < 1 || !(a.Target > 0):
 		return fmt.Errorf("study: advice for %d layers, batches of %d, samples up to %d and an error of %v: want positive numbers", a.Layers, a.Batch, a.Most, a.Target)
+	}
+	return nil
+}
+
+// check reports the first argument that is missing or does not fit the graph.
+func (a *Advise) check(ctx context.Context) error {
+	if err := checkGraph(ctx, a.Laplacian, a.Nodes); err != nil {
+		return err
+	}
+	for l, hw := range a.Products {
+		if err := checkProduct(hw, a.Laplacian.Nodes()); err != nil {
+			return fmt.Errorf("%w (product %d)", err, l)
+		}
+		if !kernel.Finite(hw.Data) {
+			return fmt.Errorf("study: advice needs a product HW of finite numbers; product %d has others", l)
+		}
 	}
 	return nil
 }
@@ -203,14 +223,14 @@ func (a *Advise) size(t *ErrorTable) int {
 	return most
 }
 
-// best returns the method of least error at a size.
+// best returns the method of least error at a size, the first of equal ones.
 func best(t *ErrorTable, size int) string {
 	method, least := "", math.Inf(1)
 	for _, r := range t.Rows {
 		if r.Samples != t.Rows[0].Samples {
 			continue // one row a method
 		}
-		if e := interpolate(t, r.Method, float64(size)); e < least {
+		if e := interpolate(t, r.Method, float64(size)); e < least || method == "" {
 			method, least = r.Method, e
 		}
 	}
@@ -312,11 +332,11 @@ func (a *Advise) explain(advice *Advice) {
 	}
 	first := advice.Layers[0]
 	at := func(method string) float64 { return interpolate(first.Errors, method, float64(first.Samples)) }
-	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 {
+	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
 		say("flat probabilities change the error of LADIES by a factor of %.2f at %d (second moments: factor %.2f; the columns' unevenness C1 is %.2f)", flat/plain, first.Samples, advice.Moment, advice.C1)
 		say("debiased weights change it by a factor of %.2f, and of %.2f on top of flat: the larger the share drawn, the more", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
 	}
-	if fast := at("fastgcn-flat-debiased"); fast > 0 {
+	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
 		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times that of %s", fast/first.Relative, advice.Method)
 	}
 }

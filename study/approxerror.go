@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -109,6 +110,9 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
+	if err := s.check(ctx); err != nil {
+		return nil, err
+	}
 	contests, err := s.contests()
 	if err != nil {
 		return nil, err
@@ -170,8 +174,6 @@ func (s *ApproxError) settle() error {
 	switch {
 	case s.Laplacian == nil || s.Product == nil:
 		return errors.New("study: approximation error needs a Laplacian and a product HW")
-	case s.Product.Rows != s.Laplacian.Nodes():
-		return fmt.Errorf("study: HW has %d rows for %d nodes", s.Product.Rows, s.Laplacian.Nodes())
 	case len(s.Nodes) == 0:
 		return errors.New("study: no nodes to draw batches from")
 	case len(s.Methods) == 0 || len(s.Sizes) == 0:
@@ -182,6 +184,24 @@ func (s *ApproxError) settle() error {
 		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each: one says nothing about spread", s.Repeats, s.Draws)
 	}
 	return nil
+}
+
+// check reports the first argument that is missing or does not fit the graph.
+func (s *ApproxError) check(ctx context.Context) error {
+	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
+		return err
+	}
+	for k, m := range s.Methods {
+		if m.New == nil {
+			return fmt.Errorf("study: method %d, %q, makes no sampler", k, m.Name)
+		}
+	}
+	for k, above := range s.Below {
+		if argument.Nil(above) {
+			return fmt.Errorf("study: sampler %d of those above the layer is nil", k)
+		}
+	}
+	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
 // contest is one method at one size.
@@ -199,6 +219,9 @@ func (s *ApproxError) contests() ([]contest, error) {
 			sampler, err := m.New(size)
 			if err != nil {
 				return nil, err
+			}
+			if argument.Nil(sampler) {
+				return nil, fmt.Errorf("study: method %q makes no sampler of size %d", m.Name, size)
 			}
 			if sampler.Layers() != 1 {
 				return nil, fmt.Errorf("study: method %q has %d layers, want 1", m.Name, sampler.Layers())

@@ -88,6 +88,12 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	if err := a.settle(); err != nil {
 		return nil, err
 	}
+	if err := checkGraph(ctx, a.Laplacian, a.Nodes, a.Within); err != nil {
+		return nil, err
+	}
+	if err := checkNorms(a.Layers, a.Laplacian); err != nil {
+		return nil, err
+	}
 	within := nodeMask(a.Laplacian.Nodes(), a.Within)
 	onP, onQP := a.newPairs(NormP, 1), a.newPairs(NormQP, 2)
 	columns := ColumnNorms(a.Laplacian)
@@ -141,11 +147,6 @@ func (a *Assumption) settle() error {
 		return fmt.Errorf("study: batches of %d nodes and %d points, want at least 1 and 0", a.Batch, a.Points)
 	case a.Batches > 0 && len(a.Nodes) == 0:
 		return errors.New("study: no nodes to draw batches from")
-	}
-	for _, layer := range a.Layers {
-		if len(layer.Norms) != a.Laplacian.Nodes() {
-			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), a.Laplacian.Nodes())
-		}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func RandomBatch(rng *rand.Rand, nodes []int32, size int) []int32 {
 // them where they are fewer. scratch must have been made by newBatchScratch
 // for the same nodes; it is left as it was found.
 func drawBatch(rng *rand.Rand, nodes []int32, size int, scratch []int32) []int32 {
-	size = min(size, len(nodes))
+	size = max(0, min(size, len(nodes)))
 	batch := make([]int32, size)
 	swapped := make([]int, size)
 	for k := range batch {

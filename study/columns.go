@@ -6,8 +6,11 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// ColumnNorms returns ‖P^[i]‖ of every node. Cost: O(edges).
+// ColumnNorms returns ‖P^[i]‖ of every node; nil for nil. Cost: O(edges).
 func ColumnNorms(p *graph.Laplacian) []float64 {
+	if p == nil {
+		return nil
+	}
 	norms := p.ColumnNorms2()
 	for i, v := range norms {
 		norms[i] = math.Sqrt(v)

@@ -26,6 +26,9 @@ const NodesSuffix = "-nodes"
 // whose weights take n = number of nodes. The error lists the names where it is
 // none of them.
 func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender, error) {
+	if p == nil {
+		return Contender{}, fmt.Errorf("study: method %q: the Laplacian is nil", name)
+	}
 	base, overNodes := strings.CutSuffix(name, NodesSuffix)
 	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
 		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}})

@@ -22,6 +22,6 @@
 // diagonal matrix of the factors β that a sampler gives the columns it draws, m
 // the number of candidates (columns of QP that are not zero), s the sample size.
 //
-// Package study/figure draws, study/reproduce runs the paper's tables, and
-// study/report makes pages of training runs.
+// Package study/figure draws. The command gcn also runs the paper's tables, gcn
+// reproduce, and makes pages of training runs, gcn report.
 package study

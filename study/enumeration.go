@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -26,6 +27,9 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	population, err := newPopulation(weights, s)
 	if err != nil {
 		return nil, err
+	}
+	if argument.Nil(draw) || argument.Nil(weight) {
+		return nil, errors.New("study: moments need a draw and a weight")
 	}
 	if err := weight.Check(draw); err != nil {
 		return nil, err

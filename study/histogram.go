@@ -13,7 +13,7 @@ type Histogram struct {
 	Below  int     `json:"below"` // values left out below Low
 	Above  int     `json:"above"` // and above High
 
-	Mean   float64 `json:"mean"` // of all values, outliers included
+	Mean   float64 `json:"mean"` // of all values, outliers and infinite ones included
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 }
@@ -21,22 +21,36 @@ type Histogram struct {
 // NewHistogram counts values in the given number of bins between the quantiles
 // cut and 1−cut, the values below the ⌈cut·n⌉-th smallest and above the
 // ⌈cut·n⌉-th largest being left out; cut = 0 keeps all. values is not changed.
-// No values or bins give an empty histogram. Cost: O(n log n).
+// No values or bins give an empty histogram. Infinite values are below or above
+// all bins, and NaN is in none; both show in Mean and Max. Cost: O(n log n).
 func NewHistogram(values []float64, bins int, cut float64) Histogram {
-	n := len(values)
-	if n == 0 || bins < 1 {
+	if len(values) == 0 || bins < 1 {
 		return Histogram{}
 	}
-	sorted := slices.Clone(values)
+	all := Histogram{Max: slices.Max(values), Counts: make([]int, bins)}
+	var sorted []float64
+	for _, v := range values {
+		all.Mean += v / float64(len(values))
+		switch {
+		case math.IsInf(v, -1):
+			all.Below++
+		case math.IsInf(v, 1):
+			all.Above++
+		case !math.IsNaN(v):
+			sorted = append(sorted, v)
+		}
+	}
+	n := len(sorted)
+	if n == 0 {
+		all.Low, all.High, all.Median = math.NaN(), math.NaN(), math.NaN()
+		return all
+	}
 	slices.Sort(sorted)
 	at := min(max(int(math.Ceil(cut*float64(n)))-1, 0), (n-1)/2)
-	h := Histogram{
-		Low: sorted[at], High: sorted[n-1-at], Counts: make([]int, bins),
-		Median: sorted[(n-1)/2], Max: sorted[n-1],
-	}
+	h := all
+	h.Low, h.High, h.Median = sorted[at], sorted[n-1-at], sorted[(n-1)/2]
 	width := (h.High - h.Low) / float64(bins)
 	for _, v := range sorted {
-		h.Mean += v / float64(n)
 		switch {
 		case v < h.Low:
 			h.Below++
@@ -45,7 +59,7 @@ func NewHistogram(values []float64, bins int, cut float64) Histogram {
 		case width == 0:
 			h.Counts[0]++
 		default:
-			h.Counts[min(int((v-h.Low)/width), bins-1)]++
+			h.Counts[max(0, min(int((v-h.Low)/width), bins-1))]++
 		}
 	}
 	return h

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -16,6 +17,9 @@ import (
 // of all nodes without dropout, W its weight. visit may keep what it gets. Cost:
 // for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features) error) error {
+	if m == nil || visit == nil {
+		return errors.New("study: products need a model and a function to visit them")
+	}
 	for l := range m.Convolutions {
 		hw, err := LayerProduct(ctx, m, p, x, l)
 		if err != nil {
@@ -34,8 +38,19 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 // Inference that stops below the layer and reads out through its weight, without
 // bias, in the place of a classifier computes just that.
 func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
+	if m == nil || x == nil {
+		return nil, errors.New("study: a layer's product needs a model and features")
+	}
+	if err := checkGraph(ctx, p); err != nil {
+		return nil, err
+	}
 	if layer < 0 || layer >= len(m.Convolutions) {
 		return nil, fmt.Errorf("study: layer %d of a model of %d convolutions", layer+1, len(m.Convolutions))
+	}
+	for l, c := range m.Convolutions[:layer+1] {
+		if c == nil || c.W == nil || c.W.Value() == nil {
+			return nil, fmt.Errorf("study: layer %d of the model has no weight", l+1)
+		}
 	}
 	w := m.Convolutions[layer].W
 	if layer == 0 {

@@ -2,9 +2,11 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -16,6 +18,9 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 	population, err := newPopulation(weights, s)
 	if err != nil {
 		return nil, err
+	}
+	if ctx == nil || argument.Nil(draw) || argument.Nil(weight) {
+		return nil, errors.New("study: moments need a context, a draw and a weight")
 	}
 	if err := weight.Check(draw); err != nil {
 		return nil, err

@@ -80,6 +80,12 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	if err := s.settle(); err != nil {
 		return nil, err
 	}
+	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
+		return nil, err
+	}
+	if err := checkNorms(s.Layers, s.Laplacian); err != nil {
+		return nil, err
+	}
 	columns := ColumnNorms(s.Laplacian)
 	t := &NormsTable{P: NewHistogram(columns, s.Bins, s.Cut), Batches: s.Batches, Batch: s.Batch, Seed: s.Seed}
 	c1 := make([]float64, s.Batches)
@@ -134,11 +140,6 @@ func (s *Norms) settle() error {
 		return errors.New("study: norms need a Laplacian, nodes to draw batches from and the row norms of at least one layer")
 	case s.Batches < 1 || s.Batch < 1 || s.Bins < 1 || s.Cut >= 0.5:
 		return fmt.Errorf("study: %d batches of %d nodes, %d bins, %v cut off: want at least 1 each and less than 0.5", s.Batches, s.Batch, s.Bins, s.Cut)
-	}
-	for _, layer := range s.Layers {
-		if len(layer.Norms) != s.Laplacian.Nodes() {
-			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), s.Laplacian.Nodes())
-		}
 	}
 	return nil
 }

@@ -8,9 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -23,13 +24,17 @@ type Table interface {
 }
 
 // Save writes a table to dir, which it makes: name.csv, name.json, and where
-// there is a figure name.svg and name.png.
+// there is a figure name.svg and name.png. Numbers that are NaN or infinite are
+// null in JSON; Records are to leave them empty.
 func Save(dir, name string, t Table) error {
+	if argument.Nil(t) {
+		return fmt.Errorf("study: %s: there is no table to save", name)
+	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("study: %w", err)
 	}
 	base := filepath.Join(dir, name)
-	text, err := json.MarshalIndent(t, "", "  ")
+	text, err := json.MarshalIndent(finite.JSON(t), "", "  ")
 	if err != nil {
 		return fmt.Errorf("study: %s: %w", name, err)
 	}
@@ -52,6 +57,3 @@ func Save(dir, name string, t Table) error {
 	}
 	return nil
 }
-
-// digits writes a number as CSV holds it: as short as it reads back the same.
-func digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,11 +1,13 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -14,10 +16,19 @@ import (
 // of W operations, and 4·nodes·columns bytes for the result; features in half
 // precision are widened first, all at once.
 func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
+	if h == nil {
+		return nil, errors.New("study: the features are nil")
+	}
+	if h.Rows < 0 || h.Cols < 0 || int64(h.Len()) != memory.Product(int64(h.Rows), int64(h.Cols)) {
+		return nil, fmt.Errorf("study: features of %d×%d hold %d values", h.Rows, h.Cols, h.Len())
+	}
 	if h.Cols == 0 || len(weight) == 0 || len(weight)%h.Cols != 0 {
 		return nil, fmt.Errorf("study: a weight of %d numbers does not fit %d features", len(weight), h.Cols)
 	}
 	width := len(weight) / h.Cols
+	if err := memory.Check(fmt.Sprintf("study: a product of %d×%d", h.Rows, width), memory.Product(4, int64(h.Rows), int64(width))); err != nil {
+		return nil, err
+	}
 	b, err := blas.Default()
 	if err != nil {
 		return nil, err
@@ -27,8 +38,12 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	return c, nil
 }
 
-// RowNorms returns the Euclidean norm of each row of c. Cost: one pass.
+// RowNorms returns the Euclidean norm of each row of c; nil for nil. Cost: one
+// pass.
 func RowNorms(c *graph.Features) []float64 {
+	if c == nil {
+		return nil
+	}
 	norms := make([]float64, c.Rows)
 	parallel.For(c.Rows, 1024, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -23,6 +23,13 @@ func NewSpread(values []float64) Spread {
 		s.Mean += v
 	}
 	s.Mean /= float64(s.N)
+	var rest float64 // of rounding: equal values have just that mean
+	for _, v := range values {
+		rest += v - s.Mean
+	}
+	if rest /= float64(s.N); !math.IsNaN(rest) {
+		s.Mean += rest
+	}
 	if s.N == 1 {
 		return s
 	}

@@ -31,3 +31,19 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestSpreadOfEqual: seeds that score alike do not differ, and have their score
+// as the mean.
+func TestSpreadOfEqual(t *testing.T) {
+	for _, v := range []float64{0.1, 0.35, 0.7, -1e-3, 1e300} {
+		for n := 1; n < 20; n++ {
+			values := make([]float64, n)
+			for k := range values {
+				values[k] = v
+			}
+			if s := NewSpread(values); s.Mean != v && !math.IsInf(s.Mean, 0) || s.SD != 0 {
+				t.Errorf("%d times %v: mean %v, standard deviation %v", n, v, s.Mean, s.SD)
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
@@ -19,7 +20,7 @@ func (t *ErrorTable) Records() [][]string {
 	for _, r := range t.Rows {
 		record := []string{r.Method, strconv.Itoa(r.Samples)}
 		for _, v := range []float64{r.Mean, r.SEM, r.Bias, r.SD, r.Bias2, r.Bias2SEM, r.Variance, r.ErrorSD, r.Relative, r.Drawn} {
-			record = append(record, digits(v))
+			record = append(record, finite.Text(v))
 		}
 		records = append(records, record)
 	}
@@ -80,7 +81,7 @@ func (t *AssumptionTable) Records() [][]string {
 	var records [][]string
 	for _, r := range t.Rows {
 		records = append(records, []string{r.Layer, r.Response, r.On, strconv.Itoa(r.N),
-			digits(r.Intercept), digits(r.InterceptSE), digits(r.Slope), digits(r.SlopeSE), digits(r.R2)})
+			finite.Text(r.Intercept), finite.Text(r.InterceptSE), finite.Text(r.Slope), finite.Text(r.SlopeSE), finite.Text(r.R2)})
 	}
 	return records
 }
@@ -102,6 +103,9 @@ func (t *AssumptionTable) Figure() *figure.Figure {
 		}
 		f.Panels = append(f.Panels, panel)
 	}
+	if len(f.Panels) == 0 {
+		return nil
+	}
 	if n := len(f.Panels); n > 3 && n%2 == 0 {
 		f.Columns = min(n/2, 4)
 	}
@@ -117,8 +121,8 @@ func (t *NormsTable) Header() []string {
 func (t *NormsTable) Records() [][]string {
 	var records [][]string
 	for _, r := range t.Rows {
-		records = append(records, []string{r.Layer, digits(r.C1), digits(r.C1SEM), digits(r.C1P), digits(float64(r.C2)), digits(float64(r.C2Cut)),
-			digits(r.Ratio), digits(r.RatioCut), strconv.FormatBool(r.Holds), digits(r.MomentRatio), strconv.FormatBool(r.FlatBetter)})
+		records = append(records, []string{r.Layer, finite.Text(r.C1), finite.Text(r.C1SEM), finite.Text(r.C1P), finite.Text(float64(r.C2)), finite.Text(float64(r.C2Cut)),
+			finite.Text(r.Ratio), finite.Text(r.RatioCut), strconv.FormatBool(r.Holds), finite.Text(r.MomentRatio), strconv.FormatBool(r.FlatBetter)})
 	}
 	return records
 }
@@ -152,8 +156,8 @@ func (t *VarianceTable) Header() []string {
 func (t *VarianceTable) Records() [][]string {
 	var records [][]string
 	for _, r := range t.Rows {
-		records = append(records, []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), digits(r.Bias), digits(r.VarOverBound),
-			digits(r.CovOverBound), digits(float64(r.LargestCov)), digits(r.MeanVar), digits(r.MeanSquare), digits(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)})
+		records = append(records, []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), finite.Text(r.Bias), finite.Text(r.VarOverBound),
+			finite.Text(r.CovOverBound), finite.Text(float64(r.LargestCov)), finite.Text(r.MeanVar), finite.Text(r.MeanSquare), finite.Text(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)})
 	}
 	return records
 }
@@ -163,6 +167,9 @@ func (t *VarianceTable) Records() [][]string {
 // theorem's bound on the variance. Estimators far above it are left out, and
 // named.
 func (t *VarianceTable) Figure() *figure.Figure {
+	if len(t.Rows) == 0 {
+		return nil
+	}
 	const most = 3
 	size := t.middleSize()
 	mean := figure.Panel{Title: "mean over the candidates", X: "draws", Y: "E(β − 1)² / bound", LogX: true, FromZero: true}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -41,6 +42,14 @@ func Theorem(p []float64, s int, alpha Alpha) (*Moments, error) {
 	m := len(p)
 	if m < 1 || m > mostTheoremCandidates || s < 1 || s > m {
 		return nil, fmt.Errorf("study: %d draws from %d candidates: want at most %d candidates and no more draws than them", s, m, mostTheoremCandidates)
+	}
+	if alpha == nil {
+		return nil, errors.New("study: the theorem needs the steps α")
+	}
+	for i, v := range p {
+		if !(v > 0) || v > 1 {
+			return nil, fmt.Errorf("study: candidate %d has probability %v, want above 0 and at most 1", i, v)
+		}
 	}
 	t := newMoments(m)
 	for i := range t.Mean {

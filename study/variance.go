@@ -97,6 +97,9 @@ type VarianceTable struct {
 // an error if weights are not positive, or so far apart that their shares or the
 // squares of those cannot be told from 0.
 func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
+	if ctx == nil {
+		return nil, errors.New("study: the context is nil")
+	}
 	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
@@ -119,6 +122,12 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	}
 	if v.Repeats == 0 {
 		v.Repeats = 20_000
+	}
+	if v.Watch < 0 {
+		return nil, fmt.Errorf("study: %d candidates to watch, want at least 1", v.Watch)
+	}
+	if slices.Min(v.Sizes) > len(v.Weights) {
+		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
 	}
 	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
 	watch := spreadOver(v.Weights, v.Watch)
@@ -243,7 +252,11 @@ func (s *Moments) only(watch []int32) *Moments {
 
 // LayerWeights returns the unnormalised probabilities of a layer's candidates,
 // given its rows: ‖QP^[i]‖, or their squares as LADIES takes them.
+// Rows are nodes of the graph; a nil Laplacian has no weights.
 func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
+	if p == nil {
+		return nil
+	}
 	walk := newColumnWalk(p)
 	walk.walk(p, rows)
 	if squared {

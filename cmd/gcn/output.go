@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
 // number is a float64 that JSON shows as null where it is not finite.
@@ -39,12 +41,13 @@ func measured(x float64) number {
 	return number(rounded)
 }
 
-// printJSON writes v as one JSON object on one line.
+// printJSON writes v as one JSON object on one line; numbers that are not finite
+// are null.
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	if err := encoder.Encode(finite.JSON(v)); err != nil {
 		return err
 	}
 	_, err := w.Write(b.Bytes())

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/study/machine"
-	"github.com/gcn-layerwise/gcn/study/report"
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/report"
 )
 
 // reportJob is one execution of "gcn report".

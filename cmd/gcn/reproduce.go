@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/gcn-layerwise/gcn/study/reproduce"
+	"github.com/gcn-layerwise/gcn/internal/reproduce"
 )
 
 // reproduction is one execution of "gcn reproduce".

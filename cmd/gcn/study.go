@@ -14,6 +14,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
@@ -145,7 +146,7 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 // printJSON prints a table's fields with what was studied and more fields, as
 // one object. Empty strings are left out.
 func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) error {
-	text, err := json.Marshal(t)
+	text, err := json.Marshal(finite.JSON(t))
 	if err != nil {
 		return err
 	}

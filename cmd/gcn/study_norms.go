@@ -93,6 +93,9 @@ func normsVerdict(r study.NormsRow) string {
 	if r.Holds {
 		assumption = "the paper's assumption holds"
 	}
+	if math.IsNaN(r.MomentRatio) {
+		return assumption + "; the second moments of both are 0 or no numbers, so they tell nothing"
+	}
 	if r.FlatBetter {
 		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
 )
 
 // rowsOf returns the rows of a JSON object.
@@ -140,6 +142,47 @@ func TestReproduce(t *testing.T) {
 	if string(a) != string(b) {
 		t.Errorf("rows %s, before %s", b, a)
 	}
+}
+
+// TestDegenerateStudies runs what is run on graphs on features that are all 0, and
+// makes a page of runs that score alike.
+func TestDegenerateStudies(t *testing.T) {
+	t.Chdir(t.TempDir())
+	data, err := datasets.Open(t.Context(), smallData, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(data.Features.Data)
+	if err := datasets.WriteNumPy(t.Context(), "zero", data); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"},
+	} {
+		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
+		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
+		succeed(t, all...)
+		wantFiles(t, "out", args[0], ".csv", ".json", ".svg", ".png")
+	}
+	if text := succeed(t, "study", "norms", "--data", "npy:zero", "--batches", "2").stdout; strings.Contains(text, "NaN %") {
+		t.Errorf("a verdict of no number: %s", text)
+	}
+	succeed(t, "study", "advise", "npy:zero", "--batch", "16")
+	wantFields(t, object(t, succeed(t, "study", "advise", "npy:zero", "--batch", "16", "--json")), "method", "reasons")
+	for _, seed := range []string{"1", "2", "3"} {
+		if err := os.MkdirAll("runs/"+seed, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"config.json": `{"method":"ladies","seed":` + seed + `}`, "metrics.jsonl": `{"batch":10,"loss":0.1,"valid":0.1,"seconds":1}`, "result.json": `{"test":0.1}`,
+		} {
+			if err := os.WriteFile(filepath.Join("runs", seed, name), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	succeed(t, "report", "runs", "--out", "page.html")
+	wantFiles(t, ".", "page", ".html")
 }
 
 func TestStudyUsage(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package atomicfile replaces files whole: who reads one, or comes after a crash
 // or on a disk that was full, finds the old contents or the new.
 //
-//	cmd/gcn, study, study/figure, study/reproduce, study/report; rundir ◀─ train
+//	cmd/gcn, study, study/figure, internal/reproduce, internal/report; internal/rundir ◀─ train
 //	                        │
 //	                   atomicfile ─▶ filelock
 //

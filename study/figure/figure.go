@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/markup"
 )
 
 // Figure is one or more panels side by side, with one legend. Series of the same
@@ -72,11 +73,15 @@ const (
 	textSize     = 11
 )
 
-// WriteSVG writes the figure as an SVG document. The error is w's, or says which
-// panel cannot be drawn.
+// WriteSVG writes the figure as an SVG document. Values that are no numbers, or
+// beyond 1e290, are left out. The error is w's, or says which panel cannot be
+// drawn.
 func (f *Figure) WriteSVG(w io.Writer) error {
-	if len(f.Panels) == 0 {
+	if f == nil || len(f.Panels) == 0 {
 		return errors.New("figure: no panels")
+	}
+	if w == nil {
+		return errors.New("figure: no writer")
 	}
 	width, height, err := f.size()
 	if err != nil {
@@ -90,8 +95,10 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	if _, err := svg.WriteTo(&text); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	_, err = w.Write(withFallbacks(text.Bytes()))
-	return err
+	if _, err := w.Write(markup.Clean(withFallbacks(text.Bytes()))); err != nil {
+		return fmt.Errorf("figure: %w", err)
+	}
+	return nil
 }
 
 // Save writes the figure to base.svg and base.png, 150 dots an inch.

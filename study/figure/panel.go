@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
 // sans makes a text style sans-serif, the more legible at small sizes.
@@ -23,18 +25,16 @@ func fitStyle() draw.LineStyle {
 func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	out := plot.New()
 	f.axes(out, p)
-	if p.Bars != nil {
-		out.Add(newBars(p.Bars))
+	if bars := newBars(p.Bars); bars != nil {
+		out.Add(bars)
 	}
 	if len(p.Cloud) > 0 {
-		if err := addCloud(out, p.Cloud); err != nil {
+		if err := addCloud(out, p); err != nil {
 			return nil, err
 		}
 	}
-	if p.Fit != nil {
-		line := plotter.NewFunction(func(x float64) float64 { return p.Fit.Intercept + p.Fit.Slope*x })
-		line.LineStyle = fitStyle()
-		out.Add(line)
+	if p.Fit != nil && !p.LogX && !p.LogY {
+		addFit(out, p.Fit)
 	}
 	_, number := f.numbers()
 	for _, s := range p.Lines {
@@ -47,41 +47,43 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	if len(p.Names) > 0 && !p.LogY && out.Y.Min < out.Y.Max {
+	settle(&out.X)
+	settle(&out.Y)
+	if len(p.Names) > 0 && !p.LogY {
 		pad := 0.05 * (out.Y.Max - out.Y.Min) // so that no mark lies on the border
 		out.Y.Min, out.Y.Max = out.Y.Min-pad, out.Y.Max+pad
 	}
-	if p.FromZero && !p.LogY {
+	if p.FromZero && !p.LogY && out.Y.Max > 0 {
 		out.Y.Min = 0
 	}
-	settleLog(&out.X)
-	settleLog(&out.Y)
 	if len(p.Names) > 0 {
 		out.X.Min, out.X.Max = -0.5, float64(len(p.Names))-0.5
 	}
 	return out, nil
 }
 
-// settleLog gives a logarithmic axis a range that gonum can draw: without data it
-// becomes a linear one, and a single value gets room around it.
-func settleLog(axis *plot.Axis) {
-	if _, log := axis.Scale.(plot.LogScale); !log {
-		return
-	}
+// settle gives an axis a range that can be drawn. A logarithmic one without data
+// becomes linear, and a single value gets room around it.
+func settle(a *plot.Axis) {
+	r := axis.Range{Low: a.Min, High: a.Max}
+	_, log := a.Scale.(plot.LogScale)
 	switch {
-	case !(axis.Min <= axis.Max) || !(axis.Min > 0):
-		axis.Scale, axis.Tick.Marker = plot.LinearScale{}, plot.ConstantTicks(nil)
-		axis.Min, axis.Max = 0, 1
-	case axis.Min == axis.Max:
-		axis.Min, axis.Max = axis.Min/2, axis.Max*2
+	case !log:
+		r = r.Settled()
+	case !(r.Low <= r.High) || !(r.Low > 0):
+		a.Scale, a.Tick.Marker = plot.LinearScale{}, plot.ConstantTicks(nil)
+		r = axis.Range{Low: 0, High: 1}
+	case r.Narrow():
+		r = axis.Range{Low: r.Low / 2, High: r.High * 2}
 	}
+	a.Min, a.Max = r.Low, r.High
 }
 
 func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	sans(&out.Title.TextStyle)
-	for _, axis := range []*plot.Axis{&out.X, &out.Y} {
-		sans(&axis.Label.TextStyle)
-		sans(&axis.Tick.Label)
+	for _, a := range []*plot.Axis{&out.X, &out.Y} {
+		sans(&a.Label.TextStyle)
+		sans(&a.Tick.Label)
 	}
 	out.Title.Text = p.Title
 	if p.Caption != "" {
@@ -90,12 +92,12 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	out.Title.TextStyle.Font.Size = font.Points(textSize)
 	out.Title.Padding = vg.Points(4)
 	out.X.Label.Text, out.Y.Label.Text = p.X, p.Y
-	for _, axis := range []*plot.Axis{&out.X, &out.Y} {
-		axis.Label.TextStyle.Font.Size = font.Points(textSize)
-		axis.Tick.Label.Font.Size = font.Points(textSize - 1)
-		axis.Padding = vg.Points(4)
+	for _, a := range []*plot.Axis{&out.X, &out.Y} {
+		a.Label.TextStyle.Font.Size = font.Points(textSize)
+		a.Tick.Label.Font.Size = font.Points(textSize - 1)
+		a.Padding = vg.Points(4)
 	}
-	out.X.Tick.Marker, out.Y.Tick.Marker = numberTicks{}, numberTicks{}
+	out.X.Tick.Marker, out.Y.Tick.Marker = plot.TickerFunc(numberTicks), plot.TickerFunc(numberTicks)
 	if p.LogX {
 		out.X.Scale, out.X.Tick.Marker = plot.LogScale{}, powerTicks{two: !p.Decades}
 	}
@@ -116,7 +118,16 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	out.Add(grid)
 }
 
-// addSeries draws one series; points that a log axis cannot show are left out.
+// drawable tells whether an axis, logarithmic or not, can show v.
+func drawable(v float64, log bool) bool {
+	if log {
+		return axis.Positive(v)
+	}
+	return axis.Drawable(v)
+}
+
+// addSeries draws one series; points that an axis cannot show are left out, and
+// so are their error bars.
 func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) error {
 	if len(s.X) != len(s.Y) || s.Error != nil && len(s.Error) != len(s.Y) {
 		return fmt.Errorf("series %q has %d x, %d y and %d errors", s.Name, len(s.X), len(s.Y), len(s.Error))
@@ -125,12 +136,12 @@ func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) erro
 	var errs plotter.YErrors
 	for k := range s.X {
 		x, y := s.X[k], s.Y[k]
-		if p.LogX && !(x > 0) || p.LogY && !(y > 0) || math.IsNaN(x+y) || math.IsInf(x+y, 0) {
+		if !drawable(x, p.LogX) || !drawable(y, p.LogY) {
 			continue
 		}
 		points = append(points, plotter.XY{X: x, Y: y})
 		var e struct{ Low, High float64 }
-		if s.Error != nil && s.Error[k] > 0 {
+		if s.Error != nil && s.Error[k] > 0 && drawable(y+s.Error[k], p.LogY) {
 			e.Low, e.High = s.Error[k], s.Error[k]
 			if p.LogY {
 				e.Low = min(e.Low, 0.9*y)
@@ -170,10 +181,28 @@ func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) erro
 	return nil
 }
 
-func addCloud(out *plot.Plot, cloud []XY) error {
-	points := make(plotter.XYs, len(cloud))
-	for k, p := range cloud {
-		points[k] = plotter.XY{X: p.X, Y: p.Y}
+// addFit draws the line over the panel, unless there is a point of it that cannot
+// be drawn.
+func addFit(out *plot.Plot, fit *Straight) {
+	at := func(x float64) float64 { return fit.Intercept + fit.Slope*x }
+	x := axis.Range{Low: out.X.Min, High: out.X.Max}.Settled()
+	if !axis.Drawable(at(x.Low)) || !axis.Drawable(at(x.High)) {
+		return
+	}
+	line := plotter.NewFunction(at)
+	line.LineStyle = fitStyle()
+	out.Add(line)
+}
+
+func addCloud(out *plot.Plot, p *Panel) error {
+	var points plotter.XYs
+	for _, at := range p.Cloud {
+		if drawable(at.X, p.LogX) && drawable(at.Y, p.LogY) {
+			points = append(points, plotter.XY(at))
+		}
+	}
+	if len(points) == 0 {
+		return nil
 	}
 	scatter, err := plotter.NewScatter(points)
 	if err != nil {
@@ -187,16 +216,25 @@ func addCloud(out *plot.Plot, cloud []XY) error {
 	return nil
 }
 
-// newBars returns the histogram as gonum draws one.
+// newBars returns the histogram as gonum draws one, nil where there is nothing to
+// draw. Where Low and High count as one value there is one bar, with room around it.
 func newBars(b *Bars) *plotter.Histogram {
-	width := (b.High - b.Low) / float64(len(b.Counts))
-	if width <= 0 {
-		width = 1
+	if b == nil || len(b.Counts) == 0 || !axis.Drawable(b.Low) || !axis.Drawable(b.High) {
+		return nil
 	}
+	width := (b.High - b.Low) / float64(len(b.Counts))
 	bins := make([]plotter.HistogramBin, len(b.Counts))
+	total := 0
 	for k, n := range b.Counts {
-		low := b.Low + float64(k)*width
-		bins[k] = plotter.HistogramBin{Min: low, Max: low + width, Weight: float64(n)}
+		from := b.Low + float64(k)*width
+		bins[k] = plotter.HistogramBin{Min: from, Max: from + width, Weight: float64(n)}
+		total += n
+	}
+	if r := (axis.Range{Low: b.Low, High: b.High}); r.Narrow() {
+		around := r.Settled()
+		width = (around.High - around.Low) / float64(max(len(bins), 3))
+		from, to := b.Low-width/2, b.Low+width/2
+		bins = []plotter.HistogramBin{{Min: around.Low, Max: from}, {Min: from, Max: to, Weight: float64(total)}, {Min: to, Max: around.High}}
 	}
 	blue := Palette()[2]
 	return &plotter.Histogram{Bins: bins, Width: width, FillColor: blue, LineStyle: draw.LineStyle{Color: color.White, Width: vg.Points(0.3)}}

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
 // cells is a folder of results, one JSON file each.
@@ -72,7 +75,7 @@ func (c cells) load(name string, settings, result any) (bool, error) {
 	if !bytes.Equal(got.Bytes(), want) {
 		return false, fmt.Errorf("reproduce: %s is of other settings; remove it to compute it again", path)
 	}
-	if err := json.Unmarshal(file.Result, result); err != nil {
+	if err := finite.Unmarshal(file.Result, result); err != nil {
 		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
 	}
 	return true, nil
@@ -83,24 +86,15 @@ func (c cells) save(name string, settings, result any) error {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return fmt.Errorf("reproduce: %w", err)
 	}
-	text, err := json.Marshal(result)
+	text, err := json.Marshal(finite.JSON(result))
 	if err != nil {
 		return fmt.Errorf("reproduce: cell %s: %w", name, err)
 	}
 	if text, err = json.MarshalIndent(cellFile{settings, text}, "", " "); err != nil {
 		return fmt.Errorf("reproduce: cell %s: %w", name, err)
 	}
-	file, err := os.CreateTemp(c.dir, "."+name+"-*")
-	if err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	defer os.Remove(file.Name()) // gone after the rename
-	_, err = file.Write(append(text, '\n'))
-	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	if err := os.Rename(file.Name(), filepath.Join(c.dir, name+".json")); err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	return nil
+	return saveText(c.dir, name+".json", func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
 }

@@ -2,16 +2,18 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/study/machine"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
 // writeRun makes a run's folder.
@@ -95,6 +97,24 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// TestDevices: a device in the place of a file is refused, as it may never end.
+func TestDevices(t *testing.T) {
+	if _, err := os.Stat(os.DevNull); err != nil || runtime.GOOS == "windows" {
+		t.Skip("no devices here")
+	}
+	for _, name := range []string{configFile, metricsFile, resultFile} {
+		dir := t.TempDir()
+		writeRun(t, dir, "{}", curve, "{}")
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.Remove(path), os.Symlink(os.DevNull, path)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), path+": no regular file") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
 // TestUnfinished: what a run that goes on, or died, has left behind is shown, and
 // one without settings does not make those of all others differ.
 func TestUnfinished(t *testing.T) {
@@ -172,10 +192,10 @@ func TestPage(t *testing.T) {
 func TestLinePath(t *testing.T) {
 	x, y := newScale(64, 544), newScale(294, 36)
 	for _, v := range []float64{0, 30} {
-		x.include(v)
+		x.Include(v)
 	}
 	for _, v := range []float64{1, 3} {
-		y.include(v)
+		y.Include(v)
 	}
 	x.settle(0)
 	y.settle(0)
@@ -186,33 +206,7 @@ func TestLinePath(t *testing.T) {
 	}
 }
 
-func TestScaleTicks(t *testing.T) {
-	for _, c := range []struct {
-		low, high float64
-		want      []float64
-	}{
-		{0, 30, []float64{0, 5, 10, 15, 20, 25, 30}},
-		{0.2, 0.9, []float64{0.2, 0.4, 0.6, 0.8}},
-		{-1, 1, []float64{-1, -0.5, 0, 0.5, 1}},
-	} {
-		s := newScale(0, 1)
-		s.include(c.low)
-		s.include(c.high)
-		s.settle(0)
-		got := s.ticks(6)
-		if len(got) != len(c.want) {
-			t.Errorf("ticks %v, want %v", got, c.want)
-			continue
-		}
-		for k := range got {
-			if math.Abs(got[k]-c.want[k]) > 1e-12 {
-				t.Errorf("ticks %v, want %v", got, c.want)
-			}
-		}
-	}
-	if tickText(math.Copysign(0, -1)) != "0" || tickText(0.1+0.2) != "0.3" {
-		t.Errorf("%s, %s", tickText(math.Copysign(0, -1)), tickText(0.1+0.2))
-	}
+func TestShorten(t *testing.T) {
 	if s := shorten("a long name of many words", 11); s != "a lon…words" {
 		t.Errorf("shortened to %q", s)
 	}

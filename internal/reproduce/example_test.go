@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/gcn-layerwise/gcn/study/reproduce"
+	"github.com/gcn-layerwise/gcn/internal/reproduce"
 )
 
 // A small stand-in for the paper's main table: two methods, two seeds.

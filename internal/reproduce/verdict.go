@@ -3,6 +3,8 @@ package reproduce
 import (
 	"fmt"
 	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
 // paperRuns is the number of runs behind the paper's accuracies.
@@ -10,10 +12,11 @@ const paperRuns = 5
 
 // compare sets the row's range from the paper's number. The difference of the
 // means has standard error √(SEM² + PM²) if the paper's ± is a standard error, as
-// its program computes it; within twice that the two agree.
+// its program computes it; within twice that the two agree. A mean that is no
+// number has no range.
 func (row *Row) compare() {
 	p := row.Paper
-	if p == nil {
+	if p == nil || !finite.Is(row.Mean) {
 		return
 	}
 	if p.LessThan > 0 {

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
+
+	"gonum.org/v1/plot"
+
+	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
 // chart is one SVG: lines, or one value with an error bar for each of some
@@ -24,7 +27,8 @@ type line struct {
 	X, Y  []float64
 }
 
-// bar is a mean with its standard deviation, and the values behind it.
+// bar is a mean with its standard deviation, and the values behind it. Mean and
+// values can be drawn.
 type bar struct {
 	Name   string
 	Group  int
@@ -36,7 +40,7 @@ type bar struct {
 // The layout of a chart, in the units of its view box.
 const (
 	chartWidth, chartHeight = 560, 340
-	marginLeft, marginRight = 64, 16
+	marginLeft, marginRight = 84, 16
 	marginTop, marginBottom = 36, 46
 	barHeight               = 34
 )
@@ -57,27 +61,27 @@ func (c *chart) lineSVG() template.HTML {
 	x, y := newScale(marginLeft, chartWidth-marginRight), newScale(chartHeight-marginBottom, marginTop)
 	for _, l := range c.Lines {
 		for k := range l.X {
-			if finite(l.X[k]) && finite(l.Y[k]) {
-				x.include(l.X[k])
-				y.include(l.Y[k])
+			if drawable(l.X[k], l.Y[k]) {
+				x.Include(l.X[k])
+				y.Include(l.Y[k])
 			}
 		}
 	}
-	if x.low > 0 && x.low < 0.2*x.high {
-		x.include(0)
+	if x.Low > 0 && x.Low < 0.2*x.High {
+		x.Include(0)
 	}
 	x.settle(0)
 	y.settle(0.04)
 	c.open(&b, chartHeight)
 	for _, v := range y.ticks(6) {
-		at := y.at(v)
+		at := y.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, marginLeft, chartWidth-marginRight, at, at)
-		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, marginLeft-8, at+4, tickText(v))
+		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, marginLeft-8, at+4, v.Label)
 	}
 	for _, v := range x.ticks(6) {
-		at := x.at(v)
+		at := x.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, chartHeight-marginBottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-marginBottom+18, tickText(v))
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-marginBottom+18, v.Label)
 	}
 	c.labels(&b, chartHeight)
 	empty := true
@@ -106,7 +110,7 @@ func (l *line) path(x, y *scale) (string, int) {
 	var b strings.Builder
 	points, pen := 0, "M"
 	for k := range l.X {
-		if !finite(l.X[k]) || !finite(l.Y[k]) {
+		if !drawable(l.X[k], l.Y[k]) {
 			pen = "M"
 			continue
 		}
@@ -125,19 +129,17 @@ func (c *chart) barSVG() template.HTML {
 	height := marginTop + len(c.Bars)*barHeight + marginBottom
 	x := newScale(names, chartWidth+names-80)
 	for _, v := range c.Bars {
-		x.include(v.Mean - v.SD)
-		x.include(v.Mean + v.SD)
-		for _, value := range v.Values {
-			x.include(value)
+		for _, value := range slices.Concat(v.Values, []float64{v.Mean, v.Mean - v.SD, v.Mean + v.SD}) {
+			x.Include(value)
 		}
 	}
 	x.settle(0.05)
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth+names, height, html.EscapeString(c.Title))
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, html.EscapeString(c.Title))
 	for _, v := range x.ticks(7) {
-		at := x.at(v)
+		at := x.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, height-marginBottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, height-marginBottom+18, tickText(v))
+		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, height-marginBottom+18, v.Label)
 	}
 	fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, height-8, html.EscapeString(c.X))
 	for k, v := range c.Bars {
@@ -147,16 +149,23 @@ func (c *chart) barSVG() template.HTML {
 		for _, value := range v.Values {
 			fmt.Fprintf(&b, `<circle class="faint s%d" cx="%.1f" cy="%.1f" r="3"/>`, style, x.at(value), at)
 		}
-		if v.SD > 0 {
+		text := fmt.Sprintf("%s: %s", v.Name, axis.Text(v.Mean))
+		if v.SD > 0 && drawable(v.Mean-v.SD, v.Mean+v.SD) {
 			low, high := x.at(v.Mean-v.SD), x.at(v.Mean+v.SD)
 			fmt.Fprintf(&b, `<path class="error s%d" d="M%.1f,%.1fH%.1fM%.1f,%.1fv10M%.1f,%.1fv10"/>`, style, low, at, high, low, at-5, high, at-5)
+			text += " ± " + axis.Text(v.SD)
 		}
-		text := fmt.Sprintf("%s: %s ± %s, %d runs", v.Name, tickText(v.Mean), tickText(v.SD), len(v.Values))
+		text += fmt.Sprintf(", %d runs", len(v.Values))
 		fmt.Fprintf(&b, `<circle class="dot s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`, style, x.at(v.Mean), at, html.EscapeString(text))
 		fmt.Fprintf(&b, `<text class="value" x="%d" y="%.1f">%s</text>`, chartWidth+names-72, at+4, fmt.Sprintf("%.4g", v.Mean))
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) // every text in it is escaped
+}
+
+// drawable tells whether a chart can show all the values.
+func drawable(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return !axis.Drawable(v) })
 }
 
 func (c *chart) open(b *strings.Builder, height int) {
@@ -172,61 +181,29 @@ func (c *chart) labels(b *strings.Builder, height int) {
 
 // scale maps values to places.
 type scale struct {
-	from, to  float64 // places
-	low, high float64 // values
+	from, to float64 // places
+	axis.Range
 }
 
 func newScale(from, to float64) *scale {
-	return &scale{from: from, to: to, low: math.Inf(1), high: math.Inf(-1)}
+	return &scale{from, to, axis.Empty()}
 }
 
-func (s *scale) include(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
-
-// settle makes room of the given share at both ends.
+// settle makes room of the given share at both ends of a range that can be drawn.
 func (s *scale) settle(share float64) {
-	if s.low > s.high {
-		s.low, s.high = 0, 1
-	}
-	if s.low == s.high {
-		pad := max(math.Abs(s.low)*0.05, 1e-3)
-		s.low, s.high = s.low-pad, s.high+pad
-	}
-	pad := share * (s.high - s.low)
-	s.low, s.high = s.low-pad, s.high+pad
+	s.Range = s.Settled()
+	pad := share * (s.High - s.Low)
+	s.Low, s.High = s.Low-pad, s.High+pad
 }
 
 func (s *scale) at(v float64) float64 {
-	return s.from + (v-s.low)/(s.high-s.low)*(s.to-s.from)
+	return s.from + (v-s.Low)/(s.High-s.Low)*(s.to-s.from)
 }
 
-// ticks returns about n round values: multiples of 1, 2 or 5 times a power of
-// ten.
-func (s *scale) ticks(n int) []float64 {
-	step := (s.high - s.low) / float64(n)
-	power := math.Pow(10, math.Floor(math.Log10(step)))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if m*power >= step {
-			step = m * power
-			break
-		}
-	}
-	var ticks []float64
-	for k := math.Ceil(s.low/step - 1e-9); k*step <= s.high+1e-9*step; k++ {
-		ticks = append(ticks, k*step)
-	}
-	return ticks
+// ticks returns the labelled ticks, up to n+1.
+func (s *scale) ticks(n int) []plot.Tick {
+	return slices.DeleteFunc(s.Ticks(n), plot.Tick.IsMinor)
 }
-
-// tickText writes a number with at most six digits.
-func tickText(v float64) string {
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
-	if err != nil {
-		return ""
-	}
-	return strconv.FormatFloat(rounded+0, 'g', -1, 64) // +0 turns -0 into 0
-}
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // shorten cuts a name that is too long in the middle.
 func shorten(name string, most int) string {

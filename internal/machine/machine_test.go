@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/study/machine"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
 func TestDescribe(t *testing.T) {

@@ -9,7 +9,8 @@
 //	paper.json: the paper's numbers ─────────────────▶ text, Markdown, CSV, JSON, figure
 //
 // A cell is the smallest thing that takes long: one training run, one method's
-// timing. It is stored under a name made of all that it depends on, so that
-// running the same experiment again, or one that shares cells with it, computes
-// only what is missing.
+// timing. It is stored under a name made of all that it depends on: the options,
+// the fingerprint of the data, and for a timing the machine. Running the same
+// experiment again, or one that shares cells with it, computes only what is
+// missing.
 package reproduce

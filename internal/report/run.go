@@ -81,7 +81,7 @@ func Load(dirs ...string) ([]Run, error) {
 func load(dir string) (*Run, error) {
 	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
 	path := filepath.Join(dir, metricsFile)
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,22 @@ func load(dir string) (*Run, error) {
 	return run, err
 }
 
+// readFile reads a regular file: a pipe or a device may never end.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: no regular file", path)
+	}
+	return os.ReadFile(path)
+}
+
 // readObject reads a JSON object, nil where the file is not there. Numbers are
 // json.Number, since seeds have 64 bits.
 func readObject(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -32,6 +32,8 @@ type trainSettings struct {
 	Patience   int    `json:"patience"`
 	Seed       uint64 `json:"seed"`
 	BLAS       string `json:"blas"`
+
+	Fingerprint string `json:"fingerprint"` // of the data, which may change under one SPEC
 }
 
 // trainResult is what is kept of a training run.
@@ -56,20 +58,27 @@ type curvePoint struct {
 	Seconds float64      `json:"seconds"`
 }
 
-func (r *runner) trainSettings(kind, spec string, row PaperRow, run int) trainSettings {
+// trainSettings returns the settings of a run. It opens the data.
+func (r *runner) trainSettings(ctx context.Context, kind, spec string, row PaperRow, run int) (trainSettings, error) {
+	if _, err := r.open(ctx, spec); err != nil {
+		return trainSettings{}, err
+	}
 	s := trainSettings{
 		Kind: kind, Data: spec, Method: row.Method, Samples: row.Samples, Layers: r.Layers, Hidden: r.Hidden, Batch: r.Batch,
-		MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: r.Seed + uint64(run),
+		MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
 	}
 	if b, err := blas.Default(); err == nil {
 		s.BLAS = b.Name()
 	}
-	return s
+	return s, nil
 }
 
 // train returns the result of one training run.
 func (r *runner) train(ctx context.Context, spec string, row PaperRow, run int) (*trainResult, error) {
-	settings := r.trainSettings("train", spec, row, run)
+	settings, err := r.trainSettings(ctx, "train", spec, row, run)
+	if err != nil {
+		return nil, err
+	}
 	result := new(trainResult)
 	words := []string{spec, row.Method, sizesText(row.Samples), fmt.Sprintf("seed-%d", settings.Seed)}
 	return result, r.cell(ctx, "train", settings, result, words, func() error {

@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
-	"github.com/gcn-layerwise/gcn/study/machine"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // Options says what to run. The zero value of a field is the paper's.
@@ -92,8 +93,9 @@ type runner struct {
 	paper *Paper
 	notes []string
 
-	spec string // of data
-	data *datasets.Data
+	spec        string // of data
+	data        *datasets.Data
+	fingerprint string // of data
 }
 
 func newRunner(name string, o Options) (*runner, error) {
@@ -166,7 +168,7 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	if err != nil {
 		return nil, err
 	}
-	r.spec, r.data = spec, data
+	r.spec, r.data, r.fingerprint = spec, data, train.Fingerprint(data)
 	return data, nil
 }
 

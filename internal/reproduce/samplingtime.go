@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// timeSettings is all that a timing is of.
+// timeSettings is all that a timing is of, the machine included.
 type timeSettings struct {
 	Kind    string `json:"kind"`
 	Data    string `json:"data"`
@@ -22,7 +23,9 @@ type timeSettings struct {
 	Layers  int    `json:"layers"`
 	Hidden  int    `json:"hidden"`
 	Seed    uint64 `json:"seed"`
-	BLAS    string `json:"blas"`
+
+	Fingerprint string          `json:"fingerprint"` // of the data
+	Machine     machine.Machine `json:"machine"`
 }
 
 // timeResult holds milliseconds a batch.
@@ -46,15 +49,18 @@ func runSamplingTime(ctx context.Context, r *runner) (*Report, error) {
 	}
 	report := new(Report)
 	for _, spec := range r.Data {
+		data, err := r.open(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
 		for _, row := range rows {
 			result := new(timeResult)
-			settings := timeSettings{Kind: "sampling", Data: spec, Method: row.Method, Samples: oneLayer(row.Samples), Batch: r.Batch, Batches: batches, Layers: 1, Seed: r.Seed}
+			settings := timeSettings{
+				Kind: "sampling", Data: spec, Method: row.Method, Samples: oneLayer(row.Samples), Batch: r.Batch, Batches: batches, Layers: 1,
+				Seed: r.Seed, Fingerprint: r.fingerprint, Machine: machine.Describe(),
+			}
 			words := []string{spec, row.Method, sizesText(oneLayer(row.Samples))}
 			err := r.cell(ctx, "sampling", settings, result, words, func() error {
-				data, err := r.open(ctx, spec)
-				if err != nil {
-					return err
-				}
 				if *result, err = timeSampling(ctx, data, settings); err != nil {
 					return err
 				}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/markup"
 	"github.com/gcn-layerwise/gcn/study"
-	"github.com/gcn-layerwise/gcn/study/machine"
 )
 
 //go:embed page.html
@@ -33,7 +35,11 @@ func (p *Page) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	if err := t.Execute(w, p.view()); err != nil {
+	var text bytes.Buffer
+	if err := t.Execute(&text, p.view()); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if _, err := w.Write(markup.Clean(text.Bytes())); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
@@ -144,7 +150,7 @@ func (p *Page) comparison(names []string, of []int) []template.HTML {
 		for g, name := range names {
 			var values []float64
 			for k := range p.Runs {
-				if v := p.Runs[k].number(c.field); of[k] == g && finite(v) {
+				if v := p.Runs[k].number(c.field); of[k] == g && drawable(v) {
 					values = append(values, v)
 				}
 			}

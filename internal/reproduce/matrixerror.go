@@ -59,8 +59,12 @@ func runMatrixError(ctx context.Context, r *runner) (*Report, error) {
 
 func (r *runner) errors(ctx context.Context, spec string, methods []string, sizes []int) (*study.ErrorTable, error) {
 	row := PaperRow{Method: "ladies-flat-debiased", Samples: []int{512, 1024}}
-	settings := errorSettings{r.trainSettings("matrix-error", spec, row, 0), methods, sizes, r.Repeats}
-	settings.Training.Layers = 2
+	training, err := r.trainSettings(ctx, "matrix-error", spec, row, 0)
+	if err != nil {
+		return nil, err
+	}
+	training.Layers = 2
+	settings := errorSettings{training, methods, sizes, r.Repeats}
 	table := new(study.ErrorTable)
 	return table, r.cell(ctx, "matrix-error", settings, table, []string{spec}, func() error {
 		two := *r
@@ -69,7 +73,6 @@ func (r *runner) errors(ctx context.Context, spec string, methods []string, size
 		if err != nil {
 			return err
 		}
-		r.spec, r.data = two.spec, two.data
 		p := r.data.Laplacian()
 		var hw *graph.Features
 		if hw, err = study.LayerProduct(ctx, model, p, r.data.Features, 0); err != nil {

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/gcn-layerwise/gcn/study/machine"
-	"github.com/gcn-layerwise/gcn/study/report"
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/internal/report"
 )
 
 func ExamplePage_Write() {

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
@@ -28,21 +29,21 @@ func runTrainingTime(ctx context.Context, r *runner) (*Report, error) {
 	if len(rows) == 0 {
 		return nil, errNoRuns
 	}
-	b, err := blas.Default()
-	if err != nil {
-		return nil, err
-	}
 	report := new(Report)
 	for _, spec := range r.Data {
+		data, err := r.open(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
 		for _, row := range rows {
 			result := new(timeResult)
 			settings := timeSettings{
 				Kind: "training", Data: spec, Method: row.Method, Samples: row.Samples, Batch: r.Batch, Batches: batches,
-				Layers: r.Layers, Hidden: r.Hidden, Seed: r.Seed, BLAS: b.Name(),
+				Layers: r.Layers, Hidden: r.Hidden, Seed: r.Seed, Fingerprint: r.fingerprint, Machine: machine.Describe(),
 			}
 			words := []string{spec, row.Method, sizesText(row.Samples), fmt.Sprintf("%d-layers", r.Layers)}
 			err := r.cell(ctx, "training", settings, result, words, func() error {
-				if *result, err = r.timeTraining(ctx, spec, row, settings); err != nil {
+				if *result, err = r.timeTraining(ctx, data, row, settings); err != nil {
 					return err
 				}
 				r.Log(fmt.Sprintf("%s, %s: %.2f ms a step", spec, row.describe(), result.Mean))
@@ -67,11 +68,7 @@ const longest = 90 * time.Second
 // timeTraining times steps one by one, each on a batch sampled before. Of n steps
 // the first and last 20 do not count, or a fifth each where they are fewer than
 // 100.
-func (r *runner) timeTraining(ctx context.Context, spec string, row PaperRow, s timeSettings) (timeResult, error) {
-	data, err := r.open(ctx, spec)
-	if err != nil {
-		return timeResult{}, err
-	}
+func (r *runner) timeTraining(ctx context.Context, data *datasets.Data, row PaperRow, s timeSettings) (timeResult, error) {
 	model, err := r.model(data, row, s.Seed)
 	if err != nil {
 		return timeResult{}, err

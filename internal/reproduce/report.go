@@ -9,9 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
-	"github.com/gcn-layerwise/gcn/study/machine"
 )
 
 // Row is one number of a table, ours beside the paper's.
@@ -67,20 +68,19 @@ func (r *Report) Header() []string {
 
 // Records implements study.Table.
 func (r *Report) Records() [][]string {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	var records [][]string
 	for _, row := range r.Rows {
 		mean, pm, median := "", "", ""
 		if row.Median > 0 {
-			median = number(row.Median)
+			median = finite.Text(row.Median)
 		}
 		if p := row.Paper; p != nil && p.LessThan > 0 {
-			mean = "<" + number(p.LessThan)
+			mean = "<" + finite.Text(p.LessThan)
 		} else if p != nil {
-			mean, pm = number(p.Mean), number(p.PM)
+			mean, pm = finite.Text(p.Mean), finite.Text(p.PM)
 		}
 		records = append(records, []string{row.Dataset, row.Label, row.Method, sizesText(row.Samples), row.Quantity,
-			strconv.Itoa(row.N), number(row.Mean), number(row.Std), number(row.SEM), median, mean, pm, row.Range, row.Why})
+			strconv.Itoa(row.N), finite.Text(row.Mean), finite.Text(row.Std), finite.Text(row.SEM), median, mean, pm, row.Range, row.Why})
 	}
 	return records
 }

@@ -78,7 +78,10 @@ func (r *runner) regressionRows() []PaperRow {
 
 // regress trains one model and regresses its norms.
 func (r *runner) regress(ctx context.Context, spec string, row PaperRow, run int) (*regressionResult, error) {
-	settings := r.trainSettings("regression", spec, row, run)
+	settings, err := r.trainSettings(ctx, "regression", spec, row, run)
+	if err != nil {
+		return nil, err
+	}
 	result := new(regressionResult)
 	words := []string{spec, row.Method, sizesText(row.Samples), fmt.Sprintf("seed-%d", settings.Seed)}
 	return result, r.cell(ctx, "regression", settings, result, words, func() error {

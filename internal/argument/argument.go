@@ -1,0 +1,13 @@
+// Package argument tells arguments that are missing.
+package argument
+
+import "reflect"
+
+// Nil tells whether v is nil, or an interface that holds a nil pointer.
+func Nil(v any) bool {
+	if v == nil {
+		return true
+	}
+	value := reflect.ValueOf(v)
+	return value.Kind() == reflect.Pointer && value.IsNil()
+}

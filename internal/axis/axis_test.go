@@ -1,0 +1,108 @@
+package axis
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// labels joins the labels of a range's ticks.
+func labels(r Range, n int) string {
+	var words []string
+	for _, tick := range r.Ticks(n) {
+		if tick.Label != "" {
+			words = append(words, tick.Label)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0, 1, "0 0.2 0.4 0.6 0.8 1"},
+		{0, 30, "0 5 10 15 20 25 30"},
+		{10, 300, "50 100 150 200 250 300"},
+		{0.22, 0.876, "0.4 0.6 0.8"},
+		{0.2, 0.9, "0.2 0.4 0.6 0.8"},
+		{-1, 1, "-1 -0.5 0 0.5 1"},
+		{-3e-7, 3e-7, "-3e-07 -2e-07 -1e-07 0 1e-07 2e-07 3e-07"},
+		{1234567, 1234667, "1.23458e+06 1.2346e+06 1.23462e+06 1.23464e+06 1.23466e+06"},
+		{5, 5, ""},
+		{0, math.Inf(1), ""},
+		{math.NaN(), 1, ""},
+	} {
+		if got := labels(Range{c.low, c.high}, 6); got != c.want {
+			t.Errorf("[%v, %v]: %s, want %s", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// hostile are values that are close to each other, far apart, or no numbers.
+var hostile = map[string][]float64{
+	"none":             nil,
+	"no numbers":       {math.NaN(), math.Inf(1), math.Inf(-1)},
+	"zero":             {0},
+	"one ulp":          {0.1, math.Nextafter(0.1, 1)},
+	"two ulps":         {0.35, math.Nextafter(math.Nextafter(0.35, 1), 1)},
+	"a large ulp":      {1e17, math.Nextafter(1e17, 1e18)},
+	"below zero":       {-0.35, -math.Nextafter(0.35, 1)},
+	"denormal":         {5e-324, 1e-310},
+	"denormal, one":    {5e-324},
+	"around zero":      {-5e-324, 5e-324},
+	"small":            {1e-289, 1.1e-289},
+	"largest":          {-math.MaxFloat64, math.MaxFloat64},
+	"large":            {-1e290, 1e290},
+	"large, one":       {1e290},
+	"small and large":  {1e-290, 1e290},
+	"just wide enough": {1, 1 + 1.1e-5},
+	"not wide enough":  {1, 1 + 0.9e-5},
+}
+
+// TestHostileRanges: every range is settled to one with a few ticks, inside it
+// and with labels of their own.
+func TestHostileRanges(t *testing.T) {
+	for name, values := range hostile {
+		r := Empty()
+		for _, v := range values {
+			r.Include(v)
+		}
+		settled := r.Settled()
+		if !(settled.Low < settled.High) || r.Low < settled.Low || r.High > settled.High || settled != settled.Settled() {
+			t.Errorf("%s: [%v, %v] is settled to [%v, %v]", name, r.Low, r.High, settled.Low, settled.High)
+		}
+		seen := map[string]bool{}
+		ticks := settled.Ticks(6)
+		for _, tick := range ticks {
+			slack := 1e-6 * (settled.High - settled.Low)
+			if !(tick.Value >= settled.Low-slack && tick.Value <= settled.High+slack) {
+				t.Errorf("%s: a tick at %v of [%v, %v]", name, tick.Value, settled.Low, settled.High)
+			}
+			if tick.Label != "" && seen[tick.Label] {
+				t.Errorf("%s: two ticks %s", name, tick.Label)
+			}
+			if len(tick.Label) > 10 {
+				t.Errorf("%s: a tick of %d letters, %s", name, len(tick.Label), tick.Label)
+			}
+			if tick.Label != "" {
+				seen[tick.Label] = true
+			}
+		}
+		if len(seen) < 2 || len(seen) > 8 || len(ticks) > 41 {
+			t.Errorf("%s: %d ticks of [%v, %v], %d with labels", name, len(ticks), settled.Low, settled.High, len(seen))
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for v, want := range map[float64]string{
+		0.1 + 0.2: "0.3", math.Copysign(0, -1): "0", 1e7: "1e+07", 1e-5: "1e-05", 1024: "1024", math.Inf(1): "+Inf", -1.5: "-1.5",
+		math.MaxFloat64: "1.79769e+308",
+	} {
+		if got := Text(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+}

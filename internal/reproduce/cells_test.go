@@ -1,0 +1,176 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// openAs opens the data set of another SPEC in the place of any.
+func openAs(spec *string) func(context.Context, string) (*datasets.Data, error) {
+	return func(ctx context.Context, _ string) (*datasets.Data, error) {
+		return datasets.Open(ctx, *spec, datasets.Options{})
+	}
+}
+
+// TestOtherData changes the data behind a SPEC: every experiment computes its
+// cells for them, and finds those of the first data when these are back.
+func TestOtherData(t *testing.T) {
+	for _, e := range Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			o, behind, computed := small(t), smallData, 0
+			o.Methods, o.Runs, o.Samples = []string{"ladies"}, 1, []int{32, 32}
+			switch e.Name {
+			case "fastgcn-variants":
+				o.Methods = []string{"fastgcn-flat"}
+			case "matrix-error":
+				o.Samples = []int{16}
+			case "regression":
+				o.Samples = []int{32, 32, 32}
+			}
+			o.Open = openAs(&behind)
+			o.Log = func(string) { computed++ }
+			first := run(t, e.Name, o)
+			cells := computed
+			behind = "synth:demo?nodes=300&edges=900&features=4"
+			second := run(t, e.Name, o)
+			if computed != 2*cells || cells == 0 {
+				t.Errorf("%d cells computed after the data have changed, want %d", computed-cells, cells)
+			}
+			if reflect.DeepEqual(first.Rows, second.Rows) {
+				t.Error("other data give the same rows")
+			}
+			behind = smallData
+			if again := run(t, e.Name, o); computed != 2*cells || !reflect.DeepEqual(again.Rows, first.Rows) {
+				t.Errorf("%d cells computed for the first data again, or other rows", computed-2*cells)
+			}
+		})
+	}
+}
+
+// TestOtherOptions: a cell is not used for other options.
+func TestOtherOptions(t *testing.T) {
+	for experiment, changes := range map[string]map[string]func(*Options){
+		"accuracy": {
+			"seed": func(o *Options) { o.Seed = 9 }, "layers": func(o *Options) { o.Layers, o.Samples = 1, []int{32} }, "batch": func(o *Options) { o.Batch = 16 },
+			"hidden": func(o *Options) { o.Hidden = 4 }, "max-batches": func(o *Options) { o.MaxBatches = 10 }, "patience": func(o *Options) { o.Patience = 5 },
+			"samples": func(o *Options) { o.Samples = []int{16, 16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
+			"data": func(o *Options) { o.Data = []string{smallData + "&seed=2"} },
+		},
+		"sampling-time": {"batches": func(o *Options) { o.Batches = 7 }, "batch": func(o *Options) { o.Batch = 16 }, "seed": func(o *Options) { o.Seed = 9 }},
+		"training-time": {"batches": func(o *Options) { o.Batches = 7 }, "hidden": func(o *Options) { o.Hidden = 4 }, "layers": func(o *Options) { o.Layers, o.Samples = 3, []int{32, 32, 32} }},
+		"matrix-error": {
+			"repeats": func(o *Options) { o.Repeats = 3 }, "samples": func(o *Options) { o.Samples = []int{16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
+			"hidden": func(o *Options) { o.Hidden = 4 },
+		},
+	} {
+		o, computed := small(t), 0
+		o.Methods, o.Runs, o.Seed, o.Log = []string{"ladies"}, 1, 1, func(string) { computed++ }
+		run(t, experiment, o)
+		for name, change := range changes {
+			other, before := o, computed
+			change(&other)
+			run(t, experiment, other)
+			if computed == before {
+				t.Errorf("%s: cells used for another %s", experiment, name)
+			}
+		}
+	}
+}
+
+// TestCellsOfNaN: results that are no numbers are kept, and read as what they
+// were.
+func TestCellsOfNaN(t *testing.T) {
+	nan, c := math.NaN(), cells{t.TempDir()}
+	for name, result := range map[string]any{
+		"train":      &trainResult{Test: study.Number(nan), TrainMS: nan, Curve: []curvePoint{{Loss: study.Number(nan), Seconds: nan}}},
+		"time":       &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
+		"regression": &regressionResult{Test: study.Number(nan), Layers: []regressionLayers{{P: study.Regression{N: 2, MeanX: nan, SXY: nan}}}},
+		"error":      &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
+	} {
+		if err := c.save(name, 1, result); err != nil {
+			t.Error(err)
+			continue
+		}
+		back := reflect.New(reflect.TypeOf(result).Elem()).Interface()
+		if there, err := c.load(name, 1, back); !there || err != nil {
+			t.Errorf("%s: %v, %v", name, there, err)
+		}
+		if got, want := fmt.Sprintf("%+v", back), fmt.Sprintf("%+v", result); got != want { // NaN is not equal to itself
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestDegenerateData: on features that are all 0, with no node to test on, every
+// experiment saves what it has, and finds it again.
+func TestDegenerateData(t *testing.T) {
+	for _, e := range Experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			o, computed := small(t), 0
+			o.Log = func(string) { computed++ }
+			o.Samples = []int{16, 16}
+			switch e.Name {
+			case "fastgcn-variants":
+				o.Methods = []string{"fastgcn-flat"}
+			case "regression":
+				o.Samples = []int{16, 16, 16}
+			}
+			o.Open = func(ctx context.Context, _ string) (*datasets.Data, error) {
+				data, err := datasets.Open(ctx, smallData, datasets.Options{})
+				if err == nil {
+					clear(data.Features.Data)
+					data.Split.Test = nil
+				}
+				return data, err
+			}
+			if err := run(t, e.Name, o).Save(o.Dir); err != nil {
+				t.Fatal(err)
+			}
+			before := computed
+			if err := run(t, e.Name, o).Save(o.Dir); err != nil || computed != before {
+				t.Errorf("%d cells computed again, %v", computed-before, err)
+			}
+			text, err := os.ReadFile(filepath.Join(o.Dir, e.Name+".json"))
+			if err != nil || !json.Valid(text) {
+				t.Errorf("%v in %s", err, text)
+			}
+		})
+	}
+}
+
+// TestDegenerateReport saves a report of numbers that are none.
+func TestDegenerateReport(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	r := &Report{Experiment: "accuracy", Settings: map[string]any{}}
+	for k, v := range []float64{nan, inf, -inf, 1} {
+		row := Row{Dataset: "synth:arxiv", Label: "LADIES", Quantity: "q", N: 2 + k, Mean: v, Std: v, SEM: v, Median: v, Paper: &PaperValue{Mean: 1, PM: 1}}
+		row.compare()
+		row.explain("")
+		if in := row.Range != ""; in != (v == 1) {
+			t.Errorf("a mean of %v is %q the paper's range", v, row.Range)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	r.figure = compareFigure("scores", r.Rows, []string{"synth:arxiv"})
+	dir := t.TempDir()
+	if err := r.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "accuracy.json"))
+	if err != nil || !json.Valid(text) || !strings.Contains(string(text), `"mean": null`) {
+		t.Errorf("%v in %s", err, text)
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "accuracy.csv")); err != nil || strings.Contains(string(text), "NaN") || strings.Contains(string(text), "Inf") {
+		t.Errorf("%v in %s", err, text)
+	}
+}

@@ -1,0 +1,57 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// checkGraph reports the first thing wrong with what all studies of a graph take:
+// the context, the Laplacian, nodes of its graph. Cost: O(nodes of the graph).
+func checkGraph(ctx context.Context, p *graph.Laplacian, nodes ...[]int32) error {
+	if ctx == nil {
+		return errors.New("study: the context is nil")
+	}
+	if p == nil {
+		return errors.New("study: the Laplacian is nil")
+	}
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("study: %w", err)
+	}
+	for _, list := range nodes {
+		for k, i := range list {
+			if i < 0 || int(i) >= p.Nodes() {
+				return fmt.Errorf("study: node %d of the list is %d, outside [0, %d)", k, i, p.Nodes())
+			}
+		}
+	}
+	return nil
+}
+
+// checkProduct reports the first thing wrong with the product HW of a graph of n
+// nodes.
+func checkProduct(hw *graph.Features, n int) error {
+	switch {
+	case hw == nil:
+		return errors.New("study: the product HW is nil")
+	case hw.Rows != n:
+		return fmt.Errorf("study: HW has %d rows for %d nodes", hw.Rows, n)
+	case hw.Half != nil:
+		return errors.New("study: HW is in half precision, want single")
+	case hw.Cols < 1 || len(hw.Data) != hw.Rows*hw.Cols:
+		return fmt.Errorf("study: HW of %d×%d holds %d values", hw.Rows, hw.Cols, len(hw.Data))
+	}
+	return nil
+}
+
+// checkNorms reports the first layer whose norms are not one a node.
+func checkNorms(layers []LayerNorms, p *graph.Laplacian) error {
+	for _, layer := range layers {
+		if len(layer.Norms) != p.Nodes() {
+			return fmt.Errorf("study: %s has %d row norms for %d nodes", layer.Name, len(layer.Norms), p.Nodes())
+		}
+	}
+	return nil
+}
