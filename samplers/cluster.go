@@ -39,7 +39,7 @@ type Cluster struct {
 
 	Parts       int         // parts of the graph; 0 means one for 100 nodes
 	Clusters    int         // q; 0 means as many as have the number of seeds as training nodes, on average
-	Partitioner Partitioner // nil means DefaultPartitioner
+	Partitioner Partitioner // nil means Multilevel{}
 
 	// TrainingGraph leaves all but the training nodes out of the graph, as the
 	// paper does in its inductive setting.
@@ -143,10 +143,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		return fmt.Errorf("samplers: %d parts of a graph of %d nodes", parts, n)
 	}
 	if partitioner == nil {
-		var err error
-		if partitioner, err = DefaultPartitioner(); err != nil {
-			return err
-		}
+		partitioner = Multilevel{}
 	}
 	plan.partitioner = partitioner.Name()
 	part, err := partitioner.Partition(adjacency, parts)
@@ -193,8 +190,8 @@ func (s *Cluster) Describe() string {
 		plan.parts, plan.graph.laplacian.Nodes(), plan.partitioner, 100*float64(plan.cut)/math.Max(1, float64(edges)), edges)
 }
 
-// String names what decides which batches are drawn, the partitioner that was
-// found included.
+// String returns the settings that decide which batches are drawn, the
+// partitioner included.
 func (s *Cluster) String() string {
 	return fmt.Sprintf("Cluster{Depth:%d Train:%d Clusters:%d TrainingGraph:%t KeepEntries:%t; %s}",
 		s.Depth, len(s.Train), s.Clusters, s.TrainingGraph, s.KeepEntries, s.Describe())

@@ -47,7 +47,7 @@ func TestClusterAllIsFull(t *testing.T) {
 		parts := rapid.IntRange(1, n).Draw(t, "parts")
 		s := &Cluster{
 			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
-			Partitioner: Multilevel{}, KeepEntries: rapid.Bool().Draw(t, "keep entries"),
+			KeepEntries: rapid.Bool().Draw(t, "keep entries"),
 		}
 		var batch, full Batch
 		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
@@ -239,7 +239,7 @@ func TestClusterSize(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(n, 20000, false, 6))
 	rng := rand.New(Stream(1, 0, 0))
 	train := seedNodes(n, 1500, rng)
-	s := &Cluster{Laplacian: p, Train: train, Depth: 2, Partitioner: Multilevel{}}
+	s := &Cluster{Laplacian: p, Train: train, Depth: 2}
 	var batch Batch
 	mean := 0.0
 	const batches = 200
@@ -252,7 +252,7 @@ func TestClusterSize(t *testing.T) {
 	if mean < 250 || mean > 350 {
 		t.Errorf("%.0f training nodes a batch, want about 300", mean)
 	}
-	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1, Partitioner: Multilevel{}}
+	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1}
 	for range 20 {
 		if err := lone.Sample(context.Background(), train[:1], rng, &batch); err != nil {
 			t.Fatal(err)
@@ -263,31 +263,10 @@ func TestClusterSize(t *testing.T) {
 	}
 }
 
-// TestDefaultPartitioner checks what GCN_METIS chooses.
-func TestDefaultPartitioner(t *testing.T) {
-	t.Setenv("GCN_METIS", "off")
-	if p, err := DefaultPartitioner(); err != nil || p != (Multilevel{}) {
-		t.Errorf("off: %v, %v", p, err)
-	}
-	t.Setenv("GCN_METIS", "no-such-library.so")
-	if p, err := DefaultPartitioner(); err == nil {
-		t.Errorf("a library that is not there: %v", p)
-	}
-	t.Setenv("GCN_METIS", "auto")
-	want := Partitioner(Multilevel{})
-	if m, err := METIS(""); err == nil {
-		want = m
-	}
-	p, err := DefaultPartitioner()
-	if err != nil || p.Name() != want.Name() {
-		t.Errorf("auto: %v, %v, want %s", p, err, want.Name())
-	}
-}
-
 // TestDescribe checks the lines about what was prepared.
 func TestDescribe(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(400, 2000, false, 1))
-	cluster := &Cluster{Laplacian: p, Depth: 2, Partitioner: Multilevel{}}
+	cluster := &Cluster{Laplacian: p, Depth: 2}
 	if got := cluster.Describe(); !strings.Contains(got, "4 parts of 400 nodes by built-in multilevel, ") {
 		t.Errorf("Cluster: %q", got)
 	}

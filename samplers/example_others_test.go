@@ -87,7 +87,7 @@ func ExampleSAINT() {
 func ExampleCluster() {
 	sampler := &samplers.Cluster{
 		Laplacian: twoTriangles(), Depth: 2,
-		Parts: 2, Clusters: 1, Partitioner: samplers.Multilevel{},
+		Parts: 2, Clusters: 1,
 	}
 	var batch samplers.Batch
 	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
