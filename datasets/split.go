@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
 // dealSplit deals train and valid nodes at random out of the n nodes, or out of
@@ -61,7 +63,7 @@ func splitFromSpec(d *Data, spec *Spec) error {
 	total := shares[0] + shares[1] + shares[2]
 	train := int(math.Round(float64(labelled) * shares[0] / total))
 	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
-	random := rand.New(rand.NewPCG(splitMix(seed), splitMix(streamSplit)))
+	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(streamSplit)))
 	d.Split = dealSplit(d.Nodes(), train, valid, random, d.labelled)
 	origin := ""
 	if _, asked := spec.Values["split"]; !asked {
