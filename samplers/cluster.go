@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/partition"
@@ -49,7 +48,7 @@ type Cluster struct {
 	// the batch.
 	KeepEntries bool
 
-	prepare sync.Once
+	prepare preparation
 	plan    clusterPlan
 	scratch scratchPool[clusterScratch]
 }
@@ -58,7 +57,6 @@ var _ Describer = (*Cluster)(nil)
 
 // clusterPlan is what a Cluster works out once.
 type clusterPlan struct {
-	err         error
 	graph       *subgraph
 	symmetric   bool
 	train       []bool // of each local node; nil: all are for training
@@ -87,22 +85,16 @@ func (s *Cluster) Layers() int { return s.Depth }
 // Validate returns an error if a field is missing or out of range. The first
 // call splits the graph, which takes seconds on a large one.
 func (s *Cluster) Validate() error {
-	s.prepare.Do(func() { s.plan.err = s.makePlan() })
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *Cluster) makePlan() (err error) {
+func (s *Cluster) setUp() (err error) {
 	plan := &s.plan
-	switch {
-	case s.Laplacian == nil:
-		return errors.New("samplers: Cluster needs a Laplacian")
-	case s.Depth <= 0:
-		return fmt.Errorf("samplers: Cluster with %d layers, want at least 1", s.Depth)
-	case s.Parts < 0 || s.Clusters < 0:
-		return fmt.Errorf("samplers: Cluster with %d parts, %d in a batch, want at least 0", s.Parts, s.Clusters)
-	}
-	if err := s.Laplacian.Validate(); err != nil {
+	if err := checkDeep("Cluster", s.Laplacian, s.Depth); err != nil {
 		return err
+	}
+	if s.Parts < 0 || s.Clusters < 0 {
+		return fmt.Errorf("samplers: Cluster with %d parts, %d in a batch, want at least 0", s.Parts, s.Clusters)
 	}
 	if !s.KeepEntries {
 		if plan.symmetric, err = isSymmetric(s.Laplacian); err != nil {

@@ -2,8 +2,6 @@ package samplers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -17,6 +15,7 @@ type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
 
+	prepare preparation
 	scratch scratchPool[fullScratch]
 }
 
@@ -33,26 +32,17 @@ func (s *Full) Layers() int { return s.Depth }
 
 // Validate returns an error if a field is missing or out of range.
 func (s *Full) Validate() error {
-	if s.Laplacian == nil || s.Laplacian.Adjacency == nil {
-		return errors.New("samplers: Full needs a Laplacian")
-	}
-	if s.Depth <= 0 {
-		return fmt.Errorf("samplers: Full with %d layers, want at least 1", s.Depth)
-	}
-	return nil
+	return s.prepare.do(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
 }
 
 // Sample implements Sampler; rng is not used. Cost: O(nonzeros of the rows) a
 // layer.
-func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, s.Depth, seeds, func(_ int, rows []int32, block *graph.Block) error {
-		return fillFull(scratch, s.Laplacian, rows, block)
-	})
+func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
+}
+
+func (s *Full) sampleLayer(scratch *fullScratch, batch *Batch, at int, rows []int32, _ *rand.Rand) error {
+	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 
 // fillFull makes block that of all neighbours of rows.

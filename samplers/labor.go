@@ -2,10 +2,8 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -57,8 +55,7 @@ type Labor struct {
 	// row that keeps no neighbour stays without.
 	SelfNormalize bool
 
-	prepare sync.Once
-	err     error
+	prepare preparation
 	scratch scratchPool[laborScratch]
 }
 
@@ -81,53 +78,27 @@ func (s *Labor) Layers() int { return len(s.Sizes) }
 // NominalSizes returns about how many nodes the input of each layer, input layer
 // first, and the output have for 512 seeds of enough neighbours that share
 // none.
-func (s *Labor) NominalSizes() []int {
-	sizes := make([]int, len(s.Sizes)+1)
-	sizes[len(s.Sizes)] = 512
-	for l, k := range s.Sizes {
-		at := len(s.Sizes) - 1 - l
-		sizes[at] = min(sizes[at+1]*(1+min(k, 1<<20)), 1<<20)
-	}
-	return sizes
-}
+func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Validate returns an error if a field is missing or out of range. Sample checks
 // too.
 func (s *Labor) Validate() error {
-	s.prepare.Do(func() { s.err = s.check() })
-	return s.err
-}
-
-func (s *Labor) check() error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: Labor needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	return checkSizes(s.Sizes)
+	return s.prepare.do(func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
 func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *Labor) sampleLayer(scratch *laborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
+func (s *Labor) sampleLayer(scratch *laborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	s.findProbabilities(scratch, rows, k)
+	s.findProbabilities(scratch, rows, sizeAt(s.Sizes, at))
 	some := s.drawUniforms(scratch, rows, rng)
-	s.fill(scratch, rows, some, block)
+	s.fill(scratch, rows, some, batch.Blocks[at])
 	return nil
 }
 

@@ -3,6 +3,8 @@ package samplers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -10,39 +12,116 @@ import (
 
 var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
 
-// layerByLayer makes batch hold the given number of blocks and fills them from
-// the output down: fill gets the layer counted from the output, its output
-// nodes, which are the seeds at the top and the input nodes of the layer above
-// below it, and the block to fill.
-func layerByLayer(ctx context.Context, batch *Batch, layers int, seeds []int32, fill func(layer int, rows []int32, block *graph.Block) error) error {
+// layered is a sampler that fills the blocks of a batch one after the other, the
+// output layer first. S is the memory of one concurrent call.
+type layered[S any] interface {
+	Layers() int
+	Validate() error
+
+	// sampleLayer draws the input nodes of block number at of batch, whose
+	// output nodes are rows, and fills the block.
+	sampleLayer(scratch *S, batch *Batch, at int, rows []int32, rng *rand.Rand) error
+}
+
+// sampleLayers is Sample of a layered sampler. The rows of the output layer are
+// the seeds, the rows of any other layer the input nodes of the layer above it.
+func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S], seeds []int32, rng *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
 	if len(seeds) == 0 {
 		return errNoSeeds
 	}
-	batch.Reset(layers)
+	scratch := pool.get()
+	defer pool.put(scratch)
+	batch.Reset(s.Layers())
 	rows := seeds
-	for l := range layers {
+	for at := s.Layers() - 1; at >= 0; at-- {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		block := batch.Blocks[layers-1-l]
-		if err := fill(l, rows, block); err != nil {
+		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
 			return err
 		}
-		rows = block.Src
+		rows = batch.Blocks[at].Src
 	}
 	return nil
 }
 
 // scratchPool keeps the memory of concurrent calls from one to the next. The
 // zero value is empty.
-type scratchPool[T any] struct{ pool sync.Pool }
+type scratchPool[S any] struct{ pool sync.Pool }
 
 // get returns memory that put was given, or new memory.
-func (p *scratchPool[T]) get() *T {
-	if scratch, ok := p.pool.Get().(*T); ok {
+func (p *scratchPool[S]) get() *S {
+	if scratch, ok := p.pool.Get().(*S); ok {
 		return scratch
 	}
-	return new(T)
+	return new(S)
 }
 
-func (p *scratchPool[T]) put(scratch *T) { p.pool.Put(scratch) }
+func (p *scratchPool[S]) put(scratch *S) { p.pool.Put(scratch) }
+
+// preparation checks a sampler and does its work before the first batch, once
+// for all concurrent calls. The zero value is ready.
+type preparation struct {
+	once sync.Once
+	err  error
+}
+
+// do calls f the first time, and returns f's error every time.
+func (p *preparation) do(f func() error) error {
+	p.once.Do(func() { p.err = f() })
+	return p.err
+}
+
+// checkSized checks the Laplacian and the sizes of a sampler.
+func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {
+	if err := checkLaplacian(sampler, p); err != nil {
+		return err
+	}
+	return checkSizes(sizes)
+}
+
+// checkDeep checks the Laplacian and the depth of a sampler.
+func checkDeep(sampler string, p *graph.Laplacian, depth int) error {
+	if depth <= 0 {
+		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, depth)
+	}
+	return checkLaplacian(sampler, p)
+}
+
+func checkLaplacian(sampler string, p *graph.Laplacian) error {
+	if p == nil {
+		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
+	}
+	return p.Validate()
+}
+
+func checkSizes(sizes []int) error {
+	if len(sizes) == 0 {
+		return errors.New("samplers: no sample sizes given, want one a layer")
+	}
+	for l, n := range sizes {
+		if n <= 0 {
+			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
+		}
+	}
+	return nil
+}
+
+// sizeAt returns the size of block number at, which sizes hold in reverse order.
+func sizeAt(sizes []int, at int) int { return sizes[len(sizes)-1-at] }
+
+// fanOut returns about how many nodes the input of each layer, input layer first,
+// and the output have for 512 seeds, where each row draws its layer's size of
+// neighbours and rows share none.
+func fanOut(sizes []int) []int {
+	const most = 1 << 20
+	nodes := make([]int, len(sizes)+1)
+	nodes[len(sizes)] = 512
+	for at := len(sizes) - 1; at >= 0; at-- {
+		nodes[at] = min(nodes[at+1]*(1+min(sizeAt(sizes, at), most)), most)
+	}
+	return nodes
+}

@@ -2,12 +2,10 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -45,22 +43,12 @@ type LayerWise struct {
 	// which nothing was drawn stays 0. Cost: O(nonzeros of the rows).
 	NormalizeRows bool
 
-	prepare sync.Once
-	plan    layerPlan
-	scratch scratchPool[layerScratch]
+	prepare   preparation
+	estimator *estimator
+	scratch   scratchPool[layerScratch]
 }
 
 var _ Sampler = (*LayerWise)(nil)
-
-// layerPlan is what a LayerWise works out once.
-type layerPlan struct {
-	err          error
-	importance   Importance
-	draw         Draw
-	weight       Weight
-	global       *Population // nil where the law depends on the rows
-	neighborhood bool        // with global: candidates are the neighborhood only
-}
 
 // layerScratch is the memory of one concurrent call.
 type layerScratch struct {
@@ -79,77 +67,42 @@ func (s *LayerWise) Layers() int { return len(s.Sizes) }
 // Validate returns an error if a field is missing or out of range, or if the
 // weight cannot follow the draw. Sample checks too.
 func (s *LayerWise) Validate() error {
-	s.prepare.Do(s.makePlan)
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *LayerWise) makePlan() {
-	plan := &s.plan
-	plan.importance, plan.draw, plan.weight = s.Importance, s.Draw, s.Weight
-	if plan.importance == nil {
-		plan.importance = LADIES{Flat: true}
+func (s *LayerWise) setUp() (err error) {
+	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
+		return err
 	}
-	if plan.draw == nil {
-		plan.draw = WithoutReplacement{}
+	importance := s.Importance
+	if importance == nil {
+		importance = LADIES{Flat: true}
 	}
-	if plan.weight == nil {
-		plan.weight = DefaultWeight(plan.draw)
+	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+		return err
 	}
-	if plan.err = s.check(plan); plan.err != nil {
-		return
+	if s.drawsGlobally() && s.estimator.usesTable() {
+		global := s.estimator.global
+		global.table = newAliasTable(global.Weights, global.Total)
 	}
-	plan.draw = drawFor(plan.weight, plan.draw)
-	weights, restricted := plan.importance.Global(s.Laplacian)
-	if weights == nil {
-		return
-	}
-	if len(weights) != s.Laplacian.Nodes() {
-		plan.err = fmt.Errorf("samplers: %T gives %d weights for %d nodes", plan.importance, len(weights), s.Laplacian.Nodes())
-		return
-	}
-	plan.global, plan.neighborhood = &Population{Weights: weights}, restricted
-	if plan.err = plan.global.sum(); plan.err == nil && !restricted && plan.usesTable() {
-		plan.global.table = newAliasTable(weights, plan.global.Total)
-	}
+	return nil
 }
 
-// usesTable reports whether the draw gains from an alias table.
-func (plan *layerPlan) usesTable() bool {
-	switch draw := plan.draw.(type) {
+// drawsGlobally reports whether all nodes of the graph are candidates, whatever
+// the rows.
+func (s *LayerWise) drawsGlobally() bool {
+	return s.estimator.global != nil && !s.estimator.neighborhood
+}
+
+// usesTable reports whether the draw is faster with an alias table.
+func (e *estimator) usesTable() bool {
+	switch draw := e.draw.(type) {
 	case WithoutReplacement:
 		return !draw.Keys
 	case WithReplacement:
 		return true
 	}
 	return false
-}
-
-func (s *LayerWise) check(plan *layerPlan) error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: LayerWise needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	if err := checkSizes(s.Sizes); err != nil {
-		return err
-	}
-	if l, ok := plan.importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != s.Laplacian.Nodes() {
-		return fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), s.Laplacian.Nodes())
-	}
-	return plan.weight.Check(plan.draw)
-}
-
-func checkSizes(sizes []int) error {
-	if len(sizes) == 0 {
-		return errors.New("samplers: no sample sizes given, want one a layer")
-	}
-	for l, n := range sizes {
-		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
-		}
-	}
-	return nil
 }
 
 // sum sets Total and Positive from the weights. The error says which weight is
@@ -182,22 +135,26 @@ func (p *Population) sum() error {
 // Sample implements Sampler. A layer draws its size, or all candidates of
 // positive probability where they are fewer.
 func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer draws the input nodes of the layer whose output nodes are rows,
-// and fills block.
-func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
-	if s.plan.global != nil && !s.plan.neighborhood && !s.IncludeRows {
-		return s.sampleGlobally(scratch, rows, size, rng, block)
+func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
+	var err error
+	if s.drawsGlobally() && !s.IncludeRows {
+		err = s.sampleGlobally(scratch, rows, size, rng, block)
+	} else {
+		err = s.sampleLocally(scratch, rows, size, rng, block)
 	}
+	if err == nil && s.NormalizeRows {
+		s.normalizeRows(rows, block)
+	}
+	return err
+}
+
+// sampleLocally walks the neighborhood of rows, draws the input nodes, and fills
+// block.
+func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
@@ -207,13 +164,11 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		return err
 	}
 	sample := &scratch.sample
-	s.plan.draw.Draw(rng, population, min(size, population.Positive), sample)
-	if err := sample.check(s.plan.draw, population); err != nil {
+	scratch.factor, err = s.estimator.sample(rng, population, min(size, population.Positive), sample, scratch.factor)
+	if err != nil {
 		return err
 	}
-	factor := resize(scratch.factor, len(sample.Index))
-	scratch.factor = factor
-	s.plan.weight.Weigh(population, sample, factor)
+	factor := scratch.factor
 
 	local := resize(scratch.local, len(h.nodes))
 	scratch.local = local
@@ -238,9 +193,6 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		s.includeRows(scratch, rows, population, everyNode, block)
 	}
 	h.fill(block, s.Laplacian, rows, local, scratch.factor)
-	if s.NormalizeRows {
-		s.normalizeRows(rows, block)
-	}
 	return nil
 }
 
@@ -252,15 +204,13 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	if err := h.addDistinct(rows); err != nil {
 		return err
 	}
-	sample := &scratch.sample
-	s.plan.draw.Draw(rng, s.plan.global, min(size, s.plan.global.Positive), sample)
-	if err := sample.check(s.plan.draw, s.plan.global); err != nil {
+	global, sample := s.estimator.global, &scratch.sample
+	var err error
+	scratch.factor, err = s.estimator.sample(rng, global, min(size, global.Positive), sample, scratch.factor)
+	if err != nil {
 		return err
 	}
-	factor := resize(scratch.factor, len(sample.Index))
-	scratch.factor = factor
-	s.plan.weight.Weigh(s.plan.global, sample, factor)
-
+	factor := scratch.factor
 	block.Src = append(block.Src[:0], sample.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
@@ -270,9 +220,6 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
 	defer scratch.drawn.clear(block.Src)
 	h.fillDrawn(block, rows, &scratch.drawn, factor)
-	if s.NormalizeRows {
-		s.normalizeRows(rows, block)
-	}
 	return nil
 }
 
@@ -308,7 +255,7 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		if drawn == 0 {
 			continue
 		}
-		factor := s.rowSum(int(r)) / drawn
+		factor := rowSum(s.Laplacian, int(r)) / drawn
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
 		}
@@ -316,9 +263,8 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 	block.Finish()
 }
 
-// rowSum returns the sum of row i of P.
-func (s *LayerWise) rowSum(i int) float64 {
-	p := s.Laplacian
+// rowSum returns the sum of row i of p.
+func rowSum(p *graph.Laplacian, i int) float64 {
 	sum := float64(p.ColScale[i])
 	values := p.Adjacency.RowValues(i)
 	for k, j := range p.Adjacency.Row(i) {
@@ -336,21 +282,22 @@ func (s *LayerWise) rowSum(i int) float64 {
 // neighborhood's.
 func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error) {
 	h := &scratch.neighborhood
-	if s.plan.global != nil && !s.plan.neighborhood {
-		return s.plan.global, true, nil
+	global := s.estimator.global
+	if s.drawsGlobally() {
+		return global, true, nil
 	}
 	weights := resize(scratch.weights, len(h.nodes))
 	scratch.weights = weights
-	if s.plan.global != nil {
+	if global != nil {
 		for k, i := range h.nodes {
-			weights[k] = s.plan.global.Weights[i]
+			weights[k] = global.Weights[i]
 		}
 	} else {
 		for k, scale := range h.scales {
 			c := float64(scale)
 			weights[k] = h.norms2[k] * c * c
 		}
-		s.plan.importance.Local(h.nodes, weights)
+		s.estimator.importance.Local(h.nodes, weights)
 	}
 	population := &scratch.population
 	population.Weights = weights

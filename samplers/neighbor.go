@@ -2,11 +2,9 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -46,23 +44,14 @@ type Neighbor struct {
 	// self-loops: cheaper by a node a row, of larger variance.
 	DrawSelf bool
 
-	prepare sync.Once
-	plan    neighborPlan
-	scratch scratchPool[neighborScratch]
+	prepare   preparation
+	estimator *estimator
+	uniform   bool // simple random sampling, with weights d/k: O(k) a row
+	replace   bool // with replacement
+	scratch   scratchPool[neighborScratch]
 }
 
 var _ Sampler = (*Neighbor)(nil)
-
-// neighborPlan is what a Neighbor works out once.
-type neighborPlan struct {
-	err        error
-	importance Importance
-	draw       Draw
-	weight     Weight
-	global     []float64 // weights of all nodes, where the law is one for all rows
-	uniform    bool      // equal probabilities: O(k) a row
-	replace    bool      // with replacement
-}
 
 // neighborScratch is the memory of one concurrent call.
 type neighborScratch struct {
@@ -82,96 +71,51 @@ func (s *Neighbor) Layers() int { return len(s.Sizes) }
 
 // NominalSizes returns about how many nodes the input of each layer, input layer
 // first, and the output have for 512 seeds of enough neighbours.
-func (s *Neighbor) NominalSizes() []int {
-	sizes := make([]int, len(s.Sizes)+1)
-	sizes[len(s.Sizes)] = 512
-	for l, k := range s.Sizes {
-		at := len(s.Sizes) - 1 - l
-		sizes[at] = min(sizes[at+1]*(1+min(k, 1<<20)), 1<<20)
-	}
-	return sizes
-}
+func (s *Neighbor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Validate returns an error if a field is missing or out of range, or if the
 // weight cannot follow the draw. Sample checks too.
 func (s *Neighbor) Validate() error {
-	s.prepare.Do(s.makePlan)
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *Neighbor) makePlan() {
-	plan := &s.plan
-	plan.importance, plan.draw, plan.weight = s.Importance, s.Draw, s.Weight
-	if plan.importance == nil {
-		plan.importance = Uniform{}
+func (s *Neighbor) setUp() (err error) {
+	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
+		return err
 	}
-	if plan.draw == nil {
-		plan.draw = WithoutReplacement{}
+	importance := s.Importance
+	if importance == nil {
+		importance = Uniform{}
 	}
-	_, plan.replace = plan.draw.(WithReplacement)
-	if plan.weight == nil {
-		plan.weight = DefaultWeight(plan.draw)
+	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+		return err
 	}
-	if plan.err = s.check(plan); plan.err != nil {
-		return
-	}
-	plan.draw = drawFor(plan.weight, plan.draw)
-	plan.uniform = isUniform(plan)
-	plan.global, _ = plan.importance.Global(s.Laplacian)
-	if plan.global == nil {
-		return
-	}
-	if len(plan.global) != s.Laplacian.Nodes() {
-		plan.err = fmt.Errorf("samplers: %T gives %d weights for %d nodes", plan.importance, len(plan.global), s.Laplacian.Nodes())
-		return
-	}
-	all := Population{Weights: plan.global}
-	plan.err = all.sum()
+	_, s.replace = s.estimator.draw.(WithReplacement)
+	s.uniform = s.estimator.isUniform()
+	return nil
 }
 
-// isUniform reports whether the plan comes to simple random sampling with
-// weights d/k, which both Naive and Debiased give then, and for which there is a
-// faster way.
-func isUniform(plan *neighborPlan) bool {
-	if _, ok := plan.importance.(Uniform); !ok {
+// isUniform reports whether the estimator is simple random sampling with weights
+// d/k, as both Naive and Debiased give then. There is a faster way for it.
+func (e *estimator) isUniform() bool {
+	if _, ok := e.importance.(Uniform); !ok {
 		return false
 	}
-	_, inOrder := plan.draw.(WithoutReplacement)
-	_, naive := plan.weight.(Naive)
-	return (inOrder || plan.replace) && (naive || plan.weight == Debiased{})
-}
-
-func (s *Neighbor) check(plan *neighborPlan) error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: Neighbor needs a Laplacian")
+	switch e.draw.(type) {
+	case WithoutReplacement, WithReplacement:
+		_, naive := e.weight.(Naive)
+		return naive || e.weight == Debiased{}
 	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	if err := checkSizes(s.Sizes); err != nil {
-		return err
-	}
-	if l, ok := plan.importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != s.Laplacian.Nodes() {
-		return fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), s.Laplacian.Nodes())
-	}
-	return plan.weight.Check(plan.draw)
+	return false
 }
 
 // Sample implements Sampler.
 func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer draws the input nodes of the layer whose output nodes are rows,
-// and fills block.
-func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
+func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, block.Src)
 	if err := ids.addDistinct(rows); err != nil {
@@ -181,7 +125,7 @@ func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rn
 		ids.begin(s.Laplacian, ids.nodes)
 	}
 	startBlock(block, rows)
-	if s.plan.uniform {
+	if s.uniform {
 		s.drawUniform(scratch, rows, k, rng, &block.Matrix)
 	} else if err := s.drawWeighted(scratch, rows, k, rng, &block.Matrix); err != nil {
 		return err
@@ -220,7 +164,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 		if s.DrawSelf {
 			candidates++
 		}
-		picks.draw(rng, candidates, k, s.plan.replace)
+		picks.draw(rng, candidates, k, s.replace)
 		for n, c := range picks.index {
 			positions[at], val[at] = from+int64(c), 1
 			if c == own {
@@ -311,9 +255,9 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	}
 	weights := resize(scratch.weights, len(candidates))
 	scratch.weights = weights
-	if s.plan.global != nil {
+	if global := s.estimator.global; global != nil {
 		for c, j := range candidates {
-			weights[c] = s.plan.global[j]
+			weights[c] = global.Weights[j]
 		}
 	} else {
 		row2 := square(p.RowScale[r])
@@ -323,7 +267,7 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 				weights[c] *= square(values[c])
 			}
 		}
-		s.plan.importance.Local(candidates, weights)
+		s.estimator.importance.Local(candidates, weights)
 	}
 	sample := &scratch.sample
 	population := &scratch.population
@@ -335,16 +279,12 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	if err := population.sum(); err != nil {
 		return err
 	}
-	if !s.plan.replace {
+	if !s.replace {
 		k = min(k, population.Positive)
 	}
-	s.plan.draw.Draw(rng, population, k, sample)
-	if err := sample.check(s.plan.draw, population); err != nil {
-		return err
-	}
-	scratch.factor = resize(scratch.factor, len(sample.Index))
-	s.plan.weight.Weigh(population, sample, scratch.factor)
-	return nil
+	var err error
+	scratch.factor, err = s.estimator.sample(rng, population, k, sample, scratch.factor)
+	return err
 }
 
 func square(x float32) float64 { return float64(x) * float64(x) }

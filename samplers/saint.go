@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -55,8 +54,7 @@ type SAINT struct {
 	// steadier where subgraphs are small and 1/α therefore large.
 	NormalizeRows bool
 
-	prepare sync.Once
-	err     error
+	prepare preparation
 	graph   *subgraph
 	law     *UnitLaw
 	scratch scratchPool[saintScratch]
@@ -106,19 +104,12 @@ func (s *SAINT) Layers() int { return s.Depth }
 // call builds the training graph and works the law out, which takes seconds
 // on a large graph.
 func (s *SAINT) Validate() error {
-	s.prepare.Do(func() { s.err = s.setUp() })
-	return s.err
+	return s.prepare.do(s.setUp)
 }
 
 func (s *SAINT) setUp() (err error) {
-	if s.Laplacian == nil {
-		return errors.New("samplers: SAINT needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
+	if err := checkDeep("SAINT", s.Laplacian, s.Depth); err != nil {
 		return err
-	}
-	if s.Depth <= 0 {
-		return fmt.Errorf("samplers: SAINT with %d layers, want at least 1", s.Depth)
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
 		return err
@@ -243,16 +234,7 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 // scaleToRow multiplies entries, which are positive, so that they sum to row v of
 // p.
 func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
-	want := float64(p.ColScale[v])
-	values := p.Adjacency.RowValues(int(v))
-	for c, u := range p.Adjacency.Row(int(v)) {
-		e := float64(p.ColScale[u])
-		if values != nil {
-			e *= float64(values[c])
-		}
-		want += e
-	}
-	want *= float64(p.RowScale[v])
+	want := rowSum(p, int(v))
 	sum := 0.0
 	for _, e := range entries {
 		sum += float64(e)

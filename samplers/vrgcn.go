@@ -2,9 +2,7 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -42,8 +40,7 @@ type VRGCN struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours drawn a node, the layer next to the output first; required
 
-	prepare sync.Once
-	err     error
+	prepare preparation
 	scratch scratchPool[controlScratch]
 }
 
@@ -71,8 +68,7 @@ func (s *VRGCN) HistoryNodes(l int) int {
 
 // NominalSizes is Neighbor's, with an input layer of all neighbours.
 func (s *VRGCN) NominalSizes() []int {
-	n := Neighbor{Sizes: s.Sizes}
-	sizes := n.NominalSizes()
+	sizes := fanOut(s.Sizes)
 	if s.Laplacian != nil && len(sizes) > 1 && s.Laplacian.Nodes() > 0 {
 		adjacency := s.Laplacian.Adjacency
 		mean := 1 + int(adjacency.NNZ())/adjacency.Rows
@@ -84,36 +80,24 @@ func (s *VRGCN) NominalSizes() []int {
 // Validate returns an error if a field is missing or out of range. Sample checks
 // too.
 func (s *VRGCN) Validate() error {
-	s.prepare.Do(func() {
-		if s.Laplacian == nil {
-			s.err = errors.New("samplers: VRGCN needs a Laplacian")
-			return
-		}
-		if s.err = s.Laplacian.Validate(); s.err == nil {
-			s.err = checkSizes(s.Sizes)
-		}
-	})
-	return s.err
+	return s.prepare.do(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
 func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	input := len(s.Sizes) - 1
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		if l == input {
-			return fillFull(&scratch.full, s.Laplacian, rows, block)
-		}
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block, batch.control(input-l))
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer fills block and its control for the output nodes rows.
-func (s *VRGCN) sampleLayer(scratch *controlScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
+func (s *VRGCN) sampleLayer(scratch *controlScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block := batch.Blocks[at]
+	if at == 0 {
+		return fillFull(&scratch.full, s.Laplacian, rows, block)
+	}
+	return s.drawLayer(scratch, rows, sizeAt(s.Sizes, at), rng, block, batch.control(at))
+}
+
+// drawLayer fills block and its control for the output nodes rows.
+func (s *VRGCN) drawLayer(scratch *controlScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	ids := &scratch.numbering
 	ids.begin(p, block.Src)
