@@ -11,41 +11,40 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/partition"
 )
 
-// Cluster is Cluster-GCN with several clusters a batch (Chiang, Liu, Si, Li,
-// Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). The
-// graph is split into parts with few edges between them, once; a batch is q
-// parts drawn with equal probabilities, without replacement, with all edges
-// among their nodes, those between different parts included. Every layer
-// propagates over
+// Cluster is Cluster-GCN with several clusters per batch (Chiang, Liu, Si, Li,
+// Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). It
+// splits the graph once into parts with few edges between them. A batch draws q
+// parts with equal probabilities, without replacement, and takes all edges among
+// their nodes, also edges between different parts. Every layer propagates over
 //
 //	P̃ = D̃'^-½ (A'+I) D̃'^-½,
 //
-// the Laplacian of A', the batch's part of A, normalised anew as in the paper
-// (row-stochastic where Laplacian is). The output nodes are the batch's training
-// nodes, and the loss is their mean.
+// the Laplacian of the batch's subgraph A', as in the paper; it is row-stochastic
+// if Laplacian is. The output nodes are the training nodes of the batch, and the
+// loss is their mean.
 //
-// Biased: edges that leave the batch are dropped, not made up for, so that
-// E[P̃H] ≠ PH; the more of A the batch keeps, the less. With all parts in one
-// batch it is the full batch, exactly.
+// Biased, E[P̃H] ≠ PH: nothing compensates for the edges that leave the batch. The
+// bias falls as the batch keeps more edges. A batch of all parts is the full
+// batch, exactly.
 //
-// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes a node, and 16 for
+// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes per node, and 16 for
 // each concurrent call. The fields must not change after the first call of
-// Sample, which may then be called concurrently.
+// Sample; Sample may be called concurrently.
 type Cluster struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes
 	Depth     int              // number of layers; required
 
-	Parts       int         // parts of the graph; 0 means one for 100 nodes
-	Clusters    int         // q; 0 means as many as have the number of seeds as training nodes, on average
+	Parts       int         // parts of the graph; 0 means one per 100 nodes
+	Clusters    int         // q; 0 means enough for about as many training nodes as seeds
 	Partitioner Partitioner // nil means Multilevel{}
 
-	// TrainingGraph leaves all but the training nodes out of the graph, as the
+	// TrainingGraph removes all nodes but the training nodes from the graph, as the
 	// paper does in its inductive setting.
 	TrainingGraph bool
 
-	// KeepEntries propagates over P's own entries instead of the Laplacian of
-	// the batch.
+	// KeepEntries propagates over the entries of P instead of the Laplacian of the
+	// batch's subgraph.
 	KeepEntries bool
 
 	prepare preparation
@@ -55,27 +54,27 @@ type Cluster struct {
 
 var _ Describer = (*Cluster)(nil)
 
-// clusterPlan is what a Cluster works out once.
+// clusterPlan is the split graph.
 type clusterPlan struct {
 	graph       *subgraph
 	symmetric   bool
-	train       []bool // of each local node; nil: all are for training
+	train       []bool // per local node: whether it is a training node; nil: all are
 	outputs     int    // number of training nodes
 	ptr         []int32
 	nodes       []int32 // local nodes of part k: nodes[ptr[k]:ptr[k+1]]
-	parts       int     // those that are not empty
+	parts       int     // number of parts that are not empty
 	partitioner string
 	cut         int64 // edges between parts
 }
 
-// clusterScratch is the memory of one concurrent call.
+// clusterScratch is the memory of one call.
 type clusterScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering
-	inside    nodeSet // the nodes numbered, while the block is filled
+	numbering numbering // of the nodes drawn
+	inside    nodeSet   // the nodes drawn, while the block is filled
 	picks     picks
 	locals    []int32
-	degrees   []float32
+	rowScale  []float32 // of each node drawn
 	rows      []int32
 }
 
@@ -121,7 +120,7 @@ func (s *Cluster) setUp() (err error) {
 	return plan.split(s.Partitioner, s.Parts)
 }
 
-// split fills ptr and nodes.
+// split splits the graph, and sets ptr, nodes, parts, partitioner and cut.
 func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 	adjacency := plan.graph.laplacian.Adjacency
 	n := adjacency.Rows
@@ -171,7 +170,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 	return nil
 }
 
-// Describe says how the graph was split.
+// Describe describes the split.
 func (s *Cluster) Describe() string {
 	plan := &s.plan
 	if s.Validate() != nil {
@@ -189,9 +188,9 @@ func (s *Cluster) String() string {
 		s.Depth, len(s.Train), s.Clusters, s.TrainingGraph, s.KeepEntries, s.Describe())
 }
 
-// Sample implements Sampler. Of seeds, distinct nodes, only the number is used,
-// and only where Clusters is 0. Parts are drawn again if none has a training
-// node.
+// Sample implements Sampler. It uses only the number of seeds, which must be
+// distinct nodes, and only if Clusters is 0. It draws again if no part drawn has a
+// training node.
 func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -237,20 +236,20 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	return nil
 }
 
-// draw numbers the nodes of q parts, and reports whether one is for training.
+// draw numbers the nodes of q parts, and reports whether one is a training node.
 func (plan *clusterPlan) draw(scratch *clusterScratch, q int, rng *rand.Rand) bool {
 	outputs := plan.train == nil
 	scratch.picks.draw(rng, plan.parts, q, false)
 	for _, k := range scratch.picks.index {
 		for _, v := range plan.nodes[plan.ptr[k]:plan.ptr[k+1]] {
-			scratch.numbering.local(v)
+			scratch.numbering.numberOrAdd(v)
 			outputs = outputs || plan.train[v]
 		}
 	}
 	return outputs
 }
 
-// fill makes block that of the nodes numbered, from all of them to all.
+// fill fills block: the nodes drawn are its input and its output nodes.
 func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	ids, plan := &scratch.numbering, &s.plan
 	p := plan.graph.laplacian
@@ -264,8 +263,8 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	defer inside.clear(ids.nodes)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	rows := resize(scratch.degrees, len(ids.nodes)) // first d̃', then the rows' scales
-	scratch.degrees = rows
+	rows := resize(scratch.rowScale, len(ids.nodes))
+	scratch.rowScale = rows
 	for k, v := range ids.nodes {
 		degree := 1.0
 		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 1)
@@ -308,7 +307,7 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	block.Finish()
 }
 
-// keepTraining makes top the rows of square that belong to training nodes.
+// keepTraining fills top with the rows of square that belong to training nodes.
 func (plan *clusterPlan) keepTraining(scratch *clusterScratch, square, top *graph.Block) {
 	scratch.rows = scratch.rows[:0]
 	top.Dst = top.Dst[:0]

@@ -7,23 +7,22 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// estimator is an importance, a draw and a weight that go together: the choices
-// of a LayerWise or a Neighbor with the defaults filled in.
+// estimator is an importance, a draw and a weight that go together: the three
+// choices of a LayerWise or a Neighbor, with defaults filled in.
 type estimator struct {
 	importance Importance
 	draw       Draw
 	weight     Weight
 
-	// global holds all nodes with their weights, where the importance does not
-	// depend on a layer's rows; else it is nil. With neighborhood, only the
-	// columns of the rows are candidates.
+	// global holds the weights of all nodes if the importance does not depend on
+	// a layer's rows; otherwise it is nil. With neighborhood, only columns that
+	// are not zero on the rows are candidates.
 	global       *Population
 	neighborhood bool
 }
 
-// newEstimator returns the estimator of the given parts over p. A nil draw means
-// WithoutReplacement{}, a nil weight DefaultWeight of the draw. The error says
-// which parts do not go together or with p, or which global weight is invalid.
+// newEstimator checks the parts against each other and against p. A nil draw means
+// WithoutReplacement{}, a nil weight means DefaultWeight of the draw.
 func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight Weight) (*estimator, error) {
 	if draw == nil {
 		draw = WithoutReplacement{}

@@ -7,10 +7,10 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Full samples nothing: each block holds every neighbour of its output nodes, so
-// that the batch computes exactly what propagation over the whole graph
-// would for its seeds. The blocks grow with every layer, up to the whole graph.
-// Sample may be called concurrently.
+// Full takes all neighbours: the outputs of its batch are exactly the outputs of
+// the seeds in the whole graph. The blocks grow with every layer, up to the whole
+// graph. The fields must not change after the first call of Sample; Sample may be
+// called concurrently.
 type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
@@ -30,12 +30,12 @@ type fullScratch struct {
 // Layers returns Depth.
 func (s *Full) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range.
+// Validate returns an error if a field is missing or out of range. Sample calls it.
 func (s *Full) Validate() error {
 	return s.prepare.do(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
 }
 
-// Sample implements Sampler; rng is not used. Cost: O(nonzeros of the rows) a
+// Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
 // layer.
 func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
@@ -45,7 +45,7 @@ func (s *Full) sampleLayer(scratch *fullScratch, batch *Batch, at int, rows []in
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 
-// fillFull makes block that of all neighbours of rows.
+// fillFull fills block with all neighbours of rows.
 func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(p, rows); err != nil {

@@ -12,8 +12,8 @@ import (
 
 var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
 
-// layered is a sampler that fills the blocks of a batch one after the other, the
-// output layer first. S is the memory of one concurrent call.
+// layered is a sampler that draws layer by layer, the output layer first. S is
+// the scratch memory of one call.
 type layered[S any] interface {
 	Layers() int
 	Validate() error
@@ -48,11 +48,11 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 	return nil
 }
 
-// scratchPool keeps the memory of concurrent calls from one to the next. The
-// zero value is empty.
+// scratchPool keeps scratch memory between calls; concurrent calls each get their
+// own. The zero value is empty.
 type scratchPool[S any] struct{ pool sync.Pool }
 
-// get returns memory that put was given, or new memory.
+// get returns memory that an earlier call put back, or new memory.
 func (p *scratchPool[S]) get() *S {
 	if scratch, ok := p.pool.Get().(*S); ok {
 		return scratch
@@ -62,14 +62,14 @@ func (p *scratchPool[S]) get() *S {
 
 func (p *scratchPool[S]) put(scratch *S) { p.pool.Put(scratch) }
 
-// preparation checks a sampler and does its work before the first batch, once
-// for all concurrent calls. The zero value is ready.
+// preparation runs a sampler's checks, and its work before the first batch, once.
+// Concurrent calls wait for it. The zero value is ready.
 type preparation struct {
 	once sync.Once
 	err  error
 }
 
-// do calls f the first time, and returns f's error every time.
+// do runs f at the first call, and returns the error of that run at every call.
 func (p *preparation) do(f func() error) error {
 	p.once.Do(func() { p.err = f() })
 	return p.err
@@ -110,12 +110,13 @@ func checkSizes(sizes []int) error {
 	return nil
 }
 
-// sizeAt returns the size of block number at, which sizes hold in reverse order.
+// sizeAt returns the size of block number at: sizes start at the output layer,
+// blocks at the input layer.
 func sizeAt(sizes []int, at int) int { return sizes[len(sizes)-1-at] }
 
-// fanOut returns about how many nodes the input of each layer, input layer first,
-// and the output have for 512 seeds, where each row draws its layer's size of
-// neighbours and rows share none.
+// fanOut returns the approximate number of input nodes of each layer, input layer
+// first, and of output nodes, for 512 seeds: every row draws sizes[l] neighbours,
+// and no two rows draw the same one.
 func fanOut(sizes []int) []int {
 	const most = 1 << 20
 	nodes := make([]int, len(sizes)+1)

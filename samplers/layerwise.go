@@ -10,37 +10,37 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// LayerWise draws, for each layer, one set of nodes for all the rows of the
-// layer above, by importance sampling: the rows of a layer's block are the
-// nodes drawn for the layer above (at the top, the seeds), and QPH is
-// estimated by Σ β_i (QP)^[i] H_[i] over the nodes i drawn.
+// LayerWise is layer-wise importance sampling: each layer draws one set of nodes
+// for all its rows. The rows of the output layer are the seeds; the nodes drawn
+// are the rows of the next layer down. QPH is estimated by Σ β_i (QP)^[i] H_[i]
+// over the nodes i drawn.
 //
-// The zero values of Importance, Draw and Weight are the paper's recommended
-// method, ladies-flat-debiased. The fields must not change after the first
-// call of Sample; Sample may then be called concurrently.
+// The zero values of Importance, Draw and Weight give the method that the paper
+// recommends, ladies-flat-debiased. The fields must not change after the first
+// call of Sample; Sample may be called concurrently.
 //
-// Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size
-// of the graph; FastGCN pays O(edges) once, and its candidates are all nodes
-// where it does not draw from an alias table (Poisson, Systematic, Rank).
-// Memory: 8 bytes a node for each concurrent call, kept for the next.
+// Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size of
+// the graph. FastGCN costs O(edges) once, and O(nodes) per layer with Poisson,
+// Systematic or Rank, which do not draw from an alias table. Memory: 8 bytes per
+// node for each concurrent call.
 type LayerWise struct {
 	Laplacian  *graph.Laplacian // required
-	Sizes      []int            // nodes drawn a layer, the layer next to the output first; required
+	Sizes      []int            // nodes drawn per layer, the layer next to the output first; required
 	Importance Importance       // nil means LADIES{Flat: true}
 	Draw       Draw             // nil means WithoutReplacement{}
-	Weight     Weight           // nil means the unbiased weight for the draw, see DefaultWeight
+	Weight     Weight           // nil means DefaultWeight of the draw, which is unbiased
 
 	// IncludeRows adds the rows of a layer to its drawn nodes, as the program
-	// released with LADIES does, so that every node reads its own features. A
-	// row that was not drawn gets the weight 1/(s p_i) that Naive would give it
-	// had it been (none if p_i = 0). Biased: such a node is always there, but
-	// weighs as if it were there rarely.
+	// released with LADIES does: every node then reads its own features. A row
+	// that was not drawn gets Naive's weight 1/(s p_i), or is left out if
+	// p_i = 0. Biased: the node is always present, but its weight is for a node
+	// that is present rarely.
 	IncludeRows bool
 
-	// NormalizeRows rescales each row of P̃ so that it sums to what the row of P
-	// sums to, as the program released with LADIES does (where that is 1: it
-	// takes P = D̃^-1 (A+I)). Biased, being a ratio of two estimates; a row of
-	// which nothing was drawn stays 0. Cost: O(nonzeros of the rows).
+	// NormalizeRows rescales each row of P̃ to the sum of the same row of P, as
+	// the program released with LADIES does (there P = D̃^-1 (A+I), and the sum
+	// is 1). Biased: it is a ratio of two estimates. A row without drawn nodes
+	// stays 0. Cost: O(nonzeros of the rows).
 	NormalizeRows bool
 
 	prepare   preparation
@@ -50,7 +50,7 @@ type LayerWise struct {
 
 var _ Sampler = (*LayerWise)(nil)
 
-// layerScratch is the memory of one concurrent call.
+// layerScratch is the memory of one call.
 type layerScratch struct {
 	neighborhood neighborhood
 	weights      []float64
@@ -61,11 +61,11 @@ type layerScratch struct {
 	drawn        nodeSet // the nodes drawn, while the block is filled
 }
 
-// Layers returns the number of layers, one a size.
+// Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
 // Validate returns an error if a field is missing or out of range, or if the
-// weight cannot follow the draw. Sample checks too.
+// weight does not go with the draw. Sample calls it.
 func (s *LayerWise) Validate() error {
 	return s.prepare.do(s.setUp)
 }
@@ -105,8 +105,8 @@ func (e *estimator) usesTable() bool {
 	return false
 }
 
-// sum sets Total and Positive from the weights. The error says which weight is
-// negative or not a number, or that they do not sum to a positive finite one.
+// sum sets Total and Positive from the weights. The error names a weight that is
+// negative or NaN, or a sum that is not positive and finite.
 func (p *Population) sum() error {
 	p.Positive = len(p.Weights)
 	for i, w := range p.Weights {
@@ -117,7 +117,7 @@ func (p *Population) sum() error {
 			p.Positive--
 		}
 	}
-	var t0, t1, t2, t3 float64 // four chains of additions, to keep the adder busy
+	var t0, t1, t2, t3 float64 // four independent sums, for instruction-level parallelism
 	rest := p.Weights
 	for ; len(rest) >= 4; rest = rest[4:] {
 		t0, t1, t2, t3 = t0+rest[0], t1+rest[1], t2+rest[2], t3+rest[3]
@@ -133,7 +133,7 @@ func (p *Population) sum() error {
 }
 
 // Sample implements Sampler. A layer draws its size, or all candidates of
-// positive probability where they are fewer.
+// positive probability if these are fewer.
 func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
@@ -152,8 +152,8 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *Batch, at int, row
 	return err
 }
 
-// sampleLocally walks the neighborhood of rows, draws the input nodes, and fills
-// block.
+// sampleLocally draws among the neighborhood of rows, or, with IncludeRows, among
+// all nodes, and fills block.
 func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
@@ -196,8 +196,8 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	return nil
 }
 
-// sampleGlobally is sampleLayer for a law that is the same for all rows: the
-// neighborhood need not be known, only which of its nodes are drawn.
+// sampleGlobally draws among all nodes, and fills block without collecting the
+// neighborhood of rows.
 func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	h.begin(s.Laplacian, h.nodes)
@@ -224,7 +224,7 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 }
 
 // includeRows appends the rows that were not drawn to the input nodes of block,
-// with their naive weights.
+// with the weights of Naive.
 func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population *Population, everyNode bool, block *graph.Block) {
 	local := scratch.local
 	for k, r := range rows {
@@ -244,7 +244,7 @@ func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population 
 	}
 }
 
-// normalizeRows rescales the rows of a filled block to the row sums of P.
+// normalizeRows rescales the rows of a filled block to the sums of P's rows.
 func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 	for i, r := range rows {
 		var drawn float64
@@ -277,10 +277,9 @@ func rowSum(p *graph.Laplacian, i int) float64 {
 	return float64(p.RowScale[i]) * sum
 }
 
-// population returns the candidates of a layer whose neighborhood has been
-// walked, and whether they are all nodes of the graph instead of the
-// neighborhood's.
-func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error) {
+// population returns the candidates of a layer, and whether they are all nodes of
+// the graph or, with everyNode false, scratch.neighborhood.
+func (s *LayerWise) population(scratch *layerScratch) (candidates *Population, everyNode bool, err error) {
 	h := &scratch.neighborhood
 	global := s.estimator.global
 	if s.drawsGlobally() {
@@ -304,9 +303,9 @@ func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error)
 	return population, false, population.sum()
 }
 
-// NominalSizes returns about how many nodes the input of each layer and the
-// output have, input layer first: the sizes drawn, and one batch as large as
-// the layer next to it.
+// NominalSizes returns the approximate number of input nodes of each layer, input
+// layer first, and of output nodes. It assumes as many seeds as the layer next to
+// the output draws.
 func (s *LayerWise) NominalSizes() []int {
 	if len(s.Sizes) == 0 {
 		return nil

@@ -123,7 +123,7 @@ func Methods() []Method {
 	methods = append(methods, saintMethods()...)
 	return append(methods, Method{
 		Name:    "cluster",
-		Summary: "random clusters with the edges between them, normalised anew",
+		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,
 		make: func(c Config) validSampler {
 			return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}

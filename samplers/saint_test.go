@@ -191,7 +191,7 @@ func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	scratch.numbering.begin(s.graph.laplacian, nil)
 	for v := range int32(s.graph.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
-			scratch.numbering.local(v)
+			scratch.numbering.numberOrAdd(v)
 		}
 	}
 	block := new(graph.Block)

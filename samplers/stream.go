@@ -6,9 +6,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-// Seed sets source to the stream of one mini-batch of one epoch, so that a
-// batch's draws depend on (seed, epoch, batch) and on nothing else: neither on
-// the worker that draws it nor on the batches drawn before.
+// Seed sets source to the random stream of one mini-batch of one epoch. The draws of
+// a batch then depend on (seed, epoch, batch) only, and not on the worker that makes
+// them or on earlier batches.
 func Seed(source *rand.PCG, seed, epoch, batch uint64) {
 	source.Seed(splitmix.Hash(seed^splitmix.Hash(epoch)), splitmix.Hash(batch+1))
 }
