@@ -13,9 +13,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// BenchmarkEstimators reports ‖P̃H − PH‖²/‖PH‖² of one layer for 512 training nodes
-// of synth:arxiv, H of independent normal entries, for every draw and weight, and
-// the number of input nodes that goes with it. -benchtime 200x makes 200 batches.
+// BenchmarkEstimators reports ‖P̃H − PH‖²/‖PH‖² and the number of input nodes of one
+// layer, for every draw and weight: 512 training nodes of synth:arxiv, and H of
+// independent normal entries. -benchtime 200x makes 200 batches.
 func BenchmarkEstimators(b *testing.B) {
 	data, err := arxiv()
 	if err != nil {

@@ -64,9 +64,8 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers has one goroutine, then two, draw the same batches with one
-// sampler: an op is a batch, so that two cores take half of what one takes at
-// best.
+// BenchmarkWorkers draws the same batches with one sampler on one goroutine, then
+// on two. An op is a batch: two cores halve its time at best.
 func BenchmarkWorkers(b *testing.B) {
 	data, err := arxiv()
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fixedParts is a partitioner that says node i is in part fixedParts[i mod len].
+// fixedParts is a partitioner that puts node i into part fixedParts[i mod len].
 type fixedParts []int32
 
 func (fixedParts) Name() string { return "fixed" }
 
 func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
-	if len(f) == 2 { // too short, to be refused
+	if len(f) == 2 { // too short: an error
 		return f, nil
 	}
 	part := make([]int32, adjacency.Rows)
@@ -28,9 +28,8 @@ func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
 	return part, nil
 }
 
-// TestClusterAllIsFull checks that with all parts in a batch the outputs are
-// those of full neighbourhoods, bit by bit, for whatever training nodes and
-// normalisation.
+// TestClusterAllIsFull checks that a batch of all parts gives the same outputs as
+// Full, bit by bit, for any training nodes and normalisation.
 func TestClusterAllIsFull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "nodes")
@@ -87,8 +86,8 @@ func TestClusterAllIsFull(t *testing.T) {
 	})
 }
 
-// TestClusterBlock checks that a batch is the Laplacian of the graph induced by
-// its parts, worked out anew.
+// TestClusterBlock checks that a block is the Laplacian of the subgraph induced by
+// its parts.
 func TestClusterBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(4, 60).Draw(t, "nodes")
@@ -168,16 +167,16 @@ func keptEntries(source *subgraph, nodes []int32, induced *graph.CSR) *graph.Lap
 	return p
 }
 
-// TestClusterBias pins the bias that dropping edges between parts brings, over
-// all pairs of four parts: the batches have the mean that the definition gives,
-// which is not PH.
+// TestClusterBias pins the bias due to the edges dropped between parts, over all
+// pairs of four parts: the mean of the batches follows from the definition, and is
+// not PH.
 func TestClusterBias(t *testing.T) {
 	const n, parts, batches = 24, 4, 20000
 	adjacency := randomGraph(n, 80, false, 2)
 	p := graph.NewLaplacian(adjacency)
 	s := &Cluster{Laplacian: p, Depth: 1, Parts: parts, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3}, KeepEntries: true}
-	// Two parts of four: given that a node is in the batch, a node of its own part
-	// is too, and one of another part in one of three cases.
+	// A batch has two of four parts. Given that a node is in the batch, a node of
+	// its own part is there with probability 1, and any other one with 1/3.
 	dense := p.Dense()
 	var want, exact [n]float64
 	for i := range n {
@@ -263,7 +262,7 @@ func TestClusterSize(t *testing.T) {
 	}
 }
 
-// TestDescribe checks the lines about what was prepared.
+// TestDescribe checks the lines about prepared data.
 func TestDescribe(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(400, 2000, false, 1))
 	cluster := &Cluster{Laplacian: p, Depth: 2}
@@ -278,6 +277,6 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("SAINT: %q", got)
 	}
 	if (&Cluster{}).Describe() != "" || (&SAINT{}).Describe() != "" {
-		t.Error("samplers that cannot work say what they prepared")
+		t.Error("invalid samplers describe prepared data")
 	}
 }

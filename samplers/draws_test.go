@@ -14,7 +14,7 @@ import (
 )
 
 // TestDrawLaws compares the sets that Poisson and Systematic draw with their exact
-// probabilities by Pearson's χ², at level 1e-4 a case.
+// probabilities by Pearson's χ², at level 1e-4 per case.
 func TestDrawLaws(t *testing.T) {
 	const draws = 40000
 	for _, draw := range []samplers.Draw{samplers.Poisson{}, samplers.Systematic{}} {
@@ -66,8 +66,8 @@ func setName(index []int32) string {
 	return fmt.Sprint(ids)
 }
 
-// TestInclusion checks the probabilities that draws report against the plain
-// solution, over weights of all sizes: geometric ones, ties and zeros among them.
+// TestInclusion compares the probabilities that draws report with the plain
+// solution, for weights of all sizes, with ties and zeros.
 func TestInclusion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "n")
@@ -120,8 +120,7 @@ func TestInclusion(t *testing.T) {
 	})
 }
 
-// TestDrawsReuseMemory checks that draws allocate nothing once their memory is
-// there.
+// TestDrawsReuseMemory checks that draws allocate nothing after warm-up.
 func TestDrawsReuseMemory(t *testing.T) {
 	rng := rand.New(samplers.Stream(1, 0, 0))
 	weights := make([]float64, 5000)
@@ -145,8 +144,8 @@ func TestDrawsReuseMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDraw picks 512 of 7,000 candidates, as a layer of ogbn-arxiv does, and
-// weighs them.
+// BenchmarkDraw picks and weighs 512 of 7,000 candidates, as a layer of ogbn-arxiv
+// does.
 func BenchmarkDraw(b *testing.B) {
 	rng := rand.New(samplers.Stream(1, 0, 0))
 	weights := make([]float64, 7000)

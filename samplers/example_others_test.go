@@ -45,7 +45,7 @@ func ExampleNeighbor() {
 	// times P's entry: 1.5
 }
 
-// What is drawn and the control add up to the rows of P.
+// The entries drawn and the control add up to the rows of P.
 func ExampleVRGCN() {
 	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
 	var batch samplers.Batch
@@ -67,7 +67,7 @@ func ExampleVRGCN() {
 	// [0.289 0.289 0.250 0.250 0.000 0.000]
 }
 
-// A unit is a node here, so a batch of two seeds has one node or two.
+// A unit is a node, so a batch of two seeds has one node or two.
 func ExampleSAINT() {
 	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
 	var batch samplers.Batch

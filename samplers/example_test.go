@@ -9,8 +9,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// A ring of six nodes; node 0 is the only seed. Its neighbourhood is {0, 1, 5},
-// so three nodes are all the candidates, and the debiased estimate is exact.
+// The graph is a ring of six nodes, and node 0 is the only seed. Its neighbourhood
+// {0, 1, 5} has three candidates: drawing all three makes the debiased estimate
+// exact.
 func ExampleLayerWise() {
 	ring, err := graph.NewBuilder(6)
 	if err != nil {

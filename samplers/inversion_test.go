@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInversionSearch compares what the guide table finds with a linear search
-// for the same random number.
+// TestInversionSearch compares the guide table with a linear search for the same
+// random number.
 func TestInversionSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
@@ -43,8 +43,8 @@ func TestInversionSearch(t *testing.T) {
 	})
 }
 
-// TestInversionTop forces the largest random number, whose product with the
-// total may be rounded up to it.
+// TestInversionTop forces the largest random number: its product with the total may
+// be rounded up to the total.
 func TestInversionTop(t *testing.T) {
 	weights := []float64{1, 2, 0.5, 0}
 	var law inversion
@@ -54,7 +54,7 @@ func TestInversionTop(t *testing.T) {
 	}
 }
 
-// top is a source that gives its largest number.
+// top is a source that returns the largest number.
 type top struct{}
 
 func (*top) Uint64() uint64 { return math.MaxUint64 }

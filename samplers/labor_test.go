@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// laborReference works out p[i][t], the probability that row i keeps node t, from
-// the formulas, with dense matrices and bisection.
+// laborReference computes p[i][t], the probability that row i keeps node t, from the
+// formulas, with dense matrices and bisection.
 func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSelf bool) [][]float64 {
 	n := p.Nodes()
 	dense := p.Dense()
@@ -87,9 +87,9 @@ func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSel
 	return keep
 }
 
-// TestLaborEntries checks every entry of blocks against P[i][t]/p[i][t], that rows
-// decide by the same random numbers, and what is said about self-loops and rows
-// of few neighbours.
+// TestLaborEntries compares every entry of a block with P[i][t]/p[i][t], and checks
+// that rows use the same random numbers, and that self-loops and the entries of
+// rows with few neighbours are kept.
 func TestLaborEntries(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
@@ -153,7 +153,7 @@ func TestLaborEntries(t *testing.T) {
 		for t := range n {
 			for i := range rows {
 				for j := range rows {
-					// Rounding of p aside, who keeps t at a lower p keeps it at a higher.
+					// A row of higher p keeps t if a row of lower p does, up to rounding.
 					if t != int(rows[i]) && t != int(rows[j]) && kept[i][t] && !kept[j][t] && keep[j][t] > keep[i][t]*(1+1e-9) {
 						rt.Fatalf("node %d: kept by a row with p = %v, not by one with p = %v", t, keep[i][t], keep[j][t])
 					}
@@ -163,9 +163,9 @@ func TestLaborEntries(t *testing.T) {
 	})
 }
 
-// TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, and
-// that iterations make the layer read fewer nodes, all fewer than if rows drew
-// independently.
+// TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, that
+// iterations lower the number of input nodes, and that it is always lower than with
+// independent rows.
 func TestLaborSizes(t *testing.T) {
 	const n, k, batches = 2000, 4, 300
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 20000, false, 6))
@@ -214,11 +214,11 @@ func TestLaborSizes(t *testing.T) {
 	}
 }
 
-// TestLaborSelfNormalizeBias pins the bias of the self-normalised form on a path
-// of three nodes, middle row, k = 1: each of its two equal neighbours is kept with
-// probability 1/2. If both are, each entry is as in P; if one is, it stands for
-// both; if none, the row stays without. Hence E[P̃] = (1/4 + 2/4)·P = 3/4·P, where
-// the unbiased form has P.
+// TestLaborSelfNormalizeBias pins the bias of SelfNormalize on the middle row of a
+// path of three nodes, k = 1. Each of its two equal neighbours is kept with
+// probability 1/2. If both are kept, the entries are P's; if one is kept, its entry
+// is doubled; if none is kept, there are no entries. Hence
+// E[P̃] = (1/4 + 2/4)·P = 3/4·P; the unbiased form has E[P̃] = P.
 func TestLaborSelfNormalizeBias(t *testing.T) {
 	b, err := graph.NewBuilder(3)
 	if err != nil {
@@ -264,8 +264,8 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 	}
 }
 
-// TestLaborSelfNormalize checks that the drawn entries of each row sum to what all
-// of them sum to, in the proportions of the form that is not normalised.
+// TestLaborSelfNormalize checks that the kept entries of each row have the sum of all
+// its entries, in the proportions of the form without SelfNormalize.
 func TestLaborSelfNormalize(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 200, 1500, true, 3))
 	var rows []int32
@@ -283,7 +283,7 @@ func TestLaborSelfNormalize(t *testing.T) {
 		}
 		plain, normal := sample(false), sample(true)
 		if !slices.Equal(plain.Matrix.Idx, normal.Matrix.Idx) {
-			t.Fatal("the option changes what is drawn")
+			t.Fatal("the option changes the nodes drawn")
 		}
 		for i, r := range rows {
 			var all, drawn float64

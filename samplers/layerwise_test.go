@@ -89,8 +89,8 @@ func scatter(block *graph.Block, n int) []float64 {
 	return dense
 }
 
-// TestLayerWiseBlock checks every entry of a block against P[i][j]·β_j, β worked
-// out in plain arithmetic from the paper's formulas.
+// TestLayerWiseBlock compares every entry of a block with P[i][j]·β_j, where β comes
+// from the paper's formulas in plain arithmetic.
 func TestLayerWiseBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 60).Draw(t, "nodes")
@@ -168,8 +168,8 @@ func TestLayerWiseBlock(t *testing.T) {
 	})
 }
 
-// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population
-// of n; at s = n, where its last α is n/(1·n) = 1, it gives all ones.
+// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population of n.
+// At s = n its last α is n/(1·n) = 1, and all factors are 1.
 func algorithm1(p []float64, drawn []int32, n int) []float64 {
 	beta := make([]float64, len(drawn))
 	sum := 0.0
@@ -184,10 +184,10 @@ func algorithm1(p []float64, drawn []int32, n int) []float64 {
 	return beta
 }
 
-// TestApproximationErrorShape is the paper's observation (its figure of matrix
-// approximation errors): on a sparse graph the error of plain LADIES falls and
-// then rises again with the number of nodes drawn, since its weights are
-// biased; the debiased error falls throughout.
+// TestApproximationErrorShape checks the paper's figure of matrix approximation
+// errors: on a sparse graph the error of plain LADIES falls and then rises with the
+// number of nodes drawn, because its weights are biased; the debiased error only
+// falls.
 func TestApproximationErrorShape(t *testing.T) {
 	const n, width = 3000, 8
 	p := graph.NewLaplacian(randomGraph(n, 7500, false, 3))
@@ -309,7 +309,7 @@ func TestLayerWiseErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// A failed call leaves nothing behind that a later one would see.
+	// A failed call does not affect a later one.
 	s := &LayerWise{Laplacian: p, Sizes: []int{3}}
 	var batch Batch
 	_ = s.Sample(ctx, []int32{2, 1, 2}, rng, &batch)

@@ -29,8 +29,8 @@ func ladiesWeights(p *graph.Laplacian, rows []int32) (weights []float64, total f
 	return weights, total
 }
 
-// TestOriginalLADIES checks IncludeRows and NormalizeRows together against what
-// the program released with LADIES computes, given the nodes drawn: the union
+// TestOriginalLADIES compares IncludeRows and NormalizeRows together with the
+// computation of the program released with LADIES, given the nodes drawn: the union
 // with the rows, columns times 1/p, rows normalised to sum to 1.
 func TestOriginalLADIES(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -91,9 +91,9 @@ func TestOriginalLADIES(t *testing.T) {
 	})
 }
 
-// TestIncludeRowsBias pins what adding rows does to E[β] of debiased weights: a
-// row i counts 1 as it should, and 1/(s p_i) besides whenever it was not drawn,
-// so that E[β_i] = 1 + (1−π_i)/(s p_i), π_i worked out by enumeration.
+// TestIncludeRowsBias pins E[β] of debiased weights with IncludeRows. A row i that is
+// not drawn gets the factor 1/(s p_i) instead of 0, so
+// E[β_i] = 1 + (1−π_i)/(s p_i), with π_i from enumeration.
 func TestIncludeRowsBias(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 6, 9, false, 3))
 	rows := []int32{0, 4}
@@ -136,10 +136,9 @@ func TestIncludeRowsBias(t *testing.T) {
 	}
 }
 
-// TestNormalizeRowsBias pins the law of normalised rows on a path of three nodes,
-// middle row, one node drawn: that node gets the whole row sum of P, so that its
-// entry is p_i times the row sum on average, where the debiased form without
-// normalisation has P[1][i].
+// TestNormalizeRowsBias pins the law of NormalizeRows on the middle row of a path of
+// three nodes, with one node drawn. This node gets the whole row sum of P, so its
+// entry is p_i times the row sum on average; without NormalizeRows it is P[1][i].
 func TestNormalizeRowsBias(t *testing.T) {
 	b, err := graph.NewBuilder(3)
 	if err != nil {
@@ -180,9 +179,9 @@ func TestNormalizeRowsBias(t *testing.T) {
 	}
 }
 
-// TestFastGCNReadings checks the laws of FastGCN's two readings by the candidates
-// that can be drawn: all nodes of the graph with p ∝ ‖P^[i]‖², or, as the program
-// released with the paper has it, the neighbourhood with p ∝ ‖P^[i]‖.
+// TestFastGCNReadings checks the laws of FastGCN as in the paper, p ∝ ‖P^[i]‖² over
+// all nodes of the graph, and as in the program released with it, p ∝ ‖P^[i]‖ over
+// the neighbourhood.
 func TestFastGCNReadings(t *testing.T) {
 	const n, batches = 12, 60000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 18, false, 5))
@@ -222,7 +221,7 @@ func TestFastGCNReadings(t *testing.T) {
 	}
 }
 
-// TestParts checks names, defaults and the errors that say what is wrong.
+// TestParts checks names, defaults and errors.
 func TestParts(t *testing.T) {
 	config := samplers.Config{
 		Laplacian: graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1)), Layers: 2, Sizes: []int{3},

@@ -33,9 +33,9 @@ func TestLeaveOneOutIntegral(t *testing.T) {
 	})
 }
 
-// TestRaoBlackwellisedLarge checks sizes that no recursion reaches: equal weights
-// make simple random sampling, where β = m/s, and a candidate that is all but
-// certain has β near 1.
+// TestRaoBlackwellisedLarge checks sizes too large for the recursion: equal weights
+// are simple random sampling, where β = m/s, and a candidate drawn almost certainly
+// has β near 1.
 func TestRaoBlackwellisedLarge(t *testing.T) {
 	for _, c := range []struct{ m, s int }{{12, 11}, {100, 50}, {2000, 512}, {2000, 1999}, {100000, 1024}} {
 		weights := make([]float64, c.m)
@@ -56,8 +56,8 @@ func TestRaoBlackwellisedLarge(t *testing.T) {
 	}
 }
 
-// TestRaoBlackwellisedNever checks that the weight never drawn is exact where it
-// is small beside the last draw.
+// TestRaoBlackwellisedNever checks that the weight never drawn is exact if it is
+// small compared to the last draw.
 func TestRaoBlackwellisedNever(t *testing.T) {
 	weights := []float64{1e-12, 3e-12, 1}
 	population := newPopulation(t, weights, false)

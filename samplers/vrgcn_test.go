@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestVRGCNBlocks checks that what is drawn and the control add up to P, entry by
-// entry, that the row sums are P's, and that the input layer is exact.
+// TestVRGCNBlocks checks that the entries drawn and the control add up to P, that
+// the row sums are P's, and that the input layer is exact.
 func TestVRGCNBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 50).Draw(t, "nodes")
@@ -65,8 +65,8 @@ func TestVRGCNBlocks(t *testing.T) {
 	})
 }
 
-// TestVRGCNZeroError checks that with a history equal to the activations the
-// estimate is PH, whatever is drawn (Chen, Zhu & Song 2018, §4.1).
+// TestVRGCNZeroError checks that the estimate is PH for any draw if the history
+// equals the activations (Chen, Zhu & Song 2018, §4.1).
 func TestVRGCNZeroError(t *testing.T) {
 	const n, width = 300, 8
 	p := graph.NewLaplacian(randomGraph(n, 2000, false, 3))

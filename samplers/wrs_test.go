@@ -23,8 +23,8 @@ func newPopulation(t interface{ Fatal(...any) }, weights []float64, global bool)
 	return p
 }
 
-// orderProbability is the law of weighted random sampling: the product over the
-// draws of the weight drawn by the weight left.
+// orderProbability returns the probability of an ordered sample: the product, over
+// the draws, of the weight drawn divided by the weight left.
 func orderProbability(weights []float64, order []int32) float64 {
 	left := 0.0
 	for _, w := range weights {
@@ -39,8 +39,8 @@ func orderProbability(weights []float64, order []int32) float64 {
 }
 
 // TestWithoutReplacementLaw compares the ordered samples drawn with their exact
-// probabilities by Pearson's χ², at level 1e-4 a case: by keys, by an alias table,
-// and by inversion.
+// probabilities by Pearson's χ², at level 1e-4 per case: by keys, by an alias
+// table, and by inversion.
 func TestWithoutReplacementLaw(t *testing.T) {
 	weights := []float64{0.5, 3, 1, 0, 2.5, 0.2}
 	const draws = 60000
@@ -93,7 +93,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 	}
 }
 
-// eachOrder calls f with every ordered choice of s of n.
+// eachOrder calls f with every ordered choice of s of n indices.
 func eachOrder(n, s int, f func(order []int32)) {
 	order := make([]int32, 0, s)
 	var extend func()
@@ -114,8 +114,8 @@ func eachOrder(n, s int, f func(order []int32)) {
 	extend()
 }
 
-// TestRemaining checks R_j against its definition, whatever way the sample was
-// drawn and however much of the weight it took.
+// TestRemaining compares R_j with its definition, for every way to draw and for
+// samples of little and of nearly all weight.
 func TestRemaining(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(1e-6, 1e3), 1, 40).Draw(t, "weights")
@@ -146,9 +146,9 @@ func TestRemaining(t *testing.T) {
 	})
 }
 
-// TestTinyWeights draws all candidates whose weights fall below the smallest
-// normal number, as those of a softmax may: their keys E/w overflow. None may be
-// drawn twice, and none of weight 0.
+// TestTinyWeights draws all candidates, some with weights below the smallest normal
+// number, as a softmax may give: their keys E/w overflow. No candidate may be drawn
+// twice, and none of weight 0.
 func TestTinyWeights(t *testing.T) {
 	steep := make([]float64, 4000) // e^0 … e^-799, about 3700 of them positive
 	for i := range steep {
