@@ -202,10 +202,10 @@ func (b *Builder) Build() (*CSR, Report) {
 }
 
 // scatter puts every edge into its two rows; next[i] is the position of the next
-// entry of row i. Each stripe of rows has a goroutine that reads all edges and takes
-// those of its rows. The entries of a row are therefore in the order of the edges
-// for any number of stripes, and each goroutine writes at random to only a part of
-// the matrix.
+// entry of row i. Each stripe of rows has a goroutine, which reads all edges and
+// writes the entries of its rows. The entries of a row are therefore in the order of
+// the edges for any number of stripes, and each goroutine's random writes stay within
+// a part of the matrix.
 func (b *Builder) scatter(m *CSR, next []int64) {
 	stripes := min(runtime.GOMAXPROCS(0), 16)
 	if len(b.chunks) <= 1 {

@@ -195,13 +195,9 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
-	if err := scratch.seeds.addDistinct(seeds); err != nil {
+	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
 	plan := &s.plan

@@ -29,8 +29,8 @@ type LADIES struct {
 	Flat bool
 
 	// RowNorms, if not nil, holds ‖(HW)_[i]‖ of every node. The probabilities are
-	// then p_i ∝ ‖QP^[i]‖·‖(HW)_[i]‖, those of least variance (Chen et al. 2023,
-	// eq. 5), whatever Flat is. A node of norm 0 is never drawn.
+	// then p_i ∝ ‖QP^[i]‖·‖(HW)_[i]‖, which gives the least variance (Chen et al.
+	// 2023, eq. 5), whatever Flat is. A node of norm 0 is never drawn.
 	RowNorms []float32
 }
 

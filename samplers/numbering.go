@@ -58,6 +58,16 @@ func (g *numbering) addDistinct(rows []int32) error {
 	return nil
 }
 
+// checkSeeds returns an error unless seeds are distinct nodes of p, at least one. It
+// is for samplers that draw their own output nodes.
+func (g *numbering) checkSeeds(p *graph.Laplacian, seeds []int32) error {
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	g.begin(p, g.nodes)
+	return g.addDistinct(seeds)
+}
+
 // number returns the local number of node, or a negative number if it has none.
 func (g *numbering) number(node int32) int32 { return g.cells[node].number - g.base }
 

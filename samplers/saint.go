@@ -148,16 +148,12 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
-	if err := scratch.seeds.addDistinct(seeds); err != nil {
+	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
 	batch.Reset(1)

@@ -79,8 +79,8 @@ func TestSimulateExact(t *testing.T) {
 	}
 	for name, change := range map[string]func(b *samplers.Batch){
 		"doubled entry": func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 },
-		"NaN":                     func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
-		"infinite":                func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
+		"NaN":           func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
+		"infinite":      func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
 	} {
 		r, err = Simulate(broken{full, change}, p, seeds, h, 2, 1000, 1)
 		if err != nil {
