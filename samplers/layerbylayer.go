@@ -2,15 +2,9 @@ package samplers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
-
-	"github.com/gcn-layerwise/gcn/graph"
 )
-
-var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
 
 // layered is a sampler that draws layer by layer, the output layer first. S is
 // the scratch memory of one call.
@@ -61,54 +55,6 @@ func (p *scratchPool[S]) get() *S {
 }
 
 func (p *scratchPool[S]) put(scratch *S) { p.pool.Put(scratch) }
-
-// preparation runs a sampler's checks, and its work before the first batch, once.
-// Concurrent calls wait for it. The zero value is ready.
-type preparation struct {
-	once sync.Once
-	err  error
-}
-
-// do runs f at the first call, and returns the error of that run at every call.
-func (p *preparation) do(f func() error) error {
-	p.once.Do(func() { p.err = f() })
-	return p.err
-}
-
-// checkSized checks the Laplacian and the sizes of a sampler.
-func checkSized(sampler string, p *graph.Laplacian, sizes []int) error {
-	if err := checkLaplacian(sampler, p); err != nil {
-		return err
-	}
-	return checkSizes(sizes)
-}
-
-// checkDeep checks the Laplacian and the depth of a sampler.
-func checkDeep(sampler string, p *graph.Laplacian, depth int) error {
-	if depth <= 0 {
-		return fmt.Errorf("samplers: %s with %d layers, want at least 1", sampler, depth)
-	}
-	return checkLaplacian(sampler, p)
-}
-
-func checkLaplacian(sampler string, p *graph.Laplacian) error {
-	if p == nil {
-		return fmt.Errorf("samplers: %s needs a Laplacian", sampler)
-	}
-	return p.Validate()
-}
-
-func checkSizes(sizes []int) error {
-	if len(sizes) == 0 {
-		return errors.New("samplers: no sample sizes given, want one a layer")
-	}
-	for l, n := range sizes {
-		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
-		}
-	}
-	return nil
-}
 
 // sizeAt returns the size of block number at: sizes start at the output layer,
 // blocks at the input layer.

@@ -303,6 +303,7 @@ func TestLayerWiseErrors(t *testing.T) {
 		"all row norms zero": {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 10)}}, []int32{0}},
 		"cancelled":          {ended, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{0}},
 		"full, no depth":     {ctx, &Full{Laplacian: p}, []int32{0}},
+		"full, scale 0":      {ctx, &Full{Laplacian: &graph.Laplacian{Adjacency: p.Adjacency, RowScale: make([]float32, 10), ColScale: p.ColScale}, Depth: 1}, []int32{0}},
 	} {
 		var batch Batch
 		if err := c.sampler.Sample(c.ctx, c.seeds, rng, &batch); err == nil {
