@@ -23,7 +23,7 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	p := graph.NewLaplacian(data.Graph)
 	const width = 16
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	h := make([]float64, p.Nodes()*width)
 	for i := range h {
 		h[i] = rng.NormFloat64()
@@ -38,7 +38,7 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	measure := func(name string, sampler samplers.Sampler) {
 		b.Run(name, func(b *testing.B) {
-			g := rand.New(samplers.Stream(2, 0, 0))
+			g := rand.New(samplers.NewSource(2, 0, 0))
 			var batch samplers.Batch
 			var exact [][]float64
 			norm2 := 0.0

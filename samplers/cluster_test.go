@@ -38,7 +38,7 @@ func TestClusterAllIsFull(t *testing.T) {
 		if rapid.Bool().Draw(t, "row-stochastic") {
 			p = graph.NewRowLaplacian(adjacency)
 		}
-		rng := rand.New(Stream(1, 0, 0))
+		rng := rand.New(NewSource(1, 0, 0))
 		var train []int32
 		if rapid.Bool().Draw(t, "some nodes train") {
 			train = seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
@@ -97,7 +97,7 @@ func TestClusterBlock(t *testing.T) {
 		if row {
 			whole = graph.NewRowLaplacian(adjacency)
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		train := seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
 		s := &Cluster{
 			Laplacian: whole, Train: train, Depth: 2, Parts: 4, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3},
@@ -192,7 +192,7 @@ func TestClusterBias(t *testing.T) {
 	var sum, squares, count [n]float64
 	pairs := map[[2]int32]float64{}
 	var batch Batch
-	source := Stream(1, 0, 0)
+	source := NewSource(1, 0, 0)
 	rng := rand.New(source)
 	for b := range uint64(batches) {
 		Seed(source, 3, 0, b)
@@ -236,7 +236,7 @@ func TestClusterBias(t *testing.T) {
 func TestClusterSize(t *testing.T) {
 	const n = 4000
 	p := graph.NewLaplacian(randomGraph(n, 20000, false, 6))
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	train := seedNodes(n, 1500, rng)
 	s := &Cluster{Laplacian: p, Train: train, Depth: 2}
 	var batch Batch

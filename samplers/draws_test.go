@@ -29,7 +29,7 @@ func TestDrawLaws(t *testing.T) {
 					t.Fatal(err)
 				}
 				counts := map[string]float64{}
-				rng := rand.New(samplers.Stream(17, uint64(s), 0))
+				rng := rand.New(samplers.NewSource(17, uint64(s), 0))
 				var sample samplers.Sample
 				for range draws {
 					draw.Draw(rng, population, s, &sample)
@@ -72,7 +72,7 @@ func TestInclusion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "n")
 		spread := rapid.SampledFrom([]float64{0, 0.5, 3, 30}).Draw(t, "spread")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, n)
 		for i := range weights {
 			if i == 0 || rng.IntN(10) > 0 {
@@ -122,7 +122,7 @@ func TestInclusion(t *testing.T) {
 
 // TestDrawsReuseMemory checks that draws allocate nothing after warm-up.
 func TestDrawsReuseMemory(t *testing.T) {
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	weights := make([]float64, 5000)
 	for i := range weights {
 		weights[i] = rng.ExpFloat64()
@@ -147,7 +147,7 @@ func TestDrawsReuseMemory(t *testing.T) {
 // BenchmarkDraw picks and weighs 512 of 7,000 candidates, as a layer of ogbn-arxiv
 // does.
 func BenchmarkDraw(b *testing.B) {
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	weights := make([]float64, 7000)
 	for i := range weights {
 		weights[i] = math.Exp(rng.NormFloat64())

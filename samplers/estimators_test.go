@@ -40,7 +40,7 @@ func tinyPopulations() [][]float64 {
 		{1}, {0, 2}, {1, 1, 1, 1}, {5, 1}, {0.5, 3, 1, 0, 2.5, 0.2},
 		{100, 1, 1, 1, 1, 1}, {1e-3, 1, 1e3, 10}, {7, 7, 1, 1, 0, 0},
 	}
-	rng := rand.New(samplers.Stream(11, 0, 0))
+	rng := rand.New(samplers.NewSource(11, 0, 0))
 	for n := 2; n <= 6; n++ {
 		for range 3 {
 			weights := make([]float64, n)
@@ -133,7 +133,7 @@ func TestExactAtExhaustion(t *testing.T) {
 		}
 		for _, weights := range tinyPopulations() {
 			population := samplertest.NewPopulation(weights)
-			rng := rand.New(samplers.Stream(1, 2, 3))
+			rng := rand.New(samplers.NewSource(1, 2, 3))
 			var sample samplers.Sample
 			e.draw.Draw(rng, population, population.Positive, &sample)
 			beta := make([]float64, len(sample.Index))
@@ -175,7 +175,7 @@ func TestDebiasedClosedForm(t *testing.T) {
 		m := rapid.IntRange(1, 400).Draw(t, "candidates")
 		s := rapid.IntRange(1, min(m, 200)).Draw(t, "s")
 		extra := rapid.SampledFrom([]int{0, 0, 1, 1000, 100000}).Draw(t, "extra")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, m)
 		for i := range weights {
 			weights[i] = 0.1 + rng.ExpFloat64()

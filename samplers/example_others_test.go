@@ -30,7 +30,7 @@ func ExampleNeighbor() {
 	p := twoTriangles()
 	sampler := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	block := batch.Blocks[0]
@@ -49,7 +49,7 @@ func ExampleNeighbor() {
 func ExampleVRGCN() {
 	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	block := batch.Blocks[1]
@@ -71,7 +71,7 @@ func ExampleVRGCN() {
 func ExampleSAINT() {
 	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.Stream(2, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.NewSource(2, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("one block for both layers:", batch.Blocks[0] == batch.Blocks[1])
@@ -90,7 +90,7 @@ func ExampleCluster() {
 		Parts: 2, Clusters: 1,
 	}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("nodes:", batch.Outputs())

@@ -32,7 +32,7 @@ func ExampleLayerWise() {
 		Weight:     samplers.Debiased{},
 	}
 	var batch samplers.Batch
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	if err := sampler.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 		panic(err)
 	}

@@ -101,7 +101,7 @@ func TestLaborEntries(t *testing.T) {
 		k := rapid.IntRange(1, 6).Draw(rt, "k")
 		iterations := rapid.IntRange(0, 3).Draw(rt, "iterations")
 		drawSelf := rapid.Bool().Draw(rt, "draw self")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(rt, "stream"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(rt, "stream"), 0, 0))
 		var rows []int32
 		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
 			rows = append(rows, int32(i))
@@ -169,7 +169,7 @@ func TestLaborEntries(t *testing.T) {
 func TestLaborSizes(t *testing.T) {
 	const n, k, batches = 2000, 4, 300
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 20000, false, 6))
-	rng := rand.New(samplers.Stream(2, 0, 0))
+	rng := rand.New(samplers.NewSource(2, 0, 0))
 	var rows []int32
 	for _, i := range rng.Perm(n)[:256] {
 		rows = append(rows, int32(i))
@@ -234,7 +234,7 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 	entry := float64(p.At(1, 0))
 	for _, normalize := range []bool{false, true} {
 		s := &samplers.Labor{Laplacian: p, Sizes: []int{1}, SelfNormalize: normalize}
-		rng := rand.New(samplers.Stream(8, 0, 0))
+		rng := rand.New(samplers.NewSource(8, 0, 0))
 		counts := map[int]int{} // P̃[1][0] in units of P[1][0]
 		const batches = 40000
 		var batch samplers.Batch
@@ -276,7 +276,7 @@ func TestLaborSelfNormalize(t *testing.T) {
 		sample := func(normalize bool) *graph.Block {
 			s := &samplers.Labor{Laplacian: p, Sizes: []int{2}, Iterations: 1, DrawSelf: drawSelf, SelfNormalize: normalize}
 			var batch samplers.Batch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
 			return batch.Blocks[0]
@@ -318,7 +318,7 @@ func TestLaborErrors(t *testing.T) {
 		"size 0":       {Laplacian: p, Sizes: []int{2, 0}},
 	} {
 		var batch samplers.Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

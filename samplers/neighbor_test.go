@@ -92,7 +92,7 @@ func enumeratePicks(d, k int, replace bool) (mean []float64, sets map[string]flo
 
 // TestPicksLarge checks draws that are too large for a linear search.
 func TestPicksLarge(t *testing.T) {
-	rng := rand.New(Stream(4, 0, 0))
+	rng := rand.New(NewSource(4, 0, 0))
 	const d, k, draws = 90, 40, 4000
 	var p picks
 	hits := make([]float64, d)
@@ -137,7 +137,7 @@ func TestNeighborBlock(t *testing.T) {
 		if replace {
 			s.Draw = WithReplacement{}
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -203,7 +203,7 @@ func TestNeighborExact(t *testing.T) {
 		{Importance: Uniform{}, Draw: Systematic{}},
 	} {
 		s.Laplacian, s.Sizes = p, []int{60}
-		rng := rand.New(Stream(1, 0, 0))
+		rng := rand.New(NewSource(1, 0, 0))
 		seeds := seedNodes(60, 20, rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -231,7 +231,7 @@ func TestNeighborErrors(t *testing.T) {
 		"row norms too few": {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
 	} {
 		var batch Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -242,7 +242,7 @@ func TestNeighborZeroNorms(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(40, 150, false, 2))
 	s := &Neighbor{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 40)}}
 	var batch Batch
-	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(Stream(1, 0, 0)), &batch); err != nil {
+	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}
 	if got := batch.Blocks[0].Matrix.NNZ(); got != 3 {

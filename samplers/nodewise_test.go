@@ -49,7 +49,7 @@ func TestNodeWiseUnbiased(t *testing.T) {
 	}
 	const nodes, width, batches = 2000, 3, 20000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
-	rng := rand.New(samplers.Stream(9, 0, 0))
+	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
 		h[i] = 1 + rng.NormFloat64()
@@ -110,7 +110,7 @@ func TestOwnDrawOutOfRange(t *testing.T) {
 			return &samplers.Neighbor{Laplacian: p, Sizes: []int{4}, Importance: samplers.LADIES{}, Draw: d, Weight: samplers.Naive{}}
 		},
 	} {
-		rng := rand.New(samplers.Stream(1, 0, 0))
+		rng := rand.New(samplers.NewSource(1, 0, 0))
 		var batch samplers.Batch
 		if err := sampler(picks{0}).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
 			t.Errorf("%s: the first candidate: %v", name, err)

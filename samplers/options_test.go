@@ -37,7 +37,7 @@ func TestOriginalLADIES(t *testing.T) {
 		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
 		p := graph.NewRowLaplacian(samplertest.RandomGraph(t, n, rapid.IntRange(0, 150).Draw(rt, "edges"), rapid.Bool().Draw(rt, "weighted"), rapid.Uint64().Draw(rt, "graph")))
 		seed := rapid.Uint64().Draw(rt, "stream")
-		rng := rand.New(samplers.Stream(seed, 0, 0))
+		rng := rand.New(samplers.NewSource(seed, 0, 0))
 		var rows []int32
 		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
 			rows = append(rows, int32(i))
@@ -46,7 +46,7 @@ func TestOriginalLADIES(t *testing.T) {
 		sample := func(s *samplers.LayerWise) *graph.Block {
 			s.Laplacian, s.Sizes, s.Importance, s.Weight = p, []int{size}, samplers.LADIES{}, samplers.Naive{}
 			var batch samplers.Batch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(seed, 1, 0)), &batch); err != nil {
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(seed, 1, 0)), &batch); err != nil {
 				rt.Fatal(err)
 			}
 			if err := batch.Blocks[0].Validate(n); err != nil {
@@ -108,7 +108,7 @@ func TestIncludeRowsBias(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{size}, Importance: samplers.LADIES{}, IncludeRows: true}
-	rng := rand.New(samplers.Stream(12, 0, 0))
+	rng := rand.New(samplers.NewSource(12, 0, 0))
 	var batch samplers.Batch
 	mean, squares := make([]float64, len(rows)), make([]float64, len(rows))
 	for range batches {
@@ -154,7 +154,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 	weights, total := ladiesWeights(p, []int32{1})
 	rowSum := float64(p.At(1, 0)) + float64(p.At(1, 1)) + float64(p.At(1, 2))
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: samplers.LADIES{}, NormalizeRows: true}
-	rng := rand.New(samplers.Stream(4, 0, 0))
+	rng := rand.New(samplers.NewSource(4, 0, 0))
 	var batch samplers.Batch
 	const batches = 40000
 	counts := make([]float64, 3)
@@ -203,7 +203,7 @@ func TestFastGCNReadings(t *testing.T) {
 			total += want[i]
 		}
 		s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: c.s}
-		rng := rand.New(samplers.Stream(6, 0, 0))
+		rng := rand.New(samplers.NewSource(6, 0, 0))
 		counts := make([]float64, n)
 		var batch samplers.Batch
 		for range batches {

@@ -16,7 +16,7 @@ func TestLeaveOneOutIntegral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.IntRange(2, 13).Draw(t, "s")
 		spread := rapid.Float64Range(0, 4).Draw(t, "spread")
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, s)
 		for i := range weights {
 			weights[i] = math.Exp(spread * rng.NormFloat64())
@@ -44,7 +44,7 @@ func TestRaoBlackwellisedLarge(t *testing.T) {
 		}
 		population := newPopulation(t, weights, false)
 		var sample Sample
-		WithoutReplacement{}.Draw(rand.New(Stream(1, 0, 0)), population, c.s, &sample)
+		WithoutReplacement{}.Draw(rand.New(NewSource(1, 0, 0)), population, c.s, &sample)
 		beta := make([]float64, c.s)
 		RaoBlackwellised{}.Weigh(population, &sample, beta)
 		want := float64(c.m) / float64(c.s)
@@ -79,7 +79,7 @@ func TestRaoBlackwellisedNever(t *testing.T) {
 }
 
 func BenchmarkRaoBlackwellised(b *testing.B) {
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	weights := make([]float64, 7000)
 	for i := range weights {
 		weights[i] = rng.ExpFloat64()

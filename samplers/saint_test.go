@@ -208,7 +208,7 @@ func TestSAINTUnbiased(t *testing.T) {
 	}
 	const nodes, batches, rows = 600, 20000, 40
 	p := graph.NewLaplacian(randomGraph(nodes, 3000, false, 8))
-	rng := rand.New(Stream(6, 0, 0))
+	rng := rand.New(NewSource(6, 0, 0))
 	train := seedNodes(nodes, 400, rng)
 	seeds := train[:60]
 	h, loss := make([]float64, nodes), make([]float64, nodes)
@@ -252,7 +252,7 @@ func TestSAINTUnbiased(t *testing.T) {
 			for v := range rows {
 				row[s.graph.node(int32(v))] = v
 			}
-			source := Stream(1, 0, 0)
+			source := NewSource(1, 0, 0)
 			stream := rand.New(source)
 			var batch Batch
 			for b := range uint64(batches) {
@@ -299,7 +299,7 @@ func TestSAINTUnbiased(t *testing.T) {
 // training nodes, and that another sampler may use the batch in between.
 func TestSAINTSharesBlock(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(100, 500, false, 1))
-	rng := rand.New(Stream(3, 0, 0))
+	rng := rand.New(NewSource(3, 0, 0))
 	train := seedNodes(100, 50, rng)
 	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomEdges{}}
 	full := &Full{Laplacian: p, Depth: 3}
@@ -342,7 +342,7 @@ func TestSAINTNormalizeRows(t *testing.T) {
 		normalize bool
 	}{{&plain, false}, {&scaled, true}} {
 		s := &SAINT{Laplacian: p, Depth: 1, Units: RandomEdges{}, NormalizeRows: c.normalize}
-		if err := s.Sample(context.Background(), []int32{1, 2, 3, 4, 5, 6, 7, 8}, rand.New(Stream(1, 0, 0)), c.batch); err != nil {
+		if err := s.Sample(context.Background(), []int32{1, 2, 3, 4, 5, 6, 7, 8}, rand.New(NewSource(1, 0, 0)), c.batch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -449,7 +449,7 @@ func TestSubgraphErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 		var batch Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: Sample gives no error", name)
 		}
 	}

@@ -152,7 +152,7 @@ func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pa
 	visits = make([]int32, adjacency.Rows)
 	pairs = make([]int32, adjacency.NNZ())
 	parallel.For(walks, grain, func(lo, hi int) {
-		rng := rand.New(Stream(seed, 0, uint64(lo/grain)))
+		rng := rand.New(NewSource(seed, 0, uint64(lo/grain)))
 		var unit, distinct []int32
 		for range hi - lo {
 			unit = walk(adjacency, steps, rng, unit[:0])

@@ -95,7 +95,7 @@ func TestUnbiasedBySimulation(t *testing.T) {
 	}
 	const nodes, width, batches = 2000, 2, 20000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
-	rng := rand.New(samplers.Stream(9, 0, 0))
+	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
 		h[i] = 1 + rng.NormFloat64()

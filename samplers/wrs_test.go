@@ -51,7 +51,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 	}{{"keys", false, WithoutReplacement{Keys: true}}, {"table", true, WithoutReplacement{}}, {"inversion", false, WithoutReplacement{}}} {
 		population := newPopulation(t, weights, way.global)
 		for s := 1; s <= population.Positive; s++ {
-			rng := rand.New(Stream(7, uint64(s), 0))
+			rng := rand.New(NewSource(7, uint64(s), 0))
 			counts := map[[6]int32]int{}
 			var sample Sample
 			for range draws {
@@ -123,7 +123,7 @@ func TestRemaining(t *testing.T) {
 		population := newPopulation(t, weights, rapid.Bool().Draw(t, "global"))
 		var sample Sample
 		draw := WithoutReplacement{Keys: rapid.Bool().Draw(t, "keys")}
-		draw.Draw(rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
+		draw.Draw(rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
 		if len(sample.Index) != s || sample.Draws != s {
 			t.Fatalf("drew %d of %d", len(sample.Index), s)
 		}
@@ -164,7 +164,7 @@ func TestTinyWeights(t *testing.T) {
 		for _, draw := range []WithoutReplacement{{}, {Keys: true}} {
 			for seed := range uint64(20) {
 				var sample Sample
-				draw.Draw(rand.New(Stream(seed, 0, 0)), population, m, &sample)
+				draw.Draw(rand.New(NewSource(seed, 0, 0)), population, m, &sample)
 				drawn := slices.Clone(sample.Index)
 				slices.Sort(drawn)
 				if drawn = slices.Compact(drawn); len(drawn) != m {
@@ -183,7 +183,7 @@ func TestTinyWeights(t *testing.T) {
 func TestSmallestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6000).Draw(t, "n")
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		skew := rapid.Float64Range(0, 6).Draw(t, "skew")
 		repeat := rapid.IntRange(1, 3).Draw(t, "repeat") // equal keys
 		keys := make([]float64, n)
@@ -251,7 +251,7 @@ func TestWithReplacementCounts(t *testing.T) {
 	weights := []float64{0.5, 3, 0, 1, 2.5}
 	for _, global := range []bool{false, true} {
 		population := newPopulation(t, weights, global)
-		rng := rand.New(Stream(11, 0, 0))
+		rng := rand.New(NewSource(11, 0, 0))
 		counts := make([]float64, len(weights))
 		var sample Sample
 		const batches, s = 4000, 7

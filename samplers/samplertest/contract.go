@@ -107,7 +107,7 @@ func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *gr
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(samplers.Stream(seed, 0, 0))
+	rng := rand.New(samplers.NewSource(seed, 0, 0))
 	for range edges {
 		u := int32(rng.IntN(nodes))
 		v := int32(float64(nodes) * math.Pow(rng.Float64(), 3))
@@ -125,7 +125,7 @@ func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *gr
 
 // seeds returns the seeds of batch number b: one to twenty training nodes.
 func (c *contract) seeds(b int) []int32 {
-	rng := rand.New(samplers.Stream(3, 0, uint64(b)))
+	rng := rand.New(samplers.NewSource(3, 0, uint64(b)))
 	count := 1 + rng.IntN(min(20, len(c.train)))
 	var seeds []int32
 	for _, k := range rng.Perm(len(c.train))[:count] {
@@ -140,7 +140,7 @@ const contractBatches = 12
 // because the batch must not keep them.
 func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) error {
 	seeds := c.seeds(b)
-	if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(5, 1, uint64(b))), batch); err != nil {
+	if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(5, 1, uint64(b))), batch); err != nil {
 		return err
 	}
 	if !slices.Equal(seeds, c.seeds(b)) {
@@ -289,7 +289,7 @@ func (c *contract) cancellation(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	var batch samplers.Batch
-	err := s.Sample(ended, c.seeds(0), rand.New(samplers.Stream(1, 0, 0)), &batch)
+	err := s.Sample(ended, c.seeds(0), rand.New(samplers.NewSource(1, 0, 0)), &batch)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("a context that has ended gives %v, want context.Canceled", err)
 	}
@@ -306,7 +306,7 @@ func (c *contract) badSeeds(t *testing.T) {
 	} {
 		s := c.newSampler(c.p, c.train)
 		var batch samplers.Batch
-		if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		c.checkStillWorks(t, s, &batch)

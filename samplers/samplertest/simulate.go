@@ -24,7 +24,7 @@ type Simulation struct {
 func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []float64, width, batches int, seed uint64) (*Simulation, error) {
 	r := &Simulation{Batches: batches, Exact: exactRows(p, sampler.Layers(), seeds, h, width)}
 	r.Mean, r.StdError = make([]float64, len(r.Exact)), make([]float64, len(r.Exact))
-	source := samplers.Stream(seed, 0, 0)
+	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var batch samplers.Batch
 	var x, y []float64
