@@ -131,7 +131,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		parts = max(1, n/100)
 	}
 	if parts > n {
-		return fmt.Errorf("samplers: %d parts of a graph of %d nodes", parts, n)
+		return fmt.Errorf("samplers: Cluster with %d parts of a graph of %d nodes, want at most one part per node", parts, n)
 	}
 	if partitioner == nil {
 		partitioner = Multilevel{}
@@ -142,7 +142,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		return err
 	}
 	if len(part) != n {
-		return fmt.Errorf("samplers: partitioner %s gives %d parts' numbers for %d nodes", partitioner.Name(), len(part), n)
+		return fmt.Errorf("samplers: partitioner %s returns the parts of %d nodes, want %d", partitioner.Name(), len(part), n)
 	}
 	sizes := make([]int32, parts)
 	for v, p := range part {

@@ -16,7 +16,7 @@ type Method struct {
 	Sizes   string // the unit of a sample size, "nodes a layer"; "" for a method without sizes
 	Default []int  // sample sizes where none are given; nil where they are required, or not used
 
-	make func(Config) validSampler // a method with sizes gets one a layer
+	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
 type validSampler interface {
@@ -30,7 +30,7 @@ type Config struct {
 	Laplacian *graph.Laplacian // required
 	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
-	Sizes     []int            // sample sizes, next to the output first; one a layer, or one for all
+	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -64,7 +64,7 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 	return s, nil
 }
 
-// layerSizes returns one size a layer.
+// layerSizes returns one size per layer.
 func (c *Config) layerSizes() ([]int, error) {
 	switch {
 	case c.Layers <= 0:
@@ -75,7 +75,7 @@ func (c *Config) layerSizes() ([]int, error) {
 		sizes := slices.Repeat(c.Sizes, c.Layers)
 		return sizes, checkSizes(sizes)
 	}
-	return nil, fmt.Errorf("samplers: %d sample sizes for %d layers, want one a layer or one for all", len(c.Sizes), c.Layers)
+	return nil, fmt.Errorf("samplers: %d sample sizes for %d layers, want one per layer or one for all", len(c.Sizes), c.Layers)
 }
 
 const (

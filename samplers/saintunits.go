@@ -14,7 +14,7 @@ import (
 // probability p_v ∝ ‖P^[v]‖². So a_v = p_v and b_uv = 0.
 type RandomNodes struct{}
 
-// Law implements Units. Cost: O(edges) once, O(1) a unit.
+// Law implements Units. Cost: O(edges) once, O(1) per unit.
 func (RandomNodes) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	population := Population{Weights: p.ColumnNorms2()}
 	if err := population.sum(); err != nil {
@@ -41,7 +41,7 @@ func (RandomNodes) Law(p *graph.Laplacian) (*UnitLaw, error) {
 // could correct for that.
 type RandomEdges struct{}
 
-// Law implements Units. Cost: O(edges) once, O(1) a unit.
+// Law implements Units. Cost: O(edges) once, O(1) per unit.
 func (RandomEdges) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	adjacency := p.Adjacency
 	return &UnitLaw{

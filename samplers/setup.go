@@ -48,7 +48,7 @@ func checkLaplacian(sampler string, p *graph.Laplacian) error {
 
 func checkSizes(sizes []int) error {
 	if len(sizes) == 0 {
-		return errors.New("samplers: no sample sizes given, want one a layer")
+		return errors.New("samplers: no sample sizes given, want one per layer")
 	}
 	for l, n := range sizes {
 		if n <= 0 {
