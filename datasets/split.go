@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
 // dealSplit deals train and valid nodes at random out of the n nodes, or out of
@@ -80,7 +82,7 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	total := shares[0] + shares[1] + shares[2]
 	train := int(math.Round(float64(labelled) * shares[0] / total))
 	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
-	random := rand.New(rand.NewPCG(splitMix(seed), splitMix(streamSplit)))
+	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(streamSplit)))
 	if d.Split, err = dealSplit(ctx, d.Nodes(), train, valid, random, d.labelled); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
 // synthModel holds the parameters of one synthetic data set: a degree-corrected
@@ -174,15 +175,7 @@ const synthChunk = 2048
 
 // random returns the generator of one purpose and chunk.
 func (m *synthModel) random(purpose, chunk int) *rand.Rand {
-	return rand.New(rand.NewPCG(splitMix(m.seed^splitMix(uint64(purpose))), splitMix(uint64(chunk)+1)))
-}
-
-// splitMix is the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-func splitMix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
-	return x ^ (x >> 31)
+	return rand.New(rand.NewPCG(splitmix.Hash(m.seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
 }
 
 // eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with

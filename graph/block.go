@@ -5,34 +5,33 @@ import (
 	"math"
 )
 
-// Block is what one layer of one mini-batch propagates over: the matrix P̃ that
-// maps rows of the input nodes Src to rows of the output nodes Dst, with its
-// transpose for the gradient. Column k of Matrix belongs to node Src[k], row i
-// to node Dst[i].
+// Block is one layer of one mini-batch: the matrix P̃ that propagates rows of the
+// input nodes Src to rows of the output nodes Dst, and its transpose for the
+// gradient. Column k of Matrix belongs to node Src[k], row i to node Dst[i].
 //
-// A sampler fills a block and gives it away; whoever holds it may read it from
-// any number of goroutines and hand its memory back to be filled again.
+// A sampler fills a block for its caller, who owns it: any number of goroutines may
+// read the block, and a sampler may fill its memory again afterwards.
 type Block struct {
 	Dst, Src   []int32   // node ids in the graph, distinct within each
 	Matrix     CSR       // P̃, len(Dst)×len(Src)
 	Transposed CSR       // P̃ᵀ, len(Src)×len(Dst)
-	RowSums    []float32 // P̃·1, one an output node; with Control, P·1
+	RowSums    []float32 // P̃·1, one per output node; with Control, P·1
 
-	// Control, where not nil, is the exact remainder P − P̃ of the rows Dst
-	// over all their neighbours, for layers that keep a history H̄ of
-	// activations and compute P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
+	// Control, if not nil, is the remainder P − P̃ of the rows Dst over all their
+	// neighbours, for layers that keep a history H̄ of activations and compute
+	// P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
 	Control *Control
 }
 
-// Control is a sparse matrix over nodes of the whole graph: row i belongs to
-// Block.Dst[i], and its columns are node ids of the graph, not local ones.
+// Control is a sparse matrix over the whole graph: row i belongs to Block.Dst[i],
+// and column j to node j of the graph.
 type Control struct {
 	Matrix CSR // len(Dst)×nodes
 }
 
-// Finish derives Transposed and RowSums from Matrix and Control, whose columns
-// must be in range: it panics where Matrix has one that is not. Slices are
-// reused. Cost: O(len(Dst) + len(Src) + NNZ).
+// Finish computes Transposed and RowSums from Matrix and Control, in the memory that
+// b has. It panics if a column of Matrix is out of range. Cost: O(len(Dst) +
+// len(Src) + NNZ).
 func (b *Block) Finish() {
 	b.Matrix.TransposeInto(&b.Transposed)
 	b.RowSums = resize(b.RowSums, b.Matrix.Rows)
@@ -42,8 +41,8 @@ func (b *Block) Finish() {
 	}
 }
 
-// sumRow returns the sum of row i of what the block propagates over, and that of
-// the absolute values. A constant is its own history, so Control counts.
+// sumRow returns the sum of row i of Matrix and Control, and the sum of its absolute
+// values. Control counts because the history of a constant is that constant.
 func (b *Block) sumRow(i int) (sum, size float64) {
 	sum, size = b.Matrix.sumRow(i, 0, 0)
 	if b.Control != nil {
@@ -65,10 +64,10 @@ func (m *CSR) sumRow(i int, sum, size float64) (float64, float64) {
 	return sum, size
 }
 
-// Validate reports the first thing wrong with b, for a graph of the given
-// number of nodes: sizes that disagree, node ids out of range or repeated,
-// values missing or not finite, a transpose or row sums that do not belong to
-// the matrix. Cost: O(nodes + NNZ); meant for tests.
+// Validate returns an error about the first fault of b, for a graph of the given
+// number of nodes: sizes that disagree, node ids out of range or repeated, values
+// missing or not finite, a transpose or row sums that do not match the matrix.
+// Cost: O(nodes + NNZ); meant for tests.
 func (b *Block) Validate(nodes int) error {
 	if b.Matrix.Rows != len(b.Dst) || b.Matrix.Cols != len(b.Src) {
 		return fmt.Errorf("graph: block of %d output and %d input nodes has a %d×%d matrix: %w", len(b.Dst), len(b.Src), b.Matrix.Rows, b.Matrix.Cols, ErrInvalid)
@@ -83,7 +82,7 @@ func (b *Block) Validate(nodes int) error {
 		seen := make([]bool, nodes)
 		for k, id := range ids {
 			if id < 0 || int(id) >= nodes || seen[id] {
-				return fmt.Errorf("graph: block's %s node %d is %d: outside [0, %d) or there twice: %w", [...]string{"output", "input"}[side], k, id, nodes, ErrInvalid)
+				return fmt.Errorf("graph: block's %s node %d is %d: outside [0, %d) or repeated: %w", [...]string{"output", "input"}[side], k, id, nodes, ErrInvalid)
 			}
 			seen[id] = true
 		}

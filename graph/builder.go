@@ -10,18 +10,17 @@ import (
 	"sync"
 )
 
-// Builder collects edges and builds the adjacency matrix of an undirected
-// simple graph from them: symmetrised, de-duplicated, without self-loops.
+// Builder collects edges and builds the adjacency matrix of an undirected simple
+// graph: symmetric, without duplicates and self-loops. Of several edges between two
+// nodes it keeps the first one and its weight.
 //
-// Of two edges over the same pair of nodes the first added counts, weight
-// included. Make one with NewBuilder. A Builder is not safe for concurrent
-// use.
+// Make one with NewBuilder. A Builder is not safe for concurrent use.
 type Builder struct {
 	nodes    int
 	weighted bool
 	chunks   [][]Edge // all full but the last
 	weights  [][]float32
-	degree   []int64 // of row i at i+1, duplicates included; nil before the first edge
+	degree   []int64 // degree[i+1] is the degree of node i, duplicates included; nil before the first edge
 	report   Report  // Given and SelfLoops
 }
 
@@ -30,11 +29,11 @@ type Edge struct{ U, V int32 }
 
 const builderChunk = 1 << 18
 
-// Report says what Build did to the edges it was given.
+// Report counts the edges that Build kept and dropped.
 type Report struct {
 	Given      int64 // edges added
-	SelfLoops  int64 // of them dropped as self-loops
-	Duplicates int64 // of them dropped since the pair was there already, in either direction
+	SelfLoops  int64 // self-loops, dropped
+	Duplicates int64 // edges between two nodes that had one already, in either direction, dropped
 	Edges      int64 // undirected edges kept, each counted once
 }
 
@@ -51,9 +50,8 @@ func NewBuilder(n int) (*Builder, error) {
 // a node is outside [0, n).
 func (b *Builder) Add(u, v int32) error { return b.AddWeighted(u, v, 1) }
 
-// AddEdges adds edges of weight 1, as calls of Add in their order would, and
-// keeps nothing of the slice. At an edge with a node outside [0, n) it stops,
-// with the same error as Add.
+// AddEdges calls Add for each edge in order, and stops at the first error. It does
+// not keep the slice.
 func (b *Builder) AddEdges(edges []Edge) error {
 	for len(edges) > 0 {
 		last := b.room()
@@ -85,7 +83,7 @@ func (b *Builder) append(chunk int, edges []Edge) {
 	}
 }
 
-// count notes an edge in the rows that it will be in.
+// count adds an edge to the report and to the degrees.
 func (b *Builder) count(e Edge) {
 	b.report.Given++
 	if e.U == e.V {
@@ -96,7 +94,7 @@ func (b *Builder) count(e Edge) {
 	b.degree[e.V+1]++
 }
 
-// room returns the number of the last chunk, in which there is room.
+// room returns the number of the last chunk, after adding a chunk if that is full.
 func (b *Builder) room() int {
 	if b.degree == nil {
 		b.degree = make([]int64, b.nodes+1)
@@ -117,9 +115,9 @@ func (b *Builder) outside(e Edge) error {
 }
 
 // AddWeighted adds the edge between u and v with a positive finite weight. The
-// error wraps ErrInvalid if a node is outside [0, n) or the weight is not
-// positive and finite. Cost: O(1); 8 bytes an edge, 12 once a weight differs
-// from 1, and 8 a node.
+// error wraps ErrInvalid if a node is outside [0, n) or the weight is not positive
+// and finite. Cost: O(1). Memory: 8 bytes per node and 8 per edge, or 12 per edge
+// once a weight differs from 1.
 func (b *Builder) AddWeighted(u, v int32, weight float32) error {
 	e := Edge{u, v}
 	if uint(u) >= uint(b.nodes) || uint(v) >= uint(b.nodes) {
@@ -151,10 +149,10 @@ func ones(n, capacity int) []float32 {
 	return s
 }
 
-// Build returns the adjacency matrix and empties the builder. Columns of a row
-// strictly increase; Val is nil if all weights are 1. Cost: O(E log(max
-// degree)) time on all cores, and at the peak 8 bytes an edge beside the
-// builder's own, 16 with weights.
+// Build returns the adjacency matrix and empties the builder. The columns of a row
+// increase strictly; Val is nil if all weights are 1. Cost: O(E log(max degree))
+// time on all cores. Memory at the peak: 8 bytes per edge more than the builder's,
+// 16 with weights.
 func (b *Builder) Build() (*CSR, Report) {
 	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: b.degree}
 	if m.Ptr == nil {
@@ -172,7 +170,7 @@ func (b *Builder) Build() (*CSR, Report) {
 	b.scatter(m, next)
 	report := b.report
 	*b = Builder{nodes: b.nodes}
-	kept := next // reuse: kept[i] is the number of distinct columns of row i
+	kept := next // the same memory: kept[i] is the number of distinct columns of row i
 	eachRowRange(b.nodes, func(lo, hi int) {
 		var order []rowEntry
 		for i := lo; i < hi; i++ {
@@ -204,10 +202,11 @@ func (b *Builder) Build() (*CSR, Report) {
 	return m, report
 }
 
-// scatter puts every edge into its two rows, next[i] being where row i goes on.
-// Each stripe of rows has a goroutine that goes over all edges and takes its
-// own: so a row holds its entries in the order of the edges, however many
-// stripes there are, and what is written to at random is a part of the matrix.
+// scatter puts every edge into its two rows; next[i] is the position of the next
+// entry of row i. Each stripe of rows has a goroutine, which reads all edges and
+// writes the entries of its rows. The entries of a row are therefore in the order of
+// the edges for any number of stripes, and each goroutine's random writes stay within
+// a part of the matrix.
 func (b *Builder) scatter(m *CSR, next []int64) {
 	stripes := min(runtime.GOMAXPROCS(0), 16)
 	if len(b.chunks) <= 1 {
@@ -268,8 +267,8 @@ type rowEntry struct {
 	value float32
 }
 
-// sortUniqueWeighted keeps, of entries with equal columns, the first. Both
-// triangles see the edges of a pair in the same order, so symmetry holds.
+// sortUniqueWeighted keeps the first of the entries with equal columns. Both rows of
+// a pair of nodes hold its edges in the same order, so the result is symmetric.
 func sortUniqueWeighted(row []int32, values []float32, scratch *[]rowEntry) int {
 	entries := (*scratch)[:0]
 	for k, j := range row {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBuilder compares with a map from pairs to the first weight given.
+// TestBuilder compares with a map from each pair of nodes to its first weight.
 func TestBuilder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "nodes")
@@ -61,8 +61,8 @@ func TestBuilder(t *testing.T) {
 	})
 }
 
-// TestBuilderManyEdges goes past one chunk of edges and one range of rows, and
-// turns to weights on the way.
+// TestBuilderManyEdges adds more edges than a chunk and more rows than a range, with
+// the first weight in between.
 func TestBuilderManyEdges(t *testing.T) {
 	const n = 10_000
 	build := func() *CSR {
@@ -92,8 +92,8 @@ func TestBuilderManyEdges(t *testing.T) {
 	}
 }
 
-// TestAddEdges compares with adding edge by edge, over several chunks and after a
-// weight.
+// TestAddEdges compares with adding edge by edge, over several chunks and after an
+// edge with a weight.
 func TestAddEdges(t *testing.T) {
 	const n = 5000
 	for _, weight := range []float32{1, 2} {
@@ -153,7 +153,7 @@ func TestAddEdgesStopsAtTheFirstBad(t *testing.T) {
 
 func TestBuilderErrors(t *testing.T) {
 	tooMany := math.MaxInt32
-	tooMany++ // negative where an int has 32 bits
+	tooMany++ // negative if an int has 32 bits
 	for _, n := range []int{-1, tooMany} {
 		if _, err := NewBuilder(n); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%d nodes: error is %v", n, err)

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// ErrInvalid is wrapped by the errors of this package: those of Validate methods,
-// of a Builder and of ToHalf.
+// ErrInvalid is wrapped by the errors of this package: by the errors of Validate
+// methods, of a Builder and of ToHalf.
 var ErrInvalid = errors.New("invalid")
 
-// CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns
-// of row i are Idx[Ptr[i]:Ptr[i+1]], their values Val at the same places.
+// CSR is a Rows×Cols sparse matrix in compressed sparse row form: the columns of row
+// i are Idx[Ptr[i]:Ptr[i+1]], and their values are at the same places of Val.
 //
-// The zero value is the 0×0 matrix once Ptr holds its one entry; Validate
-// tells. A CSR that is shared must not be changed.
+// The zero value is not valid: the 0×0 matrix needs a Ptr of one entry, 0. A shared
+// CSR must not be changed.
 type CSR struct {
 	Rows, Cols int
 	Ptr        []int64   // Rows+1 offsets into Idx, monotone from 0
@@ -34,8 +34,8 @@ func (m *CSR) NNZ() int64 {
 // Row returns the columns stored in row i. The slice aliases m.
 func (m *CSR) Row(i int) []int32 { return m.Idx[m.Ptr[i]:m.Ptr[i+1]] }
 
-// RowValues returns the values stored in row i, aligned with Row(i), or nil
-// where every value is 1. The slice aliases m.
+// RowValues returns the values stored in row i, in the order of Row(i), or nil if
+// every value is 1. The slice aliases m.
 func (m *CSR) RowValues(i int) []float32 {
 	if m.Val == nil {
 		return nil
@@ -46,13 +46,13 @@ func (m *CSR) RowValues(i int) []float32 {
 // Degree returns the number of entries stored in row i.
 func (m *CSR) Degree(i int) int { return int(m.Ptr[i+1] - m.Ptr[i]) }
 
-// Bytes returns the memory that the matrix's slices take.
+// Bytes returns the size of the matrix's slices.
 func (m *CSR) Bytes() int64 {
 	return 8*int64(len(m.Ptr)) + 4*int64(len(m.Idx)) + 4*int64(len(m.Val))
 }
 
-// Validate reports the first thing wrong with m, naming row and entry: offsets
-// that do not start at 0 or are not monotone, lengths that disagree, a column
+// Validate returns an error about the first fault of m, with its row and entry:
+// offsets that do not start at 0 or decrease, lengths that disagree, a column
 // outside [0, Cols), a value that is not finite. Cost: O(Rows + NNZ).
 func (m *CSR) Validate() error {
 	switch {
@@ -91,14 +91,14 @@ func (m *CSR) Validate() error {
 	return nil
 }
 
-// entriesFit tells whether all columns lie in [0, Cols) and all values are
-// finite, without saying which do not: no branch an entry.
+// entriesFit reports whether all columns are in [0, Cols) and all values are finite.
+// It has no branch per entry.
 func (m *CSR) entriesFit() bool {
 	last, outside := uint32(m.Cols)-1, uint32(0)
 	for _, j := range m.Idx {
-		outside |= uint32(j) | (last - uint32(j)) // the top bit: below 0, or above last
+		outside |= uint32(j) | (last - uint32(j)) // the top bit is set below 0 and above last
 	}
-	var a, b float32 // v·0 is NaN where v is not finite
+	var a, b float32 // v·0 is NaN if v is not finite
 	values := m.Val
 	for ; len(values) >= 2; values = values[2:] {
 		a += values[0] * 0
@@ -110,11 +110,10 @@ func (m *CSR) entriesFit() bool {
 	return (outside>>31 == 0 || len(m.Idx) == 0) && a+b == 0
 }
 
-// ValidateAdjacency reports the first thing that keeps m from being the
-// adjacency matrix of an undirected simple graph: what Validate reports, a
-// matrix that is not square, columns of a row that do not strictly increase,
-// a self-loop, a value that is not positive, or an entry (i, j) without an
-// equal (j, i). Cost: O(NNZ) time, 8 bytes a row.
+// ValidateAdjacency returns an error if m is not the adjacency matrix of an undirected
+// simple graph: an error of Validate, a matrix that is not square, columns of a row
+// that do not increase strictly, a self-loop, a value that is not positive, or an
+// entry (i, j) without an equal entry (j, i). Cost: O(NNZ) time, 8 bytes per row.
 func (m *CSR) ValidateAdjacency() error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -122,8 +121,8 @@ func (m *CSR) ValidateAdjacency() error {
 	if m.Rows != m.Cols {
 		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
 	}
-	// Going through the rows in order meets the entries (i, j) of each column j
-	// in order of i, which is the order of row j if the matrix is symmetric.
+	// Row by row, the entries (i, j) of a column j occur in order of i. In a
+	// symmetric matrix this is the order of row j.
 	next := make([]int64, m.Rows)
 	copy(next, m.Ptr)
 	for i := range m.Rows {
@@ -151,8 +150,8 @@ func (m *CSR) ValidateAdjacency() error {
 	return nil
 }
 
-// asymmetric returns the error about entry (i, j), which found its transposed
-// one missing or not where it should be.
+// asymmetric returns the error about entry (i, j), whose transposed entry is missing
+// or not in its place.
 func (m *CSR) asymmetric(i, j int) error {
 	for k, c := range m.Row(j) {
 		switch {
@@ -168,10 +167,9 @@ func (m *CSR) asymmetric(i, j int) error {
 	return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
 }
 
-// TransposeInto writes mᵀ to t, whose slices are reused where they are large
-// enough. Entries of a row of mᵀ are in the order of their columns. m must be
-// valid, but for its values: a column that is out of range panics. Cost: O(Rows
-// + Cols + NNZ).
+// TransposeInto writes mᵀ to t, in the memory of t's slices if they are large enough.
+// The entries of a row of mᵀ are in the order of their columns. m must be valid
+// except for its values: a column out of range panics. Cost: O(Rows + Cols + NNZ).
 func (m *CSR) TransposeInto(t *CSR) {
 	nnz := int(m.NNZ())
 	t.Rows, t.Cols = m.Cols, m.Rows
@@ -187,7 +185,7 @@ func (m *CSR) TransposeInto(t *CSR) {
 	for _, j := range m.Idx[:nnz] {
 		ptr[j]++
 	}
-	// ptr[j] becomes the end of row j; filling backward leaves its start.
+	// ptr[j] becomes the end of row j; filling backward moves it to the start.
 	var sum int64
 	for j := range ptr {
 		sum += ptr[j]
@@ -205,7 +203,7 @@ func (m *CSR) TransposeInto(t *CSR) {
 	}
 }
 
-// Transpose returns mᵀ in new memory, as TransposeInto does.
+// Transpose returns mᵀ in new memory, see TransposeInto.
 func (m *CSR) Transpose() *CSR {
 	t := new(CSR)
 	m.TransposeInto(t)
@@ -216,8 +214,8 @@ func finite(v float32) bool {
 	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
 }
 
-// resize returns s with length n, in the same memory where it fits; what it
-// holds is unspecified.
+// resize returns a slice of length n, in the memory of s if that is large enough.
+// Its contents are unspecified.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)

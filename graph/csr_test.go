@@ -47,7 +47,7 @@ func dense(m *CSR) [][]float64 {
 }
 
 func TestTranspose(t *testing.T) {
-	var reused CSR // keeps the memory of every case before
+	var reused CSR // keeps the memory of earlier cases
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawCSR(t, rapid.IntRange(0, 12).Draw(t, "rows"), rapid.IntRange(0, 12).Draw(t, "cols"))
 		if err := m.Validate(); err != nil {
@@ -79,7 +79,7 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// TestValidate takes a valid path graph 0–1–2 and spoils it in every way.
+// TestValidate breaks the valid path graph 0–1–2 in every way.
 func TestValidate(t *testing.T) {
 	valid := func() *CSR {
 		return &CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 3, 4}, Idx: []int32{1, 0, 2, 1}, Val: []float32{1, 1, 2, 2}}
@@ -91,7 +91,7 @@ func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
 		spoil      func(m *CSR)
-		adjacency  bool // only ValidateAdjacency minds
+		adjacency  bool // valid for Validate, invalid for ValidateAdjacency
 	}{
 		{"negative size", "negative size", func(m *CSR) { m.Rows = -1 }, false},
 		{"too many columns", "more than", func(m *CSR) { m.Cols = math.MaxInt32; m.Cols++ }, false},
@@ -128,7 +128,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateAdjacencySymmetry compares with looking up every entry.
+// TestValidateAdjacencySymmetry compares with a search for every transposed entry.
 func TestValidateAdjacencySymmetry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "nodes")

@@ -1,13 +1,12 @@
-// Package graph holds what a graph neural network reads: the sparse adjacency
-// matrix, the renormalized Laplacian over it, the features and labels of the
-// nodes, and the sampled blocks of one mini-batch.
+// Package graph has the types of a graph neural network's input: the sparse
+// adjacency matrix, its renormalized Laplacian, the features and labels of the
+// nodes, and the sampled blocks of a mini-batch.
 //
-//	files ─▶ datasets ─▶ ┌───────────────────────────────┐
-//	                     │ graph: CSR ─ Laplacian ─ Block │ ─▶ samplers ─▶ ops ─▶ layers ─▶ train
-//	                     └───────────────────────────────┘
+//	                     ┌─────────────────────────┐                ┌──────────────┐
+//	files ─▶ datasets ─▶ │ graph: CSR ─▶ Laplacian │ ─▶ samplers ─▶ │ graph: Block │ ─▶ ops ─▶ layers ─▶ train
+//	                     └─────────────────────────┘                └──────────────┘
 //
-// Every other package of the module stands on this one; it imports none of
-// them and knows nothing of Gorgonia.
+// It is the lowest package of the module, and knows nothing of Gorgonia.
 //
 // # Notation
 //
@@ -16,6 +15,6 @@
 // Laplacian of Kipf & Welling (2017, arXiv:1609.02907). Nodes are numbered
 // from 0 by int32; stored edges are counted by int64.
 //
-// Matrices are row-major. Nothing here is locked: values may be read from any
-// number of goroutines as long as nobody writes.
+// Matrices are row-major. Nothing here is locked: any number of goroutines may read
+// a value while no goroutine writes it.
 package graph

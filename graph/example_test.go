@@ -6,8 +6,8 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// A triangle with a tail, its edges given carelessly: both directions of one,
-// one twice, and a self-loop.
+// A triangle with a tail. The edges contain both directions of one edge, a repeated
+// edge, and a self-loop.
 func Example() {
 	b, err := graph.NewBuilder(4)
 	if err != nil {

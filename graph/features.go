@@ -7,33 +7,32 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
-// Features is a dense row-major matrix of node features, one row a node, in
-// single or in half precision. It is read-only in use and safe for concurrent
-// reading; what holds the values may lie in a memory-mapped file.
+// Features is a dense row-major matrix of node features, one row per node, in single
+// or in half precision. It is read-only in use and safe for concurrent reading. The
+// values may lie in a memory-mapped file.
 type Features struct {
 	Rows, Cols int
-	Data       []float32 // Rows·Cols values; nil where Half holds them
+	Data       []float32 // Rows·Cols values; nil with Half
 
-	// Half holds the values as IEEE 754 half-precision numbers, where Data is
-	// nil: half the bytes, at a relative error of 2⁻¹¹. Readers compute in
-	// float32 with the numbers it stands for.
+	// Half holds the values as IEEE 754 half-precision numbers if Data is nil:
+	// half the bytes, at a relative error of 2⁻¹¹. Computations convert them to
+	// float32.
 	Half []uint16
 
-	// Release, where not nil, may be called by a reader of most of the values
-	// that will not need them for a while: what a mapping holds in memory goes
-	// back to the system, and is read from the file again when it is needed. The
-	// slices stay valid; readers on other goroutines are slowed down, not
-	// disturbed.
+	// Release, if not nil, returns the memory of mapped values to the system;
+	// reads then load them from the file again. A caller that has read most of the
+	// values may call it if it does not need them for a while. The slices stay
+	// valid, and reads on other goroutines only get slower.
 	Release func()
 
-	// Prefetch, where not nil, says that the values lie on disk and are more
-	// than fits in memory, and is to be told the rows that are read next: they
-	// come all at once then, instead of one after the other. It does not wait.
+	// Prefetch, if not nil, starts to read the given rows from disk, all at once,
+	// and does not wait. Features larger than memory have it. Call it with the
+	// rows of the next read.
 	Prefetch func(rows []int32)
 }
 
-// Row returns the features of node i. The slice aliases x.Data; of features in
-// half precision it is a copy.
+// Row returns the features of node i. The slice aliases x.Data; in half precision it
+// is a copy.
 func (x *Features) Row(i int) []float32 {
 	if x.Half != nil {
 		return widen(x.Half[i*x.Cols : (i+1)*x.Cols])
@@ -41,8 +40,7 @@ func (x *Features) Row(i int) []float32 {
 	return x.Data[i*x.Cols : (i+1)*x.Cols]
 }
 
-// Float32s returns all values in single precision: x.Data, or a copy where they
-// are in half precision.
+// Float32s returns all values in single precision: x.Data, or a copy of x.Half.
 func (x *Features) Float32s() []float32 {
 	if x.Half != nil {
 		return widen(x.Half)
@@ -58,7 +56,7 @@ func widen(halves []uint16) []float32 {
 	return values
 }
 
-// Len returns the number of values that are there: Rows·Cols if x is valid.
+// Len returns the number of values: Rows·Cols if x is valid.
 func (x *Features) Len() int {
 	if x.Half != nil {
 		return len(x.Half)
@@ -66,13 +64,12 @@ func (x *Features) Len() int {
 	return len(x.Data)
 }
 
-// Bytes returns what the values take.
+// Bytes returns the size of the values.
 func (x *Features) Bytes() int64 { return 4*int64(len(x.Data)) + 2*int64(len(x.Half)) }
 
-// ToHalf returns x in half precision, each value rounded to the nearest half, to
-// even between two; x itself if it is that already. The error wraps ErrInvalid
-// and names, by row and column, the first value that is beyond ±65,504 or not
-// finite.
+// ToHalf returns x in half precision, each value rounded to nearest, ties to even; it
+// returns x itself if x has half precision. The error wraps ErrInvalid and gives row
+// and column of the first value that is not finite or rounds beyond ±65,504.
 func (x *Features) ToHalf() (*Features, error) {
 	if x.Half != nil {
 		return x, nil
@@ -84,8 +81,8 @@ func (x *Features) ToHalf() (*Features, error) {
 	return h, nil
 }
 
-// Narrow rounds values to half precision, as ToHalf does, up to the first that
-// has no finite half, whose place it returns; −1 if there is none. dst must be
+// Narrow rounds values to half precision like ToHalf. It stops at the first value
+// without a finite half and returns its index, or −1 if there is none. dst must be
 // as long as values.
 func Narrow(dst []uint16, values []float32) int {
 	dst = dst[:len(values)]
@@ -99,11 +96,11 @@ func Narrow(dst []uint16, values []float32) int {
 	return -1
 }
 
-// infinite tells halves that are infinite or not numbers.
+// infinite reports whether a half is infinite or NaN.
 func infinite(h uint16) bool { return h&0x7c00 == 0x7c00 }
 
-// Validate reports the first thing wrong with x: values in both precisions, a
-// number of them that is not Rows·Cols, or one that is not finite, named by row
+// Validate returns an error about the first fault of x: values in both precisions, a
+// number of values other than Rows·Cols, or a value that is not finite, with its row
 // and column.
 func (x *Features) Validate() error {
 	if x.Data != nil && x.Half != nil {

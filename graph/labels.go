@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// Labels holds what is to be predicted of each node: either one class out of
-// Classes (Class is set), or Tasks independent binary labels (Multi is set).
-// It is read-only in use and safe for concurrent reading.
+// Labels holds the labels of the nodes: either one class out of Classes (Class is
+// set), or Tasks independent binary labels (Multi is set). It is read-only in use
+// and safe for concurrent reading.
 type Labels struct {
 	Classes int     // number of classes; 0 for binary tasks
-	Class   []int32 // class of each node, -1 where unknown; nil for binary tasks
+	Class   []int32 // class of each node, -1 if unknown; nil for binary tasks
 
 	Tasks int       // number of binary tasks; 0 for classes
-	Multi []float32 // nodes×Tasks, row-major: 0, 1, or NaN where unknown
+	Multi []float32 // nodes×Tasks, row-major: 0, 1, or NaN if unknown
 }
 
-// Nodes returns the number of nodes labelled.
+// Nodes returns the number of nodes.
 func (y *Labels) Nodes() int {
 	if y.Tasks > 0 {
 		return len(y.Multi) / y.Tasks
@@ -24,8 +24,7 @@ func (y *Labels) Nodes() int {
 	return len(y.Class)
 }
 
-// Outputs returns the width of a model's output for these labels: the number
-// of classes, or of tasks.
+// Outputs returns the width of a model's output: the number of classes, or of tasks.
 func (y *Labels) Outputs() int {
 	if y.Tasks > 0 {
 		return y.Tasks
@@ -33,8 +32,8 @@ func (y *Labels) Outputs() int {
 	return y.Classes
 }
 
-// Validate reports the first thing wrong with y: neither or both kinds set,
-// a class outside [-1, Classes), a binary label that is not 0, 1 or NaN.
+// Validate returns an error about the first fault of y: neither or both kinds set, a
+// class outside [-1, Classes), a binary label other than 0, 1 and NaN.
 func (y *Labels) Validate() error {
 	switch {
 	case (y.Class == nil) == (y.Multi == nil):

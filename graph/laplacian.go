@@ -7,17 +7,16 @@ import (
 
 // Laplacian is the propagation matrix P over a graph, its values implicit:
 //
-//	P[i][j] = RowScale[i] · ã[i][j] · ColScale[j],   Ã = A + I
+//	P[i][j] = RowScale[i] · ã[i][j] · ColScale[j],   Ã = A + I.
 //
-// so that it costs two floats a node (one where the scales are the same slice)
-// beside the pattern that it shares with the graph. The self-loop of node i has
-// ã[i][i] = 1 and is stored nowhere.
+// It shares A with the graph and adds two floats per node, or one if the scales are
+// the same slice. The self-loops ã[i][i] = 1 are not stored.
 //
 // A Laplacian is read-only in use and safe for concurrent reading.
 type Laplacian struct {
 	Adjacency *CSR      // A: symmetric, no self-loops
-	RowScale  []float32 // one a node
-	ColScale  []float32 // one a node
+	RowScale  []float32 // one per node
+	ColScale  []float32 // one per node
 }
 
 // NewLaplacian returns the renormalized Laplacian P = D̃^-½ (A+I) D̃^-½ (Kipf &
@@ -36,7 +35,7 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 }
 
 // NewRowLaplacian returns the row-stochastic form P = D̃^-1 (A+I), the mean over
-// a node and its neighbours. Requirements and cost are NewLaplacian's.
+// a node and its neighbours. Requirements and cost are as for NewLaplacian.
 func NewRowLaplacian(adjacency *CSR) *Laplacian {
 	if adjacency == nil {
 		return &Laplacian{}
@@ -132,9 +131,9 @@ func (p *Laplacian) Dense() []float64 {
 	return dense
 }
 
-// Validate reports the first thing wrong with p: no adjacency matrix, scales
-// whose number is not the number of nodes, or which are not positive and finite.
-// The adjacency matrix has a check of its own.
+// Validate returns an error about the first fault of p: no adjacency matrix, a number
+// of scales other than the number of nodes, a scale that is not positive and finite.
+// It does not check the adjacency matrix: see CSR.ValidateAdjacency.
 func (p *Laplacian) Validate() error {
 	if p.Adjacency == nil {
 		return fmt.Errorf("graph: Laplacian without an adjacency matrix: %w", ErrInvalid)

@@ -24,8 +24,7 @@ func drawGraph(t *rapid.T) *CSR {
 	return m
 }
 
-// TestLaplacian compares both normalisations with D̃^-½ÃD̃^-½ and D̃^-1Ã, formed
-// densely.
+// TestLaplacian compares both normalisations with dense D̃^-½ÃD̃^-½ and D̃^-1Ã.
 func TestLaplacian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := drawGraph(t)

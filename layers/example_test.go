@@ -100,7 +100,7 @@ func ownModel() error {
 	var drawn samplers.Batch
 	var start, last float32
 	for step := range uint64(60) {
-		rng := rand.New(samplers.Stream(1, 0, step))
+		rng := rand.New(samplers.NewSource(1, 0, step))
 		seeds := make([]int32, 0, 30+step%3) // batches may differ in size
 		for _, v := range rng.Perm(100)[:cap(seeds)] {
 			seeds = append(seeds, int32(v))

@@ -42,8 +42,8 @@ func TestMissingArguments(t *testing.T) {
 		"drawing of nil":             run(Drawing{Nodes: []int32{0}}.Chart()),
 		"interruptible nothing":      run(Interruptible(context.Background(), nil)),
 		"interruptible without end":  run(Interruptible(none, func(context.Context) error { return nil })),
-		"a run without data":         NewRun(train.Model{}, nil, train.Options{}).Fit(context.Background()),
-		"a run without context":      NewRun(train.Model{}, data, train.Options{}).Fit(none),
+		"a run without data":         NewRun(nil, nil, train.Options{}).Fit(context.Background()),
+		"a run without context":      NewRun(nil, data, train.Options{}).Fit(none),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), "notebook: ") {
 			t.Errorf("%s: error %v", name, err)
@@ -62,7 +62,7 @@ func TestMissingArguments(t *testing.T) {
 	}); err != nil {
 		t.Errorf("features in half precision: %v", err)
 	}
-	empty := NewRun(train.Model{}, nil, train.Options{})
+	empty := NewRun(nil, nil, train.Options{})
 	if empty.String() != "not trained yet" || empty.Summary().Rows() != 1 || empty.Curves() == nil {
 		t.Error("a run without data does not show itself")
 	}

@@ -147,7 +147,7 @@ func TestSampling(t *testing.T) {
 	candidates := 0
 	p := data.Laplacian()
 	var batch samplers.Batch
-	rng := rand.New(samplers.Stream(5, 0, 0))
+	rng := rand.New(samplers.NewSource(5, 0, 0))
 	if err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, 32), rng, &batch); err != nil {
 		t.Fatal(err)
 	}

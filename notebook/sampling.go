@@ -77,7 +77,7 @@ func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 	tallies := make([]tally, depth)
 	var batch samplers.Batch
 	for k := range s.Batches {
-		rng := rand.New(samplers.Stream(s.Seed, 0, uint64(k)))
+		rng := rand.New(samplers.NewSource(s.Seed, 0, uint64(k)))
 		if err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, s.Batch), rng, &batch); err != nil {
 			return nil, fmt.Errorf("notebook: mini-batch %d: %w", k, err)
 		}

@@ -1,6 +1,10 @@
 package ops
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
+)
 
 // Mode is what the dropout ops of one model share: whether this run trains,
 // and the seed of its masks. Set it before each run.
@@ -21,14 +25,8 @@ func (m *Mode) ordinal() uint64 {
 	return m.made
 }
 
-// seed returns the seed of the masks of the op with the given ordinal. The
-// finaliser is SplitMix64's (Steele, Lea & Flood 2014).
-func (m *Mode) seed(ordinal uint64) uint64 {
-	x := m.Seed + ordinal*0x9e3779b97f4a7c15
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
-	return x ^ (x >> 31)
-}
+// seed returns the seed of the masks of the op with the given ordinal.
+func (m *Mode) seed(ordinal uint64) uint64 { return splitmix.Output(m.Seed, ordinal) }
 
 // checkRate reports a dropout rate outside [0, 1), or one without a mode.
 func checkRate(what string, rate float64, mode *Mode) error {

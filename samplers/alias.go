@@ -9,7 +9,7 @@ type aliasTable struct {
 	cells []aliasCell
 }
 
-// aliasCell keeps its own index with probability keep, and gives other else.
+// aliasCell stands for its own index with probability keep, else for other.
 type aliasCell struct {
 	keep  float64
 	other int32
@@ -43,8 +43,8 @@ func newAliasTable(weights []float64, total float64) *aliasTable {
 			small = append(small, l)
 		}
 	}
-	// What is left is 1 but for rounding, unless the weight is 0: such a cell
-	// must not keep its index even then.
+	// The remaining cells have keep = 1 up to rounding. A cell of weight 0 must
+	// still never stand for its own index.
 	for _, i := range large {
 		cells[i].keep = 1
 	}
@@ -67,14 +67,14 @@ func (t *aliasTable) draw(rng *rand.Rand) int32 {
 	return t.cells[i].other
 }
 
-// indexSet numbers distinct indices in the order in which they are added, by
-// open addressing. It must be reset before use.
+// indexSet numbers distinct indices in the order of their addition. It is a hash
+// table with open addressing. Call reset before use.
 type indexSet struct {
 	slots []indexSlot // the length is a power of two
 	size  int32
 }
 
-// indexSlot holds index+1, 0 where free, and the number given to it.
+// indexSlot holds index+1 and the number of the index; index1 is 0 in a free slot.
 type indexSlot struct{ index1, number int32 }
 
 // reset empties the set and makes room for n indices.
@@ -88,8 +88,8 @@ func (s *indexSet) reset(n int) {
 	s.size = 0
 }
 
-// add puts i in the set unless it is there, and returns its number and whether
-// it was new. The set must have room for it.
+// add puts i into the set if it is not there, and returns its number and whether it
+// is new. The set must have room for i.
 func (s *indexSet) add(i int32) (number int32, isNew bool) {
 	mask := uint32(len(s.slots) - 1)
 	for at := uint32(i) * 0x9e3779b1 >> 7 & mask; ; at = (at + 1) & mask {

@@ -13,9 +13,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// BenchmarkEstimators reports ‖P̃H − PH‖²/‖PH‖² of one layer for 512 training nodes
-// of synth:arxiv, H of independent normal entries, for every draw and weight, and
-// the number of input nodes that goes with it. -benchtime 200x makes 200 batches.
+// BenchmarkEstimators reports ‖P̃H − PH‖²/‖PH‖² and the number of input nodes of one
+// layer, for every draw and weight: 512 training nodes of synth:arxiv, and H of
+// independent normal entries. -benchtime 200x makes 200 batches.
 func BenchmarkEstimators(b *testing.B) {
 	data, err := arxiv()
 	if err != nil {
@@ -23,7 +23,7 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	p := graph.NewLaplacian(data.Graph)
 	const width = 16
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	h := make([]float64, p.Nodes()*width)
 	for i := range h {
 		h[i] = rng.NormFloat64()
@@ -38,7 +38,7 @@ func BenchmarkEstimators(b *testing.B) {
 	}
 	measure := func(name string, sampler samplers.Sampler) {
 		b.Run(name, func(b *testing.B) {
-			g := rand.New(samplers.Stream(2, 0, 0))
+			g := rand.New(samplers.NewSource(2, 0, 0))
 			var batch samplers.Batch
 			var exact [][]float64
 			norm2 := 0.0

@@ -35,7 +35,7 @@ func BenchmarkSample(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				source := samplers.Stream(1, 0, 0)
+				source := samplers.NewSource(1, 0, 0)
 				rng := rand.New(source)
 				batches := make([][]int32, 64)
 				for k := range batches {
@@ -64,16 +64,15 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkWorkers has one goroutine, then two, draw the same batches with one
-// sampler: an op is a batch, so that two cores take half of what one takes at
-// best.
+// BenchmarkWorkers draws the same batches with one sampler on one goroutine, then
+// on two. An op is a batch: two cores halve its time at best.
 func BenchmarkWorkers(b *testing.B) {
 	data, err := arxiv()
 	if err != nil {
 		b.Fatal(err)
 	}
 	seeds := make([][]int32, 256)
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	for k := range seeds {
 		for _, i := range rng.Perm(len(data.Split.Train))[:512] {
 			seeds[k] = append(seeds[k], data.Split.Train[i])
@@ -81,7 +80,7 @@ func BenchmarkWorkers(b *testing.B) {
 	}
 	sampler := &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{512}}
 	draw := func(from, to int) error {
-		source := samplers.Stream(1, 0, 0)
+		source := samplers.NewSource(1, 0, 0)
 		rng := rand.New(source)
 		var batch samplers.Batch
 		for k := from; k < to; k++ {

@@ -6,78 +6,75 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/partition"
 )
 
-// Cluster is Cluster-GCN with several clusters a batch (Chiang, Liu, Si, Li,
-// Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). The
-// graph is split into parts with few edges between them, once; a batch is q
-// parts drawn with equal probabilities, without replacement, with all edges
-// among their nodes, those between different parts included. Every layer
-// propagates over
+// Cluster is Cluster-GCN with several clusters per batch (Chiang, Liu, Si, Li,
+// Bengio & Hsieh 2019, arXiv:1905.07953, "stochastic multiple partitions"). It
+// splits the graph once into parts with few edges between them. A batch draws q
+// parts with equal probabilities, without replacement, and takes all edges among
+// their nodes, also edges between different parts. Every layer propagates over
 //
 //	P̃ = D̃'^-½ (A'+I) D̃'^-½,
 //
-// the Laplacian of A', the batch's part of A, normalised anew as in the paper
-// (row-stochastic where Laplacian is). The output nodes are the batch's training
-// nodes, and the loss is their mean.
+// the Laplacian of the batch's subgraph A', as in the paper; it is row-stochastic
+// if Laplacian is. The output nodes are the training nodes of the batch, and the
+// loss is their mean.
 //
-// Biased: edges that leave the batch are dropped, not made up for, so that
-// E[P̃H] ≠ PH; the more of A the batch keeps, the less. With all parts in one
-// batch it is the full batch, exactly.
+// Biased, E[P̃H] ≠ PH: nothing compensates for the edges that leave the batch. The
+// bias falls as the batch keeps more edges. A batch of all parts is the full
+// batch, exactly.
 //
-// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes a node, and 16 for
+// Cost of a batch: O(degrees of its nodes). Memory: 5 bytes per node, and 16 for
 // each concurrent call. The fields must not change after the first call of
-// Sample, which may then be called concurrently.
+// Sample; Sample may be called concurrently.
 type Cluster struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes
 	Depth     int              // number of layers; required
 
-	Parts       int         // parts of the graph; 0 means one for 100 nodes
-	Clusters    int         // q; 0 means as many as have the number of seeds as training nodes, on average
-	Partitioner Partitioner // nil means DefaultPartitioner
+	Parts       int         // parts of the graph; 0 means one per 100 nodes
+	Clusters    int         // q; 0 means enough for about as many training nodes as seeds
+	Partitioner Partitioner // nil means Multilevel{}
 
-	// TrainingGraph leaves all but the training nodes out of the graph, as the
+	// TrainingGraph removes all nodes but the training nodes from the graph, as the
 	// paper does in its inductive setting.
 	TrainingGraph bool
 
-	// KeepEntries propagates over P's own entries instead of the Laplacian of
-	// the batch.
+	// KeepEntries propagates over the entries of P instead of the Laplacian of the
+	// batch's subgraph.
 	KeepEntries bool
 
-	prepare sync.Once
+	prepare preparation
 	plan    clusterPlan
 	scratch scratchPool[clusterScratch]
 }
 
 var _ Describer = (*Cluster)(nil)
 
-// clusterPlan is what a Cluster works out once.
+// clusterPlan is the split graph.
 type clusterPlan struct {
-	err         error
 	graph       *subgraph
 	symmetric   bool
-	train       []bool // of each local node; nil: all are for training
+	train       []bool // per local node: whether it is a training node; nil: all are
 	outputs     int    // number of training nodes
 	ptr         []int32
 	nodes       []int32 // local nodes of part k: nodes[ptr[k]:ptr[k+1]]
-	parts       int     // those that are not empty
+	parts       int     // number of parts that are not empty
 	partitioner string
 	cut         int64 // edges between parts
 }
 
-// clusterScratch is the memory of one concurrent call.
+// clusterScratch is the memory of one call.
 type clusterScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering
-	inside    nodeSet // the nodes numbered, while the block is filled
+	numbering numbering // of the nodes drawn
+	inside    nodeSet   // the nodes drawn, while the block is filled
 	picks     picks
 	locals    []int32
-	degrees   []float32
+	rowScale  []float32 // of each node drawn
 	rows      []int32
 }
 
@@ -87,22 +84,16 @@ func (s *Cluster) Layers() int { return s.Depth }
 // Validate returns an error if a field is missing or out of range. The first
 // call splits the graph, which takes seconds on a large one.
 func (s *Cluster) Validate() error {
-	s.prepare.Do(func() { s.plan.err = s.makePlan() })
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *Cluster) makePlan() (err error) {
+func (s *Cluster) setUp() (err error) {
 	plan := &s.plan
-	switch {
-	case s.Laplacian == nil:
-		return errors.New("samplers: Cluster needs a Laplacian")
-	case s.Depth <= 0:
-		return fmt.Errorf("samplers: Cluster with %d layers, want at least 1", s.Depth)
-	case s.Parts < 0 || s.Clusters < 0:
-		return fmt.Errorf("samplers: Cluster with %d parts, %d in a batch, want at least 0", s.Parts, s.Clusters)
-	}
-	if err := s.Laplacian.Validate(); err != nil {
+	if err := checkDeep("Cluster", s.Laplacian, s.Depth); err != nil {
 		return err
+	}
+	if s.Parts < 0 || s.Clusters < 0 {
+		return fmt.Errorf("samplers: Cluster with %d parts, %d in a batch, want at least 0", s.Parts, s.Clusters)
 	}
 	if !s.KeepEntries {
 		if plan.symmetric, err = isSymmetric(s.Laplacian); err != nil {
@@ -129,7 +120,7 @@ func (s *Cluster) makePlan() (err error) {
 	return plan.split(s.Partitioner, s.Parts)
 }
 
-// split fills ptr and nodes.
+// split splits the graph, and sets ptr, nodes, parts, partitioner and cut.
 func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 	adjacency := plan.graph.laplacian.Adjacency
 	n := adjacency.Rows
@@ -140,13 +131,10 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		parts = max(1, n/100)
 	}
 	if parts > n {
-		return fmt.Errorf("samplers: %d parts of a graph of %d nodes", parts, n)
+		return fmt.Errorf("samplers: Cluster with %d parts of a graph of %d nodes, want at most one part per node", parts, n)
 	}
 	if partitioner == nil {
-		var err error
-		if partitioner, err = DefaultPartitioner(); err != nil {
-			return err
-		}
+		partitioner = Multilevel{}
 	}
 	plan.partitioner = partitioner.Name()
 	part, err := partitioner.Partition(adjacency, parts)
@@ -154,7 +142,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 		return err
 	}
 	if len(part) != n {
-		return fmt.Errorf("samplers: partitioner %s gives %d parts' numbers for %d nodes", partitioner.Name(), len(part), n)
+		return fmt.Errorf("samplers: partitioner %s returns the parts of %d nodes, want %d", partitioner.Name(), len(part), n)
 	}
 	sizes := make([]int32, parts)
 	for v, p := range part {
@@ -182,7 +170,7 @@ func (plan *clusterPlan) split(partitioner Partitioner, parts int) error {
 	return nil
 }
 
-// Describe says how the graph was split.
+// Describe describes the split.
 func (s *Cluster) Describe() string {
 	plan := &s.plan
 	if s.Validate() != nil {
@@ -193,27 +181,23 @@ func (s *Cluster) Describe() string {
 		plan.parts, plan.graph.laplacian.Nodes(), plan.partitioner, 100*float64(plan.cut)/math.Max(1, float64(edges)), edges)
 }
 
-// String names what decides which batches are drawn, the partitioner that was
-// found included.
+// String returns the settings that decide which batches are drawn, the
+// partitioner included.
 func (s *Cluster) String() string {
 	return fmt.Sprintf("Cluster{Depth:%d Train:%d Clusters:%d TrainingGraph:%t KeepEntries:%t; %s}",
 		s.Depth, len(s.Train), s.Clusters, s.TrainingGraph, s.KeepEntries, s.Describe())
 }
 
-// Sample implements Sampler. Of seeds, distinct nodes, only the number is used,
-// and only where Clusters is 0. Parts are drawn again if none has a training
-// node.
+// Sample implements Sampler. It uses only the number of seeds, which must be
+// distinct nodes, and only if Clusters is 0. It draws again if no part drawn has a
+// training node.
 func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	if len(seeds) == 0 {
-		return errNoSeeds
-	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
-	if err := scratch.seeds.addDistinct(seeds); err != nil {
+	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
 	plan := &s.plan
@@ -248,20 +232,20 @@ func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	return nil
 }
 
-// draw numbers the nodes of q parts, and reports whether one is for training.
+// draw numbers the nodes of q parts, and reports whether one is a training node.
 func (plan *clusterPlan) draw(scratch *clusterScratch, q int, rng *rand.Rand) bool {
 	outputs := plan.train == nil
 	scratch.picks.draw(rng, plan.parts, q, false)
 	for _, k := range scratch.picks.index {
 		for _, v := range plan.nodes[plan.ptr[k]:plan.ptr[k+1]] {
-			scratch.numbering.local(v)
+			scratch.numbering.numberOrAdd(v)
 			outputs = outputs || plan.train[v]
 		}
 	}
 	return outputs
 }
 
-// fill makes block that of the nodes numbered, from all of them to all.
+// fill fills block: the nodes drawn are its input and its output nodes.
 func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	ids, plan := &scratch.numbering, &s.plan
 	p := plan.graph.laplacian
@@ -275,8 +259,8 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	defer inside.clear(ids.nodes)
 	m := startBlock(block, block.Src)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	rows := resize(scratch.degrees, len(ids.nodes)) // first d̃', then the rows' scales
-	scratch.degrees = rows
+	rows := resize(scratch.rowScale, len(ids.nodes))
+	scratch.rowScale = rows
 	for k, v := range ids.nodes {
 		degree := 1.0
 		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 1)
@@ -319,7 +303,7 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 	block.Finish()
 }
 
-// keepTraining makes top the rows of square that belong to training nodes.
+// keepTraining fills top with the rows of square that belong to training nodes.
 func (plan *clusterPlan) keepTraining(scratch *clusterScratch, square, top *graph.Block) {
 	scratch.rows = scratch.rows[:0]
 	top.Dst = top.Dst[:0]

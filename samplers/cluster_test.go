@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fixedParts is a partitioner that says node i is in part fixedParts[i mod len].
+// fixedParts is a partitioner that puts node i into part fixedParts[i mod len].
 type fixedParts []int32
 
 func (fixedParts) Name() string { return "fixed" }
 
 func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
-	if len(f) == 2 { // too short, to be refused
+	if len(f) == 2 { // too short: an error
 		return f, nil
 	}
 	part := make([]int32, adjacency.Rows)
@@ -28,9 +28,8 @@ func (f fixedParts) Partition(adjacency *graph.CSR, _ int) ([]int32, error) {
 	return part, nil
 }
 
-// TestClusterAllIsFull checks that with all parts in a batch the outputs are
-// those of full neighbourhoods, bit by bit, for whatever training nodes and
-// normalisation.
+// TestClusterAllIsFull checks that a batch of all parts gives the same outputs as
+// Full, bit by bit, for any training nodes and normalisation.
 func TestClusterAllIsFull(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "nodes")
@@ -39,7 +38,7 @@ func TestClusterAllIsFull(t *testing.T) {
 		if rapid.Bool().Draw(t, "row-stochastic") {
 			p = graph.NewRowLaplacian(adjacency)
 		}
-		rng := rand.New(Stream(1, 0, 0))
+		rng := rand.New(NewSource(1, 0, 0))
 		var train []int32
 		if rapid.Bool().Draw(t, "some nodes train") {
 			train = seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
@@ -47,7 +46,7 @@ func TestClusterAllIsFull(t *testing.T) {
 		parts := rapid.IntRange(1, n).Draw(t, "parts")
 		s := &Cluster{
 			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
-			Partitioner: Multilevel{}, KeepEntries: rapid.Bool().Draw(t, "keep entries"),
+			KeepEntries: rapid.Bool().Draw(t, "keep entries"),
 		}
 		var batch, full Batch
 		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
@@ -87,8 +86,8 @@ func TestClusterAllIsFull(t *testing.T) {
 	})
 }
 
-// TestClusterBlock checks that a batch is the Laplacian of the graph induced by
-// its parts, worked out anew.
+// TestClusterBlock checks that a block is the Laplacian of the subgraph induced by
+// its parts.
 func TestClusterBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(4, 60).Draw(t, "nodes")
@@ -98,7 +97,7 @@ func TestClusterBlock(t *testing.T) {
 		if row {
 			whole = graph.NewRowLaplacian(adjacency)
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		train := seedNodes(n, rapid.IntRange(1, n).Draw(t, "training nodes"), rng)
 		s := &Cluster{
 			Laplacian: whole, Train: train, Depth: 2, Parts: 4, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3},
@@ -168,16 +167,16 @@ func keptEntries(source *subgraph, nodes []int32, induced *graph.CSR) *graph.Lap
 	return p
 }
 
-// TestClusterBias pins the bias that dropping edges between parts brings, over
-// all pairs of four parts: the batches have the mean that the definition gives,
-// which is not PH.
+// TestClusterBias pins the bias due to the edges dropped between parts, over all
+// pairs of four parts: the mean of the batches follows from the definition, and is
+// not PH.
 func TestClusterBias(t *testing.T) {
 	const n, parts, batches = 24, 4, 20000
 	adjacency := randomGraph(n, 80, false, 2)
 	p := graph.NewLaplacian(adjacency)
 	s := &Cluster{Laplacian: p, Depth: 1, Parts: parts, Clusters: 2, Partitioner: fixedParts{0, 1, 2, 3}, KeepEntries: true}
-	// Two parts of four: given that a node is in the batch, a node of its own part
-	// is too, and one of another part in one of three cases.
+	// A batch has two of four parts. Given that a node is in the batch, a node of
+	// its own part is there with probability 1, and any other one with 1/3.
 	dense := p.Dense()
 	var want, exact [n]float64
 	for i := range n {
@@ -193,7 +192,7 @@ func TestClusterBias(t *testing.T) {
 	var sum, squares, count [n]float64
 	pairs := map[[2]int32]float64{}
 	var batch Batch
-	source := Stream(1, 0, 0)
+	source := NewSource(1, 0, 0)
 	rng := rand.New(source)
 	for b := range uint64(batches) {
 		Seed(source, 3, 0, b)
@@ -237,9 +236,9 @@ func TestClusterBias(t *testing.T) {
 func TestClusterSize(t *testing.T) {
 	const n = 4000
 	p := graph.NewLaplacian(randomGraph(n, 20000, false, 6))
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	train := seedNodes(n, 1500, rng)
-	s := &Cluster{Laplacian: p, Train: train, Depth: 2, Partitioner: Multilevel{}}
+	s := &Cluster{Laplacian: p, Train: train, Depth: 2}
 	var batch Batch
 	mean := 0.0
 	const batches = 200
@@ -252,7 +251,7 @@ func TestClusterSize(t *testing.T) {
 	if mean < 250 || mean > 350 {
 		t.Errorf("%.0f training nodes a batch, want about 300", mean)
 	}
-	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1, Partitioner: Multilevel{}}
+	lone := &Cluster{Laplacian: p, Train: train[:1], Depth: 2, Clusters: 1}
 	for range 20 {
 		if err := lone.Sample(context.Background(), train[:1], rng, &batch); err != nil {
 			t.Fatal(err)
@@ -263,31 +262,10 @@ func TestClusterSize(t *testing.T) {
 	}
 }
 
-// TestDefaultPartitioner checks what GCN_METIS chooses.
-func TestDefaultPartitioner(t *testing.T) {
-	t.Setenv("GCN_METIS", "off")
-	if p, err := DefaultPartitioner(); err != nil || p != (Multilevel{}) {
-		t.Errorf("off: %v, %v", p, err)
-	}
-	t.Setenv("GCN_METIS", "no-such-library.so")
-	if p, err := DefaultPartitioner(); err == nil {
-		t.Errorf("a library that is not there: %v", p)
-	}
-	t.Setenv("GCN_METIS", "auto")
-	want := Partitioner(Multilevel{})
-	if m, err := METIS(""); err == nil {
-		want = m
-	}
-	p, err := DefaultPartitioner()
-	if err != nil || p.Name() != want.Name() {
-		t.Errorf("auto: %v, %v, want %s", p, err, want.Name())
-	}
-}
-
-// TestDescribe checks the lines about what was prepared.
+// TestDescribe checks the lines about prepared data.
 func TestDescribe(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(400, 2000, false, 1))
-	cluster := &Cluster{Laplacian: p, Depth: 2, Partitioner: Multilevel{}}
+	cluster := &Cluster{Laplacian: p, Depth: 2}
 	if got := cluster.Describe(); !strings.Contains(got, "4 parts of 400 nodes by built-in multilevel, ") {
 		t.Errorf("Cluster: %q", got)
 	}
@@ -299,6 +277,6 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("SAINT: %q", got)
 	}
 	if (&Cluster{}).Describe() != "" || (&SAINT{}).Describe() != "" {
-		t.Error("samplers that cannot work say what they prepared")
+		t.Error("invalid samplers describe prepared data")
 	}
 }

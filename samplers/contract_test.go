@@ -41,8 +41,8 @@ func TestContractLabor(t *testing.T) {
 	}
 }
 
-// allParts returns all combinations of parts that go together, each with one of
-// the options so that all occur.
+// allParts returns all combinations of parts that go together. Their options differ
+// so that every option occurs.
 func allParts() []samplers.Parts {
 	var all []samplers.Parts
 	for _, importance := range samplers.ImportanceNames() {

@@ -7,50 +7,53 @@ import (
 
 // Draw picks candidates at random. Implementations are read-only in use.
 type Draw interface {
-	// Draw picks s candidates of population, 0 < s ≤ population.Positive (or more
-	// of a WithReplacement), and describes them in sample, whose memory it
-	// reuses. It may pick fewer or more where it says so, but each only once: a
-	// block's input nodes are distinct.
+	// Draw picks s candidates of population and describes them in sample, whose
+	// memory it reuses. 0 < s ≤ population.Positive, but a WithReplacement may
+	// get a larger s. An implementation may document that it picks fewer or more
+	// than s candidates. It picks each candidate only once, because the input
+	// nodes of a block are distinct.
 	Draw(rng *rand.Rand, population *Population, s int, sample *Sample)
 }
 
-// Population is what a draw picks from: candidates 0 … len(Weights)-1 with their
-// unnormalised probabilities. It is read-only for draws.
+// Population is the candidates of a draw, numbered 0 … len(Weights)-1, with their
+// unnormalised probabilities. Draws do not change it.
 type Population struct {
 	Weights  []float64 // finite, ≥ 0; candidates of weight 0 are never drawn
 	Total    float64   // Σ Weights
 	Positive int       // m, the number of candidates with positive weight
 
-	table *aliasTable // set where the weights serve many draws
+	table *aliasTable // nil unless the weights serve many batches
 }
 
-// Sample describes what a draw picked. Index, Weight and the sums serve every
-// weight; a field that a draw cannot fill is left empty.
+// Sample describes the candidates picked by a draw. Every draw sets Index, Weight
+// and Draws; it leaves a field empty, or 0, that it cannot fill.
 type Sample struct {
 	Index  []int32   // candidates picked, distinct, in the order of their (first) draw
 	Weight []float64 // their unnormalised probabilities
-	Draws  int       // number of draws made, repeats counted
+	Draws  int       // number of draws, repeats counted
 
-	// Count holds how often each was drawn, with replacement; else empty.
+	// Count holds the number of draws of each candidate picked, for draws with
+	// replacement; else empty.
 	Count []int32
 
 	// Remaining holds R_j, the total weight not yet drawn before draw j, for
-	// draws without replacement in order; else empty.
+	// ordered draws without replacement; else empty.
 	Remaining []float64
 
-	// Threshold is the smallest exponential key (rate: unnormalised weight) not
-	// picked, +Inf if all were; 0 where the draw is not by keys, see
-	// WithoutReplacement.Keys.
+	// Threshold is the smallest exponential key of a candidate not picked, +Inf if
+	// all are picked, for draws by keys (WithoutReplacement.Keys); else 0. The
+	// rate of a candidate's key is its unnormalised weight.
 	Threshold float64
 
 	// Inclusion holds π_i, the probability that the candidate is in the sample,
-	// for draws where it is known; else empty.
+	// for draws with known π_i; else empty.
 	Inclusion []float64
 
 	scratch drawScratch
 }
 
-// check reports a sample that is none of the population's: draws may be anyone's.
+// check returns an error if the sample holds a candidate outside the population: a
+// user's own Draw may be wrong.
 func (s *Sample) check(draw Draw, population *Population) error {
 	m := len(population.Weights)
 	for j, i := range s.Index {
@@ -61,7 +64,7 @@ func (s *Sample) check(draw Draw, population *Population) error {
 	return nil
 }
 
-// drawScratch is memory that draws reuse.
+// drawScratch is memory for draws to reuse.
 type drawScratch struct {
 	keys    []float64
 	entries []keyed
@@ -77,8 +80,8 @@ type categorical interface {
 	draw(rng *rand.Rand) int32
 }
 
-// law returns the population's law: its alias table where it has one, else built
-// for once in scratch, in O(m).
+// law returns the law of the population: its alias table if it has one, otherwise an
+// inversion built in scratch, in O(m).
 func (p *Population) law(scratch *drawScratch) categorical {
 	if p.table != nil {
 		return p.table
@@ -94,8 +97,8 @@ func (s *Sample) reset() {
 	s.Draws, s.Threshold = 0, 0
 }
 
-// resize returns s with length n, in the same memory where it fits; what it
-// holds is unspecified.
+// resize returns a slice of length n, in the memory of s if that is large enough.
+// Its contents are unspecified.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)

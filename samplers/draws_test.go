@@ -14,7 +14,7 @@ import (
 )
 
 // TestDrawLaws compares the sets that Poisson and Systematic draw with their exact
-// probabilities by Pearson's χ², at level 1e-4 a case.
+// probabilities by Pearson's χ², at level 1e-4 per case.
 func TestDrawLaws(t *testing.T) {
 	const draws = 40000
 	for _, draw := range []samplers.Draw{samplers.Poisson{}, samplers.Systematic{}} {
@@ -29,7 +29,7 @@ func TestDrawLaws(t *testing.T) {
 					t.Fatal(err)
 				}
 				counts := map[string]float64{}
-				rng := rand.New(samplers.Stream(17, uint64(s), 0))
+				rng := rand.New(samplers.NewSource(17, uint64(s), 0))
 				var sample samplers.Sample
 				for range draws {
 					draw.Draw(rng, population, s, &sample)
@@ -66,13 +66,13 @@ func setName(index []int32) string {
 	return fmt.Sprint(ids)
 }
 
-// TestInclusion checks the probabilities that draws report against the plain
-// solution, over weights of all sizes: geometric ones, ties and zeros among them.
+// TestInclusion compares the probabilities that draws report with the plain
+// solution, for weights of all sizes, with ties and zeros.
 func TestInclusion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "n")
 		spread := rapid.SampledFrom([]float64{0, 0.5, 3, 30}).Draw(t, "spread")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, n)
 		for i := range weights {
 			if i == 0 || rng.IntN(10) > 0 {
@@ -120,10 +120,9 @@ func TestInclusion(t *testing.T) {
 	})
 }
 
-// TestDrawsReuseMemory checks that draws allocate nothing once their memory is
-// there.
+// TestDrawsReuseMemory checks that draws allocate nothing after warm-up.
 func TestDrawsReuseMemory(t *testing.T) {
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	weights := make([]float64, 5000)
 	for i := range weights {
 		weights[i] = rng.ExpFloat64()
@@ -145,10 +144,10 @@ func TestDrawsReuseMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkDraw picks 512 of 7,000 candidates, as a layer of ogbn-arxiv does, and
-// weighs them.
+// BenchmarkDraw picks and weighs 512 of 7,000 candidates, as a layer of ogbn-arxiv
+// does.
 func BenchmarkDraw(b *testing.B) {
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	weights := make([]float64, 7000)
 	for i := range weights {
 		weights[i] = math.Exp(rng.NormFloat64())

@@ -40,7 +40,7 @@ func tinyPopulations() [][]float64 {
 		{1}, {0, 2}, {1, 1, 1, 1}, {5, 1}, {0.5, 3, 1, 0, 2.5, 0.2},
 		{100, 1, 1, 1, 1, 1}, {1e-3, 1, 1e3, 10}, {7, 7, 1, 1, 0, 0},
 	}
-	rng := rand.New(samplers.Stream(11, 0, 0))
+	rng := rand.New(samplers.NewSource(11, 0, 0))
 	for n := 2; n <= 6; n++ {
 		for range 3 {
 			weights := make([]float64, n)
@@ -55,9 +55,9 @@ func tinyPopulations() [][]float64 {
 
 func positive(weights []float64) int { return samplertest.NewPopulation(weights).Positive }
 
-// TestUnbiasedExactly checks E[β_i] = 1 over all outcomes of each draw, for every
-// candidate and every s, where it is claimed; and that what is called biased
-// is.
+// TestUnbiasedExactly checks, over all outcomes of each draw and for every
+// candidate and every s, that E[β_i] = 1 for the weights that claim it, and not for
+// the others.
 func TestUnbiasedExactly(t *testing.T) {
 	for _, e := range estimators {
 		t.Run(e.name, func(t *testing.T) {
@@ -88,17 +88,17 @@ func TestUnbiasedExactly(t *testing.T) {
 	}
 }
 
-// TestNaiveBias pins E[β] of the weights 1/(s p_i) that FastGCN and LADIES use:
-// without replacement it is π_i/(s p_i), π_i the probability of being drawn, here
-// worked out by hand for weights 3, 2, 1 and s = 2.
+// TestNaiveBias pins E[β] of the weights 1/(s p_i) that FastGCN and LADIES use.
+// Without replacement it is π_i/(s p_i), with π_i the probability that i is drawn:
+// by hand, for weights 3, 2, 1 and s = 2,
 //
 //	π_1 = 3/6 + 2/6·3/4 + 1/6·3/5 = 17/20
 //	π_2 = 2/6 + 3/6·2/3 + 1/6·2/5 = 11/15
 //	π_3 = 2 − π_1 − π_2 = 5/12
 //
-// After Poisson and systematic draws, π = (1, 2/3, 1/3) as 2·3/6 = 1, and it is
-// unbiased but for what the cap at 1 and the empty samples take: nothing here.
-// With weights 4, 1, 1 the cap counts: π = (1, 1/2, 1/2), p = (2/3, 1/6, 1/6).
+// For Poisson and systematic draws the weights 3, 2, 1 give π = (1, 2/3, 1/3), with
+// no cap at 1 and no empty samples, and E[β] = 1. The weights 4, 1, 1 meet the cap:
+// π = (1, 1/2, 1/2), p = (2/3, 1/6, 1/6).
 func TestNaiveBias(t *testing.T) {
 	for _, c := range []struct {
 		draw    samplers.Draw
@@ -123,8 +123,8 @@ func TestNaiveBias(t *testing.T) {
 	}
 }
 
-// TestExactAtExhaustion checks that every estimator without repeats is exact when
-// all candidates are drawn, naive weights excepted.
+// TestExactAtExhaustion checks that every estimator without repeats, except for
+// Naive, is exact if all candidates are drawn.
 func TestExactAtExhaustion(t *testing.T) {
 	for _, e := range estimators {
 		_, repeats := e.draw.(samplers.WithReplacement)
@@ -133,7 +133,7 @@ func TestExactAtExhaustion(t *testing.T) {
 		}
 		for _, weights := range tinyPopulations() {
 			population := samplertest.NewPopulation(weights)
-			rng := rand.New(samplers.Stream(1, 2, 3))
+			rng := rand.New(samplers.NewSource(1, 2, 3))
 			var sample samplers.Sample
 			e.draw.Draw(rng, population, population.Positive, &sample)
 			beta := make([]float64, len(sample.Index))
@@ -167,15 +167,15 @@ func debiasLoop(n, total float64, drawn []float64) []float64 {
 	return beta
 }
 
-// TestDebiasedClosedForm compares the closed form with the algorithm as printed,
-// to 1e-12 of each weight, for s up to 200 of up to 400 candidates, n the number
-// of candidates or more.
+// TestDebiasedClosedForm compares the closed form with the algorithm as printed, to
+// 1e-12 of each weight, for s up to 200 of up to 400 candidates, and n at least the
+// number of candidates.
 func TestDebiasedClosedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := rapid.IntRange(1, 400).Draw(t, "candidates")
 		s := rapid.IntRange(1, min(m, 200)).Draw(t, "s")
 		extra := rapid.SampledFrom([]int{0, 0, 1, 1000, 100000}).Draw(t, "extra")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, m)
 		for i := range weights {
 			weights[i] = 0.1 + rng.ExpFloat64()
@@ -185,8 +185,8 @@ func TestDebiasedClosedForm(t *testing.T) {
 		samplers.WithoutReplacement{}.Draw(rng, population, s, &sample)
 		beta := make([]float64, s)
 		samplers.Debiased{Population: m + extra}.Weigh(population, &sample, beta)
-		// The loop's 1 − p_S cancels as p_S nears 1, which the closed form's R
-		// does not; the tolerance follows it.
+		// The loop's 1 − p_S cancels as p_S nears 1; the closed form's R does
+		// not. The tolerance follows the loop.
 		left := sample.Remaining[s-1] / population.Total
 		tolerance := max(1e-12, 2e-15/left)
 		for j, want := range debiasLoop(float64(m+extra), population.Total, sample.Weight) {
@@ -197,9 +197,9 @@ func TestDebiasedClosedForm(t *testing.T) {
 	})
 }
 
-// TestRaoBlackwell checks the theorem the weight is named for: β_i is the
-// expectation, given the set drawn, of the debiased and of the sum-and-sample
-// weight over the orders of the draws, and of the rank weight over the threshold.
+// TestRaoBlackwell checks that β_i is the expectation, given the set drawn, of the
+// weights Debiased and SumAndSample over the order of the draws, and of Rank over
+// the threshold.
 func TestRaoBlackwell(t *testing.T) {
 	for _, weights := range tinyPopulations() {
 		population := samplertest.NewPopulation(weights)
@@ -257,9 +257,9 @@ func TestRaoBlackwell(t *testing.T) {
 	}
 }
 
-// TestVariances checks what the comments say of second moments: Rao-Blackwellised
-// weights vary least among those of weighted random sampling, rank weights and
-// Poisson's are uncorrelated.
+// TestVariances checks claims about second moments: of the weights for weighted
+// random sampling, RaoBlackwellised has the least variance; the weights Rank, and
+// HorvitzThompson for Poisson, are uncorrelated.
 func TestVariances(t *testing.T) {
 	for _, weights := range tinyPopulations() {
 		m := positive(weights)
@@ -272,7 +272,7 @@ func TestVariances(t *testing.T) {
 				}
 				moments[e.name] = product
 			}
-			// Any X will do for the variance of ΣβX: the least variance is for all X.
+			// The claim is about the variance of ΣβX for every X: test one X.
 			x := []float64{1, -2, 0.5, 3, 1, -1}
 			second := func(name string) (sum float64) {
 				for i := range weights {
@@ -328,7 +328,7 @@ func TestCheckPairs(t *testing.T) {
 			}
 		}
 	}
-	if count != len(estimators)-1 { // one differs by an option only
+	if count != len(estimators)-1 { // two estimators differ only by an option
 		t.Errorf("%d pairs go together, want %d", count, len(estimators)-1)
 	}
 	if err := (samplers.Debiased{Population: -1}).Check(samplers.WithoutReplacement{}); err == nil {

@@ -30,7 +30,7 @@ func ExampleNeighbor() {
 	p := twoTriangles()
 	sampler := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	block := batch.Blocks[0]
@@ -45,11 +45,11 @@ func ExampleNeighbor() {
 	// times P's entry: 1.5
 }
 
-// What is drawn and the control add up to the rows of P.
+// The entries drawn and the control add up to the rows of P.
 func ExampleVRGCN() {
 	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	block := batch.Blocks[1]
@@ -67,11 +67,11 @@ func ExampleVRGCN() {
 	// [0.289 0.289 0.250 0.250 0.000 0.000]
 }
 
-// A unit is a node here, so a batch of two seeds has one node or two.
+// A unit is a node, so a batch of two seeds has one node or two.
 func ExampleSAINT() {
 	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.Stream(2, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.NewSource(2, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("one block for both layers:", batch.Blocks[0] == batch.Blocks[1])
@@ -87,10 +87,10 @@ func ExampleSAINT() {
 func ExampleCluster() {
 	sampler := &samplers.Cluster{
 		Laplacian: twoTriangles(), Depth: 2,
-		Parts: 2, Clusters: 1, Partitioner: samplers.Multilevel{},
+		Parts: 2, Clusters: 1,
 	}
 	var batch samplers.Batch
-	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
 	fmt.Println("nodes:", batch.Outputs())

@@ -7,8 +7,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Parts by name, as the command takes them; a weight that cannot follow the draw
-// is an error.
+// The command takes parts by name. A weight that does not go with the draw is an
+// error.
 func ExampleFromParts() {
 	b, err := graph.NewBuilder(3)
 	if err != nil {

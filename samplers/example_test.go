@@ -9,8 +9,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// A ring of six nodes; node 0 is the only seed. Its neighbourhood is {0, 1, 5},
-// so three nodes are all the candidates, and the debiased estimate is exact.
+// The graph is a ring of six nodes, and node 0 is the only seed. Its neighbourhood
+// {0, 1, 5} has three candidates: drawing all three makes the debiased estimate
+// exact.
 func ExampleLayerWise() {
 	ring, err := graph.NewBuilder(6)
 	if err != nil {
@@ -31,7 +32,7 @@ func ExampleLayerWise() {
 		Weight:     samplers.Debiased{},
 	}
 	var batch samplers.Batch
-	rng := rand.New(samplers.Stream(1, 0, 0))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
 	if err := sampler.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 		panic(err)
 	}

@@ -2,21 +2,20 @@ package samplers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Full samples nothing: each block holds every neighbour of its output nodes, so
-// that the batch computes exactly what propagation over the whole graph
-// would for its seeds. The blocks grow with every layer, up to the whole graph.
-// Sample may be called concurrently.
+// Full takes all neighbours: the outputs of its batch are exactly the outputs of
+// the seeds in the whole graph. The blocks grow with every layer, up to the whole
+// graph. The fields must not change after the first call of Sample; Sample may be
+// called concurrently.
 type Full struct {
 	Laplacian *graph.Laplacian // required
 	Depth     int              // number of layers; required
 
+	prepare preparation
 	scratch scratchPool[fullScratch]
 }
 
@@ -31,31 +30,22 @@ type fullScratch struct {
 // Layers returns Depth.
 func (s *Full) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range.
+// Validate returns an error if a field is missing or out of range. Sample calls it.
 func (s *Full) Validate() error {
-	if s.Laplacian == nil || s.Laplacian.Adjacency == nil {
-		return errors.New("samplers: Full needs a Laplacian")
-	}
-	if s.Depth <= 0 {
-		return fmt.Errorf("samplers: Full with %d layers, want at least 1", s.Depth)
-	}
-	return nil
+	return s.prepare.do(func() error { return checkDeep("Full", s.Laplacian, s.Depth) })
 }
 
-// Sample implements Sampler; rng is not used. Cost: O(nonzeros of the rows) a
+// Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
 // layer.
-func (s *Full) Sample(ctx context.Context, seeds []int32, _ *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, s.Depth, seeds, func(_ int, rows []int32, block *graph.Block) error {
-		return fillFull(scratch, s.Laplacian, rows, block)
-	})
+func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// fillFull makes block that of all neighbours of rows.
+func (s *Full) sampleLayer(scratch *fullScratch, batch *Batch, at int, rows []int32, _ *rand.Rand) error {
+	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
+}
+
+// fillFull fills block with all neighbours of rows.
 func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(p, rows); err != nil {

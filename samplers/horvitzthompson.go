@@ -10,11 +10,10 @@ import (
 //
 //	β_i = 1/π_i,
 //
-// unbiased: E[β_i] = π_i·(1/π_i) = 1. It follows Poisson and Systematic, and
-// WithReplacement, where π_i = 1−(1−p_i)^s and how often a candidate was drawn
-// does not count. Weighted random sampling has no π_i that can be computed in
-// reasonable time; its weights are Debiased, Rank, SumAndSample and
-// RaoBlackwellised. Cost: O(s).
+// unbiased: E[β_i] = π_i·(1/π_i) = 1. It goes with Poisson, Systematic and
+// WithReplacement; for the latter π_i = 1−(1−p_i)^s, and repeats do not count. The
+// π_i of weighted random sampling take too long to compute; its weights are
+// Debiased, Rank, SumAndSample and RaoBlackwellised. Cost: O(s).
 //
 // Under Poisson sampling the variance of the estimate of ΣX_i is
 // Σ X_i² (1−π_i)/π_i.

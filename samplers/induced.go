@@ -8,11 +8,11 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// subgraph is the graph that a subgraph method samples from: the one induced by
-// the training nodes, or all of the graph.
+// subgraph is the graph that a subgraph method samples from: the whole graph, or
+// the subgraph induced by the training nodes.
 type subgraph struct {
 	laplacian *graph.Laplacian // over local numbers
-	nodes     []int32          // of each local number, increasing; nil where it is the node
+	nodes     []int32          // the node of each local number, increasing; nil: the same number
 }
 
 // node returns the node of a local number.
@@ -23,10 +23,10 @@ func (g *subgraph) node(local int32) int32 {
 	return g.nodes[local]
 }
 
-// newSubgraph returns the graph induced by the training nodes, normalised anew in
-// the way that p is; nil nodes stand for all, and p is taken as it is. The error
-// is numberNodes's, or says that p is normalised in neither of the published
-// ways. Cost: O(nodes + edges of the training nodes).
+// newSubgraph returns the subgraph induced by the training nodes, with a Laplacian
+// normalised like p; for nil nodes it returns the whole graph with p. The error
+// names a wrong training node, or says that the normalisation of p is unknown.
+// Cost: O(nodes + edges of the training nodes).
 func newSubgraph(p *graph.Laplacian, train []int32) (*subgraph, error) {
 	if train == nil {
 		return &subgraph{laplacian: p}, nil
@@ -49,9 +49,9 @@ func newSubgraph(p *graph.Laplacian, train []int32) (*subgraph, error) {
 	return g, nil
 }
 
-// numberNodes returns 1 + the place in train of every node of p, 0 for nodes
-// that are not there. The error says which training node is not a node or is
-// there twice, or that there are none.
+// numberNodes returns, for every node of p, 1 + its place in train, or 0 if it is
+// not there. The error names a training node that is no node of p or is listed
+// twice, or says that there are none.
 func numberNodes(p *graph.Laplacian, train []int32) ([]int32, error) {
 	if len(train) == 0 {
 		return nil, errors.New("samplers: no training nodes")
@@ -62,15 +62,15 @@ func numberNodes(p *graph.Laplacian, train []int32) ([]int32, error) {
 			return nil, fmt.Errorf("samplers: training node %d is outside [0, %d)", i, len(number))
 		}
 		if number[i] != 0 {
-			return nil, fmt.Errorf("samplers: training node %d is there twice", i)
+			return nil, fmt.Errorf("samplers: training node %d is listed twice", i)
 		}
 		number[i] = int32(k) + 1
 	}
 	return number, nil
 }
 
-// induce returns the edges of a between nodes, which are numbered by number: 1 +
-// the place in nodes, 0 for other nodes.
+// induce returns the adjacency matrix of the subgraph of a induced by nodes. number
+// is the result of numberNodes for nodes.
 func induce(a *graph.CSR, nodes, number []int32) *graph.CSR {
 	entries := int64(0)
 	for _, i := range nodes {
@@ -104,15 +104,15 @@ func induce(a *graph.CSR, nodes, number []int32) *graph.CSR {
 	return b
 }
 
-// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½ rather than D̃^-1(A+I), and
-// returns an error if its scales are those of neither.
+// isSymmetric reports whether p is D̃^-½(A+I)D̃^-½ rather than D̃^-1(A+I). The error
+// says that p is neither.
 func isSymmetric(p *graph.Laplacian) (bool, error) {
 	if slices.Equal(p.RowScale, p.ColScale) {
 		return true, nil
 	}
 	for i, c := range p.ColScale {
 		if c != 1 {
-			return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): it cannot be normalised anew on a subgraph", i, c)
+			return false, fmt.Errorf("samplers: the Laplacian is neither symmetric nor row-stochastic (column %d has scale %v): its form on a subgraph is unknown", i, c)
 		}
 	}
 	return false, nil

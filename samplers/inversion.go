@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// inversion draws an index with probability proportional to its weight by
-// inverting the running sums of the weights, which it searches from where a
-// guide table points ("indexed search": Chen & Asau 1974). It is cheaper to set
-// up than an alias table, and so the better one for a law that serves a single
-// batch. One belongs to one worker; build must come first.
+// inversion draws an index with probability proportional to its weight. It searches
+// the cumulative sums of the weights, and a guide table tells where to start
+// ("indexed search": Chen & Asau 1974). It is cheaper to build than an alias table,
+// so it is the better choice for a law that serves a single batch. One call at a
+// time may use it. Call build before draw.
 type inversion struct {
-	sums  []float64 // of the weights up to and including each
-	guide []int32   // of each bucket of sums: the first index that can fall in it
+	sums  []float64 // cumulative sums of the weights
+	guide []int32   // of each bucket of sums: the first index that can fall into it
 	total float64
 	scale float64 // buckets / total
 }
@@ -32,9 +32,9 @@ func (v *inversion) build(weights []float64) {
 	}
 	v.total, v.scale = total, float64(buckets)/total
 	if math.IsInf(v.scale, 1) {
-		v.scale = 0 // so small a total: one bucket
+		v.scale = 0 // the total is tiny: use one bucket
 	}
-	// A bucket starts after the last index whose sum lies in a bucket before it.
+	// A bucket starts after the last index whose sum lies in an earlier bucket.
 	v.guide = resize(v.guide, buckets+2)
 	guide, scale := v.guide, v.scale
 	clear(guide)
@@ -51,7 +51,7 @@ func (v *inversion) build(weights []float64) {
 // draw returns a random index, of positive weight.
 func (v *inversion) draw(rng *rand.Rand) int32 {
 	x := v.total
-	for x >= v.total { // in case the product is rounded up to it
+	for x >= v.total { // the product may be rounded up to total
 		x = rng.Float64() * v.total
 	}
 	i := v.guide[int(x*v.scale)]

@@ -9,11 +9,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInversionSearch compares what the guide table finds with a linear search
-// for the same random number.
+// TestInversionSearch compares the guide table with a linear search for the same
+// random number.
 func TestInversionSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, rapid.IntRange(1, 300).Draw(t, "n"))
 		skew := rapid.Float64Range(0, 8).Draw(t, "skew")
 		size := rapid.SampledFrom([]float64{1, 1e-310, 1e-200, 1e300}).Draw(t, "size")
@@ -26,8 +26,8 @@ func TestInversionSearch(t *testing.T) {
 		var law inversion
 		law.build(weights)
 		for k := range uint64(50) {
-			got := law.draw(rand.New(Stream(k, 1, 0)))
-			x := rand.New(Stream(k, 1, 0)).Float64() * law.total
+			got := law.draw(rand.New(NewSource(k, 1, 0)))
+			x := rand.New(NewSource(k, 1, 0)).Float64() * law.total
 			if x >= law.total {
 				continue
 			}
@@ -43,8 +43,8 @@ func TestInversionSearch(t *testing.T) {
 	})
 }
 
-// TestInversionTop forces the largest random number, whose product with the
-// total may be rounded up to it.
+// TestInversionTop forces the largest random number: its product with the total may
+// be rounded up to the total.
 func TestInversionTop(t *testing.T) {
 	weights := []float64{1, 2, 0.5, 0}
 	var law inversion
@@ -54,14 +54,14 @@ func TestInversionTop(t *testing.T) {
 	}
 }
 
-// top is a source that gives its largest number.
+// top is a source that returns the largest number.
 type top struct{}
 
 func (*top) Uint64() uint64 { return math.MaxUint64 }
 
 // TestInversionLaw compares counts with their expectation by χ², at level 1e-4.
 func TestInversionLaw(t *testing.T) {
-	rng := rand.New(Stream(13, 0, 0))
+	rng := rand.New(NewSource(13, 0, 0))
 	weights := make([]float64, 1500)
 	for i := range weights {
 		weights[i] = math.Exp(1.5 * rng.NormFloat64())

@@ -21,16 +21,16 @@ func compareKeyed(a, b keyed) int {
 	return int(a.index) - int(b.index)
 }
 
-// smallestKeys returns the s smallest of keys in increasing order (equal keys by
-// index), and the smallest of the others, +Inf if there is none. At least s keys
-// must be finite. The result lies in scratch and holds until its next use.
+// smallestKeys returns the s smallest keys in increasing order (equal keys by
+// index), and the smallest of the other keys, or +Inf if there is none. At least s
+// keys must be finite. The result lies in scratch, and is valid until its next use.
 //
-// Cost: O(len(keys)) expected. A sample of the keys guesses a bound that a few
-// more than s keys are below; those are bucketed by key, which for
-// exponential keys below a bound is nearly even, and each bucket is sorted.
+// Cost: O(len(keys)) expected. It guesses, from a sample of the keys, a bound that
+// slightly more than s keys do not exceed, and sorts these keys by buckets.
+// Exponential keys below a bound fill the buckets nearly evenly.
 func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
-	if s <= fewKeys {
-		return fewestKeys(keys, s, scratch)
+	if s <= mostInserted {
+		return insertSmallest(keys, s, scratch)
 	}
 	bound := guessBound(keys, s+1, scratch)
 	entries := scratch.entries[:0]
@@ -44,7 +44,7 @@ func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, 
 			break
 		}
 		entries = entries[:0]
-		bound = math.MaxFloat64 // an unlucky guess: take every finite key
+		bound = math.MaxFloat64 // the guess was too low: take every finite key
 	}
 	scratch.entries = entries
 	sorted := sortKeyed(entries, bound, scratch)
@@ -55,13 +55,13 @@ func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, 
 	return sorted[:s], threshold
 }
 
-// fewKeys is up to how many keys are best kept in order one by one.
-const fewKeys = 12
+// mostInserted is the largest s for which insertSmallest is faster.
+const mostInserted = 12
 
-// fewestKeys is smallestKeys for a small s: the s+1 smallest so far are kept in
-// order. Cost: O(len(keys)), and s² log(len(keys)/s) moves expected.
-func fewestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
-	var best [fewKeys + 1]keyed
+// insertSmallest is smallestKeys for a small s: it keeps the s+1 smallest keys seen
+// so far in order. Cost: O(len(keys)), and s² log(len(keys)/s) moves expected.
+func insertSmallest(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
+	var best [mostInserted + 1]keyed
 	count := 0
 	for i, k := range keys {
 		at := count
@@ -70,7 +70,7 @@ func fewestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, th
 		} else if at = s; !(k < best[s].key) {
 			continue
 		}
-		for ; at > 0 && k < best[at-1].key; at-- { // equal keys stay by index
+		for ; at > 0 && k < best[at-1].key; at-- { // equal keys stay in order of index
 			best[at] = best[at-1]
 		}
 		best[at] = keyed{k, int32(i)}
@@ -82,8 +82,8 @@ func fewestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, th
 	return scratch.entries[:s], best[s].key
 }
 
-// guessBound returns a key that, most likely, at least s keys and not many more
-// are at or below; MaxFloat64 where guessing does not pay.
+// guessBound returns a bound that most likely at least s keys, and not many more, do
+// not exceed. It returns MaxFloat64 if there are too few keys to sample.
 func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
 	const sampled = 256
 	if len(keys) < 4*sampled || s >= len(keys) {
@@ -104,8 +104,8 @@ func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
 	return min(sample[rank], math.MaxFloat64)
 }
 
-// sortKeyed returns entries, all of whose keys are in [0, bound], in increasing
-// order.
+// sortKeyed returns the entries in increasing order. Their keys must be in
+// [0, bound].
 func sortKeyed(entries []keyed, bound float64, scratch *drawScratch) []keyed {
 	if len(entries) < 64 || bound == math.MaxFloat64 {
 		slices.SortFunc(entries, compareKeyed)
@@ -131,7 +131,7 @@ func sortKeyed(entries []keyed, bound float64, scratch *drawScratch) []keyed {
 		ends[b]--
 		sorted[ends[b]] = entries[i]
 	}
-	// Buckets are in order and short: insertion finishes in linear time.
+	// The buckets are in order and short, so insertion sort takes linear time.
 	for i := 1; i < len(sorted); i++ {
 		e := sorted[i]
 		j := i

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestSmallestKeysOfAll takes every key of many, where guessing a bound for one
-// more than there are made no sense once.
+// TestSmallestKeysOfAll takes all of many keys: there is no bound to guess for one
+// key more.
 func TestSmallestKeysOfAll(t *testing.T) {
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	for _, n := range []int{1023, 1024, 5000} {
 		keys := make([]float64, n)
 		for i := range keys {

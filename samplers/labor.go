@@ -2,153 +2,124 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // Labor is layer-neighbour sampling (Balin & Çatalyürek 2023, arXiv:2210.13339):
-// each row keeps about k of its neighbours, as in node-wise sampling, but all
-// rows of a layer decide by the same random numbers, so that they tend to keep
-// the same ones and the layer reads fewer nodes.
+// each row keeps about k of its neighbours, as in node-wise sampling, but all rows
+// of a layer use the same random numbers. They tend to keep the same neighbours,
+// so the layer reads fewer nodes.
 //
-// One uniform r_t is drawn for each candidate t of a layer, and row i keeps the
-// entry P[i][t] if r_t ≤ p_it, with the Horvitz-Thompson weight:
+// A layer draws one uniform r_t for each candidate t, and row i keeps the entry
+// P[i][t] if r_t ≤ p_it, with the Horvitz-Thompson weight:
 //
 //	P̃[i][t] = P[i][t] / p_it,   p_it = min(1, c_i π_t).
 //
-// It is unbiased for any c and π. c_i is such that the row has the variance of
-// Poisson sampling k of its d neighbours evenly (for inputs of equal norm),
+// It is unbiased for any c and π. c_i solves
 //
-//	Σ_t P[i][t]² / min(1, c_i π_t) = (d/k) Σ_t P[i][t]²,
+//	Σ_t P[i][t]² / min(1, c_i π_t) = (d/k) Σ_t P[i][t]²:
 //
-// which for entries of equal size is the condition of the paper. A row with no
-// more than k neighbours keeps all of them.
+// for inputs of equal norm the row then has the same variance as Poisson sampling
+// of k of its d neighbours with equal probabilities. For entries of equal size
+// this is the condition of the paper. A row of at most k neighbours keeps all of
+// them.
 //
-// π_t = 1 for all t gives LABOR-0, where c_i = k/d and a row keeps k neighbours
-// in expectation. LABOR-i improves π by i steps π_t ← π_t·max_i c_i, each
-// followed by solving for c, which makes the layer read fewer nodes, E|T| =
-// Σ_t min(1, π_t max_i c_i), at the same variance.
+// π_t = 1 for all t gives LABOR-0: c_i = k/d, and a row keeps k neighbours in
+// expectation. LABOR-i makes i steps π_t ← π_t·max_i c_i, and solves for c after
+// each. This lowers the expected number of input nodes,
+// E|T| = Σ_t min(1, π_t max_i c_i), at the same variance.
 //
-// The self-loop of a row is kept as it is and not counted among the k, unless
-// DrawSelf is set; hence the rows of a layer are always among its inputs, first
-// and in their order.
+// Unless DrawSelf is set, the self-loop of a row is always kept and does not count
+// for k. The rows of a layer are then its first input nodes, in their order.
 //
-// Cost of a layer: O(nonzeros of its rows), twice or so an iteration. Memory: 8
-// bytes a node for each concurrent call, kept for the next.
+// Cost of a layer: O(nonzeros of its rows), and about twice that for each
+// iteration. Memory: 8 bytes per node for each concurrent call. The fields must not
+// change after the first call of Sample; Sample may be called concurrently.
 type Labor struct {
 	Laplacian *graph.Laplacian // required
-	Sizes     []int            // k, neighbours a row, the layer next to the output first; required
+	Sizes     []int            // k, neighbours per row, the layer next to the output first; required
 
-	// Iterations is i of LABOR-i. Negative iterates until the expected number of
-	// nodes falls by less than 1e-4 of itself (LABOR-*).
+	// Iterations is i of LABOR-i. Negative means LABOR-*: iterate until a step
+	// lowers the expected number of input nodes by a share of less than 1e-4.
 	Iterations int
 
-	// DrawSelf treats the self-loop as one of the d neighbours: it counts for k
-	// and is kept at random.
+	// DrawSelf treats the self-loop as one of the d neighbours: it counts for k,
+	// and may be left out.
 	DrawSelf bool
 
-	// SelfNormalize rescales the drawn entries of each row so that they sum to
-	// what all of them sum to (Hájek 1971), as the program released with the
-	// paper does: less variance, but biased, being a ratio of two estimates. A
-	// row that keeps no neighbour stays without.
+	// SelfNormalize rescales the kept entries of each row to the sum of all its
+	// entries (Hájek 1971), as the program released with the paper does: less
+	// variance, but biased, because it is a ratio of two estimates. A row that
+	// keeps no neighbour is not rescaled.
 	SelfNormalize bool
 
-	prepare sync.Once
-	err     error
+	prepare preparation
 	scratch scratchPool[laborScratch]
 }
 
 var _ Sampler = (*Labor)(nil)
 
-// laborScratch is the memory of one concurrent call.
+// laborScratch is the memory of one call.
 type laborScratch struct {
 	neighborhood neighborhood
 	pi           []float64 // π of each candidate
-	reach        []float64 // max c_i over the rows that see the candidate
+	maxScale     []float64 // of each candidate: max c_i over the rows that have it
 	uniform      []float64 // r of each candidate
 	scale        []float64 // c of each row
-	squares      []float64 // P[i][t]² of one row, but for the row's own scale
+	squares      []float64 // of one row: (P[i][t] / RowScale[i])²
 	local        []int32
 }
 
-// Layers returns the number of layers, one a size.
+// Layers returns the number of layers, len(Sizes).
 func (s *Labor) Layers() int { return len(s.Sizes) }
 
-// NominalSizes returns about how many nodes the input of each layer, input layer
-// first, and the output have for 512 seeds of enough neighbours that share
-// none.
-func (s *Labor) NominalSizes() []int {
-	sizes := make([]int, len(s.Sizes)+1)
-	sizes[len(s.Sizes)] = 512
-	for l, k := range s.Sizes {
-		at := len(s.Sizes) - 1 - l
-		sizes[at] = min(sizes[at+1]*(1+min(k, 1<<20)), 1<<20)
-	}
-	return sizes
-}
+// NominalSizes returns an upper estimate of the number of input nodes of each layer,
+// input layer first, and of output nodes, for 512 seeds of high degree that share
+// no neighbours.
+func (s *Labor) NominalSizes() []int { return fanOut(s.Sizes) }
 
-// Validate returns an error if a field is missing or out of range. Sample checks
-// too.
+// Validate returns an error if a field is missing or out of range. Sample calls it.
 func (s *Labor) Validate() error {
-	s.prepare.Do(func() { s.err = s.check() })
-	return s.err
-}
-
-func (s *Labor) check() error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: Labor needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	return checkSizes(s.Sizes)
+	return s.prepare.do(func() error { return checkSized("Labor", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
 func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *Labor) sampleLayer(scratch *laborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
+func (s *Labor) sampleLayer(scratch *laborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
 	}
-	s.findProbabilities(scratch, rows, k)
-	some := s.drawUniforms(scratch, rows, rng)
-	s.fill(scratch, rows, some, block)
+	s.findProbabilities(scratch, rows, sizeAt(s.Sizes, at))
+	nonEmpty := s.drawUniforms(scratch, rows, rng)
+	s.fill(scratch, rows, nonEmpty, batch.Blocks[at])
 	return nil
 }
 
-// drawn returns the entries of a row that are drawn: all, or all but the
-// self-loop, which comes first.
-func (s *Labor) drawn(entries []int32) []int32 {
+// candidates returns the entries of a row that may be left out: all with DrawSelf,
+// otherwise all but the self-loop, which comes first.
+func (s *Labor) candidates(entries []int32) []int32 {
 	if s.DrawSelf {
 		return entries
 	}
 	return entries[1:]
 }
 
-// findProbabilities sets π of each candidate and c of each row, +Inf for rows
-// that keep all their entries.
+// findProbabilities sets π of each candidate and c of each row; c is +Inf if the
+// row keeps all its entries.
 func (s *Labor) findProbabilities(scratch *laborScratch, rows []int32, k int) {
 	h := &scratch.neighborhood
 	scratch.scale = resize(scratch.scale, len(rows))
 	from := 0
 	for i, r := range rows {
 		nnz := s.Laplacian.RowNNZ(int(r))
-		d := len(s.drawn(h.entries[from : from+nnz]))
+		d := len(s.candidates(h.entries[from : from+nnz]))
 		from += nnz
 		scratch.scale[i] = math.Inf(1)
 		if d > k {
@@ -163,51 +134,50 @@ func (s *Labor) findProbabilities(scratch *laborScratch, rows []int32, k int) {
 		return
 	}
 	const converged = 1e-4
-	size := s.findReach(scratch, rows)
+	size := s.findMaxScales(scratch, rows)
 	for i := 0; i != s.Iterations; i++ {
-		for t, c := range scratch.reach {
-			scratch.pi[t] *= c // +Inf where some row keeps t for certain: then all may
+		for t, c := range scratch.maxScale {
+			scratch.pi[t] *= c // +Inf if some row keeps t for certain: then all rows may
 		}
 		s.solveScales(scratch, rows, k)
 		before := size
-		size = s.findReach(scratch, rows)
+		size = s.findMaxScales(scratch, rows)
 		if s.Iterations < 0 && size >= before*(1-converged) {
 			return
 		}
 	}
 }
 
-// findReach sets reach and returns Σ_t min(1, π_t·reach_t), the expected number
-// of nodes drawn.
-func (s *Labor) findReach(scratch *laborScratch, rows []int32) float64 {
+// findMaxScales sets maxScale, and returns the expected number of nodes drawn,
+// Σ_t min(1, π_t·maxScale_t).
+func (s *Labor) findMaxScales(scratch *laborScratch, rows []int32) float64 {
 	h := &scratch.neighborhood
-	scratch.reach = resize(scratch.reach, len(h.nodes))
-	clear(scratch.reach)
+	scratch.maxScale = resize(scratch.maxScale, len(h.nodes))
+	clear(scratch.maxScale)
 	from := 0
 	for i, r := range rows {
 		entries := h.entries[from : from+s.Laplacian.RowNNZ(int(r))]
 		from += len(entries)
 		c := scratch.scale[i]
-		for _, t := range s.drawn(entries) {
-			scratch.reach[t] = max(scratch.reach[t], c)
+		for _, t := range s.candidates(entries) {
+			scratch.maxScale[t] = max(scratch.maxScale[t], c)
 		}
 	}
 	size := 0.0
-	for t, c := range scratch.reach {
+	for t, c := range scratch.maxScale {
 		size += min(1, scratch.pi[t]*c)
 	}
 	return size
 }
 
-// solveScales sets c of each row with more than k entries to draw. Like
-// inclusionScale it starts from the solution without the cap at 1, and ends at
-// the exact one.
+// solveScales sets c of each row with more than k candidates. Like inclusionScale
+// it starts from the solution without the cap at 1, and ends at the exact one.
 func (s *Labor) solveScales(scratch *laborScratch, rows []int32, k int) {
 	h := &scratch.neighborhood
 	from := 0
 	for i, r := range rows {
 		nnz := s.Laplacian.RowNNZ(int(r))
-		entries := s.drawn(h.entries[from : from+nnz])
+		entries := s.candidates(h.entries[from : from+nnz])
 		from += nnz
 		d := len(entries)
 		if d <= k {
@@ -239,14 +209,14 @@ func (s *Labor) solveScales(scratch *laborScratch, rows []int32, k int) {
 	}
 }
 
-// rowSquares returns the squares of the drawn entries of row r of P, divided by
-// the row's scale.
+// rowSquares returns (P[r][t] / RowScale[r])² of the given entries, the candidates
+// of row r.
 func (s *Labor) rowSquares(scratch *laborScratch, r int, entries []int32) []float64 {
 	scratch.squares = resize(scratch.squares, len(entries))
 	squares := scratch.squares
 	h := &scratch.neighborhood
 	values := s.Laplacian.Adjacency.RowValues(r)
-	offset := s.Laplacian.RowNNZ(r) - len(entries) // 1 if the self-loop is left out
+	offset := s.Laplacian.RowNNZ(r) - len(entries) // 1 without the self-loop
 	for e, t := range entries {
 		a := float64(h.scales[t])
 		if values != nil && e+offset > 0 {
@@ -257,13 +227,10 @@ func (s *Labor) rowSquares(scratch *laborScratch, r int, entries []int32) []floa
 	return squares
 }
 
-// drawUniforms draws r of each candidate, and returns the probability that some
-// candidate is kept.
-//
-// A layer without any input is of no use, so that uniforms that leave it
-// without are drawn again, and the weights account for it. Only with DrawSelf
-// is that possible.
-func (s *Labor) drawUniforms(scratch *laborScratch, rows []int32, rng *rand.Rand) (some float64) {
+// drawUniforms draws r of each candidate until the layer keeps at least one node,
+// and returns the probability that one draw achieves this. The weights account for
+// the repeated draws. Without DrawSelf the probability is 1.
+func (s *Labor) drawUniforms(scratch *laborScratch, rows []int32, rng *rand.Rand) (nonEmpty float64) {
 	h := &scratch.neighborhood
 	scratch.uniform = resize(scratch.uniform, len(h.nodes))
 	uniform := scratch.uniform
@@ -273,28 +240,28 @@ func (s *Labor) drawUniforms(scratch *laborScratch, rows []int32, rng *rand.Rand
 		}
 		return 1
 	}
-	none := math.Inf(-1) // ln ∏ (1−p), at most −Σp
-	if s.findReach(scratch, rows) < negligibleNone {
-		none = 0
-		for t, c := range scratch.reach {
-			none += math.Log1p(-min(1, scratch.pi[t]*c))
+	logEmpty := math.Inf(-1) // ln ∏ (1−p) ≤ −Σp
+	if s.findMaxScales(scratch, rows) < negligibleEmpty {
+		logEmpty = 0
+		for t, c := range scratch.maxScale {
+			logEmpty += math.Log1p(-min(1, scratch.pi[t]*c))
 		}
 	}
 	for {
 		kept := false
 		for t := range uniform {
 			uniform[t] = rng.Float64()
-			kept = kept || uniform[t] < scratch.pi[t]*scratch.reach[t]
+			kept = kept || uniform[t] < scratch.pi[t]*scratch.maxScale[t]
 		}
 		if kept {
-			return -math.Expm1(none)
+			return -math.Expm1(logEmpty)
 		}
 	}
 }
 
-// fill sets block, given π, c, r and the probability that some candidate is
-// kept, by which all others are divided.
-func (s *Labor) fill(scratch *laborScratch, rows []int32, some float64, block *graph.Block) {
+// fill fills block with the entries kept. It divides each probability by nonEmpty,
+// the probability that a draw keeps at least one node.
+func (s *Labor) fill(scratch *laborScratch, rows []int32, nonEmpty float64, block *graph.Block) {
 	h := &scratch.neighborhood
 	local := resize(scratch.local, len(h.nodes))
 	scratch.local = local
@@ -303,7 +270,7 @@ func (s *Labor) fill(scratch *laborScratch, rows []int32, some float64, block *g
 	}
 	src := block.Src[:0]
 	if !s.DrawSelf {
-		for i := range rows { // which are numbered first
+		for i := range rows { // the neighborhood numbers the rows first
 			local[i] = int32(i)
 		}
 		src = append(src, rows...)
@@ -340,7 +307,7 @@ func (s *Labor) fill(scratch *laborScratch, rows []int32, some float64, block *g
 				local[t] = int32(len(src))
 				src = append(src, h.nodes[t])
 			}
-			v *= some / p
+			v *= nonEmpty / p
 			kept += v
 			idx[at], val[at] = local[t], float32(v)
 			at++

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// laborReference works out p[i][t], the probability that row i keeps node t, from
-// the formulas, with dense matrices and bisection.
+// laborReference computes p[i][t], the probability that row i keeps node t, from the
+// formulas, with dense matrices and bisection.
 func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSelf bool) [][]float64 {
 	n := p.Nodes()
 	dense := p.Dense()
@@ -87,9 +87,9 @@ func laborReference(p *graph.Laplacian, rows []int32, k, iterations int, drawSel
 	return keep
 }
 
-// TestLaborEntries checks every entry of blocks against P[i][t]/p[i][t], that rows
-// decide by the same random numbers, and what is said about self-loops and rows
-// of few neighbours.
+// TestLaborEntries compares every entry of a block with P[i][t]/p[i][t], and checks
+// that rows use the same random numbers, and that self-loops and the entries of
+// rows with few neighbours are kept.
 func TestLaborEntries(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
@@ -101,7 +101,7 @@ func TestLaborEntries(t *testing.T) {
 		k := rapid.IntRange(1, 6).Draw(rt, "k")
 		iterations := rapid.IntRange(0, 3).Draw(rt, "iterations")
 		drawSelf := rapid.Bool().Draw(rt, "draw self")
-		rng := rand.New(samplers.Stream(rapid.Uint64().Draw(rt, "stream"), 0, 0))
+		rng := rand.New(samplers.NewSource(rapid.Uint64().Draw(rt, "stream"), 0, 0))
 		var rows []int32
 		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
 			rows = append(rows, int32(i))
@@ -153,7 +153,7 @@ func TestLaborEntries(t *testing.T) {
 		for t := range n {
 			for i := range rows {
 				for j := range rows {
-					// Rounding of p aside, who keeps t at a lower p keeps it at a higher.
+					// A row of higher p keeps t if a row of lower p does, up to rounding.
 					if t != int(rows[i]) && t != int(rows[j]) && kept[i][t] && !kept[j][t] && keep[j][t] > keep[i][t]*(1+1e-9) {
 						rt.Fatalf("node %d: kept by a row with p = %v, not by one with p = %v", t, keep[i][t], keep[j][t])
 					}
@@ -163,13 +163,13 @@ func TestLaborEntries(t *testing.T) {
 	})
 }
 
-// TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, and
-// that iterations make the layer read fewer nodes, all fewer than if rows drew
-// independently.
+// TestLaborSizes checks that rows keep k neighbours on average under LABOR-0, that
+// iterations lower the number of input nodes, and that it is always lower than with
+// independent rows.
 func TestLaborSizes(t *testing.T) {
 	const n, k, batches = 2000, 4, 300
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 20000, false, 6))
-	rng := rand.New(samplers.Stream(2, 0, 0))
+	rng := rand.New(samplers.NewSource(2, 0, 0))
 	var rows []int32
 	for _, i := range rng.Perm(n)[:256] {
 		rows = append(rows, int32(i))
@@ -214,11 +214,11 @@ func TestLaborSizes(t *testing.T) {
 	}
 }
 
-// TestLaborSelfNormalizeBias pins the bias of the self-normalised form on a path
-// of three nodes, middle row, k = 1: each of its two equal neighbours is kept with
-// probability 1/2. If both are, each entry is as in P; if one is, it stands for
-// both; if none, the row stays without. Hence E[P̃] = (1/4 + 2/4)·P = 3/4·P, where
-// the unbiased form has P.
+// TestLaborSelfNormalizeBias pins the bias of SelfNormalize on the middle row of a
+// path of three nodes, k = 1. Each of its two equal neighbours is kept with
+// probability 1/2. If both are kept, the entries are P's; if one is kept, its entry
+// is doubled; if none is kept, there are no entries. Hence
+// E[P̃] = (1/4 + 2/4)·P = 3/4·P; the unbiased form has E[P̃] = P.
 func TestLaborSelfNormalizeBias(t *testing.T) {
 	b, err := graph.NewBuilder(3)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 	entry := float64(p.At(1, 0))
 	for _, normalize := range []bool{false, true} {
 		s := &samplers.Labor{Laplacian: p, Sizes: []int{1}, SelfNormalize: normalize}
-		rng := rand.New(samplers.Stream(8, 0, 0))
+		rng := rand.New(samplers.NewSource(8, 0, 0))
 		counts := map[int]int{} // P̃[1][0] in units of P[1][0]
 		const batches = 40000
 		var batch samplers.Batch
@@ -264,8 +264,8 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 	}
 }
 
-// TestLaborSelfNormalize checks that the drawn entries of each row sum to what all
-// of them sum to, in the proportions of the form that is not normalised.
+// TestLaborSelfNormalize checks that the kept entries of each row have the sum of all
+// its entries, in the proportions of the form without SelfNormalize.
 func TestLaborSelfNormalize(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 200, 1500, true, 3))
 	var rows []int32
@@ -276,14 +276,14 @@ func TestLaborSelfNormalize(t *testing.T) {
 		sample := func(normalize bool) *graph.Block {
 			s := &samplers.Labor{Laplacian: p, Sizes: []int{2}, Iterations: 1, DrawSelf: drawSelf, SelfNormalize: normalize}
 			var batch samplers.Batch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(1, 0, 0)), &batch); err != nil {
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
 			return batch.Blocks[0]
 		}
 		plain, normal := sample(false), sample(true)
 		if !slices.Equal(plain.Matrix.Idx, normal.Matrix.Idx) {
-			t.Fatal("the option changes what is drawn")
+			t.Fatal("the option changes the nodes drawn")
 		}
 		for i, r := range rows {
 			var all, drawn float64
@@ -318,7 +318,7 @@ func TestLaborErrors(t *testing.T) {
 		"size 0":       {Laplacian: p, Sizes: []int{2, 0}},
 	} {
 		var batch samplers.Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

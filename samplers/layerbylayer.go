@@ -2,47 +2,73 @@ package samplers
 
 import (
 	"context"
-	"errors"
+	"math/rand/v2"
 	"sync"
-
-	"github.com/gcn-layerwise/gcn/graph"
 )
 
-var errNoSeeds = errors.New("samplers: a batch needs at least one seed node")
+// layered is a sampler that draws layer by layer, the output layer first. S is
+// the scratch memory of one call.
+type layered[S any] interface {
+	Layers() int
+	Validate() error
 
-// layerByLayer makes batch hold the given number of blocks and fills them from
-// the output down: fill gets the layer counted from the output, its output
-// nodes, which are the seeds at the top and the input nodes of the layer above
-// below it, and the block to fill.
-func layerByLayer(ctx context.Context, batch *Batch, layers int, seeds []int32, fill func(layer int, rows []int32, block *graph.Block) error) error {
+	// sampleLayer draws the input nodes of block number at of batch, whose
+	// output nodes are rows, and fills the block.
+	sampleLayer(scratch *S, batch *Batch, at int, rows []int32, rng *rand.Rand) error
+}
+
+// sampleLayers is Sample of a layered sampler. The rows of the output layer are
+// the seeds, the rows of any other layer the input nodes of the layer above it.
+func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S], seeds []int32, rng *rand.Rand, batch *Batch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
 	if len(seeds) == 0 {
 		return errNoSeeds
 	}
-	batch.Reset(layers)
+	scratch := pool.get()
+	defer pool.put(scratch)
+	batch.Reset(s.Layers())
 	rows := seeds
-	for l := range layers {
+	for at := s.Layers() - 1; at >= 0; at-- {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		block := batch.Blocks[layers-1-l]
-		if err := fill(l, rows, block); err != nil {
+		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
 			return err
 		}
-		rows = block.Src
+		rows = batch.Blocks[at].Src
 	}
 	return nil
 }
 
-// scratchPool keeps the memory of concurrent calls from one to the next. The
-// zero value is empty.
-type scratchPool[T any] struct{ pool sync.Pool }
+// scratchPool keeps scratch memory between calls; concurrent calls each get their
+// own. The zero value is empty.
+type scratchPool[S any] struct{ pool sync.Pool }
 
-// get returns memory that put was given, or new memory.
-func (p *scratchPool[T]) get() *T {
-	if scratch, ok := p.pool.Get().(*T); ok {
+// get returns memory that an earlier call put back, or new memory.
+func (p *scratchPool[S]) get() *S {
+	if scratch, ok := p.pool.Get().(*S); ok {
 		return scratch
 	}
-	return new(T)
+	return new(S)
 }
 
-func (p *scratchPool[T]) put(scratch *T) { p.pool.Put(scratch) }
+func (p *scratchPool[S]) put(scratch *S) { p.pool.Put(scratch) }
+
+// sizeAt returns the size of block number at: sizes start at the output layer,
+// blocks at the input layer.
+func sizeAt(sizes []int, at int) int { return sizes[len(sizes)-1-at] }
+
+// fanOut returns the approximate number of input nodes of each layer, input layer
+// first, and of output nodes, for 512 seeds: every row draws sizes[l] neighbours,
+// and no two rows draw the same one.
+func fanOut(sizes []int) []int {
+	const most = 1 << 20
+	nodes := make([]int, len(sizes)+1)
+	nodes[len(sizes)] = 512
+	for at := len(sizes) - 1; at >= 0; at-- {
+		nodes[at] = min(nodes[at+1]*(1+min(sizeAt(sizes, at), most)), most)
+	}
+	return nodes
+}

@@ -2,67 +2,55 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// LayerWise draws, for each layer, one set of nodes for all the rows of the
-// layer above, by importance sampling: the rows of a layer's block are the
-// nodes drawn for the layer above (at the top, the seeds), and QPH is
-// estimated by Σ β_i (QP)^[i] H_[i] over the nodes i drawn.
+// LayerWise is layer-wise importance sampling: each layer draws one set of nodes
+// for all its rows. The rows of the output layer are the seeds; the nodes drawn
+// are the rows of the next layer down. QPH is estimated by Σ β_i (QP)^[i] H_[i]
+// over the nodes i drawn.
 //
-// The zero values of Importance, Draw and Weight are the paper's recommended
-// method, ladies-flat-debiased. The fields must not change after the first
-// call of Sample; Sample may then be called concurrently.
+// The zero values of Importance, Draw and Weight give the method that the paper
+// recommends, ladies-flat-debiased. The fields must not change after the first
+// call of Sample; Sample may be called concurrently.
 //
-// Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size
-// of the graph; FastGCN pays O(edges) once, and its candidates are all nodes
-// where it does not draw from an alias table (Poisson, Systematic, Rank).
-// Memory: 8 bytes a node for each concurrent call, kept for the next.
+// Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size of
+// the graph. FastGCN costs O(edges) once, and O(nodes) per layer with Poisson,
+// Systematic or Rank, which do not draw from an alias table. Memory: 8 bytes per
+// node for each concurrent call.
 type LayerWise struct {
 	Laplacian  *graph.Laplacian // required
-	Sizes      []int            // nodes drawn a layer, the layer next to the output first; required
+	Sizes      []int            // nodes drawn per layer, the layer next to the output first; required
 	Importance Importance       // nil means LADIES{Flat: true}
 	Draw       Draw             // nil means WithoutReplacement{}
-	Weight     Weight           // nil means the unbiased weight for the draw, see DefaultWeight
+	Weight     Weight           // nil means DefaultWeight of the draw, which is unbiased
 
 	// IncludeRows adds the rows of a layer to its drawn nodes, as the program
-	// released with LADIES does, so that every node reads its own features. A
-	// row that was not drawn gets the weight 1/(s p_i) that Naive would give it
-	// had it been (none if p_i = 0). Biased: such a node is always there, but
-	// weighs as if it were there rarely.
+	// released with LADIES does: every node then reads its own features. A row
+	// that was not drawn gets Naive's weight 1/(s p_i), or is left out if
+	// p_i = 0. Biased: the node is always present, but its weight is for a node
+	// that is present rarely.
 	IncludeRows bool
 
-	// NormalizeRows rescales each row of P̃ so that it sums to what the row of P
-	// sums to, as the program released with LADIES does (where that is 1: it
-	// takes P = D̃^-1 (A+I)). Biased, being a ratio of two estimates; a row of
-	// which nothing was drawn stays 0. Cost: O(nonzeros of the rows).
+	// NormalizeRows rescales each row of P̃ to the sum of the same row of P, as
+	// the program released with LADIES does (there P = D̃^-1 (A+I), and the sum
+	// is 1). Biased: it is a ratio of two estimates. A row without drawn nodes
+	// stays 0. Cost: O(nonzeros of the rows).
 	NormalizeRows bool
 
-	prepare sync.Once
-	plan    layerPlan
-	scratch scratchPool[layerScratch]
+	prepare   preparation
+	estimator *estimator
+	scratch   scratchPool[layerScratch]
 }
 
 var _ Sampler = (*LayerWise)(nil)
 
-// layerPlan is what a LayerWise works out once.
-type layerPlan struct {
-	err          error
-	importance   Importance
-	draw         Draw
-	weight       Weight
-	global       *Population // nil where the law depends on the rows
-	neighborhood bool        // with global: candidates are the neighborhood only
-}
-
-// layerScratch is the memory of one concurrent call.
+// layerScratch is the memory of one call.
 type layerScratch struct {
 	neighborhood neighborhood
 	weights      []float64
@@ -73,49 +61,42 @@ type layerScratch struct {
 	drawn        nodeSet // the nodes drawn, while the block is filled
 }
 
-// Layers returns the number of layers, one a size.
+// Layers returns the number of layers, len(Sizes).
 func (s *LayerWise) Layers() int { return len(s.Sizes) }
 
 // Validate returns an error if a field is missing or out of range, or if the
-// weight cannot follow the draw. Sample checks too.
+// weight does not go with the draw. Sample calls it.
 func (s *LayerWise) Validate() error {
-	s.prepare.Do(s.makePlan)
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *LayerWise) makePlan() {
-	plan := &s.plan
-	plan.importance, plan.draw, plan.weight = s.Importance, s.Draw, s.Weight
-	if plan.importance == nil {
-		plan.importance = LADIES{Flat: true}
+func (s *LayerWise) setUp() (err error) {
+	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
+		return err
 	}
-	if plan.draw == nil {
-		plan.draw = WithoutReplacement{}
+	importance := s.Importance
+	if importance == nil {
+		importance = LADIES{Flat: true}
 	}
-	if plan.weight == nil {
-		plan.weight = DefaultWeight(plan.draw)
+	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+		return err
 	}
-	if plan.err = s.check(plan); plan.err != nil {
-		return
+	if s.drawsGlobally() && s.estimator.usesTable() {
+		global := s.estimator.global
+		global.table = newAliasTable(global.Weights, global.Total)
 	}
-	plan.draw = drawFor(plan.weight, plan.draw)
-	weights, restricted := plan.importance.Global(s.Laplacian)
-	if weights == nil {
-		return
-	}
-	if len(weights) != s.Laplacian.Nodes() {
-		plan.err = fmt.Errorf("samplers: %T gives %d weights for %d nodes", plan.importance, len(weights), s.Laplacian.Nodes())
-		return
-	}
-	plan.global, plan.neighborhood = &Population{Weights: weights}, restricted
-	if plan.err = plan.global.sum(); plan.err == nil && !restricted && plan.usesTable() {
-		plan.global.table = newAliasTable(weights, plan.global.Total)
-	}
+	return nil
 }
 
-// usesTable reports whether the draw gains from an alias table.
-func (plan *layerPlan) usesTable() bool {
-	switch draw := plan.draw.(type) {
+// drawsGlobally reports whether all nodes of the graph are candidates, whatever
+// the rows.
+func (s *LayerWise) drawsGlobally() bool {
+	return s.estimator.global != nil && !s.estimator.neighborhood
+}
+
+// usesTable reports whether the draw is faster with an alias table.
+func (e *estimator) usesTable() bool {
+	switch draw := e.draw.(type) {
 	case WithoutReplacement:
 		return !draw.Keys
 	case WithReplacement:
@@ -124,36 +105,8 @@ func (plan *layerPlan) usesTable() bool {
 	return false
 }
 
-func (s *LayerWise) check(plan *layerPlan) error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: LayerWise needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	if err := checkSizes(s.Sizes); err != nil {
-		return err
-	}
-	if l, ok := plan.importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != s.Laplacian.Nodes() {
-		return fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), s.Laplacian.Nodes())
-	}
-	return plan.weight.Check(plan.draw)
-}
-
-func checkSizes(sizes []int) error {
-	if len(sizes) == 0 {
-		return errors.New("samplers: no sample sizes given, want one a layer")
-	}
-	for l, n := range sizes {
-		if n <= 0 {
-			return fmt.Errorf("samplers: sample size %d of layer %d from the output, want at least 1", n, l+1)
-		}
-	}
-	return nil
-}
-
-// sum sets Total and Positive from the weights. The error says which weight is
-// negative or not a number, or that they do not sum to a positive finite one.
+// sum sets Total and Positive from the weights. The error names a weight that is
+// negative or NaN, or a sum that is not positive and finite.
 func (p *Population) sum() error {
 	p.Positive = len(p.Weights)
 	for i, w := range p.Weights {
@@ -164,7 +117,7 @@ func (p *Population) sum() error {
 			p.Positive--
 		}
 	}
-	var t0, t1, t2, t3 float64 // four chains of additions, to keep the adder busy
+	var t0, t1, t2, t3 float64 // four independent sums, for instruction-level parallelism
 	rest := p.Weights
 	for ; len(rest) >= 4; rest = rest[4:] {
 		t0, t1, t2, t3 = t0+rest[0], t1+rest[1], t2+rest[2], t3+rest[3]
@@ -180,24 +133,28 @@ func (p *Population) sum() error {
 }
 
 // Sample implements Sampler. A layer draws its size, or all candidates of
-// positive probability where they are fewer.
+// positive probability if these are fewer.
 func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer draws the input nodes of the layer whose output nodes are rows,
-// and fills block.
-func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
-	if s.plan.global != nil && !s.plan.neighborhood && !s.IncludeRows {
-		return s.sampleGlobally(scratch, rows, size, rng, block)
+func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
+	var err error
+	if s.drawsGlobally() && !s.IncludeRows {
+		err = s.sampleGlobally(scratch, rows, size, rng, block)
+	} else {
+		err = s.sampleLocally(scratch, rows, size, rng, block)
 	}
+	if err == nil && s.NormalizeRows {
+		s.normalizeRows(rows, block)
+	}
+	return err
+}
+
+// sampleLocally draws among the neighborhood of rows, or, with IncludeRows, among
+// all nodes, and fills block.
+func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err
@@ -207,13 +164,11 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		return err
 	}
 	sample := &scratch.sample
-	s.plan.draw.Draw(rng, population, min(size, population.Positive), sample)
-	if err := sample.check(s.plan.draw, population); err != nil {
+	scratch.factor, err = s.estimator.sample(rng, population, min(size, population.Positive), sample, scratch.factor)
+	if err != nil {
 		return err
 	}
-	factor := resize(scratch.factor, len(sample.Index))
-	scratch.factor = factor
-	s.plan.weight.Weigh(population, sample, factor)
+	factor := scratch.factor
 
 	local := resize(scratch.local, len(h.nodes))
 	scratch.local = local
@@ -238,29 +193,24 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, rows []int32, size int, r
 		s.includeRows(scratch, rows, population, everyNode, block)
 	}
 	h.fill(block, s.Laplacian, rows, local, scratch.factor)
-	if s.NormalizeRows {
-		s.normalizeRows(rows, block)
-	}
 	return nil
 }
 
-// sampleGlobally is sampleLayer for a law that is the same for all rows: the
-// neighborhood need not be known, only which of its nodes are drawn.
+// sampleGlobally draws among all nodes, and fills block without collecting the
+// neighborhood of rows.
 func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	h.begin(s.Laplacian, h.nodes)
 	if err := h.addDistinct(rows); err != nil {
 		return err
 	}
-	sample := &scratch.sample
-	s.plan.draw.Draw(rng, s.plan.global, min(size, s.plan.global.Positive), sample)
-	if err := sample.check(s.plan.draw, s.plan.global); err != nil {
+	global, sample := s.estimator.global, &scratch.sample
+	var err error
+	scratch.factor, err = s.estimator.sample(rng, global, min(size, global.Positive), sample, scratch.factor)
+	if err != nil {
 		return err
 	}
-	factor := resize(scratch.factor, len(sample.Index))
-	scratch.factor = factor
-	s.plan.weight.Weigh(s.plan.global, sample, factor)
-
+	factor := scratch.factor
 	block.Src = append(block.Src[:0], sample.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
@@ -270,14 +220,11 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
 	defer scratch.drawn.clear(block.Src)
 	h.fillDrawn(block, rows, &scratch.drawn, factor)
-	if s.NormalizeRows {
-		s.normalizeRows(rows, block)
-	}
 	return nil
 }
 
 // includeRows appends the rows that were not drawn to the input nodes of block,
-// with their naive weights.
+// with the weights of Naive.
 func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population *Population, everyNode bool, block *graph.Block) {
 	local := scratch.local
 	for k, r := range rows {
@@ -297,7 +244,7 @@ func (s *LayerWise) includeRows(scratch *layerScratch, rows []int32, population 
 	}
 }
 
-// normalizeRows rescales the rows of a filled block to the row sums of P.
+// normalizeRows rescales the rows of a filled block to the sums of P's rows.
 func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 	for i, r := range rows {
 		var drawn float64
@@ -308,7 +255,7 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		if drawn == 0 {
 			continue
 		}
-		factor := s.rowSum(int(r)) / drawn
+		factor := rowSum(s.Laplacian, int(r)) / drawn
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
 		}
@@ -316,9 +263,8 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 	block.Finish()
 }
 
-// rowSum returns the sum of row i of P.
-func (s *LayerWise) rowSum(i int) float64 {
-	p := s.Laplacian
+// rowSum returns the sum of row i of p.
+func rowSum(p *graph.Laplacian, i int) float64 {
 	sum := float64(p.ColScale[i])
 	values := p.Adjacency.RowValues(i)
 	for k, j := range p.Adjacency.Row(i) {
@@ -331,35 +277,35 @@ func (s *LayerWise) rowSum(i int) float64 {
 	return float64(p.RowScale[i]) * sum
 }
 
-// population returns the candidates of a layer whose neighborhood has been
-// walked, and whether they are all nodes of the graph instead of the
-// neighborhood's.
-func (s *LayerWise) population(scratch *layerScratch) (*Population, bool, error) {
+// population returns the candidates of a layer, and whether they are all nodes of
+// the graph or, with everyNode false, scratch.neighborhood.
+func (s *LayerWise) population(scratch *layerScratch) (candidates *Population, everyNode bool, err error) {
 	h := &scratch.neighborhood
-	if s.plan.global != nil && !s.plan.neighborhood {
-		return s.plan.global, true, nil
+	global := s.estimator.global
+	if s.drawsGlobally() {
+		return global, true, nil
 	}
 	weights := resize(scratch.weights, len(h.nodes))
 	scratch.weights = weights
-	if s.plan.global != nil {
+	if global != nil {
 		for k, i := range h.nodes {
-			weights[k] = s.plan.global.Weights[i]
+			weights[k] = global.Weights[i]
 		}
 	} else {
 		for k, scale := range h.scales {
 			c := float64(scale)
 			weights[k] = h.norms2[k] * c * c
 		}
-		s.plan.importance.Local(h.nodes, weights)
+		s.estimator.importance.Local(h.nodes, weights)
 	}
 	population := &scratch.population
 	population.Weights = weights
 	return population, false, population.sum()
 }
 
-// NominalSizes returns about how many nodes the input of each layer and the
-// output have, input layer first: the sizes drawn, and one batch as large as
-// the layer next to it.
+// NominalSizes returns the approximate number of input nodes of each layer, input
+// layer first, and of output nodes. It assumes as many seeds as the layer next to
+// the output draws.
 func (s *LayerWise) NominalSizes() []int {
 	if len(s.Sizes) == 0 {
 		return nil

@@ -18,7 +18,7 @@ func randomGraph(n, edges int, weighted bool, seed uint64) *graph.CSR {
 	if err != nil {
 		panic(err)
 	}
-	rng := rand.New(Stream(seed, 0, 0))
+	rng := rand.New(NewSource(seed, 0, 0))
 	for range edges {
 		u := int32(rng.IntN(n))
 		v := int32(float64(n) * math.Pow(rng.Float64(), 3))
@@ -53,7 +53,7 @@ func TestFullIsP(t *testing.T) {
 			p = graph.NewRowLaplacian(adjacency)
 		}
 		dense := p.Dense()
-		rng := rand.New(Stream(1, 2, 3))
+		rng := rand.New(NewSource(1, 2, 3))
 		s := &Full{Laplacian: p, Depth: 2}
 		var batch Batch
 		if err := s.Sample(context.Background(), seedNodes(n, 1+n/3, rng), rng, &batch); err != nil {
@@ -89,8 +89,8 @@ func scatter(block *graph.Block, n int) []float64 {
 	return dense
 }
 
-// TestLayerWiseBlock checks every entry of a block against P[i][j]·β_j, β worked
-// out in plain arithmetic from the paper's formulas.
+// TestLayerWiseBlock compares every entry of a block with P[i][j]·β_j, where β comes
+// from the paper's formulas in plain arithmetic.
 func TestLayerWiseBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 60).Draw(t, "nodes")
@@ -111,7 +111,7 @@ func TestLayerWiseBlock(t *testing.T) {
 		if !debiased {
 			s.Weight = Naive{}
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -168,8 +168,8 @@ func TestLayerWiseBlock(t *testing.T) {
 	})
 }
 
-// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population
-// of n; at s = n, where its last α is n/(1·n) = 1, it gives all ones.
+// algorithm1 is Algorithm 1 of Chen et al. (2023) as printed, for a population of n.
+// At s = n its last α is n/(1·n) = 1, and all factors are 1.
 func algorithm1(p []float64, drawn []int32, n int) []float64 {
 	beta := make([]float64, len(drawn))
 	sum := 0.0
@@ -184,14 +184,14 @@ func algorithm1(p []float64, drawn []int32, n int) []float64 {
 	return beta
 }
 
-// TestApproximationErrorShape is the paper's observation (its figure of matrix
-// approximation errors): on a sparse graph the error of plain LADIES falls and
-// then rises again with the number of nodes drawn, since its weights are
-// biased; the debiased error falls throughout.
+// TestApproximationErrorShape checks the paper's figure of matrix approximation
+// errors: on a sparse graph the error of plain LADIES falls and then rises with the
+// number of nodes drawn, because its weights are biased; the debiased error only
+// falls.
 func TestApproximationErrorShape(t *testing.T) {
 	const n, width = 3000, 8
 	p := graph.NewLaplacian(randomGraph(n, 7500, false, 3))
-	rng := rand.New(Stream(5, 0, 0))
+	rng := rand.New(NewSource(5, 0, 0))
 	h := make([]float64, n*width)
 	for k := range h {
 		h[k] = 1 + 0.5*rng.NormFloat64()
@@ -206,7 +206,7 @@ func TestApproximationErrorShape(t *testing.T) {
 			const repeats = 30
 			var sum float64
 			for r := range uint64(repeats) {
-				rng := rand.New(Stream(17, r, 0))
+				rng := rand.New(NewSource(17, r, 0))
 				seeds := seedNodes(n, 200, rng)
 				if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 					t.Fatal(err)
@@ -258,7 +258,7 @@ func TestSampleReusesMemory(t *testing.T) {
 		t.Skip("pools forget under the race detector")
 	}
 	p := graph.NewLaplacian(randomGraph(5000, 30000, false, 9))
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	seeds := seedNodes(5000, 256, rng)
 	for _, m := range Methods() {
 		s, err := ByName(m.Name, Config{Laplacian: p, Layers: 2, Sizes: []int{256}, Train: seeds})
@@ -283,7 +283,7 @@ func TestSampleReusesMemory(t *testing.T) {
 func TestLayerWiseErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(10, 20, false, 1))
 	ctx := context.Background()
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	for name, c := range map[string]struct {
@@ -303,13 +303,14 @@ func TestLayerWiseErrors(t *testing.T) {
 		"all row norms zero": {ctx, &LayerWise{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 10)}}, []int32{0}},
 		"cancelled":          {ended, &LayerWise{Laplacian: p, Sizes: []int{3}}, []int32{0}},
 		"full, no depth":     {ctx, &Full{Laplacian: p}, []int32{0}},
+		"full, scale 0":      {ctx, &Full{Laplacian: &graph.Laplacian{Adjacency: p.Adjacency, RowScale: make([]float32, 10), ColScale: p.ColScale}, Depth: 1}, []int32{0}},
 	} {
 		var batch Batch
 		if err := c.sampler.Sample(c.ctx, c.seeds, rng, &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	// A failed call leaves nothing behind that a later one would see.
+	// A failed call does not affect a later one.
 	s := &LayerWise{Laplacian: p, Sizes: []int{3}}
 	var batch Batch
 	_ = s.Sample(ctx, []int32{2, 1, 2}, rng, &batch)

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -11,54 +12,146 @@ import (
 type Method struct {
 	Name    string // as on the command line
 	Summary string // one sentence
-	Source  string // where it is published
-	Sizes   string // what a sample size counts: "nodes a layer", or "" where sizes are not used
-	Default []int  // sample sizes where none are given; nil where one must be, or none is used
+	Source  string // the publication
+	Sizes   string // the unit of a sample size, "nodes a layer"; "" for a method without sizes
+	Default []int  // sample sizes where none are given; nil where they are required, or not used
 
-	make func(Config) (Sampler, error)
+	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
-// Config is what a named method needs. Fields that a method has no use for are
-// ignored.
+type validSampler interface {
+	Sampler
+	Validate() error
+}
+
+// Config holds the settings of a named method. A method ignores the fields that
+// it does not use.
 type Config struct {
 	Laplacian *graph.Laplacian // required
 	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
-	Sizes     []int            // sample sizes, next to the output first; one a layer, or one for all
+	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
 }
 
-// ByName returns the sampler that a method's name stands for. The error lists
-// the names where the name is none of them, and says what is wrong with the
-// config.
+// ByName returns the sampler of the named method. The error lists the known names
+// if the name is unknown, and says which setting of the config is wrong.
 func ByName(name string, config Config) (Sampler, error) {
-	for _, m := range Methods() {
-		if m.Name == name {
-			return m.make(config)
-		}
-	}
 	var names []string
 	for _, m := range Methods() {
+		if m.Name == name {
+			return m.sampler(config)
+		}
 		names = append(names, m.Name)
 	}
 	return nil, fmt.Errorf("samplers: unknown method %q; known: %s", name, strings.Join(names, ", "))
 }
 
+func (m *Method) sampler(config Config) (Sampler, error) {
+	if m.Sizes != "" {
+		if len(config.Sizes) == 0 {
+			config.Sizes = m.Default
+		}
+		sizes, err := config.layerSizes()
+		if err != nil {
+			return nil, err
+		}
+		config.Sizes = sizes
+	}
+	s := m.make(config)
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// layerSizes returns one size per layer.
+func (c *Config) layerSizes() ([]int, error) {
+	switch {
+	case c.Layers <= 0:
+		return nil, fmt.Errorf("samplers: %d layers, want at least 1", c.Layers)
+	case len(c.Sizes) == c.Layers:
+		return c.Sizes, checkSizes(c.Sizes)
+	case len(c.Sizes) == 1:
+		sizes := slices.Repeat(c.Sizes, c.Layers)
+		return sizes, checkSizes(sizes)
+	}
+	return nil, fmt.Errorf("samplers: %d sample sizes for %d layers, want one per layer or one for all", len(c.Sizes), c.Layers)
+}
+
 const (
 	sourceCalibrate = "Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, TMLR 2023"
+	sourceCluster   = "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953"
 	sourceFastGCN   = "Chen, Ma & Xiao, ICLR 2018, arXiv:1801.10247"
-	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
-	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
 	sourceGCN       = "Kipf & Welling, ICLR 2017, arXiv:1609.02907"
+	sourceGraphSAGE = "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216"
+	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
+	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
+	sourceSAINT     = "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931"
+	sourceVRGCN     = "Chen, Zhu & Song, ICML 2018, arXiv:1710.10568"
 )
 
-// Methods returns the named methods, in the order in which to list them.
+// Methods returns the named methods in the order in which commands list them.
 func Methods() []Method {
 	methods := []Method{{
 		Name:    "full",
 		Summary: "every neighbour of every node: exact, and as large as the graph allows",
 		Source:  sourceGCN,
-		make:    newFull,
+		make: func(c Config) validSampler {
+			return &Full{Laplacian: c.Laplacian, Depth: c.Layers}
+		},
 	}}
+	methods = append(methods, layerWiseMethods()...)
+	methods = append(methods, Method{
+		Name:    "neighbor",
+		Summary: "each node k of its d neighbours, uniformly without replacement, weights d/k",
+		Source:  sourceGraphSAGE,
+		Sizes:   "neighbours a node",
+		Default: []int{2},
+		make: func(c Config) validSampler {
+			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes}
+		},
+	}, Method{
+		Name:    "vrgcn",
+		Summary: "neighbor on the change since each node's last activations, which are kept, and added exactly",
+		Source:  sourceVRGCN,
+		Sizes:   "neighbours a node",
+		Default: []int{2},
+		make: func(c Config) validSampler {
+			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes}
+		},
+	})
+	methods = append(methods, saintMethods()...)
+	return append(methods, Method{
+		Name:    "cluster",
+		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
+		Source:  sourceCluster,
+		make: func(c Config) validSampler {
+			return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
+		},
+	}, Method{
+		Name:    "poisson-ladies",
+		Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
+		Source:  sourceLABOR,
+		Sizes:   "nodes a layer, on average",
+		make: func(c Config) validSampler {
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}}
+		},
+	}, Method{
+		Name:    "labor",
+		Summary: "each node about k neighbours, all by the same random numbers, weights 1/π",
+		Source:  sourceLABOR,
+		Sizes:   "neighbours a node, on average",
+		Default: []int{2},
+		make: func(c Config) validSampler {
+			return &Labor{Laplacian: c.Laplacian, Sizes: c.Sizes}
+		},
+	})
+}
+
+// layerWiseMethods returns LADIES and FastGCN, each plain, flat, debiased and
+// both.
+func layerWiseMethods() []Method {
+	var methods []Method
 	for _, family := range []struct {
 		name, squared, flat, source string
 		importance                  func(flat bool) Importance
@@ -87,75 +180,34 @@ func Methods() []Method {
 				Summary: fmt.Sprintf("layer-wise, p ∝ %s, without replacement, %s", law, weights),
 				Source:  source,
 				Sizes:   "nodes a layer",
-				make: func(c Config) (Sampler, error) {
-					return newLayerWise(c, importance, weight)
+				make: func(c Config) validSampler {
+					return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight}
 				},
 			})
 		}
 	}
-	methods = append(methods, nodeWiseMethods()...)
-	methods = append(methods, subgraphMethods()...)
-	return append(methods, Method{
-		Name:    "poisson-ladies",
-		Summary: "layer-wise, each node on its own with π = min(1, c‖QP^[i]‖²), weights 1/π",
-		Source:  sourceLABOR,
-		Sizes:   "nodes a layer, on average",
-		make:    newPoissonLADIES,
-	}, Method{
-		Name:    "labor",
-		Summary: "each node about k neighbours, all by the same random numbers, weights 1/π",
-		Source:  sourceLABOR,
-		Sizes:   "neighbours a node, on average",
-		Default: []int{2},
-		make:    newLabor,
-	})
+	return methods
 }
 
-func newPoissonLADIES(c Config) (Sampler, error) {
-	sizes, err := c.layerSizes()
-	if err != nil {
-		return nil, err
+// saintMethods returns GraphSAINT with each of its laws.
+func saintMethods() []Method {
+	var methods []Method
+	for _, u := range []struct {
+		name, summary string
+		units         Units
+	}{
+		{"node", "of nodes with p ∝ ‖P^[v]‖²", RandomNodes{}},
+		{"edge", "of edges with p ∝ 1/d_u + 1/d_v", RandomEdges{}},
+		{"walk", "of random walks of 2 steps", RandomWalks{}},
+	} {
+		methods = append(methods, Method{
+			Name:    "saint-" + u.name,
+			Summary: "training subgraph " + u.summary + ", entries and loss divided by their probabilities",
+			Source:  sourceSAINT,
+			make: func(c Config) validSampler {
+				return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: u.units}
+			},
+		})
 	}
-	s := &LayerWise{Laplacian: c.Laplacian, Sizes: sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}}
-	return s, s.Validate()
-}
-
-func newLabor(c Config) (Sampler, error) {
-	sizes, err := c.neighbors()
-	if err != nil {
-		return nil, err
-	}
-	s := &Labor{Laplacian: c.Laplacian, Sizes: sizes}
-	return s, s.Validate()
-}
-
-func newFull(c Config) (Sampler, error) {
-	s := &Full{Laplacian: c.Laplacian, Depth: c.Layers}
-	return s, s.Validate()
-}
-
-func newLayerWise(c Config, importance Importance, weight Weight) (Sampler, error) {
-	sizes, err := c.layerSizes()
-	if err != nil {
-		return nil, err
-	}
-	s := &LayerWise{Laplacian: c.Laplacian, Sizes: sizes, Importance: importance, Weight: weight}
-	return s, s.Validate()
-}
-
-// layerSizes returns one size a layer.
-func (c *Config) layerSizes() ([]int, error) {
-	switch {
-	case c.Layers <= 0:
-		return nil, fmt.Errorf("samplers: %d layers, want at least 1", c.Layers)
-	case len(c.Sizes) == c.Layers:
-		return c.Sizes, checkSizes(c.Sizes)
-	case len(c.Sizes) == 1:
-		sizes := make([]int, c.Layers)
-		for l := range sizes {
-			sizes[l] = c.Sizes[0]
-		}
-		return sizes, checkSizes(sizes)
-	}
-	return nil, fmt.Errorf("samplers: %d sample sizes for %d layers, want one a layer or one for all", len(c.Sizes), c.Layers)
+	return methods
 }

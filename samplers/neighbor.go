@@ -2,11 +2,9 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -17,54 +15,45 @@ import (
 //
 //	(P̃H)_i = P_ii H_i + Σ β_ij P_ij H_j   over the neighbours j drawn,
 //
-// so that the node's own term is exact. By default the law is uniform without
+// so the node's own term is exact. By default the draw is uniform without
 // replacement and β = d_i/k; a node of at most k neighbours keeps them all, with
 // β = 1.
 //
-// The same three choices as in LayerWise, here made for each row alone, give the
-// other forms: Importance LADIES{} draws neighbour j with probability ∝ P_ij²,
-// LADIES{Flat: true} ∝ |P_ij|, in each case with the debiased weights of Chen
-// et al. (2023), whose discussion proposes it. Unbiased, E[P̃H] = PH, for all of
-// them except where Weight says otherwise (Naive without replacement).
+// Each row makes the three choices of LayerWise for itself: Importance LADIES{}
+// draws neighbour j with probability ∝ P_ij², LADIES{Flat: true} ∝ |P_ij|, both
+// with the debiased weights of Chen et al. (2023), who propose it in their
+// discussion. Unbiased, E[P̃H] = PH, with every weight but Naive after draws
+// without replacement.
 //
-// The rows do not share what they draw, so that the input has up to 1+k times
-// as many nodes as the output, and (1+k)^L times after L layers.
+// The rows draw independently: the input of a layer has up to 1+k times as many
+// nodes as its output, and the input of L layers up to (1+k)^L times.
 //
-// Cost of a layer: O(k) a row for uniform draws, whatever the degree, and
-// O(degree) for others. Memory: 8 bytes a node for each concurrent call. The
-// fields must not change after the first call of Sample, which may then be
-// called concurrently.
+// Cost of a layer: O(k) per row for uniform draws, whatever the degree, and
+// O(degree) for others. Memory: 8 bytes per node for each concurrent call. The
+// fields must not change after the first call of Sample; Sample may be called
+// concurrently.
 type Neighbor struct {
 	Laplacian  *graph.Laplacian // required
-	Sizes      []int            // k, neighbours drawn a node, the layer next to the output first; required
+	Sizes      []int            // k, neighbours drawn per node, the layer next to the output first; required
 	Importance Importance       // nil means Uniform{}
 	Draw       Draw             // nil means WithoutReplacement{}
 	Weight     Weight           // nil means DefaultWeight of the draw
 
-	// DrawSelf makes the node itself one of the d_i+1 candidates instead of
-	// keeping its own term exactly, as GraphSAGE's program does on a graph with
-	// self-loops: cheaper by a node a row, of larger variance.
+	// DrawSelf makes the node itself one of d_i+1 candidates, as GraphSAGE's
+	// program does on a graph with self-loops; its own term is then not exact. A
+	// row has one entry less, and a larger variance.
 	DrawSelf bool
 
-	prepare sync.Once
-	plan    neighborPlan
-	scratch scratchPool[neighborScratch]
+	prepare   preparation
+	estimator *estimator
+	uniform   bool // simple random sampling, with weights d/k: O(k) a row
+	replace   bool // with replacement
+	scratch   scratchPool[neighborScratch]
 }
 
 var _ Sampler = (*Neighbor)(nil)
 
-// neighborPlan is what a Neighbor works out once.
-type neighborPlan struct {
-	err        error
-	importance Importance
-	draw       Draw
-	weight     Weight
-	global     []float64 // weights of all nodes, where the law is one for all rows
-	uniform    bool      // equal probabilities: O(k) a row
-	replace    bool      // with replacement
-}
-
-// neighborScratch is the memory of one concurrent call.
+// neighborScratch is the memory of one call.
 type neighborScratch struct {
 	numbering  numbering
 	picks      picks
@@ -74,114 +63,70 @@ type neighborScratch struct {
 	weights    []float64
 	sample     Sample
 	factor     []float64
-	touched    int32 // what touch returned, kept for its sake alone
+	prefetched int32 // see numbering.prefetch
 }
 
-// Layers returns the number of layers, one a size.
+// Layers returns the number of layers, len(Sizes).
 func (s *Neighbor) Layers() int { return len(s.Sizes) }
 
-// NominalSizes returns about how many nodes the input of each layer, input layer
-// first, and the output have for 512 seeds of enough neighbours.
-func (s *Neighbor) NominalSizes() []int {
-	sizes := make([]int, len(s.Sizes)+1)
-	sizes[len(s.Sizes)] = 512
-	for l, k := range s.Sizes {
-		at := len(s.Sizes) - 1 - l
-		sizes[at] = min(sizes[at+1]*(1+min(k, 1<<20)), 1<<20)
-	}
-	return sizes
-}
+// NominalSizes returns the approximate number of input nodes of each layer, input
+// layer first, and of output nodes, for 512 seeds of high degree.
+func (s *Neighbor) NominalSizes() []int { return fanOut(s.Sizes) }
 
 // Validate returns an error if a field is missing or out of range, or if the
-// weight cannot follow the draw. Sample checks too.
+// weight does not go with the draw. Sample calls it.
 func (s *Neighbor) Validate() error {
-	s.prepare.Do(s.makePlan)
-	return s.plan.err
+	return s.prepare.do(s.setUp)
 }
 
-func (s *Neighbor) makePlan() {
-	plan := &s.plan
-	plan.importance, plan.draw, plan.weight = s.Importance, s.Draw, s.Weight
-	if plan.importance == nil {
-		plan.importance = Uniform{}
+func (s *Neighbor) setUp() (err error) {
+	if err := checkSized("Neighbor", s.Laplacian, s.Sizes); err != nil {
+		return err
 	}
-	if plan.draw == nil {
-		plan.draw = WithoutReplacement{}
+	importance := s.Importance
+	if importance == nil {
+		importance = Uniform{}
 	}
-	_, plan.replace = plan.draw.(WithReplacement)
-	if plan.weight == nil {
-		plan.weight = DefaultWeight(plan.draw)
+	if s.estimator, err = newEstimator(s.Laplacian, importance, s.Draw, s.Weight); err != nil {
+		return err
 	}
-	if plan.err = s.check(plan); plan.err != nil {
-		return
-	}
-	plan.draw = drawFor(plan.weight, plan.draw)
-	plan.uniform = isUniform(plan)
-	plan.global, _ = plan.importance.Global(s.Laplacian)
-	if plan.global == nil {
-		return
-	}
-	if len(plan.global) != s.Laplacian.Nodes() {
-		plan.err = fmt.Errorf("samplers: %T gives %d weights for %d nodes", plan.importance, len(plan.global), s.Laplacian.Nodes())
-		return
-	}
-	all := Population{Weights: plan.global}
-	plan.err = all.sum()
+	_, s.replace = s.estimator.draw.(WithReplacement)
+	s.uniform = s.estimator.isUniform()
+	return nil
 }
 
-// isUniform reports whether the plan comes to simple random sampling with
-// weights d/k, which both Naive and Debiased give then, and for which there is a
-// faster way.
-func isUniform(plan *neighborPlan) bool {
-	if _, ok := plan.importance.(Uniform); !ok {
+// isUniform reports whether the estimator is simple random sampling with weights
+// d/k, which drawUniform does faster. With equal probabilities the weights of
+// Naive and of Debiased are both d/k.
+func (e *estimator) isUniform() bool {
+	if _, ok := e.importance.(Uniform); !ok {
 		return false
 	}
-	_, inOrder := plan.draw.(WithoutReplacement)
-	_, naive := plan.weight.(Naive)
-	return (inOrder || plan.replace) && (naive || plan.weight == Debiased{})
-}
-
-func (s *Neighbor) check(plan *neighborPlan) error {
-	if s.Laplacian == nil {
-		return errors.New("samplers: Neighbor needs a Laplacian")
+	switch e.draw.(type) {
+	case WithoutReplacement, WithReplacement:
+		_, naive := e.weight.(Naive)
+		return naive || e.weight == Debiased{}
 	}
-	if err := s.Laplacian.Validate(); err != nil {
-		return err
-	}
-	if err := checkSizes(s.Sizes); err != nil {
-		return err
-	}
-	if l, ok := plan.importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != s.Laplacian.Nodes() {
-		return fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), s.Laplacian.Nodes())
-	}
-	return plan.weight.Check(plan.draw)
+	return false
 }
 
 // Sample implements Sampler.
 func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block)
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer draws the input nodes of the layer whose output nodes are rows,
-// and fills block.
-func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block) error {
+func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, block.Src)
 	if err := ids.addDistinct(rows); err != nil {
 		return err
 	}
-	if s.DrawSelf { // the rows are input nodes only if they are drawn
+	if s.DrawSelf { // a row is an input node only if it is drawn
 		ids.begin(s.Laplacian, ids.nodes)
 	}
 	startBlock(block, rows)
-	if s.plan.uniform {
+	if s.uniform {
 		s.drawUniform(scratch, rows, k, rng, &block.Matrix)
 	} else if err := s.drawWeighted(scratch, rows, k, rng, &block.Matrix); err != nil {
 		return err
@@ -192,12 +137,13 @@ func (s *Neighbor) sampleLayer(scratch *neighborScratch, rows []int32, k int, rn
 	return nil
 }
 
-// self stands for the node of the row among positions in the adjacency matrix.
+// self takes the place of a position in the adjacency matrix for the row's own
+// node.
 const self = -1
 
-// drawUniform fills the rows of m. It first draws for all rows, then reads all
-// that was drawn: reads that wait for no draw overlap, and most of them miss
-// the cache.
+// drawUniform fills the rows of m. It first draws the positions of all entries and
+// then reads them: most reads miss the cache, and reads that do not wait for a
+// draw overlap.
 func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) {
 	adjacency := s.Laplacian.Adjacency
 	entries := 0
@@ -216,11 +162,11 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			at++
 		}
 		from, candidates := adjacency.Ptr[r], adjacency.Degree(int(r))
-		own := int32(candidates) // the last candidate is r itself, where it is one
+		own := int32(candidates) // with DrawSelf, the last candidate is r itself
 		if s.DrawSelf {
 			candidates++
 		}
-		picks.draw(rng, candidates, k, s.plan.replace)
+		picks.draw(rng, candidates, k, s.replace)
 		for n, c := range picks.index {
 			positions[at], val[at] = from+int64(c), 1
 			if c == own {
@@ -248,7 +194,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 		}
 	}
 	ids := &scratch.numbering
-	scratch.touched = ids.touch(idx)
+	scratch.prefetched = ids.prefetch(idx)
 	for i, r := range rows {
 		scale := float64(ids.rowScale(r))
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
@@ -259,14 +205,14 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			if adjacency.Val != nil && positions[k] != self {
 				v *= float64(adjacency.Val[positions[k]])
 			}
-			idx[k] = ids.local(j)
+			idx[k] = ids.numberOrAdd(j)
 			val[k] = float32(v * float64(val[k]) * float64(ids.cells[j].scale))
 		}
 	}
 	m.Idx, m.Val = idx, val
 }
 
-// drawWeighted fills the rows of m by the plan's law, draw and weight.
+// drawWeighted fills the rows of m with any estimator.
 func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, rng *rand.Rand, m *graph.CSR) error {
 	ids := &scratch.numbering
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
@@ -291,7 +237,7 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 					v *= float64(values[c])
 				}
 			}
-			m.Idx = append(m.Idx, ids.local(j))
+			m.Idx = append(m.Idx, ids.numberOrAdd(j))
 			m.Val = append(m.Val, float32(v*float64(p.ColScale[j])))
 		}
 		m.Ptr[i+1] = int64(len(m.Idx))
@@ -299,8 +245,9 @@ func (s *Neighbor) drawWeighted(scratch *neighborScratch, rows []int32, k int, r
 	return nil
 }
 
-// drawRow draws k candidates of node r into scratch.sample, with their weights
-// in scratch.factor. Candidates are numbered as the row is stored, then r.
+// drawRow draws k candidates of node r into scratch.sample, with their factors in
+// scratch.factor. The candidates are the stored entries of the row, then r itself
+// with DrawSelf.
 func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.Rand) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	candidates := adjacency.Row(int(r))
@@ -311,9 +258,9 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 	}
 	weights := resize(scratch.weights, len(candidates))
 	scratch.weights = weights
-	if s.plan.global != nil {
+	if global := s.estimator.global; global != nil {
 		for c, j := range candidates {
-			weights[c] = s.plan.global[j]
+			weights[c] = global.Weights[j]
 		}
 	} else {
 		row2 := square(p.RowScale[r])
@@ -323,28 +270,24 @@ func (s *Neighbor) drawRow(scratch *neighborScratch, r int32, k int, rng *rand.R
 				weights[c] *= square(values[c])
 			}
 		}
-		s.plan.importance.Local(candidates, weights)
+		s.estimator.importance.Local(candidates, weights)
 	}
 	sample := &scratch.sample
 	population := &scratch.population
 	*population = Population{Weights: weights}
-	if len(candidates) == 0 || allZero(weights) { // nothing to estimate
+	if len(candidates) == 0 || allZero(weights) { // the sum is 0
 		sample.reset()
 		return nil
 	}
 	if err := population.sum(); err != nil {
 		return err
 	}
-	if !s.plan.replace {
+	if !s.replace {
 		k = min(k, population.Positive)
 	}
-	s.plan.draw.Draw(rng, population, k, sample)
-	if err := sample.check(s.plan.draw, population); err != nil {
-		return err
-	}
-	scratch.factor = resize(scratch.factor, len(sample.Index))
-	s.plan.weight.Weigh(population, sample, scratch.factor)
-	return nil
+	var err error
+	scratch.factor, err = s.estimator.sample(rng, population, k, sample, scratch.factor)
+	return err
 }
 
 func square(x float32) float64 { return float64(x) * float64(x) }
@@ -358,21 +301,22 @@ func allZero(weights []float64) bool {
 	return true
 }
 
-// picks draws k of d candidates with equal probabilities. Its memory is reused.
+// picks draws k of d candidates with equal probabilities, in memory that it
+// reuses.
 type picks struct {
 	index  []int32 // candidates picked, distinct
-	count  []int32 // how often each was drawn, with replacement; else nil
+	count  []int32 // with replacement: the number of draws of each; else nil
 	factor float64 // d/k, the weight of one draw
 
 	set    indexSet
 	counts []int32
 }
 
-// linearPicks is up to how many picks a linear search among them is used.
+// linearPicks is the largest k for a linear search among the picks.
 const linearPicks = 32
 
-// draw picks: k distinct candidates, all of them if k ≥ d, or those that come
-// up in k independent draws. Cost: O(k).
+// draw picks k distinct candidates, all of them if k ≥ d; with replace, it picks
+// the distinct candidates of k independent draws. Cost: O(k).
 func (p *picks) draw(rng *rand.Rand, d, k int, replace bool) {
 	p.index, p.count, p.factor = p.index[:0], nil, 1
 	switch {
@@ -388,10 +332,10 @@ func (p *picks) draw(rng *rand.Rand, d, k int, replace bool) {
 	}
 }
 
-// drawDistinct gives every set of k < d candidates the same probability, in k
-// steps (Floyd; Bentley 1987, "Programming pearls: a sample of brilliance"): the
-// candidate of each step comes from one more candidate than the step before,
-// and is that last one where the draw was picked already.
+// drawDistinct picks each set of k < d candidates with the same probability, by
+// Floyd's algorithm (Bentley 1987, "Programming pearls: a sample of brilliance"):
+// step j draws from the first d−k+j candidates, and picks the last of these if the
+// drawn one is picked already.
 func (p *picks) drawDistinct(rng *rand.Rand, d, k int) {
 	p.factor = float64(d) / float64(k)
 	linear := k <= linearPicks

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scripted is a source whose values make Uint32N(n) return t·n/60 rounded down,
-// t the next of values, or t mod n where n is a power of two: for n up to 6 that
-// is uniform if t is uniform on 0 … 59.
+// scripted is a source that makes Uint32N(n) return ⌊t·n/60⌋, or t mod n if n is a
+// power of two, with t the next of values. For n up to 6 the result is uniform if t
+// is uniform on 0 … 59.
 type scripted struct {
 	values []uint64
 	next   int
@@ -26,9 +26,9 @@ func (s *scripted) Uint64() uint64 {
 	return (2*t+1)<<32/120<<32 | t
 }
 
-// TestPicksLaw goes through all outcomes of the random numbers: without
-// replacement every set of k candidates has the same probability, and with and
-// without, the expectation of each candidate's weight is 1, to 1e-12.
+// TestPicksLaw checks, over all outcomes of the random numbers, that every set of k
+// candidates has the same probability without replacement, and that the expectation
+// of each candidate's weight is 1, with and without replacement, to 1e-12.
 func TestPicksLaw(t *testing.T) {
 	for d := 1; d <= 6; d++ {
 		for k := 1; k <= 3; k++ {
@@ -90,9 +90,9 @@ func enumeratePicks(d, k int, replace bool) (mean []float64, sets map[string]flo
 	return mean, sets
 }
 
-// TestPicksLarge checks draws above the size up to which they search linearly.
+// TestPicksLarge checks draws that are too large for a linear search.
 func TestPicksLarge(t *testing.T) {
-	rng := rand.New(Stream(4, 0, 0))
+	rng := rand.New(NewSource(4, 0, 0))
 	const d, k, draws = 90, 40, 4000
 	var p picks
 	hits := make([]float64, d)
@@ -110,8 +110,8 @@ func TestPicksLarge(t *testing.T) {
 			t.Fatalf("%d candidates, want %d", len(seen), k)
 		}
 	}
-	// χ² of the inclusions, which are negatively correlated: smaller than d−1 if
-	// anything; 140 is its 99.96th percentile.
+	// The inclusions are negatively correlated, so this χ² is at most about d−1 on
+	// average; 140 is the 99.96th percentile of χ² with d−1 degrees of freedom.
 	chi2 := 0.0
 	for _, h := range hits {
 		want := draws * float64(k) / d
@@ -137,7 +137,7 @@ func TestNeighborBlock(t *testing.T) {
 		if replace {
 			s.Draw = WithReplacement{}
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -168,7 +168,7 @@ func TestNeighborBlock(t *testing.T) {
 				if v == 0 {
 					continue
 				}
-				times := v / (entry * factor) // how often it was drawn
+				times := v / (entry * factor) // the number of draws
 				if math.Abs(times-math.Round(times)) > 1e-5 || !replace && times > 1.5 {
 					t.Fatalf("entry (%d, %d) is %v, P's is %v: %v times %v", r, j, v, entry, times, factor)
 				}
@@ -188,8 +188,8 @@ func TestNeighborBlock(t *testing.T) {
 	})
 }
 
-// TestNeighborExact checks that every form keeps P's entries where k is at least
-// the number of candidates.
+// TestNeighborExact checks that every form keeps P's entries if k is at least the
+// number of candidates.
 func TestNeighborExact(t *testing.T) {
 	adjacency := randomGraph(60, 300, true, 5)
 	p := graph.NewLaplacian(adjacency)
@@ -203,7 +203,7 @@ func TestNeighborExact(t *testing.T) {
 		{Importance: Uniform{}, Draw: Systematic{}},
 	} {
 		s.Laplacian, s.Sizes = p, []int{60}
-		rng := rand.New(Stream(1, 0, 0))
+		rng := rand.New(NewSource(1, 0, 0))
 		seeds := seedNodes(60, 20, rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -220,7 +220,7 @@ func TestNeighborExact(t *testing.T) {
 	}
 }
 
-// TestNeighborErrors checks what Validate refuses.
+// TestNeighborErrors checks the errors of Validate.
 func TestNeighborErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(5, 8, false, 1))
 	for name, s := range map[string]*Neighbor{
@@ -231,18 +231,18 @@ func TestNeighborErrors(t *testing.T) {
 		"row norms too few": {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
 	} {
 		var batch Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 }
 
-// TestNeighborZeroNorms checks that neighbours known to be zero are left out.
+// TestNeighborZeroNorms checks that neighbours of norm 0 are left out.
 func TestNeighborZeroNorms(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(40, 150, false, 2))
 	s := &Neighbor{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 40)}}
 	var batch Batch
-	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(Stream(1, 0, 0)), &batch); err != nil {
+	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}
 	if got := batch.Blocks[0].Matrix.NNZ(); got != 3 {

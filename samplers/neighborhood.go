@@ -7,22 +7,21 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// neighborhood is the union of the columns that are not zero on a layer's rows,
-// and every entry of those rows, walked once. One belongs to one worker; its
-// memory is reused from layer to layer. The columns are numbered, the rows' own
-// nodes first.
+// neighborhood holds the columns that are not zero on a layer's rows, and every
+// entry of these rows. The columns are numbered, the rows' own nodes first. One
+// call at a time may use it; its memory is reused from layer to layer.
 type neighborhood struct {
 	numbering           // nodes: the columns
-	norms2    []float64 // ‖QP^[i]‖² of each, divided by ColScale²
-	scales    []float32 // ColScale of each
-	// entries holds, row after row, the number in nodes of each entry's column:
-	// the row's own node first, then its neighbours in stored order.
-	entries []int32
-	touched int32 // what touch returned, kept for its sake alone
+	norms2    []float64 // of each column: ‖QP^[i]‖² / ColScale²
+	scales    []float32 // of each column: ColScale
+	// entries holds the column number of each entry, row after row: the row's own
+	// node first, then its neighbours in stored order.
+	entries    []int32
+	prefetched int32 // see numbering.prefetch
 }
 
-// walk collects the neighborhood of rows, distinct nodes of p. The error says
-// which row is not a node or is there twice.
+// walk collects the neighborhood of rows, which must be distinct nodes of p. The
+// error names a row that is not.
 func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	h.begin(p, h.nodes)
 	if err := h.addDistinct(rows); err != nil {
@@ -39,8 +38,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	for i, r := range rows {
 		h.scales[i] = h.cells[r].scale
 	}
-	// What is read at random is touched before it is needed.
-	h.touched = h.touchRows(rows)
+	h.prefetched = h.prefetchRows(rows)
 	list := h.entries
 	adjacency := p.Adjacency
 	at := 0
@@ -48,7 +46,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 	}
-	h.touched ^= h.touch(list)
+	h.prefetched ^= h.prefetch(list)
 	count := int32(len(rows))
 	nodes := slices.Grow(h.nodes, entries+1)[:entries+1]
 	norms2, scales, cells, base := h.norms2, h.scales, h.cells, h.base
@@ -64,7 +62,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 			if values != nil && k > 0 {
 				e2 *= float64(values[k-1]) * float64(values[k-1])
 			}
-			// Whether a column is new no processor can predict: no branch.
+			// No branch: a processor cannot predict whether a column is new.
 			cell := &cells[j]
 			nodes[count], scales[count] = j, cell.scale
 			c := cell.number - base
@@ -80,27 +78,28 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	return nil
 }
 
-// touchRows reads where each row starts and ends, and its scale, as touch does.
-func (h *neighborhood) touchRows(rows []int32) (touched int32) {
+// prefetchRows reads the first and last entry and the scale of each row, for the
+// reason given at numbering.prefetch.
+func (h *neighborhood) prefetchRows(rows []int32) (sum int32) {
 	adjacency := h.laplacian.Adjacency
 	idx, ptr := adjacency.Idx, adjacency.Ptr
 	for _, r := range rows {
 		if from, to := ptr[r], ptr[r+1]; from < to {
-			touched ^= idx[from] ^ idx[to-1]
+			sum ^= idx[from] ^ idx[to-1]
 		}
 	}
 	if h.symmetric {
-		return touched
+		return sum
 	}
 	for _, r := range rows {
-		touched ^= int32(math.Float32bits(h.laplacian.RowScale[r]))
+		sum ^= int32(math.Float32bits(h.laplacian.RowScale[r]))
 	}
-	return touched
+	return sum
 }
 
-// fill sets block to the rows over the columns of the neighborhood: column c of
-// the neighborhood becomes column local[c] of the block, times factor[local[c]],
-// and is left out where local[c] < 0. block.Src must be set already.
+// fill sets block to the rows of P over the drawn columns. Column c of the
+// neighborhood becomes column local[c] of the block, times factor[local[c]]; it is
+// left out if local[c] < 0. The caller sets block.Src first.
 func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32, local []int32, factor []float64) {
 	m := startBlock(block, rows)
 	adjacency := p.Adjacency
@@ -131,12 +130,13 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 	block.Finish()
 }
 
-// fillDrawn sets block to the rows over the nodes numbered, those in drawn:
-// number l times factor[l]. block.Src must be set already.
+// fillDrawn sets block to the rows of P over the nodes in drawn, which are the
+// nodes that have a number: column l times factor[l]. The caller sets block.Src
+// first.
 func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSet, factor []float64) {
 	m := startBlock(block, rows)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	h.touched = h.touchRows(rows)
+	h.prefetched = h.prefetchRows(rows)
 	adjacency := h.laplacian.Adjacency
 	for i, r := range rows {
 		scale := float64(h.rowScale(r))
@@ -161,8 +161,8 @@ func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSe
 	block.Finish()
 }
 
-// startBlock sets block's output nodes and the size of its matrix, given its
-// input nodes, and returns the matrix, whose rows are still to be filled.
+// startBlock sets the output nodes of block and the size of its matrix, and
+// returns the matrix for its rows to be filled. The caller sets block.Src first.
 func startBlock(block *graph.Block, rows []int32) *graph.CSR {
 	block.Dst = append(block.Dst[:0], rows...)
 	m := &block.Matrix

@@ -1,12 +1,12 @@
 package samplers
 
-// nodeSet is a set of nodes with a bit for each of the graph: small enough to lie
-// in a cache where the cells of a numbering do not, for rows most of whose
-// columns are not in the set. One belongs to one worker.
+// nodeSet is a set of nodes, one bit per node of the graph. It fits into a cache
+// where the cells of a numbering do not, and so it serves rows most of whose
+// columns are not in the set. One call at a time may use it.
 type nodeSet struct{ bits []uint64 }
 
-// fill makes the set hold nodes, of a graph of n nodes. It must be empty; clear
-// must follow with the same nodes.
+// fill puts nodes into the empty set, of a graph of n nodes. The caller must call
+// clear with the same nodes afterwards.
 func (s *nodeSet) fill(n int, nodes []int32) {
 	if words := (n + 63) / 64; len(s.bits) != words {
 		s.bits = make([]uint64, words)

@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// nodeWise are forms of node-wise sampling of k neighbours, one layer where the
-// name does not say otherwise, with what they claim.
+// nodeWise returns forms of node-wise sampling of k neighbours, and whether they are
+// unbiased. They have one layer unless the name says two.
 func nodeWise(k int) []simulated {
 	form := func(name string, unbiased bool, s *samplers.Neighbor) simulated {
 		return simulated{name, unbiased, func(p *graph.Laplacian) samplers.Sampler {
@@ -49,7 +49,7 @@ func TestNodeWiseUnbiased(t *testing.T) {
 	}
 	const nodes, width, batches = 2000, 3, 20000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
-	rng := rand.New(samplers.Stream(9, 0, 0))
+	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
 		h[i] = 1 + rng.NormFloat64()
@@ -84,8 +84,8 @@ func TestContractNodeWise(t *testing.T) {
 	}
 }
 
-// picks is a draw that always picks the same candidates, whether there are such
-// or not.
+// picks is a draw that always picks the same candidates, even outside the
+// population.
 type picks []int32
 
 func (d picks) Draw(_ *rand.Rand, _ *samplers.Population, s int, sample *samplers.Sample) {
@@ -95,8 +95,8 @@ func (d picks) Draw(_ *rand.Rand, _ *samplers.Population, s int, sample *sampler
 	}
 }
 
-// TestOwnDrawOutOfRange checks that a draw of one's own that picks what is not
-// there is an error, and no node of somebody else's.
+// TestOwnDrawOutOfRange checks that a user's Draw that picks a candidate outside the
+// population is an error.
 func TestOwnDrawOutOfRange(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 50, 100, false, 1))
 	for name, sampler := range map[string]func(d samplers.Draw) samplers.Sampler{
@@ -110,7 +110,7 @@ func TestOwnDrawOutOfRange(t *testing.T) {
 			return &samplers.Neighbor{Laplacian: p, Sizes: []int{4}, Importance: samplers.LADIES{}, Draw: d, Weight: samplers.Naive{}}
 		},
 	} {
-		rng := rand.New(samplers.Stream(1, 0, 0))
+		rng := rand.New(samplers.NewSource(1, 0, 0))
 		var batch samplers.Batch
 		if err := sampler(picks{0}).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
 			t.Errorf("%s: the first candidate: %v", name, err)

@@ -7,28 +7,28 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// numbering gives the nodes of a block's input their local numbers, 0, 1, … in
-// the order in which they come. One belongs to one worker; its memory, 8 bytes a
+// numbering gives the input nodes of a block their local numbers 0, 1, … in the
+// order of their first use. One call at a time may use it. Its memory, 8 bytes per
 // node of the graph, is kept from block to block. The zero value is ready for
 // begin.
 type numbering struct {
 	laplacian *graph.Laplacian
-	cells     []numberCell // of every node of the graph
+	cells     []numberCell // one per node of the graph
 	symmetric bool         // RowScale is ColScale
-	base      int32        // what is below it in cells was given to another block
-	nodes     []int32      // the nodes numbered
+	base      int32        // numbers below base belong to earlier blocks
+	nodes     []int32      // the nodes that have a number, in order
 }
 
-// numberCell is what is wanted of a node when it is met: two reads at random in
-// one.
+// numberCell holds the number and the scale of a node side by side, so that one
+// random read fetches both.
 type numberCell struct {
 	number int32   // base + the local number
 	scale  float32 // the node's ColScale
 }
 
-// begin forgets all numbers, makes room for the nodes of p, and appends those
-// numbered to nodes from now on. Cost: O(1), but for the first time and once in
-// about 2³¹ numbers.
+// begin forgets all numbers and makes room for the nodes of p. From now on g.nodes
+// lies in the memory of nodes. Cost: O(1), but O(nodes of p) the first time and
+// once in about 2³¹ numbers.
 func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 	n := p.Nodes()
 	g.base += int32(len(g.nodes))
@@ -43,8 +43,8 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 	g.nodes = nodes[:0]
 }
 
-// addDistinct numbers rows, which must be nodes that are not there yet; the
-// error says which is not.
+// addDistinct gives numbers to rows, which must be nodes without one. The error
+// names a row that is not.
 func (g *numbering) addDistinct(rows []int32) error {
 	for k, r := range rows {
 		if r < 0 || int(r) >= len(g.cells) {
@@ -58,10 +58,20 @@ func (g *numbering) addDistinct(rows []int32) error {
 	return nil
 }
 
-// number returns the local number of node, below 0 if it has none.
+// checkSeeds returns an error unless seeds are distinct nodes of p, at least one. It
+// is for samplers that draw their own output nodes.
+func (g *numbering) checkSeeds(p *graph.Laplacian, seeds []int32) error {
+	if len(seeds) == 0 {
+		return errNoSeeds
+	}
+	g.begin(p, g.nodes)
+	return g.addDistinct(seeds)
+}
+
+// number returns the local number of node, or a negative number if it has none.
 func (g *numbering) number(node int32) int32 { return g.cells[node].number - g.base }
 
-// rowScale returns the node's RowScale, from its cell where that has it.
+// rowScale returns the node's RowScale, from its cell if the scales are equal.
 func (g *numbering) rowScale(node int32) float32 {
 	if g.symmetric {
 		return g.cells[node].scale
@@ -69,8 +79,9 @@ func (g *numbering) rowScale(node int32) float32 {
 	return g.laplacian.RowScale[node]
 }
 
-// local returns the local number of node, giving it the next one if it has none.
-func (g *numbering) local(node int32) int32 {
+// numberOrAdd returns the local number of node, and gives it the next one if it has
+// none.
+func (g *numbering) numberOrAdd(node int32) int32 {
 	if c := g.number(node); c >= 0 {
 		return c
 	}
@@ -85,13 +96,13 @@ func (g *numbering) add(node int32) int32 {
 	return c
 }
 
-// touch reads the cells of nodes once, in a loop without branches, so that the
-// processor waits for many cache misses at a time. What it returns means
-// nothing, but must be kept lest the reading be optimised away.
-func (g *numbering) touch(nodes []int32) (touched int32) {
+// prefetch reads the cells of nodes in a loop without branches, so that the
+// processor waits for many cache misses at a time. The caller stores the sum, which
+// has no meaning: otherwise the compiler could remove the reads.
+func (g *numbering) prefetch(nodes []int32) (sum int32) {
 	cells := g.cells
 	for _, i := range nodes {
-		touched ^= cells[i].number
+		sum ^= cells[i].number
 	}
-	return touched
+	return sum
 }

@@ -29,15 +29,15 @@ func ladiesWeights(p *graph.Laplacian, rows []int32) (weights []float64, total f
 	return weights, total
 }
 
-// TestOriginalLADIES checks IncludeRows and NormalizeRows together against what
-// the program released with LADIES computes, given the nodes drawn: the union
+// TestOriginalLADIES compares IncludeRows and NormalizeRows together with the
+// computation of the program released with LADIES, given the nodes drawn: the union
 // with the rows, columns times 1/p, rows normalised to sum to 1.
 func TestOriginalLADIES(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(rt, "nodes")
 		p := graph.NewRowLaplacian(samplertest.RandomGraph(t, n, rapid.IntRange(0, 150).Draw(rt, "edges"), rapid.Bool().Draw(rt, "weighted"), rapid.Uint64().Draw(rt, "graph")))
 		seed := rapid.Uint64().Draw(rt, "stream")
-		rng := rand.New(samplers.Stream(seed, 0, 0))
+		rng := rand.New(samplers.NewSource(seed, 0, 0))
 		var rows []int32
 		for _, i := range rng.Perm(n)[:1+rng.IntN(n)] {
 			rows = append(rows, int32(i))
@@ -46,7 +46,7 @@ func TestOriginalLADIES(t *testing.T) {
 		sample := func(s *samplers.LayerWise) *graph.Block {
 			s.Laplacian, s.Sizes, s.Importance, s.Weight = p, []int{size}, samplers.LADIES{}, samplers.Naive{}
 			var batch samplers.Batch
-			if err := s.Sample(context.Background(), rows, rand.New(samplers.Stream(seed, 1, 0)), &batch); err != nil {
+			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(seed, 1, 0)), &batch); err != nil {
 				rt.Fatal(err)
 			}
 			if err := batch.Blocks[0].Validate(n); err != nil {
@@ -91,9 +91,9 @@ func TestOriginalLADIES(t *testing.T) {
 	})
 }
 
-// TestIncludeRowsBias pins what adding rows does to E[β] of debiased weights: a
-// row i counts 1 as it should, and 1/(s p_i) besides whenever it was not drawn,
-// so that E[β_i] = 1 + (1−π_i)/(s p_i), π_i worked out by enumeration.
+// TestIncludeRowsBias pins E[β] of debiased weights with IncludeRows. A row i that is
+// not drawn gets the factor 1/(s p_i) instead of 0, so
+// E[β_i] = 1 + (1−π_i)/(s p_i), with π_i from enumeration.
 func TestIncludeRowsBias(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 6, 9, false, 3))
 	rows := []int32{0, 4}
@@ -108,7 +108,7 @@ func TestIncludeRowsBias(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{size}, Importance: samplers.LADIES{}, IncludeRows: true}
-	rng := rand.New(samplers.Stream(12, 0, 0))
+	rng := rand.New(samplers.NewSource(12, 0, 0))
 	var batch samplers.Batch
 	mean, squares := make([]float64, len(rows)), make([]float64, len(rows))
 	for range batches {
@@ -136,10 +136,9 @@ func TestIncludeRowsBias(t *testing.T) {
 	}
 }
 
-// TestNormalizeRowsBias pins the law of normalised rows on a path of three nodes,
-// middle row, one node drawn: that node gets the whole row sum of P, so that its
-// entry is p_i times the row sum on average, where the debiased form without
-// normalisation has P[1][i].
+// TestNormalizeRowsBias pins the law of NormalizeRows on the middle row of a path of
+// three nodes, with one node drawn. This node gets the whole row sum of P, so its
+// entry is p_i times the row sum on average; without NormalizeRows it is P[1][i].
 func TestNormalizeRowsBias(t *testing.T) {
 	b, err := graph.NewBuilder(3)
 	if err != nil {
@@ -155,7 +154,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 	weights, total := ladiesWeights(p, []int32{1})
 	rowSum := float64(p.At(1, 0)) + float64(p.At(1, 1)) + float64(p.At(1, 2))
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: samplers.LADIES{}, NormalizeRows: true}
-	rng := rand.New(samplers.Stream(4, 0, 0))
+	rng := rand.New(samplers.NewSource(4, 0, 0))
 	var batch samplers.Batch
 	const batches = 40000
 	counts := make([]float64, 3)
@@ -180,9 +179,9 @@ func TestNormalizeRowsBias(t *testing.T) {
 	}
 }
 
-// TestFastGCNReadings checks the laws of FastGCN's two readings by the candidates
-// that can be drawn: all nodes of the graph with p ∝ ‖P^[i]‖², or, as the program
-// released with the paper has it, the neighbourhood with p ∝ ‖P^[i]‖.
+// TestFastGCNReadings checks the laws of FastGCN as in the paper, p ∝ ‖P^[i]‖² over
+// all nodes of the graph, and as in the program released with it, p ∝ ‖P^[i]‖ over
+// the neighbourhood.
 func TestFastGCNReadings(t *testing.T) {
 	const n, batches = 12, 60000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, n, 18, false, 5))
@@ -204,7 +203,7 @@ func TestFastGCNReadings(t *testing.T) {
 			total += want[i]
 		}
 		s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: c.s}
-		rng := rand.New(samplers.Stream(6, 0, 0))
+		rng := rand.New(samplers.NewSource(6, 0, 0))
 		counts := make([]float64, n)
 		var batch samplers.Batch
 		for range batches {
@@ -222,7 +221,7 @@ func TestFastGCNReadings(t *testing.T) {
 	}
 }
 
-// TestParts checks names, defaults and the errors that say what is wrong.
+// TestParts checks names, defaults and errors.
 func TestParts(t *testing.T) {
 	config := samplers.Config{
 		Laplacian: graph.NewLaplacian(samplertest.RandomGraph(t, 10, 20, false, 1)), Layers: 2, Sizes: []int{3},

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Parts names the choices that make up a layer-wise method, as on the command
-// line. The zero value is the default method, but for Flat.
+// Parts names the choices of a layer-wise method, as on the command line. The zero
+// value is the method ladies-debiased.
 type Parts struct {
 	Importance   string // one of ImportanceNames; "" means ladies
 	Flat         bool   // norms instead of their squares
-	Neighborhood bool   // with fastgcn: only the neighbourhood of the rows are candidates
+	Neighborhood bool   // with fastgcn: only columns that are not zero on the rows are candidates
 	Draw         string // one of DrawNames; "" means wrs
 	Weight       string // one of WeightNames; "" means DefaultWeight of the draw
 
@@ -29,8 +29,8 @@ func WeightNames() []string {
 	return []string{"debiased", "naive", "horvitz-thompson", "rank", "sum-and-sample", "rao-blackwell"}
 }
 
-// ParseImportance returns the importance of that name. The error lists the names
-// where it is none of them, and says which option does not go with it.
+// ParseImportance returns the named importance. The error lists the known names if
+// the name is unknown, or names an option that does not go with it.
 func ParseImportance(name string, flat, neighborhood bool) (Importance, error) {
 	if neighborhood && name != "fastgcn" {
 		return nil, fmt.Errorf("samplers: the candidates of importance %q are the neighborhood already; the option is for fastgcn", name)
@@ -49,8 +49,7 @@ func ParseImportance(name string, flat, neighborhood bool) (Importance, error) {
 	return nil, unknownPart("importance", name, ImportanceNames())
 }
 
-// ParseDraw returns the draw of that name. The error lists the names where it is
-// none of them.
+// ParseDraw returns the named draw. The error lists the known names.
 func ParseDraw(name string) (Draw, error) {
 	switch name {
 	case "wrs":
@@ -65,8 +64,7 @@ func ParseDraw(name string) (Draw, error) {
 	return nil, unknownPart("draw", name, DrawNames())
 }
 
-// ParseWeight returns the weight of that name. The error lists the names where it
-// is none of them.
+// ParseWeight returns the named weight. The error lists the known names.
 func ParseWeight(name string) (Weight, error) {
 	switch name {
 	case "debiased":
@@ -89,9 +87,9 @@ func unknownPart(part, name string, known []string) error {
 	return fmt.Errorf("samplers: unknown %s %q; known: %s", part, name, strings.Join(known, ", "))
 }
 
-// FromParts returns the layer-wise sampler made of the named parts; of config it
-// uses Laplacian, Layers and Sizes. The error says which name is unknown, which
-// weight cannot follow which draw, or what is wrong with the config.
+// FromParts returns the layer-wise sampler made of the named parts. It uses
+// Laplacian, Layers and Sizes of config. The error names an unknown name, a weight
+// that does not go with the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	if parts.Importance == "" {
 		parts.Importance = "ladies"

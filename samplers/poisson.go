@@ -5,27 +5,25 @@ import (
 	"math/rand/v2"
 )
 
-// Poisson is Poisson sampling: each candidate joins the sample on its own, with
-// probability
+// Poisson is Poisson sampling (Hájek 1964; for layer-wise sampling Balin &
+// Çatalyürek 2023, arXiv:2210.13339, as PLADIES): each candidate is drawn
+// independently, with probability
 //
-//	π_i = min(1, c·w_i),   c such that Σ π_i = s,
+//	π_i = min(1, c·w_i),   c such that Σ π_i = s.
 //
-// so that s is the expected size (Hájek 1964; for layer-wise sampling Balin &
-// Çatalyürek 2023, arXiv:2210.13339, as PLADIES). The size varies with variance
-// Σ π_i (1−π_i) < s. An empty sample is of no use to a layer and is drawn again,
-// which Sample.Inclusion accounts for: it then holds π_i / (1 − ∏(1−π_j)).
+// The expected size is s, its variance Σ π_i (1−π_i) < s. An empty sample is drawn
+// again; Sample.Inclusion accounts for this and holds π_i / (1 − ∏(1−π_j)).
 //
-// Cost: O(m) a pass over the candidates, one random number each and a few passes
-// to find c.
+// Cost: O(m), one random number per candidate, and a few passes to find c.
 type Poisson struct{}
 
-// Draw implements Draw: at least one candidate, s of them in expectation (but
-// for the empty samples drawn again).
+// Draw implements Draw. It draws at least one candidate, and s in expectation if
+// empty samples count.
 func (Poisson) Draw(rng *rand.Rand, population *Population, s int, sample *Sample) {
 	sample.reset()
 	sample.Draws = s
 	scale := inclusionScale(population, s)
-	some := 1 - noneProbability(population, scale, s)
+	nonEmpty := 1 - emptyProbability(population, scale, s)
 	for len(sample.Index) == 0 {
 		for i, w := range population.Weights {
 			pi := inclusion(scale, w)
@@ -34,12 +32,12 @@ func (Poisson) Draw(rng *rand.Rand, population *Population, s int, sample *Sampl
 			}
 			sample.Index = append(sample.Index, int32(i))
 			sample.Weight = append(sample.Weight, w)
-			sample.Inclusion = append(sample.Inclusion, pi/some)
+			sample.Inclusion = append(sample.Inclusion, pi/nonEmpty)
 		}
 	}
 }
 
-// inclusion returns min(1, scale·w), 0 for w = 0 whatever the scale.
+// inclusion returns min(1, scale·w), and 0 for w = 0 even at an infinite scale.
 func inclusion(scale, w float64) float64 {
 	if w == 0 {
 		return 0
@@ -47,12 +45,12 @@ func inclusion(scale, w float64) float64 {
 	return min(1, scale*w)
 }
 
-// inclusionScale returns c such that Σ min(1, c·w_i) = s over the candidates, and
-// +Inf where there are no more than s of positive weight.
+// inclusionScale returns c such that Σ min(1, c·w_i) = s over the candidates, or
+// +Inf if at most s candidates have a positive weight.
 //
-// Starting from the solution without the cap, each pass finds which candidates
-// reach 1 and solves for the others. Both grow from pass to pass, so it ends at
-// the exact solution, mostly after two to four passes.
+// It starts from the solution without the cap at 1. Each pass finds the candidates
+// that reach 1, and solves for the others. Their number and c only grow, so the
+// passes end at the exact solution, usually after two to four.
 func inclusionScale(population *Population, s int) float64 {
 	if s >= population.Positive {
 		return math.Inf(1)
@@ -75,14 +73,14 @@ func inclusionScale(population *Population, s int) float64 {
 	}
 }
 
-// negligibleNone is an expected size s from which on the probability to draw
-// nothing, at most e^−s, is lost beside 1.
-const negligibleNone = 40
+// negligibleEmpty is an expected size s at which the probability of an empty sample,
+// at most e^−s, is below the rounding of 1.
+const negligibleEmpty = 40
 
-// noneProbability returns ∏ (1 − π_i), the probability that Poisson sampling
-// with expected size s draws nothing, 0 where that is negligible.
-func noneProbability(population *Population, scale float64, s int) float64 {
-	if s >= negligibleNone {
+// emptyProbability returns ∏ (1 − π_i), the probability of an empty Poisson sample
+// of expected size s, or 0 if that is negligible.
+func emptyProbability(population *Population, scale float64, s int) float64 {
+	if s >= negligibleEmpty {
 		return 0
 	}
 	log := 0.0

@@ -11,14 +11,15 @@ import (
 //
 //	β_i = 1 / (1 − exp(−w_i τ)),   τ the (s+1)-th smallest key E_k/w_k.
 //
-// It is unbiased: given the keys of the others, i is drawn if and only if its
-// own key is below the s-th smallest of theirs, which is τ when it is drawn, and
-// that has probability 1−exp(−w_i τ). At s = m, τ is infinite and β = 1.
+// Unbiased: let t be the s-th smallest key of the candidates other than i. Given
+// their keys, i is drawn if and only if its own key is below t, which has
+// probability 1−exp(−w_i t); if i is drawn, τ = t. At s = m, τ is infinite and
+// β = 1.
 //
-// For s ≥ 2 the β_i are uncorrelated, as with Poisson sampling but at a fixed
-// size; at s = 1 their variance is infinite. Cost: O(s). It needs a
-// sample drawn with WithoutReplacement.Keys, which the samplers set for it, so
-// that with FastGCN a layer costs O(nodes of the graph).
+// For s ≥ 2 the β_i are uncorrelated, as with Poisson sampling but at a fixed size;
+// at s = 1 their variance is infinite. Cost: O(s). The sample must be drawn with
+// WithoutReplacement.Keys; the samplers set it. With FastGCN a layer then costs
+// O(nodes of the graph).
 type Rank struct{}
 
 // Check implements Weight.
@@ -39,8 +40,7 @@ func checkOrdered(weight string, draw Draw) error {
 	return nil
 }
 
-// drawFor returns draw, which weight may follow, such that weight has what it
-// needs of a sample: Rank needs the keys.
+// drawFor returns the draw to use with weight: Rank needs a draw by keys.
 func drawFor(weight Weight, draw Draw) Draw {
 	if _, ok := weight.(Rank); ok {
 		return WithoutReplacement{Keys: true}

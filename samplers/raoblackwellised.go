@@ -3,26 +3,24 @@ package samplers
 import "math"
 
 // RaoBlackwellised is the unordered set estimator of Kool, van Hoof & Welling
-// 2020 (arXiv:2002.06043): the expectation of any Π_k of weighted random
-// sampling, given which candidates were drawn but not in what order. With S the
-// set drawn from the candidates D, it is their leave-one-out ratio,
+// 2020 (arXiv:2002.06043): the expectation of any sum-and-sample estimator Π_k of
+// weighted random sampling, given the set drawn but not its order. With S the set
+// drawn from the candidates D, it is the leave-one-out ratio
 //
 //	β_i = P(S∖i drawn from D∖i) / P(S drawn from D).
 //
-// Unbiased, and of the least variance among the estimators that average Π_1 …
-// Π_s or depend on the order of the draws otherwise: Debiased, SumAndSample and
-// Rank have β_i as their expectation given S, since β_i is also the mean of
-// Rank's weight over τ given S. Exact at s = m.
+// Unbiased. Debiased, SumAndSample and Rank have this β_i as their expectation
+// given S, so its variance is at most theirs. Exact at s = m.
 //
 // For s ≤ 10 both probabilities come from one recursion over the subsets of S,
-// exact but for rounding, of O(s 2^s). For larger s they are the integrals
+// exact up to rounding, in O(s 2^s). For larger s they are the integrals
 //
-//	P(S drawn from D) = ∫ R e^{−Rt} ∏_{a∈S} (1 − e^{−w_a t}) dt,
+//	P(S drawn from D) = ∫ R e^{−Rt} ∏_{a∈S} (1 − e^{−w_a t}) dt
 //
-// R the weight never drawn, over the time t of the next draw (w_i left out for
-// P(S∖i drawn from D∖i)), by the trapezoidal rule in ln t, whose error is below
-// 1e-12: O(s) a point, about a hundred points, which at s = 512 is a few times
-// the cost of the draw.
+// over the time t of the next draw, with R the weight never drawn; for
+// P(S∖i drawn from D∖i) the factor of i is left out. The trapezoidal rule in ln t
+// has an error below 1e-12. It takes about a hundred points of O(s); at s = 512 this
+// is a few times the cost of the draw.
 type RaoBlackwellised struct{}
 
 // raoBlackwellExact is the largest s for the recursion over subsets.
@@ -35,7 +33,7 @@ func (RaoBlackwellised) Check(draw Draw) error { return checkOrdered("Rao-Blackw
 func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []float64) {
 	last := len(beta) - 1
 	never := sample.Remaining[last] - sample.Weight[last]
-	if never < 1e-3*sample.Weight[last] { // the difference cancels
+	if never < 1e-3*sample.Weight[last] { // avoid cancellation
 		never = neverDrawn(population, sample)
 	}
 	switch {
@@ -50,16 +48,16 @@ func (RaoBlackwellised) Weigh(population *Population, sample *Sample, beta []flo
 	}
 }
 
-// leaveOneOutExact sets beta[i] to P(S∖i from D∖i) / P(S from D), given the
-// weights of S and the total weight of D∖S. It uses and returns scratch.
+// leaveOneOutExact sets beta[i] to P(S∖i from D∖i) / P(S from D), given the weights
+// of S and the total weight of D∖S. It returns scratch, which may have grown.
 //
-// B(A), the probability that draws go on to complete S once its subset A is
-// drawn, satisfies B(S) = 1 and B(A) = Σ_{a∈S∖A} w_a/(W−w(A)) · B(A+a); then
+// Let B(A) be the probability that the next draws complete S, once its subset A is
+// drawn. Then B(S) = 1, B(A) = Σ_{a∈S∖A} w_a/(W−w(A)) · B(A+a),
 // P(S from D) = B(∅) and P(S∖i from D∖i) = B({i}).
 func leaveOneOutExact(weights []float64, never float64, beta, scratch []float64) []float64 {
 	subsets := 1 << len(weights)
 	scratch = resize(scratch, 2*subsets)
-	// Subsets as bit masks of what is still to be drawn, U = S∖A.
+	// A bit mask u stands for the candidates not yet drawn, S∖A.
 	weight, complete := scratch[:subsets], scratch[subsets:]
 	weight[0], complete[0] = 0, 1
 	for u := 1; u < subsets; u++ {
@@ -80,26 +78,26 @@ func leaveOneOutExact(weights []float64, never float64, beta, scratch []float64)
 	return scratch
 }
 
-// leaveOneOutIntegral does what leaveOneOutExact does, by quadrature.
+// leaveOneOutIntegral is leaveOneOutExact by quadrature.
 //
 // In x = ln t the integrand of P(S from D) is exp(g(x)) with
 //
-//	g(x) = x − R e^x + Σ_a ln(1 − e^{−w_a e^x}),
+//	g(x) = x − R e^x + Σ_a ln(1 − e^{−w_a e^x}).
 //
-// which is concave, analytic around the real line and falls at least like e^x
-// on the left and doubly exponentially on the right: the trapezoidal rule
-// converges exponentially. The integrand of P(S∖i from D∖i) is that divided by
-// 1 − e^{−w_i e^x}.
+// g is concave and analytic around the real line, and exp(g) falls at least like
+// e^x on the left and doubly exponentially on the right, so the trapezoidal rule
+// converges exponentially. The integrand of P(S∖i from D∖i) is exp(g(x)) divided
+// by 1 − e^{−w_i e^x}.
 func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float64) []float64 {
 	s := len(weights)
 	scratch = resize(scratch, 2*s)
-	miss, sums := scratch[:s], scratch[s:] // miss[a] = 1 − e^{−w_a t} at the point of the last call
-	height := func(x float64) float64 {
+	drawn, sums := scratch[:s], scratch[s:] // drawn[a] = 1 − e^{−w_a t} at the point of the last call of logIntegrand
+	logIntegrand := func(x float64) float64 {
 		t := math.Exp(x)
 		g, product := x-never*t, 1.0
 		for a, w := range weights {
-			miss[a] = -math.Expm1(-w * t)
-			if product *= miss[a]; product < 1e-200 {
+			drawn[a] = -math.Expm1(-w * t)
+			if product *= drawn[a]; product < 1e-200 {
 				g += math.Log(product)
 				product = 1
 			}
@@ -107,22 +105,22 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 		return g + math.Log(product)
 	}
 	mode, width := integrandMode(weights, never)
-	top := height(mode)
+	top := logIntegrand(mode)
 	total := 0.0
 	clear(sums)
-	add := func(x float64) bool { // and reports whether that changed the sums
-		f := math.Exp(height(x) - top)
+	add := func(x float64) bool { // reports whether the point changed the sums
+		f := math.Exp(logIntegrand(x) - top)
 		total += f
 		changed := f > 1e-17*total
 		for a := range sums {
-			part := f / miss[a]
+			part := f / drawn[a]
 			sums[a] += part
 			changed = changed || part > 1e-17*sums[a]
 		}
 		return changed
 	}
-	// Points mode + (offset + k)·step for all whole k; each refinement adds
-	// the points halfway between.
+	// sweep adds the points mode + (offset + k)·step for all integers k. Each
+	// refinement adds the points halfway between the earlier ones.
 	sweep := func(offset, step float64) {
 		for x := mode + offset*step; add(x); x += step {
 		}
@@ -140,7 +138,7 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 		for a := range sums {
 			worst = max(worst, math.Abs(2*beta[a]/sums[a]-1), math.Abs(2*coarse/total-1))
 		}
-		// The error squares, or better, with each halving.
+		// Each halving at least squares the error.
 		if worst < 1e-7 {
 			break
 		}
@@ -151,8 +149,8 @@ func leaveOneOutIntegral(weights []float64, never float64, beta, scratch []float
 	return scratch
 }
 
-// integrandMode returns where g of leaveOneOutIntegral is largest, and
-// 1/√(−g″) there.
+// integrandMode returns the maximiser of g of leaveOneOutIntegral, and 1/√(−g″) at
+// it.
 func integrandMode(weights []float64, never float64) (mode, width float64) {
 	// g′ = 1 − R t + Σ y/(e^y−1), y = w_a t, falls from s+1 to −∞; its derivative
 	// in x is −R t + Σ (y/(e^y−1))·(1 − y e^y/(e^y−1)).

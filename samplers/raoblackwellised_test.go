@@ -16,7 +16,7 @@ func TestLeaveOneOutIntegral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.IntRange(2, 13).Draw(t, "s")
 		spread := rapid.Float64Range(0, 4).Draw(t, "spread")
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		weights := make([]float64, s)
 		for i := range weights {
 			weights[i] = math.Exp(spread * rng.NormFloat64())
@@ -33,9 +33,9 @@ func TestLeaveOneOutIntegral(t *testing.T) {
 	})
 }
 
-// TestRaoBlackwellisedLarge checks sizes that no recursion reaches: equal weights
-// make simple random sampling, where β = m/s, and a candidate that is all but
-// certain has β near 1.
+// TestRaoBlackwellisedLarge checks sizes too large for the recursion: equal weights
+// are simple random sampling, where β = m/s, and a candidate drawn almost certainly
+// has β near 1.
 func TestRaoBlackwellisedLarge(t *testing.T) {
 	for _, c := range []struct{ m, s int }{{12, 11}, {100, 50}, {2000, 512}, {2000, 1999}, {100000, 1024}} {
 		weights := make([]float64, c.m)
@@ -44,7 +44,7 @@ func TestRaoBlackwellisedLarge(t *testing.T) {
 		}
 		population := newPopulation(t, weights, false)
 		var sample Sample
-		WithoutReplacement{}.Draw(rand.New(Stream(1, 0, 0)), population, c.s, &sample)
+		WithoutReplacement{}.Draw(rand.New(NewSource(1, 0, 0)), population, c.s, &sample)
 		beta := make([]float64, c.s)
 		RaoBlackwellised{}.Weigh(population, &sample, beta)
 		want := float64(c.m) / float64(c.s)
@@ -56,8 +56,8 @@ func TestRaoBlackwellisedLarge(t *testing.T) {
 	}
 }
 
-// TestRaoBlackwellisedNever checks that the weight never drawn is exact where it
-// is small beside the last draw.
+// TestRaoBlackwellisedNever checks that the weight never drawn is exact if it is
+// small compared to the last draw.
 func TestRaoBlackwellisedNever(t *testing.T) {
 	weights := []float64{1e-12, 3e-12, 1}
 	population := newPopulation(t, weights, false)
@@ -79,7 +79,7 @@ func TestRaoBlackwellisedNever(t *testing.T) {
 }
 
 func BenchmarkRaoBlackwellised(b *testing.B) {
-	rng := rand.New(Stream(1, 0, 0))
+	rng := rand.New(NewSource(1, 0, 0))
 	weights := make([]float64, 7000)
 	for i := range weights {
 		weights[i] = rng.ExpFloat64()

@@ -3,9 +3,8 @@ package samplers
 import "math/rand/v2"
 
 // WithReplacement draws s times independently, each candidate with probability
-// proportional to its weight. The sample holds each candidate once, with the
-// number of its draws. Cost: O(m + s), or O(s) where one law serves many
-// batches.
+// proportional to its weight. The sample holds each candidate once, with the number
+// of its draws. Cost: O(m + s), or O(s) if one law serves many batches.
 type WithReplacement struct{}
 
 // Draw implements Draw: at most s distinct candidates, s draws.

@@ -6,57 +6,54 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // SAINT is subgraph sampling (GraphSAINT: Zeng, Zhou, Srivastava, Kannan &
 // Prasanna 2020, "GraphSAINT: Graph Sampling Based Inductive Learning Method",
-// arXiv:1907.04931). A batch is a random set S of nodes of the training graph with
-// all edges between them, and every layer propagates over it:
+// arXiv:1907.04931). A batch is a random set S of nodes of the training graph, with
+// all edges among them. Every layer propagates over it:
 //
 //	(P̃H)_v = P_vv H_v + Σ P_vu/α_uv H_u   over the neighbours u of v in S,
 //	loss    = Σ L_v/λ_v                    over v in S,
 //	α_uv = P(u, v ∈ S)/P(v ∈ S),   λ_v = |training nodes|·P(v ∈ S).
 //
-// P is the Laplacian of the training graph, not of the whole one: propagation
-// never reads a node that is not for training.
+// P is the Laplacian of the training graph: propagation never reads a node that is
+// not a training node.
 //
-// Unbiased in the sense of the paper: given that v is in S, the expectation of
-// (P̃H)_v is (PH)_v for any fixed H, and that of the loss is the mean over the
-// training nodes for any fixed L. Several layers over the same subgraph are
-// dependent, so that the output after two or more layers is biased, and so is
-// the loss after any activation.
+// Unbiased in the sense of the paper: given that v is in S, E[(P̃H)_v] = (PH)_v for
+// any fixed H, and E[loss] is the mean over the training nodes for any fixed L.
+// All layers use the same subgraph and so depend on each other: the output after
+// two or more layers is biased, and so is the loss after any activation.
 //
-// S is the union of r independent units, each a node, an edge or a random walk,
-// so that with a_v the probability that one unit has v, and b_uv that it has
-// both,
+// S is the union of r independent units; a unit is a node, an edge or a random
+// walk. With a_v the probability that a unit contains v, and b_uv that it contains
+// u and v,
 //
 //	P(v ∈ S) = 1 − (1−a_v)^r,
 //	P(u, v ∈ S) = 1 − (1−a_u)^r − (1−a_v)^r + (1−a_u−a_v+b_uv)^r.
 //
-// The paper counts both probabilities in subgraphs sampled beforehand. Here a
-// and b are known in closed form for nodes and edges, and counted in walks
-// sampled beforehand for walks, so that the formulas serve any r.
+// The paper counts both probabilities in subgraphs sampled beforehand. Here a and b
+// have a closed form for nodes and edges, and are counted in walks sampled
+// beforehand for walks, so the formulas hold for any r.
 //
 // Cost of a batch: O(r) to draw, O(degrees of S) to find the edges. Memory: the
-// training graph, a float64 a node and what Units says; 16 bytes a node for each
-// concurrent call. The fields must not change after the first call of Sample,
-// which may then be called concurrently.
+// training graph, 8 bytes per node and the memory of Units; 16 bytes per node for
+// each concurrent call. The fields must not change after the first call of Sample;
+// Sample may be called concurrently.
 type SAINT struct {
 	Laplacian *graph.Laplacian // of the whole graph; required
 	Train     []int32          // training nodes; nil means all nodes, and Laplacian as it is
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	// NormalizeRows scales each row of P̃ to the sum of P's, as the program does
-	// that the comparison of Chen et al. (2023) was made with: biased, but much
-	// steadier where subgraphs are small and 1/α therefore large.
+	// NormalizeRows rescales each row of P̃ to the sum of the same row of P, as does
+	// the GraphSAINT program that Chen et al. (2023) compare with. Biased, but of
+	// much lower variance for small subgraphs, where 1/α is large.
 	NormalizeRows bool
 
-	prepare sync.Once
-	err     error
+	prepare preparation
 	graph   *subgraph
 	law     *UnitLaw
 	scratch scratchPool[saintScratch]
@@ -67,33 +64,33 @@ var _ Describer = (*SAINT)(nil)
 // Units is a law of small random sets of nodes: RandomNodes, RandomEdges,
 // RandomWalks.
 type Units interface {
-	// Law works the law out for a graph, whose Laplacian is p.
+	// Law returns the law of the units of one graph, whose Laplacian is p.
 	Law(p *graph.Laplacian) (*UnitLaw, error)
 }
 
 // UnitLaw draws units of one graph and knows their probabilities. It is
 // read-only in use.
 type UnitLaw struct {
-	Size int // nodes that a unit has at most
+	Size int // the largest number of nodes in a unit
 
-	// Draw appends the nodes of one unit to unit. A node may come repeatedly.
+	// Draw appends the nodes of one unit to unit. A node may occur repeatedly.
 	Draw func(rng *rand.Rand, unit []int32) []int32
 
-	// Node holds a_v, the probability that one unit has node v.
+	// Node holds a_v, the probability that a unit contains node v.
 	Node []float64
 
-	// Pair returns b_uv, the probability that one unit has both ends of the
-	// edge that is stored at entry of the adjacency matrix, in row u.
+	// Pair returns b_uv, the probability that a unit contains both ends of an edge
+	// of row u. The edge is entry number entry of the adjacency matrix.
 	Pair func(u, v int32, entry int64) float64
 
-	Summary string // what was done to know the probabilities; may be empty
+	Summary string // how the probabilities were found; may be empty
 }
 
-// saintScratch is the memory of one concurrent call.
+// saintScratch is the memory of one call.
 type saintScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering
-	inside    nodeSet // the nodes numbered, while the block is filled
+	numbering numbering // of the nodes drawn
+	inside    nodeSet   // the nodes drawn, while the block is filled
 	unit      []int32
 	locals    []int32
 	absent    []float64 // P(v ∉ S) − 1 of each node of S
@@ -102,23 +99,15 @@ type saintScratch struct {
 // Layers returns Depth.
 func (s *SAINT) Layers() int { return s.Depth }
 
-// Validate returns an error if a field is missing or out of range. The first
-// call builds the training graph and works the law out, which takes seconds
-// on a large graph.
+// Validate returns an error if a field is missing or out of range. The first call
+// builds the training graph and the law, which takes seconds on a large graph.
 func (s *SAINT) Validate() error {
-	s.prepare.Do(func() { s.err = s.setUp() })
-	return s.err
+	return s.prepare.do(s.setUp)
 }
 
 func (s *SAINT) setUp() (err error) {
-	if s.Laplacian == nil {
-		return errors.New("samplers: SAINT needs a Laplacian")
-	}
-	if err := s.Laplacian.Validate(); err != nil {
+	if err := checkDeep("SAINT", s.Laplacian, s.Depth); err != nil {
 		return err
-	}
-	if s.Depth <= 0 {
-		return fmt.Errorf("samplers: SAINT with %d layers, want at least 1", s.Depth)
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
 		return err
@@ -139,7 +128,7 @@ func (s *SAINT) setUp() (err error) {
 	return nil
 }
 
-// Describe says what the subgraphs are drawn from.
+// Describe describes the training graph and the law.
 func (s *SAINT) Describe() string {
 	if s.Validate() != nil {
 		return ""
@@ -152,23 +141,19 @@ func (s *SAINT) Describe() string {
 	return text
 }
 
-// Sample implements Sampler. Of seeds only the number is used: it is the number
-// of nodes to aim for, counting a node as often as it is drawn; they must be
-// distinct nodes nonetheless. The same block is every layer's.
+// Sample implements Sampler. It uses only the number of seeds, which must be
+// distinct nodes: as many nodes are drawn, repeats counted. All layers share one
+// block.
 func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
 	if err := s.Validate(); err != nil {
 		return err
-	}
-	if len(seeds) == 0 {
-		return errNoSeeds
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	scratch := s.scratch.get()
 	defer s.scratch.put(scratch)
-	scratch.seeds.begin(s.Laplacian, scratch.seeds.nodes)
-	if err := scratch.seeds.addDistinct(seeds); err != nil {
+	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
 	batch.Reset(1)
@@ -183,7 +168,7 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	for range units {
 		scratch.unit = s.law.Draw(rng, scratch.unit[:0])
 		for _, v := range scratch.unit {
-			ids.local(v)
+			ids.numberOrAdd(v)
 		}
 	}
 	scratch.locals = ids.nodes
@@ -191,8 +176,8 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	return nil
 }
 
-// fill makes block the normalised one of the nodes numbered, and returns weights
-// filled with the loss's.
+// fill fills block, whose input and output nodes are the nodes drawn, and returns
+// weights with the loss weights appended.
 func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, weights []float32) []float32 {
 	ids := &scratch.numbering
 	p := s.graph.laplacian
@@ -240,19 +225,9 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 	return weights
 }
 
-// scaleToRow multiplies entries, which are positive, so that they sum to row v of
-// p.
+// scaleToRow rescales entries, which are positive, to the sum of row v of p.
 func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
-	want := float64(p.ColScale[v])
-	values := p.Adjacency.RowValues(int(v))
-	for c, u := range p.Adjacency.Row(int(v)) {
-		e := float64(p.ColScale[u])
-		if values != nil {
-			e *= float64(values[c])
-		}
-		want += e
-	}
-	want *= float64(p.RowScale[v])
+	want := rowSum(p, int(v))
 	sum := 0.0
 	for _, e := range entries {
 		sum += float64(e)

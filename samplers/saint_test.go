@@ -25,14 +25,14 @@ func smallGraph(t *testing.T) *graph.CSR {
 	return adjacency
 }
 
-// outcome is one unit that can be drawn: the set of its nodes, as bits.
+// outcome is a possible unit: the set of its nodes, as bits.
 type outcome struct {
 	nodes       uint
 	probability float64
 }
 
-// enumerateUnits returns all outcomes of one unit, worked out from the
-// definitions in the paper.
+// enumerateUnits returns all outcomes of one unit, from the definitions in the
+// paper.
 func enumerateUnits(units Units, p *graph.Laplacian) []outcome {
 	adjacency := p.Adjacency
 	n := adjacency.Rows
@@ -104,11 +104,10 @@ func subgraphLaw(units []outcome, n, r int) []float64 {
 	return law
 }
 
-// TestSAINTExact goes through all subgraphs that r units can make: given that v
-// is in the subgraph, the expectation of its row of P̃ is its row of P, and the
-// expected weight of its loss is 1/n. Nodes, edges and walks of one step are
-// exact; walks of two and three steps agree to the error of what was sampled
-// beforehand.
+// TestSAINTExact checks, over all subgraphs of r units, that given v in the subgraph
+// the expectation of its row of P̃ is its row of P, and that the expected weight of
+// its loss is 1/n. Nodes, edges and walks of one step are exact; for walks of two
+// and three steps the tolerance is the error of the walks drawn beforehand.
 func TestSAINTExact(t *testing.T) {
 	const n = 6
 	for _, weighted := range []bool{false, true} {
@@ -178,8 +177,8 @@ func TestSAINTExact(t *testing.T) {
 	}
 }
 
-// impossible reports whether no subgraph has both ends of an edge: one unit of
-// one node.
+// impossible reports whether no subgraph has both ends of an edge, as with one unit
+// of one node.
 func impossible(units Units, r, v, u int) bool {
 	_, nodes := units.(RandomNodes)
 	return nodes && r == 1 && v != u
@@ -191,7 +190,7 @@ func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	scratch.numbering.begin(s.graph.laplacian, nil)
 	for v := range int32(s.graph.laplacian.Nodes()) {
 		if nodes>>v&1 == 1 {
-			scratch.numbering.local(v)
+			scratch.numbering.numberOrAdd(v)
 		}
 	}
 	block := new(graph.Block)
@@ -199,17 +198,17 @@ func (s *SAINT) fillSet(nodes uint, units int) (*graph.Block, []float32) {
 	return block, weights
 }
 
-// TestSAINTUnbiased draws 20,000 subgraphs of a training graph and compares, for
-// each node v of a few, the mean of 1{v ∈ S}·(P̃H)_v/P(v ∈ S) with full propagation
-// over the training graph, and the mean of the loss with the loss over all
-// training nodes: within 4 standard errors, Bonferroni over entries.
+// TestSAINTUnbiased draws 20,000 subgraphs of a training graph. For some nodes v it
+// compares the mean of 1{v ∈ S}·(P̃H)_v/P(v ∈ S) with full propagation over the
+// training graph, and the mean of the loss with the loss over all training nodes,
+// to 4 standard errors with Bonferroni's correction.
 func TestSAINTUnbiased(t *testing.T) {
 	if testing.Short() || RaceDetector {
 		t.Skip("20,000 batches a method; the contract runs concurrently under the race detector")
 	}
 	const nodes, batches, rows = 600, 20000, 40
 	p := graph.NewLaplacian(randomGraph(nodes, 3000, false, 8))
-	rng := rand.New(Stream(6, 0, 0))
+	rng := rand.New(NewSource(6, 0, 0))
 	train := seedNodes(nodes, 400, rng)
 	seeds := train[:60]
 	h, loss := make([]float64, nodes), make([]float64, nodes)
@@ -253,7 +252,7 @@ func TestSAINTUnbiased(t *testing.T) {
 			for v := range rows {
 				row[s.graph.node(int32(v))] = v
 			}
-			source := Stream(1, 0, 0)
+			source := NewSource(1, 0, 0)
 			stream := rand.New(source)
 			var batch Batch
 			for b := range uint64(batches) {
@@ -296,11 +295,11 @@ func TestSAINTUnbiased(t *testing.T) {
 	}
 }
 
-// TestSAINTSharesBlock checks that every layer has the one block, that the nodes
-// are training nodes, and that the memory survives another sampler's use.
+// TestSAINTSharesBlock checks that all layers share one block, that its nodes are
+// training nodes, and that another sampler may use the batch in between.
 func TestSAINTSharesBlock(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(100, 500, false, 1))
-	rng := rand.New(Stream(3, 0, 0))
+	rng := rand.New(NewSource(3, 0, 0))
 	train := seedNodes(100, 50, rng)
 	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomEdges{}}
 	full := &Full{Laplacian: p, Depth: 3}
@@ -331,8 +330,8 @@ func TestSAINTSharesBlock(t *testing.T) {
 	}
 }
 
-// TestSAINTNormalizeRows checks that rows sum to P's and that only their scale
-// changes.
+// TestSAINTNormalizeRows checks that rows have the sums of P's rows, and that only
+// their scale changes.
 func TestSAINTNormalizeRows(t *testing.T) {
 	const n = 80
 	p := graph.NewLaplacian(randomGraph(n, 400, true, 1))
@@ -343,7 +342,7 @@ func TestSAINTNormalizeRows(t *testing.T) {
 		normalize bool
 	}{{&plain, false}, {&scaled, true}} {
 		s := &SAINT{Laplacian: p, Depth: 1, Units: RandomEdges{}, NormalizeRows: c.normalize}
-		if err := s.Sample(context.Background(), []int32{1, 2, 3, 4, 5, 6, 7, 8}, rand.New(Stream(1, 0, 0)), c.batch); err != nil {
+		if err := s.Sample(context.Background(), []int32{1, 2, 3, 4, 5, 6, 7, 8}, rand.New(NewSource(1, 0, 0)), c.batch); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -364,9 +363,9 @@ func TestSAINTNormalizeRows(t *testing.T) {
 	}
 }
 
-// TestSAINTNormalizeRowsBias pins the bias of normalised rows, over all subgraphs
-// that two edges can make: each row of P̃ has the sum of P's, and so the mean of
-// its own term is too large where neighbours are often missing.
+// TestSAINTNormalizeRowsBias pins the bias of NormalizeRows over all subgraphs of two
+// edges: each row of P̃ has the sum of P's row, so the mean of its own term is too
+// large if neighbours are often missing.
 func TestSAINTNormalizeRowsBias(t *testing.T) {
 	const n = 6
 	p := graph.NewLaplacian(smallGraph(t))
@@ -402,8 +401,8 @@ func TestSAINTNormalizeRowsBias(t *testing.T) {
 	}
 }
 
-// TestRandomWalksDeterministic checks that what is sampled beforehand depends on
-// the fields alone.
+// TestRandomWalksDeterministic checks that the walks drawn beforehand depend on the
+// fields only.
 func TestRandomWalksDeterministic(t *testing.T) {
 	adjacency := randomGraph(200, 900, false, 4)
 	visits, pairs := countWalks(adjacency, 3, 50_000, 7)
@@ -421,7 +420,7 @@ func TestRandomWalksDeterministic(t *testing.T) {
 	}
 }
 
-// TestSubgraphErrors checks what the subgraph methods refuse.
+// TestSubgraphErrors checks the errors of the subgraph methods.
 func TestSubgraphErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(20, 60, false, 1))
 	odd := &graph.Laplacian{Adjacency: p.Adjacency, RowScale: p.RowScale, ColScale: slices.Repeat([]float32{2}, 20)}
@@ -450,7 +449,7 @@ func TestSubgraphErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 		var batch Batch
-		if err := s.Sample(context.Background(), []int32{0}, rand.New(Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: Sample gives no error", name)
 		}
 	}

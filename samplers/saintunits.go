@@ -10,11 +10,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// RandomNodes is the node sampler of GraphSAINT: one node, drawn with
+// RandomNodes is the node sampler of GraphSAINT: a unit is one node, drawn with
 // probability p_v ∝ ‖P^[v]‖². So a_v = p_v and b_uv = 0.
 type RandomNodes struct{}
 
-// Law implements Units. Cost: O(edges) once, O(1) a unit.
+// Law implements Units. Cost: O(edges) once, O(1) per unit.
 func (RandomNodes) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	population := Population{Weights: p.ColumnNorms2()}
 	if err := population.sum(); err != nil {
@@ -33,14 +33,15 @@ func (RandomNodes) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	}, nil
 }
 
-// RandomEdges is the edge sampler of GraphSAINT: both ends of an edge, drawn with
-// probability b_uv ∝ 1/d_u + 1/d_v. That is the law of a step from a uniform node
-// to a uniform neighbour, so b_uv = (1/d_u + 1/d_v)/n and a_v = (1 + Σ 1/d_u)/n over
-// the neighbours u of v. A node without neighbours is a unit by itself, with
-// probability 1/n; the paper leaves it out, which no weight could mend.
+// RandomEdges is the edge sampler of GraphSAINT: a unit is both ends of an edge,
+// drawn with probability b_uv ∝ 1/d_u + 1/d_v. This is the law of a step from a
+// uniform node to a uniform neighbour, so b_uv = (1/d_u + 1/d_v)/n and
+// a_v = (1 + Σ 1/d_u)/n over the neighbours u of v. A node without neighbours is a
+// unit by itself, with probability 1/n. The paper leaves such nodes out; no weight
+// could correct for that.
 type RandomEdges struct{}
 
-// Law implements Units. Cost: O(edges) once, O(1) a unit.
+// Law implements Units. Cost: O(edges) once, O(1) per unit.
 func (RandomEdges) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	adjacency := p.Adjacency
 	return &UnitLaw{
@@ -71,8 +72,8 @@ func firstStep(adjacency *graph.CSR, u, v int32) float64 {
 	return (1/float64(adjacency.Degree(int(u))) + 1/float64(adjacency.Degree(int(v)))) / float64(adjacency.Rows)
 }
 
-// walk appends a walk from a uniform node, each step to a uniform neighbour. It
-// ends early only at a node without neighbours, that is, at once.
+// walk appends a walk from a uniform node, each step to a uniform neighbour. A walk
+// from a node without neighbours has no steps.
 func walk(adjacency *graph.CSR, steps int, rng *rand.Rand, unit []int32) []int32 {
 	v := int32(rng.Uint32N(uint32(adjacency.Rows)))
 	unit = append(unit, v)
@@ -87,15 +88,16 @@ func walk(adjacency *graph.CSR, steps int, rng *rand.Rand, unit []int32) []int32
 	return unit
 }
 
-// RandomWalks is the random walk sampler of GraphSAINT: the nodes of a walk of
-// Length steps from a uniform node, each step to a uniform neighbour.
+// RandomWalks is the random walk sampler of GraphSAINT: a unit is the nodes of a
+// walk of Length steps from a uniform node, each step to a uniform neighbour.
 //
-// What the start and the first step contribute to a_v and b_uv is known, as for
-// RandomEdges; what later steps add is counted in walks drawn beforehand, so that
-// no probability is estimated as zero. A Length of 1 is RandomEdges, exactly.
+// The contribution of the start and the first step to a_v and b_uv is known, as for
+// RandomEdges; the contribution of later steps is counted in walks drawn
+// beforehand. No probability is therefore estimated as zero. Length 1 is exactly
+// RandomEdges.
 //
-// Cost: O(Presampled·Length²) once, O(Length) a unit. Memory: 4 bytes a node and
-// 8 bytes an edge.
+// Cost: O(Presampled·Length²) once, O(Length) per unit. Memory: 4 bytes per node
+// and 8 bytes per edge.
 type RandomWalks struct {
 	Length int // steps; 0 means 2
 
@@ -107,7 +109,8 @@ type RandomWalks struct {
 	Seed uint64 // of the walks drawn beforehand
 }
 
-// presampledVisits is how often the default visits each node, on average.
+// presampledVisits is the mean number of visits to a node by the default number of
+// walks.
 const presampledVisits = 50
 
 // Law implements Units. The result depends on the fields and the graph alone.
@@ -141,15 +144,15 @@ func (w RandomWalks) Law(p *graph.Laplacian) (*UnitLaw, error) {
 	}, nil
 }
 
-// countWalks draws walks and counts in how many a node comes after the first
-// step and not before, and in how many both ends of an edge come other than by the first step alone.
-// pairs has a count for each entry of the adjacency matrix.
+// countWalks draws walks and counts, for each node, the walks that reach it only
+// after their first step, and, for each entry of the adjacency matrix, the walks
+// that contain both its nodes, but not as their first two.
 func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pairs []int32) {
-	const grain = 1 << 12 // walks of one stream
+	const grain = 1 << 12 // walks per random stream
 	visits = make([]int32, adjacency.Rows)
 	pairs = make([]int32, adjacency.NNZ())
 	parallel.For(walks, grain, func(lo, hi int) {
-		rng := rand.New(Stream(seed, 0, uint64(lo/grain)))
+		rng := rand.New(NewSource(seed, 0, uint64(lo/grain)))
 		var unit, distinct []int32
 		for range hi - lo {
 			unit = walk(adjacency, steps, rng, unit[:0])
@@ -173,7 +176,7 @@ func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pa
 		}
 	})
 	parallel.For(adjacency.Rows, 1<<10, func(lo, hi int) {
-		for v := lo; v < hi; v++ { // counted above the diagonal: copy below
+		for v := lo; v < hi; v++ { // the counts are above the diagonal: copy them below
 			for c, u := range adjacency.Row(v) {
 				if int(u) >= v {
 					break
@@ -187,7 +190,7 @@ func countWalks(adjacency *graph.CSR, steps, walks int, seed uint64) (visits, pa
 	return visits, pairs
 }
 
-// findEntry returns where (u, v) is stored, and whether it is.
+// findEntry returns the position of entry (u, v), and whether it is stored.
 func findEntry(adjacency *graph.CSR, u, v int32) (int64, bool) {
 	c, ok := slices.BinarySearch(adjacency.Row(int(u)), v)
 	return adjacency.Ptr[u] + int64(c), ok

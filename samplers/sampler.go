@@ -9,59 +9,57 @@ import (
 
 // Sampler draws the blocks of one mini-batch.
 //
-// Sample fills batch with one block a layer for the mini-batch of seeds, the
-// distinct nodes whose outputs are wanted, and reuses the memory that batch
-// holds. Every random decision comes from rng alone, so that equal streams give
-// equal batches. Seeds are read, and not kept. It returns ctx's error if ctx ends
-// first; the batch is then unspecified, as after any error.
+// Sample fills batch with one block per layer. The seeds are distinct nodes, the
+// outputs of the mini-batch; Sample reads them and does not keep the slice. It
+// reuses the memory of batch. Every random decision comes from rng, so equal
+// random streams give equal batches. If ctx ends first, Sample returns ctx's
+// error. After any error the contents of batch are unspecified.
 //
-// A sampler is read-only in use: calls may run concurrently, each with a batch
-// and rng of its own. A sampler that draws its output nodes itself (subgraph
-// sampling) uses the seeds' number as the size to aim for; the output nodes
-// are always batch.Outputs().
+// A sampler is read-only in use: calls may run concurrently, each with its own
+// batch and rng. A subgraph sampler draws its output nodes itself, and uses only
+// the number of seeds, as the size to aim for. The output nodes are always
+// batch.Outputs().
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
 	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error
 }
 
-// Describer is a sampler that prepares something large before its first batch,
-// and can say in a line what: the training graph, parts of the graph, walks
-// drawn beforehand.
+// Describer is a sampler that prepares something large before its first batch: the
+// training graph, parts of the graph, random walks.
 type Describer interface {
 	Sampler
 
-	// Describe returns the line, preparing what is not prepared; "" if that
-	// fails.
+	// Describe describes the prepared data in one line. It prepares them first
+	// if necessary, and returns "" if that fails.
 	Describe() string
 }
 
 // Batch is one sampled mini-batch. The zero value is ready to be filled; its
-// memory is reused when it is filled again. Whoever holds it owns it.
+// memory is reused when it is filled again. It belongs to the caller of Sample.
 type Batch struct {
-	// Blocks, input layer first: Blocks[0].Src are the nodes whose features
-	// are read, Blocks[l].Dst are Blocks[l+1].Src in the same order.
+	// Blocks, input layer first: Blocks[0].Src are the input nodes, and
+	// Blocks[l].Dst equals Blocks[l+1].Src.
 	Blocks []*graph.Block
 
-	// LossWeights weighs the loss of each output node, so that the batch's
-	// loss is Σ weight·loss. Empty means the mean over the output nodes.
+	// LossWeights holds the weight of each output node in the batch's loss
+	// Σ weight·loss. Empty means the mean over the output nodes.
 	LossWeights []float32
 
-	// Memory to reuse: Blocks may hold one block several times (subgraph
-	// sampling), blocks holds each once.
+	// Memory to reuse. A subgraph sampler puts one block into Blocks several
+	// times; blocks holds each block once.
 	blocks   []*graph.Block
 	controls []*graph.Control
 }
 
-// Inputs returns the nodes whose features the batch reads.
+// Inputs returns the input nodes: the batch reads their features.
 func (b *Batch) Inputs() []int32 { return b.Blocks[0].Src }
 
-// Outputs returns the nodes whose outputs the batch computes.
+// Outputs returns the output nodes.
 func (b *Batch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 
-// Reset makes b hold the given number of blocks, all different and none with a
-// control, in memory that b reuses, and no loss weights. Samplers call it
-// first.
+// Reset gives b the given number of distinct blocks without controls, and no loss
+// weights, in the memory that b has. A sampler calls it first.
 func (b *Batch) Reset(layers int) {
 	for len(b.blocks) < layers {
 		b.blocks = append(b.blocks, new(graph.Block))
@@ -73,8 +71,7 @@ func (b *Batch) Reset(layers int) {
 	b.LossWeights = b.LossWeights[:0]
 }
 
-// control gives the block of layer l, after Reset, a control in memory that b
-// reuses.
+// control gives block l a control, in the memory that b has. It follows Reset.
 func (b *Batch) control(l int) *graph.Control {
 	for len(b.controls) <= l {
 		b.controls = append(b.controls, new(graph.Control))

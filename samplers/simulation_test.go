@@ -9,15 +9,15 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// simulated is a sampler with what it claims.
+// simulated is a sampler, and whether it claims to be unbiased.
 type simulated struct {
 	name     string
 	unbiased bool
 	sampler  func(p *graph.Laplacian) samplers.Sampler
 }
 
-// simulations are the named methods of one layer, the draws and weights behind
-// LADIES, a few behind FastGCN, and the options.
+// simulations returns the named methods of one layer, the draws and weights with
+// LADIES, some with FastGCN, and the options.
 func simulations(t *testing.T) []simulated {
 	var all []simulated
 	for name, unbiased := range map[string]bool{
@@ -29,7 +29,7 @@ func simulations(t *testing.T) []simulated {
 		size := 64
 		switch name {
 		case "fastgcn", "fastgcn-flat":
-			size = 1500 // of all nodes: the bias of fewer may not show
+			size = 1500 // with fewer nodes the bias may not show
 		case "fastgcn-debiased", "fastgcn-flat-debiased":
 			size = 400
 		case "labor":
@@ -87,15 +87,15 @@ func simulations(t *testing.T) []simulated {
 }
 
 // TestUnbiasedBySimulation draws 20,000 batches on a graph of 2,000 nodes and
-// compares the mean of P̃H with PH: within 4 standard errors, Bonferroni over
-// entries, where E[P̃H] = PH is claimed, and outside where it is not.
+// compares the mean of P̃H with PH. An unbiased sampler must be within 4 standard
+// errors, with Bonferroni's correction, and a biased one well outside.
 func TestUnbiasedBySimulation(t *testing.T) {
 	if testing.Short() || samplers.RaceDetector {
 		t.Skip("20,000 batches a sampler; the contract runs concurrently under the race detector")
 	}
 	const nodes, width, batches = 2000, 2, 20000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
-	rng := rand.New(samplers.Stream(9, 0, 0))
+	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
 		h[i] = 1 + rng.NormFloat64()

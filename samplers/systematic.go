@@ -11,13 +11,13 @@ import (
 //
 //	π_i = min(1, c·w_i),   c such that Σ π_i = s.
 //
-// Candidates with π_i = 1 are all taken. The others are laid end to end in
-// random order, each as long as its π_i, and those are taken on which the points
-// U, U+1, U+2, … fall, U uniform on [0, 1). The random order matters to the
-// joint probabilities only: without it the variance depends on how the graph is
-// numbered.
+// Candidates with π_i = 1 are all taken. The others, in random order, become
+// intervals of length π_i laid end to end, and the points U, U+1, U+2, …, with U
+// uniform on [0, 1), select the candidates. The random order affects only the joint
+// probabilities: without it the variance would depend on the numbering of the
+// graph.
 //
-// Cost: O(m), one random number a candidate.
+// Cost: O(m), one random number per candidate.
 type Systematic struct{}
 
 // Draw implements Draw: exactly s candidates.
@@ -44,7 +44,7 @@ func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sa
 		j := rng.Uint32N(uint32(i + 1))
 		order[i], order[j] = order[j], order[i]
 	}
-	var length float64 // summed in the order of the walk, to end at the same number
+	var length float64 // summed in the order of the loop below, for the same rounding
 	for _, i := range order {
 		length += population.Weights[i]
 	}

@@ -2,65 +2,59 @@ package samplers
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // VRGCN is node-wise sampling with control variates (Chen, Zhu & Song 2018,
 // "Stochastic Training of Graph Convolutional Networks with Variance Reduction",
-// arXiv:1710.10568, their CV): with H̄ the activations that each node had when it
-// was last computed, layer l ≥ 1 estimates
+// arXiv:1710.10568, their CV). Layer l ≥ 1 estimates
 //
-//	PH ≈ P̃·(H − H̄) + P·H̄ = P̃·H + (P − P̃)·H̄,
+//	PH ≈ P̃·(H − H̄) + P·H̄ = P̃·H + (P − P̃)·H̄.
 //
-// P̃ drawn as by Neighbor with uniform draws without replacement. The sampler
-// knows no activations: it puts the remainder P − P̃ of each row, over all its
-// neighbours, into Block.Control, and the layer multiplies it with the history
-// that it keeps: activations after the nonlinearity, as in the paper, since
-// that is what P multiplies, and before dropout.
+// The history H̄ holds the last computed activations of each node; P̃ is drawn as by
+// Neighbor, uniformly without replacement. The sampler knows no activations: it
+// puts the remainder P − P̃ of each row, over all its neighbours, into
+// Block.Control. The layer keeps the history and multiplies it by the remainder.
+// H̄ holds activations after the nonlinearity, as in the paper, and before dropout.
 //
-// The input layer's activations are the features, which are known, so that its
-// block holds all neighbours and is exact; the paper computes PX beforehand to
-// the same effect. Its size is not used.
+// The input layer reads the features, which are known: its block holds all
+// neighbours and is exact, and its size is not used. The paper computes PX
+// beforehand, with the same result.
 //
 // Unbiased for any history that does not depend on the draw: E[P̃] = P, and the
-// history's part cancels. The variance is that of the difference H − H̄, and so
-// vanishes as the activations come to rest; the history equal to the true
-// activations makes the error zero.
+// history's terms cancel. The variance comes from the difference H − H̄ only: it
+// falls to 0 as the activations converge.
 //
-// Cost: O(k) a row for the draw and O(degree) for the control, so in effect that
-// of full neighbourhoods for the rows there are, with the input growing as
-// Neighbor's. Memory: 16 bytes a node for each concurrent call; the history,
-// 4 bytes a node and unit of each hidden layer, is the model's.
+// Cost of a layer: O(k) per row for the draw and O(degree) for the control. The
+// input grows as for Neighbor. Memory: 16 bytes per node for each concurrent call;
+// the model keeps the history, 4 bytes per node and unit of each hidden layer.
 //
-// The fields must not change after the first call of Sample, which may then be
-// called concurrently.
+// The fields must not change after the first call of Sample; Sample may be called
+// concurrently.
 type VRGCN struct {
 	Laplacian *graph.Laplacian // required
-	Sizes     []int            // k, neighbours drawn a node, the layer next to the output first; required
+	Sizes     []int            // k, neighbours drawn per node, the layer next to the output first; required
 
-	prepare sync.Once
-	err     error
-	scratch scratchPool[controlScratch]
+	prepare preparation
+	scratch scratchPool[vrgcnScratch]
 }
 
 var _ Sampler = (*VRGCN)(nil)
 
-// controlScratch is the memory of one concurrent call.
-type controlScratch struct {
+// vrgcnScratch is the memory of one call.
+type vrgcnScratch struct {
 	numbering numbering
 	picks     picks
 	full      fullScratch
 }
 
-// Layers returns the number of layers, one a size.
+// Layers returns the number of layers, len(Sizes).
 func (s *VRGCN) Layers() int { return len(s.Sizes) }
 
 // HistoryNodes returns the number of nodes whose activations the model must keep
-// for layer l, counted from the input: all those of the graph, but none for the
+// for layer l, counted from the input: all nodes of the graph, but none for the
 // input layer, whose block has no control.
 func (s *VRGCN) HistoryNodes(l int) int {
 	if l == 0 || s.Laplacian == nil {
@@ -69,10 +63,10 @@ func (s *VRGCN) HistoryNodes(l int) int {
 	return s.Laplacian.Nodes()
 }
 
-// NominalSizes is Neighbor's, with an input layer of all neighbours.
+// NominalSizes returns the sizes of Neighbor, but with all neighbours in the input
+// layer.
 func (s *VRGCN) NominalSizes() []int {
-	n := Neighbor{Sizes: s.Sizes}
-	sizes := n.NominalSizes()
+	sizes := fanOut(s.Sizes)
 	if s.Laplacian != nil && len(sizes) > 1 && s.Laplacian.Nodes() > 0 {
 		adjacency := s.Laplacian.Adjacency
 		mean := 1 + int(adjacency.NNZ())/adjacency.Rows
@@ -81,39 +75,26 @@ func (s *VRGCN) NominalSizes() []int {
 	return sizes
 }
 
-// Validate returns an error if a field is missing or out of range. Sample checks
-// too.
+// Validate returns an error if a field is missing or out of range. Sample calls it.
 func (s *VRGCN) Validate() error {
-	s.prepare.Do(func() {
-		if s.Laplacian == nil {
-			s.err = errors.New("samplers: VRGCN needs a Laplacian")
-			return
-		}
-		if s.err = s.Laplacian.Validate(); s.err == nil {
-			s.err = checkSizes(s.Sizes)
-		}
-	})
-	return s.err
+	return s.prepare.do(func() error { return checkSized("VRGCN", s.Laplacian, s.Sizes) })
 }
 
 // Sample implements Sampler.
 func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
-	if err := s.Validate(); err != nil {
-		return err
-	}
-	scratch := s.scratch.get()
-	defer s.scratch.put(scratch)
-	input := len(s.Sizes) - 1
-	return layerByLayer(ctx, batch, len(s.Sizes), seeds, func(l int, rows []int32, block *graph.Block) error {
-		if l == input {
-			return fillFull(&scratch.full, s.Laplacian, rows, block)
-		}
-		return s.sampleLayer(scratch, rows, s.Sizes[l], rng, block, batch.control(input-l))
-	})
+	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-// sampleLayer fills block and its control for the output nodes rows.
-func (s *VRGCN) sampleLayer(scratch *controlScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
+func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+	block := batch.Blocks[at]
+	if at == 0 {
+		return fillFull(&scratch.full, s.Laplacian, rows, block)
+	}
+	return s.drawLayer(scratch, rows, sizeAt(s.Sizes, at), rng, block, batch.control(at))
+}
+
+// drawLayer fills block and its control for the output nodes rows.
+func (s *VRGCN) drawLayer(scratch *vrgcnScratch, rows []int32, k int, rng *rand.Rand, block *graph.Block, control *graph.Control) error {
 	p, adjacency := s.Laplacian, s.Laplacian.Adjacency
 	ids := &scratch.numbering
 	ids.begin(p, block.Src)
@@ -150,11 +131,11 @@ func (s *VRGCN) sampleLayer(scratch *controlScratch, rows []int32, k int, rng *r
 		picks := &scratch.picks
 		picks.draw(rng, len(row), k, false)
 		for _, c := range picks.index {
-			drawn.Idx[at], drawn.Val[at] = ids.local(row[c]), float32(entry(int(c))*picks.factor)
+			drawn.Idx[at], drawn.Val[at] = ids.numberOrAdd(row[c]), float32(entry(int(c))*picks.factor)
 			at++
 		}
 		drawn.Ptr[i+1] = int64(at)
-		if len(row) > k { // else P̃ is P, and nothing remains
+		if len(row) > k { // else P̃ is P, and the remainder 0
 			remainder := rest.Val[left : left+len(row)]
 			for c := range row {
 				remainder[c] = float32(entry(c))

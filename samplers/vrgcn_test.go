@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestVRGCNBlocks checks that what is drawn and the control add up to P, entry by
-// entry, that the row sums are P's, and that the input layer is exact.
+// TestVRGCNBlocks checks that the entries drawn and the control add up to P, that
+// the row sums are P's, and that the input layer is exact.
 func TestVRGCNBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 50).Draw(t, "nodes")
@@ -24,7 +24,7 @@ func TestVRGCNBlocks(t *testing.T) {
 		for l := range s.Sizes {
 			s.Sizes[l] = rapid.IntRange(1, 6).Draw(t, "k")
 		}
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "stream"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
 		var batch Batch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -65,12 +65,12 @@ func TestVRGCNBlocks(t *testing.T) {
 	})
 }
 
-// TestVRGCNZeroError checks that with a history equal to the activations the
-// estimate is PH, whatever is drawn (Chen, Zhu & Song 2018, §4.1).
+// TestVRGCNZeroError checks that the estimate is PH for any draw if the history
+// equals the activations (Chen, Zhu & Song 2018, §4.1).
 func TestVRGCNZeroError(t *testing.T) {
 	const n, width = 300, 8
 	p := graph.NewLaplacian(randomGraph(n, 2000, false, 3))
-	rng := rand.New(Stream(2, 0, 0))
+	rng := rand.New(NewSource(2, 0, 0))
 	h := make([]float32, n*width)
 	for i := range h {
 		h[i] = float32(rng.NormFloat64())
@@ -79,7 +79,7 @@ func TestVRGCNZeroError(t *testing.T) {
 	s := &VRGCN{Laplacian: p, Sizes: []int{2, 2}}
 	var batch Batch
 	for b := range uint64(50) {
-		if err := s.Sample(context.Background(), seedNodes(n, 20, rng), rand.New(Stream(7, 0, b)), &batch); err != nil {
+		if err := s.Sample(context.Background(), seedNodes(n, 20, rng), rand.New(NewSource(7, 0, b)), &batch); err != nil {
 			t.Fatal(err)
 		}
 		block := batch.Blocks[1]

@@ -6,16 +6,16 @@ import "fmt"
 // sample estimates ΣX_i over all candidates. Implementations are read-only in
 // use.
 type Weight interface {
-	// Check returns an error if the weight cannot follow the draw.
+	// Check returns an error if the weight does not go with the draw.
 	Check(draw Draw) error
 
 	// Weigh sets beta[j] to the factor of sample.Index[j].
 	Weigh(population *Population, sample *Sample, beta []float64)
 }
 
-// DefaultWeight returns the unbiased weight to use after a draw where none is
-// chosen: Naive after WithReplacement, HorvitzThompson after Poisson and
-// Systematic, Debiased after WithoutReplacement and any other.
+// DefaultWeight returns the weight of a draw for which none is chosen, an unbiased
+// one: Naive for WithReplacement, HorvitzThompson for Poisson and Systematic,
+// Debiased for WithoutReplacement and for any other draw.
 func DefaultWeight(draw Draw) Weight {
 	switch draw.(type) {
 	case WithReplacement:
@@ -30,11 +30,11 @@ func DefaultWeight(draw Draw) Weight {
 //
 //	β_i = (number of draws of i) / (s p_i),
 //
-// unbiased for WithReplacement. FastGCN and LADIES use it without replacement
-// too, where it is biased: E[β_i] ≠ 1 (Chen et al. 2023, §5.2).
+// unbiased for WithReplacement. FastGCN and LADIES also use it for draws without
+// replacement, where it is biased: E[β_i] ≠ 1 (Chen et al. 2023, §5.2).
 type Naive struct{}
 
-// Check implements Weight: every draw will do.
+// Check implements Weight: Naive goes with every draw.
 func (Naive) Check(Draw) error { return nil }
 
 // Weigh implements Weight.
@@ -47,8 +47,8 @@ func (Naive) Weigh(population *Population, sample *Sample, beta []float64) {
 	}
 }
 
-// Debiased gives the weights of Algorithm 1 of Chen et al. (2023), under which
-// weighted random sampling is unbiased: E[β_i] = 1 for every candidate.
+// Debiased is the weight of Algorithm 1 of Chen et al. (2023). It makes weighted
+// random sampling unbiased: E[β_i] = 1 for every candidate.
 //
 // The algorithm averages the sum-and-sample estimators Π_1 … Π_s recursively,
 // Y_k = (1−α_k) Y_{k−1} + α_k Π_k with α_{k+1} = n/((n−k)(k+1)). Since
@@ -56,13 +56,13 @@ func (Naive) Weigh(population *Population, sample *Sample, beta []float64) {
 //
 //	β_j = n/(s(n−j)) · [ (s−j) + (n−s)/(n−j+1) · R_j/w_j ],   j = 1 … s,
 //
-// w_j the weight of the j-th draw and R_j the weight not drawn before it; β = 1
-// at s = n. Cost: O(s), where the algorithm as printed takes O(s²).
+// with w_j the weight of draw j and R_j the weight not drawn before it; β = 1 at
+// s = n. Cost: O(s); the algorithm as printed takes O(s²).
 type Debiased struct {
-	// Population is n. 0 means the number of candidates m, which makes the
-	// estimate exact at s = m. The program released with the paper takes the
-	// number of nodes of the graph, which is unbiased too, of larger variance.
-	// A number below m counts as m.
+	// Population is n. 0 means the number of candidates m; the estimate is then
+	// exact at s = m. A number below m counts as m. The program released with the
+	// paper takes the number of nodes of the graph, which is also unbiased, but
+	// of larger variance.
 	Population int
 }
 

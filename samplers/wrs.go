@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 )
 
-// WithoutReplacement is weighted random sampling: candidates are drawn one
-// after the other, each with probability proportional to its weight among
-// those not yet drawn.
+// WithoutReplacement is weighted random sampling: it draws candidates one after the
+// other, each with probability proportional to its weight among the candidates not
+// yet drawn.
 //
-// Where s is small beside the number m of candidates, draws with replacement
-// that skip what was drawn before have that law. Otherwise the order comes from
-// exponential keys E_i/w_i, the s smallest in increasing order (Efraimidis &
-// Spirakis 2006, "Weighted random sampling with a reservoir", in the exponential
-// form of its algorithm A). Cost: O(m + s), or O(s) where one law serves many
-// batches and s is small beside m.
+// If s is small compared to the number m of candidates, it draws with replacement
+// and skips repeats, which has the same law. Otherwise it takes the s smallest of
+// the exponential keys E_i/w_i in increasing order (Efraimidis & Spirakis 2006,
+// "Weighted random sampling with a reservoir", algorithm A with exponential keys).
+// Cost: O(m + s), or O(s) if one law serves many batches and s is small compared
+// to m.
 type WithoutReplacement struct {
-	// Keys draws by keys always, so that Sample.Threshold is known. Cost: O(m + s).
+	// Keys always draws by keys, and sets Sample.Threshold. Cost: O(m + s).
 	Keys bool
 }
 
@@ -32,7 +32,7 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 		drawn += drawByKeys(rng, population, s-len(sample.Index), sample)
 	}
 	never := population.Total - drawn
-	if drawn > 0.5*population.Total { // the difference would cancel
+	if drawn > 0.5*population.Total { // avoid cancellation
 		never = neverDrawn(population, sample)
 	}
 	sample.Remaining = resize(sample.Remaining, s)
@@ -42,10 +42,10 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 	}
 }
 
-// drawDistinct draws with replacement until s distinct candidates are there or
-// too many draws have hit one drawn before, and returns their weight.
-// Conditional on the candidates drawn so far the next new one has the law of
-// weighted random sampling, so another method may take over at any point.
+// drawDistinct draws with replacement and skips repeats, until it has s candidates
+// or has met too many repeats. It returns the weight of the candidates. Given the
+// candidates drawn so far, the next new one has the law of weighted random
+// sampling, so drawByKeys may continue at any point.
 func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
 	law := population.law(&sample.scratch)
 	set := &sample.scratch.set
@@ -64,8 +64,8 @@ func drawDistinct(rng *rand.Rand, population *Population, s int, sample *Sample)
 	return drawn
 }
 
-// drawByKeys appends the s candidates of smallest key, of those not in sample
-// yet, in increasing order of key, and returns their weight.
+// drawByKeys appends the s candidates of smallest key that are not in sample yet, in
+// increasing order of key, and returns their weight.
 func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (drawn float64) {
 	weights := population.Weights
 	scratch := &sample.scratch
@@ -73,9 +73,9 @@ func drawByKeys(rng *rand.Rand, population *Population, s int, sample *Sample) (
 	keys := scratch.keys
 	for i, w := range weights {
 		key := rng.ExpFloat64() / w
-		if !(key <= math.MaxFloat64) { // w = 0, or so small that the key overflows
+		if !(key <= math.MaxFloat64) { // w is 0, or so small that the key overflows
 			if key = math.Inf(1); w > 0 {
-				key = math.MaxFloat64 // after all others, and before what must not be drawn
+				key = math.MaxFloat64 // last of the candidates that may be drawn
 			}
 		}
 		keys[i] = key

@@ -23,8 +23,8 @@ func newPopulation(t interface{ Fatal(...any) }, weights []float64, global bool)
 	return p
 }
 
-// orderProbability is the law of weighted random sampling: the product over the
-// draws of the weight drawn by the weight left.
+// orderProbability returns the probability of an ordered sample: the product, over
+// the draws, of the weight drawn divided by the weight left.
 func orderProbability(weights []float64, order []int32) float64 {
 	left := 0.0
 	for _, w := range weights {
@@ -39,8 +39,8 @@ func orderProbability(weights []float64, order []int32) float64 {
 }
 
 // TestWithoutReplacementLaw compares the ordered samples drawn with their exact
-// probabilities by Pearson's χ², at level 1e-4 a case: by keys, by an alias table,
-// and by inversion.
+// probabilities by Pearson's χ², at level 1e-4 per case: by keys, by an alias
+// table, and by inversion.
 func TestWithoutReplacementLaw(t *testing.T) {
 	weights := []float64{0.5, 3, 1, 0, 2.5, 0.2}
 	const draws = 60000
@@ -51,7 +51,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 	}{{"keys", false, WithoutReplacement{Keys: true}}, {"table", true, WithoutReplacement{}}, {"inversion", false, WithoutReplacement{}}} {
 		population := newPopulation(t, weights, way.global)
 		for s := 1; s <= population.Positive; s++ {
-			rng := rand.New(Stream(7, uint64(s), 0))
+			rng := rand.New(NewSource(7, uint64(s), 0))
 			counts := map[[6]int32]int{}
 			var sample Sample
 			for range draws {
@@ -93,7 +93,7 @@ func TestWithoutReplacementLaw(t *testing.T) {
 	}
 }
 
-// eachOrder calls f with every ordered choice of s of n.
+// eachOrder calls f with every ordered choice of s of n indices.
 func eachOrder(n, s int, f func(order []int32)) {
 	order := make([]int32, 0, s)
 	var extend func()
@@ -114,8 +114,8 @@ func eachOrder(n, s int, f func(order []int32)) {
 	extend()
 }
 
-// TestRemaining checks R_j against its definition, whatever way the sample was
-// drawn and however much of the weight it took.
+// TestRemaining compares R_j with its definition, for every way to draw and for
+// samples of little and of nearly all weight.
 func TestRemaining(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Float64Range(1e-6, 1e3), 1, 40).Draw(t, "weights")
@@ -123,7 +123,7 @@ func TestRemaining(t *testing.T) {
 		population := newPopulation(t, weights, rapid.Bool().Draw(t, "global"))
 		var sample Sample
 		draw := WithoutReplacement{Keys: rapid.Bool().Draw(t, "keys")}
-		draw.Draw(rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
+		draw.Draw(rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0)), population, s, &sample)
 		if len(sample.Index) != s || sample.Draws != s {
 			t.Fatalf("drew %d of %d", len(sample.Index), s)
 		}
@@ -146,9 +146,9 @@ func TestRemaining(t *testing.T) {
 	})
 }
 
-// TestTinyWeights draws all candidates whose weights fall below the smallest
-// normal number, as those of a softmax may: their keys E/w overflow. None may be
-// drawn twice, and none of weight 0.
+// TestTinyWeights draws all candidates, some with weights below the smallest normal
+// number, as a softmax may give: their keys E/w overflow. No candidate may be drawn
+// twice, and none of weight 0.
 func TestTinyWeights(t *testing.T) {
 	steep := make([]float64, 4000) // e^0 … e^-799, about 3700 of them positive
 	for i := range steep {
@@ -164,7 +164,7 @@ func TestTinyWeights(t *testing.T) {
 		for _, draw := range []WithoutReplacement{{}, {Keys: true}} {
 			for seed := range uint64(20) {
 				var sample Sample
-				draw.Draw(rand.New(Stream(seed, 0, 0)), population, m, &sample)
+				draw.Draw(rand.New(NewSource(seed, 0, 0)), population, m, &sample)
 				drawn := slices.Clone(sample.Index)
 				slices.Sort(drawn)
 				if drawn = slices.Compact(drawn); len(drawn) != m {
@@ -183,7 +183,7 @@ func TestTinyWeights(t *testing.T) {
 func TestSmallestKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6000).Draw(t, "n")
-		rng := rand.New(Stream(rapid.Uint64().Draw(t, "seed"), 0, 0))
+		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "seed"), 0, 0))
 		skew := rapid.Float64Range(0, 6).Draw(t, "skew")
 		repeat := rapid.IntRange(1, 3).Draw(t, "repeat") // equal keys
 		keys := make([]float64, n)
@@ -251,7 +251,7 @@ func TestWithReplacementCounts(t *testing.T) {
 	weights := []float64{0.5, 3, 0, 1, 2.5}
 	for _, global := range []bool{false, true} {
 		population := newPopulation(t, weights, global)
-		rng := rand.New(Stream(11, 0, 0))
+		rng := rand.New(NewSource(11, 0, 0))
 		counts := make([]float64, len(weights))
 		var sample Sample
 		const batches, s = 4000, 7

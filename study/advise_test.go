@@ -74,7 +74,7 @@ func smoothRows(p *graph.Laplacian, columns, times int) *graph.Features {
 // hubLaplacian attaches each node to two older ones in proportion to their
 // degree (Barabási & Albert 1999), so that a few become hubs.
 func hubLaplacian(t testing.TB, nodes int) *graph.Laplacian {
-	rng := rand.New(samplers.Stream(17, 0, 0))
+	rng := rand.New(samplers.NewSource(17, 0, 0))
 	ends := []int{0, 1}
 	return builtLaplacian(t, nodes, func(add func(u, v int)) {
 		add(0, 1)
@@ -105,7 +105,7 @@ func bruteError(t *testing.T, c adviceCase, method string, size, repeats int) fl
 	var errs, norms float64
 	var batch samplers.Batch
 	for r := range repeats {
-		rng := rand.New(samplers.Stream(999, 5, uint64(r)))
+		rng := rand.New(samplers.NewSource(999, 5, uint64(r)))
 		seeds := RandomBatch(rng, nodes, c.batch)
 		if err := sampler.Sample(t.Context(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)

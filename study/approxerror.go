@@ -262,7 +262,7 @@ type errorWorker struct {
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
-	source := samplers.Stream(s.Seed, 0, 0)
+	source := samplers.NewSource(s.Seed, 0, 0)
 	return &errorWorker{
 		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
 		source: source, rng: rand.New(source),

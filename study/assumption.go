@@ -105,7 +105,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 		}
 	}
 	walk, scratch := newColumnWalk(a.Laplacian), newBatchScratch(a.Nodes)
-	source := samplers.Stream(a.Seed, 0, 0)
+	source := samplers.NewSource(a.Seed, 0, 0)
 	rng := rand.New(source)
 	for b := range a.Batches {
 		if err := ctx.Err(); err != nil {
@@ -154,7 +154,7 @@ func (a *Assumption) settle() error {
 func (a *Assumption) newPairs(on string, stream uint64) []*pairs {
 	all := make([]*pairs, len(a.Layers))
 	for l, layer := range a.Layers {
-		all[l] = &pairs{layer: layer.Name, on: on, points: newReservoir(a.Points, samplers.Stream(a.Seed, stream, uint64(l)))}
+		all[l] = &pairs{layer: layer.Name, on: on, points: newReservoir(a.Points, samplers.NewSource(a.Seed, stream, uint64(l)))}
 	}
 	return all
 }

@@ -41,7 +41,7 @@ func TestAssumption(t *testing.T) {
 	compareLine(t, table.Row("layer 1", NormP, NormHW), y, x)
 
 	x, y = nil, nil
-	source := samplers.Stream(3, 0, 0)
+	source := samplers.NewSource(3, 0, 0)
 	for b := range 7 {
 		samplers.Seed(source, 3, 0, uint64(b))
 		bx, by := columns(RandomBatch(rand.New(source), allNodes(40), 5))
@@ -88,7 +88,7 @@ func TestReservoir(t *testing.T) {
 	var counts [10]int
 	const repeats = 20_000
 	for r := range repeats {
-		kept := newReservoir(3, samplers.Stream(uint64(r), 0, 0))
+		kept := newReservoir(3, samplers.NewSource(uint64(r), 0, 0))
 		for i := range 10 {
 			kept.add(Point{X: float64(i)})
 		}

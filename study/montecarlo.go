@@ -36,7 +36,7 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 		at[i] = int32(k) + 1
 	}
 	moments := newMoments(len(watch))
-	source := samplers.Stream(seed, 0, 0)
+	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var sample samplers.Sample
 	var beta, seen []float64

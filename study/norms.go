@@ -91,7 +91,7 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	c1 := make([]float64, s.Batches)
 	flat, ladies := make([]float64, len(s.Layers)), make([]float64, len(s.Layers))
 	walk, scratch := newColumnWalk(s.Laplacian), newBatchScratch(s.Nodes)
-	source := samplers.Stream(s.Seed, 0, 0)
+	source := samplers.NewSource(s.Seed, 0, 0)
 	rng := rand.New(source)
 	for b := range s.Batches {
 		if err := ctx.Err(); err != nil {

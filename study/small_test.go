@@ -16,7 +16,7 @@ func randomLaplacian(t testing.TB, nodes, edges int, weighted bool, seed uint64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(samplers.Stream(seed, 0, 0))
+	rng := rand.New(samplers.NewSource(seed, 0, 0))
 	for range edges {
 		w := float32(1)
 		if weighted {
@@ -32,7 +32,7 @@ func randomLaplacian(t testing.TB, nodes, edges int, weighted bool, seed uint64)
 
 // randomRows returns normal rows about a common mean.
 func randomRows(nodes, columns int, mean float64, seed uint64) *graph.Features {
-	rng := rand.New(samplers.Stream(seed, 1, 0))
+	rng := rand.New(samplers.NewSource(seed, 1, 0))
 	x := &graph.Features{Rows: nodes, Cols: columns, Data: make([]float32, nodes*columns)}
 	for k := range x.Data {
 		x.Data[k] = float32(mean + rng.NormFloat64())

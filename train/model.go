@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -23,7 +24,7 @@ type Model interface {
 
 // partsOf returns the parts of m, of which the required ones are there.
 func partsOf(m Model) (*layers.Model, error) {
-	if m == nil || m.Parts() == nil {
+	if argument.Nil(m) || m.Parts() == nil {
 		return nil, fmt.Errorf("train: there is no model")
 	}
 	parts := m.Parts()

@@ -41,7 +41,7 @@ func compiled(t testing.TB, m *layers.Model) *Program {
 func sampled(t testing.TB, m *layers.Model, seeds []int32, stream uint64) *samplers.Batch {
 	t.Helper()
 	batch := new(samplers.Batch)
-	if err := m.Batch.Sampler().Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, stream)), batch); err != nil {
+	if err := m.Batch.Sampler().Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, stream)), batch); err != nil {
 		t.Fatal(err)
 	}
 	return batch

@@ -107,7 +107,7 @@ func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features
 		return study.LayerProduct(ctx, s.model, p, x, o.layer-1)
 	}
 	weight := make([]float32, x.Cols*o.hidden)
-	layers.GlorotUniform(rand.New(samplers.Stream(o.seed, 0, 0)), x.Cols, o.hidden, weight, nil)
+	layers.GlorotUniform(rand.New(samplers.NewSource(o.seed, 0, 0)), x.Cols, o.hidden, weight, nil)
 	return study.Product(x, weight)
 }
 

@@ -167,7 +167,7 @@ func randomProduct(s *subject, seed uint64) ([]*graph.Features, error) {
 	const columns = 64
 	x := s.data.Features
 	weight := make([]float32, x.Cols*columns)
-	layers.GlorotUniform(rand.New(samplers.Stream(seed, 0, 0)), x.Cols, columns, weight, nil)
+	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
 	hw, err := study.Product(x, weight)
 	return []*graph.Features{hw}, err
 }

@@ -75,7 +75,7 @@ func (v *varianceStudy) do(cmd *cobra.Command) error {
 		if s, err = v.open(cmd.Context(), cmd.Flags()); err != nil {
 			return err
 		}
-		rng := rand.New(samplers.Stream(v.seed, 0, 0))
+		rng := rand.New(samplers.NewSource(v.seed, 0, 0))
 		rows := study.RandomBatch(rng, s.data.Split.Train, v.batch)
 		what.Weights = study.LayerWeights(s.data.Laplacian(), rows, v.squared)
 		what.Estimators = study.Estimators(s.data.Nodes())

@@ -35,8 +35,7 @@ func newVersionCommand() *cobra.Command {
 Dense products run on the code built in where the processor has AVX-512, else on
 a BLAS library found at start (OpenBLAS, MKL, BLIS, Accelerate), else on what is
 built in. The environment variable GCN_BLAS chooses: auto, native, library, gonum,
-or a library's path. GCN_METIS chooses what splits graphs for --method cluster:
-auto (METIS where it is found), off, or a library's path.`,
+or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

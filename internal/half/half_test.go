@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// defined is the number that h is by the definition of the format.
+// defined returns the value of h by the definition of the format.
 func defined(h uint16) float64 {
 	sign := 1 - 2*float64(h>>15)
 	exponent, fraction := int(h>>10)&31, float64(h&1023)
@@ -42,8 +42,8 @@ func TestFloat32(t *testing.T) {
 	}
 }
 
-// nearest looks through all halves of v's sign; of two equally near it takes
-// the even one, and 65,536 stands for infinity.
+// nearest searches all halves of v's sign; it breaks ties to even, and takes 65,536
+// for infinity.
 func nearest(v float32) uint16 {
 	sign := uint16(math.Float32bits(v)>>16) & 0x8000
 	best, distance := uint16(0), math.Inf(1)

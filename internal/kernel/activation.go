@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
 // Activation is an elementwise nonlinearity.
@@ -143,17 +144,8 @@ func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, sc
 	}
 }
 
-// rowKey mixes the seed and the row to the key of the row's mask (two rounds of
-// the finalizer of SplitMix64).
-func rowKey(seed uint64, row int) uint64 {
-	return mix64(mix64(seed+0x9e3779b97f4a7c15) + uint64(row)*0x9e3779b97f4a7c15)
-}
-
-func mix64(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// rowKey returns the key of a row's mask.
+func rowKey(seed uint64, row int) uint64 { return splitmix.Output(splitmix.Hash(seed), uint64(row)) }
 
 // Multipliers of the 32-bit mask hash: the Weyl step, and the multipliers of lowbias32
 // (Wellons, "Prospecting for Hash Functions", 2018).

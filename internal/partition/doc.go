@@ -1,10 +1,8 @@
 // Package partition splits the nodes of a graph into parts of nearly equal size
 // with few edges between them.
 //
-//	                 ┌─▶ METIS, where libmetis is found at run time ─┐
-//	graph.CSR, parts ┤                                               ├─▶ part of each node ─▶ samplers.Cluster
-//	                 └─▶ Multilevel, built in ───────────────────────┘
+//	graph.CSR, number of parts ─▶ Multilevel ─▶ part of each node ─▶ samplers.Cluster
 //
-// Both are deterministic: the same graph and number of parts give the same
-// split. Weights of edges are not looked at.
+// It ignores the weights of edges, and is deterministic: the same graph and
+// number of parts give the same split.
 package partition

@@ -1,9 +1,9 @@
 package partition
 
-// grow returns parts grown one after the other: each starts at a node next to
-// those that are there and takes, of the nodes next to it, the one that would
-// leave the fewest edges to the outside, until it has its share. What is
-// isolated fills up.
+// grow grows the parts one after the other, and returns the part of each node. A part
+// starts at the border of earlier parts if there is one. It takes, among its
+// neighbours, the node that leaves the fewest edges to the outside, until it has its
+// share; without neighbours it takes the next free node.
 func (g *level) grow(parts int, limit int64) []int32 {
 	n := g.nodes()
 	part := make([]int32, n)
@@ -16,10 +16,10 @@ func (g *level) grow(parts int, limit int64) []int32 {
 			outside[v] += g.edge(k)
 		}
 	}
-	inside := make([]int64, n) // weight of edges to the part that grows
+	inside := make([]int64, n) // weight of edges to the growing part
 	var frontier queue
-	var border []int32      // nodes that earlier parts left at their borders
-	met := make([]int32, n) // when the part first came next to the node
+	var border []int32      // nodes next to earlier parts
+	met := make([]int32, n) // time at which the node became a neighbour of the part
 	var clock int32
 	next, remaining := 0, n
 	for p := range parts {
@@ -76,7 +76,7 @@ func (g *level) grow(parts int, limit int64) []int32 {
 				if inside[u] > 0 {
 					border = append(border, u)
 				}
-				// To the parts to come, these edges are lost already.
+				// For the next parts, these edges are cut.
 				outside[u] -= inside[u]
 				inside[u] = 0
 			}
@@ -92,8 +92,8 @@ func (g *level) edge(k int64) int64 {
 	return int64(g.weight[k])
 }
 
-// queue is a heap of candidates, the highest score first, of equals the one met
-// first, which makes parts round.
+// queue is a heap of candidates: the highest score first, then the earliest met,
+// which makes parts round.
 type queue []candidate
 
 type candidate struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// imbalance is how much larger than the average a part may be.
+// imbalance is the share by which a part may exceed the average size.
 const imbalance = 0.05
 
 // Multilevel splits the graph into the given number of parts and returns the
@@ -16,14 +16,14 @@ const imbalance = 0.05
 //
 // The method is multilevel partitioning with size-constrained label propagation
 // (Meyerhenke, Sanders & Schulz 2014, "Partitioning Complex Networks via
-// Size-Constrained Clustering", arXiv:1402.3281), which also coarsens graphs
-// with hubs, where matchings stall: clusters of nodes far smaller than a part
-// are contracted, again and again, until the graph is small; its parts are
-// grown greedily (Karypis & Kumar 1998); going back up, label propagation moves
-// nodes between parts.
+// Size-Constrained Clustering", arXiv:1402.3281). Unlike matchings, label propagation
+// also coarsens graphs with hubs. Each level contracts clusters of nodes, far smaller
+// than a part, until the graph is small. Parts of the smallest graph grow greedily
+// (Karypis & Kumar 1998). Back on each finer level, label propagation moves nodes
+// between parts.
 //
-// Cost: O(edges) a level and round, about 20 passes over the edges in all.
-// Memory: about 8 bytes for each stored entry beside the graph, 30 a node.
+// Cost: O(edges) per level and round, about 20 passes over the edges in all. Memory:
+// about 8 bytes per stored entry and 30 per node, beside the graph.
 func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	n := a.Rows
 	if err := check(a, parts); err != nil {
@@ -70,12 +70,12 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	return part, nil
 }
 
-// coarsest is about how many nodes a part the coarsest graph has.
+// coarsest is the approximate number of nodes per part in the coarsest graph.
 const coarsest = 12
 
-// clusterLimit is the greatest weight of a cluster in a graph of now nodes, n at
-// first: each level aims at a quarter as many nodes, and none at clusters that
-// parts could not be balanced with.
+// clusterLimit returns the largest weight of a cluster on a level of now nodes, for a
+// graph of n nodes. A cluster has up to eight times the mean weight of a node, and at
+// most a quarter of the weight of a part, so that parts can be balanced.
 func clusterLimit(n, parts, now int) int64 {
 	mean := float64(n) / float64(now)
 	return int64(math.Max(2, math.Min(8*mean, float64(n)/float64(parts)/4)))
@@ -88,13 +88,13 @@ func check(a *graph.CSR, parts int) error {
 	return nil
 }
 
-// level is one of the graphs, finest to coarsest. Nodes and edges of a coarse
-// graph weigh as much as what was contracted into them.
+// level is one of the graphs, finest to coarsest. The weight of a coarse node or edge
+// is the sum of the weights contracted into it.
 type level struct {
 	ptr    []int64
 	idx    []int32
-	weight []int32 // of edges; nil: 1
-	node   []int32 // weights of nodes; nil: 1
+	weight []int32 // of edges; nil: all 1
+	node   []int32 // weights of nodes; nil: all 1
 }
 
 func (g *level) nodes() int { return len(g.ptr) - 1 }
@@ -106,14 +106,15 @@ func (g *level) nodeWeight(v int) int64 {
 	return int64(g.node[v])
 }
 
-// connections adds up the weight between one node and each cluster or part near
-// it. touched lists those met.
+// connections adds up the weight of the edges between one node and each cluster or
+// part.
 type connections struct {
-	weight  []int64
-	touched []int32
+	weight []int64
+	labels []int32 // the clusters or parts with an edge to the node
 }
 
-// reset makes room for n clusters; all weights are zero before and after use.
+// reset makes room for n clusters. All weights are 0 before collect, and again after
+// forget.
 func (c *connections) reset(n int) {
 	if len(c.weight) < n {
 		c.weight = make([]int64, n)
@@ -122,32 +123,28 @@ func (c *connections) reset(n int) {
 
 // collect adds up the edges of v by label.
 func (c *connections) collect(g *level, v int, label []int32) {
-	c.touched = c.touched[:0]
+	c.labels = c.labels[:0]
 	for k := g.ptr[v]; k < g.ptr[v+1]; k++ {
 		l := label[g.idx[k]]
 		if l < 0 {
 			continue
 		}
 		if c.weight[l] == 0 {
-			c.touched = append(c.touched, l)
+			c.labels = append(c.labels, l)
 		}
-		if g.weight == nil {
-			c.weight[l]++
-		} else {
-			c.weight[l] += int64(g.weight[k])
-		}
+		c.weight[l] += g.edge(k)
 	}
 }
 
 func (c *connections) forget() {
-	for _, l := range c.touched {
+	for _, l := range c.labels {
 		c.weight[l] = 0
 	}
 }
 
-// cluster groups nodes by label propagation: each in turn joins the cluster that
-// it has most edges to, of those that would stay within limit. It returns the
-// cluster of each node and their number.
+// cluster groups nodes by label propagation: each node in turn joins the cluster with
+// most edges to it that stays within limit. It returns the cluster of each node, and
+// the number of clusters.
 func (g *level) cluster(limit int64, scratch *connections) (label []int32, count int) {
 	n := g.nodes()
 	label = make([]int32, n)
@@ -164,8 +161,8 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 			scratch.collect(g, int(v), label)
 			own, w := label[v], g.nodeWeight(int(v))
 			best, most := own, scratch.weight[own]
-			for _, l := range scratch.touched {
-				// Of equals the lighter one, so that clusters grow evenly.
+			for _, l := range scratch.labels {
+				// Ties go to the lighter cluster, so that clusters grow evenly.
 				c := scratch.weight[l]
 				if l != own && (c > most || c == most && weight[l] < weight[best]) && weight[l]+w <= limit {
 					best, most = l, c
@@ -196,8 +193,8 @@ func (g *level) cluster(limit int64, scratch *connections) (label []int32, count
 	return label, count
 }
 
-// byDegree returns the nodes by increasing number of neighbours, then by number:
-// hubs choose last, when there are clusters to choose from.
+// byDegree returns the nodes by increasing degree, then by number: hubs choose last,
+// when clusters have formed.
 func (g *level) byDegree() []int32 {
 	n := g.nodes()
 	highest := int64(0)
@@ -220,7 +217,7 @@ func (g *level) byDegree() []int32 {
 	return order
 }
 
-// contract returns the graph of clusters. Edges within a cluster are dropped.
+// contract returns the graph of clusters, without the edges inside a cluster.
 func (g *level) contract(cluster []int32, count int, scratch *connections) *level {
 	scratch.reset(count)
 	c := &level{ptr: make([]int64, count+1), node: make([]int32, count)}
@@ -246,8 +243,8 @@ func (g *level) contract(cluster []int32, count int, scratch *connections) *leve
 		touched = touched[:0]
 		for _, v := range members[ends[l]:last] {
 			scratch.collect(g, int(v), cluster)
-			// collect lists what it finds at zero: over the members, each once.
-			touched = append(touched, scratch.touched...)
+			// collect lists a label only while its weight is 0, so once per cluster.
+			touched = append(touched, scratch.labels...)
 		}
 		for _, o := range touched {
 			if int(o) != l {

@@ -1,9 +1,9 @@
 package partition
 
-// refine moves nodes to the part that they have most edges to, where it stays
-// within limit, and, of equals, to the lighter one: for some rounds, or until
-// fewer than one in 200 moves. A part that is down to three quarters of the
-// average loses none.
+// refine moves each node to the part with most edges to it that stays within limit;
+// ties go to the lighter part. It stops after the given number of rounds, or after a
+// round that moves at most one node in 200. A part does not fall below three quarters
+// of the average.
 func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch *connections) {
 	weight := g.weights(part, parts)
 	scratch.reset(parts)
@@ -21,7 +21,7 @@ func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch
 			}
 			scratch.collect(g, v, part)
 			best, most := own, scratch.weight[own]
-			for _, p := range scratch.touched {
+			for _, p := range scratch.labels {
 				c := scratch.weight[p]
 				if p == own || weight[p]+w > limit {
 					continue
@@ -44,12 +44,12 @@ func (g *level) refine(part []int32, parts int, limit int64, rounds int, scratch
 	}
 }
 
-// balance moves nodes out of parts above limit, each to the part that it has
-// most edges to of those with room, else to the lightest.
+// balance moves nodes out of parts above limit, each to the part with most edges to
+// it that has room, or to any part with room.
 func (g *level) balance(part []int32, parts int, limit int64, scratch *connections) {
 	weight := g.weights(part, parts)
 	scratch.reset(parts)
-	lightest := 0
+	next := 0
 	for v := range part {
 		own, w := part[v], g.nodeWeight(v)
 		if weight[own] <= limit {
@@ -57,17 +57,17 @@ func (g *level) balance(part []int32, parts int, limit int64, scratch *connectio
 		}
 		scratch.collect(g, v, part)
 		best, most := int32(-1), int64(0)
-		for _, p := range scratch.touched {
+		for _, p := range scratch.labels {
 			if c := scratch.weight[p]; c > most && weight[p]+w <= limit {
 				best, most = p, c
 			}
 		}
 		scratch.forget()
-		for best < 0 { // parts with room come round before all are full
-			if weight[lightest]+w <= limit {
-				best = int32(lightest)
+		for best < 0 { // some part has room
+			if weight[next]+w <= limit {
+				best = int32(next)
 			} else {
-				lightest = (lightest + 1) % parts
+				next = (next + 1) % parts
 			}
 		}
 		weight[own] -= w

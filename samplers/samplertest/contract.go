@@ -14,25 +14,25 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Run checks, in a subtest of the given name, what every sampler promises:
+// Run checks the contract of a sampler, in a subtest of the given name:
 //
-//   - blocks are valid (graph.Block.Validate), meet from layer to layer, hold
-//     only entries that P has, and have at least one input and one output node;
-//     the output nodes are the seeds, or distinct nodes where the sampler draws
-//     its output nodes itself;
-//   - equal streams give equal batches, for any number of workers, whatever the
-//     batch's memory held before and whatever was sampled before;
-//   - neither the graph nor the seeds are changed, and no block shares the seeds'
-//     memory;
-//   - a context that has ended gives its error, seeds that are no nodes or
-//     repeated or none give an error, and the sampler works after either;
+//   - blocks are valid (graph.Block.Validate), fit together from layer to layer,
+//     hold only entries of P, and have at least one input and one output node;
+//     the output nodes are the seeds, or distinct training nodes if the sampler
+//     draws them itself;
+//   - equal random streams give equal batches, for any number of workers, for any
+//     earlier contents of the batch, and after any earlier batch;
+//   - the sampler does not change the graph or the seeds, and no block shares the
+//     memory of the seeds;
+//   - an ended context gives its error; no seeds, repeated seeds and seeds outside
+//     the graph give an error; and the sampler works after an error.
 //
-// on graphs with hubs, isolated nodes, weights, a single node, no edges, and
-// fewer candidates than are to be drawn.
+// The graphs have hubs, isolated nodes, weights, a single node, no edges, and
+// fewer candidates than the sampler draws.
 //
-// The sampler is made anew for each of them by newSampler, with at least two
-// layers and sizes around 5, so that some graphs have more candidates and some
-// fewer. Run it under the race detector too.
+// newSampler returns a new sampler for each graph, with at least two layers and
+// sizes of about 5: some graphs have more candidates, some fewer. Run it under the
+// race detector too.
 func Run(t *testing.T, name string, newSampler func(p *graph.Laplacian, train []int32) samplers.Sampler) {
 	t.Run(name, func(t *testing.T) {
 		for _, g := range contractGraphs(t) {
@@ -98,16 +98,16 @@ func edgeGraph(t *testing.T, nodes int, edges [][2]int32) *graph.CSR {
 	return adjacency
 }
 
-// RandomGraph returns a graph whose degrees are heavy-tailed: one end of each
-// of the given number of edges (repeats and self-loops are dropped) is uniform,
-// the other tends to the low numbers.
+// RandomGraph returns a graph of heavy-tailed degrees. It draws the given number of
+// edges, one end uniformly and the other mostly among low node numbers, and drops
+// repeats and self-loops.
 func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *graph.CSR {
 	t.Helper()
 	b, err := graph.NewBuilder(nodes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(samplers.Stream(seed, 0, 0))
+	rng := rand.New(samplers.NewSource(seed, 0, 0))
 	for range edges {
 		u := int32(rng.IntN(nodes))
 		v := int32(float64(nodes) * math.Pow(rng.Float64(), 3))
@@ -123,10 +123,9 @@ func RandomGraph(t testing.TB, nodes, edges int, weighted bool, seed uint64) *gr
 	return adjacency
 }
 
-// seeds returns the seeds of batch number b: training nodes, from one to twenty
-// of them.
+// seeds returns the seeds of batch number b: one to twenty training nodes.
 func (c *contract) seeds(b int) []int32 {
-	rng := rand.New(samplers.Stream(3, 0, uint64(b)))
+	rng := rand.New(samplers.NewSource(3, 0, uint64(b)))
 	count := 1 + rng.IntN(min(20, len(c.train)))
 	var seeds []int32
 	for _, k := range rng.Perm(len(c.train))[:count] {
@@ -137,11 +136,11 @@ func (c *contract) seeds(b int) []int32 {
 
 const contractBatches = 12
 
-// sample draws batch number b into batch, and spoils the seeds, which the batch
-// must not hold on to.
+// sample draws batch number b into batch. Afterwards it overwrites the seeds,
+// because the batch must not keep them.
 func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) error {
 	seeds := c.seeds(b)
-	if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(5, 1, uint64(b))), batch); err != nil {
+	if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(5, 1, uint64(b))), batch); err != nil {
 		return err
 	}
 	if !slices.Equal(seeds, c.seeds(b)) {
@@ -188,7 +187,7 @@ func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.Batch, seeds [
 	}
 	drawsOutputs := len(batch.LossWeights) > 0
 	if !drawsOutputs && !slices.Equal(batch.Outputs(), seeds) {
-		// Only subgraph samplers choose: training nodes, all among the inputs.
+		// A subgraph sampler draws its outputs: training nodes, all among the inputs.
 		for _, i := range batch.Outputs() {
 			if !slices.Contains(c.train, i) || !slices.Contains(batch.Inputs(), i) {
 				return fmt.Errorf("outputs %v are not the seeds %v", batch.Outputs(), seeds)
@@ -233,8 +232,7 @@ func (c *contract) checkBlock(block *graph.Block) error {
 	return m.Validate()
 }
 
-// workers checks that any number of concurrent workers give the batches that one
-// gives, with a fresh sampler each time.
+// workers checks that one and several concurrent workers draw the same batches.
 func (c *contract) workers(t *testing.T) {
 	var want []*samplers.Batch
 	for _, workers := range []int{1, 2, 5} {
@@ -247,7 +245,7 @@ func (c *contract) workers(t *testing.T) {
 			go func() {
 				defer group.Done()
 				var batch samplers.Batch // reused by its worker, as a loader would
-				// Backwards, so that the order differs from one worker's.
+				// In another order than a single worker's.
 				for b := contractBatches - 1 - w; b >= 0; b -= workers {
 					if errs[b] = c.sample(s, b, &batch); errs[b] == nil {
 						got[b] = cloneBatch(&batch)
@@ -270,8 +268,8 @@ func (c *contract) workers(t *testing.T) {
 	}
 }
 
-// reuse checks that a batch that held others, larger and smaller, is filled as a
-// fresh one.
+// reuse checks that a batch that held larger and smaller batches is filled like a
+// new one.
 func (c *contract) reuse(t *testing.T) {
 	s := c.newSampler(c.p, c.train)
 	var reused samplers.Batch
@@ -291,7 +289,7 @@ func (c *contract) cancellation(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	var batch samplers.Batch
-	err := s.Sample(ended, c.seeds(0), rand.New(samplers.Stream(1, 0, 0)), &batch)
+	err := s.Sample(ended, c.seeds(0), rand.New(samplers.NewSource(1, 0, 0)), &batch)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("a context that has ended gives %v, want context.Canceled", err)
 	}
@@ -308,15 +306,15 @@ func (c *contract) badSeeds(t *testing.T) {
 	} {
 		s := c.newSampler(c.p, c.train)
 		var batch samplers.Batch
-		if err := s.Sample(context.Background(), seeds, rand.New(samplers.Stream(1, 0, 0)), &batch); err == nil {
+		if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		c.checkStillWorks(t, s, &batch)
 	}
 }
 
-// checkStillWorks checks that after a failure s fills batch as a fresh sampler
-// fills a fresh one.
+// checkStillWorks checks that after an error s fills batch like a new sampler fills a
+// new batch.
 func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samplers.Batch) {
 	t.Helper()
 	var fresh samplers.Batch
@@ -360,8 +358,8 @@ func equalLaplacian(a, b *graph.Laplacian) bool {
 	return equalCSR(a.Adjacency, b.Adjacency) && slices.Equal(a.RowScale, b.RowScale) && slices.Equal(a.ColScale, b.ColScale)
 }
 
-// diffBatch says where two batches differ first, "" if nowhere. Values are
-// compared bit by bit.
+// diffBatch describes the first difference of two batches, "" if they are equal bit
+// by bit.
 func diffBatch(want, got *samplers.Batch) string {
 	if len(want.Blocks) != len(got.Blocks) {
 		return fmt.Sprintf("%d blocks, want %d", len(got.Blocks), len(want.Blocks))

@@ -9,14 +9,13 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Enumerate calls visit with every outcome of draw on the candidates of the given
-// weights, and its probability; visit must not keep the sample. The probabilities
-// sum to 1. It knows the four draws of package samplers, works them out in the
-// slowest and plainest way, and is meant for up to 6 candidates; the error says
-// that it does not know the draw.
+// Enumerate calls visit with every outcome of draw on candidates of the given
+// weights, and with its probability. The probabilities sum to 1. visit must not keep
+// the sample. Enumerate is slow and plain: use it for up to 6 candidates. It returns
+// an error if draw is not one of package samplers.
 //
-// For WithoutReplacement an outcome is an ordered sample, without a threshold;
-// EnumerateKeys has the thresholds.
+// For WithoutReplacement an outcome is an ordered sample without a threshold;
+// EnumerateKeys gives the thresholds.
 func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) error {
 	switch draw.(type) {
 	case samplers.WithoutReplacement:
@@ -33,8 +32,8 @@ func Enumerate(draw samplers.Draw, weights []float64, s int, visit func(probabil
 	return nil
 }
 
-// enumerateOrders visits the ordered samples of weighted random sampling: each
-// draw has the probability of its weight in what is left.
+// enumerateOrders visits the ordered samples of weighted random sampling: the
+// probability of each draw is its weight divided by the weight left.
 func enumerateOrders(weights []float64, s int, visit func(float64, *samplers.Sample)) {
 	sample := &samplers.Sample{Draws: s}
 	var extend func(probability float64)
@@ -59,7 +58,7 @@ func enumerateOrders(weights []float64, s int, visit func(float64, *samplers.Sam
 	extend(1)
 }
 
-// sumBut returns the sum of the weights, those of the given indices left out.
+// sumBut returns the sum of the weights except at the given indices.
 func sumBut(weights []float64, indices []int32) float64 {
 	var sum float64
 	for i, w := range weights {
@@ -72,13 +71,13 @@ func sumBut(weights []float64, indices []int32) float64 {
 
 // EnumerateKeys calls visit with the outcomes of weighted random sampling by keys:
 // sets of s candidates, in order of index, with the (s+1)-th smallest key as
-// threshold. Thresholds are continuous, so that probabilities times values are
-// the terms of a quadrature, whose error is below 1e-12 for smooth functions of
-// the threshold that grow no faster than its −s-th power at 0.
+// threshold. Thresholds are continuous, so the probabilities are the weights of a
+// quadrature. Its error is below 1e-12 for smooth functions of the threshold that
+// grow no faster than its −s-th power at 0.
 //
-// The set is S with threshold t if the keys in S are below t and the smallest of
-// the others is t: the density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, R the
-// weight of the others.
+// The outcome is the set S with threshold t if the keys in S are below t and the
+// smallest other key is t. Its density is ∏_{i∈S} (1 − e^{−w_i t}) · R e^{−Rt}, with
+// R the weight of the other candidates.
 func EnumerateKeys(weights []float64, s int, visit func(probability float64, sample *samplers.Sample)) {
 	enumerateSets(weights, s, func(indices []int32) {
 		sample := &samplers.Sample{Draws: s, Index: indices}
@@ -158,8 +157,8 @@ func enumerateRepeats(weights []float64, s int, visit func(float64, *samplers.Sa
 }
 
 // Inclusion returns π_i = min(1, c·w_i) with Σ π_i = s, for s up to the number of
-// positive weights: sorted by weight, the k largest have π = 1 for the smallest
-// k for which the others then have less.
+// positive weights. The k largest weights have π = 1, for the smallest k that gives
+// all others π < 1.
 func Inclusion(weights []float64, s int) []float64 {
 	order := make([]int, len(weights))
 	for i := range order {
@@ -186,8 +185,8 @@ func Inclusion(weights []float64, s int) []float64 {
 	}
 }
 
-// enumeratePoisson visits the sets of Poisson sampling, the empty one, which is
-// drawn again, left out.
+// enumeratePoisson visits the sets of Poisson sampling, except for the empty set:
+// that is drawn again.
 func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sample)) {
 	pi := Inclusion(weights, s)
 	none := 1.0
@@ -213,9 +212,8 @@ func enumeratePoisson(weights []float64, s int, visit func(float64, *samplers.Sa
 	}
 }
 
-// enumerateSystematic visits the samples of systematic sampling, for every order
-// of the candidates and every interval of the starting point on which the sample
-// is the same.
+// enumerateSystematic visits the samples of systematic sampling, for every order of
+// the candidates and every interval of starting points with the same sample.
 func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers.Sample)) {
 	pi := Inclusion(weights, s)
 	var certain, order []int32
@@ -231,7 +229,7 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 		orders *= float64(k + 1)
 	}
 	eachPermutation(order, 0, func() {
-		ends, starts := []float64{0}, []float64{0, 1} // starts: where the sample changes
+		ends, starts := []float64{0}, []float64{0, 1} // starts: ends of those intervals
 		for _, i := range order {
 			end := ends[len(ends)-1] + pi[i]
 			ends = append(ends, end)
@@ -240,7 +238,7 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 		slices.Sort(starts)
 		for k := 1; k < len(starts); k++ {
 			low, high := starts[k-1], starts[k]
-			if high-low < 1e-14 { // one point, but for rounding
+			if high-low < 1e-14 { // one point, up to rounding
 				continue
 			}
 			sample := &samplers.Sample{Draws: s}
@@ -264,7 +262,7 @@ func enumerateSystematic(weights []float64, s int, visit func(float64, *samplers
 	})
 }
 
-// eachPermutation permutes order in place, from position k on, and visits each.
+// eachPermutation visits each permutation of order[k:], in place.
 func eachPermutation(order []int32, k int, visit func()) {
 	if k == len(order) {
 		visit()
@@ -277,10 +275,9 @@ func eachPermutation(order []int32, k int, visit func()) {
 	}
 }
 
-// Moments returns E[β_i] and E[β_i β_j] of a weight after a draw of s of the
-// candidates, worked out over all outcomes, with β_i = 0 where i is not drawn.
-// Weight is called with every outcome. The error says that the weight cannot
-// follow the draw, or that the draw cannot be enumerated.
+// Moments returns E[β_i] and E[β_i β_j] of a weight for draws of s candidates, over
+// all outcomes, with β_i = 0 if i is not drawn. It returns an error if the weight
+// does not go with the draw, or if Enumerate does.
 func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s int) (mean []float64, product [][]float64, err error) {
 	if err := weight.Check(draw); err != nil {
 		return nil, nil, err
@@ -309,7 +306,7 @@ func Moments(draw samplers.Draw, weight samplers.Weight, weights []float64, s in
 	return mean, product, Enumerate(draw, weights, s, visit)
 }
 
-// NewPopulation returns the population of weights, which must be finite and not
+// NewPopulation returns the population of the weights, which must be finite and not
 // negative.
 func NewPopulation(weights []float64) *samplers.Population {
 	p := &samplers.Population{Weights: weights, Total: sumBut(weights, nil)}

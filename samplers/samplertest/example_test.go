@@ -7,8 +7,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 )
 
-// Two of three candidates are drawn. Weights 1/(s p), as if with replacement, are
-// biased; debiased ones are not.
+// Draws of two of three candidates without replacement: the weights 1/(s p) for draws
+// with replacement are biased, debiased weights are not.
 func ExampleMoments() {
 	weights := []float64{3, 2, 1}
 	for _, weight := range []samplers.Weight{samplers.Naive{}, samplers.Debiased{}} {

@@ -48,7 +48,7 @@ func TestInclusionByHand(t *testing.T) {
 	}
 }
 
-// TestBound compares Bonferroni's bound with tabled quantiles of the normal law.
+// TestBound compares Bonferroni's bound with quantiles of the normal law.
 func TestBound(t *testing.T) {
 	one := &Simulation{Exact: make([]float64, 1)}
 	if got := one.Bound(); math.Abs(got-4) > 1e-9 {
@@ -60,8 +60,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestSimulateExact checks that a sampler of full neighbourhoods is exact over two
-// layers, and that a wrong one is not.
+// TestSimulateExact checks that Full is exact over two layers, and that a wrong
+// sampler is not.
 func TestSimulateExact(t *testing.T) {
 	p := graph.NewLaplacian(RandomGraph(t, 50, 150, true, 1))
 	h := make([]float64, 100)
@@ -78,9 +78,9 @@ func TestSimulateExact(t *testing.T) {
 		t.Errorf("full neighbourhoods are off by %v standard errors", r.Worst())
 	}
 	for name, change := range map[string]func(b *samplers.Batch){
-		"twice what it should be": func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 },
-		"NaN":                     func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
-		"infinite":                func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
+		"doubled entry": func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 },
+		"NaN":           func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
+		"infinite":      func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
 	} {
 		r, err = Simulate(broken{full, change}, p, seeds, h, 2, 1000, 1)
 		if err != nil {
@@ -106,8 +106,8 @@ func (b broken) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	return nil
 }
 
-// TestContractCanFail checks that the checks behind the contract see what is
-// wrong with a batch, and every difference between two.
+// TestContractCanFail checks that the contract finds every fault of a batch, and every
+// difference between two batches.
 func TestContractCanFail(t *testing.T) {
 	p := graph.NewLaplacian(RandomGraph(t, 30, 60, false, 1))
 	c := contract{p: p, train: []int32{1, 2, 3, 4, 5}}
@@ -167,7 +167,7 @@ func TestContractCanFail(t *testing.T) {
 	}
 }
 
-// meddling is a sampler that does something to the seeds or the batch at last.
+// meddling is a sampler that changes the seeds or the batch after sampling.
 type meddling struct {
 	samplers.Sampler
 	last func(seeds []int32, b *samplers.Batch)
@@ -181,7 +181,7 @@ func (m meddling) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 	return nil
 }
 
-// foreignEntry moves an entry of the first block to a place where P has none.
+// foreignEntry moves an entry of the first block to a place that is 0 in P.
 func foreignEntry(p *graph.Laplacian, b *samplers.Batch) error {
 	block := b.Blocks[0]
 	row := block.Matrix.Row(0)

@@ -9,22 +9,22 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Simulation is the mean of P̃H over many batches beside PH, entry by entry.
+// Simulation compares the mean of P̃H over many batches with PH, entry by entry.
 type Simulation struct {
 	Mean     []float64 // of the estimates, seeds×width, row-major
-	Exact    []float64 // the same rows of P…PH, one P a layer
+	Exact    []float64 // the same rows of P…PH, one P per layer
 	StdError []float64 // of Mean, estimated from the batches
 	Batches  int
 }
 
-// Simulate draws the given number of batches of the seeds, from one fixed stream
-// each, and propagates h, the node features nodes×width, through their blocks
-// without weights or activations. It is for samplers whose output nodes are the
-// seeds. The error is the sampler's.
+// Simulate draws the given number of batches of the seeds, each from its own random
+// stream, and propagates the node features h, nodes×width, through their blocks
+// without weights or activations. The output nodes of the sampler must be the seeds.
+// The error is the sampler's.
 func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []float64, width, batches int, seed uint64) (*Simulation, error) {
 	r := &Simulation{Batches: batches, Exact: exactRows(p, sampler.Layers(), seeds, h, width)}
 	r.Mean, r.StdError = make([]float64, len(r.Exact)), make([]float64, len(r.Exact))
-	source := samplers.Stream(seed, 0, 0)
+	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
 	var batch samplers.Batch
 	var x, y []float64
@@ -53,7 +53,7 @@ func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []f
 	return r, nil
 }
 
-// propagate returns m·x, in the memory of y.
+// propagate returns m·x in the memory of y.
 func propagate(m *graph.CSR, x, y []float64, width int) []float64 {
 	y = y[:0]
 	for i := range m.Rows {
@@ -104,11 +104,10 @@ func exactRows(p *graph.Laplacian, layers int, seeds []int32, h []float64, width
 
 // Worst returns the largest distance of Mean from Exact in standard errors.
 //
-// Differences by the rounding of float32, or by an event rarer than one in all the
-// batches (a candidate nearly certain to be drawn weighs a little more than 1,
-// for the time that it is not), have no standard error and do not count.
-// Larger ones of an entry without variance count as +Inf, as a mean that is no
-// number does.
+// Two small differences have no standard error and do not count: rounding to
+// float32, and events too rare to occur in so many batches (a candidate that is
+// nearly always drawn weighs slightly more than 1). A larger difference of an entry
+// without variance counts as +Inf, and so does a mean that is NaN.
 func (r *Simulation) Worst() float64 {
 	worst := 0.0
 	for e, want := range r.Exact {
@@ -124,8 +123,8 @@ func (r *Simulation) Worst() float64 {
 	return worst
 }
 
-// Bound returns the number of standard errors that the worst of as many entries
-// as r has exceeds as rarely as one entry exceeds four: Bonferroni's correction.
+// Bound returns the bound on Worst, in standard errors, for 4 standard errors of one
+// entry with Bonferroni's correction for the number of entries.
 func (r *Simulation) Bound() float64 {
 	level := math.Erfc(4 / math.Sqrt2)
 	return math.Sqrt2 * math.Erfcinv(level/float64(len(r.Exact)))

@@ -1,0 +1,61 @@
+package samplers
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// estimator is an importance, a draw and a weight that go together: the three
+// choices of a LayerWise or a Neighbor, with defaults filled in.
+type estimator struct {
+	importance Importance
+	draw       Draw
+	weight     Weight
+
+	// global holds the weights of all nodes if the importance does not depend on
+	// a layer's rows; otherwise it is nil. With neighborhood, only columns that
+	// are not zero on the rows are candidates.
+	global       *Population
+	neighborhood bool
+}
+
+// newEstimator checks the parts against each other and against p. A nil draw means
+// WithoutReplacement{}, a nil weight means DefaultWeight of the draw.
+func newEstimator(p *graph.Laplacian, importance Importance, draw Draw, weight Weight) (*estimator, error) {
+	if draw == nil {
+		draw = WithoutReplacement{}
+	}
+	if weight == nil {
+		weight = DefaultWeight(draw)
+	}
+	if l, ok := importance.(LADIES); ok && l.RowNorms != nil && len(l.RowNorms) != p.Nodes() {
+		return nil, fmt.Errorf("samplers: %d row norms for %d nodes", len(l.RowNorms), p.Nodes())
+	}
+	if err := weight.Check(draw); err != nil {
+		return nil, err
+	}
+	e := &estimator{importance: importance, draw: drawFor(weight, draw), weight: weight}
+	weights, neighborhood := importance.Global(p)
+	if weights == nil {
+		return e, nil
+	}
+	if len(weights) != p.Nodes() {
+		return nil, fmt.Errorf("samplers: %T gives %d weights for %d nodes", importance, len(weights), p.Nodes())
+	}
+	e.global, e.neighborhood = &Population{Weights: weights}, neighborhood
+	return e, e.global.sum()
+}
+
+// sample draws s candidates of population into sample, and returns their factors
+// β in the memory of factor.
+func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample *Sample, factor []float64) ([]float64, error) {
+	e.draw.Draw(rng, population, s, sample)
+	if err := sample.check(e.draw, population); err != nil {
+		return factor, err
+	}
+	factor = resize(factor, len(sample.Index))
+	e.weight.Weigh(population, sample, factor)
+	return factor, nil
+}
