@@ -125,7 +125,7 @@ func (b *Batch) Unlock() { b.training.Unlock() }
 // output nodes, and the mode and seed of the dropouts. The blocks are kept, not
 // copied, and must not change until the runs have ended. After an error part
 // of the batch may be set; set another before running.
-func (b *Batch) Set(batch *samplers.Batch, training bool, seed uint64) error {
+func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
 	if batch == nil {
 		return fmt.Errorf("layers: no batch to set")
 	}

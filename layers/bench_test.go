@@ -36,7 +36,7 @@ type fixed struct{ sizes []int }
 
 func (f fixed) Layers() int         { return len(f.sizes) - 1 }
 func (f fixed) NominalSizes() []int { return f.sizes }
-func (f fixed) Sample(context.Context, []int32, *rand.Rand, *samplers.Batch) error {
+func (f fixed) Sample(context.Context, []int32, *rand.Rand, *samplers.MiniBatch) error {
 	return fmt.Errorf("layers: nothing to sample")
 }
 
@@ -65,7 +65,7 @@ func benchmarkStep(b *testing.B, sizes []int) {
 	}
 	machine := G.NewTapeMachine(batch.Graph())
 	defer machine.Close()
-	var drawn []*samplers.Batch
+	var drawn []*samplers.MiniBatch
 	for range 8 {
 		ids := make([][]int32, len(sizes))
 		for l, size := range sizes {
@@ -73,7 +73,7 @@ func benchmarkStep(b *testing.B, sizes []int) {
 				ids[l] = append(ids[l], int32(v))
 			}
 		}
-		s := new(samplers.Batch)
+		s := new(samplers.MiniBatch)
 		for l := range len(sizes) - 1 {
 			s.Blocks = append(s.Blocks, benchmarkBlock(rng, ids[l+1], ids[l]))
 		}

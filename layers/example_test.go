@@ -97,7 +97,7 @@ func ownModel() error {
 	machine := G.NewTapeMachine(g, G.BindDualValues(parameters...))
 	defer machine.Close()
 	solver := G.NewAdamSolver(G.WithLearnRate(0.05))
-	var drawn samplers.Batch
+	var drawn samplers.MiniBatch
 	var start, last float32
 	for step := range uint64(60) {
 		rng := rand.New(samplers.NewSource(1, 0, step))

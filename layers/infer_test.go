@@ -165,7 +165,7 @@ func TestInferAgrees(t *testing.T) {
 			for k, v := range nodes {
 				seeds[k] = int32(v)
 			}
-			var drawn samplers.Batch
+			var drawn samplers.MiniBatch
 			if err := batch.Sampler().Sample(context.Background(), seeds, rng, &drawn); err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +263,7 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 	for v := range seeds {
 		seeds[v] = int32(v)
 	}
-	var full samplers.Batch
+	var full samplers.MiniBatch
 	if err := batch.Sampler().Sample(context.Background(), seeds, rng, &full); err != nil {
 		t.Fatal(err)
 	}

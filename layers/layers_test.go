@@ -198,8 +198,8 @@ func TestBatchSetErrors(t *testing.T) {
 	if _, err := NewGCN(batch, x, y, GCNOptions{Hidden: 3}); err != nil {
 		t.Fatal(err)
 	}
-	draw := func(seeds ...int32) *samplers.Batch {
-		b := new(samplers.Batch)
+	draw := func(seeds ...int32) *samplers.MiniBatch {
+		b := new(samplers.MiniBatch)
 		if err := sampler.Sample(context.Background(), seeds, rng, b); err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestBatchSetErrors(t *testing.T) {
 	src := slices.Clone(crossed.Blocks[1].Src)
 	src[0], src[1] = src[1], src[0]
 	crossed.Blocks[1].Src = src
-	for name, b := range map[string]*samplers.Batch{
+	for name, b := range map[string]*samplers.MiniBatch{
 		"one block for two layers": short, "blocks of two batches": torn, "nodes in another order": crossed, "a node without labels": draw(25), "one weight for two": weights,
 		"no batch": nil,
 	} {
@@ -243,7 +243,7 @@ func TestBatchWithoutLayers(t *testing.T) {
 		if _, err := b.Targets(y); err != nil {
 			t.Errorf("%s: targets: %v", name, err)
 		}
-		if err := b.Set(new(samplers.Batch), true, 1); err == nil || !strings.Contains(err.Error(), "no layers") {
+		if err := b.Set(new(samplers.MiniBatch), true, 1); err == nil || !strings.Contains(err.Error(), "no layers") {
 			t.Errorf("%s: set: error %v", name, err)
 		}
 	}
@@ -253,4 +253,4 @@ type layerless int
 
 func (l layerless) Layers() int { return int(l) }
 
-func (layerless) Sample(context.Context, []int32, *rand.Rand, *samplers.Batch) error { return nil }
+func (layerless) Sample(context.Context, []int32, *rand.Rand, *samplers.MiniBatch) error { return nil }

@@ -38,7 +38,7 @@ func TestHistoryZeroError(t *testing.T) {
 			t.Errorf("%d layers: state of %d bytes, want %d", depth, got, want)
 		}
 		run := func(s samplers.Sampler, seeds []int32) []float32 {
-			var drawn samplers.Batch
+			var drawn samplers.MiniBatch
 			if err := s.Sample(context.Background(), seeds, rng, &drawn); err != nil {
 				t.Fatal(err)
 			}

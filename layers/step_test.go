@@ -169,7 +169,7 @@ func TestStepAgainstStraightLine(t *testing.T) {
 				for i, v := range rng.Perm(n)[:size] {
 					seeds[i] = int32(v)
 				}
-				var drawn samplers.Batch
+				var drawn samplers.MiniBatch
 				if err := sampler.Sample(context.Background(), seeds, rng, &drawn); err != nil {
 					t.Fatal(err)
 				}

@@ -11,9 +11,9 @@ import (
 // Curves draws a training run over its batches: the loss, and the validation
 // score, called by the metric's name. A nil history, that of a run without a
 // batch, is empty.
-func Curves(title, metric string, h *train.History) *Chart {
+func Curves(title, metric string, h *train.Result) *Chart {
 	if h == nil {
-		h = new(train.History)
+		h = new(train.Result)
 	}
 	return Draw(curves(title, metric, h.Evaluations))
 }
@@ -39,18 +39,18 @@ type Comparison struct {
 	Metric string // name of the score
 
 	names []string
-	runs  map[string][]*train.History
+	runs  map[string][]*train.Result
 }
 
 // Add adds a run of a method. Runs of one name are averaged; names appear in the
 // order of their first run. A nil history, that of a run without a batch, does
 // not count.
-func (c *Comparison) Add(name string, h *train.History) {
+func (c *Comparison) Add(name string, h *train.Result) {
 	if h == nil {
 		return
 	}
 	if c.runs == nil {
-		c.runs = map[string][]*train.History{}
+		c.runs = map[string][]*train.Result{}
 	}
 	if len(c.runs[name]) == 0 {
 		c.names = append(c.names, name)
@@ -60,15 +60,15 @@ func (c *Comparison) Add(name string, h *train.History) {
 
 // Test returns the spread of a method's test scores.
 func (c *Comparison) Test(name string) study.Spread {
-	return c.over(name, func(h *train.History) float64 { return h.Test })
+	return c.over(name, func(h *train.Result) float64 { return h.Test })
 }
 
 // Valid returns the spread of a method's best validation scores.
 func (c *Comparison) Valid(name string) study.Spread {
-	return c.over(name, func(h *train.History) float64 { return h.Best })
+	return c.over(name, func(h *train.Result) float64 { return h.Best })
 }
 
-func (c *Comparison) over(name string, value func(*train.History) float64) study.Spread {
+func (c *Comparison) over(name string, value func(*train.Result) float64) study.Spread {
 	var values []float64
 	for _, h := range c.runs[name] {
 		values = append(values, value(h))
@@ -81,11 +81,11 @@ func (c *Comparison) over(name string, value func(*train.History) float64) study
 func (c *Comparison) Sheet() *Sheet {
 	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
 	for _, name := range c.names {
-		mean := func(value func(*train.History) float64) float64 { return c.over(name, value).Mean }
+		mean := func(value func(*train.Result) float64) float64 { return c.over(name, value).Mean }
 		s.Add(name, len(c.runs[name]), c.Valid(name), c.Test(name),
-			math.Round(mean(func(h *train.History) float64 { return float64(h.Batches) })),
-			round(mean(func(h *train.History) float64 { return h.TrainMS })),
-			round(mean(func(h *train.History) float64 { return h.SamplingMS })))
+			math.Round(mean(func(h *train.Result) float64 { return float64(h.Batches) })),
+			round(mean(func(h *train.Result) float64 { return h.TrainMS })),
+			round(mean(func(h *train.Result) float64 { return h.SamplingMS })))
 	}
 	return s
 }

@@ -146,7 +146,7 @@ func TestSampling(t *testing.T) {
 	var entries, square, norm float64
 	candidates := 0
 	p := data.Laplacian()
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	rng := rand.New(samplers.NewSource(5, 0, 0))
 	if err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, 32), rng, &batch); err != nil {
 		t.Fatal(err)

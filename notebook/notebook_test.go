@@ -178,8 +178,8 @@ func TestTabulate(t *testing.T) {
 }
 
 func TestComparison(t *testing.T) {
-	run := func(test float64, valid ...float64) *train.History {
-		h := &train.History{Batches: 10 * len(valid), Test: test, TrainMS: 1.26}
+	run := func(test float64, valid ...float64) *train.Result {
+		h := &train.Result{Batches: 10 * len(valid), Test: test, TrainMS: 1.26}
 		for k, v := range valid {
 			h.Evaluations = append(h.Evaluations, train.Evaluation{Batch: 10 * (k + 1), Valid: v, Loss: 1})
 			h.Best = max(h.Best, v)

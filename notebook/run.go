@@ -32,7 +32,7 @@ type Run struct {
 	// Nil means a line on standard output.
 	Progress *Progress
 
-	history     *train.History
+	history     *train.Result
 	dir         string // of checkpoints
 	own         bool   // dir is a temporary folder, to be removed
 	begun       bool   // Fit has been called
@@ -110,7 +110,7 @@ func (r *Run) options() (train.Options, error) {
 }
 
 // History returns what the run has done so far; nil before the first batch.
-func (r *Run) History() *train.History { return r.history }
+func (r *Run) History() *train.Result { return r.history }
 
 // Interrupted tells whether the last Fit was stopped by an interrupt.
 func (r *Run) Interrupted() bool { return r.interrupted }

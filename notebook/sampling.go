@@ -75,7 +75,7 @@ func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 	}
 	depth := s.Sampler.Layers()
 	tallies := make([]tally, depth)
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	for k := range s.Batches {
 		rng := rand.New(samplers.NewSource(s.Seed, 0, uint64(k)))
 		if err := s.Sampler.Sample(ctx, study.RandomBatch(rng, s.Nodes, s.Batch), rng, &batch); err != nil {

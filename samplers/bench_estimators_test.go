@@ -39,7 +39,7 @@ func BenchmarkEstimators(b *testing.B) {
 	measure := func(name string, sampler samplers.Sampler) {
 		b.Run(name, func(b *testing.B) {
 			g := rand.New(samplers.NewSource(2, 0, 0))
-			var batch samplers.Batch
+			var batch samplers.MiniBatch
 			var exact [][]float64
 			norm2 := 0.0
 			for _, seeds := range batches {

@@ -47,7 +47,7 @@ func benchmarkLayer(b *testing.B, sampler samplers.Sampler, train []int32) {
 			batches[k] = append(batches[k], train[i])
 		}
 	}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	entries := int64(0)
 	sample := func(k int) {
 		samplers.Seed(source, 1, 0, uint64(k))

@@ -43,7 +43,7 @@ func BenchmarkSample(b *testing.B) {
 						batches[k] = append(batches[k], data.Split.Train[i])
 					}
 				}
-				var batch samplers.Batch
+				var batch samplers.MiniBatch
 				entries := int64(0)
 				for _, seeds := range batches {
 					if err := sampler.Sample(context.Background(), seeds, rng, &batch); err != nil {
@@ -82,7 +82,7 @@ func BenchmarkWorkers(b *testing.B) {
 	draw := func(from, to int) error {
 		source := samplers.NewSource(1, 0, 0)
 		rng := rand.New(source)
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		for k := from; k < to; k++ {
 			samplers.Seed(source, 1, 0, uint64(k))
 			if err := sampler.Sample(context.Background(), seeds[k%len(seeds)], rng, &batch); err != nil {

@@ -191,7 +191,7 @@ func (s *Cluster) String() string {
 // Sample implements Sampler. It uses only the number of seeds, which must be
 // distinct nodes, and only if Clusters is 0. It draws again if no part drawn has a
 // training node.
-func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *Cluster) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}

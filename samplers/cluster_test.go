@@ -48,7 +48,7 @@ func TestClusterAllIsFull(t *testing.T) {
 			Laplacian: p, Train: train, Depth: 3, Parts: parts, Clusters: parts,
 			KeepEntries: rapid.Bool().Draw(t, "keep entries"),
 		}
-		var batch, full Batch
+		var batch, full MiniBatch
 		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestClusterBlock(t *testing.T) {
 		if s.TrainingGraph && len(train) < 4 {
 			t.Skip("fewer nodes than parts")
 		}
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestClusterBias(t *testing.T) {
 	}
 	var sum, squares, count [n]float64
 	pairs := map[[2]int32]float64{}
-	var batch Batch
+	var batch MiniBatch
 	source := NewSource(1, 0, 0)
 	rng := rand.New(source)
 	for b := range uint64(batches) {
@@ -239,7 +239,7 @@ func TestClusterSize(t *testing.T) {
 	rng := rand.New(NewSource(1, 0, 0))
 	train := seedNodes(n, 1500, rng)
 	s := &Cluster{Laplacian: p, Train: train, Depth: 2}
-	var batch Batch
+	var batch MiniBatch
 	mean := 0.0
 	const batches = 200
 	for range batches {

@@ -29,7 +29,7 @@ func twoTriangles() *graph.Laplacian {
 func ExampleNeighbor() {
 	p := twoTriangles()
 	sampler := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
@@ -48,7 +48,7 @@ func ExampleNeighbor() {
 // The entries drawn and the control add up to the rows of P.
 func ExampleVRGCN() {
 	sampler := &samplers.VRGCN{Laplacian: twoTriangles(), Sizes: []int{1, 1}}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{2}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
@@ -70,7 +70,7 @@ func ExampleVRGCN() {
 // A unit is a node, so a batch of two seeds has one node or two.
 func ExampleSAINT() {
 	sampler := &samplers.SAINT{Laplacian: twoTriangles(), Depth: 2, Units: samplers.RandomNodes{}}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{0, 1}, rand.New(samplers.NewSource(2, 0, 0)), &batch); err != nil {
 		panic(err)
 	}
@@ -89,7 +89,7 @@ func ExampleCluster() {
 		Laplacian: twoTriangles(), Depth: 2,
 		Parts: 2, Clusters: 1,
 	}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	if err := sampler.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 		panic(err)
 	}

@@ -31,7 +31,7 @@ func ExampleLayerWise() {
 		Draw:       samplers.WithoutReplacement{},
 		Weight:     samplers.Debiased{},
 	}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	rng := rand.New(samplers.NewSource(1, 0, 0))
 	if err := sampler.Sample(context.Background(), []int32{0}, rng, &batch); err != nil {
 		panic(err)

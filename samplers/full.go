@@ -37,11 +37,11 @@ func (s *Full) Validate() error {
 
 // Sample implements Sampler; it does not use rng. Cost: O(nonzeros of the rows) per
 // layer.
-func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *Full) sampleLayer(scratch *fullScratch, batch *Batch, at int, rows []int32, _ *rand.Rand) error {
+func (s *Full) sampleLayer(scratch *fullScratch, batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
 

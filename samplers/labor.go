@@ -87,11 +87,11 @@ func (s *Labor) Validate() error {
 }
 
 // Sample implements Sampler.
-func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *Labor) sampleLayer(scratch *laborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+func (s *Labor) sampleLayer(scratch *laborScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
 		return err

@@ -107,7 +107,7 @@ func TestLaborEntries(t *testing.T) {
 			rows = append(rows, int32(i))
 		}
 		s := &samplers.Labor{Laplacian: p, Sizes: []int{k}, Iterations: iterations, DrawSelf: drawSelf}
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
 			rt.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestLaborSizes(t *testing.T) {
 	}
 	measure := func(s *samplers.Labor) (inputs, entries float64) {
 		s.Laplacian, s.Sizes = p, []int{k}
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		for range batches {
 			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestLaborSelfNormalizeBias(t *testing.T) {
 		rng := rand.New(samplers.NewSource(8, 0, 0))
 		counts := map[int]int{} // P̃[1][0] in units of P[1][0]
 		const batches = 40000
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		for range batches {
 			if err := s.Sample(context.Background(), []int32{1}, rng, &batch); err != nil {
 				t.Fatal(err)
@@ -275,7 +275,7 @@ func TestLaborSelfNormalize(t *testing.T) {
 	for _, drawSelf := range []bool{false, true} {
 		sample := func(normalize bool) *graph.Block {
 			s := &samplers.Labor{Laplacian: p, Sizes: []int{2}, Iterations: 1, DrawSelf: drawSelf, SelfNormalize: normalize}
-			var batch samplers.Batch
+			var batch samplers.MiniBatch
 			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
@@ -317,7 +317,7 @@ func TestLaborErrors(t *testing.T) {
 		"no sizes":     {Laplacian: p},
 		"size 0":       {Laplacian: p, Sizes: []int{2, 0}},
 	} {
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}

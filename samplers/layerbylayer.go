@@ -14,12 +14,12 @@ type layered[S any] interface {
 
 	// sampleLayer draws the input nodes of block number at of batch, whose
 	// output nodes are rows, and fills the block.
-	sampleLayer(scratch *S, batch *Batch, at int, rows []int32, rng *rand.Rand) error
+	sampleLayer(scratch *S, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
 }
 
 // sampleLayers is Sample of a layered sampler. The rows of the output layer are
 // the seeds, the rows of any other layer the input nodes of the layer above it.
-func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S], seeds []int32, rng *rand.Rand, batch *Batch) error {
+func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S], seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}

@@ -134,11 +134,11 @@ func (p *Population) sum() error {
 
 // Sample implements Sampler. A layer draws its size, or all candidates of
 // positive probability if these are fewer.
-func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
 	if s.drawsGlobally() && !s.IncludeRows {

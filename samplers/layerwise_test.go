@@ -55,7 +55,7 @@ func TestFullIsP(t *testing.T) {
 		dense := p.Dense()
 		rng := rand.New(NewSource(1, 2, 3))
 		s := &Full{Laplacian: p, Depth: 2}
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), seedNodes(n, 1+n/3, rng), rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestLayerWiseBlock(t *testing.T) {
 		}
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestApproximationErrorShape(t *testing.T) {
 		for _, size := range sizes {
 			s := &LayerWise{Laplacian: p, Sizes: []int{size}, Importance: LADIES{}, Weight: weight}
 			exact := &Full{Laplacian: p, Depth: 1}
-			var batch, truth Batch
+			var batch, truth MiniBatch
 			const repeats = 30
 			var sum float64
 			for r := range uint64(repeats) {
@@ -265,7 +265,7 @@ func TestSampleReusesMemory(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
-		var batch Batch
+		var batch MiniBatch
 		sample := func() {
 			if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 				t.Fatal(err)
@@ -305,14 +305,14 @@ func TestLayerWiseErrors(t *testing.T) {
 		"full, no depth":     {ctx, &Full{Laplacian: p}, []int32{0}},
 		"full, scale 0":      {ctx, &Full{Laplacian: &graph.Laplacian{Adjacency: p.Adjacency, RowScale: make([]float32, 10), ColScale: p.ColScale}, Depth: 1}, []int32{0}},
 	} {
-		var batch Batch
+		var batch MiniBatch
 		if err := c.sampler.Sample(c.ctx, c.seeds, rng, &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	// A failed call does not affect a later one.
 	s := &LayerWise{Laplacian: p, Sizes: []int{3}}
-	var batch Batch
+	var batch MiniBatch
 	_ = s.Sample(ctx, []int32{2, 1, 2}, rng, &batch)
 	if err := s.Sample(ctx, []int32{2, 1}, rng, &batch); err != nil {
 		t.Error(err)

@@ -111,11 +111,11 @@ func (e *estimator) isUniform() bool {
 }
 
 // Sample implements Sampler.
-func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering
 	ids.begin(s.Laplacian, block.Src)

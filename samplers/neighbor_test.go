@@ -139,7 +139,7 @@ func TestNeighborBlock(t *testing.T) {
 		}
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestNeighborExact(t *testing.T) {
 		s.Laplacian, s.Sizes = p, []int{60}
 		rng := rand.New(NewSource(1, 0, 0))
 		seeds := seedNodes(60, 20, rng)
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestNeighborErrors(t *testing.T) {
 		"weight and draw":   {Laplacian: p, Sizes: []int{2}, Draw: WithReplacement{}, Weight: Debiased{}},
 		"row norms too few": {Laplacian: p, Sizes: []int{2}, Importance: LADIES{RowNorms: make([]float32, 3)}},
 	} {
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -241,7 +241,7 @@ func TestNeighborErrors(t *testing.T) {
 func TestNeighborZeroNorms(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(40, 150, false, 2))
 	s := &Neighbor{Laplacian: p, Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 40)}}
-	var batch Batch
+	var batch MiniBatch
 	if err := s.Sample(context.Background(), []int32{0, 1, 2}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
 		t.Fatal(err)
 	}

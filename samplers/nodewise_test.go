@@ -111,7 +111,7 @@ func TestOwnDrawOutOfRange(t *testing.T) {
 		},
 	} {
 		rng := rand.New(samplers.NewSource(1, 0, 0))
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		if err := sampler(picks{0}).Sample(t.Context(), []int32{3, 4}, rng, &batch); err != nil {
 			t.Errorf("%s: the first candidate: %v", name, err)
 		}

@@ -45,7 +45,7 @@ func TestOriginalLADIES(t *testing.T) {
 		size := rapid.IntRange(1, 20).Draw(rt, "size")
 		sample := func(s *samplers.LayerWise) *graph.Block {
 			s.Laplacian, s.Sizes, s.Importance, s.Weight = p, []int{size}, samplers.LADIES{}, samplers.Naive{}
-			var batch samplers.Batch
+			var batch samplers.MiniBatch
 			if err := s.Sample(context.Background(), rows, rand.New(samplers.NewSource(seed, 1, 0)), &batch); err != nil {
 				rt.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func TestIncludeRowsBias(t *testing.T) {
 	}
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{size}, Importance: samplers.LADIES{}, IncludeRows: true}
 	rng := rand.New(samplers.NewSource(12, 0, 0))
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	mean, squares := make([]float64, len(rows)), make([]float64, len(rows))
 	for range batches {
 		if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
@@ -155,7 +155,7 @@ func TestNormalizeRowsBias(t *testing.T) {
 	rowSum := float64(p.At(1, 0)) + float64(p.At(1, 1)) + float64(p.At(1, 2))
 	s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: samplers.LADIES{}, NormalizeRows: true}
 	rng := rand.New(samplers.NewSource(4, 0, 0))
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	const batches = 40000
 	counts := make([]float64, 3)
 	for range batches {
@@ -205,7 +205,7 @@ func TestFastGCNReadings(t *testing.T) {
 		s := &samplers.LayerWise{Laplacian: p, Sizes: []int{1}, Importance: c.s}
 		rng := rand.New(samplers.NewSource(6, 0, 0))
 		counts := make([]float64, n)
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		for range batches {
 			if err := s.Sample(context.Background(), rows, rng, &batch); err != nil {
 				t.Fatal(err)

@@ -144,7 +144,7 @@ func (s *SAINT) Describe() string {
 // Sample implements Sampler. It uses only the number of seeds, which must be
 // distinct nodes: as many nodes are drawn, repeats counted. All layers share one
 // block.
-func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}

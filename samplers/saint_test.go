@@ -254,7 +254,7 @@ func TestSAINTUnbiased(t *testing.T) {
 			}
 			source := NewSource(1, 0, 0)
 			stream := rand.New(source)
-			var batch Batch
+			var batch MiniBatch
 			for b := range uint64(batches) {
 				Seed(source, 31, 0, b)
 				if err := s.Sample(context.Background(), seeds, stream, &batch); err != nil {
@@ -303,7 +303,7 @@ func TestSAINTSharesBlock(t *testing.T) {
 	train := seedNodes(100, 50, rng)
 	saint := &SAINT{Laplacian: p, Train: train, Depth: 3, Units: RandomEdges{}}
 	full := &Full{Laplacian: p, Depth: 3}
-	var batch Batch
+	var batch MiniBatch
 	for range 3 {
 		if err := saint.Sample(context.Background(), train[:20], rng, &batch); err != nil {
 			t.Fatal(err)
@@ -336,9 +336,9 @@ func TestSAINTNormalizeRows(t *testing.T) {
 	const n = 80
 	p := graph.NewLaplacian(randomGraph(n, 400, true, 1))
 	dense := p.Dense()
-	var plain, scaled Batch
+	var plain, scaled MiniBatch
 	for _, c := range []struct {
-		batch     *Batch
+		batch     *MiniBatch
 		normalize bool
 	}{{&plain, false}, {&scaled, true}} {
 		s := &SAINT{Laplacian: p, Depth: 1, Units: RandomEdges{}, NormalizeRows: c.normalize}
@@ -448,7 +448,7 @@ func TestSubgraphErrors(t *testing.T) {
 		if err := s.Validate(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: Sample gives no error", name)
 		}

@@ -22,7 +22,7 @@ import (
 type Sampler interface {
 	// Layers returns the number of blocks in a batch.
 	Layers() int
-	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error
+	Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error
 }
 
 // Describer is a sampler that prepares something large before its first batch: the
@@ -35,9 +35,9 @@ type Describer interface {
 	Describe() string
 }
 
-// Batch is one sampled mini-batch. The zero value is ready to be filled; its
+// MiniBatch is one sampled mini-batch. The zero value is ready to be filled; its
 // memory is reused when it is filled again. It belongs to the caller of Sample.
-type Batch struct {
+type MiniBatch struct {
 	// Blocks, input layer first: Blocks[0].Src are the input nodes, and
 	// Blocks[l].Dst equals Blocks[l+1].Src.
 	Blocks []*graph.Block
@@ -53,14 +53,14 @@ type Batch struct {
 }
 
 // Inputs returns the input nodes: the batch reads their features.
-func (b *Batch) Inputs() []int32 { return b.Blocks[0].Src }
+func (b *MiniBatch) Inputs() []int32 { return b.Blocks[0].Src }
 
 // Outputs returns the output nodes.
-func (b *Batch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
+func (b *MiniBatch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 
 // Reset gives b the given number of distinct blocks without controls, and no loss
 // weights, in the memory that b has. A sampler calls it first.
-func (b *Batch) Reset(layers int) {
+func (b *MiniBatch) Reset(layers int) {
 	for len(b.blocks) < layers {
 		b.blocks = append(b.blocks, new(graph.Block))
 	}
@@ -72,7 +72,7 @@ func (b *Batch) Reset(layers int) {
 }
 
 // control gives block l a control, in the memory that b has. It follows Reset.
-func (b *Batch) control(l int) *graph.Control {
+func (b *MiniBatch) control(l int) *graph.Control {
 	for len(b.controls) <= l {
 		b.controls = append(b.controls, new(graph.Control))
 	}

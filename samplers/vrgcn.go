@@ -81,11 +81,11 @@ func (s *VRGCN) Validate() error {
 }
 
 // Sample implements Sampler.
-func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *Batch) error {
+func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
-func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *Batch, at int, rows []int32, rng *rand.Rand) error {
+func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block := batch.Blocks[at]
 	if at == 0 {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)

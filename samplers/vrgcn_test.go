@@ -26,7 +26,7 @@ func TestVRGCNBlocks(t *testing.T) {
 		}
 		rng := rand.New(NewSource(rapid.Uint64().Draw(t, "stream"), 0, 0))
 		seeds := seedNodes(n, rapid.IntRange(1, n).Draw(t, "seeds"), rng)
-		var batch Batch
+		var batch MiniBatch
 		if err := s.Sample(context.Background(), seeds, rng, &batch); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestVRGCNZeroError(t *testing.T) {
 	}
 	dense := p.Dense()
 	s := &VRGCN{Laplacian: p, Sizes: []int{2, 2}}
-	var batch Batch
+	var batch MiniBatch
 	for b := range uint64(50) {
 		if err := s.Sample(context.Background(), seedNodes(n, 20, rng), rand.New(NewSource(7, 0, b)), &batch); err != nil {
 			t.Fatal(err)

@@ -103,7 +103,7 @@ func bruteError(t *testing.T, c adviceCase, method string, size, repeats int) fl
 	}
 	nodes := allNodes(c.p.Nodes())
 	var errs, norms float64
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	for r := range repeats {
 		rng := rand.New(samplers.NewSource(999, 5, uint64(r)))
 		seeds := RandomBatch(rng, nodes, c.batch)

@@ -254,7 +254,7 @@ type contestOutcome struct {
 type errorWorker struct {
 	study             *ApproxError
 	full              samplers.Full
-	exact, batch      samplers.Batch
+	exact, batch      samplers.MiniBatch
 	scratch           []int32
 	truth, guess, sum []float32
 	source            *rand.PCG

@@ -91,7 +91,7 @@ func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int
 	p := compiled(t, m)
 	stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batchSize, BatchesPerEpoch: 10, Seed: 5}
 	drawer := newDrawer(&stream)
-	item := &Item{Blocks: new(samplers.Batch)}
+	item := &Item{Blocks: new(samplers.MiniBatch)}
 	var state AdamState
 	var out []float32
 	settle := func() {
@@ -295,7 +295,7 @@ func TestModelsOnDevice(t *testing.T) {
 func TestFitOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
-	fit := func(device *ops.Device, batches int, dir string, resume bool) (*History, []float32) {
+	fit := func(device *ops.Device, batches int, dir string, resume bool) (*Result, []float32) {
 		t.Helper()
 		m := smallModel(t, data)
 		m.Device = device
@@ -331,7 +331,7 @@ func TestFitOnDevice(t *testing.T) {
 func TestFitOnDeviceNotFinite(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
-	run := func(device *ops.Device) (*History, []float32, error) {
+	run := func(device *ops.Device) (*Result, []float32, error) {
 		m := smallModel(t, data)
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})

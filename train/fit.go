@@ -36,7 +36,7 @@ import (
 //
 // Memory, beside the model's and the batches': five values a parameter. All
 // goroutines have ended when Fit returns.
-func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*History, error) {
+func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -558,9 +558,9 @@ func (r *run) progress(end int, evaluated bool) {
 }
 
 // result returns the history so far.
-func (r *run) result() *History {
+func (r *run) result() *Result {
 	s := &r.state
-	h := &History{
+	h := &Result{
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
 		StateBytes: r.model.Batch.StateBytes(),

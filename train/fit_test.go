@@ -26,7 +26,7 @@ func short() Options {
 	return Options{MaxBatches: 60, BatchSize: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{Rate: 0.01, Clip: 5}, CheckpointInterval: -1}
 }
 
-func mustFit(t testing.TB, m *layers.Model, d *datasets.Data, o Options) *History {
+func mustFit(t testing.TB, m *layers.Model, d *datasets.Data, o Options) *Result {
 	t.Helper()
 	h, err := Fit(context.Background(), m, d, o)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestFitIsDeterministic(t *testing.T) {
 	for _, permute := range []bool{false, true} {
 		t.Run(fmt.Sprintf("permute=%t", permute), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-			run := func(cores, workers int, seed uint64) ([]float32, *History) {
+			run := func(cores, workers int, seed uint64) ([]float32, *Result) {
 				runtime.GOMAXPROCS(cores)
 				o := short()
 				o.Workers, o.Seed, o.Permute = workers, seed, permute
@@ -477,7 +477,7 @@ func TestSamplerFails(t *testing.T) {
 // failing panics for about one batch in 25.
 type failing struct{ samplers.Sampler }
 
-func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
 	if rng.IntN(25) == 7 {
 		panic("no more batches")
 	}

@@ -19,7 +19,7 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 		{Hidden: 4, Seed: 3}, // H·W comes first
 		{Hidden: 16, Seed: 3, Residual: true},
 	} {
-		run := func(use func(x *graph.Features) *graph.Features) ([]float32, *History, string) {
+		run := func(use func(x *graph.Features) *graph.Features) ([]float32, *Result, string) {
 			d := smallData(t, 300, 3)
 			d.Features = use(d.Features)
 			batch := layers.NewBatch(G.NewGraph(), &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}})

@@ -17,7 +17,7 @@ type resultJSON struct {
 	WallS      float64 `json:"wall_s"`
 }
 
-func (h *History) json(seed uint64) resultJSON {
+func (h *Result) json(seed uint64) resultJSON {
 	return resultJSON{
 		Batches: h.Batches, Best: number(h.Best), BestBatch: h.BestBatch, Test: number(h.Test),
 		Stop: h.Stop, Seed: seed, Parameters: h.Parameters, StateBytes: h.StateBytes,

@@ -97,7 +97,7 @@ const inferenceChunk = 2048
 
 func predictByProgram(ctx context.Context, m *layers.Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
 	sampler := &samplers.Full{Laplacian: d.Laplacian(), Depth: m.Batch.Layers()}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	logits := make([]float32, 0, len(nodes)*d.Labels.Outputs())
 	for lo := 0; lo < len(nodes); lo += inferenceChunk {
 		if err := ctx.Err(); err != nil {

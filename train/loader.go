@@ -73,7 +73,7 @@ type Item struct {
 	Index        int     // in the stream, from 0
 	Epoch, Batch int     // its place
 	Seeds        []int32 // the training nodes drawn
-	Blocks       *samplers.Batch
+	Blocks       *samplers.MiniBatch
 	Dropout      uint64        // seed of the step's other random decisions
 	Sampling     time.Duration // what drawing it took
 	err          error
@@ -177,18 +177,18 @@ type Loader struct {
 	end     int          // index after the last
 	next    int          // index that Next returns
 	claimed atomic.Int64 // index that the next free worker draws
-	free    shelf
+	free    freeList
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
 	current *Item
 	failed  error // what Next returns from now on
 
-	processors reservation
+	processors coreReservation
 }
 
-// shelf holds the items that nobody has. A worker that finds it empty helps the
+// freeList holds the items that nobody has. A worker that finds it empty helps the
 // trainer for a while before it sleeps: it is then on its processor, and its
 // caches are warm, when the trainer gives an item back.
-type shelf struct {
+type freeList struct {
 	mutex    sync.Mutex
 	items    []*Item
 	filled   atomic.Int64 // len(items)
@@ -202,7 +202,7 @@ type shelf struct {
 const helping = 50 * time.Microsecond
 
 // put adds an item, for which a worker is woken if none watches.
-func (s *shelf) put(item *Item) {
+func (s *freeList) put(item *Item) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.items = append(s.items, item)
@@ -214,7 +214,7 @@ func (s *shelf) put(item *Item) {
 }
 
 // take returns an item as soon as there is one; nil once the context is done.
-func (s *shelf) take(ctx context.Context) *Item {
+func (s *freeList) take(ctx context.Context) *Item {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for helped := false; ctx.Err() == nil; {
@@ -245,10 +245,10 @@ func (s *shelf) take(ctx context.Context) *Item {
 	return nil
 }
 
-// reservation is how many processors a loader's workers keep busy, or are about
+// coreReservation is how many processors a loader's workers keep busy, or are about
 // to: the helpers of parallel.For must be gone from those before a worker can
 // wake there.
-type reservation struct {
+type coreReservation struct {
 	sync.Mutex
 	workers int // 0 once the loader is closed
 	free    int // items that nobody holds
@@ -258,7 +258,7 @@ type reservation struct {
 }
 
 // update changes the counts and reserves what they ask for.
-func (r *reservation) update(change func(*reservation)) {
+func (r *coreReservation) update(change func(*coreReservation)) {
 	r.Lock()
 	defer r.Unlock()
 	change(r)
@@ -290,11 +290,11 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	l.drawn = make([]chan *Item, ring)
 	for k := range l.drawn {
 		l.drawn[k] = make(chan *Item, 1)
-		l.free.put(&Item{Blocks: new(samplers.Batch)})
+		l.free.put(&Item{Blocks: new(samplers.MiniBatch)})
 	}
 	l.claimed.Store(int64(first))
-	l.processors = reservation{workers: workers, free: ring, left: end - first}
-	l.processors.update(func(*reservation) {})
+	l.processors = coreReservation{workers: workers, free: ring, left: end - first}
+	l.processors.update(func(*coreReservation) {})
 	for range workers {
 		l.workers.Go(l.work)
 	}
@@ -314,10 +314,10 @@ func (l *Loader) work() error {
 		if index >= l.end {
 			return nil
 		}
-		l.processors.update(func(r *reservation) { r.free--; r.drawing++; r.left-- })
+		l.processors.update(func(r *coreReservation) { r.free--; r.drawing++; r.left-- })
 		d.draw(l.ctx, index, item)
 		failed := item.err != nil
-		l.processors.update(func(r *reservation) { r.drawing-- })
+		l.processors.update(func(r *coreReservation) { r.drawing-- })
 		l.drawn[index%len(l.drawn)] <- item // gives it away
 		if failed {
 			return nil // Next reports it, in its turn
@@ -334,7 +334,7 @@ func (l *Loader) work() error {
 func (l *Loader) Next() (*Item, error) {
 	if l.current != nil {
 		// Reserved here, not by the worker that it wakes.
-		l.processors.update(func(r *reservation) { r.free++ })
+		l.processors.update(func(r *coreReservation) { r.free++ })
 		l.free.put(l.current)
 		l.current = nil
 	}
@@ -365,6 +365,6 @@ func (l *Loader) Next() (*Item, error) {
 func (l *Loader) Close() error {
 	l.cancel()
 	err := l.workers.Wait()
-	l.processors.update(func(r *reservation) { r.workers = 0 })
+	l.processors.update(func(r *coreReservation) { r.workers = 0 })
 	return err
 }

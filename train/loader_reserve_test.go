@@ -4,20 +4,20 @@ import "testing"
 
 // What a loader reserves must follow its workers' work and be given back.
 func TestReservation(t *testing.T) {
-	r := reservation{workers: 2, free: 5, left: 3}
+	r := coreReservation{workers: 2, free: 5, left: 3}
 	for k, step := range []struct {
-		change func(r *reservation)
+		change func(r *coreReservation)
 		held   int
 	}{
-		{func(*reservation) {}, 2},                                        // both workers are about to start
-		{func(r *reservation) { r.free--; r.drawing++; r.left-- }, 2},     // one draws
-		{func(r *reservation) { r.free -= 1; r.drawing++; r.left-- }, 2},  // both
-		{func(r *reservation) { r.drawing-- }, 2},                         // one is done, one batch left
-		{func(r *reservation) { r.free--; r.drawing++; r.left-- }, 2},     // the last
-		{func(r *reservation) { r.drawing -= 2 }, 0},                      // nothing left to draw
-		{func(r *reservation) { r.free++ }, 0},                            // whatever comes back
-		{func(r *reservation) { r.left, r.free, r.workers = 9, 1, 2 }, 1}, // one item free
-		{func(r *reservation) { r.workers = 0 }, 0},                       // closed
+		{func(*coreReservation) {}, 2},                                        // both workers are about to start
+		{func(r *coreReservation) { r.free--; r.drawing++; r.left-- }, 2},     // one draws
+		{func(r *coreReservation) { r.free -= 1; r.drawing++; r.left-- }, 2},  // both
+		{func(r *coreReservation) { r.drawing-- }, 2},                         // one is done, one batch left
+		{func(r *coreReservation) { r.free--; r.drawing++; r.left-- }, 2},     // the last
+		{func(r *coreReservation) { r.drawing -= 2 }, 0},                      // nothing left to draw
+		{func(r *coreReservation) { r.free++ }, 0},                            // whatever comes back
+		{func(r *coreReservation) { r.left, r.free, r.workers = 9, 1, 2 }, 1}, // one item free
+		{func(r *coreReservation) { r.workers = 0 }, 0},                       // closed
 	} {
 		r.update(step.change)
 		if r.held != step.held {

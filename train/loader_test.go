@@ -27,7 +27,7 @@ type seedsOnly struct {
 
 func (s seedsOnly) Layers() int { return 1 }
 
-func (s seedsOnly) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+func (s seedsOnly) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
 	if s.before != nil {
 		if err := s.before(ctx, seeds, rng); err != nil {
 			return err
@@ -131,7 +131,7 @@ func TestIndependentBatches(t *testing.T) {
 	train := numbers(40)
 	s := &Stream{Sampler: seedsOnly{}, Train: train, BatchSize: 10, BatchesPerEpoch: 10, Seed: 5}
 	d := newDrawer(s)
-	item := &Item{Blocks: new(samplers.Batch)}
+	item := &Item{Blocks: new(samplers.MiniBatch)}
 	counts := map[int32]float64{}
 	const batches = 4000
 	for k := range batches {
@@ -311,7 +311,7 @@ func nobody() string { return "" }
 // stream.
 func firstSeeds(t *testing.T, s Stream, index int) (first uint64) {
 	s.Sampler = seedsOnly{func(_ context.Context, _ []int32, rng *rand.Rand) error { first = rng.Uint64(); return nil }}
-	item := &Item{Blocks: new(samplers.Batch)}
+	item := &Item{Blocks: new(samplers.MiniBatch)}
 	newDrawer(&s).draw(context.Background(), index, item)
 	if item.err != nil {
 		t.Fatal(item.err)

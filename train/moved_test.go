@@ -195,7 +195,7 @@ func TestBeginAndResult(t *testing.T) {
 	refused, begun := errors.New("refused"), 0
 	o.Overwrite, o.MaxBatches = true, 7
 	o.Begin = func() error { begun++; return refused }
-	o.Result = func(h *History) any { return map[string]any{"mine": h.Batches, "test": h.Test} }
+	o.Result = func(h *Result) any { return map[string]any{"mine": h.Batches, "test": h.Test} }
 	if h, err := Fit(context.Background(), smallModel(t, d), d, o); h != nil || !errors.Is(err, refused) {
 		t.Errorf("%+v, %v", h, err)
 	}

@@ -54,7 +54,7 @@ type Options struct {
 
 	// Result, where not nil, returns the contents of result.json, in place of the
 	// history that it is given. They must be what encoding/json can write.
-	Result func(*History) any
+	Result func(*Result) any
 
 	// Config is stored in config.json beside Fit's own settings, and compared
 	// on resume: what else a run depends on (method, sizes). A field data may say
@@ -87,8 +87,8 @@ type Evaluation struct {
 	Seconds      float64 // wall clock since the run began
 }
 
-// History is what a run did. Scores are NaN where there was nothing to score.
-type History struct {
+// Result is what a run did. Scores are NaN where there was nothing to score.
+type Result struct {
 	Batches     int     // batches done
 	Best        float64 // best validation score
 	BestBatch   int     // batches done at the best

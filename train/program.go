@@ -132,7 +132,7 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 // wraps ErrNotFinite if the loss or a gradient is not finite. On a GPU it copies
 // the parameters there and waits. It allocates a few kilobytes at most, whatever
 // the size of the batch.
-func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
+func (p *Program) Step(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	loss, err := p.compute(batch, seed)
 	switch {
 	case err != nil && p.backend != nil:
@@ -143,7 +143,7 @@ func (p *Program) Step(batch *samplers.Batch, seed uint64) (float64, error) {
 	return loss, nil
 }
 
-func (p *Program) compute(batch *samplers.Batch, seed uint64) (float64, error) {
+func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	if p.backend == nil {
 		return 0, errClosed
 	}
@@ -179,7 +179,7 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 // moves the parameters by one step of a. Parameters and moments are
 // brought to the host by Pull, losses by Settle; on a GPU Advance only queues the
 // work. Call Settle after at most Depth calls.
-func (p *Program) Advance(batch *samplers.Batch, seed uint64, a Adam, state *AdamState) error {
+func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
 	if p.backend == nil {
 		return errClosed
 	}
@@ -251,7 +251,7 @@ func (p *Program) Pull(state *AdamState) error {
 
 // Forward returns the logits of one mini-batch, as in evaluation: without
 // dropout. They are the caller's until the next call.
-func (p *Program) Forward(batch *samplers.Batch) (logits []float32, err error) {
+func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err error) {
 	if p.backend == nil {
 		return nil, errClosed
 	}

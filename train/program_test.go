@@ -38,9 +38,9 @@ func compiled(t testing.TB, m *layers.Model) *Program {
 }
 
 // sampled returns one mini-batch of m's sampler.
-func sampled(t testing.TB, m *layers.Model, seeds []int32, stream uint64) *samplers.Batch {
+func sampled(t testing.TB, m *layers.Model, seeds []int32, stream uint64) *samplers.MiniBatch {
 	t.Helper()
-	batch := new(samplers.Batch)
+	batch := new(samplers.MiniBatch)
 	if err := m.Batch.Sampler().Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, stream)), batch); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestStepGradients(t *testing.T) {
 // not on the batches, of other sizes, that the program ran before.
 func TestStepIsPure(t *testing.T) {
 	d := smallData(t, 200, 3)
-	fresh := func(batch *samplers.Batch, seed uint64) (float64, []float32) {
+	fresh := func(batch *samplers.MiniBatch, seed uint64) (float64, []float32) {
 		p := compiled(t, smallModel(t, d))
 		loss, err := p.Step(batch, seed)
 		if err != nil {
@@ -290,10 +290,10 @@ func TestStepNotFinite(t *testing.T) {
 	if _, err := p.Step(batch, 1); err != nil {
 		t.Errorf("the program does not recover: %v", err)
 	}
-	if err := (func() error { _, err := p.Step(new(samplers.Batch), 1); return err })(); err == nil {
+	if err := (func() error { _, err := p.Step(new(samplers.MiniBatch), 1); return err })(); err == nil {
 		t.Error("an empty batch passed")
 	}
-	wrong := &samplers.Batch{Blocks: []*graph.Block{new(graph.Block), new(graph.Block)}}
+	wrong := &samplers.MiniBatch{Blocks: []*graph.Block{new(graph.Block), new(graph.Block)}}
 	if _, err := p.Step(wrong, 1); err == nil {
 		t.Error("a batch of empty blocks passed")
 	}

@@ -165,7 +165,7 @@ const turn, warmup = 20, 10
 type measurement struct {
 	row     samplingRow
 	sampler samplers.Sampler
-	batch   samplers.Batch
+	batch   samplers.MiniBatch
 	times   []float64
 	nnz     float64
 	allocs  uint64
@@ -212,7 +212,7 @@ func (m *measurement) summary(n float64) samplingRow {
 // neighborhoods returns the number of nodes that a batch sees, in the mean.
 func neighborhoods(ctx context.Context, data *datasets.Data, batches [][]int32) (float64, error) {
 	full := &samplers.Full{Laplacian: data.Laplacian(), Depth: 1}
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	var nodes float64
 	for _, seeds := range batches {
 		if err := full.Sample(ctx, seeds, nil, &batch); err != nil {

@@ -207,7 +207,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Config = o.runConfig()
 	options.Begin = begin
 	var r *result
-	options.Result = func(history *train.History) any {
+	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		return r
 	}
@@ -246,7 +246,7 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 }
 
 // result puts into words what a run came to.
-func (o *trainOptions) result(history *train.History, data *datasets.Data, dir string) *result {
+func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
 	return &result{
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),

@@ -148,7 +148,7 @@ func (b *stepBench) counts() device.Counts {
 	return b.device.Counts()
 }
 
-func (b *stepBench) step(batch *samplers.Batch, seed uint64) error {
+func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
 	if err := b.program.Advance(batch, seed, b.options.Adam, &b.adam); err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
 	var source rand.PCG
 	rng := rand.New(&source)
 	nodes := slices.Clone(b.stream.Train)
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	var steps, floors, sampling []float64
 	for k := range b.options.Batches {
 		if err := ctx.Err(); err != nil {

@@ -169,7 +169,7 @@ func TestNothingDeadIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := model(t, gcn.Loss, gcn.Parameters...)
-			var item samplers.Batch
+			var item samplers.MiniBatch
 			if err := batch.Sampler().Sample(context.Background(), d.Split.Train[:20], rand.New(rand.NewPCG(1, 2)), &item); err != nil {
 				t.Fatal(err)
 			}

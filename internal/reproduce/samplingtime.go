@@ -113,7 +113,7 @@ func timeSampling(ctx context.Context, data *datasets.Data, s timeSettings) (tim
 	}
 	source := new(rand.PCG)
 	rng := rand.New(source)
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	var times []float64
 	for k := range warmup + s.Batches {
 		samplers.Seed(source, s.Seed, 0, uint64(k))

@@ -103,7 +103,7 @@ func (row *PaperRow) describe() string {
 
 // fit trains. The run's checkpoints are in the cells' folder, so that a stopped
 // run goes on; they are removed when it is done.
-func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings trainSettings) (*layers.GCN, *train.History, error) {
+func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings trainSettings) (*layers.GCN, *train.Result, error) {
 	data, err := r.open(ctx, spec)
 	if err != nil {
 		return nil, nil, err
@@ -155,7 +155,7 @@ func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.
 	return layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: 0.2, Seed: seed})
 }
 
-func newTrainResult(data *datasets.Data, h *train.History) *trainResult {
+func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
 	t := &trainResult{
 		Metric: string(data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch,
 		Stop: h.Stop, TrainMS: h.TrainMS, SamplingMS: h.SamplingMS, WallS: h.WallS,

@@ -80,7 +80,7 @@ func (r *runner) timeTraining(ctx context.Context, data *datasets.Data, row Pape
 	defer program.Close()
 	var times []float64
 	var adam train.AdamState
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	source := new(rand.PCG)
 	rng := rand.New(source)
 	start := time.Now()

@@ -131,7 +131,7 @@ class KernelTest(unittest.TestCase):
     def test_interpreted_sampler(self):
         self.shows("type ownSampler struct{ n int }\n"
                    "func (s *ownSampler) Layers() int { return s.n }\n"
-                   "func (s *ownSampler) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b *samplers.Batch) error {\n"
+                   "func (s *ownSampler) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b *samplers.MiniBatch) error {\n"
                    'return fmt.Errorf("%d seeds", len(seeds)) }\n'
                    "var sampler samplers.Sampler = &ownSampler{2}\n"
                    "fmt.Println(sampler.Layers(), sampler.Sample(nil, []int32{1, 2}, nil, nil))",

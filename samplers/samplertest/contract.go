@@ -138,7 +138,7 @@ const contractBatches = 12
 
 // sample draws batch number b into batch. Afterwards it overwrites the seeds,
 // because the batch must not keep them.
-func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) error {
+func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.MiniBatch) error {
 	seeds := c.seeds(b)
 	if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(5, 1, uint64(b))), batch); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *contract) sample(s samplers.Sampler, b int, batch *samplers.Batch) erro
 func (c *contract) blocks(t *testing.T) {
 	s := c.newSampler(c.p, c.train)
 	for b := range contractBatches {
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		if err := c.sample(s, b, &batch); err != nil {
 			t.Fatalf("batch %d: %v", b, err)
 		}
@@ -170,7 +170,7 @@ func (c *contract) blocks(t *testing.T) {
 	}
 }
 
-func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.Batch, seeds []int32) error {
+func (c *contract) checkBatch(s samplers.Sampler, batch *samplers.MiniBatch, seeds []int32) error {
 	if len(batch.Blocks) != s.Layers() {
 		return fmt.Errorf("%d blocks, want %d", len(batch.Blocks), s.Layers())
 	}
@@ -234,17 +234,17 @@ func (c *contract) checkBlock(block *graph.Block) error {
 
 // workers checks that one and several concurrent workers draw the same batches.
 func (c *contract) workers(t *testing.T) {
-	var want []*samplers.Batch
+	var want []*samplers.MiniBatch
 	for _, workers := range []int{1, 2, 5} {
 		s := c.newSampler(c.p, c.train)
-		got := make([]*samplers.Batch, contractBatches)
+		got := make([]*samplers.MiniBatch, contractBatches)
 		errs := make([]error, contractBatches)
 		var group sync.WaitGroup
 		for w := range workers {
 			group.Add(1)
 			go func() {
 				defer group.Done()
-				var batch samplers.Batch // reused by its worker, as a loader would
+				var batch samplers.MiniBatch // reused by its worker, as a loader would
 				// In another order than a single worker's.
 				for b := contractBatches - 1 - w; b >= 0; b -= workers {
 					if errs[b] = c.sample(s, b, &batch); errs[b] == nil {
@@ -272,9 +272,9 @@ func (c *contract) workers(t *testing.T) {
 // new one.
 func (c *contract) reuse(t *testing.T) {
 	s := c.newSampler(c.p, c.train)
-	var reused samplers.Batch
+	var reused samplers.MiniBatch
 	for _, b := range []int{0, 1, 2, 3, 2, 1, 0, 7} {
-		var fresh samplers.Batch
+		var fresh samplers.MiniBatch
 		if err := errors.Join(c.sample(s, b, &reused), c.sample(s, b, &fresh)); err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +288,7 @@ func (c *contract) cancellation(t *testing.T) {
 	s := c.newSampler(c.p, c.train)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	err := s.Sample(ended, c.seeds(0), rand.New(samplers.NewSource(1, 0, 0)), &batch)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("a context that has ended gives %v, want context.Canceled", err)
@@ -305,7 +305,7 @@ func (c *contract) badSeeds(t *testing.T) {
 		"repeated":     {c.train[0], c.train[0]},
 	} {
 		s := c.newSampler(c.p, c.train)
-		var batch samplers.Batch
+		var batch samplers.MiniBatch
 		if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -315,9 +315,9 @@ func (c *contract) badSeeds(t *testing.T) {
 
 // checkStillWorks checks that after an error s fills batch like a new sampler fills a
 // new batch.
-func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samplers.Batch) {
+func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samplers.MiniBatch) {
 	t.Helper()
-	var fresh samplers.Batch
+	var fresh samplers.MiniBatch
 	if err := errors.Join(c.sample(s, 4, batch), c.sample(c.newSampler(c.p, c.train), 4, &fresh)); err != nil {
 		t.Fatalf("after a failure: %v", err)
 	}
@@ -326,8 +326,8 @@ func (c *contract) checkStillWorks(t *testing.T, s samplers.Sampler, batch *samp
 	}
 }
 
-func cloneBatch(b *samplers.Batch) *samplers.Batch {
-	c := &samplers.Batch{LossWeights: slices.Clone(b.LossWeights)}
+func cloneBatch(b *samplers.MiniBatch) *samplers.MiniBatch {
+	c := &samplers.MiniBatch{LossWeights: slices.Clone(b.LossWeights)}
 	for _, block := range b.Blocks {
 		clone := &graph.Block{
 			Dst: slices.Clone(block.Dst), Src: slices.Clone(block.Src),
@@ -360,7 +360,7 @@ func equalLaplacian(a, b *graph.Laplacian) bool {
 
 // diffBatch describes the first difference of two batches, "" if they are equal bit
 // by bit.
-func diffBatch(want, got *samplers.Batch) string {
+func diffBatch(want, got *samplers.MiniBatch) string {
 	if len(want.Blocks) != len(got.Blocks) {
 		return fmt.Sprintf("%d blocks, want %d", len(got.Blocks), len(want.Blocks))
 	}

@@ -77,10 +77,10 @@ func TestSimulateExact(t *testing.T) {
 	if r.Worst() != 0 {
 		t.Errorf("full neighbourhoods are off by %v standard errors", r.Worst())
 	}
-	for name, change := range map[string]func(b *samplers.Batch){
-		"doubled entry": func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] *= 2 },
-		"NaN":           func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
-		"infinite":      func(b *samplers.Batch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
+	for name, change := range map[string]func(b *samplers.MiniBatch){
+		"doubled entry": func(b *samplers.MiniBatch) { b.Blocks[0].Matrix.Val[0] *= 2 },
+		"NaN":           func(b *samplers.MiniBatch) { b.Blocks[0].Matrix.Val[0] = float32(math.NaN()) },
+		"infinite":      func(b *samplers.MiniBatch) { b.Blocks[0].Matrix.Val[0] = float32(math.Inf(1)) },
 	} {
 		r, err = Simulate(broken{full, change}, p, seeds, h, 2, 1000, 1)
 		if err != nil {
@@ -95,10 +95,10 @@ func TestSimulateExact(t *testing.T) {
 // broken changes the batches of a sampler.
 type broken struct {
 	samplers.Sampler
-	change func(*samplers.Batch)
+	change func(*samplers.MiniBatch)
 }
 
-func (b broken) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+func (b broken) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
 	if err := b.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func TestContractCanFail(t *testing.T) {
 	p := graph.NewLaplacian(RandomGraph(t, 30, 60, false, 1))
 	c := contract{p: p, train: []int32{1, 2, 3, 4, 5}}
 	full := &samplers.Full{Laplacian: p, Depth: 2}
-	var right samplers.Batch
+	var right samplers.MiniBatch
 	if err := c.sample(full, 0, &right); err != nil {
 		t.Fatal(err)
 	}
@@ -120,18 +120,18 @@ func TestContractCanFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	differs := errors.New("differs")
-	for name, change := range map[string]func(*samplers.Batch) error{
-		"value":         func(b *samplers.Batch) error { b.Blocks[0].Matrix.Val[0] *= 2; return nil },
-		"transpose":     func(b *samplers.Batch) error { b.Blocks[1].Transposed.Val[0] *= 2; return nil },
-		"row sum":       func(b *samplers.Batch) error { b.Blocks[0].RowSums[0]++; return nil },
-		"column":        func(b *samplers.Batch) error { b.Blocks[0].Matrix.Idx[0] = 1 << 20; return nil },
-		"input":         func(b *samplers.Batch) error { b.Blocks[0].Src[0] = b.Blocks[0].Src[1]; return nil },
-		"output":        func(b *samplers.Batch) error { b.Blocks[1].Dst[0] = 29; return nil },
-		"blocks":        func(b *samplers.Batch) error { b.Blocks = b.Blocks[:1]; return nil },
-		"loss weights":  func(b *samplers.Batch) error { b.LossWeights = []float32{float32(math.NaN())}; return nil },
-		"control":       func(b *samplers.Batch) error { b.Blocks[0].Control = &graph.Control{}; return nil },
-		"fine":          func(*samplers.Batch) error { return differs },
-		"foreign entry": func(b *samplers.Batch) error { return foreignEntry(p, b) },
+	for name, change := range map[string]func(*samplers.MiniBatch) error{
+		"value":         func(b *samplers.MiniBatch) error { b.Blocks[0].Matrix.Val[0] *= 2; return nil },
+		"transpose":     func(b *samplers.MiniBatch) error { b.Blocks[1].Transposed.Val[0] *= 2; return nil },
+		"row sum":       func(b *samplers.MiniBatch) error { b.Blocks[0].RowSums[0]++; return nil },
+		"column":        func(b *samplers.MiniBatch) error { b.Blocks[0].Matrix.Idx[0] = 1 << 20; return nil },
+		"input":         func(b *samplers.MiniBatch) error { b.Blocks[0].Src[0] = b.Blocks[0].Src[1]; return nil },
+		"output":        func(b *samplers.MiniBatch) error { b.Blocks[1].Dst[0] = 29; return nil },
+		"blocks":        func(b *samplers.MiniBatch) error { b.Blocks = b.Blocks[:1]; return nil },
+		"loss weights":  func(b *samplers.MiniBatch) error { b.LossWeights = []float32{float32(math.NaN())}; return nil },
+		"control":       func(b *samplers.MiniBatch) error { b.Blocks[0].Control = &graph.Control{}; return nil },
+		"fine":          func(*samplers.MiniBatch) error { return differs },
+		"foreign entry": func(b *samplers.MiniBatch) error { return foreignEntry(p, b) },
 	} {
 		batch := cloneBatch(&right)
 		fine := change(batch) == differs
@@ -142,16 +142,16 @@ func TestContractCanFail(t *testing.T) {
 			t.Errorf("%s: the difference is %q", name, diff)
 		}
 	}
-	for name, change := range map[string]func(seeds []int32, b *samplers.Batch){
-		"seeds are changed": func(seeds []int32, _ *samplers.Batch) { seeds[0] = 5 - seeds[0] },
-		"a block is nil":    func(_ []int32, b *samplers.Batch) { b.Blocks[1] = nil },
+	for name, change := range map[string]func(seeds []int32, b *samplers.MiniBatch){
+		"seeds are changed": func(seeds []int32, _ *samplers.MiniBatch) { seeds[0] = 5 - seeds[0] },
+		"a block is nil":    func(_ []int32, b *samplers.MiniBatch) { b.Blocks[1] = nil },
 	} {
-		if err := c.sample(meddling{full, change}, 0, new(samplers.Batch)); err == nil {
+		if err := c.sample(meddling{full, change}, 0, new(samplers.MiniBatch)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	var keeps samplers.Batch
-	if err := c.sample(meddling{full, func(seeds []int32, b *samplers.Batch) { b.Blocks[1].Dst = seeds }}, 0, &keeps); err != nil {
+	var keeps samplers.MiniBatch
+	if err := c.sample(meddling{full, func(seeds []int32, b *samplers.MiniBatch) { b.Blocks[1].Dst = seeds }}, 0, &keeps); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.checkBatch(full, &keeps, c.seeds(0)); err == nil {
@@ -170,10 +170,10 @@ func TestContractCanFail(t *testing.T) {
 // meddling is a sampler that changes the seeds or the batch after sampling.
 type meddling struct {
 	samplers.Sampler
-	last func(seeds []int32, b *samplers.Batch)
+	last func(seeds []int32, b *samplers.MiniBatch)
 }
 
-func (m meddling) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.Batch) error {
+func (m meddling) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
 	if err := m.Sampler.Sample(ctx, seeds, rng, batch); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (m meddling) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, bat
 }
 
 // foreignEntry moves an entry of the first block to a place that is 0 in P.
-func foreignEntry(p *graph.Laplacian, b *samplers.Batch) error {
+func foreignEntry(p *graph.Laplacian, b *samplers.MiniBatch) error {
 	block := b.Blocks[0]
 	row := block.Matrix.Row(0)
 	for c, j := range block.Src {

@@ -26,7 +26,7 @@ func Simulate(sampler samplers.Sampler, p *graph.Laplacian, seeds []int32, h []f
 	r.Mean, r.StdError = make([]float64, len(r.Exact)), make([]float64, len(r.Exact))
 	source := samplers.NewSource(seed, 0, 0)
 	rng := rand.New(source)
-	var batch samplers.Batch
+	var batch samplers.MiniBatch
 	var x, y []float64
 	for b := range batches {
 		samplers.Seed(source, seed, 0, uint64(b))
