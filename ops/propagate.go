@@ -176,8 +176,8 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// keepRows finds the rows of the output that may differ from zero: those of A with an entry
-// for such a row of H.
+// keepRows finds the rows of the output that may differ from zero: the rows of A with an
+// entry for such a row of H.
 func (op *propagate) keepRows(a *graph.CSR) {
 	if op.history != nil {
 		op.set.all = true
