@@ -105,7 +105,7 @@ func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 		b.targets = ops.NewTargets(y)
 	}
 	if b.targets.Labels() != y {
-		return nil, fmt.Errorf("layers: the batch has targets of other labels already")
+		return nil, fmt.Errorf("layers: the batch already has targets with other labels")
 	}
 	return b.targets, nil
 }
@@ -133,11 +133,11 @@ func (b *Batch) Set(batch *samplers.Batch, training bool, seed uint64) error {
 		}
 		below := batch.Blocks[l-1].Dst
 		if len(below) != len(block.Src) {
-			return fmt.Errorf("layers: layer %d reads %d nodes, the one below puts out %d", l, len(block.Src), len(below))
+			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
 		}
 		for k, v := range block.Src {
 			if below[k] != v {
-				return fmt.Errorf("layers: layer %d reads node %d as its input %d, where the one below puts out node %d", l, v, k, below[k])
+				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
 			}
 		}
 	}

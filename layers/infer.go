@@ -94,7 +94,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		model.layers = append(model.layers, layer)
 	}
 	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
-		return nil, fmt.Errorf("layers: inference: no classifier of %d columns", width)
+		return nil, fmt.Errorf("layers: inference: the model has no classifier for %d columns", width)
 	}
 	c := &model.classifier
 	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
@@ -137,7 +137,7 @@ func kernelActivation(a ops.Activation) (kernel.Activation, error) {
 	case ops.ActivationReLU:
 		return kernel.ReLU, nil
 	}
-	return 0, fmt.Errorf("layers: no activation %v", a)
+	return 0, fmt.Errorf("layers: unknown activation %v", a)
 }
 
 // neededRows returns the nodes whose output each layer must compute: nodes in the last

@@ -58,7 +58,7 @@ func checkLayer(g *G.ExprGraph, name string, in, out int) error {
 func newParameter(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
 	for _, n := range g.AllNodes() {
 		if n.IsVar() && n.Name() == name {
-			return nil, fmt.Errorf("layers: the graph has a parameter %q already", name)
+			return nil, fmt.Errorf("layers: the graph already has a parameter %q", name)
 		}
 	}
 	return G.NewTensor(g, tensor.Float32, value.Dims(), G.WithShape(value.Shape()...), G.WithName(name), G.WithValue(value)), nil

@@ -42,7 +42,7 @@ func (a Activation) kernel() (kernel.Activation, error) {
 	case ActivationReLU:
 		return kernel.ReLU, nil
 	}
-	return 0, fmt.Errorf("ops: no activation %v", a)
+	return 0, fmt.Errorf("ops: unknown activation %v", a)
 }
 
 // ELU returns x if x > 0 and eˣ−1 otherwise, element by element, for a float32

@@ -23,7 +23,7 @@ func OpenDevice(name string) (*Device, error) {
 	case "cuda":
 		return device.Open()
 	}
-	return nil, fmt.Errorf("ops: no device %q; there are: cpu, cuda", name)
+	return nil, fmt.Errorf("ops: unknown device %q; there are: cpu, cuda", name)
 }
 
 // DescribeCUDA names the GPU and the driver in one line, or says why no GPU can be used.

@@ -133,7 +133,7 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	}
 	for k, node := range b.Src {
 		if node < 0 || int(node) >= s.nodes {
-			return fmt.Errorf("ops: block's input node %d is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
+			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
 		}
 	}
 	if err := m.Validate(); err != nil {

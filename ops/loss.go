@@ -46,7 +46,7 @@ func newLoss(name string, logits *G.Node, targets *Targets, binary bool) (*G.Nod
 	}
 	y := targets.labels
 	if (y.Tasks > 0) != binary {
-		return nil, fmt.Errorf("ops: %s: labels are of %d classes and %d binary tasks", name, y.Classes, y.Tasks)
+		return nil, fmt.Errorf("ops: %s: labels have %d classes and %d binary tasks", name, y.Classes, y.Tasks)
 	}
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)

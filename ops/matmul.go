@@ -56,7 +56,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 		return nil, fmt.Errorf("ops: %s: bias is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), out, ErrShape)
 	}
 	if slot != nil && x.Shape()[0] != slot.dst {
-		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot puts out %d: %w", name, x.Shape()[0], slot.dst, ErrShape)
+		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
 	}
 	op.arity, op.bias = 3, true
 	op.wanted = append(op.wanted, variable(b))
@@ -210,7 +210,7 @@ func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
 		return nil, err
 	}
 	if len(b.RowSums) != rows {
-		return nil, fmt.Errorf("ops: %s: %d rows, its block puts out %d: %w", what, rows, len(b.RowSums), ErrShape)
+		return nil, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(b.RowSums), ErrShape)
 	}
 	return b.RowSums, nil
 }

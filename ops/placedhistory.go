@@ -36,7 +36,7 @@ func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 	d := p.Device()
 	s, ok := h.placed.(*placedHistory)
 	if ok && s.d != d {
-		return nil, fmt.Errorf("ops: a history cannot be on two devices")
+		return nil, fmt.Errorf("ops: a history cannot be on two GPUs")
 	}
 	if !ok {
 		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: h.values != nil}

@@ -130,7 +130,7 @@ func (q *placedSlot) rowSums(what string, rows int) (device.Pointer, error) {
 		return 0, nil
 	}
 	if len(q.block.RowSums) != rows {
-		return 0, fmt.Errorf("ops: %s: %d rows, its block puts out %d: %w", what, rows, len(q.block.RowSums), ErrShape)
+		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(q.block.RowSums), ErrShape)
 	}
 	return q.sums, nil
 }

@@ -30,7 +30,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	if h.Shape()[0] != slot.src {
-		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot takes %d: %w", h.Shape()[0], slot.src, ErrShape)
+		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot %d input nodes: %w", h.Shape()[0], slot.src, ErrShape)
 	}
 	op := &propagate{base: newBase(h.Graph(), "propagate", 1), slot: slot, wanted: variable(h)}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
