@@ -156,7 +156,7 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 		op.slopeMemory = scratch(op.slopeMemory, len(data))
 		op.slope = op.slopeMemory
 	}
-	if rows := from(op.below, x.rows); rows != nil {
+	if rows := rowsToCompute(op.below, x.rows); rows != nil {
 		fillOthers(data, rows, x.rows, x.cols, nil, nil)
 		kernel.ActivateRows(op.act, data, op.slope, x.data, rows, x.cols, dropout)
 	} else {
@@ -167,10 +167,10 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 
 // placedActivate is the state that an activation shares with its gradient.
 type placedActivate struct {
-	wanted      bool // the gradient is placed, and needs the slope
-	memory      *device.Buffer
-	slope       device.Pointer
-	rows, width int
+	gradientPlaced bool // it needs the slope
+	memory         *device.Buffer
+	slope          device.Pointer
+	rows, width    int
 
 	// whole is the output before dropout, for a history.
 	wholeMemory *device.Buffer
@@ -196,7 +196,7 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		}
 		state.rows, state.width, state.slope = rows, width, 0
 		switch {
-		case !state.wanted:
+		case !state.gradientPlaced:
 		case out.Over:
 			state.slope = z
 		default:
@@ -279,7 +279,7 @@ func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.V
 	if !over {
 		value, data = out.Matrix(grad.rows, grad.cols)
 	}
-	rows := from(f.below, grad.rows)
+	rows := rowsToCompute(f.below, grad.rows)
 	if rows == nil {
 		kernel.Multiply(data, grad.data, f.slope)
 		return value, nil
@@ -293,7 +293,7 @@ func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.V
 
 func (op *activateBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	state, _ := plan.StateOf[placedActivate](p, op.forward)
-	state.wanted = true
+	state.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix("Activate")
 		if err != nil {

@@ -78,7 +78,7 @@ func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 
 // placedNorm is the state that a normalisation shares with its gradients.
 type placedNorm struct {
-	wanted              bool // a gradient that needs the normalised rows is placed
+	gradientPlaced      bool // it needs the normalised rows
 	rowMemory, memory   *device.Buffer
 	normalized, inverse device.Pointer
 	rows, width         int
@@ -112,7 +112,7 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 			return nil, err
 		}
 		s.rows, s.width = rows, width
-		if s.wanted {
+		if s.gradientPlaced {
 			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
 				return nil, err
 			}
@@ -196,7 +196,7 @@ func (op *layerNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Val
 
 func (op *layerNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[2].Matrix(op.name)
 		if err == nil {
@@ -252,7 +252,7 @@ func (op *layerNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 
 func (op *layerNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix(op.name)
 		if err == nil {

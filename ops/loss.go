@@ -97,8 +97,8 @@ func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) 
 
 // placedLoss is the state that a loss shares with its gradient.
 type placedLoss struct {
-	wanted bool // the gradient is placed
-	fused  bool // the upstream gradient is 1, so the loss's kernel computes the gradient
+	gradientPlaced bool
+	fused          bool // the upstream gradient is 1, so the loss's kernel computes the gradient
 
 	rowMemory, memory *device.Buffer
 	probs             device.Pointer // softmax; for binary tasks the logits
@@ -127,9 +127,9 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		switch {
 		case s.fused:
 			s.gradient, err = s.memory.Floats(rows * cols)
-		case s.wanted && op.binary:
+		case s.gradientPlaced && op.binary:
 			s.probs = z
-		case s.wanted:
+		case s.gradientPlaced:
 			s.probs, err = s.memory.Floats(rows * cols)
 		}
 		if err != nil {
@@ -197,7 +197,7 @@ func (op *lossBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, e
 
 func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedLoss](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	if isOne(plan.Children(n)[2]) {
 		s.fused = true
 		return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {

@@ -151,7 +151,7 @@ func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
 	if !op.transB {
 		op.keepRows(a.rows, bias, scale)
 	}
-	rows := from(op.below, a.rows)
+	rows := rowsToCompute(op.below, a.rows)
 	op.last = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
 	if rows != nil {
 		op.last.M = len(rows)
@@ -191,7 +191,7 @@ func (op *product) nonzero() []int32 {
 
 // backW sets c to Aᵀ·B. It leaves out rows of A that are zero.
 func (op *product) backW(a, b matrix, c []float32) {
-	over := from(op.below, a.rows)
+	over := rowsToCompute(op.below, a.rows)
 	op.last = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
 	if over != nil {
 		op.last.K = len(over)

@@ -48,9 +48,9 @@ func (s *rowSet) collect(n int, belongs func(i int) bool) {
 	s.all = len(s.rows) == n
 }
 
-// from returns the nonzero rows of below's n rows. It returns nil if they are more than
+// rowsToCompute returns the nonzero rows of below's n rows. It returns nil if they are more than
 // 7/8 of all: leaving the others out of a product is then not faster.
-func from(below sparse, n int) []int32 {
+func rowsToCompute(below sparse, n int) []int32 {
 	if below == nil {
 		return nil
 	}

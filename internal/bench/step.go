@@ -87,7 +87,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		return StepReport{}, err
 	}
 	report := StepReport{BLAS: floor.name(), Threads: floor.threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
-	if err := b.alone(ctx, &report); err != nil {
+	if err := b.inTurn(ctx, &report); err != nil {
 		return StepReport{}, err
 	}
 	const passes = 3 // take the median: another load on the machine may spoil a pass
@@ -168,8 +168,8 @@ func (b *stepBench) settle() error {
 	return err
 }
 
-// alone measures sampling, step and floor in turn, and then the allocations of a step.
-func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
+// inTurn measures sampling, step and floor in turn, and then the allocations of a step.
+func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 	var source rand.PCG
 	rng := rand.New(&source)
 	nodes := slices.Clone(b.stream.Train)

@@ -101,9 +101,9 @@ func (k *cudaKernels) Read(dst []float32, x Span) error { return device.Read(k.d
 
 func (k *cudaKernels) Part(h Rows, lo, _ int) (Span, error) { return h.From(lo * h.Width), nil }
 
-// part returns the address of the needed rows' ids from lo on. If all nodes are
+// needed returns the address of the needed rows' ids from lo on. If all nodes are
 // needed, it returns no ids and the first row, lo.
-func (k *cudaKernels) part(lo int) (ids device.Pointer, base int) {
+func (k *cudaKernels) needed(lo int) (ids device.Pointer, base int) {
 	if k.ids == 0 {
 		return 0, lo
 	}
@@ -111,17 +111,17 @@ func (k *cudaKernels) part(lo int) (ids device.Pointer, base int) {
 }
 
 func (k *cudaKernels) Propagate(dst Span, h Rows, lo, n int) error {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	return k.d.Propagate(dst.at, k.laplacian, ids, base, n, h.at, h.Index.at, h.Width)
 }
 
 func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	return k.d.RowSums(dst.at, k.laplacian, ids, base, n)
 }
 
 func (k *cudaKernels) Own(x Rows, lo, n int) (Span, error) {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	if ids == 0 {
 		return x.From(base * x.Width), nil
 	}

@@ -97,12 +97,12 @@ type builder struct {
 	stated []Memory        // of each step's op
 }
 
-const underWay = -1
+const visiting = -1
 
 // visit adds n after its ancestors, and returns the number of its value.
 func (b *builder) visit(n *G.Node) (int, error) {
 	if at, seen := b.place[n]; seen {
-		if at == underWay {
+		if at == visiting {
 			return 0, fmt.Errorf("node %v depends on itself", n)
 		}
 		return at, nil
@@ -113,7 +113,7 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		p.inputs = append(p.inputs, in)
 		return in.at, nil
 	}
-	b.place[n] = underWay
+	b.place[n] = visiting
 	m, op := memoryOf(n)
 	if op != nil && m.Result == unknown {
 		return 0, fmt.Errorf("op %v states no Result in its Memory", op)

@@ -16,6 +16,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -84,14 +85,19 @@ func TestPlanAgreesWithTapeMachine(t *testing.T) {
 	if err := machine.RunAll(); err != nil {
 		t.Fatal(err)
 	}
-	if want := loss.Value().Data().(float32); got != want {
+	// In a CUDA build Gorgonia's machine computes plain nodes on the GPU.
+	agree := func(a, b float32) bool { return a == b }
+	if device.Built {
+		agree = func(a, b float32) bool { return math.Abs(float64(a-b)) <= 1e-6*(1+math.Abs(float64(b))) }
+	}
+	if want := loss.Value().Data().(float32); !agree(got, want) {
 		t.Errorf("loss %v, want %v", got, want)
 	}
 	var want []float32
 	for _, n := range m.Gradients {
 		want = append(want, n.Value().Data().([]float32)...)
 	}
-	if !slices.Equal(m.Grads, want) {
+	if !slices.EqualFunc(m.Grads, want, agree) {
 		t.Errorf("gradients %v, want %v", m.Grads, want)
 	}
 }
