@@ -149,18 +149,11 @@ func matrixOf(what string, v G.Value) (matrix, error) {
 	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 2 {
 		return matrix{}, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 matrix: %w", what, v, shapeOf(v), ErrShape)
 	}
-	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
-		d, ok = d.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
-		if !ok || d.DataOrder().IsColMajor() {
-			return matrix{}, fmt.Errorf("ops: %s: input of shape %v is not row-major: %w", what, v.Shape(), ErrShape)
-		}
+	data, err := plan.FloatsOf(d)
+	if err != nil {
+		return matrix{}, fmt.Errorf("ops: %s: input is %w", what, err)
 	}
-	m := matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: d.Float32s()}
-	if len(m.data) < m.rows*m.cols {
-		return matrix{}, fmt.Errorf("ops: %s: input of shape %v holds %d values: %w", what, d.Shape(), len(m.data), ErrShape)
-	}
-	m.data = m.data[:m.rows*m.cols]
-	return m, nil
+	return matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: data}, nil
 }
 
 // vectorOf returns the elements of a float32 vector of length n.

@@ -251,7 +251,7 @@ func (r *cpuRun) checkMemory(k int, v G.Value) error {
 
 // FloatsOf returns the elements of a float32 value on the host, in row-major order.
 // They are v's own memory, or a copy where v is a view that is not contiguous. The
-// error wraps ErrShape if v is not float32.
+// error wraps ErrShape if v is not float32, or column-major.
 func FloatsOf(v G.Value) ([]float32, error) {
 	switch x := v.(type) {
 	case nil:
@@ -263,7 +263,7 @@ func FloatsOf(v G.Value) ([]float32, error) {
 			break
 		}
 		if x.RequiresIterator() || x.DataOrder().IsColMajor() {
-			m, ok := x.Materialize().(*tensor.Dense)
+			m, ok := x.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
 			if !ok || m.DataOrder().IsColMajor() {
 				break
 			}
@@ -273,5 +273,5 @@ func FloatsOf(v G.Value) ([]float32, error) {
 			return x.Float32s()[:n], nil
 		}
 	}
-	return nil, fmt.Errorf("a %T of shape %v, want float32: %w", v, v.Shape(), ErrShape)
+	return nil, fmt.Errorf("a %T of shape %v, want row-major float32: %w", v, v.Shape(), ErrShape)
 }
