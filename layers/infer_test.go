@@ -179,7 +179,7 @@ func TestInferAgrees(t *testing.T) {
 }
 
 // Convolutions of different widths compute their products in different orders.
-func TestInferOverUnlikeWidths(t *testing.T) {
+func TestInferWithDifferentWidths(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 80
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 60, false))

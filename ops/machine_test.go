@@ -419,7 +419,7 @@ func countOps(g *G.ExprGraph, prefix string) int {
 }
 
 // No gradient is built for nodes that depend on features alone.
-func TestNoGradientTowardsFeatures(t *testing.T) {
+func TestNoGradientOfFeatures(t *testing.T) {
 	for _, first := range []string{"propagate", "transform"} {
 		g := G.NewGraph()
 		slot := NewSlot(3, 5)
@@ -471,7 +471,7 @@ func TestNoGradientTowardsFeatures(t *testing.T) {
 
 // Features that only Propagate reads are not copied. If another node reads them, they are,
 // and the result is the same.
-func TestFeaturesAreGatheredWhereRead(t *testing.T) {
+func TestFeaturesAreGatheredByPropagate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := randomFeatures(rng, 10, 4)
 	b := randomBlock(rng, 3, 5, 10)
@@ -512,7 +512,7 @@ func TestFeaturesAreGatheredWhereRead(t *testing.T) {
 }
 
 // A reader that is added to the graph after a first run gets the features.
-func TestFeaturesFindLaterReaders(t *testing.T) {
+func TestFeaturesWithLaterReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := randomFeatures(rng, 10, 4)
 	g := G.NewGraph()

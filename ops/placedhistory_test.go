@@ -131,7 +131,7 @@ func TestHistoryOnDevice(t *testing.T) {
 
 // Commit stores the right rows while batches of later steps are already sent. After a
 // failed step it stores nothing.
-func TestHistoryKeepsUpWithCopies(t *testing.T) {
+func TestHistoryWhileBatchesAreSent(t *testing.T) {
 	d := testDevice(t)
 	cpu, gpu := newHistoryGraph(t, ActivationELU, 0.3), newHistoryGraph(t, ActivationELU, 0.3)
 	p := newPlanned(t, d, gpu.loss, gpu.params, gpu.grads)

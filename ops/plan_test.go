@@ -309,9 +309,9 @@ func testPlannedInputs(t *testing.T, d *Device) {
 }
 
 // The activation adds the bias of a product only if nothing else reads the product.
-func TestBiasOfAProductReadTwice(t *testing.T) { onBackends(t, testBiasOfAProductReadTwice) }
+func TestBiasOfProductReadTwice(t *testing.T) { onBackends(t, testBiasOfProductReadTwice) }
 
-func testBiasOfAProductReadTwice(t *testing.T, d *Device) {
+func testBiasOfProductReadTwice(t *testing.T, d *Device) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := G.NewGraph()
 	params := G.Nodes{
