@@ -1,5 +1,4 @@
-// Package examples_test keeps the example programs and the README's code
-// working.
+// Package examples_test checks the example programs and the Go code in README.md.
 package examples_test
 
 import (
@@ -10,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestReadme compares the Go code in README.md with the program that it is
-// taken from.
+// TestReadme checks that the Go code in README.md is part of examples/quickstart.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -32,7 +30,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestRun runs the programs.
+// TestRun runs the example programs.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs programs")

@@ -10,28 +10,28 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// nominalRows is the size of a layer when the graph is built, for samplers that
-// do not tell theirs. Batches of any size run through the compiled graph.
+// nominalRows is the nominal size of a layer if the sampler is not Sized. Batches of any
+// size run through the compiled graph.
 const nominalRows = 512
 
-// Sized is a sampler that can tell about how many nodes its layers have: sizes
-// of each layer's input nodes, input layer first, then of the output nodes;
-// Layers()+1 numbers. Layers use it only to choose between ways of computing
-// the same thing.
+// Sized is a sampler that knows about how many nodes its layers have. Layers use the sizes
+// only to choose between two ways to compute the same result.
 type Sized interface {
 	samplers.Sampler
+
+	// NominalSizes returns Layers()+1 numbers: the input nodes of each layer, input
+	// layer first, then the output nodes.
 	NominalSizes() []int
 }
 
 var _ Sized = (*samplers.LayerWise)(nil)
 
-// Batch is where a sampler joins an expression graph: one slot a layer, the
-// targets of the loss and the mode of the dropouts. A model is built over it
-// once; each step then calls Set and runs the machine.
+// Batch connects an expression graph to a sampler. It holds one slot a layer, the targets
+// of the loss and the mode of the dropouts. A model is built over it once. Each step
+// calls Set and runs the graph.
 //
-// A Batch belongs to one graph and one goroutine, but for TryLock and Unlock. The
-// sampler is only asked for
-// its number of layers; drawing is up to the caller.
+// A Batch belongs to one graph and one goroutine, except for TryLock and Unlock. It does
+// not draw batches: the caller calls the sampler.
 type Batch struct {
 	g        *G.ExprGraph
 	sampler  samplers.Sampler
@@ -43,8 +43,8 @@ type Batch struct {
 	training sync.Mutex // held by the one that trains the model
 }
 
-// NewBatch attaches sampler to g. Without a sampler, or with one without layers,
-// the batch has no slots, and what is built over it is an error.
+// NewBatch connects sampler to g. If sampler is nil or has no layers, the batch has no
+// slots, and Features, Set and NewGCN return an error.
 func NewBatch(g *G.ExprGraph, sampler samplers.Sampler) *Batch {
 	layers := 0
 	if sampler != nil {
@@ -81,11 +81,11 @@ func (b *Batch) Layers() int { return len(b.slots) }
 // Layers.
 func (b *Batch) Slot(l int) *ops.Slot { return b.slots[l] }
 
-// Mode returns what the dropouts of the model share.
+// Mode returns the mode of the model's dropouts.
 func (b *Batch) Mode() *ops.Mode { return b.mode }
 
-// Features returns the features of the batch's input nodes as a node, made at
-// the first call for x.
+// Features returns a node with the rows of x for the batch's input nodes (see
+// ops.Features). Later calls for x return the same node.
 func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	if n, ok := b.features[x]; ok {
 		return n, nil
@@ -101,30 +101,29 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	return n, nil
 }
 
-// Targets returns the targets of the batch's output nodes, made at the first
-// call. A batch has one: it is an error to ask again for other labels.
+// Targets returns the targets of the batch's output nodes, made at the first call. A later
+// call with other labels is an error.
 func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 	if b.targets == nil {
 		b.targets = ops.NewTargets(y)
 	}
 	if b.targets.Labels() != y {
-		return nil, fmt.Errorf("layers: the batch has targets of other labels already")
+		return nil, fmt.Errorf("layers: the batch already has targets with other labels")
 	}
 	return b.targets, nil
 }
 
-// TryLock claims the batch, and with it the model over it, for one training, and
-// tells whether nobody had. Package train does so by itself. It may be called from
-// any goroutine.
+// TryLock claims the batch, and with it the model over it, for one training. It reports
+// whether it was free. Package train calls it. Any goroutine may.
 func (b *Batch) TryLock() bool { return b.training.TryLock() }
 
 // Unlock ends the claim of a TryLock that returned true.
 func (b *Batch) Unlock() { b.training.Unlock() }
 
-// Set makes batch the one of the next runs: its blocks, the labels of its
-// output nodes, and the mode and seed of the dropouts. The blocks are kept, not
-// copied, and must not change until the runs have ended. After an error part
-// of the batch may be set; set another before running.
+// Set sets the batch of the next runs: its blocks, the labels of its output nodes, and the
+// mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
+// not change until the runs have ended. After an error the batch may be set in part: set
+// another one before the next run. Cost: O(NNZ of the blocks).
 func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
 	if batch == nil {
 		return fmt.Errorf("layers: no batch to set")
@@ -144,11 +143,11 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		}
 		below := batch.Blocks[l-1].Dst
 		if len(below) != len(block.Src) {
-			return fmt.Errorf("layers: layer %d reads %d nodes, the one below puts out %d", l, len(block.Src), len(below))
+			return fmt.Errorf("layers: layer %d has %d input nodes, the layer below %d output nodes", l, len(block.Src), len(below))
 		}
 		for k, v := range block.Src {
 			if below[k] != v {
-				return fmt.Errorf("layers: layer %d reads node %d as its input %d, where the one below puts out node %d", l, v, k, below[k])
+				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
 			}
 		}
 	}

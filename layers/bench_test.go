@@ -31,7 +31,7 @@ func benchmarkBlock(rng *rand.Rand, dst, src []int32) *graph.Block {
 	return b
 }
 
-// fixed is a sampler of known sizes that this benchmark never asks for more.
+// fixed is a sampler with fixed sizes. The benchmarks never draw from it.
 type fixed struct{ sizes []int }
 
 func (f fixed) Layers() int         { return len(f.sizes) - 1 }
@@ -40,10 +40,9 @@ func (f fixed) Sample(context.Context, []int32, *rand.Rand, *samplers.MiniBatch)
 	return fmt.Errorf("layers: nothing to sample")
 }
 
-// BenchmarkStep is the forward and backward pass of the standard model, 2
-// layers of width 256 over batches of 512 nodes, 15 entries a row, 128
-// features, 40 classes. It reports what the step takes over its dense products
-// alone, measured in turn with it.
+// BenchmarkStep is the forward and backward pass of the standard model: 2 layers of width
+// 256 over batches of 512 nodes, 15 entries a row, 128 features, 40 classes. It reports the
+// ratio of its time to the time of its dense products, both measured in turn.
 func BenchmarkStep(b *testing.B) {
 	for _, sizes := range [][]int{{512, 512, 512}, {1024, 512, 512}} {
 		b.Run(fmt.Sprintf("sizes=%d,%d", sizes[1], sizes[0]), func(b *testing.B) { benchmarkStep(b, sizes) })
@@ -117,9 +116,8 @@ func benchmarkStep(b *testing.B, sizes []int) {
 	b.ReportMetric(median/floor, "ratio")
 }
 
-// denseProducts returns a function that forms the dense products of a step
-// alone: of the model's three maps forward and towards their weights, and of
-// the upper two towards their inputs.
+// denseProducts returns a function that computes the dense products of a step alone: the
+// three maps forward, their weights' gradients, and the upper two maps' input gradients.
 func denseProducts(rows []int, features, hidden, classes int) (func(), error) {
 	backend, err := blas.Default()
 	if err != nil {
@@ -147,8 +145,7 @@ func denseProducts(rows []int, features, hidden, classes int) (func(), error) {
 	}, nil
 }
 
-// BenchmarkInfer is full-neighbour inference over a graph of the size of
-// ogbn-arxiv.
+// BenchmarkInfer is full-neighbour inference over a graph of ogbn-arxiv's size.
 func BenchmarkInfer(b *testing.B) {
 	const nodes, features, hidden, classes = 169343, 128, 256, 40
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -175,7 +172,7 @@ func BenchmarkInfer(b *testing.B) {
 	}()
 	for b.Loop() {
 		b.StopTimer()
-		runtime.GC() // else the peak counts the results of earlier rounds
+		runtime.GC() // so that the peak does not include earlier results
 		b.StartTimer()
 		if _, err := m.Infer(context.Background(), p, x, nil); err != nil {
 			b.Fatal(err)

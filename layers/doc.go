@@ -1,27 +1,26 @@
 // Package layers holds the parts of graph convolutional networks that carry
 // parameters, the batch that connects an expression graph to a sampler, and the
-// GCN of Chen et al. (2023) put together from them.
+// GCN of Chen et al. (2023), which consists of them.
 //
 //	samplers.Sampler ─▶ Batch: a slot a layer, targets, mode ─┐
 //	                                                          │ read at every run
 //	graph.Features ─▶ Features ─▶ GraphConv ─▶ … ─▶ Linear ─▶ Loss ─▶ train
 //
-// A layer is its parameters, input nodes of a Gorgonia graph, and a Forward that
-// adds the ops of package ops over them; any Gorgonia node that keeps the
-// number of rows free may stand between two layers, as package ops lists. A
-// model is built once over a Batch, before anything is sampled, and compiled
-// once; each step sets the next sampled batch and runs the machine.
+// A layer is a struct of parameters, which are input nodes of a Gorgonia graph, with a
+// method Forward that adds ops over them. Plain Gorgonia nodes may stand between two
+// layers; package ops lists them. A model is built over a Batch and compiled once, before
+// any sampling. Each step sets the next sampled batch and runs the graph.
 //
 // # Parameters
 //
 // Parameters are float32 tensors bound to named input nodes: "conv0.weight" of
-// shape (in, out), "conv0.bias" of shape (out), "norm0.gain". Names are unique
-// in a graph, and checkpoints go by them. First values come from an
-// Initialiser and a seeded generator.
+// shape (in, out), "conv0.bias" of shape (out), "norm0.gain". Names are unique in a
+// graph; checkpoints use them. An Initialiser sets the first values, with a seeded
+// generator.
 //
 // # Full neighbourhoods
 //
-// GCN.Infer computes logits outside the machine, layer by layer in chunks of
-// rows, holding the outputs of at most two layers at a time. Other models can be
-// run through their compiled graph over the batches of samplers.Full.
+// GCN.Infer computes logits outside the expression graph, layer by layer in chunks of
+// rows. It holds the outputs of at most two layers at a time. Other models run their
+// compiled graph over the batches of samplers.Full.
 package layers

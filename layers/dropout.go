@@ -5,10 +5,10 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Dropout drops elements at random while training (Srivastava et al. 2014).
+// Dropout sets elements to 0 at random in training (Srivastava et al. 2014).
 type Dropout struct {
-	Rate float64   // probability of dropping, in [0, 1); 0 is the identity
-	Mode *ops.Mode // of the batch; required for a rate above 0
+	Rate float64   // probability of a 0, in [0, 1); a rate of 0 is the identity
+	Mode *ops.Mode // the batch's; required for a rate above 0
 }
 
 // Forward maps x to a node of the same shape.

@@ -34,8 +34,8 @@ func ring(n int) (*graph.Laplacian, *graph.Features, *graph.Labels, error) {
 	return graph.NewLaplacian(a), x, y, nil
 }
 
-// A model of one's own: two graph convolutions with Gorgonia's Tanh and a skip
-// connection between them, compiled once and run over sampled batches.
+// A model of your own: two graph convolutions with Gorgonia's Tanh and a skip connection
+// between them, compiled once and run over sampled batches.
 func Example() {
 	if err := ownModel(); err != nil {
 		fmt.Println(err)
@@ -50,7 +50,7 @@ func ownModel() error {
 		return err
 	}
 
-	// The sampler joins the graph first; everything else is built over its batch.
+	// First connect the sampler to the graph. Everything else is built over its batch.
 	g := G.NewGraph()
 	sampler := &samplers.LayerWise{Laplacian: p, Sizes: []int{40, 60}}
 	batch := layers.NewBatch(g, sampler)
@@ -65,11 +65,11 @@ func ownModel() error {
 	if h, err = first.Forward(batch.Slot(0), h); err != nil {
 		return err
 	}
-	bent, err := G.Tanh(h) // a plain Gorgonia node
+	activated, err := G.Tanh(h) // a plain Gorgonia node
 	if err != nil {
 		return err
 	}
-	if h, err = G.Add(bent, h); err != nil { // and a skip connection
+	if h, err = G.Add(activated, h); err != nil { // and a skip connection
 		return err
 	}
 	second, err := layers.NewGraphConv(g, "second", 8, 2, layers.ParameterOptions{})
@@ -93,7 +93,7 @@ func ownModel() error {
 		return err
 	}
 
-	// One machine, compiled once; Gorgonia's own solver moves the parameters.
+	// One machine, compiled once. Gorgonia's own solver updates the parameters.
 	machine := G.NewTapeMachine(g, G.BindDualValues(parameters...))
 	defer machine.Close()
 	solver := G.NewAdamSolver(G.WithLearnRate(0.05))

@@ -13,36 +13,36 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// NoDropout turns off a dropout whose zero means a default, as any negative
-// rate does.
+// NoDropout is a rate that turns dropout off where 0 means a default. Any negative rate
+// does the same.
 const NoDropout = -1.0
 
-// GCNOptions is the shape of a GCN. The zero value is the model of the paper.
+// GCNOptions are the options of a GCN. The zero value is the paper's model.
 type GCNOptions struct {
 	Hidden     int            // width of each convolution; 0 means 256
 	Activation ops.Activation // after each convolution; zero means ELU
 	Dropout    float64        // after each activation; 0 means 0.2, NoDropout means none
 
-	// ClassifierDropout is applied once more before the classifier. The program
-	// released with the paper does so at 0.2; the paper does not say it.
+	// ClassifierDropout is the rate of a further dropout before the classifier. The
+	// program released with the paper has one of 0.2; the paper does not mention it.
 	ClassifierDropout float64
 
 	LayerNorm bool // normalise each convolution before its activation
 
 	// Residual adds a linear map of the output nodes' own features to each
-	// convolution. A sampled layer's output nodes need not be among its inputs,
-	// so the features are what can always be carried past it.
+	// convolution. It uses the features, since a sampled layer's output nodes need
+	// not be among its input nodes.
 	Residual bool
 
-	Order Order // of the products in training; zero means by cost
+	Order Order // order of the products in training; zero means by cost
 
 	Init Initialiser // nil means PyTorch
 	Seed uint64      // of the parameters' first values
 }
 
-// GCN is the model of the paper: L × [graph convolution with bias → ELU →
-// dropout] and a linear classifier, for as many convolutions as the batch's
-// sampler has layers; the paper's "2-layer GCN" has two.
+// GCN is the paper's model: L × [graph convolution with bias → ELU → dropout] and a linear
+// classifier. L is the number of layers of the batch's sampler; the paper's "2-layer GCN"
+// has L = 2.
 //
 // Its parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also norm0.gain, norm0.shift,
@@ -51,15 +51,15 @@ type GCN struct {
 	Model // its Parameters are in the order of the layers
 
 	Convolutions []*GraphConv
-	Skips        []*G.Node // with Residual, one (features, hidden) a convolution
+	Skips        []*G.Node // with Residual: a weight (features, hidden) a convolution
 	Classifier   *Linear
 
 	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
 }
 
-// NewGCN builds the model over batch, reading x and predicting y, and its loss.
-// It takes the batch's targets: they must be those of y. A model that this process
-// has not the memory to train is an error, before anything is allocated.
+// NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
+// targets already, they must be y's. A model too large to be trained in the memory of this
+// process is an error before anything is allocated.
 func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GCN, error) {
 	o, err := o.withDefaults()
 	if err != nil {

@@ -11,22 +11,20 @@ import (
 // same result up to rounding.
 type Order uint8
 
-// The orders.
 const (
-	OrderByCost    Order = iota // whichever is cheaper at the slot's nominal sizes
+	OrderByCost    Order = iota // the cheaper one at the slot's nominal sizes
 	PropagateFirst              // (P̃H)W
 	TransformFirst              // P̃(HW)
 )
 
-// GraphConv is the graph convolution of Kipf & Welling (2017,
-// arXiv:1609.02907), with the bias where the program of the paper has it:
+// GraphConv is the graph convolution of Kipf & Welling (2017, arXiv:1609.02907):
 //
 //	out = dropout(activation(norm(P̃·(H·W + 1⊗b))))
 //
-// P̃ being the matrix of the current block. Zero fields leave out what they
-// stand for.
+// P̃ is the matrix of the current block. The bias is inside the propagation, as in the
+// paper's program. A field with its zero value leaves out its part of the formula.
 type GraphConv struct {
-	W *G.Node // (in, out)
+	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
 
 	Norm       *LayerNorm     // nil: none
@@ -45,8 +43,8 @@ func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) 
 	return &GraphConv{W: w, B: b}, nil
 }
 
-// Forward maps H, of shape (len(Src), in), to (len(Dst), out), Src and Dst being
-// the nodes of the slot's block.
+// Forward maps H, of shape (len(Src), in), to (len(Dst), out). Src and Dst are the input
+// and output nodes of the slot's block.
 func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	z, err := l.Convolve(slot, h)
 	if err != nil {
@@ -63,8 +61,8 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	order := l.Order
 	switch {
 	case order > TransformFirst:
-		return nil, fmt.Errorf("layers: GraphConv: order %d of its products, which is none of the three", order)
-	case slot.KeepsHistory(): // of H: a history of HW would age with W too
+		return nil, fmt.Errorf("layers: GraphConv: unknown order %d of its products", order)
+	case slot.KeepsHistory(): // of H, since a history of HW would be stale in W too
 		order = PropagateFirst
 	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))
@@ -101,7 +99,7 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Affine(x, w, b, slot)
 }
 
-// Parameters returns the weight, the bias and what the norm has.
+// Parameters returns the weight, the bias if any, and the norm's parameters if any.
 func (l *GraphConv) Parameters() G.Nodes {
 	p := G.Nodes{l.W}
 	if l.B != nil {
@@ -113,17 +111,17 @@ func (l *GraphConv) Parameters() G.Nodes {
 	return p
 }
 
-// Costs are compared in multiply-adds of a dense product. One of a sparse
-// product waits for memory and counts for several.
+// Costs in multiply-adds of a dense product. A sparse product waits for memory, so its
+// multiply-adds cost more.
 const (
-	sparseCost      = 4
-	nominalRowNNZ   = 8 // entries of a block's row, which no slot knows beforehand
-	gatherElementAt = 2 // moving one element of the features
+	sparseCost    = 4 // one multiply-add of a sparse product
+	nominalRowNNZ = 8 // entries of a block's row: a guess, since no block is known yet
+	gatherCost    = 2 // copying one element of the features
 )
 
-// cheaper compares what the two orders cost forward and backward at the slot's
-// nominal sizes. Over constant input no gradient flows below the layer, and
-// propagation first reads the features in place.
+// cheaper returns the order of lower cost, forward and backward, at the slot's nominal
+// sizes. If H is constant, it has no gradient, and propagating first needs no copy of the
+// features.
 func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	d, s := slot.Nominal()
 	in, out := float64(w.Shape()[0]), float64(w.Shape()[1])
@@ -136,7 +134,7 @@ func cheaper(slot *ops.Slot, w *G.Node, constant bool) Order {
 	propagateFirst := products*dst*in*out + passes*sparse*in
 	transformFirst := products*src*in*out + 2*sparse*out
 	if constant {
-		transformFirst += gatherElementAt * src * in
+		transformFirst += gatherCost * src * in
 	}
 	if transformFirst < propagateFirst {
 		return TransformFirst

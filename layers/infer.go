@@ -11,31 +11,27 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// Infer returns the logits of nodes (nil: all nodes) over full neighbourhoods
-// under the present parameters, without dropout: row i of the row-major result,
-// (len(nodes), outputs), belongs to nodes[i].
+// Infer returns the logits of nodes (nil: all nodes) over full neighbourhoods with the
+// current parameters, without dropout. The result is row-major, (len(nodes), outputs); row
+// i belongs to nodes[i].
 //
-// It works outside the expression graph, on the model's device, layer by layer in
-// chunks of rows, and only on the rows that the wanted nodes need. Beside the
-// result and a few numbers a node, memory holds one chunk's intermediate rows and
-// the output of a convolution until the next has read it: of one at a time in a
-// model of two, of two in a deeper one; and H·W of a whole layer where that is
-// the cheaper product to begin with. It is kept for the next call. On a GPU the
-// features and the Laplacian are copied at the first call and stay until the
-// device is closed.
+// It works outside the expression graph, on the model's device, layer by layer in chunks
+// of rows. It computes only rows that the given nodes depend on. Memory beside the result:
+// a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
+// of two if the model has more than two convolutions; and H·W of a whole layer if H·W is
+// computed first. The memory is reused by the next call. A GPU copies the features and the
+// Laplacian at the first call and keeps them until the device is closed.
 //
-// On the CPU the result is the same bits for any number of cores. A GPU gives the
-// same bits at each call, which agree with the CPU's up to rounding. ctx is checked
-// at each chunk. On the CPU, calls may run concurrently as long as no parameter
-// changes. An output that does not fit in memory is an error before it is
-// allocated.
+// On the CPU the result has the same bits for any number of cores. A GPU gives the same
+// bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
+// chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
+// does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	model, err := m.inference(p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
-	// Not a sync.Pool: that may keep one memory and still make another, and each
-	// is as large as a layer.
+	// Not a sync.Pool: it may hold several memories, each as large as a layer.
 	memory := m.memory.Swap(nil)
 	if memory == nil {
 		memory = new(plan.InferenceMemory)
@@ -48,7 +44,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	return model.run(ctx, k, p, x, nodes)
 }
 
-// inferenceLayer is a layer's parameters.
+// inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
 	in, out     int
 	w, b        []float32 // b nil: no bias
@@ -59,13 +55,13 @@ type inferenceLayer struct {
 	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
 }
 
-// inferenceModel is the parameters of a GCN.
+// inferenceModel holds the parameters of a GCN.
 type inferenceModel struct {
 	layers     []inferenceLayer
 	classifier inferenceLayer
 }
 
-// inference reads the parameters and checks that everything fits together.
+// inference returns the parameters. It checks that all sizes match.
 func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*inferenceModel, error) {
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
@@ -100,7 +96,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		model.layers = append(model.layers, layer)
 	}
 	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
-		return nil, fmt.Errorf("layers: inference: no classifier of %d columns", width)
+		return nil, fmt.Errorf("layers: inference: the model has no classifier for %d columns", width)
 	}
 	c := &model.classifier
 	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
@@ -143,11 +139,11 @@ func kernelActivation(a ops.Activation) (kernel.Activation, error) {
 	case ops.ActivationReLU:
 		return kernel.ReLU, nil
 	}
-	return 0, fmt.Errorf("layers: no activation %v", a)
+	return 0, fmt.Errorf("layers: unknown activation %v", a)
 }
 
-// neededRows returns, for each layer, the nodes whose output is needed: at the
-// top the nodes asked for, below them those and all their neighbours.
+// neededRows returns the nodes whose output each layer must compute: nodes in the last
+// layer, and below each layer its nodes with all their neighbours.
 func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 	rows := make([][]int32, layers)
 	all := func() []int32 {
@@ -254,13 +250,13 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
 		if l == 0 && l < top {
-			k.Released(x) // of the layers above, only residual ones read it again
+			k.Released(x) // only residual layers read features again
 		}
 	}
 	return logits, nil
 }
 
-// hidden returns the output of layer l at some rows, with their index.
+// hidden returns the output of layer l at the given rows, with their index.
 func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
 	name := plan.Hidden0
 	if l%2 == 1 {
@@ -280,8 +276,8 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 	return above, err
 }
 
-// layer writes the output of one layer to out, or, where logits is not nil, the
-// logits over it to logits.
+// layer writes the output of one layer to out. If logits is not nil, it writes the logits
+// of that output there instead.
 func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
 	transformed := transformFirst(r.p, layer, h.Count, rows)
 	if transformed {
@@ -317,8 +313,8 @@ func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out p
 	return nil
 }
 
-// transformFirst compares the cost of P(HW), over all input rows, with that of
-// (PH)W, over the output rows.
+// transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
+// of the output rows.
 func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows []int32) bool {
 	var nnz float64
 	for _, v := range rows {
@@ -351,7 +347,7 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 	return plan.Rows{Span: out, Width: layer.out, Count: h.Count, Index: h.Index}, nil
 }
 
-// chunk writes the layer's output at n of the rows needed, from row lo on, to z.
+// chunk writes the layer's output at the needed rows lo to lo+n to z.
 func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
 	var err error
 	if transformed {
@@ -379,7 +375,7 @@ func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.S
 	return r.Activate(z, layer.activation, n, layer.out)
 }
 
-// propagateFirst sets z to (PH)·W + r⊗b, r the row sums of P.
+// propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P.
 func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span) error {
 	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
 	if err != nil {
@@ -398,7 +394,7 @@ func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int,
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
 }
 
-// classify writes the logits over n rows of the last layer.
+// classify writes the logits of z, n rows of the last layer's output.
 func (r *inference) classify(c inferenceLayer, z plan.Span, n int, logits []float32) error {
 	to, err := r.Logits(logits)
 	if err != nil {

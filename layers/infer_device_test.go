@@ -14,8 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// testDevice opens the device, emulated or real, or skips the test where there is
-// none.
+// testDevice opens the device, emulated or real. Without one it skips the test.
 func testDevice(t testing.TB) *ops.Device {
 	t.Helper()
 	d, err := ops.OpenDevice("cuda")
@@ -30,8 +29,8 @@ func testDevice(t testing.TB) *ops.Device {
 	return d
 }
 
-// Inference on the device agrees with that on the CPU, whatever the model, the
-// order of its products, the nodes and the chunks.
+// Inference on the device agrees with the CPU's, for all models, orders of products, nodes
+// and chunk sizes.
 func TestInferOnDevice(t *testing.T) {
 	d := testDevice(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -81,8 +80,8 @@ func TestInferOnDevice(t *testing.T) {
 	}
 }
 
-// inferInChunks is m.Infer on its device, with chunks of a given number of rows; 0
-// means those that the device likes.
+// inferInChunks is m.Infer on its device with chunks of the given number of rows; 0 means
+// the device's own choice.
 func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32, rows int) ([]float32, error) {
 	if rows == 0 {
 		return m.Infer(context.Background(), p, x, nodes)
@@ -105,7 +104,7 @@ type smallChunks struct {
 
 func (s smallChunks) ChunkRows(int) int { return s.rows }
 
-// nearly tells whether a and b agree to 1e-5 of the largest value.
+// nearly reports whether a and b agree to 1e-5 of the largest value.
 func nearly(a, b []float32) bool {
 	var largest, worst float64
 	for k, v := range b {

@@ -18,7 +18,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// randomGraph has nodes of all degrees from 0 up, about 2·edges/n on average.
+// randomGraph has nodes of all degrees from 0 up; the mean is about 2·edges/n.
 func randomGraph(t testing.TB, rng *rand.Rand, n, edges int, weighted bool) *graph.CSR {
 	t.Helper()
 	b, err := graph.NewBuilder(n)
@@ -56,8 +56,7 @@ func randomLabels(rng *rand.Rand, n, classes int) *graph.Labels {
 	return y
 }
 
-// testModel builds a GCN whose biases, gains and shifts are not at their first
-// values.
+// testModel builds a GCN with random biases, gains and shifts.
 func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Labels, depth int, o GCNOptions) (*Batch, *GCN) {
 	t.Helper()
 	batch := NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: depth})
@@ -149,11 +148,11 @@ func TestInferAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkClose(t, "all nodes", all, want, nil)
-			many := make([]int32, n) // as many as there are, but not all
+			many := make([]int32, n) // n nodes with repetitions
 			for k := range many {
 				many[k] = int32(rng.IntN(9))
 			}
-			for _, nodes := range [][]int32{{5}, {17, 3, 149, 60, 3}, many} { // in no order, some twice
+			for _, nodes := range [][]int32{{5}, {17, 3, 149, 60, 3}, many} { // unsorted, some twice
 				got, err := m.Infer(context.Background(), p, x, nodes)
 				if err != nil {
 					t.Fatal(err)
@@ -180,8 +179,8 @@ func TestInferAgrees(t *testing.T) {
 	}
 }
 
-// Convolutions of unlike widths take their products in either order.
-func TestInferOverUnlikeWidths(t *testing.T) {
+// Convolutions of different widths compute their products in different orders.
+func TestInferWithDifferentWidths(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 80
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 60, false))
@@ -258,7 +257,7 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 		}()
 	}
 
-	// Several chunks and several layers: the compiled graph knows neither.
+	// The compiled graph has no chunks: it must agree over several chunks and layers.
 	seeds := make([]int32, n)
 	for v := range seeds {
 		seeds[v] = int32(v)
@@ -278,8 +277,8 @@ func TestInferSameBitsOnAnyNumberOfCores(t *testing.T) {
 	checkClose(t, "chunks", want, matrixOf(n, 6, m.Logits.Value().Data().([]float32)), nil)
 }
 
-// TestInferHalfPrecision wants what the same numbers in single precision give,
-// to the bit, whichever product comes first and with features of their own.
+// Features in half precision give the same bits as the same numbers in single precision,
+// for both orders of the products and for residual layers.
 func TestInferHalfPrecision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 4))
 	const n = 5000 // several chunks
@@ -306,8 +305,7 @@ func TestInferHalfPrecision(t *testing.T) {
 	}
 }
 
-// TestInferPrefetches wants every row announced before a scan, and the rows of
-// residual layers, with the same logits.
+// Infer calls Prefetch for every row that it reads, and the logits do not change.
 func TestInferPrefetches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 5))
 	const n = 9001 // several chunks
@@ -330,12 +328,12 @@ func TestInferPrefetches(t *testing.T) {
 			t.Errorf("%+v: %v; other logits", o, err)
 		}
 		if v := slices.Index(announced, false); v >= 0 {
-			t.Errorf("%+v: row %d was not announced", o, v)
+			t.Errorf("%+v: row %d was not prefetched", o, v)
 		}
 	}
 }
 
-// countdown is a context that ends at the n-th look at it.
+// countdown is a context that ends after a number of calls of Err.
 type countdown struct {
 	context.Context
 	left int
@@ -359,13 +357,13 @@ func TestInferStops(t *testing.T) {
 	if _, err := m.Infer(full, p, x, nil); err != nil {
 		t.Fatal(err)
 	}
-	looks := math.MaxInt - full.left
-	if looks < 8 {
-		t.Errorf("the context is looked at %d times over two layers of five chunks", looks)
+	calls := math.MaxInt - full.left
+	if calls < 8 {
+		t.Errorf("Err is called %d times over two layers of five chunks", calls)
 	}
-	for k := range looks {
+	for k := range calls {
 		if _, err := m.Infer(&countdown{context.Background(), k}, p, x, nil); !errors.Is(err, context.Canceled) {
-			t.Errorf("ended at look %d, inference returns %v", k, err)
+			t.Errorf("cancelled at call %d, inference returns %v", k, err)
 		}
 	}
 }
@@ -401,8 +399,8 @@ func TestInferErrors(t *testing.T) {
 	}
 }
 
-// Beside the result, memory holds the rows between two convolutions and those of
-// one chunk, and the next call works in the same.
+// Beside the result, memory holds the rows between two convolutions and one chunk's rows.
+// The next call uses the same memory.
 func TestInferMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n, features, hidden, classes = 20000, 16, 64, 10
@@ -419,7 +417,7 @@ func TestInferMemory(t *testing.T) {
 			first = kept
 		}
 		if kept != first {
-			t.Error("a call does not work in the memory of the one before")
+			t.Error("a call does not reuse the memory of the call before")
 		}
 		const chunk = 4096 // rows of this width
 		if held, most := kept.Bytes(), int64(4*(n*hidden+chunk*(2*hidden+1))); held > most {

@@ -5,13 +5,12 @@ import (
 	"math/rand/v2"
 )
 
-// Initialiser sets the first values of a layer's parameters: weight, of shape
-// (in, out), row-major, and bias, of length out or empty. All randomness comes
-// from rng.
+// Initialiser sets the first values of a layer's parameters: weight, (in, out) in row-major
+// order, and bias, of length out or empty. Random numbers must come from rng.
 type Initialiser func(rng *rand.Rand, in, out int, weight, bias []float32)
 
-// PyTorch is what torch.nn.Linear starts from, and the program released with
-// the paper: weight and bias uniform on ±1/√in.
+// PyTorch draws weight and bias uniformly on ±1/√in, as torch.nn.Linear and the program
+// released with the paper do.
 func PyTorch(rng *rand.Rand, in, out int, weight, bias []float32) {
 	bound := 1 / math.Sqrt(float64(in))
 	uniform(rng, bound, weight)

@@ -45,7 +45,7 @@ func TestInitialisers(t *testing.T) {
 		again := make([]float32, in*out)
 		c.init(rand.New(rand.NewPCG(1, 2)), in, out, again, nil)
 		if !slices.Equal(weight, again) {
-			t.Errorf("%s: equal seeds give unlike weights", name)
+			t.Errorf("%s: equal seeds give different weights", name)
 		}
 	}
 }
@@ -64,18 +64,18 @@ func TestParameterNames(t *testing.T) {
 		t.Errorf("parameters are named %v %v %v %v", a.W.Name(), a.B.Name(), b.W.Name(), b.B.Name())
 	}
 	if slices.Equal(a.W.Value().Data().([]float32), b.W.Value().Data().([]float32)) {
-		t.Error("layers of other names start alike without a generator")
+		t.Error("layers of different names have equal first values without a generator")
 	}
 	if _, err := NewLinear(g, "b", 3, 2, ParameterOptions{}); err == nil {
-		t.Error("a name is given twice")
+		t.Error("a name is accepted twice")
 	}
 	for _, size := range [][2]int{{0, 1}, {1, 0}, {-1, 2}, {2, math.MaxInt}, {math.MaxInt / 2, 3}, {1 << 16, 1 << 15}} {
 		if _, err := NewLinear(g, "c", size[0], size[1], ParameterOptions{}); err == nil {
-			t.Errorf("a layer of %v is made", size)
+			t.Errorf("a layer of %v is accepted", size)
 		}
 	}
 	if _, err := NewLayerNorm(nil, "d", 3); err == nil {
-		t.Error("a layer in no graph is made")
+		t.Error("a layer in no graph is accepted")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestGCNParameters(t *testing.T) {
 		return m.Parameters[0].Value().Data().([]float32)
 	}
 	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
-		t.Error("first values do not follow the seed")
+		t.Error("first values do not depend on the seed alone")
 	}
 	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Activation: 77}, {Order: 99}} {
 		if _, err := build(o); err == nil {
@@ -136,7 +136,7 @@ func TestGCNParameters(t *testing.T) {
 		}
 	}
 	if _, err := NewGCN(nil, x, y, GCNOptions{}); err == nil {
-		t.Error("a model without a batch is made")
+		t.Error("a model without a batch is accepted")
 	}
 	batch := NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 1})
 	if _, err := batch.Targets(y); err != nil {
@@ -167,7 +167,7 @@ func TestOrderByCost(t *testing.T) {
 	}
 }
 
-// Slots take the sizes that a sampler tells, and equal ones where it does not.
+// Slots take the sampler's nominal sizes. If it has none, all are equal.
 func TestNominalSizes(t *testing.T) {
 	for _, c := range []struct {
 		sampler samplers.Sampler
@@ -185,7 +185,7 @@ func TestNominalSizes(t *testing.T) {
 	}
 }
 
-// Wrong batches are refused before the machine sees them, and name the layer.
+// Set refuses wrong batches, and the error names the layer.
 func TestBatchSetErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := graph.NewLaplacian(randomGraph(t, rng, 30, 60, false))
@@ -193,7 +193,7 @@ func TestBatchSetErrors(t *testing.T) {
 	sampler := &samplers.Full{Laplacian: p, Depth: 2}
 	batch := NewBatch(G.NewGraph(), sampler)
 	if batch.Sampler() != samplers.Sampler(sampler) || batch.Layers() != 2 {
-		t.Fatal("the batch does not know its sampler")
+		t.Fatal("the batch does not return its sampler")
 	}
 	if _, err := NewGCN(batch, x, y, GCNOptions{Hidden: 3}); err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestBatchSetErrors(t *testing.T) {
 	}
 }
 
-// Without a sampler, or one that has layers, there is nothing to build over.
+// A batch whose sampler is nil or has no layers refuses models and batches.
 func TestBatchWithoutLayers(t *testing.T) {
 	x := &graph.Features{Rows: 2, Cols: 1, Data: []float32{1, 2}}
 	y := &graph.Labels{Classes: 2, Class: []int32{0, 1}}

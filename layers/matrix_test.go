@@ -6,7 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// matrix is float64 arithmetic in its plainest form, to compare with.
+// matrix is plain float64 arithmetic, the reference of the tests.
 type matrix struct {
 	rows, cols int
 	data       []float64
@@ -20,7 +20,7 @@ func matrixOf(rows, cols int, data []float32) matrix {
 	return m
 }
 
-// parameterOf reads a parameter; a vector is one row.
+// parameterOf returns a parameter's value; a vector is one row.
 func parameterOf(n *G.Node) matrix {
 	data := n.Value().Data().([]float32)
 	if n.Dims() == 1 {

@@ -8,38 +8,37 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Model is an expression graph ready to be trained: the batch whose slots feed
-// it, the loss, and what it predicts. NewGCN makes one; a constructor of your own
-// fills in the fields. A struct that embeds a Model, as GCN does, can be trained
-// as it is.
+// Model is an expression graph with the batch that feeds it, its loss and its predictions.
+// NewGCN makes one; your own constructor sets the fields. Package train takes a Model, or
+// a struct that embeds one, such as GCN.
 type Model struct {
 	Batch  *Batch  // the slots, and the sampler that fills them; required
 	Loss   *G.Node // scalar, float32; required
 	Logits *G.Node // (output nodes, classes or tasks), float32; required
 
-	// Parameters are moved by training: float32 tensors with a value, inputs of
-	// the graph, with distinct names. Nil means every such input that Loss
-	// depends on, in the order they joined the graph.
+	// Parameters are the tensors that training changes: inputs of the graph,
+	// float32, with a value, with distinct names. Nil means all such inputs that
+	// Loss depends on, in the order of their addition to the graph.
 	Parameters G.Nodes
 
-	// Inference computes logits over full neighbourhoods for evaluation, from
-	// the values of Parameters. Nil means through the expression graph itself,
-	// in chunks of nodes with all their neighbours: right for any model, but
-	// slow and large where neighbourhoods are.
+	// Inference computes logits over full neighbourhoods for evaluation, from the
+	// values of Parameters. Nil means the expression graph itself, over chunks of
+	// nodes with all their neighbours: that works for any model, but needs much time
+	// and memory if neighbourhoods are large.
 	Inference Inferencer
 
-	// Device is where the model is trained and predicts; nil means the CPU. It
-	// must stay open while the model is in use. The graph is built alike for
-	// either.
+	// Device is the GPU for training and prediction; nil means the CPU. It must stay
+	// open while the model is in use. The graph is the same for both.
 	Device *ops.Device
 }
 
-// Parts returns m. It makes a struct that embeds a Model one that package train
-// takes.
+// Parts returns m. A struct that embeds a Model has the method too, so package train
+// takes it.
 func (m *Model) Parts() *Model { return m }
 
-// Inferencer computes a model's logits over full neighbourhoods: row i of the
-// result, (len(nodes), outputs), belongs to nodes[i]. GCN is one.
+// Inferencer computes a model's logits over full neighbourhoods. GCN is one.
 type Inferencer interface {
+	// Infer returns logits of shape (len(nodes), outputs), row-major; row i belongs to
+	// nodes[i].
 	Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// ParameterOptions is how a layer's parameters start.
+// ParameterOptions select the first values of a layer's parameters.
 type ParameterOptions struct {
 	Init Initialiser // nil means PyTorch
-	Rand *rand.Rand  // nil means a generator seeded by the layer's name alone
+	Rand *rand.Rand  // nil means a generator seeded by the layer's name
 }
 
-// newParameters adds name.weight, (in, out), and name.bias, (out), to g, with
-// their first values; no bias where it is not wanted.
+// newParameters adds name.weight, (in, out), and with bias name.bias, (out), to g, with
+// their first values.
 func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o ParameterOptions) (w, b *G.Node, err error) {
 	if err := checkLayer(g, name, in, out); err != nil {
 		return nil, nil, err
@@ -55,18 +55,18 @@ func checkLayer(g *G.ExprGraph, name string, in, out int) error {
 	return memory.Check(fmt.Sprintf("layers: layer %q of %d inputs and %d outputs", name, in, out), 4*int64(in)*int64(out))
 }
 
-// newParameter adds an input node of the given name, which must be new: Gorgonia
-// would otherwise hand out the node that has it.
+// newParameter adds an input node. Its name must be new: Gorgonia would return the existing
+// node of that name.
 func newParameter(g *G.ExprGraph, name string, value *tensor.Dense) (*G.Node, error) {
 	for _, n := range g.AllNodes() {
 		if n.IsVar() && n.Name() == name {
-			return nil, fmt.Errorf("layers: the graph has a parameter %q already", name)
+			return nil, fmt.Errorf("layers: the graph already has a parameter %q", name)
 		}
 	}
 	return G.NewTensor(g, tensor.Float32, value.Dims(), G.WithShape(value.Shape()...), G.WithName(name), G.WithValue(value)), nil
 }
 
-// valueOf returns the current value of a parameter, row-major.
+// valueOf returns the current value of a parameter, row-major, or nil for a nil node.
 func valueOf(n *G.Node) ([]float32, error) {
 	if n == nil {
 		return nil, nil

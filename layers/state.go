@@ -7,24 +7,24 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Controlled is a sampler whose blocks have a Control in some layers. A batch
-// keeps a history for those (ops.History).
+// Controlled is a sampler whose blocks have a Control in some layers. A batch keeps
+// histories (ops.History) for these layers.
 type Controlled interface {
 	samplers.Sampler
 
-	// HistoryNodes returns the number of nodes of the graph if the blocks of
-	// layer l, counted from the input, have a control, and 0 if not.
+	// HistoryNodes returns the graph's number of nodes if the blocks of layer l have
+	// a control, or 0. Layers count from the input.
 	HistoryNodes(l int) int
 }
 
-// State is something that a model keeps from step to step beside its
-// parameters. Training saves and restores it with them.
+// State is data that a model keeps from step to step beside its parameters, such as a
+// history. Training saves and restores both.
 type State struct {
 	Name   string    // distinct within a model
-	Values []float32 // the state itself: writing restores it
+	Values []float32 // the model's own memory: write to it to restore
 }
 
-// keepHistories prepares the slots for what the sampler's blocks will hold.
+// keepHistories makes slots keep histories if the sampler's blocks have controls.
 func (b *Batch) keepHistories() {
 	sampler, ok := b.sampler.(Controlled)
 	if !ok {
@@ -50,10 +50,10 @@ func (b *Batch) histories(f func(name string, h *ops.History)) {
 	}
 }
 
-// State returns what the model over the batch keeps from step to step; empty
-// for all samplers without controls. The memory of the state is made at the
-// first call or step that needs it. While a program runs on a device the state lies
-// there: State waits for it, and Values are good until the next step.
+// State returns the state of the model over the batch. It is empty if the sampler is not
+// Controlled. The first call or step that needs the state allocates it. If the model is on
+// a GPU, State waits and copies the state to the host; Values are then valid until the
+// next step.
 func (b *Batch) State() []State {
 	var all []State
 	b.histories(func(name string, h *ops.History) {
@@ -62,16 +62,16 @@ func (b *Batch) State() []State {
 	return all
 }
 
-// StateBytes returns the memory that State takes, or will.
+// StateBytes returns the size of the state, also before it is allocated.
 func (b *Batch) StateBytes() int64 {
 	var sum int64
 	b.histories(func(_ string, h *ops.History) { sum += h.Bytes() })
 	return sum
 }
 
-// Commit takes what the last run computed into the state. A training loop calls
-// it once after each step, on the goroutine that runs the machine; without, the
-// state stays, and the estimate is unbiased but of larger variance.
+// Commit stores the last run's rows in the histories. A training loop calls it once after
+// each step, on the goroutine that runs the graph. Without Commit the state does not
+// change; the estimate is then still unbiased, but of larger variance.
 func (b *Batch) Commit() {
 	b.histories(func(_ string, h *ops.History) { h.Commit() })
 }

@@ -12,9 +12,9 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// TestHistoryZeroError checks that with histories equal to the true activations
-// the sampled model computes what full propagation does, to 1e-5, whatever is
-// drawn, and that with other histories it does not.
+// TestHistoryZeroError checks that histories equal to the true activations make the sampled
+// model agree with full propagation to 1e-5, for every sample. With other histories it must
+// not agree.
 func TestHistoryZeroError(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, features, hidden, classes = 300, 12, 17, 6
@@ -66,7 +66,7 @@ func TestHistoryZeroError(t *testing.T) {
 		if worst := wrong(all[:40]); depth > 1 && worst < 1e-3 {
 			t.Errorf("%d layers: with no history the error is only %v", depth, worst)
 		}
-		// With enough neighbours drawn the rows are exact, and so is the history.
+		// With all neighbours drawn the rows are exact, and Commit stores the true history.
 		run(&samplers.VRGCN{Laplacian: p, Sizes: slices.Repeat([]int{n}, depth)}, all)
 		batch.Commit()
 		for range 5 {

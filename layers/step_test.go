@@ -14,17 +14,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// step is what one training step computes: the loss, then the gradient of each
-// parameter in the model's order.
+// step is the result of one training step: the loss, and the gradient of each parameter in
+// the model's order.
 type step struct {
 	loss      float64
 	gradients [][]float64
 }
 
-// straightStep is a step of the paper's model in float64, written out line by
-// line, with the dropout masks given: one a convolution, and perhaps one more
-// before the classifier.
-func straightStep(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.Labels, weights []float32, masks []matrix) step {
+// referenceStep is a step of the paper's model in float64, line by line, with given dropout
+// masks: one a convolution, and an optional one before the classifier.
+func referenceStep(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.Labels, weights []float32, masks []matrix) step {
 	w0, b0 := parameterOf(m.Parameters[0]), parameterOf(m.Parameters[1])
 	w1, b1 := parameterOf(m.Parameters[2]), parameterOf(m.Parameters[3])
 	wc, bc := parameterOf(m.Parameters[4]), parameterOf(m.Parameters[5])
@@ -112,7 +111,7 @@ func (m matrix) columnSums() []float64 {
 	return sums
 }
 
-// masksOf returns what the dropouts of a mode with that seed multiply by.
+// masksOf returns the masks of the dropouts of a mode with that seed.
 func masksOf(t *testing.T, seed uint64, training bool, rates []float64, rows []int, cols int) []matrix {
 	t.Helper()
 	g := G.NewGraph()
@@ -139,9 +138,9 @@ func masksOf(t *testing.T, seed uint64, training bool, rates []float64, rows []i
 	return masks
 }
 
-// A whole step of the compiled model, over sampled batches of several sizes,
-// against straight-line arithmetic.
-func TestStepAgainstStraightLine(t *testing.T) {
+// A step of the compiled model, over sampled batches of several sizes, agrees with the
+// reference.
+func TestStepAgainstReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, features, hidden, classes = 300, 12, 17, 6
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 900, false))
@@ -191,7 +190,7 @@ func TestStepAgainstStraightLine(t *testing.T) {
 				if len(weights) == 0 {
 					weights = nil
 				}
-				want := straightStep(m, drawn.Blocks, x, y, weights, masks)
+				want := referenceStep(m, drawn.Blocks, x, y, weights, masks)
 				if got := float64(m.Loss.Value().Data().(float32)); math.Abs(got-want.loss) > 1e-5*math.Max(1, want.loss) {
 					t.Errorf("batch %d: loss %v, want %v", k, got, want.loss)
 				}
@@ -215,7 +214,7 @@ func compareGradient(t *testing.T, name string, got []float32, want []float64) {
 		largest = math.Max(largest, math.Abs(w))
 	}
 	if largest == 0 {
-		t.Errorf("gradient of %s vanishes", name)
+		t.Errorf("gradient of %s is 0", name)
 	}
 	for i, w := range want {
 		if math.Abs(float64(got[i])-w) > 1e-5*largest {

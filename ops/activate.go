@@ -14,7 +14,6 @@ import (
 // Activation names an elementwise function.
 type Activation uint8
 
-// The activations.
 const (
 	ActivationNone Activation = iota // x
 	ActivationELU                    // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
@@ -33,7 +32,7 @@ func (a Activation) String() string {
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
 
-// kernel returns the kernel's name of a.
+// kernel returns the same activation of package kernel.
 func (a Activation) kernel() (kernel.Activation, error) {
 	switch a {
 	case ActivationNone:
@@ -43,26 +42,25 @@ func (a Activation) kernel() (kernel.Activation, error) {
 	case ActivationReLU:
 		return kernel.ReLU, nil
 	}
-	return 0, fmt.Errorf("ops: no activation %v", a)
+	return 0, fmt.Errorf("ops: unknown activation %v", a)
 }
 
-// ELU returns x where x > 0 and eˣ−1 elsewhere, element by element, for a
-// float32 matrix of any number of rows.
+// ELU returns x if x > 0 and eˣ−1 otherwise, element by element, for a float32
+// matrix of any number of rows.
 func ELU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationELU, 0, nil) }
 
-// ReLU returns max(x, 0) element by element; its slope at 0 is 0.
+// ReLU returns max(x, 0) element by element. Its slope at 0 is 0.
 func ReLU(x *G.Node) (*G.Node, error) { return Activate(x, ActivationReLU, 0, nil) }
 
 // Dropout sets each element of the matrix x to 0 with probability rate, in
-// [0, 1), and divides the others by 1−rate, while mode is training; otherwise
-// it is the identity, gradient included. A rate of 0 returns x itself and
-// needs no mode.
+// [0, 1), and divides the others by 1−rate. If mode is not training, it is the
+// identity, and so is its gradient. A rate of 0 returns x itself and needs no mode.
 func Dropout(x *G.Node, rate float64, mode *Mode) (*G.Node, error) {
 	return Activate(x, ActivationNone, rate, mode)
 }
 
-// Activate returns Dropout(act(x)) in one pass over the float32 matrix x: the
-// slope of both is kept for the gradient, which is one product an element.
+// Activate returns Dropout(act(x)) in one pass over the float32 matrix x. It keeps
+// the slope of both, so the gradient is one multiplication an element.
 func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, error) {
 	if err := checkMatrix("Activate", x); err != nil {
 		return nil, err
@@ -91,19 +89,18 @@ type activate struct {
 	mode    *Mode // nil: no dropout
 	ordinal uint64
 	wanted  bool
-	below   sparse // what made x, where it knows which rows are zero; or nil
+	below   sparse // the op of x, if it is sparse; or nil
 
-	// slope is ∂out/∂x of the last run, in the rows that may differ from zero;
-	// only the op's own backward reads it, so a plain node that overwrites out
-	// in place does no harm.
+	// slope is ∂out/∂x of the last run, in the rows that may differ from zero.
+	// It is not read from out, which a plain node may overwrite in place.
 	slope       []float32
-	slopeMemory []float32 // its memory, where it is not that of x
+	slopeMemory []float32 // its memory, unless slope overwrites x
 	keepSlope   bool
 	rows, width int
 
 	// activations is act(x) of the last run, before dropout, for a history.
 	activations     []float32
-	undropped       []float32 // its memory, where out is dropped
+	undropped       []float32 // its memory in a run with dropout
 	keepActivations bool
 }
 
@@ -122,8 +119,7 @@ func sameShape(in []G.DimSizer, input int) (tensor.Shape, error) {
 
 func (op *activate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// Memory says that the slope can take the place of x, and that a history may read
-// the result after the run.
+// Memory: the slope may overwrite x, and a history may read the result after the run.
 func (op *activate) Memory() plan.Memory {
 	m := plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 0, By: plan.ByState}}
 	if op.keepActivations {
@@ -160,7 +156,7 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 		op.slopeMemory = scratch(op.slopeMemory, len(data))
 		op.slope = op.slopeMemory
 	}
-	if rows := from(op.below, x.rows); rows != nil {
+	if rows := rowsToCompute(op.below, x.rows); rows != nil {
 		fillOthers(data, rows, x.rows, x.cols, nil, nil)
 		kernel.ActivateRows(op.act, data, op.slope, x.data, rows, x.cols, dropout)
 	} else {
@@ -169,19 +165,19 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 	return value, nil
 }
 
-// placedActivate is what an activation shares with its gradient.
+// placedActivate is the state that an activation shares with its gradient.
 type placedActivate struct {
-	wanted      bool // the gradient is placed
-	memory      *device.Buffer
-	slope       device.Pointer
-	rows, width int
+	gradientPlaced bool // it needs the slope
+	memory         *device.Buffer
+	slope          device.Pointer
+	rows, width    int
 
 	// whole is the output before dropout, for a history.
 	wholeMemory *device.Buffer
 	whole       device.Pointer
 }
 
-// Place adds the bias of the product that it reads, where nothing else reads that.
+// Place fuses the bias of the product below, if nothing else reads that product.
 func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	state, _ := plan.StateOf[placedActivate](p, op)
 	state.memory, state.wholeMemory = p.Buffer(), p.Buffer()
@@ -200,7 +196,7 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		}
 		state.rows, state.width, state.slope = rows, width, 0
 		switch {
-		case !state.wanted:
+		case !state.gradientPlaced:
 		case out.Over:
 			state.slope = z
 		default:
@@ -223,7 +219,7 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// onDevice returns the settings of this run.
+// onDevice returns the activation and the dropout of this run.
 func (op *activate) onDevice() device.Activation {
 	a := device.Activation{Act: int(op.act), Keep: 1}
 	if op.mode != nil && op.mode.Training {
@@ -233,7 +229,7 @@ func (op *activate) onDevice() device.Activation {
 	return a
 }
 
-// nonzero returns the rows of x: every activation of 0 is 0.
+// nonzero returns the rows of x, since every activation of 0 is 0.
 func (op *activate) nonzero() []int32 {
 	if op.below == nil {
 		return nil
@@ -243,8 +239,8 @@ func (op *activate) nonzero() []int32 {
 
 func (op *activate) DiffWRT(int) []bool { return []bool{op.wanted} }
 
-// SymDiff takes the output as an input too, only for the order: the gradient
-// may be known before the forward op has run.
+// SymDiff makes the output an input of the gradient, only for the order: the upstream
+// gradient may be known before the forward op has run.
 func (op *activate) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	op.keepSlope = true
 	back := &activateBack{base: newBase(grad.Graph(), "activateBack", 2), forward: op}
@@ -265,7 +261,7 @@ func (op *activateBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { ret
 
 func (op *activateBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// Memory says that the product can take the place of the gradient from above.
+// Memory: the product may overwrite the upstream gradient.
 func (op *activateBack) Memory() plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, Over: plan.Over{Input: 1, By: plan.ByResult}}
 }
@@ -283,7 +279,7 @@ func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.V
 	if !over {
 		value, data = out.Matrix(grad.rows, grad.cols)
 	}
-	rows := from(f.below, grad.rows)
+	rows := rowsToCompute(f.below, grad.rows)
 	if rows == nil {
 		kernel.Multiply(data, grad.data, f.slope)
 		return value, nil
@@ -297,7 +293,7 @@ func (op *activateBack) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.V
 
 func (op *activateBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	state, _ := plan.StateOf[placedActivate](p, op.forward)
-	state.wanted = true
+	state.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix("Activate")
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Add returns A + B for float32 matrices of equal shape. Gorgonia's Add does
-// the same; this one keeps its memory from run to run.
+// Add returns A + B for float32 matrices of equal shape. Gorgonia's Add gives the same
+// numbers, but allocates in every run.
 func Add(a, b *G.Node) (*G.Node, error) {
 	if err := checkNodes("Add", a, b); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (op *add) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 
 func (op *add) DiffWRT(int) []bool { return op.wanted }
 
-// SymDiff hands the gradient on as it is: no op here writes to its inputs.
+// SymDiff returns the upstream gradient for both inputs, without a copy.
 func (op *add) SymDiff(_ G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, 2)
 	for k, wanted := range op.wanted {

@@ -7,7 +7,7 @@ import (
 )
 
 // randomBlock returns a block over distinct random nodes of [0, nodes), with
-// about a third of its entries set, and an empty row where it has several.
+// about a third of its entries set. If it has several rows, one is empty.
 func randomBlock(rng *rand.Rand, dst, src, nodes int) *graph.Block {
 	b := new(graph.Block)
 	for _, v := range rng.Perm(nodes)[:dst] {
@@ -30,8 +30,8 @@ func randomBlock(rng *rand.Rand, dst, src, nodes int) *graph.Block {
 	return b
 }
 
-// randomChain returns blocks of the given sizes, input first, of which each
-// puts out the nodes that the next reads.
+// randomChain returns blocks of the given sizes, input first. The output nodes of each
+// are the input nodes of the next.
 func randomChain(rng *rand.Rand, nodes int, sizes ...int) []*graph.Block {
 	var blocks []*graph.Block
 	for l := range len(sizes) - 1 {

@@ -6,17 +6,16 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// Device is a GPU that models may be trained on: what train.Model.Device names.
-// It is for one goroutine at a time; Close frees what lies on it.
+// Device is a GPU for training and prediction, as in layers.Model.Device. It is for one
+// goroutine at a time. Close frees the arrays on it.
 type Device = device.Device
 
-// CUDA tells whether this is a build with the tag cuda.
+// CUDA reports whether this is a build with the tag cuda.
 const CUDA = device.Built
 
-// OpenDevice returns the device of that name: nil for "cpu" (and ""), the first
-// NVIDIA GPU for "cuda". Graphs are built alike for either; a GPU comes in when
-// the model is compiled. The error says in one line what is missing: a build with
-// the tag cuda, a driver, or a GPU.
+// OpenDevice returns the device of that name: nil for "cpu" and "", the first NVIDIA GPU
+// for "cuda". The graph is the same for both. The error says in one line whether the
+// build, the driver or the GPU is missing.
 func OpenDevice(name string) (*Device, error) {
 	switch name {
 	case "", "cpu":
@@ -24,8 +23,8 @@ func OpenDevice(name string) (*Device, error) {
 	case "cuda":
 		return device.Open()
 	}
-	return nil, fmt.Errorf("ops: no device %q; there are: cpu, cuda", name)
+	return nil, fmt.Errorf("ops: unknown device %q; there are: cpu, cuda", name)
 }
 
-// DescribeCUDA says in a line which GPU and driver there are, or why there is none.
+// DescribeCUDA names the GPU and the driver in one line, or says why no GPU can be used.
 func DescribeCUDA() string { return device.Describe() }

@@ -11,8 +11,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// dropoutMasks returns the masks that the first count dropouts made with a mode
-// of that seed apply to rows×cols matrices, scale included.
+// dropoutMasks returns the masks of the first count dropouts of a mode with that seed,
+// for rows×cols matrices. A mask includes the factor 1/(1−rate).
 func dropoutMasks(t *testing.T, seed uint64, rate float64, rows, cols, count int) [][]float32 {
 	t.Helper()
 	ones := slices.Repeat([]float32{1}, rows*cols)
@@ -74,8 +74,8 @@ func TestDropoutMasks(t *testing.T) {
 	}
 }
 
-// Dropout is a product with its mask, also behind an activation; when not
-// training, the mask is 1 forward and backward.
+// Dropout is a product with its mask, also after an activation. Outside training the mask
+// is 1, forward and backward.
 func TestDropoutGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const rows, cols, rate = 7, 5, 0.3

@@ -12,20 +12,19 @@ import (
 )
 
 // Features returns the features of the input nodes of slot's block: a
-// (len(Src), x.Cols) matrix whose row k is row Src[k] of x. It is a constant:
-// no gradient flows into it. Where Propagate over the same slot is its only
-// consumer, the rows are gathered there and never copied, unless they have to be
-// converted from half precision.
+// (len(Src), x.Cols) matrix whose row k is row Src[k] of x. It is a constant: no
+// gradient flows into it. If only Propagate over the same slot reads it, Propagate
+// gathers the rows and no copy is made, except from half precision.
 //
-// x must not change while the graph is in use.
+// x must not change while the graph is in use. The error wraps ErrShape if x's sizes
+// do not fit together.
 func Features(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
 	return newFeatures(g, x, slot, false)
 }
 
-// OutputFeatures is Features for the output nodes of slot's block, shape
-// (len(Dst), x.Cols): what a skip connection from the input can add to a
-// layer's output, since a sampled block's output nodes need not be among its
-// input nodes.
+// OutputFeatures is Features for the output nodes of slot's block: a (len(Dst), x.Cols)
+// matrix. A skip connection needs it, since a sampled block's output nodes need not be
+// among its input nodes.
 func OutputFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
 	return newFeatures(g, x, slot, true)
 }
@@ -37,7 +36,7 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if x.Cols <= 0 || x.Len() != x.Rows*x.Cols {
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
-	// An op needs an input, so a source takes a constant that it ignores.
+	// Gorgonia's ops need an input: this constant is ignored.
 	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
 	op := &features{base: newBase(g, "features", 1), x: x, slot: slot, outputs: outputs}
 	n, err := apply(op, source)
@@ -56,10 +55,10 @@ type features struct {
 	node    *G.Node
 
 	skip  bool // every consumer gathers by itself
-	known int  // nodes in the graph when skip was found
+	known int  // nodes in the graph when skip was computed
 }
 
-// gatherer is an op that can read rows of features by itself.
+// gatherer is an op that can gather rows of features by itself.
 type gatherer interface{ gathers(*features) bool }
 
 func (op *features) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
@@ -88,7 +87,7 @@ func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, er
 		op.x.Prefetch(ids)
 	}
 	if op.skipped() {
-		value, _ := out.Matrix(1, op.x.Cols) // a machine wants some value
+		value, _ := out.Matrix(1, op.x.Cols) // a machine needs some value
 		return value, nil
 	}
 	value, data := out.Matrix(len(ids), op.x.Cols)
@@ -100,7 +99,7 @@ func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, er
 	return value, nil
 }
 
-// ids returns the nodes whose features are gathered, which must have some.
+// ids returns the nodes to gather. The error wraps ErrShape if one has no features.
 func (op *features) ids(b *graph.Block) ([]int32, error) {
 	ids := b.Src
 	if op.outputs {
@@ -114,7 +113,7 @@ func (op *features) ids(b *graph.Block) ([]int32, error) {
 	return ids, nil
 }
 
-// Place gathers the rows, unless every reader does so by itself.
+// Place gathers the rows, unless every consumer does so by itself.
 func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	x, err := p.Device().Features(op.x)
 	if err != nil {

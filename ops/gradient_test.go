@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// input is a variable of an expression and its value; a vector has no rows.
+// input is a variable of an expression and its value. A vector has 0 rows.
 type input struct {
 	name       string
 	rows, cols int
@@ -29,15 +29,14 @@ func (in input) node(g *G.ExprGraph) *G.Node {
 
 func (in input) dense() dense { return denseOf(max(in.rows, 1), in.cols, in.data) }
 
-// expression is one scalar function, as a graph and as float64 arithmetic.
+// expression is a scalar function, as a graph and in float64 arithmetic.
 type expression struct {
 	inputs    []input
 	graph     func(g *G.ExprGraph, v []*G.Node) (*G.Node, error)
 	reference func(v []dense) float64
 }
 
-// probe turns a matrix into a scalar whose gradient is different at every
-// element: Σ c·x.
+// probe returns Σ c·x, a scalar whose gradient differs from element to element.
 func probe(x *G.Node, c []float32) (*G.Node, error) {
 	in := input{"probe", x.Shape()[0], x.Shape()[1], c}
 	product, err := G.HadamardProd(x, in.node(x.Graph()))
@@ -49,8 +48,8 @@ func probe(x *G.Node, c []float32) (*G.Node, error) {
 
 func refProbe(x dense, c []float32) float64 { return refSum(refTimes(x, denseOf(x.rows, x.cols, c))) }
 
-// check compares value and gradients with the reference and its central
-// differences.
+// check compares the value with the reference, and the gradients with the reference's
+// central differences.
 func (e expression) check(t *testing.T) {
 	t.Helper()
 	value, gradients := e.run(t)
@@ -89,11 +88,11 @@ func (e expression) compare(t *testing.T, value float32, gradients [][]float32) 
 			largest = math.Max(largest, math.Abs(want[i]))
 		}
 		if largest == 0 {
-			t.Errorf("gradient with regard to %s vanishes: the test sees nothing", in.name)
+			t.Errorf("gradient with respect to %s is 0, so the test checks nothing", in.name)
 		}
 		for i, w := range want {
 			if got := float64(gradients[k][i]); math.Abs(got-w) > 1e-4*math.Abs(w)+1e-5*largest {
-				t.Fatalf("gradient with regard to %s at %d is %v, want %v", in.name, i, got, w)
+				t.Fatalf("gradient with respect to %s at %d is %v, want %v", in.name, i, got, w)
 			}
 		}
 	}
@@ -123,7 +122,7 @@ func (e expression) run(t *testing.T) (float32, [][]float32) {
 	var out [][]float32
 	for k, n := range grads {
 		if !n.Value().Shape().Eq(nodes[k].Shape()) {
-			t.Fatalf("gradient with regard to %s has shape %v, want %v", nodes[k].Name(), n.Value().Shape(), nodes[k].Shape())
+			t.Fatalf("gradient with respect to %s has shape %v, want %v", nodes[k].Name(), n.Value().Shape(), nodes[k].Shape())
 		}
 		out = append(out, append([]float32(nil), n.Value().Data().([]float32)...))
 	}
@@ -136,7 +135,7 @@ func TestGradients(t *testing.T) {
 	x := randomFeatures(rng, nodes, in)
 	for _, size := range []struct{ dst, src int }{{6, 9}, {9, 6}, {1, 3}, {3, 1}, {1, 1}, {17, 20}} {
 		b := randomBlock(rng, size.dst, size.src, nodes)
-		if size.dst == 1 || size.src == 1 { // leave no empty row where there is but one entry
+		if size.dst == 1 || size.src == 1 { // no empty row: a single row or column needs its entries
 			b.Matrix = *refToCSR(size.dst, size.src, rng)
 			b.Finish()
 		}
@@ -276,7 +275,7 @@ func TestGradients(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					bent, err := G.Tanh(y)
+					activated, err := G.Tanh(y)
 					if err != nil {
 						return nil, err
 					}
@@ -284,7 +283,7 @@ func TestGradients(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					gated, err := G.HadamardProd(bent, other)
+					gated, err := G.HadamardProd(activated, other)
 					if err != nil {
 						return nil, err
 					}
@@ -304,8 +303,8 @@ func TestGradients(t *testing.T) {
 				},
 				func(v []dense) float64 {
 					y := refMul(v[0], v[1])
-					bent := y.each(func(i, j int) float64 { return math.Tanh(y.at(i, j)) })
-					p := refMul(refCSR(&b.Matrix), refAdd(refTimes(bent, refMul(v[0], v[2])), y))
+					activated := y.each(func(i, j int) float64 { return math.Tanh(y.at(i, j)) })
+					p := refMul(refCSR(&b.Matrix), refAdd(refTimes(activated, refMul(v[0], v[2])), y))
 					return refProbe(refTimes(p, p), c[:size.dst*out])
 				},
 			},
@@ -370,8 +369,8 @@ func refToCSR(rows, cols int, rng *rand.Rand) *graph.CSR {
 	return a
 }
 
-// The loss is multiplied by a factor, so that a gradient that forgets what
-// comes from above is off.
+// The loss is multiplied by a factor, so that a gradient that ignores the upstream
+// gradient is wrong.
 func TestLossGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const nodes, outputs = 12, 5
@@ -456,7 +455,7 @@ func TestLossWithoutLabels(t *testing.T) {
 	}
 }
 
-// Logits far beyond float32's exponent range keep a finite loss and gradient.
+// Logits whose exponential overflows float32 give a finite loss and gradient.
 func TestLossOfLargeLogits(t *testing.T) {
 	targets := NewTargets(&graph.Labels{Classes: 3, Class: []int32{0, 0, 2}})
 	if err := targets.Set([]int32{0, 1, 2}, nil); err != nil {

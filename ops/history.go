@@ -7,54 +7,53 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// History keeps, for every node of the graph, the row of H that a Propagate op
-// took for it when it was last committed: H̄ of the control variate
+// History is H̄ of the control variate
 //
 //	P̃·H + (P − P̃)·H̄
 //
 // (Chen, Zhu & Song 2018, arXiv:1710.10568), with the remainder P − P̃ from the
-// block's Control. Rows that were never committed are 0.
+// block's Control. It holds, for every node of the graph, the input row of a Propagate
+// op at the node's last commit. Rows that were never committed are 0.
 //
-// As in the paper the rows are activations: what comes out of the layer below,
-// after its nonlinearity, since that is what P multiplies. With dropout they
-// are the activations before it, which are the expectation of those after,
-// given the layers below; so the estimate stays unbiased given the masks, and
-// the history carries no masks of the past. The paper's CVD also rescales the
-// dropout's own noise; that is left out.
+// As in the paper the rows are activations: the output of the layer below, after its
+// nonlinearity. With dropout they are the activations before dropout. These are the
+// expectation of the dropped ones given the layers below, so the estimate is unbiased
+// given the masks, and the history holds no old masks. The paper's CVD also rescales
+// the noise of the dropout; History does not.
 //
 // A history belongs to one op and to the goroutine that runs its machine.
 type History struct {
 	nodes, width int
-	values       []float32 // nodes×width; made when first needed
+	values       []float32 // nodes×width; nil before the first use
 	exact        []float32 // (P−P̃)·H̄ of the last run
 
-	// Rows of the last run, to be committed.
+	// Rows of the last run, for Commit.
 	ids  []int32
 	rows []float32
 
-	placed historyOnDevice // nil: the rows are here alone
+	placed historyOnDevice // nil: the rows are only on the host
 }
 
-// historyOnDevice is where a history's rows lie while its op is placed on a device.
+// historyOnDevice holds a history's rows while its op is placed on a device.
 type historyOnDevice interface {
-	// toHost makes the host's rows those that count, and lets them be written to.
-	// An error is that of the next run.
+	// toHost copies the rows to values if the device has newer ones. The host may
+	// write to values afterwards. The next run returns the error.
 	toHost(values []float32)
-	// commit queues what Commit does.
+	// commit queues a Commit.
 	commit()
 }
 
 // Width returns the length of a row.
 func (h *History) Width() int { return h.width }
 
-// Bytes returns the memory of the rows that are kept.
+// Bytes returns the size of the rows.
 func (h *History) Bytes() int64 { return 4 * int64(h.nodes) * int64(h.width) }
 
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
-// history, as restoring a checkpoint does.
+// history; a checkpoint is restored in this way.
 //
-// While a program runs on a device the rows lie there, and Values waits for it and
-// copies them; they may be written to until the next run.
+// If the model is on a GPU, the rows lie there: Values waits and copies them to the
+// host. The caller may write to them until the next run.
 func (h *History) Values() []float32 {
 	if h.values == nil {
 		h.values = make([]float32, h.nodes*h.width)
@@ -65,9 +64,9 @@ func (h *History) Values() []float32 {
 	return h.values
 }
 
-// Commit keeps the rows of the last run over a block with a control, those of
-// its input nodes. Until then the history is as it was, so that a step can be
-// run again, or dropped. Cost: O(len(Src)·width); on a device it is only queued.
+// Commit stores the rows of the last run over a block with a control, one for each
+// input node. A run alone does not change the history, so a step can be repeated or
+// dropped. Cost: O(len(Src)·width). A GPU only queues it.
 func (h *History) Commit() {
 	if h.placed != nil {
 		h.placed.commit()
@@ -82,7 +81,7 @@ func (h *History) Commit() {
 	h.ids = h.ids[:0]
 }
 
-// add adds (P−P̃)·H̄ of block b to out, and notes the rows to be committed.
+// add adds (P−P̃)·H̄ of block b to out, and keeps a copy of rows for Commit.
 func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
 	if width != h.width || len(rows) != len(b.Src)*width {
 		return fmt.Errorf("ops: Propagate: %d values of width %d for a history of width %d and %d nodes: %w", len(rows), width, h.width, len(b.Src), ErrShape)
@@ -97,21 +96,20 @@ func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
 	return nil
 }
 
-// KeepHistory lets blocks with a Control be set, in a graph of the given number
-// of nodes: every Propagate made over the slot afterwards keeps a History, and
-// adds what the Control stands for. Without it such blocks are an error, since
-// leaving the control out would be another estimate.
+// KeepHistory makes the slot accept blocks with a Control, in a graph of the given
+// number of nodes. Every later Propagate over the slot then keeps a History and adds
+// (P−P̃)·H̄. Without KeepHistory such blocks are an error, since the estimate without the
+// control is a different one.
 func (s *Slot) KeepHistory(nodes int) { s.nodes = nodes }
 
 // KeepsHistory reports whether KeepHistory was called.
 func (s *Slot) KeepsHistory() bool { return s.nodes > 0 }
 
-// Histories returns those of the Propagate ops over the slot, in the order of
-// their making.
+// Histories returns the histories of the Propagate ops over the slot, in the order of
+// construction.
 func (s *Slot) Histories() []*History { return s.histories }
 
-// newHistory returns a history of rows of the given width, nil where the slot
-// keeps none.
+// newHistory returns a history of the given width, or nil if the slot keeps none.
 func (s *Slot) newHistory(width int) *History {
 	if !s.KeepsHistory() {
 		return nil
@@ -121,7 +119,7 @@ func (s *Slot) newHistory(width int) *History {
 	return h
 }
 
-// checkControl reports a control that is not one for this slot and block.
+// checkControl returns an error if b's control does not fit the slot and the block.
 func (s *Slot) checkControl(b *graph.Block) error {
 	if b.Control == nil {
 		return nil
@@ -135,7 +133,7 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	}
 	for k, node := range b.Src {
 		if node < 0 || int(node) >= s.nodes {
-			return fmt.Errorf("ops: block's input node %d is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
+			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
 		}
 	}
 	if err := m.Validate(); err != nil {

@@ -25,9 +25,9 @@ func randomControl(rng *rand.Rand, b *graph.Block, nodes int) {
 	b.Finish()
 }
 
-// TestHistory runs dropout(elu(x)) → Propagate over blocks with and without a
-// control, several times: the output is P̃·H + C·H̄, the gradient P̃ᵀ·G, and what
-// is committed are the activations before dropout.
+// TestHistory runs dropout(elu(x)) → Propagate several times, over blocks with and without
+// a control. The output must be P̃·H + C·H̄ and the gradient P̃ᵀ·G. Commit must store the
+// activations before dropout.
 func TestHistory(t *testing.T) {
 	const nodes, width, dst, src = 30, 5, 6, 9
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -76,7 +76,7 @@ func TestHistory(t *testing.T) {
 				t.Fatalf("%d histories, the first of %d bytes", len(histories), histories[0].Bytes())
 			}
 			history := histories[0]
-			kept := newDense(nodes, width) // what the history should hold
+			kept := newDense(nodes, width) // the expected history
 			for run := range 6 {
 				block := randomBlock(rng, dst, src, nodes)
 				if run != 3 {
@@ -152,7 +152,7 @@ func transpose(m dense) dense {
 	return newDense(m.cols, m.rows).each(func(i, j int) float64 { return m.at(j, i) })
 }
 
-// TestSlotControl checks which controls a slot takes.
+// TestSlotControl checks which controls a slot accepts.
 func TestSlotControl(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	block := randomBlock(rng, 3, 4, 10)

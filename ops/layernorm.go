@@ -11,10 +11,10 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// LayerNorm normalises each row of a float32 matrix of shape (n, width) to mean
-// 0 and variance 1, and maps column j by gain[j]·x + shift[j], gain and shift
-// being vectors of the width (Ba, Kiros & Hinton 2016, arXiv:1607.06450). A
-// variance has 1e-5 added, as in PyTorch.
+// LayerNorm normalises each row of a float32 matrix of shape (n, width) to mean 0 and
+// variance 1, then maps column j to gain[j]·x + shift[j] (Ba, Kiros & Hinton 2016,
+// arXiv:1607.06450). gain and shift are vectors of length width. As in PyTorch, 1e-5 is
+// added to the variance.
 func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 	if err := checkNodes("LayerNorm", x, gain, shift); err != nil {
 		return nil, err
@@ -36,7 +36,8 @@ type layerNorm struct {
 	base
 	wanted []bool
 
-	// Of the last run, for the gradients; nothing else sees them.
+	// The rows of the last run before gain and shift, and their 1/deviation, for
+	// the gradients.
 	keep                bool
 	normalized, inverse []float32
 	rows, width         int
@@ -75,9 +76,9 @@ func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, nil
 }
 
-// placedNorm is what a normalisation shares with its gradients.
+// placedNorm is the state that a normalisation shares with its gradients.
 type placedNorm struct {
-	wanted              bool // a gradient is placed that needs the normalised rows
+	gradientPlaced      bool // it needs the normalised rows
 	rowMemory, memory   *device.Buffer
 	normalized, inverse device.Pointer
 	rows, width         int
@@ -111,7 +112,7 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 			return nil, err
 		}
 		s.rows, s.width = rows, width
-		if s.wanted {
+		if s.gradientPlaced {
 			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
 				return nil, err
 			}
@@ -125,7 +126,7 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 
 func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
 
-// SymDiff takes the output as an input too, only for the order.
+// SymDiff makes the output an input of the gradients, only for the order.
 func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	op.keep = true
 	d := make(G.Nodes, 3)
@@ -150,7 +151,8 @@ func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	return d, nil
 }
 
-// gradient reads the upstream gradient, which must fit the last run.
+// gradient reads the upstream gradient. The error wraps ErrShape if its sizes differ
+// from the last output's.
 func (op *layerNorm) gradient(v G.Value) (matrix, error) {
 	grad, err := matrixOf(op.name, v)
 	if err != nil {
@@ -194,7 +196,7 @@ func (op *layerNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Val
 
 func (op *layerNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[2].Matrix(op.name)
 		if err == nil {
@@ -250,7 +252,7 @@ func (op *layerNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 
 func (op *layerNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix(op.name)
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Loss returns CrossEntropy for labels that are classes, and BCEWithLogits for
+// Loss returns CrossEntropy if the labels are classes, and BCEWithLogits if they are
 // binary tasks.
 func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
 	if targets != nil && targets.labels != nil && targets.labels.Tasks > 0 {
@@ -21,18 +21,18 @@ func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
 }
 
 // CrossEntropy returns the scalar −Σᵢ wᵢ·log softmax(logitsᵢ)[classᵢ] over the
-// labelled rows of a float32 matrix of shape (nodes, classes). The weights are
-// the targets', or 1/(number of labelled rows) where they have none. A batch
-// without a labelled row has loss 0. Row maxima are subtracted first, so
-// logits of any size are safe.
+// labelled rows of a float32 matrix of shape (nodes, classes). The weights w are the
+// targets'; without weights, w is 1/(number of labelled rows). A batch without a
+// labelled row has loss 0. Row maxima are subtracted first, so large logits do not
+// overflow.
 func CrossEntropy(logits *G.Node, targets *Targets) (*G.Node, error) {
 	return newLoss("CrossEntropy", logits, targets, false)
 }
 
-// BCEWithLogits returns the binary cross-entropy of independent tasks: the
-// scalar mean over the labelled entries of a float32 matrix of logits, shape
-// (nodes, tasks). With weights it is Σᵢ wᵢ·(mean over the labelled tasks of
-// row i). A batch without a label has loss 0.
+// BCEWithLogits returns the binary cross-entropy of independent tasks: a scalar, the mean
+// over the labelled entries of a float32 matrix of logits, shape (nodes, tasks). With
+// weights it is Σᵢ wᵢ·(mean over the labelled tasks of row i). A batch without a label
+// has loss 0.
 func BCEWithLogits(logits *G.Node, targets *Targets) (*G.Node, error) {
 	return newLoss("BCEWithLogits", logits, targets, true)
 }
@@ -46,7 +46,7 @@ func newLoss(name string, logits *G.Node, targets *Targets, binary bool) (*G.Nod
 	}
 	y := targets.labels
 	if (y.Tasks > 0) != binary {
-		return nil, fmt.Errorf("ops: %s: labels are of %d classes and %d binary tasks", name, y.Classes, y.Tasks)
+		return nil, fmt.Errorf("ops: %s: labels have %d classes and %d binary tasks", name, y.Classes, y.Tasks)
 	}
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)
@@ -60,9 +60,8 @@ type loss struct {
 	binary  bool
 	wanted  bool
 
-	// probs (the logits themselves for binary tasks) is what the gradient
-	// needs of the last run; its own copy, since a plain node may overwrite
-	// the logits in place.
+	// probs is the softmax of the last run, for the gradient; for binary tasks a
+	// copy of the logits, since a plain node may overwrite them in place.
 	probs      []float32
 	rows, cols int
 }
@@ -96,14 +95,14 @@ func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) 
 	return G.NewF32(float32(value)), nil
 }
 
-// placedLoss is what a loss shares with its gradient.
+// placedLoss is the state that a loss shares with its gradient.
 type placedLoss struct {
-	wanted bool // the gradient is placed
-	atOnce bool // the loss computes it too: its upstream gradient is 1
+	gradientPlaced bool
+	fused          bool // the upstream gradient is 1, so the loss's kernel computes the gradient
 
 	rowMemory, memory *device.Buffer
-	probs             device.Pointer // softmax, or for binary tasks the logits
-	gradient          device.Pointer // where the loss computed it
+	probs             device.Pointer // softmax; for binary tasks the logits
+	gradient          device.Pointer // if fused
 	rows, cols        int
 }
 
@@ -126,11 +125,11 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		}
 		s.probs, s.gradient = 0, 0
 		switch {
-		case s.atOnce:
+		case s.fused:
 			s.gradient, err = s.memory.Floats(rows * cols)
-		case s.wanted && op.binary:
+		case s.gradientPlaced && op.binary:
 			s.probs = z
-		case s.wanted:
+		case s.gradientPlaced:
 			s.probs, err = s.memory.Floats(rows * cols)
 		}
 		if err != nil {
@@ -154,8 +153,8 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 
 func (op *loss) DiffWRT(int) []bool { return []bool{op.wanted} }
 
-// SymDiff takes the logits and the loss as inputs for the shape and the order:
-// the upstream gradient is usually the constant 1.
+// SymDiff makes the logits and the loss inputs of the gradient, for the shape and for the
+// order: the upstream gradient is usually the constant 1.
 func (op *loss) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	back := &lossBack{base: newBase(out.Graph(), op.name+"Back", 3), forward: op}
 	dz, err := apply(back, in[0], out, grad)
@@ -198,9 +197,9 @@ func (op *lossBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, e
 
 func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	s, _ := plan.StateOf[placedLoss](p, op.forward)
-	s.wanted = true
+	s.gradientPlaced = true
 	if isOne(plan.Children(n)[2]) {
-		s.atOnce = true
+		s.fused = true
 		return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
 			return out.At(s.gradient, s.rows, s.cols), nil
 		}, nil
@@ -222,8 +221,8 @@ func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// isOne reports whether n is the constant 1. It is the upstream gradient of a loss
-// with regard to itself.
+// isOne reports whether n is the constant 1, the gradient of a loss with respect to
+// itself.
 func isOne(n *G.Node) bool {
 	if n.Op() == nil || len(plan.Children(n)) > 0 || n.Value() == nil {
 		return false

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// network is two convolutions and a linear map over sampled blocks, with
-// something between them.
+// network is two convolutions and a linear map over sampled blocks, with other nodes
+// between them.
 type network struct {
 	graph   *G.ExprGraph
 	slots   []*Slot
@@ -29,7 +29,7 @@ type network struct {
 	machine G.VM
 }
 
-// between maps two nodes of equal shape, (rows, 4), to one of as many rows.
+// between maps two nodes of shape (rows, 4) to one with as many rows.
 type between func(h, other *G.Node) (*G.Node, error)
 
 const (
@@ -39,8 +39,8 @@ const (
 	networkClasses  = 3
 )
 
-// newNetwork builds the same weights every time; nominal are the sizes, input
-// first, with which the graph is compiled.
+// newNetwork builds a network with the same weights every time. nominal holds the nominal
+// sizes of its slots, input first.
 func newNetwork(x *graph.Features, y *graph.Labels, nominal [3]int, middle between) (*network, error) {
 	n, err := newNetworkGraph(x, y, nominal, middle)
 	if err == nil {
@@ -105,7 +105,7 @@ func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle 
 	return n, err
 }
 
-// set makes the blocks those of the next run.
+// set sets the blocks of the next run.
 func (n *network) set(blocks []*graph.Block, seed uint64) error {
 	for l, b := range blocks {
 		if err := n.slots[l].Set(b); err != nil {
@@ -141,9 +141,8 @@ func networkData() (*graph.Features, *graph.Labels) {
 	return randomFeatures(rng, networkNodes, networkFeatures), y
 }
 
-// survivors are plain Gorgonia nodes that may stand between nodes of varying
-// row count; doc.go lists them.
-var survivors = map[string]between{
+// freeRowNodes are plain Gorgonia nodes that run with any number of rows. doc.go lists them.
+var freeRowNodes = map[string]between{
 	"nothing":  func(h, _ *G.Node) (*G.Node, error) { return h, nil },
 	"Tanh":     func(h, _ *G.Node) (*G.Node, error) { return G.Tanh(h) },
 	"Sigmoid":  func(h, _ *G.Node) (*G.Node, error) { return G.Sigmoid(h) },
@@ -208,11 +207,11 @@ var survivors = map[string]between{
 		if err != nil {
 			return nil, err
 		}
-		bent, err := G.Tanh(sum)
+		activated, err := G.Tanh(sum)
 		if err != nil {
 			return nil, err
 		}
-		return G.Add(bent, h)
+		return G.Add(activated, h)
 	},
 	"our Add, used twice": func(h, o *G.Node) (*G.Node, error) {
 		sum, err := Add(h, o)
@@ -236,8 +235,8 @@ var survivors = map[string]between{
 	},
 }
 
-// One compiled graph runs batches of other sizes than it was compiled for, and
-// gives the bits that a graph built for those sizes gives.
+// A graph compiled for one size runs batches of other sizes, and gives the same bits as a
+// graph compiled for their size.
 func TestReuseEqualsRebuild(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 30)
@@ -249,11 +248,11 @@ func TestReuseEqualsRebuild(t *testing.T) {
 	})
 }
 
-// The same with plain Gorgonia nodes in the middle. In a build with CUDA Gorgonia's
-// own machine gives those the rows that they were compiled for, so that one size is
-// run; placed on a device they have any: TestPlacedBetweenStockNodes.
-func TestReuseBetweenStockNodes(t *testing.T) {
-	for name := range survivors {
+// The same with plain Gorgonia nodes in the middle. In a build with CUDA Gorgonia's own
+// machine gives those nodes the rows that they were compiled for, so one size is run. A
+// plan runs them with any number of rows: TestPlannedBetweenPlainNodes.
+func TestReuseBetweenPlainNodes(t *testing.T) {
+	for name := range freeRowNodes {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range 5 {
@@ -270,12 +269,12 @@ func TestReuseBetweenStockNodes(t *testing.T) {
 	}
 }
 
-// checkReuse compiles a network for sizes[0] and compares its runs at the other
-// sizes with those of networks compiled for them.
+// checkReuse compiles a network for sizes[0]. It compares its runs at the other sizes with
+// runs of networks compiled for these sizes.
 func checkReuse(t rapid.TB, name string, seed uint64, sizes [][3]int) {
 	x, y := networkData()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	reused, err := newNetwork(x, y, sizes[0], survivors[name])
+	reused, err := newNetwork(x, y, sizes[0], freeRowNodes[name])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +285,7 @@ func checkReuse(t rapid.TB, name string, seed uint64, sizes [][3]int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := newNetwork(x, y, size, survivors[name])
+		fresh, err := newNetwork(x, y, size, freeRowNodes[name])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,8 +304,9 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return x == y || x != x && y != y })
 }
 
-// What doc.go warns of must fail with an error, or the warning is out of date.
-func TestStockNodesOfFixedRows(t *testing.T) {
+// The nodes that doc.go warns about must return an error; otherwise the warning is out of
+// date.
+func TestPlainNodesOfFixedRows(t *testing.T) {
 	x, y := networkData()
 	for name, middle := range map[string]between{
 		"Mul": func(h, _ *G.Node) (*G.Node, error) {
@@ -335,7 +335,7 @@ func TestStockNodesOfFixedRows(t *testing.T) {
 			defer n.machine.Close()
 			rng := rand.New(rand.NewPCG(1, 2))
 			if _, err := n.run(randomChain(rng, networkNodes, 9, 7, 5), 1); err == nil {
-				t.Error("gorgonia now runs this node with another number of rows: say so in doc.go and move it to survivors")
+				t.Error("gorgonia now runs this node with another number of rows: say so in doc.go and move it to freeRowNodes")
 			}
 		})
 	}
@@ -348,7 +348,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	for _, cores := range []int{1, 2, 7} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			n, err := newNetwork(x, y, [3]int{30, 25, 20}, survivors["LayerNorm"])
+			n, err := newNetwork(x, y, [3]int{30, 25, 20}, freeRowNodes["LayerNorm"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -367,8 +367,8 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Gorgonia merges nodes that hash alike; ours must differ wherever what they
-// compute may.
+// Gorgonia merges nodes whose hashes are equal. Two ops that may compute different values
+// must have different hashes.
 func TestNothingIsMerged(t *testing.T) {
 	g := G.NewGraph()
 	x := randomFeatures(rand.New(rand.NewPCG(1, 2)), 10, 4)
@@ -409,7 +409,7 @@ func TestNothingIsMerged(t *testing.T) {
 	add("mean")(Mean(h))
 }
 
-// countOps returns how many nodes of g have an op whose name starts so.
+// countOps returns the number of nodes of g whose op's name has that prefix.
 func countOps(g *G.ExprGraph, prefix string) int {
 	count := 0
 	for _, n := range g.AllNodes() {
@@ -420,8 +420,8 @@ func countOps(g *G.ExprGraph, prefix string) int {
 	return count
 }
 
-// Towards the features no gradient is built, whatever lies between.
-func TestNoGradientTowardsFeatures(t *testing.T) {
+// No gradient is built for nodes that depend on features alone.
+func TestNoGradientOfFeatures(t *testing.T) {
 	for _, first := range []string{"propagate", "transform"} {
 		g := G.NewGraph()
 		slot := NewSlot(3, 5)
@@ -463,17 +463,17 @@ func TestNoGradientTowardsFeatures(t *testing.T) {
 			t.Errorf("%s first: %d backward propagations, want %d", first, got, want)
 		}
 		if got := countOps(g, "MatMulBackX"); got != 0 {
-			t.Errorf("%s first: %d products towards the features", first, got)
+			t.Errorf("%s first: %d products for gradients of features", first, got)
 		}
 		if got := countOps(g, "MatMulBackW"); got != 1 {
-			t.Errorf("%s first: %d products towards the weight, want 1", first, got)
+			t.Errorf("%s first: %d products for the gradient of the weight, want 1", first, got)
 		}
 	}
 }
 
-// Features that only propagation reads are not copied; they are as soon as
-// another node reads them, and the result is the same.
-func TestFeaturesAreGatheredWhereRead(t *testing.T) {
+// Features that only Propagate reads are not copied. If another node reads them, they are,
+// and the result is the same.
+func TestFeaturesAreGatheredByPropagate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := randomFeatures(rng, 10, 4)
 	b := randomBlock(rng, 3, 5, 10)
@@ -513,8 +513,8 @@ func TestFeaturesAreGatheredWhereRead(t *testing.T) {
 	}
 }
 
-// A second program over a graph that has grown looks for readers again.
-func TestFeaturesFindLaterReaders(t *testing.T) {
+// A reader that is added to the graph after a first run gets the features.
+func TestFeaturesWithLaterReaders(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := randomFeatures(rng, 10, 4)
 	g := G.NewGraph()
@@ -545,8 +545,8 @@ func TestFeaturesFindLaterReaders(t *testing.T) {
 	}
 }
 
-// What propagation reads in place are the features of its own slot's input
-// nodes, not those of another's, nor of its output nodes.
+// Propagate reads only the features of its own slot's input nodes in place: neither of
+// another slot's nodes, nor of its output nodes.
 func TestPropagateOtherFeatures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	x := randomFeatures(rng, 10, 4)
@@ -591,11 +591,10 @@ func TestPropagateOtherFeatures(t *testing.T) {
 	}
 }
 
-// A wrong batch is an error of the run, never a panic, and the next right one
-// runs.
+// A wrong batch is an error, never a panic, and the next valid batch runs.
 func TestWrongBatchesAreErrors(t *testing.T) {
 	x, y := networkData()
-	n, err := newNetwork(x, y, [3]int{6, 5, 4}, survivors["nothing"])
+	n, err := newNetwork(x, y, [3]int{6, 5, 4}, freeRowNodes["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -658,9 +657,8 @@ func TestWrongBatchesAreErrors(t *testing.T) {
 	}
 }
 
-// TestSpoiltBlocks sets blocks that a kernel could compute with, to wrong or
-// useless numbers.
-func TestSpoiltBlocks(t *testing.T) {
+// Blocks that would give wrong numbers in silence are refused.
+func TestInvalidBlocks(t *testing.T) {
 	for name, spoil := range map[string]func(b *graph.Block){
 		"row sum NaN":              func(b *graph.Block) { b.RowSums[0] = float32(math.NaN()) },
 		"row sum infinite":         func(b *graph.Block) { b.RowSums[0] = float32(math.Inf(-1)) },
@@ -728,7 +726,7 @@ func TestWrongNodesAreErrors(t *testing.T) {
 	}
 }
 
-// Values may be views: transposed in name only, or a part of another.
+// Values may be views: a lazy transpose, or a slice of another tensor.
 func TestMatrixOfViews(t *testing.T) {
 	whole := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6}))
 	part, err := whole.Slice(nil, G.S(1, 3))
@@ -758,10 +756,10 @@ func TestMatrixOfViews(t *testing.T) {
 	}
 }
 
-// Gorgonia's own solvers work too: bound dual values hold the same gradients.
+// Gorgonia's own solvers work: bound dual values hold the same gradients.
 func TestBoundDualValues(t *testing.T) {
 	x, y := networkData()
-	n, err := newNetwork(x, y, [3]int{6, 5, 4}, survivors["nothing"])
+	n, err := newNetwork(x, y, [3]int{6, 5, 4}, freeRowNodes["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,20 +12,19 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// MatMul returns X·W for float32 matrices of shapes (n, in) and (in, out), n
-// being free to differ from run to run. The gradients are ∂L/∂X = ∂L/∂out·Wᵀ
-// and ∂L/∂W = Xᵀ·∂L/∂out; each is built only if a gradient can be wanted
-// through that input, so that none is built with regard to features. The error
-// wraps ErrShape if the shapes do not fit. Cost: O(n·in·out) a product.
+// MatMul returns X·W for float32 matrices of shapes (n, in) and (in, out); n may differ
+// from run to run. The gradients are ∂L/∂X = ∂L/∂out·Wᵀ and ∂L/∂W = Xᵀ·∂L/∂out. None is
+// built for an input that is Constant. The error wraps ErrShape if the shapes do not
+// fit. Cost: O(n·in·out) a product.
 func MatMul(x, w *G.Node) (*G.Node, error) { return newProduct("MatMul", x, w, nil, nil) }
 
-// Affine returns X·W + 1⊗b, for b of length out. With a slot it returns
-// X·W + r⊗b, r the row sums of the block's matrix, so that
+// Affine returns X·W + 1⊗b, for b of length out. With a slot it returns X·W + r⊗b, where
+// r is the row sums of the block's matrix. Then
 //
 //	Affine(Propagate(slot, h), w, b, slot) = Propagate(slot, Affine(h, w, b, nil))
 //
-// up to rounding. X then has one row an output node of the block. Otherwise it
-// is MatMul, with ∂L/∂b = Σᵢ rᵢ·∂L/∂outᵢ.
+// up to rounding, and X has one row for each output node of the block. Shapes, errors
+// and cost are as in MatMul; ∂L/∂b = Σᵢ rᵢ·∂L/∂outᵢ, with r = 1 without a slot.
 func Affine(x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if err := checkNodes("Affine", x, w, b); err != nil {
 		return nil, err
@@ -57,26 +56,26 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 		return nil, fmt.Errorf("ops: %s: bias is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), out, ErrShape)
 	}
 	if slot != nil && x.Shape()[0] != slot.dst {
-		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot puts out %d: %w", name, x.Shape()[0], slot.dst, ErrShape)
+		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)
 	}
 	op.arity, op.bias = 3, true
 	op.wanted = append(op.wanted, variable(b))
 	return apply(op, x, w, b)
 }
 
-// product is A·B, with a bias added to each row where it has one, or one of its
-// gradients A·Bᵀ and Aᵀ·B.
+// product is A·B, with a bias for each row or without, or one of its gradients A·Bᵀ and
+// Aᵀ·B.
 type product struct {
 	base
 	products       rowProducts
 	transA, transB bool
 	bias           bool
-	slot           *Slot        // its row sums scale the bias; nil: none does
-	wanted         []bool       // inputs through which a gradient can be wanted
+	slot           *Slot        // its row sums scale the bias; nil: they are 1
+	wanted         []bool       // inputs that get a gradient
 	last           plan.Product // of the last run
 
-	below sparse // what knows the rows of the forward product's X that matter; or nil
-	set   rowSet // of the forward product's own output
+	below sparse // the op of the forward product's X, if it is sparse; or nil
+	set   rowSet // rows of the forward product's output that may differ from zero
 }
 
 func (op *product) Type() hm.Type {
@@ -106,7 +105,7 @@ func (op *product) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.ow
 
 func (op *product) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
 
-// Product returns the dense product that the last run computed, for benchmarks.
+// Product returns the dense product of the last run, for benchmarks.
 func (op *product) Product() plan.Product { return op.last }
 
 func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
@@ -147,12 +146,12 @@ func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 	return value, nil
 }
 
-// byRows sets c to A·op(B) + scale⊗bias, of the rows of A that matter.
+// byRows sets c to A·op(B) + scale⊗bias. It leaves out rows of A that are zero.
 func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
 	if !op.transB {
 		op.keepRows(a.rows, bias, scale)
 	}
-	rows := from(op.below, a.rows)
+	rows := rowsToCompute(op.below, a.rows)
 	op.last = plan.Product{TransB: op.transB, M: a.rows, N: cols, K: a.cols}
 	if rows != nil {
 		op.last.M = len(rows)
@@ -161,8 +160,8 @@ func (op *product) byRows(a, b matrix, cols int, bias, scale, c []float32) {
 	op.products.multiplyRows(rows, op.transB, a, b, bias, scale, c, cols)
 }
 
-// keepRows finds the rows of the output that may differ from zero: with a bias
-// those that it reaches too.
+// keepRows finds the rows of the output that may differ from zero: the rows of A that may,
+// and those with a scaled bias.
 func (op *product) keepRows(rows int, bias, scale []float32) {
 	var below []int32
 	if op.below != nil {
@@ -190,9 +189,9 @@ func (op *product) nonzero() []int32 {
 	return op.set.nonzero()
 }
 
-// backW sets c to Aᵀ·B, summed over the rows of A that matter.
+// backW sets c to Aᵀ·B. It leaves out rows of A that are zero.
 func (op *product) backW(a, b matrix, c []float32) {
-	over := from(op.below, a.rows)
+	over := rowsToCompute(op.below, a.rows)
 	op.last = plan.Product{TransA: true, M: a.cols, N: b.cols, K: a.rows}
 	if over != nil {
 		op.last.K = len(over)
@@ -200,7 +199,8 @@ func (op *product) backW(a, b matrix, c []float32) {
 	op.products.multiplyOver(over, a, b, c)
 }
 
-// rowSums returns the row sums of slot's block, or nil without a slot.
+// rowSums returns the row sums of slot's block, or nil without a slot. what names the op
+// in the error.
 func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
 	if slot == nil {
 		return nil, nil
@@ -210,7 +210,7 @@ func rowSums(what string, slot *Slot, rows int) ([]float32, error) {
 		return nil, err
 	}
 	if len(b.RowSums) != rows {
-		return nil, fmt.Errorf("ops: %s: %d rows, its block puts out %d: %w", what, rows, len(b.RowSums), ErrShape)
+		return nil, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(b.RowSums), ErrShape)
 	}
 	return b.RowSums, nil
 }
@@ -242,14 +242,14 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	return d, nil
 }
 
-// placedProduct is a product's state that the activation above it reads.
+// placedProduct is the state of a product that the activation above it reads.
 type placedProduct struct {
 	biasAbove   bool           // the activation adds the bias
 	bias, scale device.Pointer // of this run
 }
 
-// biasedProduct returns the state of the product that n is, if one activation can
-// add its bias: if nothing else reads n, and the bias is there in the whole run.
+// biasedProduct returns the state of n's product if the activation above can add its bias:
+// nothing else reads n, and the bias is an input of the graph. Otherwise it returns nil.
 func biasedProduct(p *plan.Placement, n *G.Node) *placedProduct {
 	op, ok := n.Op().(*product)
 	if !ok || !op.bias || !p.OnlyReader(n) || plan.Children(n)[2].Op() != nil {
@@ -296,7 +296,8 @@ func (op *product) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// sizes checks the two factors and returns where they are.
+// sizes returns the size of the product and the addresses of its factors. The error wraps
+// ErrShape if they do not fit.
 func (op *product) sizes(in []*plan.Array) (s plan.Product, x, y device.Pointer, err error) {
 	s = plan.Product{TransA: op.transA, TransB: op.transB}
 	var inner int
@@ -318,7 +319,8 @@ func (op *product) sizes(in []*plan.Array) (s plan.Product, x, y device.Pointer,
 	return s, x, y, err
 }
 
-// columnSums is Σᵢ rᵢ·Xᵢ over the rows of X, r the row sums of slot's block or 1.
+// columnSums is Σᵢ rᵢ·Xᵢ over the rows of X. r is the row sums of slot's block, or 1
+// without a slot.
 type columnSums struct {
 	base
 	slot *Slot

@@ -6,20 +6,20 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-// Mode is what the dropout ops of one model share: whether this run trains,
-// and the seed of its masks. Set it before each run.
+// Mode is the state that the dropout ops of one model share. Set its fields before each
+// run, with another seed for each training step.
 //
-// The mask of a dropout op is a function of Seed, of the op's ordinal among
-// the dropout ops made with this Mode, and of the element's place; it does not
-// depend on the number of cores. Give every training step a seed of its own.
+// The mask of a dropout op depends on Seed, on the op's number among the dropout ops of
+// this Mode, and on the element's row and column. It does not depend on the number of
+// cores.
 type Mode struct {
-	Training bool // false: dropout is the identity
-	Seed     uint64
+	Training bool   // false: dropout is the identity
+	Seed     uint64 // of the masks
 
-	made uint64 // dropout ops made with this mode
+	made uint64 // dropout ops so far
 }
 
-// ordinal numbers the dropout ops of the mode in the order of their making.
+// ordinal returns the number of the next dropout op, from 1.
 func (m *Mode) ordinal() uint64 {
 	m.made++
 	return m.made
@@ -28,7 +28,7 @@ func (m *Mode) ordinal() uint64 {
 // seed returns the seed of the masks of the op with the given ordinal.
 func (m *Mode) seed(ordinal uint64) uint64 { return splitmix.Output(m.Seed, ordinal) }
 
-// checkRate reports a dropout rate outside [0, 1), or one without a mode.
+// checkRate returns an error if rate is outside [0, 1), or above 0 without a mode.
 func checkRate(what string, rate float64, mode *Mode) error {
 	if !(rate >= 0 && rate < 1) {
 		return fmt.Errorf("ops: %s: dropout rate %v outside [0, 1)", what, rate)

@@ -6,20 +6,18 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// A sampled block has rows without an entry, a third of them where as many
-// nodes are drawn as there are rows, and the layers above make nothing of them:
-// P̃H is zero there, so is P̃HW, and so is the activation, whatever the
-// parameters. No gradient with regard to such a row can matter either, since it
-// is a constant. Products leave these rows out.
+// Many rows of a sampled block are empty: about a third, if a layer draws as many nodes as
+// it has rows. P̃H, P̃HW and the activation are zero in these rows for all parameters, so
+// their gradients are not needed either. Products leave these rows out.
 
 // sparse is an op that knows which rows of its output may differ from zero.
 type sparse interface {
-	// nonzero returns those rows of the last run's output, ascending; nil
-	// means all. They are valid until the next run.
+	// nonzero returns these rows of the last output in ascending order, or nil for
+	// all rows. They are valid until the next run.
 	nonzero() []int32
 }
 
-// sparseOf returns the op that makes n if it is sparse, or nil.
+// sparseOf returns n's op if it is sparse, or nil.
 func sparseOf(n *G.Node) sparse {
 	s, _ := n.Op().(sparse)
 	return s
@@ -31,7 +29,7 @@ type rowSet struct {
 	rows []int32
 }
 
-// nonzero returns the rows, or nil if they are all.
+// nonzero returns the rows, or nil for all rows.
 func (s *rowSet) nonzero() []int32 {
 	if s.all {
 		return nil
@@ -39,7 +37,7 @@ func (s *rowSet) nonzero() []int32 {
 	return s.rows
 }
 
-// collect makes the set of the rows below n that belong.
+// collect sets s to the rows i below n for which belongs(i).
 func (s *rowSet) collect(n int, belongs func(i int) bool) {
 	s.rows = scratch(s.rows, n)[:0]
 	for i := range n {
@@ -50,9 +48,9 @@ func (s *rowSet) collect(n int, belongs func(i int) bool) {
 	s.all = len(s.rows) == n
 }
 
-// from returns the rows of below, of n, if leaving the others out of a product
-// pays, else nil.
-func from(below sparse, n int) []int32 {
+// rowsToCompute returns the nonzero rows of below's n rows. It returns nil if they are more than
+// 7/8 of all: leaving the others out of a product is then not faster.
+func rowsToCompute(below sparse, n int) []int32 {
 	if below == nil {
 		return nil
 	}
@@ -63,8 +61,8 @@ func from(below sparse, n int) []int32 {
 	return rows
 }
 
-// fillOthers sets the rows of c, n×cols, that are not among rows to scale⊗bias,
-// nil bias meaning zeros, nil scale 1.
+// fillOthers sets the rows of c, n×cols, that are not in rows to scale⊗bias. A nil bias
+// is 0, a nil scale 1.
 func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 	fill := func(lo, hi int) {
 		switch {
@@ -85,16 +83,15 @@ func fillOthers(c []float32, rows []int32, n, cols int, bias, scale []float32) {
 	fill(next, n)
 }
 
-// rowProducts multiplies rows of matrices: where they lie if the BLAS can, else
-// moved together and apart again.
+// rowProducts multiplies selected rows of matrices: in place if the BLAS is a RowBLAS,
+// otherwise it gathers and scatters them.
 type rowProducts struct {
 	blas           blas.BLAS
 	a, b, c, scale []float32 // rows moved together
 }
 
-// multiplyRows sets the given rows of C, nil meaning all, to those of A·op(B),
-// or of scale⊗bias + A·op(B) with a bias. scale nil means 1. The other rows of C
-// stay as they are.
+// multiplyRows sets the given rows of C to scale⊗bias + A·op(B), and leaves the others
+// unchanged. Nil rows are all rows, a nil bias is 0, a nil scale 1.
 func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias, scale, c []float32, cols int) {
 	if with, ok := p.blas.(blas.RowBLAS); ok {
 		with.SgemmRows(rows, transB, a.rows, cols, a.cols, a.data, a.cols, b.data, b.cols, bias, scale, c, cols)
@@ -103,7 +100,7 @@ func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias,
 	n, from, to := a.rows, a.data, c
 	if rows != nil {
 		n = len(rows)
-		// As large as it may get: the number of rows changes from run to run.
+		// The largest size: the number of rows changes from run to run.
 		p.a, p.c = scratch(p.a, len(a.data)), scratch(p.c, len(c))
 		from, to = p.a[:n*a.cols], p.c[:n*cols]
 		kernel.Gather(from, a.data, rows, a.cols)
@@ -124,8 +121,7 @@ func (p *rowProducts) multiplyRows(rows []int32, transB bool, a, b matrix, bias,
 	}
 }
 
-// multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B alone, nil
-// meaning all.
+// multiplyOver sets C to Aᵀ·B, summed over the given rows of A and B; nil is all rows.
 func (p *rowProducts) multiplyOver(over []int32, a, b matrix, c []float32) {
 	n, from, with := a.rows, a.data, b.data
 	if over != nil {

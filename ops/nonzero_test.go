@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// emptied returns a random block, some of whose rows have no entry.
+// emptied empties about a third of b's rows and returns b.
 func emptied(rng *rand.Rand, b *graph.Block) *graph.Block {
 	a := &b.Matrix
 	kept := graph.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: []int64{0}}
@@ -27,8 +27,8 @@ func emptied(rng *rand.Rand, b *graph.Block) *graph.Block {
 	return b
 }
 
-// whole makes every product of the graph compute all rows.
-func whole(g *G.ExprGraph) {
+// computeAllRows makes every product of the graph compute all rows.
+func computeAllRows(g *G.ExprGraph) {
 	for _, n := range g.AllNodes() {
 		if op, ok := n.Op().(*product); ok {
 			op.below = nil
@@ -36,9 +36,9 @@ func whole(g *G.ExprGraph) {
 	}
 }
 
-// Leaving out the rows that are zero whatever the parameters must not change
-// the loss or a gradient; only sums over rows are grouped otherwise.
-func TestProductsOfRowsThatMatter(t *testing.T) {
+// Leaving out rows that are zero must not change the loss. Gradients may differ in
+// rounding, since sums over rows are grouped otherwise.
+func TestProductsLeaveOutZeroRows(t *testing.T) {
 	x, y := networkData()
 	cut := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -50,13 +50,13 @@ func TestProductsOfRowsThatMatter(t *testing.T) {
 		}
 		var results [2][]float32
 		for k := range results {
-			n, err := newNetwork(x, y, sizes, survivors["nothing"])
+			n, err := newNetwork(x, y, sizes, freeRowNodes["nothing"])
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer n.machine.Close()
 			if k == 1 {
-				whole(n.graph)
+				computeAllRows(n.graph)
 			}
 			if results[k], err = n.run(blocks, 5); err != nil {
 				t.Fatal(err)
@@ -86,12 +86,12 @@ func TestProductsOfRowsThatMatter(t *testing.T) {
 	}
 }
 
-// What an op says of its rows must be so: the others are zero.
+// Rows that an op does not name as nonzero must be zero.
 func TestRowsLeftOutAreZero(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	x, y := networkData()
 	sizes := [3]int{15, 18, 12}
-	n, err := newNetwork(x, y, sizes, survivors["nothing"])
+	n, err := newNetwork(x, y, sizes, freeRowNodes["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestRowsLeftOutAreZero(t *testing.T) {
 	if err := n.set(blocks, 5); err != nil {
 		t.Fatal(err)
 	}
-	// Op by op, since a machine binds the values late and in its own order.
+	// Without a machine, which would bind the values later and in another order.
 	values := map[*G.Node]G.Value{}
 	var run func(node *G.Node) G.Value
 	sets := 0

@@ -11,26 +11,23 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ErrShape is wrapped by the errors about values, blocks or labels whose sizes
-// do not fit together.
+// ErrShape is wrapped by errors about values, blocks or labels whose sizes do not match.
 var ErrShape = plan.ErrShape
 
-// base is the part of Gorgonia's Op interface that is the same for every op
-// here: a fixed number of inputs, an output buffer of the op's own, an identity
-// that nothing else in the graph has, and no gradient unless the op overrides
-// DiffWRT and SymDiff. An op adds the rest of plan.Op: Type, InferShape, Do,
-// Compute, Memory and Place.
+// base implements the methods that are equal for all ops of this package: a fixed number
+// of inputs, a unique identity, and no gradient. An op adds the rest of plan.Op, which is
+// Type, InferShape, Do, Compute, Memory and Place. If it has a gradient, it overrides
+// DiffWRT and SymDiff.
 type base struct {
 	name  string
 	arity int
 	id    int64
-	own   plan.Buffer // of the result under Gorgonia's own machines
+	own   plan.Buffer // of the result in Gorgonia's own machines
 }
 
-// newBase gives an op that is about to be applied in g its identity. Gorgonia
-// merges nodes whose ops hash alike, so two dropouts of one input would become
-// one; the id of the node that the op will get tells them apart, and is the
-// same in every process that builds the same graph.
+// newBase returns the base of an op for the next node of g. Gorgonia merges nodes whose
+// ops have equal hashes; two dropouts of one input would become one. The id of the next
+// node makes the hash unique, and is the same in every process that builds the graph.
 func newBase(g *G.ExprGraph, name string, arity int) base {
 	var id int64
 	if all := g.AllNodes(); len(all) > 0 {
@@ -58,14 +55,14 @@ func (b *base) SymDiff(G.Nodes, *G.Node, *G.Node) (G.Nodes, error) {
 	return nil, fmt.Errorf("ops: %s has no derivative", b.name)
 }
 
-// matrixType, vectorType and scalarType build op signatures. Gorgonia recycles
-// the function type that Type returns, so it must be a new one at every call.
+// matrixType, vectorType and scalarType build op signatures. Type must return a new
+// function type at every call, since Gorgonia recycles it.
 func matrixType() hm.Type { return G.TensorType{Dims: 2, Of: tensor.Float32} }
 func vectorType() hm.Type { return G.TensorType{Dims: 1, Of: tensor.Float32} }
 func scalarType() hm.Type { return tensor.Float32 }
 
-// checkNodes reports a nil node or one outside a graph, over which Gorgonia
-// would panic.
+// checkNodes returns an error if a node is nil, in no graph, or in another graph than the
+// first. Gorgonia would panic.
 func checkNodes(what string, nodes ...*G.Node) error {
 	for k, n := range nodes {
 		if n == nil || n.Graph() == nil {
@@ -78,7 +75,7 @@ func checkNodes(what string, nodes ...*G.Node) error {
 	return nil
 }
 
-// checkMatrix reports a node that is not a float32 matrix.
+// checkMatrix returns an error if n is not a float32 matrix.
 func checkMatrix(what string, n *G.Node) error {
 	if err := checkNodes(what, n); err != nil {
 		return err
@@ -98,14 +95,12 @@ func apply(op plan.Op, inputs ...*G.Node) (*G.Node, error) {
 	return n, nil
 }
 
-// Constant reports whether no gradient can be wanted through n: whether it is
-// built from features alone, and from no input node of the graph. No backward
-// product is built towards such a node.
+// Constant reports whether n depends on features alone, and on no input node of the graph.
+// Such a node gets no gradient.
 func Constant(n *G.Node) bool { return n == nil || n.Graph() == nil || !variable(n) }
 
-// variable reports whether a gradient could be wanted with regard to n: whether
-// an input node of the graph is reached from it through differentiable ops.
-// Features are constants, so nothing below them counts.
+// variable reports whether n depends on an input node of the graph through differentiable
+// ops. Features are not differentiable.
 func variable(n *G.Node) bool {
 	seen := make(map[*G.Node]bool)
 	var visit func(n *G.Node) bool
@@ -132,7 +127,8 @@ func variable(n *G.Node) bool {
 	return visit(n)
 }
 
-// scratch returns s with length n, in the same memory where it fits.
+// scratch returns a slice of length n, in the memory of s if n fits. The elements are not
+// initialised.
 func scratch[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -140,33 +136,27 @@ func scratch[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// matrix is a value that an op was given.
+// matrix is the value of a matrix input.
 type matrix struct {
 	rows, cols int
 	data       []float32
 }
 
-// matrixOf reads a row-major float32 matrix; what names the op in the error.
+// matrixOf returns the elements of a float32 matrix, row-major. They are v's own, or a copy
+// if v is a view that is not contiguous. what names the op in the error.
 func matrixOf(what string, v G.Value) (matrix, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 2 {
 		return matrix{}, fmt.Errorf("ops: %s: input is a %T of shape %v, want a float32 matrix: %w", what, v, shapeOf(v), ErrShape)
 	}
-	if d.RequiresIterator() || d.DataOrder().IsColMajor() {
-		d, ok = d.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
-		if !ok || d.DataOrder().IsColMajor() {
-			return matrix{}, fmt.Errorf("ops: %s: input of shape %v is not row-major: %w", what, v.Shape(), ErrShape)
-		}
+	data, err := plan.FloatsOf(d)
+	if err != nil {
+		return matrix{}, fmt.Errorf("ops: %s: input is %w", what, err)
 	}
-	m := matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: d.Float32s()}
-	if len(m.data) < m.rows*m.cols {
-		return matrix{}, fmt.Errorf("ops: %s: input of shape %v holds %d values: %w", what, d.Shape(), len(m.data), ErrShape)
-	}
-	m.data = m.data[:m.rows*m.cols]
-	return m, nil
+	return matrix{rows: d.Shape()[0], cols: d.Shape()[1], data: data}, nil
 }
 
-// vectorOf reads a float32 vector of length n.
+// vectorOf returns the elements of a float32 vector of length n.
 func vectorOf(what string, v G.Value, n int) ([]float32, error) {
 	d, ok := v.(*tensor.Dense)
 	if !ok || d.Dtype() != tensor.Float32 || d.Dims() != 1 || d.Shape()[0] != n || len(d.Float32s()) < n || d.RequiresIterator() {
@@ -175,7 +165,7 @@ func vectorOf(what string, v G.Value, n int) ([]float32, error) {
 	return d.Float32s()[:n], nil
 }
 
-// scalarOf reads a float32 scalar, such as an upstream gradient.
+// scalarOf returns the value of a float32 scalar, such as an upstream gradient.
 func scalarOf(what string, v G.Value) (float32, error) {
 	switch s := v.(type) {
 	case *G.F32:
@@ -195,7 +185,7 @@ func shapeOf(v G.Value) tensor.Shape {
 	return v.Shape()
 }
 
-// nominal returns the compile-time size of one dimension of an input.
+// nominal returns the nominal size of one dimension of an input.
 func nominal(in []G.DimSizer, input, dimension int) (int, error) {
 	if input >= len(in) || in[input] == nil {
 		return 0, fmt.Errorf("ops: input %d has no shape: %w", input, ErrShape)

@@ -8,9 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedHistory is a History's rows on a device, which all placements of its op
-// share. The rows there and those of the host are copied when the other side wants
-// what one has newer.
+// placedHistory holds a History's rows on a device. All placements of its op share it. It
+// copies rows between host and device when one side needs the other's newer rows.
 type placedHistory struct {
 	d       *device.Device
 	of      *History
@@ -18,30 +17,29 @@ type placedHistory struct {
 	at      device.Pointer
 	holders int // placements that use it
 
-	hostCounts  bool // the host's rows may be other than those here
-	hostIsStale bool // rows were committed here since the host had them
+	deviceIsStale bool // the host may have written its rows
+	hostIsStale   bool // rows were committed on the device since the last copy to the host
 
-	// What Commit takes: rows of the last run over a control.
+	// The rows of the last run over a control, for Commit.
 	rows, ids device.Pointer
-	count     int // 0: nothing
-	by        *plan.Placement
-	sent      device.Sent
+	count     int             // 0: no rows
+	by        *plan.Placement // whose run it was
+	sent      device.Sent     // holds ids
 
-	err error // of a call that had nobody to tell
+	err error // of a call that cannot return one
 }
 
 var _ historyOnDevice = (*placedHistory)(nil)
 
-// placeHistory returns h's rows on the device of p. The first call takes their
-// memory.
+// placeHistory returns h's rows on the device of p. The first call allocates them.
 func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 	d := p.Device()
 	s, ok := h.placed.(*placedHistory)
 	if ok && s.d != d {
-		return nil, fmt.Errorf("ops: a history cannot be on two devices")
+		return nil, fmt.Errorf("ops: a history cannot be on two GPUs")
 	}
 	if !ok {
-		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), hostCounts: h.values != nil}
+		s = &placedHistory{d: d, of: h, memory: d.NewBuffer(), deviceIsStale: h.values != nil}
 		var err error
 		if s.at, err = s.memory.Bytes(max(h.Bytes(), 4)); err != nil {
 			return nil, fmt.Errorf("ops: history of %d nodes, %d wide: %w", h.nodes, h.width, err)
@@ -56,9 +54,8 @@ func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 	return s, nil
 }
 
-// add queues out += (P−P̃)·H̄ over q's block, and notes the rows to be committed,
-// one for each of the block's input nodes. A block without a control leaves both
-// as they are.
+// add queues out += (P−P̃)·H̄ over q's block, and remembers rows, one for each input node
+// of the block, for Commit. If the block has no control, it does nothing.
 func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.Pointer, width int) error {
 	if s.err != nil {
 		return s.err
@@ -79,8 +76,7 @@ func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.P
 	return nil
 }
 
-// Begin forgets the rows of p's last run that were not committed. The next run
-// overwrites them.
+// Begin drops the rows of p's last run, which the next run overwrites.
 func (s *placedHistory) Begin(p *plan.Placement) {
 	if s.by == p {
 		s.count = 0
@@ -102,18 +98,18 @@ func (s *placedHistory) commit() {
 	}
 }
 
-// toDevice makes the rows here those that count.
+// toDevice copies the host's rows to the device if they may be newer.
 func (s *placedHistory) toDevice() error {
-	if !s.hostCounts {
+	if !s.deviceIsStale {
 		return nil
 	}
 	err := device.Write(s.d, s.at, s.of.values)
-	s.hostCounts = err != nil
+	s.deviceIsStale = err != nil
 	return err
 }
 
 func (s *placedHistory) toHost(values []float32) {
-	s.hostCounts = true
+	s.deviceIsStale = true
 	if !s.hostIsStale {
 		return
 	}
@@ -123,7 +119,7 @@ func (s *placedHistory) toHost(values []float32) {
 	}
 }
 
-// Pull waits, and makes the rows that the host has current.
+// Pull waits and brings the host's rows up to date.
 func (s *placedHistory) Pull() error {
 	if s.hostIsStale {
 		s.of.Values()
@@ -131,8 +127,7 @@ func (s *placedHistory) Pull() error {
 	return s.err
 }
 
-// Release ends p's use of the history. The last one moves the rows back to the
-// host.
+// Release ends p's use of the history. The last call moves the rows back to the host.
 func (s *placedHistory) Release(p *plan.Placement) error {
 	s.Begin(p)
 	if s.holders--; s.holders > 0 {

@@ -10,8 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// historyGraph is dropout(elu(x)) → Propagate → a product → its sum, over a slot
-// that keeps a history.
+// historyGraph is sum(elu(Propagate(dropout(act(x)))·w)) over a slot that keeps a history.
 type historyGraph struct {
 	slot *Slot
 	mode *Mode
@@ -44,11 +43,11 @@ func newHistoryGraph(t *testing.T, act Activation, rate float64) *historyGraph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bent, err := ELU(product)
+	activated, err := ELU(product)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.loss, err = Sum(bent); err != nil {
+	if h.loss, err = Sum(activated); err != nil {
 		t.Fatal(err)
 	}
 	if h.grads, err = G.Grad(h.loss, h.params...); err != nil {
@@ -57,8 +56,8 @@ func newHistoryGraph(t *testing.T, act Activation, rate float64) *historyGraph {
 	return h
 }
 
-// TestHistoryOnDevice compares runs over blocks with and without a control, and
-// what is committed, with the CPU's.
+// TestHistoryOnDevice compares runs and the committed history with the CPU's, over blocks
+// with and without a control.
 func TestHistoryOnDevice(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -94,17 +93,17 @@ func TestHistoryOnDevice(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !near(got, want) {
-					t.Fatalf("run %d: back end gives\n%v, reference\n%v", run, got, want)
+					t.Fatalf("run %d: backend gives\n%v, reference\n%v", run, got, want)
 				}
 				switch run {
-				case 5: // dropped
+				case 5: // no commit
 					continue
-				case 6: // the host's rows are written to between run and commit
+				case 6: // the host writes its rows between run and commit
 					onCPU.Values()[7], onGPU.Values()[7] = 3, 3
 				}
 				onCPU.Commit()
 				onGPU.Commit()
-				if run%2 == 0 { // else it stays there
+				if run%2 == 0 { // else the history stays on the device
 					if err := p.Pull(moments, moments); err != nil {
 						t.Fatal(err)
 					}
@@ -130,9 +129,9 @@ func TestHistoryOnDevice(t *testing.T) {
 	}
 }
 
-// Rows are committed from where a run made them, and copies for later steps leave
-// that alone; after a step that failed nothing is committed.
-func TestHistoryKeepsUpWithCopies(t *testing.T) {
+// Commit stores the right rows while batches of later steps are already sent. After a
+// failed step it stores nothing.
+func TestHistoryWhileBatchesAreSent(t *testing.T) {
 	d := testDevice(t)
 	cpu, gpu := newHistoryGraph(t, ActivationELU, 0.3), newHistoryGraph(t, ActivationELU, 0.3)
 	p := newPlanned(t, d, gpu.loss, gpu.params, gpu.grads)
@@ -171,7 +170,7 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 	if got := gpu.slot.Histories()[0].Values(); !near(got, want) {
 		t.Fatalf("the history is\n%v, on the CPU\n%v", got, want)
 	}
-	// What a run left is gone once another began, even if that fails.
+	// A new run drops the rows of the run before, even if it fails.
 	kept := slices.Clone(gpu.slot.Histories()[0].Values())
 	if err := p.Run(); err != nil {
 		t.Fatal(err)
@@ -184,7 +183,7 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 	gpu.slot.block = block
 	gpu.slot.Histories()[0].Commit()
 	if !slices.Equal(gpu.slot.Histories()[0].Values(), kept) {
-		t.Error("rows of a run before the last were committed")
+		t.Error("rows of an earlier run were committed")
 	}
 
 	p.model.Values[0] = float32(math.NaN())
@@ -204,8 +203,7 @@ func TestHistoryKeepsUpWithCopies(t *testing.T) {
 	}
 }
 
-// A history that does not fit is an error of the placement, which leaves no memory
-// taken.
+// A history that does not fit on the device is an error, and all memory is freed.
 func TestHistoryTooLarge(t *testing.T) {
 	d := testDevice(t)
 	g := newHistoryGraph(t, ActivationELU, 0)

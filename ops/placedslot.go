@@ -9,26 +9,29 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedSlot is the part of a slot's block that lies on the device in this run.
+// placedSlot holds the parts of a slot's block that this run has on the device.
 type placedSlot struct {
 	slot  *Slot
 	needs blockParts
-	block *graph.Block // that is there
+	block *graph.Block // the block on the device
 
 	matrix, transposed, control device.Sparse
 	src, dst, sums              device.Pointer
 }
 
-// blockParts says which parts of a block are read.
+// blockParts selects the parts of a block that ops read.
 type blockParts struct{ matrix, transposed, control, src, dst, sums bool }
 
-// placedSlots are the slots of a placement. Layers of one subgraph share a block,
+// placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
 // which is sent once.
 type placedSlots struct{ all []*placedSlot }
 
+// placedSlotsKey is the key of placedSlots in a placement's states.
+type placedSlotsKey struct{}
+
 // slotOf returns s on the device of p.
 func slotOf(p *plan.Placement, s *Slot) *placedSlot {
-	slots, made := plan.StateOf[placedSlots](p, placedSlots{}.key())
+	slots, made := plan.StateOf[placedSlots](p, placedSlotsKey{})
 	if made {
 		p.AddInput(slots)
 	}
@@ -42,10 +45,7 @@ func slotOf(p *plan.Placement, s *Slot) *placedSlot {
 	return q
 }
 
-// key names the slots among the states of a placement.
-func (placedSlots) key() any { return (*placedSlots)(nil) }
-
-// Send adds the present blocks to the upload.
+// Send adds the current blocks to the upload.
 func (s *placedSlots) Send(u *device.Uploader) error {
 	for k, q := range s.all {
 		b, err := q.slot.current("Placement")
@@ -56,26 +56,27 @@ func (s *placedSlots) Send(u *device.Uploader) error {
 		if err := checkEntries(b); err != nil {
 			return err
 		}
-		if s.same(k) == nil {
+		if s.sharedWith(k) == nil {
 			q.send(u)
 		}
 	}
 	return nil
 }
 
-// Sent gives slots that share a block the places of the first one.
+// Sent gives slots that share a block the addresses of the first one.
 func (s *placedSlots) Sent() {
 	for k, q := range s.all {
-		if o := s.same(k); o != nil {
-			slot, needs := q.slot, q.needs
+		if o := s.sharedWith(k); o != nil {
+			slot := q.slot
 			*q = *o
-			q.slot, q.needs = slot, needs
+			q.slot = slot
 		}
 	}
 }
 
-// same returns the first slot before slot k of which the same is sent, or nil.
-func (s *placedSlots) same(k int) *placedSlot {
+// sharedWith returns the first slot before slot k that needs the same parts of the same
+// block, or nil.
+func (s *placedSlots) sharedWith(k int) *placedSlot {
 	q := s.all[k]
 	if i := slices.IndexFunc(s.all[:k], func(o *placedSlot) bool { return o.block == q.block && o.needs == q.needs }); i >= 0 {
 		return s.all[i]
@@ -83,14 +84,14 @@ func (s *placedSlots) same(k int) *placedSlot {
 	return nil
 }
 
-// checkEntries reports a block whose row pointers do not fit in int32.
+// checkEntries returns an error if b's row pointers do not fit in int32.
 func checkEntries(b *graph.Block) error {
 	n := b.Matrix.NNZ()
 	if b.Control != nil {
 		n = max(n, b.Control.Matrix.NNZ())
 	}
 	if n > 1<<31-1 {
-		return fmt.Errorf("ops: block of %d entries; a device takes fewer than 2³¹: %w", n, ErrShape)
+		return fmt.Errorf("ops: block of %d entries; a GPU takes fewer than 2³¹: %w", n, ErrShape)
 	}
 	return nil
 }
@@ -123,13 +124,13 @@ func (q *placedSlot) send(u *device.Uploader) {
 	}
 }
 
-// rowSums returns where the row sums of slot's block are, 0 without a slot.
+// rowSums returns the address of the row sums of q's block, or 0 if q is nil.
 func (q *placedSlot) rowSums(what string, rows int) (device.Pointer, error) {
 	if q == nil {
 		return 0, nil
 	}
 	if len(q.block.RowSums) != rows {
-		return 0, fmt.Errorf("ops: %s: %d rows, its block puts out %d: %w", what, rows, len(q.block.RowSums), ErrShape)
+		return 0, fmt.Errorf("ops: %s: input has %d rows, its block %d output nodes: %w", what, rows, len(q.block.RowSums), ErrShape)
 	}
 	return q.sums, nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// placedTargets is the labels and weights of the present batch on the device.
+// placedTargets holds the labels and weights of the current batch on the device.
 type placedTargets struct {
 	of      *Targets
-	weights []float32 // of each row's loss; for binary tasks, of each label's
+	weights []float32 // of each row's loss; for binary tasks, of each label of the row
 
 	class, multi, weight device.Pointer
 }
@@ -25,7 +25,7 @@ func targetsOf(p *plan.Placement, t *Targets) *placedTargets {
 	return q
 }
 
-// Send adds them to the upload. It computes the share of each row in the mean.
+// Send adds the labels and the weights to the upload.
 func (q *placedTargets) Send(u *device.Uploader) error {
 	t := q.of
 	if t.rows == 0 {
@@ -42,22 +42,22 @@ func (q *placedTargets) Send(u *device.Uploader) error {
 				labelled++
 			}
 		}
+		share := float32(1 / float64(max(labelled, 1)))
 		for i := range q.weights {
-			if q.weights[i] = float32(1 / float64(max(labelled, 1))); t.weights != nil {
-				q.weights[i] = t.weights[i]
-			}
+			q.weights[i] = share
 		}
+		copy(q.weights, t.weights) // if there are any
 		device.Add(u, &q.class, t.class)
 	}
 	device.Add(u, &q.weight, q.weights)
 	return nil
 }
 
-// Sent has nothing to do.
+// Sent does nothing.
 func (q *placedTargets) Sent() {}
 
-// shares sets the weight of each row's labels: the share of one label in the mean
-// over all labels, or the row's weight divided by the number of its labels.
+// shares sets the weight of each row's labels: 1/(number of labels of all rows), or with
+// weights the row's weight divided by the number of its labels.
 func (q *placedTargets) shares() {
 	t := q.of
 	tasks := t.labels.Tasks

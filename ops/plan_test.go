@@ -18,14 +18,13 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// onBackEnds runs f on the CPU and, where there is one, on a GPU, emulated or
-// real.
-func onBackEnds(t *testing.T, f func(t *testing.T, d *Device)) {
+// onBackends runs f on the CPU and, if there is one, on a GPU, emulated or real.
+func onBackends(t *testing.T, f func(t *testing.T, d *Device)) {
 	t.Run("cpu", func(t *testing.T) { f(t, nil) })
 	t.Run("cuda", func(t *testing.T) { f(t, testDevice(t)) })
 }
 
-// testDevice opens the GPU, or skips the test where there is none.
+// testDevice opens the GPU. Without one it skips the test.
 func testDevice(t testing.TB) *Device {
 	t.Helper()
 	d, err := OpenDevice("cuda")
@@ -43,7 +42,7 @@ func testDevice(t testing.TB) *Device {
 	return d
 }
 
-// planned is a loss and its gradients on a back end.
+// planned is a loss and its gradients on a backend.
 type planned struct {
 	plan.Backend
 	model plan.Model
@@ -88,8 +87,8 @@ func (p *planned) run() ([]float32, error) {
 	return append([]float32{loss}, p.model.Grads...), err
 }
 
-// runPlanned evaluates the expression on a back end. Its matrices are results of
-// another op, whose memory is free after their last reader.
+// runPlanned evaluates the expression on a backend. Each input matrix is the result of
+// another op, so that the plan may reuse its memory.
 func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 	t.Helper()
 	g := G.NewGraph()
@@ -119,7 +118,7 @@ func (e expression) runPlanned(t *testing.T, d *Device) (float32, [][]float32) {
 	return value, each
 }
 
-// copies returns nodes with an op of this package behind each matrix.
+// copies returns nodes of equal value. Each matrix is the result of an op of this package.
 func copies(t *testing.T, nodes G.Nodes) G.Nodes {
 	t.Helper()
 	out := slices.Clone(nodes)
@@ -136,7 +135,7 @@ func copies(t *testing.T, nodes G.Nodes) G.Nodes {
 	return out
 }
 
-// checked holds the types of ops whose gradients were compared on a back end.
+// checked holds the types of ops whose gradients were compared on a backend.
 var checked opTypes
 
 type opTypes struct{ names map[string]bool }
@@ -152,7 +151,7 @@ func (o *opTypes) add(g *G.ExprGraph) {
 	}
 }
 
-// TestMain asks for a gradient test of every op, once all tests have run.
+// TestMain runs all tests, and fails if an op had no gradient test.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if run := flag.Lookup("test.run"); code == 0 && run.Value.String() == "" && flag.Lookup("test.list").Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" {
@@ -166,7 +165,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// opsOfPackage returns the types of the package that have a method Place.
+// opsOfPackage returns the names of the package's types with a method Place.
 func opsOfPackage() []string {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -219,7 +218,7 @@ func evaluate(t testing.TB, nodes ...*G.Node) []float32 {
 	return out
 }
 
-// near tells whether a and b agree to 1e-5 of the largest value.
+// near reports whether a and b agree to 1e-5 of the largest value.
 func near(a, b []float32) bool {
 	var largest, worst float64
 	for k, v := range b {
@@ -229,12 +228,11 @@ func near(a, b []float32) bool {
 	return len(a) == len(b) && worst <= 1e-5*largest
 }
 
-// A placed graph runs batches of any size as the host does, plain nodes of
-// Gorgonia between its own included.
-func TestPlannedBetweenStockNodes(t *testing.T) {
-	for name, middle := range survivors {
+// A planned graph with plain Gorgonia nodes runs batches of any size.
+func TestPlannedBetweenPlainNodes(t *testing.T) {
+	for name, middle := range freeRowNodes {
 		t.Run(name, func(t *testing.T) {
-			onBackEnds(t, func(t *testing.T, d *Device) {
+			onBackends(t, func(t *testing.T, d *Device) {
 				x, y := networkData()
 				rng := rand.New(rand.NewPCG(1, 2))
 				n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middle)
@@ -253,7 +251,7 @@ func TestPlannedBetweenStockNodes(t *testing.T) {
 					}
 					want := evaluate(t, append(G.Nodes{n.loss}, n.grads...)...)
 					if !near(got, want) {
-						t.Fatalf("sizes %v: back end gives\n%v, reference\n%v", size, got, want)
+						t.Fatalf("sizes %v: backend gives\n%v, reference\n%v", size, got, want)
 					}
 					again, err := p.run()
 					if err != nil || !sameBits(got, again) {
@@ -265,9 +263,9 @@ func TestPlannedBetweenStockNodes(t *testing.T) {
 	}
 }
 
-// Parameters that are read only by a plain node, inputs whose value changes
-// between runs, and a gradient that two parameters share.
-func TestPlannedInputs(t *testing.T) { onBackEnds(t, testPlannedInputs) }
+// Covers a parameter that only a plain node reads, an input whose value changes between
+// runs, and a gradient that two parameters share.
+func TestPlannedInputs(t *testing.T) { onBackends(t, testPlannedInputs) }
 
 func testPlannedInputs(t *testing.T, d *Device) {
 	g := G.NewGraph()
@@ -310,11 +308,10 @@ func testPlannedInputs(t *testing.T, d *Device) {
 	}
 }
 
-// The activation adds the bias of a product that nothing else reads, and leaves it
-// to the product otherwise.
-func TestBiasOfAProductReadTwice(t *testing.T) { onBackEnds(t, testBiasOfAProductReadTwice) }
+// The activation adds the bias of a product only if nothing else reads the product.
+func TestBiasOfProductReadTwice(t *testing.T) { onBackends(t, testBiasOfProductReadTwice) }
 
-func testBiasOfAProductReadTwice(t *testing.T, d *Device) {
+func testBiasOfProductReadTwice(t *testing.T, d *Device) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := G.NewGraph()
 	params := G.Nodes{
@@ -324,11 +321,11 @@ func testBiasOfAProductReadTwice(t *testing.T, d *Device) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bent, err := ELU(h)
+	activated, err := ELU(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	both, err := Add(h, bent)
+	both, err := Add(h, activated)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,16 +342,16 @@ func testBiasOfAProductReadTwice(t *testing.T, d *Device) {
 		t.Fatal(err)
 	}
 	if want := evaluate(t, append(G.Nodes{loss}, grads...)...); !near(got, want) {
-		t.Errorf("back end gives\n%v, reference\n%v", got, want)
+		t.Errorf("backend gives\n%v, reference\n%v", got, want)
 	}
 }
 
-// Errors of a run are errors, and the next run is none the worse.
-func TestPlannedErrors(t *testing.T) { onBackEnds(t, testPlannedErrors) }
+// A failed run returns its error, and the next run succeeds.
+func TestPlannedErrors(t *testing.T) { onBackends(t, testPlannedErrors) }
 
 func testPlannedErrors(t *testing.T, d *Device) {
 	x, y := networkData()
-	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, freeRowNodes["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,8 +383,8 @@ func testPlannedErrors(t *testing.T, d *Device) {
 	}
 }
 
-// Layers of one sampled subgraph share a block: it must go over once.
-func TestSharedBlocksGoOverOnce(t *testing.T) {
+// Layers of one sampled subgraph share a block: it must be sent once.
+func TestSharedBlocksAreSentOnce(t *testing.T) {
 	d := testDevice(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	block := randomBlock(rng, 12, 12, networkNodes)
@@ -426,7 +423,7 @@ func TestSharedBlocksGoOverOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := evaluate(t, loss, grads[0]); !near(got, want) {
-			t.Errorf("back end gives %v, host %v", got, want)
+			t.Errorf("backend gives %v, host %v", got, want)
 		}
 	}
 	if sent[0] > sent[1]*2/3 {
@@ -439,18 +436,18 @@ func clone(b *graph.Block) *graph.Block {
 	return &c
 }
 
-// A step waits for nothing, and its work is what it must be: nothing that could
-// be fused, kept or left out.
+// A step never waits for the device, and queues no more kernels, products and copies than
+// it needs.
 func TestCountsOfAStep(t *testing.T) {
 	d := testDevice(t)
 	x, y := networkData()
-	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, survivors["nothing"])
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, freeRowNodes["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := newPlanned(t, d, n.loss, n.params, n.grads)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for k := range 6 { // its memory grows at first
+	for k := range 6 { // memory grows in the first steps
 		before := d.Counts()
 		if err := n.set(randomChain(rng, networkNodes, 30, 30, 30), 1); err != nil {
 			t.Fatal(err)
@@ -472,11 +469,12 @@ func TestCountsOfAStep(t *testing.T) {
 		t.Errorf("a step copies %d times to the device, %d from it, %d within, and allocates %d times: want one copy to it", c.CopiesIn, c.CopiesOut, c.Copies, c.Allocs)
 	}
 	// Forward: propagate, activate+bias, propagate, bias, ReLU, dropout, loss,
-	// its total. Backward: two slopes, propagate, column sums, slope, column sums.
+	// total. Backward: two slopes, propagate, column sums, slope, column sums.
 	if c.Launches != 14 {
 		t.Errorf("a step launches %d kernels, want 14", c.Launches)
 	}
-	// Four forward; backward two for each but the first, whose input is constant.
+	// Forward four. Backward two for each, but one for the first, whose input is
+	// constant.
 	if c.Products != 11 {
 		t.Errorf("a step has %d dense products, want 11", c.Products)
 	}

@@ -12,14 +12,16 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Propagate returns P̃·H for the sampled matrix P̃ of slot's block and a float32
-// matrix H of shape (len(Src), f); the result has shape (len(Dst), f). The
-// gradient is ∂L/∂H = P̃ᵀ·∂L/∂out. Where h is the node that Features returned
-// for the same slot, rows of the features are read in place.
+// Propagate returns P̃·H for the sampled matrix P̃ of slot's block and a float32 matrix H
+// of shape (len(Src), f). The result has shape (len(Dst), f), and
+// ∂L/∂H = P̃ᵀ·∂L/∂out. If h is the result of Features for the same slot, Propagate reads
+// the rows of the features in place.
 //
-// Over a slot that keeps histories it is P̃·H + (P−P̃)·H̄ for blocks with a
-// Control, with H̄ the History; the gradient stays that of P̃·H, as H̄ is
-// constant. Cost: O(NNZ·f), that of the control included.
+// If the slot keeps histories and the block has a Control, the result is
+// P̃·H + (P−P̃)·H̄ with the History H̄. The gradient does not change, since H̄ is constant.
+//
+// The error wraps ErrShape if H's nominal rows are not the slot's. Cost: O(NNZ·f), where
+// NNZ counts the entries of the matrix and of the control.
 func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	if slot == nil {
 		return nil, fmt.Errorf("ops: Propagate needs a slot")
@@ -28,7 +30,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	if h.Shape()[0] != slot.src {
-		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot takes %d: %w", h.Shape()[0], slot.src, ErrShape)
+		return nil, fmt.Errorf("ops: Propagate: H has %d rows, its slot %d input nodes: %w", h.Shape()[0], slot.src, ErrShape)
 	}
 	op := &propagate{base: newBase(h.Graph(), "propagate", 1), slot: slot, wanted: variable(h)}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
@@ -49,15 +51,15 @@ type propagate struct {
 	base
 	slot       *Slot
 	transposed bool
-	wanted     bool      // a gradient with regard to H can be wanted
-	source     *features // H, where it can be gathered here
+	wanted     bool      // H gets a gradient
+	source     *features // the op of H, if its rows can be gathered here; or nil
 
-	below sparse // what made H, where it knows which rows are zero; or nil
-	set   rowSet
-	live  []bool // the rows of H that may differ from zero
+	below sparse // the op of H, if it is sparse; or nil
+	set   rowSet // rows of the output that may differ from zero
+	live  []bool // rows of H that may differ from zero
 
-	history     *History  // nil: none is kept
-	activations *activate // what made H, where the history takes its rows from there
+	history     *History  // nil: the slot keeps none
+	activations *activate // the op of H, if the history takes its rows before dropout
 }
 
 var _ gatherer = (*propagate)(nil)
@@ -76,7 +78,7 @@ func (op *propagate) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
 
 func (op *propagate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// Memory says that a history may take the rows of H after the run.
+// Memory: a history may read the rows of H after the run.
 func (op *propagate) Memory() plan.Memory {
 	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.history != nil}
 }
@@ -174,8 +176,8 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
-// keepRows finds the rows of A with an entry for a row of H that may differ from
-// zero.
+// keepRows finds the rows of the output that may differ from zero: the rows of A with an
+// entry for such a row of H.
 func (op *propagate) keepRows(a *graph.CSR) {
 	if op.history != nil {
 		op.set.all = true

@@ -6,7 +6,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// The forward ops again, in float64 and with nothing in mind but the formula.
+// The forward ops again, in float64, written as their formulas.
 
 type dense struct {
 	rows, cols int
@@ -60,7 +60,7 @@ func refMul(a, b dense) dense {
 	})
 }
 
-// refAffine adds scale[i]·b[j]; nil scale means 1.
+// refAffine is x·w + scale⊗b. A nil scale is 1.
 func refAffine(x, w, b dense, scale []float32) dense {
 	y := refMul(x, w)
 	return y.each(func(i, j int) float64 {

@@ -6,36 +6,32 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Slot carries one layer's block of the current mini-batch. The ops of that
-// layer share it: a graph is built and compiled once over its slots, and each
-// step sets the next blocks into them and runs the machine again.
+// Slot holds one layer's block of the current mini-batch. The ops of that layer share it.
+// A graph is built and compiled once over its slots; each step sets the next blocks and
+// runs the graph.
 //
-// A slot belongs to one graph and, like the machine that runs it, to one
-// goroutine.
+// A slot belongs to one graph and, like the machine that runs it, to one goroutine.
 type Slot struct {
-	dst, src int
+	dst, src int // nominal sizes
 	block    *graph.Block
 
-	nodes     int // of the graph, where the slot keeps histories; else 0
+	nodes     int // nodes of the graph if the slot keeps histories, or 0
 	histories []*History
 }
 
-// NewSlot returns an empty slot. The sizes are nominal: they shape the nodes
-// when the graph is built and guide choices of cost, while blocks of any size
-// may be set later.
+// NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
+// and guide choices by cost. Blocks of any size may be set.
 func NewSlot(dst, src int) *Slot { return &Slot{dst: max(dst, 1), src: max(src, 1)} }
 
-// Nominal returns the sizes that the slot was made with: the rows that a layer
-// over it puts out and takes in when the graph is compiled.
+// Nominal returns the sizes of NewSlot: the nominal output and input rows of the layer.
 func (s *Slot) Nominal() (dst, src int) { return s.dst, s.src }
 
-// Block returns the block that is set, or nil.
+// Block returns the current block, or nil.
 func (s *Slot) Block() *graph.Block { return s.block }
 
-// Set makes b the block of the next runs. It is kept, not copied: it must not
-// change until the runs that use it have ended. The error, for a block that is
-// empty or whose parts do not fit together, wraps graph.ErrInvalid; the slot
-// then keeps the block that it had. Cost: O(NNZ).
+// Set makes b the block of the next runs. The slot keeps b without a copy: it must not
+// change until these runs have ended. If b is empty, or its parts do not fit together,
+// the error wraps graph.ErrInvalid, and the slot keeps its old block. Cost: O(NNZ).
 func (s *Slot) Set(b *graph.Block) error {
 	if b == nil {
 		return fmt.Errorf("ops: no block to set: %w", graph.ErrInvalid)
@@ -48,9 +44,8 @@ func (s *Slot) Set(b *graph.Block) error {
 		return fmt.Errorf("ops: block of %d output and %d input nodes has a %d×%d matrix, a %d×%d transpose and %d row sums: %w",
 			rows, cols, b.Matrix.Rows, b.Matrix.Cols, b.Transposed.Rows, b.Transposed.Cols, len(b.RowSums), graph.ErrInvalid)
 	}
-	// Kernels index without looking, a panic in the machine's goroutine would end
-	// the process, and values that are not finite would only be found as a loss
-	// that is not, by whoever looks at that.
+	// Check here: kernels do not check indices, and a panic in the machine's goroutine
+	// would end the process. A value that is not finite would show only in the loss.
 	if err := b.Matrix.Validate(); err != nil {
 		return fmt.Errorf("ops: block matrix: %w", err)
 	}
@@ -72,7 +67,7 @@ func (s *Slot) Set(b *graph.Block) error {
 	return nil
 }
 
-// current returns the block of this run.
+// current returns the current block. what names the op in the error.
 func (s *Slot) current(what string) (*graph.Block, error) {
 	if s.block == nil {
 		return nil, fmt.Errorf("ops: %s: its slot has no block: call Slot.Set before the run", what)

@@ -7,9 +7,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Sum returns the scalar sum of all elements of a float32 matrix of any number
-// of rows, summed in float64. Gorgonia's Sum fixes the shape of its gradient
-// when the graph is built.
+// Sum returns the scalar sum of all elements of a float32 matrix of any number of rows,
+// computed in float64. The gradient of Gorgonia's Sum allows only the nominal number of
+// rows.
 func Sum(x *G.Node) (*G.Node, error) { return newSum("Sum", x, false) }
 
 // Mean is Sum divided by the number of elements.

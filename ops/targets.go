@@ -6,34 +6,34 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Targets carries what the current mini-batch is to predict: the labels of its
-// output nodes and the weight of each one's loss.
+// Targets holds the labels of the current mini-batch's output nodes, and the weights of
+// their losses.
 //
 // Like a Slot it belongs to one graph and to one goroutine.
 type Targets struct {
 	labels  *graph.Labels
-	class   []int32   // of the current nodes, where the labels are classes
-	multi   []float32 // of the current nodes, where the labels are binary tasks
-	weights []float32 // nil: the mean
-	rows    int
+	class   []int32   // the current nodes' classes, if labels are classes
+	multi   []float32 // the current nodes' tasks, if labels are binary tasks
+	weights []float32 // nil: the loss is the mean
+	rows    int       // number of current nodes
 }
 
-// NewTargets returns targets over y, with no nodes set. Labels must not change
-// while the targets are in use.
+// NewTargets returns targets over y without current nodes. y must not change while the
+// targets are in use.
 func NewTargets(y *graph.Labels) *Targets { return &Targets{labels: y} }
 
 // Labels returns the labels of all nodes.
 func (t *Targets) Labels() *graph.Labels { return t.labels }
 
-// Set makes the labels of nodes the targets of the next runs, row i of the
-// logits belonging to nodes[i]. With weights the loss is Σ weights[i]·loss of
-// row i; without (nil or empty), it is the mean over the labelled rows, or
-// over the labelled entries of binary tasks. Unlabelled rows never count.
+// Set makes the labels of nodes the targets of the next runs: row i of the logits belongs
+// to nodes[i]. With weights the loss is Σ weights[i]·loss of row i. Without weights (nil
+// or empty) it is the mean over the labelled rows, or over the labelled entries of binary
+// tasks. Unlabelled rows never count.
 //
-// Both slices are read here; weights are kept until the next Set. The error,
-// for a node outside the labels or a number of weights that is not the number
-// of nodes, wraps ErrShape, and graph.ErrInvalid for a weight that is not
-// finite or a label that is no class; the targets are then those from before.
+// Set copies the labels and keeps weights, which must not change until the next Set. The
+// error wraps ErrShape if a node is outside the labels, or if the lengths differ. It
+// wraps graph.ErrInvalid if a weight is not finite, or if a label is not a class. After
+// an error the targets are unchanged.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
@@ -54,7 +54,7 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 		if t.labels.Tasks > 0 {
 			continue
 		}
-		if c := t.labels.Class[v]; c < -1 || int(c) >= t.labels.Classes { // kernels index by it
+		if c := t.labels.Class[v]; c < -1 || int(c) >= t.labels.Classes { // kernels use it as an index
 			return fmt.Errorf("ops: label of node %d is %d, outside [0, %d): %w", v, c, t.labels.Classes, graph.ErrInvalid)
 		}
 	}
@@ -64,10 +64,7 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 			copy(t.multi[i*tasks:(i+1)*tasks], t.labels.Multi[int(v)*tasks:])
 		}
 	} else {
-		if cap(t.class) < len(nodes) {
-			t.class = make([]int32, len(nodes))
-		}
-		t.class = t.class[:len(nodes)]
+		t.class = scratch(t.class, len(nodes))
 		for i, v := range nodes {
 			t.class[i] = t.labels.Class[v]
 		}

@@ -9,11 +9,11 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// These tests state what is wrong in Gorgonia v0.9.18, and is why this package
-// has ops of its own. One that fails after an upgrade is good news: its message
-// says what can go.
+// These tests expect faults of Gorgonia v0.9.18 that this package avoids with ops of its
+// own. If one fails after an upgrade, the fault is repaired, and the message names the
+// code that can go.
 
-// Dropout's gradient is divided by p in place of 1−p: right only at p = ½.
+// Dropout's gradient is divided by p in place of 1−p, which is right only at p = ½.
 func TestUpstreamDropoutGradient(t *testing.T) {
 	const p = 0.2
 	g := G.NewGraph()
@@ -68,7 +68,7 @@ func TestUpstreamSoftMax(t *testing.T) {
 		right = right && got[j] >= 0 && math.Abs(float64(got[j])-w) < 1e-6
 	}
 	if right {
-		t.Error("gorgonia.SoftMax is right for rows of unlike size now: its warning in doc.go can go")
+		t.Error("gorgonia.SoftMax is right for rows of unlike magnitude now: its warning in doc.go can go")
 	}
 }
 
@@ -84,7 +84,8 @@ func refSoftmax(x []float64) []float64 {
 	return p
 }
 
-// GlorotU of float32 draws from a normal law, beyond the bound of the uniform.
+// GlorotU of float32 draws from a normal distribution, so values exceed the bound of the
+// uniform one.
 func TestUpstreamGlorotU(t *testing.T) {
 	const in, out = 300, 84
 	values := G.GlorotU(1)(tensor.Float32, in, out).([]float32)

@@ -1,7 +1,6 @@
-// Package bench measures what a training step and full-neighbour inference cost.
+// Package bench measures the cost of a training step and of full-neighbour inference, for
+// "gcn bench train" and "gcn bench infer".
 //
-//	train.Program ─▶ Step ──▶ ms a step, beside the same dense products alone
+//	train.Program ─▶ Step ──▶ ms a step, and ms for its dense products alone
 //	train.Predict ─▶ Infer ─▶ ms, nodes a second, memory
-//
-// It serves "gcn bench train" and "gcn bench infer".
 package bench

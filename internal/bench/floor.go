@@ -11,7 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// productsOf returns the dense products that nodes computed when they last ran.
+// productsOf returns the dense products of the nodes' last run.
 func productsOf(nodes G.Nodes) []plan.Product {
 	var products []plan.Product
 	for _, n := range nodes {
@@ -23,8 +23,8 @@ func productsOf(nodes G.Nodes) []plan.Product {
 	return products
 }
 
-// floor repeats dense products on matrices of its own: the least time that a step
-// could take.
+// floor computes a step's dense products on matrices of its own. Their time is a lower
+// bound for the step.
 type floor interface {
 	time(products []plan.Product) (time.Duration, error)
 	name() string
@@ -44,7 +44,7 @@ func newFloor(d *device.Device) (floor, error) {
 	return f, err
 }
 
-// hostFloor multiplies on the CPU.
+// hostFloor is the floor of the CPU.
 type hostFloor struct {
 	blas    blas.BLAS
 	a, b, c []float32
@@ -67,7 +67,7 @@ func (f *hostFloor) name() string { return f.blas.Name() }
 func (f *hostFloor) threads() int { return f.blas.Threads() }
 func (f *hostFloor) close() error { return nil }
 
-// filled returns s with at least n values, none of them zero or large.
+// filled returns s with at least n values, all in (0, 1].
 func filled(s []float32, n int) []float32 {
 	for len(s) < n {
 		s = append(s, 1/float32(len(s)%7+1))
@@ -75,10 +75,10 @@ func filled(s []float32, n int) []float32 {
 	return s
 }
 
-// deviceFloor multiplies on a GPU.
+// deviceFloor is the floor of a GPU.
 type deviceFloor struct {
 	d      *device.Device
-	host   blas.BLAS
+	host   blas.BLAS // for its number of threads
 	memory [3]*device.Buffer
 }
 

@@ -10,23 +10,23 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// InferReport is the cost of full-neighbour inference over all nodes. The JSON
-// names are those of "gcn bench infer".
+// InferReport is the cost of full-neighbour inference over all nodes. "gcn bench infer"
+// prints it with these JSON names.
 type InferReport struct {
 	MS          float64 `json:"ms"` // median
 	NodesPerS   float64 `json:"nodes_per_s"`
-	HeapMB      float64 `json:"heap_mb"` // most at a time above what was there before, garbage included
+	HeapMB      float64 `json:"heap_mb"` // largest growth of the heap, garbage included
 	Nodes       int     `json:"nodes"`
 	Repetitions int     `json:"repetitions"`
 }
 
-// Infer measures inference of m over all nodes of d, the given number of
-// times after one that does not count; 0 means 5.
+// Infer measures inference of m over all nodes of d: one warm-up call, then the given number
+// of calls; 0 means 5.
 func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int) (InferReport, error) {
 	if repetitions <= 0 {
 		repetitions = 5
 	}
-	d.Laplacian() // made at the first call
+	d.Laplacian() // computed at the first call: do not measure it
 	nodes := make([]int32, d.Nodes())
 	for i := range nodes {
 		nodes[i] = int32(i)
@@ -36,7 +36,7 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 	defer watch.end()
 	var times []float64
 	for k := range repetitions + 1 {
-		runtime.GC() // so that the heap holds one inference's garbage at most
+		runtime.GC() // so that the heap holds at most one call's garbage
 		start := time.Now()
 		if _, err := train.Predict(ctx, m, d, nodes); err != nil {
 			return InferReport{}, err
@@ -52,7 +52,7 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 	}, nil
 }
 
-// heapWatch reads the size of the heap every millisecond until its end.
+// heapWatch reads the size of the heap every millisecond until end is called.
 type heapWatch struct {
 	before, most uint64
 	stop, done   chan struct{}
@@ -77,8 +77,8 @@ func watchHeap() *heapWatch {
 	return w
 }
 
-// end stops the watch, waits for it, and returns by how many bytes the heap
-// grew. Later calls return the same.
+// end stops the watch, waits for it, and returns the largest growth of the heap in bytes.
+// Later calls return the same.
 func (w *heapWatch) end() uint64 {
 	select {
 	case <-w.done:

@@ -17,53 +17,53 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// StepOptions is what Step measures. The zero value is the paper's
-// protocol: 150 batches of 512, the first and last 20 left out.
+// StepOptions are the options of Step. The zero value is the paper's protocol: 150 batches
+// of 512 nodes, without the first and last 20.
 type StepOptions struct {
 	Batches   int    // 0 means 150
-	Discard   int    // first and last batches left out; 0 means 20, negative none
+	Discard   int    // batches to leave out at each end; 0 means 20, negative none
 	BatchSize int    // 0 means 512
-	Workers   int    // of the pipelined measurement; 0 means GOMAXPROCS
+	Workers   int    // sampling goroutines of the pipelined passes; 0 means GOMAXPROCS
 	Seed      uint64 // of the batches
 	Adam      train.Adam
 }
 
-// StepReport is the cost of a training step, in milliseconds a batch unless it
-// says otherwise. The JSON names are those of "gcn bench train".
+// StepReport is the cost of a training step. Fields with MS are milliseconds a batch. "gcn
+// bench train" prints the report with these JSON names.
 type StepReport struct {
-	MedianMS float64 `json:"ms_median"` // forward, backward and Adam; sampling not counted
+	MedianMS float64 `json:"ms_median"` // forward, backward and Adam, without sampling
 	MeanMS   float64 `json:"ms_mean"`
-	SDMS     float64 `json:"ms_sd"` // unbiased
+	SDMS     float64 `json:"ms_sd"` // sample standard deviation, with n−1
 
-	// FloorMS is the median of the same dense products alone, each batch's
-	// timed right after its step; RatioToFloor is the step's median over it.
+	// FloorMS is the median time of the same dense products alone, measured after
+	// each step. RatioToFloor is MedianMS/FloorMS.
 	FloorMS      float64 `json:"floor_ms"`
 	RatioToFloor float64 `json:"ratio_to_floor"`
 
-	SamplingMedianMS float64 `json:"sampling_ms_median"`     // on the same goroutine, between the steps
-	PipelinedMS      float64 `json:"pipelined_ms_per_batch"` // wall clock, workers sampling ahead; median of three passes
-	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated
+	SamplingMedianMS float64 `json:"sampling_ms_median"`     // on the steps' goroutine, between them
+	PipelinedMS      float64 `json:"pipelined_ms_per_batch"` // wall-clock time with workers that sample ahead; median of three passes
+	BytesPerStep     float64 `json:"bytes_per_step"`         // allocated on the host
 	AllocsPerStep    float64 `json:"allocs_per_step"`
 
-	// On a device, a pass with workers sampling ahead: kernels queued (dense
-	// products counted apart), copies either way, and waits for the device. The
-	// steps of MedianMS wait each, those of PipelinedMS do not.
+	// On a GPU, in a pipelined pass: kernels without dense products, dense products,
+	// copies in all directions, and waits for the device. Each step of MedianMS waits
+	// for the device; the steps of PipelinedMS do not.
 	Launches    float64 `json:"launches_per_step,omitempty"`
 	Products    float64 `json:"products_per_step,omitempty"`
 	Copies      float64 `json:"copies_per_step,omitempty"`
 	BytesIn     float64 `json:"bytes_to_device_per_step,omitempty"`
 	Syncs       float64 `json:"syncs_per_step,omitempty"`
-	DeviceBytes int64   `json:"device_bytes,omitempty"` // most at a time, without the driver's own
+	DeviceBytes int64   `json:"device_bytes,omitempty"` // peak, without the driver's own memory
 
 	BLAS       string `json:"blas"`
 	Threads    int    `json:"threads"`
-	Batches    int    `json:"batches"` // measured, those left out not counted
+	Batches    int    `json:"batches"` // measured, without those left out
 	Workers    int    `json:"workers"`
 	Parameters int    `json:"parameters"`
 }
 
-// Step measures training steps of m on d. They move its parameters. The error is
-// the context's if that ends first.
+// Step measures training steps of m on d. They change m's parameters. If ctx ends first,
+// the error is ctx's.
 func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (StepReport, error) {
 	if err := o.fill(); err != nil {
 		return StepReport{}, err
@@ -87,10 +87,10 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		return StepReport{}, err
 	}
 	report := StepReport{BLAS: floor.name(), Threads: floor.threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
-	if err := b.alone(ctx, &report); err != nil {
+	if err := b.inTurn(ctx, &report); err != nil {
 		return StepReport{}, err
 	}
-	const passes = 3 // the median of them: one hiccup of the machine spoils a pass
+	const passes = 3 // take the median: another load on the machine may spoil a pass
 	var pipelined []float64
 	for range passes {
 		before := b.counts()
@@ -120,7 +120,7 @@ func (o *StepOptions) fill() error {
 	}
 	o.Discard = max(o.Discard, 0)
 	if o.Batches <= 2*o.Discard {
-		return fmt.Errorf("bench: %d batches, of which the first and last %d do not count", o.Batches, o.Discard)
+		return fmt.Errorf("bench: %d batches, but the first and last %d do not count", o.Batches, o.Discard)
 	}
 	if o.Workers < 0 {
 		return fmt.Errorf("bench: %d workers, want positive", o.Workers)
@@ -140,7 +140,7 @@ type stepBench struct {
 	unsettled int // steps since the last call of Settle
 }
 
-// counts returns what the device was asked to do so far.
+// counts returns the device's counts, zero on the CPU.
 func (b *stepBench) counts() device.Counts {
 	if b.device == nil {
 		return device.Counts{}
@@ -161,16 +161,15 @@ func (b *stepBench) step(batch *samplers.MiniBatch, seed uint64) error {
 	return nil
 }
 
-// settle waits for the steps that were only queued.
+// settle waits for the queued steps.
 func (b *stepBench) settle() error {
 	b.unsettled = 0
 	_, err := b.program.Settle(&b.adam)
 	return err
 }
 
-// alone measures sampling, step and floor one after the other, and what a step
-// allocates.
-func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
+// inTurn measures sampling, step and floor in turn, and then the allocations of a step.
+func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 	var source rand.PCG
 	rng := rand.New(&source)
 	nodes := slices.Clone(b.stream.Train)
@@ -224,7 +223,8 @@ func (b *stepBench) alone(ctx context.Context, report *StepReport) error {
 	return nil
 }
 
-// seeds draws n distinct nodes, or takes all, by the first steps of a shuffle.
+// seeds draws n distinct nodes by the first n steps of a shuffle. If there are fewer than n
+// nodes, it takes all.
 func seeds(rng *rand.Rand, nodes []int32, n int) []int32 {
 	n = min(n, len(nodes))
 	for i := range n {
@@ -234,8 +234,7 @@ func seeds(rng *rand.Rand, nodes []int32, n int) []int32 {
 	return nodes[:n]
 }
 
-// pipelined returns the wall clock of a batch with workers sampling ahead, over
-// one pass of the batches.
+// pipelined returns the wall-clock time a batch in one pass, with workers that sample ahead.
 func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
 	loader, err := train.NewLoader(ctx, b.stream, b.options.Workers, 0, b.options.Batches)
 	if err != nil {
@@ -268,7 +267,7 @@ func (b *stepBench) pipelined(ctx context.Context) (ms float64, err error) {
 	}
 }
 
-// count sets the numbers of a pass of so many batches.
+// count sets the device's counts a batch from the counts of one pass.
 func (r *StepReport) count(c device.Counts, batches int) {
 	each := func(n int64) float64 { return float64(n) / float64(batches) }
 	r.Launches, r.Products = each(c.Launches), each(c.Products)

@@ -9,25 +9,25 @@ import (
 // ErrNotBuilt is the error of Open in a build without the tag cuda.
 var ErrNotBuilt = errors.New("this program was built without CUDA: build it by go build -modfile go.cuda.mod -tags cuda ./cmd/gcn")
 
-// Device is a GPU, with the copies that stay on it until Close.
+// Device is a GPU and the arrays that stay on it until Close.
 type Device struct {
 	driver driver
-	args   [32]uint64 // of the kernel that is being queued
+	args   [32]uint64 // arguments of the kernel that is being queued
 	usage  Usage
 
-	// What was copied to the device once, by its source; and scratch memory, by
-	// its name.
+	// resident holds copies, by their source, and scratch memory, by its name.
 	resident map[any]*Buffer
 }
 
-// Usage is the memory that a Device holds, in bytes, without the memory of the
-// driver and cuBLAS themselves.
+// Usage is the memory that a Device holds, in bytes, without the memory of the driver
+// and of cuBLAS.
 type Usage struct {
-	Bytes, Peak int64 // on the device, now and at most
-	Pinned      int64 // page-locked, on the host
+	Bytes, Peak int64 // on the device: now, and the largest so far
+	Pinned      int64 // page-locked memory of the host
 }
 
-// Open returns the first GPU. The error names the missing part in one line.
+// Open returns the first GPU. The error says in one line whether the build, the driver
+// or the GPU is missing.
 func Open() (*Device, error) {
 	d, err := openDriver()
 	if err != nil {
@@ -36,17 +36,17 @@ func Open() (*Device, error) {
 	return &Device{driver: d, resident: map[any]*Buffer{}}, nil
 }
 
-// Name returns what the device is called, such as "NVIDIA H200".
+// Name returns the device's name, such as "NVIDIA H200".
 func (d *Device) Name() string { return d.driver.name() }
 
-// Counts returns what this process has asked of the driver so far.
+// Counts returns the number of driver calls of this process so far.
 func (d *Device) Counts() Counts { return d.driver.counts() }
 
-// Usage returns what memory is held.
+// Usage returns the memory that d holds.
 func (d *Device) Usage() Usage { return d.usage }
 
-// Close frees what lies on the device for good, and the driver's objects. Nothing
-// made from d may be used afterwards.
+// Close frees the resident arrays and the driver's objects. Buffers, uploaders and
+// pointers of d must not be used afterwards.
 func (d *Device) Close() error {
 	var err error
 	for key, b := range d.resident {
@@ -56,7 +56,7 @@ func (d *Device) Close() error {
 	return first(err, d.driver.close())
 }
 
-// keep returns a copy of x on the device, made once for each key.
+// keep returns the resident copy of x under key, made at the first call.
 func keep[T number](d *Device, key any, x []T) (Pointer, error) {
 	b, ok := d.resident[key]
 	if ok {
@@ -69,14 +69,13 @@ func keep[T number](d *Device, key any, x []T) (Pointer, error) {
 		err = Write(d, at, x)
 	}
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(err, b.Free())
 	}
 	d.resident[key] = b
 	return at, nil
 }
 
-// Scratch returns the memory of that name, empty at the first call, which is kept
-// until d is closed.
+// Scratch returns the buffer of that name, empty at the first call. Close frees it.
 func (d *Device) Scratch(name any) *Buffer {
 	b, ok := d.resident[name]
 	if !ok {
@@ -86,8 +85,8 @@ func (d *Device) Scratch(name any) *Buffer {
 	return b
 }
 
-// Features returns x on the device in single precision, copied there at the first
-// call. x must not change while d is open.
+// Features returns the address of x in single precision. The first call copies it and
+// waits. x must not change while d is open.
 func (d *Device) Features(x *graph.Features) (Pointer, error) {
 	if x.Half == nil {
 		return keep(d, x, x.Data)
@@ -105,15 +104,16 @@ func (d *Device) Features(x *graph.Features) (Pointer, error) {
 		hi := min(lo+rows, x.Rows)
 		part := graph.Features{Rows: hi - lo, Cols: x.Cols, Half: x.Half[lo*x.Cols : hi*x.Cols]}
 		if err := Write(d, Floats(at, lo*x.Cols), part.Float32s()); err != nil {
-			return 0, err
+			return 0, errors.Join(err, b.Free())
 		}
 	}
 	d.resident[x] = b
 	return at, nil
 }
 
-// Laplacian returns p on the device, copied there at the first call: 8 bytes a node
-// and 4 an entry of the adjacency matrix for the pattern, and the scales.
+// Laplacian returns p on the device. The first call copies it and waits. It takes 8
+// bytes a node and 4 an entry of the adjacency matrix, 4 more an entry for weights,
+// and 4 a node for each distinct scale. p must not change while d is open.
 func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
 	type part struct {
 		of   *graph.Laplacian
@@ -142,6 +142,6 @@ func (d *Device) Laplacian(p *graph.Laplacian) (*Laplacian, error) {
 	return l, err
 }
 
-// Describe names the GPU, the driver and cuBLAS in one line, or says why there is
-// none.
+// Describe names the GPU, the driver and cuBLAS in one line, or says why no GPU can be
+// used.
 func Describe() string { return describe() }

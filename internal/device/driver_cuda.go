@@ -11,13 +11,13 @@ import (
 	cublas "gorgonia.org/cu/blas"
 )
 
-// Built tells whether this is a build with the tag cuda.
+// Built reports whether this is a build with the tag cuda.
 const Built = true
 
 //go:embed kernels.ptx
 var kernelsPTX string
 
-// kernelNames are the kernels of kernels.cu.
+// kernelNames are the names of the kernels in kernels.cu.
 var kernelNames = []string{
 	"gcn_gather", "gcn_scatter", "gcn_spmm", "gcn_propagate", "gcn_row_sums", "gcn_bias_rows", "gcn_activate", "gcn_multiply",
 	"gcn_add", "gcn_fill", "gcn_column_sums", "gcn_softmax_loss", "gcn_softmax_gradient", "gcn_bce_loss",

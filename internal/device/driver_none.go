@@ -2,7 +2,7 @@
 
 package device
 
-// Built tells whether this is a build with the tag cuda.
+// Built reports whether this is a build with the tag cuda.
 const Built = false
 
 func openDriver() (driver, error) { return nil, ErrNotBuilt }

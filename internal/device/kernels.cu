@@ -1,10 +1,10 @@
 // Kernels of the ops on an NVIDIA device.
 //
-// Every parameter is a pointer or a long long, 8 bytes; numbers with a fraction
-// travel as the bits of one. Matrices are row-major float32. No kernel uses
-// atomics, and every sum runs in an order that the sizes alone decide, so equal
-// inputs give equal bits. Nothing here needs libdevice: the exponential is the
-// one of package kernel, the logarithm is below.
+// Every parameter has 8 bytes: a pointer, a long long, or a long long with the bits
+// of a float or a double. Matrices are row-major float32. No kernel uses atomics, and
+// the order of every sum depends on the sizes alone, so equal inputs give equal bits.
+// Nothing here needs libdevice: the exponential is computed as in package kernel, the
+// logarithm is below.
 //
 // A "row kernel" gives a warp to each tile of TILE columns of a row.
 
@@ -28,7 +28,7 @@ __device__ static inline double doubleOf(i64 bits) {
 	return v.d;
 }
 
-// True for neither NaN nor infinities.
+// False for NaN and infinities.
 __device__ static inline bool isFinite(double x) { return x - x == 0; }
 
 __device__ static inline i64 globalWarp() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / WARP; }
@@ -92,7 +92,7 @@ __device__ static inline float expNeg(float z, float *minusOne) {
 __device__ static inline double logOf(double x) {
 	union { i64 i; double d; } v;
 	v.d = x;
-	if (!(x > 0) || x - x != 0) return x - x; // only what overflowed comes here: NaN
+	if (!(x > 0) || x - x != 0) return x - x; // only after an overflow: NaN
 	int e = (int)((v.i >> 52) & 0x7ff) - 1023;
 	v.i = (v.i & 0xfffffffffffffLL) | 0x3ff0000000000000LL;
 	if (v.d > 1.4142135623730951) {
@@ -110,8 +110,8 @@ __device__ static inline u64 mix64(u64 x) {
 	return x ^ x >> 31;
 }
 
-// The 16 bits that decide about column j of a row with this key; the same as
-// package kernel's, so that masks agree bit for bit.
+// The 16-bit hash of column j in a row with this key. It equals package kernel's, so
+// masks agree bit for bit.
 __device__ static inline u32 dropHash(u64 key, u32 j) {
 	u32 word = (j >> 5 << 4) | (j & 15);
 	u32 x = word * 0x9e3779b9u + (u32)key;
@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(256) gcn_gather(float *dst, const float *x, co
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) to[j] = from[j];
 }
 
-// dst[ids[i]] = x[i], the ids being distinct; nothing where status is not null and
-// *status is not 0. Row kernel.
+// dst[ids[i]] = x[i]; ids are distinct. If status is not null and *status is not 0,
+// it does nothing. Row kernel.
 __global__ void __launch_bounds__(256) gcn_scatter(float *dst, const float *x, const int *ids, const i64 *status, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows || (status && *status != 0)) return;
@@ -143,9 +143,9 @@ __global__ void __launch_bounds__(256) gcn_scatter(float *dst, const float *x, c
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) to[j] = from[j];
 }
 
-// dst = A*X, or dst + A*X where add is not 0, column k of A belonging to row
-// ids[k] of X, or k where ids is null; null val means 1. Row kernel; each sum runs
-// in the order of the entries.
+// dst = A*X, or dst + A*X if add is not 0. Column k of A belongs to row ids[k] of X,
+// or to row k if ids is null. A null val is 1. Row kernel. Each sum is in the order of
+// the entries.
 __global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, const int *idx, const float *val, const int *ids, const float *x, i64 add, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
@@ -176,9 +176,9 @@ __global__ void __launch_bounds__(256) gcn_spmm(float *dst, const int *ptr, cons
 }
 
 // Rows of P*X over full neighbourhoods, P[i][j] = rowScale[i]*a[i][j]*colScale[j]
-// with an implicit self-loop: row i of dst is row rows[i] of P*X, or base+i where
-// rows is null. Row j of P's columns lies in row local[j] of x, or j where local
-// is null. Row kernel.
+// with an implicit self-loop: row i of dst is row rows[i] of P*X, or row base+i if
+// rows is null. Column j of P belongs to row local[j] of x, or to row j if local is
+// null. Row kernel.
 __global__ void __launch_bounds__(256) gcn_propagate(float *dst, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, const float *x, const int *local, i64 n, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= n) return;
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(256) gcn_propagate(float *dst, const int *rows
 	if (j3 < width) y[j3] = a3;
 }
 
-// Sums of the same rows of P. A warp a row.
+// Row sums of P, for rows and base as in gcn_propagate. A warp a row.
 __global__ void __launch_bounds__(256) gcn_row_sums(float *sums, const int *rows, i64 base, const i64 *ptr, const int *idx, const float *val, const float *rowScale, const float *colScale, i64 n) {
 	i64 i = globalWarp();
 	if (i >= n) return;
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(256) gcn_row_sums(float *sums, const int *rows
 	if (laneOf() == 0) sums[i] = (float)(sum * rowScale[r]);
 }
 
-// dst[i] = scale[i]*bias, null scale meaning 1. Row kernel.
+// dst[i] = scale[i]*bias. A null scale is 1. Row kernel.
 __global__ void __launch_bounds__(256) gcn_bias_rows(float *dst, const float *bias, const float *scale, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
@@ -227,10 +227,10 @@ __global__ void __launch_bounds__(256) gcn_bias_rows(float *dst, const float *bi
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) dst[i * width + j] = s * bias[j];
 }
 
-// dst = dropout(act(z + scale*bias)), its slope, and whole, which is dst before
-// dropout; null bias meaning 0, null scale 1, null slope and whole not wanted; act
-// 0 is the identity, 1 ELU, 2 ReLU. An element is dropped where its 16-bit hash is
-// below the threshold; 0 drops none. dst may be z. Row kernel.
+// dst = dropout(act(z + scale*bias)), slope = its derivative, whole = dst before
+// dropout. A null bias is 0, a null scale 1; slope and whole may be null. act is 0 for
+// the identity, 1 for ELU, 2 for ReLU. An element is dropped if its 16-bit hash is
+// below threshold; 0 drops none. dst and slope may be z. Row kernel.
 __global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, float *whole, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
@@ -278,9 +278,9 @@ __global__ void __launch_bounds__(256) gcn_fill(float *dst, const float *upstrea
 	if (i < n) dst[i] = *upstream * floatOf(shareBits);
 }
 
-// dst[j] = sum over i of scale[i]*x[i][j]*y[i][j], null scale and y meaning 1. A
-// block of 32*32 threads for 32 columns: thread (t, j) sums rows t, t+32, … in
-// float64, and the 32 sums are added in order.
+// dst[j] = sum over i of scale[i]*x[i][j]*y[i][j]. A null scale or y is 1. A block of
+// 32*32 threads for 32 columns: thread (t, j) sums rows t, t+32, … in float64, and the
+// 32 sums are added in order.
 __global__ void __launch_bounds__(1024) gcn_column_sums(float *dst, const float *x, const float *y, const float *scale, i64 rows, i64 width) {
 	__shared__ double sums[WARP][WARP];
 	int t = threadIdx.x / WARP, lane = laneOf();
@@ -301,9 +301,9 @@ __global__ void __launch_bounds__(1024) gcn_column_sums(float *dst, const float 
 	dst[j] = (float)sum;
 }
 
-// Softmax of each row of logits, its loss -weight*log p[target] in rowLoss, and,
-// where gradient is not null, the loss' gradient weight*(p - onehot). Target -1
-// counts nothing. probs may be null. A warp a row.
+// For each row of logits: probs = p = softmax, rowLoss = -weight*log p[target], and
+// gradient = weight*(p - onehot(target)). A target of -1 gives 0. probs and gradient
+// may be null. A warp a row.
 __global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 rows, i64 classes) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
@@ -323,8 +323,8 @@ __global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gra
 	if (laneOf() == 0) rowLoss[i] = t < 0 ? 0.0 : (logOf((double)total) - ((double)z[t] - (double)top)) * (double)share;
 }
 
-// dst = upstream*weight*(probs - onehot(target)), 0 where the target is -1. A
-// thread an element.
+// dst = upstream*weight*(probs - onehot(target)), or 0 if the target is -1. A thread
+// an element.
 __global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 rows, i64 classes) {
 	i64 k = globalThread();
 	if (k >= rows * classes) return;
@@ -338,9 +338,9 @@ __global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const fl
 	dst[k] = k % classes == t ? g - share : g;
 }
 
-// Binary cross-entropy of each row, times its share, in rowLoss, and where
-// gradient is not null share*(sigmoid(x) - target). A NaN target counts nothing.
-// A warp a row.
+// For each row of logits x: rowLoss = share*(sum of the binary cross-entropies), and
+// gradient = upstream*share*(sigmoid(x) - target). A NaN target gives 0. rowLoss and
+// gradient may be null; a null upstream is 1. A warp a row.
 __global__ void __launch_bounds__(256) gcn_bce_loss(float *gradient, double *rowLoss, const float *logits, const float *target, const float *share, const float *upstream, i64 rows, i64 tasks) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
@@ -375,8 +375,8 @@ __global__ void __launch_bounds__(256) gcn_sum(float *out, const float *x, i64 s
 	if (threadIdx.x == 0) *out = (float)(sum * doubleOf(shareBits));
 }
 
-// Layer normalisation of each row; normalized and inverse, where not null, are
-// what the gradient needs. dst may be z. A warp a row.
+// Layer normalisation of each row. normalized and inverse, for the gradient, may be
+// null. dst may be z. A warp a row.
 __global__ void __launch_bounds__(256) gcn_layer_norm(float *dst, float *normalized, float *inverse, const float *z, const float *gain, const float *shift, i64 rows, i64 width) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
@@ -394,7 +394,7 @@ __global__ void __launch_bounds__(256) gcn_layer_norm(float *dst, float *normali
 	if (inverse && laneOf() == 0) inverse[i] = (float)factor;
 }
 
-// Gradient of gcn_layer_norm with regard to z. A warp a row.
+// Gradient of gcn_layer_norm with respect to z. A warp a row.
 __global__ void __launch_bounds__(256) gcn_layer_norm_gradient(float *dst, const float *grad, const float *normalized, const float *inverse, const float *gain, i64 rows, i64 width) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
@@ -411,7 +411,7 @@ __global__ void __launch_bounds__(256) gcn_layer_norm_gradient(float *dst, const
 		dst[i * width + j] = (float)(inverse[i] * ((double)g[j] * gain[j] - sum - x[j] * along));
 }
 
-// Partial sums of squares of x, one a block; the grid is fixed.
+// Partial sums of squares of x, one for each block. The grid has a fixed size.
 __global__ void __launch_bounds__(256) gcn_squares(double *partial, const float *x, i64 n) {
 	double sum = 0;
 	for (i64 i = globalThread(); i < n; i += (i64)gridDim.x * blockDim.x) sum += (double)x[i] * x[i];
@@ -419,12 +419,11 @@ __global__ void __launch_bounds__(256) gcn_squares(double *partial, const float 
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// One step of Adam over flat slices. Where the loss or the gradient is not finite
-// nothing moves: status[0] becomes the step (from 1), status[1] 1 for the loss and
-// 2 for the gradient, and no later step moves anything either. A clip above 0
-// bounds the gradient's norm. The status is volatile since one thread writes it
-// while others look whether an earlier step did, and what they find is the same to
-// them. A thread a parameter.
+// One step of Adam over flat arrays. If the loss or the gradient is not finite, it
+// changes nothing but status: status[0] becomes the step (from 1), status[1] 1 for the
+// loss or 2 for the gradient. Later steps then change nothing. A clip above 0 bounds
+// the gradient's norm. status is volatile: one thread may write it while others read
+// it, and 0 and this step mean the same to them. A thread a parameter.
 __global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, volatile i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
 	i64 stopped = status[0];
 	if (stopped != 0 && stopped != step) return;

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Pointer is an address in the device's memory; 0 stands for an argument that is
-// left out, where a kernel allows it.
+// Pointer is an address in the device's memory. Where a kernel allows it, 0 means no
+// argument.
 type Pointer uintptr
 
 // Floats returns the address of element k of a float32 array at p.
@@ -14,11 +14,11 @@ func Floats(p Pointer, k int) Pointer { return p + Pointer(4*k) }
 
 const (
 	warp    = 32
-	tile    = 128 // columns of a row that one warp works on
-	threads = 256 // of a block, in most kernels
+	tile    = 128 // columns of a row for one warp
+	threads = 256 // threads a block, in most kernels
 )
 
-// arg is an argument of a kernel: an address, an integer, or a number's bits.
+// arg is an argument of a kernel: an address, an integer, or the bits of a float.
 type arg = uint64
 
 func f32(v float32) arg { return arg(math.Float32bits(v)) }
@@ -46,14 +46,14 @@ func (d *Device) Gather(dst, x, ids Pointer, rows, width int) error {
 	return d.rows("gcn_gather", rows, width, arg(dst), arg(x), arg(ids), arg(rows), arg(width))
 }
 
-// Scatter sets row ids[i] of dst to row i of x; ids are distinct. It does nothing
-// where status is not 0 and the int64 number there is not 0 by then.
+// Scatter sets row ids[i] of dst to row i of x; ids must be distinct. If status is not
+// 0 and the int64 there is not 0 when the kernel runs, it does nothing.
 func (d *Device) Scatter(dst, x, ids, status Pointer, rows, width int) error {
 	return d.rows("gcn_scatter", rows, width, arg(dst), arg(x), arg(ids), arg(status), arg(rows), arg(width))
 }
 
-// Sparse is a matrix in compressed rows: int32 row pointers and columns, float32
-// values (0: all are 1).
+// Sparse is a CSR matrix: int32 row pointers and columns, float32 values. Val 0 means
+// that all values are 1.
 type Sparse struct {
 	Rows, Cols    int
 	Ptr, Idx, Val Pointer
@@ -74,42 +74,42 @@ func (d *Device) spmm(dst Pointer, a Sparse, ids, x Pointer, add, width int) err
 }
 
 // Laplacian is a graph.Laplacian in the device's memory: int64 row pointers,
-// int32 columns, float32 scales; Val is 0 where the graph is not weighted.
+// int32 columns, float32 scales. Val is 0 if the graph has no weights.
 type Laplacian struct {
 	Nodes                             int
 	Ptr, Idx, Val, RowScale, ColScale Pointer
 }
 
-// Propagate sets the n rows of dst to rows of P·X over full neighbourhoods: those
-// in rows (int32), or base, base+1, … where rows is 0. Column j of P belongs to
-// row local[j] of x (int32), or to row j where local is 0.
+// Propagate sets row i of dst, for i below n, to a row of P·X over full neighbourhoods:
+// row rows[i] (int32) of it, or row base+i if rows is 0. Column j of P belongs to row
+// local[j] (int32) of x, or to row j if local is 0.
 func (d *Device) Propagate(dst Pointer, p *Laplacian, rows Pointer, base, n int, x, local Pointer, width int) error {
 	return d.rows("gcn_propagate", n, width, arg(dst), arg(rows), arg(base), arg(p.Ptr), arg(p.Idx), arg(p.Val),
 		arg(p.RowScale), arg(p.ColScale), arg(x), arg(local), arg(n), arg(width))
 }
 
-// RowSums sets sums to the row sums of P, for the given rows.
+// RowSums sets sums[i] to the sum of a row of P, with rows, base and n as in Propagate.
 func (d *Device) RowSums(sums Pointer, p *Laplacian, rows Pointer, base, n int) error {
 	return d.warps("gcn_row_sums", n, arg(sums), arg(rows), arg(base), arg(p.Ptr), arg(p.Idx), arg(p.Val),
 		arg(p.RowScale), arg(p.ColScale), arg(n))
 }
 
-// BiasRows sets row i of dst to scale[i]·bias, or to bias where scale is 0.
+// BiasRows sets row i of dst to scale[i]·bias, or to bias if scale is 0.
 func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 	return d.rows("gcn_bias_rows", rows, width, arg(dst), arg(bias), arg(scale), arg(rows), arg(width))
 }
 
-// Activation is what Activate computes; 0 is the identity.
+// Activation is the activation and the dropout of Activate.
 type Activation struct {
 	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
-	Threshold uint32  // of the 16-bit hash, below which an element is dropped; 0: none is
-	Keep      float32 // factor of the kept elements
+	Threshold uint32  // an element is dropped if its 16-bit hash is below; 0: no dropout
+	Keep      float32 // factor of the other elements
 	Seed      uint64
 }
 
-// Activate sets dst to dropout(act(z + scale⊗bias)), slope, where not 0, to its
-// derivative, and whole, where not 0, to what dst is before dropout. bias and scale
-// may be 0, and dst may be z.
+// Activate sets dst to dropout(act(z + scale⊗bias)), slope to its derivative, and whole
+// to act(z + scale⊗bias). slope, whole, bias and scale may be 0. dst and slope may be
+// z.
 func (d *Device) Activate(dst, slope, whole, z, bias, scale Pointer, a Activation, rows, width int) error {
 	return d.rows("gcn_activate", rows, width, arg(dst), arg(slope), arg(whole), arg(z), arg(bias), arg(scale),
 		arg(a.Act), arg(a.Threshold), f32(a.Keep), arg(a.Seed), arg(rows), arg(width))
@@ -135,21 +135,21 @@ func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
 	return d.launch("gcn_column_sums", ceil(width, warp), warp*warp, arg(dst), arg(x), arg(y), arg(scale), arg(rows), arg(width))
 }
 
-// SoftmaxLoss sets rowLoss (float64) to weight·−log softmax(logits)[target] of
-// each row, 0 where the target (int32) is −1; probs and gradient, where not 0, to
-// the softmax and to the gradient of Σ rowLoss.
+// SoftmaxLoss sets rowLoss[i] (float64) to weight[i]·−log softmax(logits[i])[target[i]],
+// or 0 if the target (int32) is −1. It sets probs to the softmax and gradient to the
+// gradient of Σ rowLoss; either may be 0.
 func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, rows, classes int) error {
 	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), arg(rows), arg(classes))
 }
 
-// SoftmaxGradient sets dst to *upstream times the gradient that SoftmaxLoss gives.
+// SoftmaxGradient sets dst to *upstream times the gradient of SoftmaxLoss.
 func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, rows, classes int) error {
 	return d.elements("gcn_softmax_gradient", rows*classes, arg(dst), arg(probs), arg(target), arg(weight), arg(upstream), arg(rows), arg(classes))
 }
 
-// BCELoss sets rowLoss (float64), where not 0, to share·Σ of each row's binary
-// cross-entropies, NaN targets left out; gradient, where not 0, to the gradient of
-// Σ rowLoss, times *upstream where that is not 0.
+// BCELoss sets rowLoss[i] (float64) to share[i]·Σ of the row's binary cross-entropies,
+// without NaN targets. It sets gradient to *upstream times the gradient of Σ rowLoss.
+// rowLoss, gradient and upstream may be 0; an upstream of 0 means the factor 1.
 func (d *Device) BCELoss(gradient, rowLoss, logits, target, share, upstream Pointer, rows, tasks int) error {
 	return d.warps("gcn_bce_loss", rows, arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(share), arg(upstream), arg(rows), arg(tasks))
 }
@@ -164,27 +164,27 @@ func (d *Device) Sum(out, x Pointer, share float64, n int) error {
 	return d.launch("gcn_sum", 1, threads, arg(out), arg(x), f64(share), arg(n))
 }
 
-// LayerNorm normalises each row of z; normalized and inverse, where not 0, are what
-// LayerNormGradient needs.
+// LayerNorm normalises each row of z and sets dst to gain·row + shift. It sets
+// normalized to the rows before gain and shift, and inverse to 1/deviation of each row,
+// for LayerNormGradient; both may be 0. dst may be z.
 func (d *Device) LayerNorm(dst, normalized, inverse, z, gain, shift Pointer, rows, width int) error {
 	return d.warps("gcn_layer_norm", rows, arg(dst), arg(normalized), arg(inverse), arg(z), arg(gain), arg(shift), arg(rows), arg(width))
 }
 
-// LayerNormGradient sets dst to the gradient with regard to LayerNorm's input.
+// LayerNormGradient sets dst to the gradient with respect to LayerNorm's input.
 func (d *Device) LayerNormGradient(dst, grad, normalized, inverse, gain Pointer, rows, width int) error {
 	return d.warps("gcn_layer_norm_gradient", rows, arg(dst), arg(grad), arg(normalized), arg(inverse), arg(gain), arg(rows), arg(width))
 }
 
-// Partials is how many partial sums Squares makes.
+// Partials is the number of partial sums of Squares.
 const Partials = 64
 
-// Squares sets partial (Partials float64 values) to sums of squares of x.
+// Squares sets partial (Partials float64 values) to partial sums of Σ x².
 func (d *Device) Squares(partial, x Pointer, n int) error {
 	return d.launch("gcn_squares", Partials, threads, arg(partial), arg(x), arg(n))
 }
 
-// Adam is the settings of one step of the optimiser, as package kernel's AdamStep
-// derives them.
+// Adam holds the constants of one step of Adam, derived as in kernel.AdamStep.
 type Adam struct {
 	Step           int // from 1
 	Clip           float64
@@ -195,23 +195,24 @@ type Adam struct {
 	Epsilon, Decay float32
 }
 
-// AdamArrays are flat float32 arrays of one length, and what guards them: the
-// partial sums of Squares of Grads, the loss (float32), and two int64 numbers,
-// which become the first step whose loss or gradient is not finite, and 1 for the
-// loss or 2 for the gradient. Once they are set nothing moves.
+// AdamArrays are the arrays of AdamStep. The first four are flat float32 arrays of equal
+// length. Partial is the result of Squares of Grads, Loss the loss (float32). Status
+// points to two int64, 0 at first. At the first loss or gradient that is not finite,
+// AdamStep sets them to the step's number and to 1 for the loss or 2 for the gradient;
+// then this and all later steps change nothing else.
 type AdamArrays struct {
 	Params, Grads, M, V   Pointer
 	Partial, Loss, Status Pointer
 }
 
-// AdamStep moves Params by one step.
+// AdamStep applies one step of Adam to Params, M and V.
 func (d *Device) AdamStep(a AdamArrays, n int, s Adam) error {
 	return d.elements("gcn_adam", n, arg(a.Params), arg(a.Grads), arg(a.M), arg(a.V), arg(n), arg(a.Partial), Partials,
 		arg(a.Loss), arg(a.Status), arg(s.Step), f64(s.Clip), f32(s.Beta1), f32(s.Beta2), f32(s.Gain1),
 		f32(s.Gain2), f32(s.Size), f32(s.RootCorrection), f32(s.Epsilon), f32(s.Decay))
 }
 
-// launch queues a kernel; an empty grid is none.
+// launch queues a kernel. Without blocks it does nothing.
 func (d *Device) launch(kernel string, blocks, threads int, args ...arg) error {
 	if blocks == 0 {
 		return nil
@@ -225,11 +226,11 @@ func (d *Device) launch(kernel string, blocks, threads int, args ...arg) error {
 	return nil
 }
 
-// Sgemm sets C to op(A)·op(B) + beta·C: op(A) is m×k and op(B) k×n, op(X) being X
-// or, where its flag is set, Xᵀ; lda and ldb are the lengths of A's and B's rows,
-// n is the length of C's. It computes in float32 throughout, not in TF32.
+// Sgemm sets C to op(A)·op(B) + beta·C, with op(A) m×k and op(B) k×n. op(X) is X, or Xᵀ
+// if its flag is set. The rows of A, B and C have lda, ldb and n elements. It computes
+// in float32, not in TF32.
 func (d *Device) Sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Pointer, ldb int, beta float32, c Pointer) error {
-	// cuBLAS stores columns, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
+	// cuBLAS takes column-major matrices, so it computes Cᵀ = op(B)ᵀ·op(A)ᵀ.
 	if err := d.driver.sgemm(transB, transA, n, m, k, b, ldb, a, lda, beta, c, n); err != nil {
 		return fmt.Errorf("device: product of %d×%d and %d×%d: %w", m, k, k, n, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// open opens the device, emulated or real, or skips the test where there is none.
+// open opens the device, emulated or real. Without one it skips the test.
 func open(t testing.TB) *Device {
 	t.Helper()
 	if err := cu.Available(); err != nil {
@@ -35,16 +35,16 @@ func open(t testing.TB) *Device {
 	return d
 }
 
-// bench holds the arrays of one test.
-type bench struct {
+// fixture is a device with the arrays of one test.
+type fixture struct {
 	*testing.T
 	d       *Device
 	rng     *rand.Rand
 	buffers []*Buffer
 }
 
-func newBench(t *testing.T) *bench {
-	b := &bench{T: t, d: open(t), rng: rand.New(rand.NewPCG(1, 2))}
+func newFixture(t *testing.T) *fixture {
+	b := &fixture{T: t, d: open(t), rng: rand.New(rand.NewPCG(1, 2))}
 	t.Cleanup(func() {
 		for _, buffer := range b.buffers {
 			b.must(buffer.Free())
@@ -53,7 +53,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) must(err error) {
+func (b *fixture) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -61,7 +61,7 @@ func (b *bench) must(err error) {
 }
 
 // room returns memory for n values of 4 bytes.
-func (b *bench) room(n int) Pointer {
+func (b *fixture) room(n int) Pointer {
 	b.Helper()
 	buffer := b.d.NewBuffer()
 	b.buffers = append(b.buffers, buffer)
@@ -71,7 +71,7 @@ func (b *bench) room(n int) Pointer {
 }
 
 // put copies values to the device.
-func put[T number](b *bench, x []T) Pointer {
+func put[T number](b *fixture, x []T) Pointer {
 	b.Helper()
 	_, n := bytesOf(x)
 	at := b.room(int(n+3) / 4)
@@ -79,7 +79,7 @@ func put[T number](b *bench, x []T) Pointer {
 	return at
 }
 
-func (b *bench) floats(n int) []float32 {
+func (b *fixture) floats(n int) []float32 {
 	x := make([]float32, n)
 	for k := range x {
 		x[k] = float32(b.rng.NormFloat64())
@@ -87,9 +87,9 @@ func (b *bench) floats(n int) []float32 {
 	return x
 }
 
-// same compares what is on the device with want; tolerance is relative to the
+// same compares the values at an address with want; tolerance is relative to the
 // largest value.
-func (b *bench) same(what string, at Pointer, want []float32, tolerance float64) {
+func (b *fixture) same(what string, at Pointer, want []float32, tolerance float64) {
 	b.Helper()
 	got := make([]float32, len(want))
 	b.must(Read(b.d, got, at))
@@ -104,8 +104,8 @@ func (b *bench) same(what string, at Pointer, want []float32, tolerance float64)
 	}
 }
 
-// csr returns a random matrix, with an empty row where it has several.
-func (b *bench) csr(rows, cols int) *graph.CSR {
+// csr returns a random matrix. If it has several rows, one is empty.
+func (b *fixture) csr(rows, cols int) *graph.CSR {
 	a := &graph.CSR{Rows: rows, Cols: cols, Ptr: []int64{0}, Val: []float32{}}
 	for i := range rows {
 		for j := range cols {
@@ -127,11 +127,11 @@ func narrow(x []int64) []int32 {
 	return y
 }
 
-// sizes are rows and widths around those of warps, tiles and blocks.
+// sizes are rows and widths near the sizes of warps, tiles and blocks.
 var sizes = [][2]int{{1, 1}, {3, 5}, {33, 31}, {8, 32}, {5, 33}, {40, 127}, {7, 128}, {2, 129}, {70, 256}, {4, 300}}
 
 func TestSparseKernels(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range sizes {
 		rows, width := s[0], s[1]
 		cols := rows + 3
@@ -173,7 +173,7 @@ func TestSparseKernels(t *testing.T) {
 }
 
 func TestScatter(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range sizes {
 		rows, width := s[0], s[1]
 		all := 2*rows + 1
@@ -191,8 +191,8 @@ func TestScatter(t *testing.T) {
 	}
 }
 
-// adjacency returns a random symmetric graph, with values where weighted.
-func (b *bench) adjacency(nodes int, weighted bool) *graph.CSR {
+// adjacency returns a random symmetric graph, with values if weighted.
+func (b *fixture) adjacency(nodes int, weighted bool) *graph.CSR {
 	value := make([][]float32, nodes)
 	for i := range value {
 		value[i] = make([]float32, nodes)
@@ -221,7 +221,7 @@ func (b *bench) adjacency(nodes int, weighted bool) *graph.CSR {
 }
 
 func TestPropagate(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	const nodes = 50
 	for _, weighted := range []bool{false, true} {
 		for _, p := range []*graph.Laplacian{graph.NewLaplacian(b.adjacency(nodes, weighted)), graph.NewRowLaplacian(b.adjacency(nodes, weighted))} {
@@ -276,9 +276,10 @@ func ones(n int) []float32 {
 	return x
 }
 
-// Masks must agree bit for bit: what is dropped, and by what the rest is divided.
+// Masks must equal the CPU's bit for bit: the dropped elements and the divisor of the
+// others.
 func TestActivate(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range sizes {
 		rows, width := s[0], s[1]
 		n := rows * width
@@ -320,7 +321,7 @@ func TestActivate(t *testing.T) {
 	}
 }
 
-func (b *bench) sameZeros(at Pointer, want []float32) {
+func (b *fixture) sameZeros(at Pointer, want []float32) {
 	b.Helper()
 	got := make([]float32, len(want))
 	b.must(Read(b.d, got, at))
@@ -332,7 +333,7 @@ func (b *bench) sameZeros(at Pointer, want []float32) {
 }
 
 func TestElementwise(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, n := range []int{1, 31, 256, 257, 1000} {
 		x, y := b.floats(n), b.floats(n)
 		product, sum, filled := make([]float32, n), make([]float32, n), make([]float32, n)
@@ -360,7 +361,7 @@ func TestElementwise(t *testing.T) {
 }
 
 func TestColumnSums(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range append(sizes, [2]int{600, 40}) {
 		rows, width := s[0], s[1]
 		x, y, scale := b.floats(rows*width), b.floats(rows*width), b.floats(rows)
@@ -380,12 +381,12 @@ func TestColumnSums(t *testing.T) {
 }
 
 func TestSoftmaxLoss(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range [][2]int{{1, 1}, {5, 2}, {33, 40}, {70, 31}, {9, 100}, {512, 7}} {
 		rows, classes := s[0], s[1]
 		n := rows * classes
 		z := b.floats(n)
-		for k := range z { // wide enough that single probabilities vanish
+		for k := range z { // spread so far that some probabilities are 0
 			z[k] *= 30
 		}
 		target, weight := make([]int32, rows), b.floats(rows)
@@ -413,9 +414,9 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// What is not finite must reach the loss.
+// A logit that is not finite must make the loss not finite.
 func TestLossNotFinite(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 		z := b.floats(3 * 40)
 		z[50] = float32(bad)
@@ -437,7 +438,7 @@ func TestLossNotFinite(t *testing.T) {
 }
 
 func TestBCELoss(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range [][2]int{{1, 1}, {5, 3}, {33, 32}, {20, 112}} {
 		rows, tasks := s[0], s[1]
 		n := rows * tasks
@@ -472,7 +473,7 @@ func TestBCELoss(t *testing.T) {
 }
 
 func TestLayerNorm(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, s := range sizes {
 		rows, width := s[0], s[1]
 		n := rows * width
@@ -485,14 +486,14 @@ func TestLayerNorm(t *testing.T) {
 		b.same("normalised", norm, normalized, 1e-6)
 		kernel.LayerNormGradient(want, grad, normalized, inverse, gain, rows, width)
 		b.must(b.d.LayerNormGradient(dst, put(b, grad), norm, inv, put(b, gain), rows, width))
-		if width > 1 { // of one column it is 0, but for rounding
+		if width > 1 { // with one column it is 0 up to rounding
 			b.same("gradient", dst, want, 2e-6)
 		}
 	}
 }
 
 func TestSgemm(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	const m, n, k = 7, 5, 9
 	x, y, c := b.floats(m*k), b.floats(k*n), b.floats(m*n)
 	for _, beta := range []float32{0, 1} {
@@ -532,7 +533,7 @@ func transposed(x []float32, rows, cols int) []float32 {
 }
 
 // adam is the state of an optimiser on the device.
-func (b *bench) adam(params, m, v, grads []float32, loss float32) AdamArrays {
+func (b *fixture) adam(params, m, v, grads []float32, loss float32) AdamArrays {
 	n := len(params)
 	a := AdamArrays{Params: put(b, params), M: put(b, m), V: put(b, v), Grads: put(b, grads), Loss: put(b, []float32{loss})}
 	a.Partial, a.Status = b.room(2*Partials), put(b, []int64{0, 0})
@@ -541,7 +542,7 @@ func (b *bench) adam(params, m, v, grads []float32, loss float32) AdamArrays {
 }
 
 func TestAdam(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	for _, n := range []int{1, 255, 5000} {
 		params, grads, m, v := b.floats(n), b.floats(n), b.floats(n), ones(n)
 		for _, clip := range []float64{0, 0.5, 1e9} {
@@ -573,9 +574,9 @@ func TestAdam(t *testing.T) {
 
 func clone(x []float32) []float32 { return append([]float32(nil), x...) }
 
-// Nothing may move in a step that is not finite, nor in those after it.
+// A step that is not finite must change nothing, nor may later steps.
 func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	const n = 1000
 	params, grads := b.floats(n), b.floats(n)
 	broken := clone(grads)
@@ -602,20 +603,20 @@ func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// A slot must not be written while a step that reads it is under way: sums over
-// many rounds, each of what was just sent.
+// Send must not overwrite an array that a queued step still reads. Each round queues
+// the sum of the array just sent.
 func TestUploader(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	u, err := b.d.NewUploader()
 	b.must(err)
 	defer func() { b.must(u.Close()) }()
-	const rounds = 6*slots + 1
+	const rounds = 6*ringSize + 1
 	outs := b.room(rounds)
 	var want []float32
 	for k := range rounds {
 		n := 1 + 3000*(k%5) // sizes rise and fall
-		if k < slots {
-			n = 15000 // so that nothing grows later, which would wait
+		if k < ringSize {
+			n = 15000 // the largest: growing later would wait
 		}
 		x := b.floats(n)
 		wide := []int64{int64(k), 1 << 30}
@@ -625,7 +626,7 @@ func TestUploader(t *testing.T) {
 		Add(u, &none, []float32{})
 		b.must(u.Send())
 		if none != 0 {
-			t.Fatal("an empty array has a place")
+			t.Fatal("an empty array has an address")
 		}
 		total := 0.0
 		for _, v := range x {
@@ -634,7 +635,7 @@ func TestUploader(t *testing.T) {
 		want = append(want, float32(total))
 		b.must(b.d.Sum(Floats(outs, k), at, 1, len(x)))
 		b.must(u.Done())
-		clear(x) // the caller may: Send has read it
+		clear(x) // allowed: Send has read it
 		if k == rounds-1 {
 			got := make([]int32, 2)
 			b.must(Read(b.d, got, narrowed))
@@ -646,18 +647,18 @@ func TestUploader(t *testing.T) {
 	b.same("sums", outs, want, 1e-5)
 }
 
-// Write has read its source when it returns, whatever the device can read itself.
+// Write has read its source when it returns, also if the device can read host memory.
 func TestWriteReadsItsSource(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	x := b.floats(70000)
 	want := slices.Clone(x)
 	at := put(b, x)
 	clear(x)
-	b.same("what was written", at, want, 0)
+	b.same("values written", at, want, 0)
 }
 
 func TestResidentFeatures(t *testing.T) {
-	b := newBench(t)
+	b := newFixture(t)
 	x := &graph.Features{Rows: 9000, Cols: 3, Data: b.floats(27000)}
 	at, err := b.d.Features(x)
 	b.must(err)

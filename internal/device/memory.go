@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Buffer is memory on the device that grows to the largest size asked for. NewBuffer
-// makes an empty one.
+// Buffer is memory on the device. It grows to the largest size requested. NewBuffer
+// makes an empty one; the caller frees it.
 type Buffer struct {
 	d    *Device
 	at   Pointer
@@ -16,8 +16,8 @@ type Buffer struct {
 // NewBuffer returns an empty buffer on d.
 func (d *Device) NewBuffer() *Buffer { return &Buffer{d: d} }
 
-// Bytes makes the buffer hold at least n bytes, and returns its address. Its contents
-// are lost when it grows. Growing waits for the device.
+// Bytes makes the buffer hold at least n bytes and returns its address. Growing waits
+// for the device, changes the address and discards the content.
 func (b *Buffer) Bytes(n int64) (Pointer, error) {
 	if b.size >= n {
 		return b.at, nil
@@ -25,8 +25,8 @@ func (b *Buffer) Bytes(n int64) (Pointer, error) {
 	if err := b.Free(); err != nil {
 		return 0, err
 	}
-	// A little more than asked for, so that batches whose sizes vary by chance
-	// soon stop growing it.
+	// An eighth more than requested, so that batches of random size soon stop
+	// growing it.
 	size := (n + min(n/8, 1<<24) + 255) &^ 255
 	at, err := b.d.driver.allocate(size)
 	if err != nil {
@@ -41,7 +41,7 @@ func (b *Buffer) Bytes(n int64) (Pointer, error) {
 // Floats is Bytes for n float32 values.
 func (b *Buffer) Floats(n int) (Pointer, error) { return b.Bytes(4 * int64(n)) }
 
-// Free returns the memory; the buffer is empty then.
+// Free frees the memory. The buffer is then empty and can be used again.
 func (b *Buffer) Free() error {
 	if b.size == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (b *Buffer) Free() error {
 	return nil
 }
 
-// number is a type that the device stores as the host does.
+// number is a type with the same representation on host and device.
 type number interface {
 	~int32 | ~int64 | ~float32 | ~float64
 }
@@ -64,7 +64,7 @@ func bytesOf[T number](x []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(x)), int64(len(x)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// Write copies x to the device at dst, and waits until x is read.
+// Write copies x to the device at dst. It waits until it has read x.
 func Write[T number](d *Device, dst Pointer, x []T) error {
 	if len(x) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func Write[T number](d *Device, dst Pointer, x []T) error {
 	return nil
 }
 
-// Read waits for all queued work and copies len(x) values from the device.
+// Read waits for all queued work and copies len(x) values from src to x.
 func Read[T number](d *Device, x []T, src Pointer) error {
 	if len(x) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func Read[T number](d *Device, x []T, src Pointer) error {
 	return nil
 }
 
-// Copy copies n float32 values within the device.
+// Copy queues a copy of n float32 values within the device.
 func (d *Device) Copy(dst, src Pointer, n int) error {
 	if n == 0 || dst == src {
 		return nil
@@ -99,7 +99,7 @@ func (d *Device) Copy(dst, src Pointer, n int) error {
 	return nil
 }
 
-// Clear sets n bytes to 0.
+// Clear queues setting n bytes to 0.
 func (d *Device) Clear(dst Pointer, n int64) error {
 	if err := d.driver.clear(dst, n); err != nil {
 		return fmt.Errorf("device: clearing memory: %w", err)
@@ -107,7 +107,7 @@ func (d *Device) Clear(dst Pointer, n int64) error {
 	return nil
 }
 
-// Sync waits until all that was queued is done.
+// Sync waits for all queued work.
 func (d *Device) Sync() error {
 	if err := d.driver.sync(); err != nil {
 		return fmt.Errorf("device: %w", err)
@@ -115,36 +115,37 @@ func (d *Device) Sync() error {
 	return nil
 }
 
-// slots is how many mini-batches may be under way: one computed, one copied, and
-// two in between, so that the host seldom waits.
-const slots = 4
+// ringSize is the number of mini-batches in flight: one in computation, one in copy,
+// and two between them, so that the host seldom waits.
+const ringSize = 4
 
-// Uploader sends arrays to the device, one copy a step, from page-locked memory
-// and on a stream of its own, so that they travel while the step before computes.
+// Uploader sends the arrays of a step to the device in one copy, from page-locked
+// memory and on a stream of its own. The copy runs while the step before is computed.
 //
-//	Add, Add, …, Send   → work queued from now on finds the arrays at Add's results
-//	Done                → no work queued later reads them, unless
-//	Sent, …, Used       → a later reader was queued too
+//	Add, Add, …, Send   the addresses are set; work queued from now on may read them
+//	Done                ends the reading, except by work that calls Used later
+//	Sent, …, Used       extends it to the work queued before Used
 type Uploader struct {
 	d     *Device
-	ring  [slots]slot
-	next  int
+	ring  [ringSize]staging
+	next  int // the staging of the next Send
 	parts []part
-	size  int64
+	size  int64 // of parts, in bytes
 }
 
-type slot struct {
+// staging is the memory of one Send on both sides.
+type staging struct {
 	host       unsafe.Pointer // page-locked
 	hostSize   int64
 	device     *Buffer
-	sent, used event
+	sent, used event // the copy has ended; the last reader has ended
 }
 
-// part is one array to be sent.
+// part is one array to send.
 type part struct {
 	from   unsafe.Pointer
-	n      int // of bytes, or of int64 values that go as int32
-	narrow bool
+	n      int  // bytes, or int64 values if narrow
+	narrow bool // convert int64 to int32
 	offset int64
 	where  *Pointer
 }
@@ -160,7 +161,7 @@ func (p *part) write(at unsafe.Pointer) {
 	}
 }
 
-// NewUploader returns an uploader on d.
+// NewUploader returns an uploader on d. The caller closes it.
 func (d *Device) NewUploader() (*Uploader, error) {
 	u := &Uploader{d: d}
 	for k := range u.ring {
@@ -177,14 +178,14 @@ func (d *Device) NewUploader() (*Uploader, error) {
 	return u, nil
 }
 
-// Add makes x part of what Send sends next, which sets *where to its place, 0 for
-// an empty x. x must not change until then.
+// Add adds x to the next Send, which sets *where to x's address, or 0 for an empty x.
+// x must not change until then.
 func Add[T number](u *Uploader, where *Pointer, x []T) {
 	from, n := bytesOf(x)
 	u.add(part{from: from, n: int(n), where: where}, n)
 }
 
-// AddNarrow is Add of x as int32 values; they must fit.
+// AddNarrow is Add of x converted to int32. The values must fit.
 func AddNarrow(u *Uploader, where *Pointer, x []int64) {
 	u.add(part{from: unsafe.Pointer(unsafe.SliceData(x)), n: len(x), narrow: true, where: where}, 4*int64(len(x)))
 }
@@ -199,8 +200,8 @@ func (u *Uploader) add(p part, bytes int64) {
 	u.size += (bytes + 15) &^ 15
 }
 
-// Send queues the copy of the added arrays. It waits only if the copy of four steps
-// ago has not ended.
+// Send queues the copy of the added arrays. It waits only if the copy of four calls
+// ago has not ended, or if memory must grow.
 func (u *Uploader) Send() error {
 	defer func() {
 		clear(u.parts) // they point at the caller's memory
@@ -225,9 +226,9 @@ func (u *Uploader) Send() error {
 	return nil
 }
 
-// copy queues the copy of a slot behind what last read it, and what computes
-// behind the copy.
-func (u *Uploader) copy(s *slot, at Pointer) error {
+// copy queues the copy of s after the last reader of s, and makes later kernels wait
+// for the copy.
+func (u *Uploader) copy(s *staging, at Pointer) error {
 	if u.size == 0 {
 		return nil
 	}
@@ -243,8 +244,8 @@ func (u *Uploader) copy(s *slot, at Pointer) error {
 	return s.sent.delay(main)
 }
 
-// ready makes the slot's page-locked memory free to be written, and large enough.
-func (u *Uploader) ready(s *slot) error {
+// ready waits until the page-locked memory of s is free, and makes it large enough.
+func (u *Uploader) ready(s *staging) error {
 	if done, err := s.sent.passed(); err != nil {
 		return err
 	} else if !done {
@@ -272,21 +273,21 @@ func (u *Uploader) ready(s *slot) error {
 	return nil
 }
 
-// Done notes that no work queued later reads the last Send.
+// Done states that only work queued so far reads the arrays of the last Send.
 func (u *Uploader) Done() error {
 	sent := u.Sent()
-	u.next = (u.next + 1) % slots
+	u.next = (u.next + 1) % ringSize
 	return sent.Used()
 }
 
-// Sent is what one Send sent.
+// Sent stands for the arrays of one Send.
 type Sent struct{ used event }
 
-// Sent returns what Send sent last, before Done.
+// Sent returns the arrays of the last Send. Call it before Done.
 func (u *Uploader) Sent() Sent { return Sent{u.ring[u.next].used} }
 
-// Used notes that work queued until now reads it. Call it before as many further
-// calls of Send as may be under way.
+// Used states that work queued so far reads the arrays. Call it before the fourth Send
+// after theirs, which reuses their memory.
 func (s Sent) Used() error {
 	if err := s.used.record(main); err != nil {
 		return fmt.Errorf("device: %w", err)

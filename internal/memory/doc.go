@@ -1,5 +1,5 @@
-// Package memory says how much memory this process may take, so that a size
-// read from a file or a flag is refused before it is allocated.
+// Package memory finds how much memory this process may use. Readers check sizes from
+// files and flags with it before they allocate.
 //
 //	header of a file, flags ─▶ memory.Check ─▶ allocate
 package memory

@@ -22,7 +22,7 @@ func machineLimit() uint64 {
 	return min(limit, groupLimit(os.DirFS("/")))
 }
 
-// addressSpace returns how much address space the process may still take.
+// addressSpace returns the number of bytes of address space left to this process.
 func addressSpace() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -41,15 +41,15 @@ func addressSpace() uint64 {
 	return limit.Cur - min(taken, limit.Cur)
 }
 
-// groupLimit returns the least limit of the control groups, of either version,
-// that this process is in.
+// groupLimit returns the smallest limit of this process's control groups, of version 1 or
+// 2.
 func groupLimit(root fs.FS) uint64 {
 	limit := uint64(math.MaxUint64)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return limit
 	}
-	// A line is number:controllers:path, and has no controllers in version 2.
+	// A line is number:controllers:path. In version 2 controllers is empty.
 	for lines := bufio.NewScanner(bytes.NewReader(groups)); lines.Scan(); {
 		fields := strings.SplitN(lines.Text(), ":", 3)
 		if len(fields) < 3 {

@@ -9,19 +9,18 @@ import (
 // ErrTooLarge is wrapped by the errors of Check.
 var ErrTooLarge = errors.New("more than there is")
 
-// Limit returns how many bytes this process and the files it has mapped may
-// have in memory: the least of the machine's memory and the limits of its
-// control groups. It is math.MaxUint64 where the system does not tell.
+// Limit returns the number of bytes that this process may have in memory, mapped files
+// included: the smallest of the machine's memory and the limits of the process's control
+// groups. It is math.MaxUint64 if the system does not tell.
 func Limit() uint64 { return machineLimit() }
 
-// Check returns an error if this process cannot take that many bytes more. The
-// limits are those of Limit and the process's own limit of address space
-// (RLIMIT_AS, "ulimit -v"), less what it has taken of that, and the largest int:
-// so sizes that pass can be multiplied as ints. A negative count
-// stands for a size that overflowed, and is too large. The error says what
-// would take the memory, how much, and how much there is.
+// Check returns an error if bytes is more than Limit, or more than the address space that
+// is left to this process (RLIMIT_AS, "ulimit -v"), or more than the largest int, so that
+// sizes that pass can be multiplied as ints. A negative number means a size that
+// overflowed: it is too large. The error wraps ErrTooLarge, and names what, its size and
+// the limit.
 //
-// Sums of sizes that may overflow are best made by Product.
+// Compute bytes with Product, which detects overflow.
 func Check(what string, bytes int64) error {
 	limit := min(Limit(), addressSpace(), math.MaxInt) // a slice is no longer than the last
 	if bytes >= 0 && uint64(bytes) <= limit {
@@ -33,8 +32,8 @@ func Check(what string, bytes int64) error {
 	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
 }
 
-// Product returns the product of counts and sizes, or −1 where one of them is
-// negative or the product does not fit in an int64.
+// Product returns the product of the factors, or −1 if a factor is negative or the product
+// overflows int64.
 func Product(factors ...int64) int64 {
 	p := int64(1)
 	for _, f := range factors {
@@ -46,7 +45,7 @@ func Product(factors ...int64) int64 {
 	return p
 }
 
-// Text is a number of bytes for a reader, such as "3.2 TB".
+// Text returns a number of bytes as text, such as "3.2 TB".
 func Text(bytes uint64) string {
 	if bytes == math.MaxUint64 {
 		return "any amount"

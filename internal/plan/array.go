@@ -9,23 +9,23 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// Array is the value of a node on a GPU: float32, row-major. A plain op's value
-// is made on the host; it goes to the GPU when a kernel wants it, and the other
-// way round.
+// Array is the value of a node on a GPU: float32, row-major. A plain op computes its
+// value on the host. A value moves between host and GPU only when an op on the other
+// side reads it.
 //
-// To Gorgonia an array is a scalar without memory: it neither copies nor frees it.
+// Gorgonia sees a scalar without memory, so it neither copies nor frees the array.
 type Array struct {
 	d      *device.Device
 	sizes  tensor.Shape // of this run; empty for a scalar
 	at     device.Pointer
-	host   G.Value        // nil: only on the device
-	copied *device.Buffer // where the host's value goes
-	empty  bool           // every reader reads elsewhere what the array stands for
+	host   G.Value        // nil: the value is only on the device
+	copied *device.Buffer // holds the copy of host on the device
+	absent bool           // see Result.Absent
 }
 
 var _ G.Value = (*Array)(nil)
 
-// Shape, Size, Data, Dtype, Uintptr, MemSize and Format are Gorgonia's view.
+// Shape, Size, Data, Dtype, Uintptr, MemSize and Format implement Gorgonia's Value.
 func (a *Array) Shape() tensor.Shape { return tensor.ScalarShape() }
 func (a *Array) Size() int           { return 1 }
 func (a *Array) Data() any           { return nil }
@@ -45,7 +45,8 @@ func (a *Array) Elements() int {
 	return n
 }
 
-// pointer returns where the array lies on the device.
+// pointer returns the array's address on the device. It copies a host value there
+// first.
 func (a *Array) pointer() (device.Pointer, error) {
 	if a.at != 0 || a.host == nil {
 		return a.at, nil
@@ -60,7 +61,7 @@ func (a *Array) pointer() (device.Pointer, error) {
 	return a.at, device.Write(a.d, a.at, data)
 }
 
-// value returns the array on the host, and waits for it.
+// value returns the array on the host. It waits for the device if the array is there.
 func (a *Array) value() (G.Value, error) {
 	if a.host != nil {
 		return a.host, nil
@@ -78,15 +79,10 @@ func (a *Array) value() (G.Value, error) {
 // setHost makes v, on the host, the array's value.
 func (a *Array) setHost(v G.Value) {
 	a.host, a.at, a.sizes = v, 0, v.Shape().Clone()
-	if len(a.sizes) == 1 && v.Size() == 1 {
-		if _, scalar := v.(G.Scalar); scalar {
-			a.sizes = nil
-		}
-	}
 }
 
-// Matrix returns the sizes and the place of the array, which must be a matrix;
-// what names the op in the error.
+// Matrix returns the sizes and the address of the array. The error wraps ErrShape if
+// it is not a matrix, and names the op as what.
 func (a *Array) Matrix(what string) (rows, cols int, at device.Pointer, err error) {
 	if len(a.sizes) != 2 {
 		return 0, 0, 0, fmt.Errorf("ops: %s: input is of shape %v, want a matrix: %w", what, a.sizes, ErrShape)
@@ -95,7 +91,8 @@ func (a *Array) Matrix(what string) (rows, cols int, at device.Pointer, err erro
 	return a.sizes[0], a.sizes[1], at, err
 }
 
-// Vector returns the place of the array, which must be a vector of n values.
+// Vector returns the address of the array. The error wraps ErrShape if it is not a
+// vector of n values.
 func (a *Array) Vector(what string, n int) (device.Pointer, error) {
 	if len(a.sizes) != 1 || a.sizes[0] != n {
 		return 0, fmt.Errorf("ops: %s: input is of shape %v, want a vector of %d: %w", what, a.sizes, n, ErrShape)
@@ -103,7 +100,8 @@ func (a *Array) Vector(what string, n int) (device.Pointer, error) {
 	return a.pointer()
 }
 
-// Scalar returns the place of the array, which must be a single value.
+// Scalar returns the address of the array. The error wraps ErrShape if it has more or
+// fewer than one value.
 func (a *Array) Scalar(what string) (device.Pointer, error) {
 	if a.Elements() != 1 {
 		return 0, fmt.Errorf("ops: %s: upstream gradient is of shape %v, want a scalar: %w", what, a.sizes, ErrShape)
@@ -111,18 +109,18 @@ func (a *Array) Scalar(what string) (device.Pointer, error) {
 	return a.pointer()
 }
 
-// Result is where a kernel puts the value of its node.
+// Result is the array in which a kernel returns the value of its node.
 type Result struct {
 	Array
 	Over bool // the op may overwrite the input that its Memory names
 
-	buffer *device.Buffer  // nil: a gradient's place, or that of an overwritten input
-	fixed  device.Pointer  // the gradient's place
-	scalar *device.Pointer // where a scalar output goes; it differs from run to run
+	buffer *device.Buffer  // nil: fixed is the place
+	fixed  device.Pointer  // place of the gradient, or of the overwritten input; 0: buffer
+	scalar *device.Pointer // place of a scalar output in this run; nil or 0: as any other
 }
 
-// Matrix gives the result its sizes and returns its place. The elements are
-// unspecified, unless the result overwrites an input.
+// Matrix sets the result's sizes and returns its address. The elements are not
+// initialised; if the result overwrites an input, they are that input's.
 func (r *Result) Matrix(rows, cols int) (*Array, device.Pointer, error) {
 	return r.shaped(append(r.sizes[:0], rows, cols))
 }
@@ -132,17 +130,17 @@ func (r *Result) Vector(n int) (*Array, device.Pointer, error) {
 	return r.shaped(append(r.sizes[:0], n))
 }
 
-// Scalar is Matrix for a single number.
+// Scalar is Matrix for one number.
 func (r *Result) Scalar() (*Array, device.Pointer, error) { return r.shaped(r.sizes[:0]) }
 
-// Absent gives the result its sizes but no place: every reader must read what it
-// stands for elsewhere.
+// Absent sets the result's sizes but gives it no memory. Use it only if every reader
+// takes the numbers from elsewhere, as Propagate gathers features by itself.
 func (r *Result) Absent(rows, cols int) *Array {
-	r.sizes, r.empty = append(r.sizes[:0], rows, cols), true
+	r.sizes, r.absent = append(r.sizes[:0], rows, cols), true
 	return &r.Array
 }
 
-// At makes a rows×cols matrix at a place of the op's own the result.
+// At makes a rows×cols matrix in the op's own memory the result.
 func (r *Result) At(at device.Pointer, rows, cols int) *Array {
 	r.sizes, r.at = append(r.sizes[:0], rows, cols), at
 	return &r.Array

@@ -8,52 +8,57 @@ import (
 )
 
 // Backend trains one model on one processor. It holds the parameters, their
-// gradients and the moments of Adam as flat arrays, in the order of the
-// parameters. A GPU only queues what Run and Update ask for; the methods that
-// wait say so. A backend is for one goroutine.
+// gradients and Adam's moments as flat float32 arrays, in the order of the
+// parameters. On a GPU, Run and Update only queue work; a method that waits says
+// so. A backend is for one goroutine.
 type Backend interface {
-	// Run computes loss and gradients over the batch that is set.
+	// Run computes the loss and the gradients over the current batch. On the CPU
+	// it returns when they are computed.
 	Run() error
-	// Loss waits for the last Run, returns its loss, and makes Host.Gradients
-	// current.
+	// Loss waits for the last Run, returns its loss, and brings Model.Grads up to
+	// date. Call it before Update, which may clip the gradients in place.
 	Loss() (float32, error)
 
-	// Update moves the parameters along the gradients of the last Run; step is
-	// its number, from 1. After a step with a loss or gradient that is not
-	// finite, no parameter moves until Settle has said so.
+	// Update applies one step of Adam to the parameters, with the gradients of
+	// the last Run. Push must have set the moments; steps count from 1. If the
+	// loss or a gradient is not finite, this and all later updates change nothing
+	// until Settle.
 	Update(a Adam, step int) error
-	// Depth is the number of updates after which Settle must be called.
+	// Depth is the largest number of updates between two calls of Settle.
 	Depth() int
 	// Settle waits and returns the losses of the updates since the last call.
-	// failed is the first of them that was not finite, by its number, or 0. The
-	// losses are good until the next Update.
+	// failed is the number of the first step that was not finite, or 0. The
+	// losses are valid until the next Update.
 	Settle() (losses []float32, failed int, err error)
 
-	// Push makes the host's parameters, and its moments unless they are nil,
-	// those of the processor. Pull waits and does the reverse; with the moments
-	// it also brings home what ops keep from step to step.
+	// Push copies Model.Values to the processor, and the moments m and v unless
+	// they are nil. The CPU's backend does not copy: it keeps m and v, and updates
+	// them and Model.Values in place.
 	Push(m, v []float32) error
+	// Pull waits and copies the parameters to Model.Values. If m is not nil, it
+	// also copies the moments to m and v, and the ops' own state, such as
+	// histories, to the host.
 	Pull(m, v []float32) error
 
-	// Forward waits for the logits over the batch that is set and appends them
-	// to dst.
+	// Forward waits for the logits of the current batch and appends them to dst,
+	// row-major.
 	Forward(dst []float32) ([]float32, error)
 
-	// Nodes returns the nodes that Run computes, in their order.
+	// Nodes returns the nodes that Run computes, in execution order.
 	Nodes() G.Nodes
 
 	// Close waits and frees the backend's memory.
 	Close() error
 }
 
-// Adam is the update of kernel.Adam, of gradients clipped to a norm of at most
-// Clip; 0 means no clipping.
+// Adam is kernel.Adam after clipping the gradients to a norm of at most Clip; 0
+// means no clipping.
 type Adam struct {
 	kernel.Adam
 	Clip float64
 }
 
-// Model is what a backend trains.
+// Model is a model for a backend to train. The caller owns the arrays.
 type Model struct {
 	Loss, Logits          *G.Node
 	Parameters, Gradients G.Nodes
@@ -62,9 +67,8 @@ type Model struct {
 	// flat. The parameter nodes' values are views into Values.
 	Values, Grads []float32
 
-	// Check makes the CPU's back end hold each op to its Memory, for tests: a
-	// result must lie where the op says, and memory is filled with NaN as soon as
-	// no op may read it any more.
+	// Check makes the CPU's backend check each op's Memory, for tests: a result
+	// must lie where the op says, and dead memory is filled with NaN at once.
 	Check bool
 }
 
@@ -78,8 +82,10 @@ func (m *Model) logits() (*Plan, error) {
 	return New(Spec{Output: m.Logits, Parameters: m.Parameters})
 }
 
-// NewBackend plans m's training step for d, or for the CPU where d is nil. Like
-// Gorgonia's compiler it may panic on graphs that make no sense.
+// NewBackend plans m's training step for d; a nil d is the CPU. Forward is planned
+// at its first call. A GPU's backend allocates its parameters, gradients and moments
+// here, all 0 until Push. Like Gorgonia's compiler, NewBackend may panic on an
+// ill-formed graph.
 func NewBackend(d *device.Device, m Model) (Backend, error) {
 	if d == nil {
 		return newCPU(m)

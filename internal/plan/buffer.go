@@ -6,8 +6,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// memory holds values that are not alive at the same time, and grows to the
-// largest of them.
+// memory holds values one at a time. It grows to the size of the largest.
 type memory struct{ data []float32 }
 
 func (m *memory) grow(n int) []float32 {
@@ -18,29 +17,29 @@ func (m *memory) grow(n int) []float32 {
 	return m.data
 }
 
-// Buffer is where an op puts its result on the CPU. The zero value has memory of
-// its own; a plan's buffers share memory. A value is good until the next one of
-// the same memory. The tensor around it is made again only when its place or
-// shape changes, so that steps over batches of one size allocate nothing.
+// Buffer holds an op's result on the CPU. The zero value has memory of its own;
+// buffers of a plan share memory. A value is valid until the next value in the same
+// memory. Matrix and Vector make a new tensor only when address or shape changes,
+// so steps over batches of equal size allocate nothing.
 type Buffer struct {
 	own    memory
 	shared *memory // nil: own
 	header *tensor.Dense
-	at     *float32 // where the header's data lie
+	at     *float32 // address of the header's data
 }
 
-// Matrix returns a rows×cols value in the buffer, and its elements, which are
-// unspecified.
+// Matrix returns a rows×cols tensor in the buffer, and its elements in row-major
+// order. They are not initialised.
 func (b *Buffer) Matrix(rows, cols int) (*tensor.Dense, []float32) {
 	data := b.grow(rows * cols)
-	// A plain node may have reshaped the header in place: only its own word counts.
+	// Ask the header for its shape: a plain node may have reshaped it in place.
 	if b.header == nil || b.header.Dims() != 2 || b.header.Shape()[0] != rows || b.header.Shape()[1] != cols {
 		b.header = tensor.New(tensor.WithShape(rows, cols), tensor.WithBacking(data))
 	}
 	return b.header, data
 }
 
-// Vector is Matrix for a value of one dimension.
+// Vector is Matrix for a vector of n elements.
 func (b *Buffer) Vector(n int) (*tensor.Dense, []float32) {
 	data := b.grow(n)
 	if b.header == nil || b.header.Dims() != 1 || b.header.Shape()[0] != n {

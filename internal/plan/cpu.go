@@ -13,20 +13,19 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// cpu is the backend of the host. It runs the ops itself, one after the other on
-// the caller's goroutine. Gorgonia's TapeMachine runs the same ops on a goroutine
-// of its own while the caller's waits, both locked to threads: two changes of
-// thread a run, and a panic there ends the process.
+// cpu is the host's backend. It runs the ops one after the other on the caller's
+// goroutine. Gorgonia's TapeMachine would use a second goroutine, locked to a
+// thread: two thread switches a run, and a panic there ends the process.
 type cpu struct {
 	model    Model
-	memories []*memory // of both plans: no value outlives a run
+	memories []*memory // shared by both plans: no value outlives a run
 	step     *cpuRun
-	forward  *cpuRun // nil: not wanted yet
+	forward  *cpuRun // nil before the first Forward
 
 	loss   float32
-	m, v   []float32 // the moments, which the caller owns
-	losses []float32 // since Settle
-	failed int       // the update that was not finite; 0: none
+	m, v   []float32 // the moments; the caller owns them
+	losses []float32 // since the last Settle
+	failed int       // the first update that was not finite; 0: none
 }
 
 func newCPU(m Model) (Backend, error) {
@@ -118,8 +117,8 @@ type cpuRun struct {
 	values    []G.Value
 	in        [][]G.Value // of each step
 	buffers   []*Buffer   // of each step; nil for plain ops
-	gradients [][]float32 // of each parameter; empty without gradients
-	check     []*memory   // nil: ops are trusted
+	gradients [][]float32 // of each parameter; empty if the plan has none
+	check     []*memory   // the memories to check; nil: no check
 }
 
 func (c *cpu) newRun(p *Plan) *cpuRun {
@@ -152,8 +151,8 @@ func (c *cpu) newRun(p *Plan) *cpuRun {
 	return r
 }
 
-// run computes all ops and returns the output's value. A panic of an op becomes
-// an error.
+// run runs all ops and returns the output's value. A panic of an op becomes an
+// error.
 func (r *cpuRun) run() (output G.Value, err error) {
 	var current G.Op
 	defer func() {
@@ -198,9 +197,8 @@ func (r *cpuRun) run() (output G.Value, err error) {
 	return r.values[r.plan.output], nil
 }
 
-// keepGradients copies v to the places of the parameters that it is the gradient
-// of, unless the op has put it there. An op of a user's own may overwrite it
-// later.
+// keepGradients copies v to the gradients of the given parameters, unless the op
+// wrote it there. It copies at once, since a user's op may overwrite v later.
 func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 	for _, k := range parameters {
 		dst := r.gradients[k]
@@ -218,8 +216,8 @@ func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 	return nil
 }
 
-// checkMemory reports a result of step k that does not lie where the op said, and
-// fills dead memory with NaN.
+// checkMemory returns an error if the result of step k is not in the memory that
+// the op states, and fills dead memory with NaN.
 func (r *cpuRun) checkMemory(k int, v G.Value) error {
 	s := &r.plan.steps[k]
 	if s.op != nil {
@@ -239,7 +237,7 @@ func (r *cpuRun) checkMemory(k int, v G.Value) error {
 			want = unsafe.SliceData(data) // elsewhere
 		}
 		if len(data) > 0 && unsafe.SliceData(data) != want {
-			return errors.New("its result does not lie where its Memory says")
+			return errors.New("its result is not where its Memory says")
 		}
 	}
 	for _, m := range s.dead {
@@ -251,7 +249,9 @@ func (r *cpuRun) checkMemory(k int, v G.Value) error {
 	return nil
 }
 
-// FloatsOf returns the elements of a float32 value on the host, row-major.
+// FloatsOf returns the elements of a float32 value on the host, in row-major order.
+// They are v's own memory, or a copy where v is a view that is not contiguous. The
+// error wraps ErrShape if v is not float32, or column-major.
 func FloatsOf(v G.Value) ([]float32, error) {
 	switch x := v.(type) {
 	case nil:
@@ -263,7 +263,7 @@ func FloatsOf(v G.Value) ([]float32, error) {
 			break
 		}
 		if x.RequiresIterator() || x.DataOrder().IsColMajor() {
-			m, ok := x.Materialize().(*tensor.Dense)
+			m, ok := x.Materialize().(*tensor.Dense) // a view, such as a slice or a lazy transpose
 			if !ok || m.DataOrder().IsColMajor() {
 				break
 			}
@@ -273,5 +273,5 @@ func FloatsOf(v G.Value) ([]float32, error) {
 			return x.Float32s()[:n], nil
 		}
 	}
-	return nil, fmt.Errorf("a %T of shape %v, want float32: %w", v, v.Shape(), ErrShape)
+	return nil, fmt.Errorf("a %T of shape %v, want row-major float32: %w", v, v.Shape(), ErrShape)
 }

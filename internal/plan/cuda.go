@@ -10,19 +10,19 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// lossesKept is how many updates may go by between two calls of Settle.
+// lossesKept is the largest number of updates between two calls of Settle.
 const lossesKept = 64
 
-// cuda is the backend of a GPU.
+// cuda is a GPU's backend.
 type cuda struct {
 	d     *device.Device
 	model Model
 	n     int // parameters
 
-	memory                *device.Buffer // of all that follows
+	memory                *device.Buffer // holds all arrays below
 	values, grads, m, v   device.Pointer
 	partial, loss, status device.Pointer // loss: lossesKept numbers
-	kept                  int            // losses since Settle
+	kept                  int            // losses since the last Settle
 
 	step, logits *Placement
 }
@@ -30,7 +30,7 @@ type cuda struct {
 func newCUDA(d *device.Device, m Model) (Backend, error) {
 	c := &cuda{d: d, model: m, n: len(m.Values)}
 	if err := c.allocate(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
 	p, err := m.step()
 	if err == nil {
@@ -42,7 +42,7 @@ func newCUDA(d *device.Device, m Model) (Backend, error) {
 	return c, nil
 }
 
-// allocate takes the memory of parameters and optimiser, all zero.
+// allocate allocates the parameters' and the optimiser's arrays, all zero.
 func (c *cuda) allocate() error {
 	c.memory = c.d.NewBuffer()
 	array := (4*int64(c.n) + 255) &^ 255
@@ -63,7 +63,7 @@ func (c *cuda) allocate() error {
 
 func (c *cuda) Run() error {
 	if c.kept == lossesKept {
-		return fmt.Errorf("%d losses were not read", c.kept)
+		return fmt.Errorf("%d updates without Settle", c.kept)
 	}
 	return c.step.run(device.Floats(c.loss, c.kept))
 }
@@ -103,7 +103,7 @@ func (c *cuda) Settle() ([]float32, int, error) {
 	if c.kept == 0 {
 		return nil, 0, nil
 	}
-	// Losses and status lie side by side: one copy, one wait.
+	// The status follows the losses: one copy reads both.
 	both := make([]float32, lossesKept+4)
 	if err := device.Read(c.d, both, c.loss); err != nil {
 		return nil, 0, err

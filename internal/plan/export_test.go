@@ -2,7 +2,7 @@ package plan
 
 import G "gorgonia.org/gorgonia"
 
-// Value runs the plan of an output alone, on the CPU, and returns its value.
+// Value plans and runs an output on the CPU, and returns its value.
 func Value(output *G.Node) (G.Value, error) {
 	p, err := New(Spec{Output: output})
 	if err != nil {
@@ -11,8 +11,8 @@ func Value(output *G.Node) (G.Value, error) {
 	return new(cpu).newRun(p).run()
 }
 
-// Sharing returns how many values die in a run of b's step on the CPU, and how
-// many are overwritten.
+// Sharing returns how many memories b's step releases on the CPU, and how many inputs
+// it overwrites.
 func Sharing(b Backend) (dead, over int) {
 	for _, s := range b.(*cpu).step.plan.steps {
 		dead += len(s.dead)
@@ -23,9 +23,9 @@ func Sharing(b Backend) (dead, over int) {
 	return dead, over
 }
 
-// FreeListTake returns the size of the memory that n elements get where memories
-// of the given sizes are free, in the order of their release, and how many are
-// left.
+// FreeListTake releases memories of the given sizes in that order, then takes one for
+// n elements. It returns the size of the one taken, 0 if it is new, and the number of
+// free ones left.
 func FreeListTake(sizes []int, n int) (size, left int) {
 	f := freeList{sizes: append([]int(nil), sizes...)}
 	for k := range sizes {

@@ -6,52 +6,58 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// Kernels compute full-neighbour inference on one processor, some rows at a time.
-// On a GPU they only queue work; Read waits. They are for one goroutine.
+// Kernels are the steps of full-neighbour inference on one processor. Each works on
+// some rows of a layer. On a GPU they queue work, and Read waits for it. They are for
+// one goroutine and check no sizes.
 type Kernels interface {
-	// ChunkRows is the number of rows of the given width to work on at a time.
-	// It depends on the sizes alone.
+	// ChunkRows returns the number of rows of the given width to compute at a
+	// time.
 	ChunkRows(width int) int
 
-	// Load returns the parameters on the processor; nil stays the zero Span.
+	// Load returns the parameters on the processor; nil becomes the zero Span. They
+	// must not change before the last Read.
 	Load(parameters [][]float32) ([]Span, error)
-	// Features returns x as H, one row a node.
+	// Features returns x on the processor, one row a node.
 	Features(x *graph.Features) (Rows, error)
-	// Released says that the features are not read again soon.
+	// Released tells that the next layers read few features or none.
 	Released(x *graph.Features)
-	// Needed makes rows, ids of nodes, those of the layer to come; all says that
-	// they are all nodes in their order.
+	// Needed sets the layer's output rows: the nodes that Propagate, RowSums and
+	// Own work on. all reports that rows lists every node in order.
 	Needed(rows []int32, all bool) error
-	// Index returns the map from a node to its place in rows.
+	// Index returns the map from a node to its position in rows.
 	Index(rows []int32) (Index, error)
 
-	// Scratch returns n numbers under a name, in memory that is kept. Their
-	// values are unspecified.
+	// Scratch returns the scratch memory of that name, with n elements. They are
+	// not initialised.
 	Scratch(name Scratch, n int) (Span, error)
-	// Logits returns memory for numbers that Read will bring to dst.
+	// Logits returns memory on the processor for len(dst) logits.
 	Logits(dst []float32) (Span, error)
-	// Read waits, and copies x to dst, where it is not there already.
+	// Read waits and copies x, which Logits returned for dst, to dst.
 	Read(dst []float32, x Span) error
 
-	// Part returns n rows of h from row lo on, in single precision.
+	// Part returns rows lo to lo+n of h, in single precision. They are valid until
+	// the next call of Part or Own.
 	Part(h Rows, lo, n int) (Span, error)
-	// Propagate sets dst to rows lo to lo+n, of those needed, of P·H.
+	// Propagate sets dst, n×h.Width, to P·H at the needed rows lo to lo+n.
 	Propagate(dst Span, h Rows, lo, n int) error
-	// RowSums sets dst to the sums of these rows of P.
+	// RowSums sets dst, n, to the row sums of P at the needed rows lo to lo+n.
 	RowSums(dst Span, lo, n int) error
-	// Own returns these rows of the features x of all nodes.
+	// Own returns the features x of the needed rows lo to lo+n. They are valid
+	// until the next call of Part or Own.
 	Own(x Rows, lo, n int) (Span, error)
 
-	// Affine sets dst, n×out, to X·W + scale⊗b for X of n×in. Without b it is
-	// X·W, and without a scale all of it is 1. Add adds X·W to dst.
+	// Affine sets dst, n×out, to X·W + scale⊗b, for X of n×in. Without b it is
+	// X·W; without scale each row's scale is 1.
 	Affine(dst, x, w, b, scale Span, n, in, out int) error
+	// Add adds X·W to dst.
 	Add(dst, x, w Span, n, in, out int) error
+	// LayerNorm normalises the rows of x, n×width, in place.
 	LayerNorm(x, gain, shift Span, n, width int) error
+	// Activate applies act to x, n×width, in place.
 	Activate(x Span, act kernel.Activation, n, width int) error
 }
 
-// Span is float32 memory on one processor. The zero value stands for an argument
-// that is left out.
+// Span is float32 memory on one processor. The zero value means no argument.
 type Span struct {
 	host []float32
 	at   device.Pointer
@@ -74,24 +80,23 @@ type Index struct {
 	at   device.Pointer
 }
 
-// Rows is a matrix H on one processor: one row a node, or the rows of some nodes
-// with their index.
+// Rows is a Count×Width matrix on one processor: a row for each node of the graph, or
+// rows of some nodes with an index.
 type Rows struct {
 	Span
 	Width, Count int
-	Index        Index // zero: one row a node
+	Index        Index // zero: row i belongs to node i
 
-	half     []uint16 // instead of Span: features in half precision
+	half     []uint16 // features in half precision, in place of Span
 	prefetch func(rows []int32)
 }
 
-// Scratch names memory that inference keeps.
+// Scratch names a scratch memory of inference.
 type Scratch uint8
 
-// What inference keeps in memory.
 const (
-	Hidden0     Scratch = iota // outputs of layers, alternating
-	Hidden1                    //
+	Hidden0     Scratch = iota // output of layers 0, 2, …
+	Hidden1                    // output of layers 1, 3, …
 	Transformed                // H·W of a layer's whole input
 	Mixed                      // P·H of one chunk
 	Last                       // the last layer's output of one chunk
@@ -99,8 +104,8 @@ const (
 	scratches
 )
 
-// NewKernels returns the kernels of d, or of the CPU where d is nil, over the
-// matrix P. m keeps the CPU's memory from call to call; a GPU keeps its own.
+// NewKernels returns the kernels of d over the matrix P; a nil d is the CPU. The CPU
+// uses the memory of m. A GPU ignores m and keeps its memory in d.
 func NewKernels(d *device.Device, p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
 	if d == nil {
 		return newCPUKernels(p, m)

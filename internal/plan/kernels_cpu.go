@@ -11,16 +11,16 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// InferenceMemory is the memory that inference on the CPU keeps for its next
-// call. It belongs to one call at a time. The zero value has none yet.
+// InferenceMemory is the memory of inference on the CPU, reused from call to call.
+// One call at a time may use it. The zero value is empty.
 type InferenceMemory struct {
 	scratch [scratches][]float32
-	wide    []float32 // of one chunk: rows of features in single precision
+	wide    []float32 // one chunk's features, in single precision
 	index   []int32
-	ahead   []int32 // rows of features to be read next
+	ahead   []int32 // rows of features to prefetch
 }
 
-// Bytes returns the size of what is kept.
+// Bytes returns the size of m.
 func (m *InferenceMemory) Bytes() int64 {
 	n := cap(m.wide) + cap(m.index) + cap(m.ahead)
 	for _, s := range m.scratch {
@@ -29,8 +29,8 @@ func (m *InferenceMemory) Bytes() int64 {
 	return 4 * int64(n)
 }
 
-// resize returns s with length n, in the same memory where it fits. Its values
-// are unspecified.
+// resize returns a slice of length n, in the memory of s if n fits. The elements are
+// not initialised.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -43,7 +43,7 @@ type cpuKernels struct {
 	p      *graph.Laplacian
 	memory *InferenceMemory
 	blas   blas.BLAS
-	rows   []int32 // needed
+	rows   []int32 // set by Needed
 }
 
 func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
@@ -51,7 +51,7 @@ func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
 	return &cpuKernels{p: p, memory: m, blas: b}, err
 }
 
-// ChunkRows gives some megabytes.
+// ChunkRows gives chunks of 4 MiB.
 func (k *cpuKernels) ChunkRows(width int) int { return max(64, min(4096, (1<<20)/max(width, 1))) }
 
 func (k *cpuKernels) Load(parameters [][]float32) ([]Span, error) {
@@ -82,8 +82,8 @@ func (k *cpuKernels) Index(rows []int32) (Index, error) {
 	return Index{host: k.memory.index}, nil
 }
 
-// indexOf returns the map from a node to its place in rows, in the memory of
-// index where that is large enough.
+// indexOf returns the map from a node to its position in rows. It reuses the memory
+// of index if that is large enough.
 func indexOf(index, rows []int32, nodes int) []int32 {
 	index = resize(index, nodes)
 	for i, v := range rows {
@@ -92,8 +92,8 @@ func indexOf(index, rows []int32, nodes int) []int32 {
 	return index
 }
 
-// Scratch frees a large memory that is too small before it makes the next one,
-// so that they are never there at the same time.
+// Scratch frees a memory that is too small before it allocates the larger one, so
+// that both never exist at the same time.
 func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 	s := &k.memory.scratch[name]
 	if old := cap(*s); old < n {
@@ -116,7 +116,7 @@ func (k *cpuKernels) Read([]float32, Span) error { return nil }
 func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 	if h.prefetch != nil {
 		k.memory.ahead = k.memory.ahead[:0]
-		for i := lo; i < min(lo+2*n, h.Count); i++ { // the next part is read meanwhile
+		for i := lo; i < min(lo+2*n, h.Count); i++ { // this part and the next
 			k.memory.ahead = append(k.memory.ahead, int32(i))
 		}
 		h.prefetch(k.memory.ahead)

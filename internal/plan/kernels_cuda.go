@@ -6,8 +6,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
-// cudaKernels are the kernels of a GPU. Features, Laplacian and scratch memory
-// stay on it until it is closed.
+// cudaKernels are a GPU's kernels. Features, Laplacian and scratch memory stay on the
+// device until it is closed.
 type cudaKernels struct {
 	d         *device.Device
 	p         *graph.Laplacian
@@ -16,7 +16,7 @@ type cudaKernels struct {
 	ids device.Pointer // of the rows needed; 0: all nodes
 }
 
-// More that inference keeps on a GPU, beside the names of Scratch.
+// Further scratch memories on a GPU.
 const (
 	ownScratch Scratch = iota + scratches
 	logitsScratch
@@ -35,8 +35,8 @@ func (k *cudaKernels) ChunkRows(width int) int {
 	return max(1024, min(1<<17, (1<<24)/max(width, 1)))
 }
 
-// Load copies all parameters in one piece, each at a multiple of 16 bytes, as
-// products prefer.
+// Load sends all parameters in one copy. Each starts at a multiple of 16 bytes, which
+// makes products faster.
 func (k *cudaKernels) Load(parameters [][]float32) ([]Span, error) {
 	var all []float32
 	places := make([]int, len(parameters))
@@ -65,7 +65,8 @@ func (k *cudaKernels) Features(x *graph.Features) (Rows, error) {
 	return Rows{Span: Span{at: at}, Width: x.Cols, Count: x.Rows}, err
 }
 
-// Released does nothing: the device has a copy, and mapped pages were read once.
+// Released does nothing: the device has a copy, and Features read the host's pages
+// only once.
 func (k *cudaKernels) Released(*graph.Features) {}
 
 func (k *cudaKernels) Needed(rows []int32, all bool) (err error) {
@@ -100,9 +101,9 @@ func (k *cudaKernels) Read(dst []float32, x Span) error { return device.Read(k.d
 
 func (k *cudaKernels) Part(h Rows, lo, _ int) (Span, error) { return h.From(lo * h.Width), nil }
 
-// part returns the ids of the rows needed from lo on, or the first of them where
-// they are all nodes.
-func (k *cudaKernels) part(lo int) (ids device.Pointer, base int) {
+// needed returns the address of the needed rows' ids from lo on. If all nodes are
+// needed, it returns no ids and the first row, lo.
+func (k *cudaKernels) needed(lo int) (ids device.Pointer, base int) {
 	if k.ids == 0 {
 		return 0, lo
 	}
@@ -110,17 +111,17 @@ func (k *cudaKernels) part(lo int) (ids device.Pointer, base int) {
 }
 
 func (k *cudaKernels) Propagate(dst Span, h Rows, lo, n int) error {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	return k.d.Propagate(dst.at, k.laplacian, ids, base, n, h.at, h.Index.at, h.Width)
 }
 
 func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	return k.d.RowSums(dst.at, k.laplacian, ids, base, n)
 }
 
 func (k *cudaKernels) Own(x Rows, lo, n int) (Span, error) {
-	ids, base := k.part(lo)
+	ids, base := k.needed(lo)
 	if ids == 0 {
 		return x.From(base * x.Width), nil
 	}

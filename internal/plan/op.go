@@ -6,71 +6,74 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// ErrShape is wrapped by the errors about values whose sizes do not fit together.
+// ErrShape is wrapped by errors about values whose sizes do not match.
 var ErrShape = errors.New("sizes do not fit")
 
-// Op is an op with a form for each processor. Its Do, which Gorgonia's own
-// machines call, is Compute into memory of the op's own.
+// Op is an op with a CPU form and a GPU form. Gorgonia's own machines call Do,
+// which runs Compute on a buffer that belongs to the op.
 type Op interface {
 	G.Op
 
-	// Memory says how the op uses memory. It is asked once a plan.
+	// Memory describes the op's memory use. A plan calls it once.
 	Memory() Memory
 
-	// Compute computes the op's result in out, on the CPU. With over it may
-	// overwrite the value that Memory().Over names; if the result is the
-	// overwritten value, out is not used.
+	// Compute computes the op's result on the CPU, in out. If over is true, it may
+	// overwrite the input that Memory().Over names; with ByResult it returns that
+	// input and leaves out alone. in and the result belong to the executor.
 	Compute(out *Buffer, over bool, in ...G.Value) (G.Value, error)
 
-	// Place returns the op's form on a GPU, for the node n that it makes.
+	// Place returns the op's GPU form for its node n. It may allocate on p's
+	// device.
 	Place(p *Placement, n *G.Node) (Kernel, error)
 }
 
-// Memory is how an op uses memory. A plan trusts it: a wrong statement gives
-// wrong numbers, so that the tests of an op fill dead memory with NaN.
+// Memory describes how an op uses memory. A plan relies on it: a wrong
+// description gives wrong numbers. Model.Check finds such mistakes in tests.
 type Memory struct {
 	Result Location // required
 
-	// KeepsInputs says that the result, or something that outlives the call,
-	// may lie in the memory of an input. That memory is then not used again.
+	// KeepsInputs reports that the result may lie in an input's memory, or that
+	// the op reads an input's memory after the call. The plan then never reuses
+	// that memory.
 	KeepsInputs bool
 
-	// Over is the input that the op can overwrite, to need less memory.
+	// Over is the input that the op can overwrite to save memory.
 	Over Over
 }
 
-// Location says where an op's result lies.
+// Location is the place of an op's result.
 type Location uint8
 
 const (
-	unknown Location = iota // of an op that is none of this project's
+	unknown Location = iota // not a plan.Op
 
-	// InBuffer: in the buffer that Compute and Place are given, which belongs
-	// to other values once the result's last reader has run.
+	// InBuffer: in the buffer that Compute or the kernel is given. Other values
+	// may use that buffer after the result's last reader.
 	InBuffer
-	// InBufferKept: the same, but the result is read after the run, so the
-	// buffer belongs to this value alone.
+	// InBufferKept: in that buffer, and still valid after the run. No other value
+	// uses the buffer.
 	InBufferKept
-	// Elsewhere: in memory that no input and no buffer shares, as a new scalar.
+	// Elsewhere: in memory that is neither an input's nor a buffer's, such as a
+	// new scalar.
 	Elsewhere
 )
 
-// Over names an input that an op can overwrite.
+// Over names an input that an op can overwrite, and the new content.
 type Over struct {
 	Input int
 	By    OverBy
 }
 
-// OverBy says with what an input is overwritten.
+// OverBy is the content that replaces an input.
 type OverBy uint8
 
 const (
 	Nothing  OverBy = iota // the op overwrites no input
-	ByResult               // its result
-	ByState                // something that it keeps for its gradient
+	ByResult               // the op's result
+	ByState                // data that the op keeps for its gradient
 )
 
-// memoryOf returns what n's op states, and the op if it is an Op.
+// memoryOf returns the memory use of n's op, and the op if it is an Op.
 func memoryOf(n *G.Node) (Memory, Op) {
 	if op, ok := n.Op().(Op); ok {
 		return op.Memory(), op

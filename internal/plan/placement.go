@@ -13,20 +13,20 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// Kernel queues an op's work on a GPU: it reads in and puts the op's value in
-// out. It returns out's array, or another that holds the value.
+// Kernel queues an op's work on a GPU. It reads in and writes out, and returns out's
+// array, or another array that holds the value.
 type Kernel func(in []*Array, out *Result) (*Array, error)
 
-// Placement is a plan on a GPU. It runs on Gorgonia's CUDA backend: each step
-// has a stand-in in a second graph, a CUDADoer, and an edge to the step before,
-// so that Gorgonia's machine keeps the plan's order.
+// Placement runs a plan on a GPU, through Gorgonia's CUDA backend. A second graph
+// holds a CUDADoer for each step. Each has an edge to the step before, so that
+// Gorgonia's machine keeps the plan's order.
 //
 //	plan     propagate ─ affine ─ activate ─ … ─ loss ─ …   the ops as built
 //	             ┊          ┊         ┊            ┊
 //	machine   placed ──── placed ── placed ─ … ─ placed ─ … their kernels
 //
-// A run is queued, not waited for. Plain ops run on the host, and their values
-// travel: the host waits for their inputs.
+// A run only queues work. A plain op runs on the host: the host then waits for the
+// op's inputs and sends its result.
 type Placement struct {
 	plan    *Plan
 	d       *device.Device
@@ -35,18 +35,18 @@ type Placement struct {
 	upload  *device.Uploader
 	machine machine
 
-	inputs   []batchInput   // what goes to the device in each run
-	resident []residentRows // what ops keep there from run to run
-	states   map[any]any    // by what ops share with their gradients
+	inputs   []batchInput   // parts of the batch to send in each run
+	resident []residentRows // state of ops that stays on the device
+	states   map[any]any    // see StateOf
 	buffers  []*device.Buffer
 
 	params, grads device.Pointer
 	status        device.Pointer
-	scalar        device.Pointer // where a scalar output goes; 0: anywhere
-	failed        error          // of an op in this run
+	scalar        device.Pointer // place of a scalar output; 0: any
+	failed        error          // the error of an op in this run
 }
 
-// machine is Gorgonia's.
+// machine is Gorgonia's TapeMachine, whose type is not exported.
 type machine interface {
 	RunAll() error
 	Reset()
@@ -55,25 +55,25 @@ type machine interface {
 
 // batchInput is a part of the batch that ops read on the device.
 type batchInput interface {
-	// Send adds what the ops read to the upload. Sent is called once it is
-	// queued.
+	// Send adds arrays to the upload. Sent is called when the upload is queued:
+	// the arrays have their addresses then.
 	Send(u *device.Uploader) error
 	Sent()
 }
 
-// residentRows is state of an op that lies on the device.
+// residentRows is state of an op that stays on the device from run to run.
 type residentRows interface {
 	// Begin is called before each run of p.
 	Begin(p *Placement)
-	// Pull waits and makes the host's copy current.
+	// Pull waits and brings the host's copy up to date.
 	Pull() error
 	// Release ends p's use of the state.
 	Release(p *Placement) error
 }
 
-// place compiles p for d. Parameters lie at params, and gradients go to grads.
-// status, where not 0, is an int64 number: what ops keep from run to run stays as
-// it is once the number is not 0.
+// place compiles p for d. Parameters lie at params, gradients go to grads. status is
+// the address of an int64, or 0: when that number is not 0, ops leave their state
+// unchanged.
 func place(p *Plan, d *device.Device, params, grads, status device.Pointer) (*Placement, error) {
 	q := &Placement{
 		plan: p, d: d, values: make([]*Array, p.values), states: make(map[any]any),
@@ -88,20 +88,22 @@ func place(p *Plan, d *device.Device, params, grads, status device.Pointer) (*Pl
 // Device returns the GPU.
 func (p *Placement) Device() *device.Device { return p.d }
 
-// Status returns the place of the number that stops updates, or 0.
+// Status returns the address of an int64, or 0. When that number is not 0, an earlier
+// step was not finite, and ops must leave their state unchanged.
 func (p *Placement) Status() device.Pointer { return p.status }
 
-// Uploader sends the batch.
+// Uploader returns the uploader of the batches.
 func (p *Placement) Uploader() *device.Uploader { return p.upload }
 
-// Buffer returns memory that lives as long as the placement.
+// Buffer returns an empty buffer on the device, which Close frees.
 func (p *Placement) Buffer() *device.Buffer {
 	b := p.d.NewBuffer()
 	p.buffers = append(p.buffers, b)
 	return b
 }
 
-// OnlyReader reports whether one op reads n's value, and nothing else does.
+// OnlyReader reports whether n's value is read exactly once: by one op, neither as
+// the output nor as a gradient.
 func (p *Placement) OnlyReader(n *G.Node) bool {
 	if n == p.plan.Output || p.plan.readers[n] != 1 {
 		return false
@@ -114,8 +116,8 @@ func (p *Placement) OnlyReader(n *G.Node) bool {
 	return true
 }
 
-// StateOf returns what the placement keeps under key, such as the op that a
-// gradient belongs to. It is made at the first call; made reports that.
+// StateOf returns p's state of type T under key, made at the first call; made reports
+// that. An op and its gradient share state: the key is then the forward op.
 func StateOf[T any](p *Placement, key any) (state *T, made bool) {
 	if s, ok := p.states[key]; ok {
 		return s.(*T), false
@@ -125,10 +127,10 @@ func StateOf[T any](p *Placement, key any) (state *T, made bool) {
 	return s, true
 }
 
-// AddInput makes in part of what is sent in each run.
+// AddInput makes each run of p send in.
 func (p *Placement) AddInput(in batchInput) { p.inputs = append(p.inputs, in) }
 
-// AddResident makes r part of what stays on the device.
+// AddResident makes p tell r of each run, of Pull and of Close.
 func (p *Placement) AddResident(r residentRows) { p.resident = append(p.resident, r) }
 
 func (p *Placement) build() error {
@@ -182,7 +184,7 @@ func (p *Placement) placeInputs() {
 	}
 }
 
-// result returns where the value of s goes.
+// result returns the array for the value of s.
 func (p *Placement) result(s *step, memories []*device.Buffer) *Result {
 	r := &Result{Array: Array{d: p.d}, Over: s.over}
 	switch {
@@ -207,7 +209,7 @@ func (p *Placement) gradientPlace(parameter int) device.Pointer {
 	return at
 }
 
-// kernel returns the form of s on the GPU; a plain op runs on the host.
+// kernel returns the kernel of s. A plain op runs on the host.
 func (p *Placement) kernel(s *step, r *Result) (Kernel, error) {
 	if s.op != nil {
 		return s.op.Place(p, s.node)
@@ -217,7 +219,7 @@ func (p *Placement) kernel(s *step, r *Result) (Kernel, error) {
 	return func(in []*Array, out *Result) (*Array, error) {
 		values := make([]G.Value, len(in))
 		for k, x := range in {
-			if x.empty {
+			if x.absent {
 				return nil, fmt.Errorf("%v reads features that were not gathered", op)
 			}
 			var err error
@@ -229,16 +231,15 @@ func (p *Placement) kernel(s *step, r *Result) (Kernel, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", op, err)
 		}
-		if len(in) > 0 || v != out.host { // a constant goes over once
+		if len(in) > 0 || v != out.host { // a constant is sent once
 			out.setHost(v)
 		}
 		return &out.Array, nil
 	}, nil
 }
 
-// run queues a run over the batch that the slots and targets hold now, which may
-// be set again as soon as it returns. A scalar output goes to scalar, unless that
-// is 0.
+// run queues a run over the batch in the slots and targets. They may be set again
+// when it returns. A scalar output goes to the address scalar, unless that is 0.
 func (p *Placement) run(scalar device.Pointer) error {
 	for _, r := range p.resident {
 		r.Begin(p)
@@ -253,16 +254,16 @@ func (p *Placement) run(scalar device.Pointer) error {
 	err := p.machine.RunAll()
 	p.machine.Reset()
 	if err != nil && p.failed != nil {
-		err = p.failed // without the text that Gorgonia adds
+		err = p.failed // shorter: Gorgonia adds text of its own
 	}
 	if err == nil && scalar != 0 {
 		err = p.copyOutput(scalar)
 	}
-	// After an error too: part of the run may be queued, and reads the batch.
+	// After an error too: the part of the run that is queued reads the batch.
 	return errors.Join(err, p.upload.Done())
 }
 
-// bind takes the present values of the graph's inputs.
+// bind takes the current values of the graph's inputs.
 func (p *Placement) bind() error {
 	for _, in := range p.plan.inputs {
 		a := p.values[in.at]
@@ -295,8 +296,8 @@ func (p *Placement) send() error {
 	return nil
 }
 
-// keepGradients queues copies of a to the places of the parameters that it is the
-// gradient of; none where it lies there.
+// keepGradients queues copies of a to the gradients of the given parameters, unless
+// a lies there.
 func (p *Placement) keepGradients(parameters []int, a *Array) error {
 	for _, k := range parameters {
 		if want := p.plan.Parameters[k].Shape().TotalSize(); a.Elements() != want {
@@ -313,7 +314,7 @@ func (p *Placement) keepGradients(parameters []int, a *Array) error {
 	return nil
 }
 
-// copyOutput queues a copy of the scalar output, unless it lies there.
+// copyOutput queues a copy of the scalar output, unless it is there already.
 func (p *Placement) copyOutput(to device.Pointer) error {
 	from, err := p.values[p.plan.output].Scalar("output")
 	if err != nil {
@@ -332,7 +333,7 @@ func (p *Placement) readOutput(dst []float32) ([]float32, error) {
 	return append(dst, data...), err
 }
 
-// pull waits, and brings home what ops keep from run to run.
+// pull waits and copies the ops' state to the host.
 func (p *Placement) pull() error {
 	for _, r := range p.resident {
 		if err := r.Pull(); err != nil {
@@ -364,9 +365,9 @@ func (p *Placement) Close() error {
 	return errors.Join(errs...)
 }
 
-// placedOp stands for a step. To Gorgonia's type system every value is a scalar:
-// sizes are known only in a run. Its only input is the step before, for the
-// order.
+// placedOp runs one step of the plan in the second graph. Its only input is the step
+// before, for the order. Gorgonia's type system sees scalars only, since sizes are
+// known only in a run.
 type placedOp struct {
 	name      string
 	number    int
@@ -381,8 +382,8 @@ var (
 	_ G.CUDADoer = (*placedOp)(nil)
 )
 
-// CUDADo queues the op. It does not use the memory that Gorgonia set aside, whose
-// size was fixed when the graph was compiled.
+// CUDADo queues the op. It ignores the memory that Gorgonia allocated, since that has
+// a fixed size.
 func (op *placedOp) CUDADo(G.External, G.Device, G.Value, ...G.Value) (G.Value, error) {
 	p := op.placement
 	for k, at := range op.step.from {
@@ -406,7 +407,7 @@ func (op *placedOp) CUDADo(G.External, G.Device, G.Value, ...G.Value) (G.Value, 
 	return a, nil
 }
 
-// Do is for machines without a device.
+// Do is called by machines without a device, and fails.
 func (op *placedOp) Do(...G.Value) (G.Value, error) {
 	return nil, fmt.Errorf("%s was placed on a device", op.name)
 }

@@ -8,52 +8,54 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Spec says which part of an expression graph is computed.
+// Spec selects the part of an expression graph to compute.
 type Spec struct {
 	Output     *G.Node // a scalar loss, or a matrix such as logits; required
-	Parameters G.Nodes // inputs of the graph, which lie in one flat array
-	Gradients  G.Nodes // of Parameters, computed into another; nil: none
+	Parameters G.Nodes // inputs of the graph; a backend holds them in one flat array
+	Gradients  G.Nodes // one for each of Parameters, in a second flat array; nil: none
 }
 
-// Plan is the part of an expression graph that an output and gradients depend
-// on: ops in the order of their run. It does not change; the graph gets no new
+// Plan is the part of an expression graph that the output and the gradients
+// depend on: ops in execution order. It is read-only, and the graph gets no new
 // nodes.
 type Plan struct {
 	Spec
 	steps    []step
 	inputs   []input
-	values   int // number of values
-	memories int // number of memories that results lie in
-	output   int // the output's value
-	readers  map[*G.Node]int
+	values   int             // number of values
+	memories int             // number of memories that results share
+	output   int             // number of the output's value
+	readers  map[*G.Node]int // ops that read a node's value; an op counts once an input
 }
 
-// step is one op with the numbers of the values that it reads and makes.
+// step is one op with the numbers of its input values and of its result.
 type step struct {
 	node *G.Node
 	op   Op // nil: a plain op
 	from []int
 	to   int
 
-	memory    int   // of the result; −1: the op's own affair, or a gradient's place
+	memory    int   // of the result; −1: the op's own memory, a gradient's or an input's
 	over      bool  // the op may overwrite an input
-	inPlace   int   // the value whose memory the result then takes; −1: none
-	gradients []int // parameters that the result is the gradient of
+	inPlace   int   // the input value whose memory the result takes; −1: none
+	gradients []int // parameters whose gradient the result is
 	dead      []int // memories that are free after the step
 }
 
 // input is a node without an op: a parameter, or a value that the caller bound.
 type input struct {
 	node      *G.Node
-	at        int
-	parameter int // its number; −1: none
+	at        int // number of its value
+	parameter int // its number; −1: no parameter
 	gradients []int
 }
 
-// New makes the plan of s: the nodes that the output depends on, then, from the
-// last parameter to the first, those of the gradients. A layer's gradients are
-// then computed while their operands are in cache. The order is the same in
-// every process.
+// New makes the plan of s. The output's ancestors come first, in topological
+// order; then each gradient's, from the last parameter to the first, so that a
+// layer's gradients are computed while their operands are in cache. Equal graphs
+// give equal orders in every process. The error names a missing output or gradient,
+// a cycle, or an op with a wrong number of inputs. Cost: linear in the graph, times
+// the number of parameters.
 func New(s Spec) (*Plan, error) {
 	if s.Output == nil {
 		return nil, errors.New("there is no output")
@@ -79,7 +81,7 @@ func New(s Spec) (*Plan, error) {
 	return p, nil
 }
 
-// Nodes returns the nodes with an op in the order of a run.
+// Nodes returns the nodes with an op, in execution order.
 func (p *Plan) Nodes() G.Nodes {
 	nodes := make(G.Nodes, len(p.steps))
 	for k, s := range p.steps {
@@ -90,16 +92,17 @@ func (p *Plan) Nodes() G.Nodes {
 
 // builder makes a plan.
 type builder struct {
-	plan  *Plan
-	place map[*G.Node]int // of the values
+	plan   *Plan
+	place  map[*G.Node]int // number of each node's value
+	stated []Memory        // of each step's op
 }
 
-const underWay = -1
+const visiting = -1
 
-// visit adds n after the nodes that it depends on, and returns its value's number.
+// visit adds n after its ancestors, and returns the number of its value.
 func (b *builder) visit(n *G.Node) (int, error) {
 	if at, seen := b.place[n]; seen {
-		if at == underWay {
+		if at == visiting {
 			return 0, fmt.Errorf("node %v depends on itself", n)
 		}
 		return at, nil
@@ -110,8 +113,12 @@ func (b *builder) visit(n *G.Node) (int, error) {
 		p.inputs = append(p.inputs, in)
 		return in.at, nil
 	}
-	b.place[n] = underWay
-	s := step{node: n, memory: -1, inPlace: -1, gradients: b.gradients(n)}
+	b.place[n] = visiting
+	m, op := memoryOf(n)
+	if op != nil && m.Result == unknown {
+		return 0, fmt.Errorf("op %v states no Result in its Memory", op)
+	}
+	s := step{node: n, op: op, memory: -1, inPlace: -1, gradients: b.gradients(n)}
 	for _, child := range Children(n) {
 		at, err := b.visit(child)
 		if err != nil {
@@ -125,6 +132,7 @@ func (b *builder) visit(n *G.Node) (int, error) {
 	}
 	s.to = b.add(n)
 	p.steps = append(p.steps, s)
+	b.stated = append(b.stated, m)
 	return s.to, nil
 }
 
@@ -134,7 +142,7 @@ func (b *builder) add(n *G.Node) int {
 	return b.place[n]
 }
 
-// gradients returns the parameters that n is the gradient of.
+// gradients returns the parameters whose gradient is n.
 func (b *builder) gradients(n *G.Node) []int {
 	var of []int
 	for k, gradient := range b.plan.Gradients {
@@ -146,8 +154,7 @@ func (b *builder) gradients(n *G.Node) []int {
 }
 
 // share finds the ops that may overwrite an input, and gives each result a
-// memory: one that a dead value has left, the last one left first, since that is
-// still in cache.
+// memory. It prefers the most recently released memory, which is still in cache.
 func (b *builder) share() {
 	p := b.plan
 	readers := make([]int, p.values)
@@ -159,18 +166,16 @@ func (b *builder) share() {
 			readers[at]++
 		}
 	}
-	home := make([]int, p.values)    // the value whose memory a value lies in
-	last := make([]int, p.values)    // the last step that reads that memory
-	kept := make([]bool, p.values)   // beyond the last reader
-	buffer := make([]bool, p.values) // made in a buffer that nothing reads after the run
-	stated := make([]Memory, len(p.steps))
+	home := make([]int, p.values)    // the value whose memory this value uses
+	last := make([]int, p.values)    // the last step that reads this memory
+	kept := make([]bool, p.values)   // this memory is read after its last reader
+	buffer := make([]bool, p.values) // the result is InBuffer
 	for k := range home {
 		home[k], last[k] = k, -1
 	}
 	for k := range p.steps {
 		s := &p.steps[k]
-		stated[k], s.op = memoryOf(s.node)
-		m := stated[k]
+		m := b.stated[k]
 		buffer[s.to] = m.Result == InBuffer
 		last[s.to] = k
 		for _, at := range s.from {
@@ -186,30 +191,29 @@ func (b *builder) share() {
 		if readers[over] != 1 || !buffer[over] {
 			continue
 		}
-		s.over = true
-		if m.Over.By == ByState {
-			kept[home[over]] = true
-		} else if len(s.gradients) == 0 {
-			s.inPlace, home[s.to] = over, home[over]
-		} else {
-			s.over = false // its place is among the gradients
+		switch {
+		case m.Over.By == ByState:
+			s.over, kept[home[over]] = true, true
+		case len(s.gradients) == 0: // a gradient goes to the gradients' array
+			s.over, s.inPlace, home[s.to] = true, over, home[over]
+			kept[home[over]] = kept[home[over]] || m.Result == InBufferKept
 		}
 	}
 	kept[home[p.output]] = true // the output is read after the run
-	b.assign(stated, home, last, kept)
+	b.assign(home, last, kept)
 }
 
-// assign numbers the memories. A gradient has its place already, and a result
-// that overwrites an input lies there.
-func (b *builder) assign(stated []Memory, home, last []int, kept []bool) {
+// assign numbers the memories. Gradients and results that overwrite an input need
+// none.
+func (b *builder) assign(home, last []int, kept []bool) {
 	p := b.plan
 	var free freeList
 	for k := range p.steps {
 		s := &p.steps[k]
-		inBuffer := stated[k].Result == InBuffer || stated[k].Result == InBufferKept
+		result := b.stated[k].Result
 		switch {
-		case !inBuffer || len(s.gradients) > 0 || s.inPlace >= 0:
-		case kept[s.to] || stated[k].Result == InBufferKept:
+		case result != InBuffer && result != InBufferKept || len(s.gradients) > 0 || s.inPlace >= 0:
+		case kept[s.to] || result == InBufferKept:
 			s.memory = free.add()
 		default:
 			s.memory = free.take(s.node.Shape().TotalSize())
@@ -223,10 +227,10 @@ func (b *builder) assign(stated []Memory, home, last []int, kept []bool) {
 	p.memories = len(free.sizes)
 }
 
-// freeList hands out numbers of memories by the nominal sizes of their values.
+// freeList hands out memories, by number, for values of given nominal sizes.
 type freeList struct {
-	sizes []int // the largest value of each memory
-	free  []int // the one left last is the last
+	sizes []int // size of the largest value in each memory
+	free  []int // free memories, the most recently released last
 }
 
 // add returns a new memory.
@@ -235,8 +239,9 @@ func (f *freeList) add() int {
 	return len(f.sizes) - 1
 }
 
-// take returns the free memory left last that n elements fit in, or the one left
-// last, which then grows, or a new one.
+// take returns the most recently released memory that holds n elements. If none is
+// large enough, the most recently released one grows; if none is free, a new one
+// is made.
 func (f *freeList) take(n int) int {
 	if len(f.free) == 0 {
 		f.free = append(f.free, f.add())

@@ -1,13 +1,13 @@
 package plan
 
-// Product is the size of a dense product op(A)·op(B): op(A) is M×K and op(B) K×N,
-// op(X) being X or, where its flag is set, Xᵀ.
+// Product is the size of a dense product op(A)·op(B), with op(A) M×K and op(B) K×N.
+// op(X) is X, or Xᵀ if its flag is set.
 type Product struct {
 	TransA, TransB bool
 	M, N, K        int
 }
 
-// Lda and Ldb return the lengths of the rows of A and B.
+// Lda returns the row length of A.
 func (p Product) Lda() int {
 	if p.TransA {
 		return p.M
@@ -15,7 +15,7 @@ func (p Product) Lda() int {
 	return p.K
 }
 
-// Ldb is Lda for B.
+// Ldb returns the row length of B.
 func (p Product) Ldb() int {
 	if p.TransB {
 		return p.K
