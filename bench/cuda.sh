@@ -31,7 +31,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 python=${PYTHON:-python3}
 data=${DATA:-synth:arxiv}
-packages='internal/device ops layers train cmd/gcn'
+packages='internal/device internal/plan ops layers train cmd/gcn'
 limit=${LIMIT:-560}
 export CUDA_CACHE_PATH=${CUDA_CACHE_PATH:-$dir/compiled} # kernels are compiled once
 
@@ -237,7 +237,7 @@ sanitize() {
 		[ ! -x "$sanitizer" ] || break
 	done
 	[ -x "$sanitizer" ] || { note 'not there'; return; }
-	for what in 'train TestProgramOnDevice|TestFitKeepsStateOnDevice' 'layers InferOn' 'ops Placed|History.*Device|Gradients/(Propagate|Activate|Affine)|LossGradients/2' 'internal/device .'; do
+	for what in 'train TestProgramOnDevice|TestFitKeepsStateOnDevice' 'layers OnDevice' 'ops Planned|History.*(Device|Copies)|Gradients/(Propagate|Activate|Affine)|LossGradients/2' 'internal/device .'; do
 		local package=${what%% *} tests=${what#* } log verdict=clean
 		log="$dir/$1-$(basename "$package").log"
 		(cd "$package" && within $(((limit - SECONDS) / left)) "$sanitizer" --tool "$1" --error-exitcode 9 "$dir/$(basename "$package").test" -test.v -test.run "$tests") >"$log" 2>&1 || verdict="exit $?"
