@@ -25,7 +25,9 @@ type Array struct {
 
 var _ G.Value = (*Array)(nil)
 
-// Shape, Size, Data, Dtype, Uintptr, MemSize and Format implement Gorgonia's Value.
+// The methods up to Format implement Gorgonia's Value.
+
+// Shape is a scalar's, whatever the sizes.
 func (a *Array) Shape() tensor.Shape { return tensor.ScalarShape() }
 func (a *Array) Size() int           { return 1 }
 func (a *Array) Data() any           { return nil }
