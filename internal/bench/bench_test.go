@@ -40,7 +40,7 @@ func TestStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", r)
-	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 64<<10 || r.BLAS == "" {
+	if r.Batches != 20 || !(r.MedianMS > 0) || !(r.FloorMS > 0) || !(r.RatioToFloor > 1) || !(r.SamplingMedianMS > 0) || !(r.PipelinedMS > 0) || r.BytesPerStep > 256<<10 || r.AllocsPerStep > 200 || r.BLAS == "" {
 		t.Errorf("%+v", r)
 	}
 	if text, err := json.Marshal(r); err != nil {
