@@ -33,7 +33,7 @@ func Example() {
 	run.Progress = &notebook.Progress{Out: io.Discard}
 	notebook.Must(run.Fit(ctx))
 
-	fmt.Println(run.History().Batches, "batches, of which an interrupt would have kept those done")
+	fmt.Println(run.Result().Batches, "batches, of which an interrupt would have kept those done")
 	fmt.Println(strings.HasPrefix(run.Curves().SVG(), "<svg"), strings.HasPrefix(run.Summary().HTML(), "<table>"))
 	// Output:
 	// 40 batches, of which an interrupt would have kept those done

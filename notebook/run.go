@@ -32,7 +32,7 @@ type Run struct {
 	// Nil means a line on standard output.
 	Progress *Progress
 
-	history     *train.Result
+	result      *train.Result
 	dir         string // of checkpoints
 	own         bool   // dir is a temporary folder, to be removed
 	begun       bool   // Fit has been called
@@ -77,13 +77,13 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 	}
 	r.interrupted, err = Interruptible(ctx, func(ctx context.Context) error {
-		history, err := train.Fit(ctx, r.Model, r.Data, o)
-		if history != nil {
-			r.history, r.begun = history, true
+		result, err := train.Fit(ctx, r.Model, r.Data, o)
+		if result != nil {
+			r.result, r.begun = result, true
 		}
 		return err
 	})
-	if r.history != nil {
+	if r.result != nil {
 		screen.end()
 	}
 	return err
@@ -110,7 +110,7 @@ func (r *Run) options() (train.Options, error) {
 }
 
 // History returns what the run has done so far; nil before the first batch.
-func (r *Run) History() *train.Result { return r.history }
+func (r *Run) Result() *train.Result { return r.result }
 
 // Interrupted tells whether the last Fit was stopped by an interrupt.
 func (r *Run) Interrupted() bool { return r.interrupted }
@@ -123,7 +123,7 @@ func (r *Run) Curves() *Chart {
 // Summary returns the run in numbers.
 func (r *Run) Summary() *Sheet {
 	s := NewSheet("", "", "")
-	h := r.history
+	h := r.result
 	if h == nil {
 		return s.Add("batches", 0)
 	}
@@ -137,7 +137,7 @@ func (r *Run) Summary() *Sheet {
 }
 
 func (r *Run) why() string {
-	switch h := r.history; {
+	switch h := r.result; {
 	case r.interrupted:
 		return ", interrupted"
 	case h.Stop == "patience":
@@ -174,15 +174,15 @@ func (r *Run) metric() string {
 }
 
 func (r *Run) evaluations() []train.Evaluation {
-	if r.history == nil {
+	if r.result == nil {
 		return nil
 	}
-	return r.history.Evaluations
+	return r.result.Evaluations
 }
 
 // status says in a line what History says.
 func (r *Run) status() string {
-	h := r.history
+	h := r.result
 	if h == nil {
 		return "not trained yet"
 	}

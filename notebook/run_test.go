@@ -73,7 +73,7 @@ func TestRunInterrupted(t *testing.T) {
 	if err := run.Fit(context.Background()); err != nil {
 		t.Fatalf("interrupted: %v", err)
 	}
-	h := run.History()
+	h := run.Result()
 	if !run.Interrupted() || h == nil || h.Batches < 20 || h.Batches >= 60 || len(h.Evaluations) < 4 {
 		t.Fatalf("interrupted %v, history %+v", run.Interrupted(), h)
 	}
@@ -86,10 +86,10 @@ func TestRunInterrupted(t *testing.T) {
 	if err := run.Fit(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if run.Interrupted() || run.History().Resumed < 20 {
-		t.Errorf("interrupted %v, resumed from %d", run.Interrupted(), run.History().Resumed)
+	if run.Interrupted() || run.Result().Resumed < 20 {
+		t.Errorf("interrupted %v, resumed from %d", run.Interrupted(), run.Result().Resumed)
 	}
-	got := run.History()
+	got := run.Result()
 	if got.Test != want.Test || got.Best != want.Best || len(got.Evaluations) != len(want.Evaluations) {
 		t.Errorf("test %v best %v, want %v %v", got.Test, got.Best, want.Test, want.Best)
 	}
@@ -102,8 +102,8 @@ func TestRunInterrupted(t *testing.T) {
 
 	// Afterwards, more.
 	run.Options.MaxBatches = 80
-	if err := run.Fit(context.Background()); err != nil || run.History().Batches != 80 {
-		t.Errorf("going on: %v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Batches != 80 {
+		t.Errorf("going on: %v, %+v", err, run.Result())
 	}
 	dir := run.dir
 	if _, err := os.Stat(filepath.Join(dir, "last.ckpt")); err != nil {
@@ -115,12 +115,12 @@ func TestRunInterrupted(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the temporary folder is still there: %v", err)
 	}
-	if run.History() == nil || run.Close() != nil {
+	if run.Result() == nil || run.Close() != nil {
 		t.Error("closing lost the history, or cannot be repeated")
 	}
 	// It would begin anew with the parameters that it ended with.
-	if batches := run.History().Batches; run.Fit(context.Background()) == nil || run.History().Batches != batches {
-		t.Errorf("a closed run trains: %+v", run.History())
+	if batches := run.Result().Batches; run.Fit(context.Background()) == nil || run.Result().Batches != batches {
+		t.Errorf("a closed run trains: %+v", run.Result())
 	}
 }
 
@@ -145,8 +145,8 @@ func TestRunCancelled(t *testing.T) {
 	if err := run.Fit(ctx); !errors.Is(err, context.Canceled) || run.Interrupted() {
 		t.Fatalf("error %v, interrupted %v", err, run.Interrupted())
 	}
-	if err := run.Fit(context.Background()); err != nil || run.History().Resumed != 10 {
-		t.Fatalf("going on: %v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Resumed != 10 {
+		t.Fatalf("going on: %v, %+v", err, run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)
@@ -162,8 +162,8 @@ func TestRunRefused(t *testing.T) {
 	o := options(10)
 	o.Adam.Beta1 = 2
 	run := NewRun(m, data, o)
-	if err := run.Fit(context.Background()); err == nil || run.History() != nil {
-		t.Errorf("no error about Adam's settings, history %v", run.History())
+	if err := run.Fit(context.Background()); err == nil || run.Result() != nil {
+		t.Errorf("no error about Adam's settings, history %v", run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)
@@ -200,8 +200,8 @@ func TestLive(t *testing.T) {
 		}
 		wellFormed(t, d.Data["image/svg+xml"].(string), "svg")
 	}
-	if got := run.screen().evaluations; len(got) != len(run.History().Evaluations) {
-		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.History().Evaluations))
+	if got := run.screen().evaluations; len(got) != len(run.Result().Evaluations) {
+		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.Result().Evaluations))
 	}
 	last := shown[len(shown)-1].Data["text/plain"].(string)
 	if !strings.Contains(last, "40 batches, the limit") || !strings.Contains(last, "test 0.") {
@@ -215,8 +215,8 @@ func TestLiveBroken(t *testing.T) {
 	m, _ := model(t, data)
 	run := NewRun(m, data, options(10))
 	run.Live = func(Data) error { return errors.New("no front end") }
-	if err := run.Fit(context.Background()); err != nil || run.History().Batches != 10 {
-		t.Errorf("%v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Batches != 10 {
+		t.Errorf("%v, %+v", err, run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)

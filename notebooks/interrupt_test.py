@@ -37,9 +37,7 @@ newRun := func(batches int, slow bool) *notebook.Run {
 	if slow { // some thousand batches would be done before a finger is at the button
 		options.Progress = func(train.Progress) { time.Sleep(10 * time.Millisecond) }
 	}
-	return notebook.NewRun(train.Model{
-		Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn,
-	}, data, options)
+	return notebook.NewRun(gcn, data, options)
 }
 """
 
@@ -87,23 +85,23 @@ class InterruptTest(unittest.TestCase):
         self.assertTrue(shown[-1][1]["data"]["image/svg+xml"].startswith("<svg"))
         self.assertIn(", interrupted;", shown[-1][1]["data"]["text/plain"])
 
-        # The next cells have the history, the model, and can go on.
+        # The next cells have the result, the model, and can go on.
         printed, _ = self.run_cell(
-            "done := run.History().Batches\n"
-            "fmt.Println(done > 50 && done < 2000, len(run.History().Evaluations) == done/10)")
+            "done := run.Result().Batches\n"
+            "fmt.Println(done > 50 && done < 2000, len(run.Result().Evaluations) == done/10)")
         self.assertEqual(printed, "true true\n")
         _, shown = self.run_cell("run.Curves()")
         self.assertIn("image/svg+xml", shown[0][1]["data"])
         printed, _ = self.run_cell(
             "run.Options.Progress = nil\nrun.Options.MaxBatches = done + 100\nnotebook.Must(run.Fit(ctx))\n"
-            "fmt.Println(run.Interrupted(), run.History().Resumed == done, run.History().Batches == done+100)")
+            "fmt.Println(run.Interrupted(), run.Result().Resumed == done, run.Result().Batches == done+100)")
         self.assertEqual(printed, "false true true\n")
 
         # The result is the same as without an interrupt.
         printed, _ = self.run_cell(
             "alone := newRun(done+100, false)\nalone.Live = func(notebook.Data) error { return nil }\n"
             "notebook.Must(alone.Fit(ctx))\n"
-            "fmt.Println(alone.History().Test == run.History().Test, alone.History().Best == run.History().Best)")
+            "fmt.Println(alone.Result().Test == run.Result().Test, alone.Result().Best == run.Result().Best)")
         self.assertEqual(printed, "true true\n")
         self.run_cell("notebook.Must(run.Close())\nnotebook.Must(alone.Close())")
 

@@ -38,7 +38,7 @@ func run(ctx context.Context, batches int) error {
 	if err != nil {
 		return err
 	}
-	history, err := train.Fit(ctx, model, data, train.Options{
+	result, err := train.Fit(ctx, model, data, train.Options{
 		Seed: 1, BatchSize: 256, MaxBatches: batches,
 		Progress: func(p train.Progress) {
 			if p.Evaluated && p.Batch%50 == 0 {
@@ -49,7 +49,7 @@ func run(ctx context.Context, batches int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("test %s %.3f\n", data.Metric, history.Test)
+	fmt.Printf("test %s %.3f\n", data.Metric, result.Test)
 	return nil
 }
 
