@@ -63,8 +63,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestLegendApart checks that the strip of the legend begins where the panels
-// end.
+// TestLegendApart checks that the legend begins to the right of the panels.
 func TestLegendApart(t *testing.T) {
 	f := sample()
 	legend, err := f.legend()
@@ -140,7 +139,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestPalette: the first dozen series differ in colour or dashes.
+// TestPalette checks that the first dozen series differ in colour or dashes.
 func TestPalette(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range 12 {
@@ -157,7 +156,7 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// TestNameless checks that series without a name take no room in a legend.
+// TestNameless checks that series without a name take no space in a legend.
 func TestNameless(t *testing.T) {
 	line := Series{X: []float64{1, 2}, Y: []float64{3, 4}}
 	f := &Figure{Panels: []Panel{{Lines: []Series{line}}}}
