@@ -90,7 +90,7 @@ func checkSpec(text string) error {
 	return nil
 }
 
-// noArguments refuses arguments that are no flags.
+// noArguments refuses positional arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])

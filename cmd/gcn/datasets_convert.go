@@ -8,9 +8,9 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// conversion is what gcn datasets convert and fetch print.
+// conversion is the result that gcn datasets convert and fetch print.
 type conversion struct {
-	Spec      string `json:"spec"` // of what was written
+	Spec      string `json:"spec"` // of the written data set
 	From      string `json:"from"`
 	Nodes     int    `json:"nodes"`
 	Edges     int64  `json:"edges"`
@@ -65,7 +65,7 @@ about three decimal digits; they are widened as they are used.`,
 	return cmd
 }
 
-// printConversion opens what was written, and says what it is.
+// printConversion opens the written data set and describes it.
 func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJSON bool) error {
 	took := time.Since(start)
 	start = time.Now()

@@ -83,8 +83,8 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, shellWord(j.tensorboard))
 }
 
-// eventFolder is a run's folder below that of the event files: its path without
-// what would lead outside.
+// eventFolder returns a run's folder below the folder of event files: the run's
+// path without elements that lead outside.
 func eventFolder(name string) string {
 	var words []string
 	for word := range strings.SplitSeq(name, "/") {

@@ -144,7 +144,7 @@ func experimentList() string {
 	return b.String()
 }
 
-// oneOfWords is a usage error unless an argument is one of the words.
+// oneOfWords returns a usage error unless the argument is one of the words.
 func oneOfWords(arg string, words []string) error {
 	for _, w := range words {
 		if w == arg {

@@ -161,8 +161,8 @@ func trainedProducts(ctx context.Context, s *subject) ([]*graph.Features, error)
 	return products, err
 }
 
-// randomProduct returns HW of the features and a random weight, of few columns:
-// enough for norms to be right to some per cent.
+// randomProduct returns HW of the features and a random weight. A few columns give
+// the norms to within some per cent.
 func randomProduct(s *subject, seed uint64) ([]*graph.Features, error) {
 	const columns = 64
 	x := s.data.Features

@@ -84,8 +84,8 @@ func printAssumption(w io.Writer, t *study.AssumptionTable) error {
 	table := newTable(true)
 	table.row("layer", "y", "on x", "pairs", "β0", "± se", "β1", "± se", "R²", "")
 	for _, r := range t.Rows {
-		table.row(r.Layer, r.Response, r.On, r.N, shortly(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
-			shortly(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
+		table.row(r.Layer, r.Response, r.On, r.N, fourDigits(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
+			fourDigits(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
 	}
 	return table.print(w)
 }

@@ -100,8 +100,8 @@ func (e *errorStudy) do(cmd *cobra.Command) error {
 	return e.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
 }
 
-// everySeconds returns a function that, called with a number done, writes a line
-// about it now and then.
+// everySeconds returns a function that takes the number done and prints it now
+// and then.
 func everySeconds(w io.Writer, total int) func(done int) {
 	const interval = 5 * time.Second
 	last := time.Now()
@@ -127,7 +127,7 @@ func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Cont
 	return all, nil
 }
 
-// contenderNames lists what study.ContenderByName knows.
+// contenderNames lists the names that study.ContenderByName knows.
 func contenderNames() []string {
 	var names []string
 	for _, m := range samplers.Methods() {
@@ -141,7 +141,7 @@ func contenderNames() []string {
 	return names
 }
 
-// checkContenders is a usage error of --methods unless all names are known.
+// checkContenders returns a usage error of --methods unless all names are known.
 func checkContenders(names []string) error {
 	for _, name := range names {
 		if err := oneOf("methods", name, contenderNames()); err != nil {
@@ -155,15 +155,15 @@ func printErrors(w io.Writer, t *study.ErrorTable) error {
 	table := newTable(true)
 	table.row("method", "samples", "error", "± sem", "relative", "bias", "sd", "")
 	for _, r := range t.Rows {
-		bias := shortly(r.Bias)
+		bias := fourDigits(r.Bias)
 		if r.Bias2 < 2*r.Bias2SEM {
 			bias = "(noise)"
 		}
-		table.row(r.Method, r.Samples, shortly(r.Mean), fmt.Sprintf("%.2g", r.SEM), fmt.Sprintf("%.3f", r.Relative), bias, shortly(r.SD), "")
+		table.row(r.Method, r.Samples, fourDigits(r.Mean), fmt.Sprintf("%.2g", r.SEM), fmt.Sprintf("%.3f", r.Relative), bias, fourDigits(r.SD), "")
 	}
 	if err := table.print(w); err != nil {
 		return err
 	}
 	return printLine(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		shortly(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
+		fourDigits(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
 }

@@ -47,7 +47,7 @@ repeated draws.`,
 	v.flags(cmd, false)
 	fs := cmd.Flags()
 	fs.Var(&v.weights, "weights", "unnormalised probabilities of the candidates, in place of --data")
-	fs.Var(&v.sizes, "samples", "numbers of draws (default: all that --weights allow, else 256,512,1024)")
+	fs.Var(&v.sizes, "samples", "numbers of draws (default with --weights: all possible ones; else 256,512,1024)")
 	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as LADIES, in place of ‖QP^[i]‖")
 	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, where moments are estimated")
 	fs.IntVar(&v.watch, "watch", 32, "candidates watched, spread over the probabilities")
@@ -88,8 +88,8 @@ func (v *varianceStudy) do(cmd *cobra.Command) error {
 	return v.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
 }
 
-// defaultDraws returns the numbers of draws to study, of those asked for the ones
-// that the candidates allow.
+// defaultDraws returns the numbers of draws to study: those in sizes that the
+// candidates allow, or all possible ones.
 func defaultDraws(sizes []int, candidates int, all bool) []int {
 	if len(sizes) == 0 && all {
 		for s := 1; s <= candidates; s++ {
@@ -123,7 +123,7 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 		if !r.Exact {
 			cov = "(noise)"
 		}
-		table.row(r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), shortly(r.MeanVar), shortly(r.MeanSquare),
+		table.row(r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), fourDigits(r.MeanVar), fourDigits(r.MeanSquare),
 			fmt.Sprintf("%.3f", r.VarOverBound), cov, within, "")
 	}
 	if err := table.print(w); err != nil {

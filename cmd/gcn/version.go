@@ -66,7 +66,7 @@ or a library's path.`,
 	return cmd
 }
 
-// blasName names the BLAS in use. newModel has seen to it that there is one.
+// blasName names the BLAS in use. newModel has loaded one.
 func blasName() string {
 	library, err := blas.Default()
 	if err != nil {
@@ -75,9 +75,9 @@ func blasName() string {
 	return library.Name()
 }
 
-// blasAdvice returns what to install for faster dense products, or "" where
-// something faster than gonum is in use or gonum was asked for. The factor is
-// OpenBLAS over gonum on one core, as recorded in bench/.
+// blasAdvice returns the library to install for faster dense products. It returns
+// "" if a library faster than gonum is in use, or if gonum was asked for. The
+// factor is OpenBLAS over gonum on one core, as recorded in bench/.
 func blasAdvice(name string) string {
 	if name != blas.Gonum().Name() || os.Getenv(blas.Variable) == name {
 		return ""
