@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestReadme compares the Go code in README.md with the program that it is
-// taken from.
+// TestReadme checks that the Go code in README.md is part of the program quickstart.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

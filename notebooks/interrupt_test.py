@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Interrupts a training in the installed kernel as Jupyter's stop button does, and
-goes on with it.
+"""Interrupts a training in the installed kernel, as Jupyter's stop button does, and
+resumes it.
 
     JUPYTER_PATH=PREFIX notebooks/interrupt_test.py
 """
@@ -34,7 +34,7 @@ newRun := func(batches int, slow bool) *notebook.Run {
 	gcn, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 16, Seed: 1})
 	notebook.Must(err)
 	options := train.Options{Seed: 1, MaxBatches: batches, Patience: -1}
-	if slow { // some thousand batches would be done before a finger is at the button
+	if slow { // else thousands of batches are done before the interrupt
 		options.Progress = func(train.Progress) { time.Sleep(10 * time.Millisecond) }
 	}
 	return notebook.NewRun(gcn, data, options)
@@ -50,7 +50,7 @@ class InterruptTest(unittest.TestCase):
         self.run_cell(SETUP)
 
     def run_cell(self, code, interrupt_after=None):
-        """Returns what the cell printed, and the messages that showed something."""
+        """Runs a cell; returns its printed text, and the messages with displays."""
         printed, shown = [], []
 
         def hook(message):
@@ -85,7 +85,7 @@ class InterruptTest(unittest.TestCase):
         self.assertTrue(shown[-1][1]["data"]["image/svg+xml"].startswith("<svg"))
         self.assertIn(", interrupted;", shown[-1][1]["data"]["text/plain"])
 
-        # The next cells have the result, the model, and can go on.
+        # The next cells have the result and the model, and can resume.
         printed, _ = self.run_cell(
             "done := run.Result().Batches\n"
             "fmt.Println(done > 50 && done < 2000, len(run.Result().Evaluations) == done/10)")

@@ -1,6 +1,6 @@
-// Command ownmodel trains a model of its own making: graph convolutions with
-// plain Gorgonia nodes between them, here tanh, sigmoid and a product that gate
-// one convolution by another. Any elementwise node may stand in their place.
+// Command ownmodel trains its own model: graph convolutions with plain Gorgonia nodes
+// between them. Here tanh, sigmoid and a product gate one convolution by another. Any
+// elementwise nodes may replace them.
 package main
 
 import (
@@ -87,13 +87,13 @@ func build(data *datasets.Data, sampler samplers.Sampler) (*layers.Model, error)
 		return nil, err
 	}
 	loss, err := ops.Loss(logits, targets)
-	// Without Parameters and Inference, training moves every input of the graph
-	// that the loss depends on, and evaluates through the graph itself.
+	// Without Parameters, training updates every input of the graph that the loss
+	// depends on. Without Inference, it evaluates through the graph itself.
 	return &layers.Model{Batch: batch, Loss: loss, Logits: logits}, err
 }
 
-// gated returns tanh(conv(h)) · sigmoid(gate(h)), both of them convolutions over
-// the slot, multiplied by plain Gorgonia nodes.
+// gated returns tanh(conv(h)) · sigmoid(gate(h)), where conv and gate are
+// convolutions over the slot. The rest are plain Gorgonia nodes.
 func gated(g *G.ExprGraph, slot *ops.Slot, h *G.Node, width int) (*G.Node, error) {
 	conv, err := layers.NewGraphConv(g, "conv", width, width, layers.ParameterOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command quickstart trains the paper's model on a generated graph and prints
-// its test score. The data set's SPEC can be given as an argument.
+// Command quickstart trains the paper's model on a generated graph and prints its
+// test score. Its argument may be the SPEC of another data set.
 package main
 
 import (
