@@ -101,9 +101,9 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestNoNumbers checks that a number that is not finite is an empty field, and that
+// TestNotFinite checks that a number that is not finite is an empty field, and that
 // its column still counts as numeric.
-func TestNoNumbers(t *testing.T) {
+func TestNotFinite(t *testing.T) {
 	r := &SamplingReport{Layers: []SamplingLayer{{Layer: 1, Error: study.Spread{N: 1, Mean: math.NaN()}}, {Layer: 2, Error: study.Spread{N: 1, Mean: 0.5}}}}
 	for _, record := range r.Records() {
 		if text := strings.Join(record, ","); strings.Contains(text, "NaN") {

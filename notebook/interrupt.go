@@ -21,7 +21,7 @@ import (
 // earlier effect again.
 func Interruptible(ctx context.Context, body func(context.Context) error) (interrupted bool, err error) {
 	if ctx == nil || body == nil {
-		return false, errors.New("notebook: Interruptible needs a context and something to call")
+		return false, errors.New("notebook: Interruptible needs a context and a function")
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestNotebooks checks the notebooks in the repository: their outputs are those of
-// one execution from the first cell to the last without an error, each ends in a
-// check, and all of them are small. notebooks/run executes them.
+// TestNotebooks checks the notebooks in the repository: each was executed from
+// its first cell to its last without an error and ends in a check, and all are small. notebooks/run executes them.
 func TestNotebooks(t *testing.T) {
 	paths, err := filepath.Glob("../notebooks/*.ipynb")
 	if err != nil || len(paths) < 5 {

@@ -55,7 +55,7 @@ func NewRun(m train.Model, d *datasets.Data, o train.Options) *Run {
 // removes. They and Result are also there after an error, such as ctx's.
 func (r *Run) Fit(ctx context.Context) error {
 	if r.closed {
-		return errors.New("notebook: the run is closed and cannot go on; NewRun begins another, with a new model")
+		return errors.New("notebook: the run is closed and cannot resume; begin another with NewRun and a new model")
 	}
 	if ctx == nil {
 		return errors.New("notebook: the context is nil")
@@ -127,7 +127,7 @@ func (r *Run) Summary() *Sheet {
 		return s.Add("batches", 0)
 	}
 	metric := r.metric()
-	s.Add("batches", fmt.Sprint(h.Batches)+r.why())
+	s.Add("batches", fmt.Sprint(h.Batches)+r.stopText())
 	s.Add("parameters", h.Parameters)
 	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", decimal(h.Best), h.BestBatch))
 	s.Add("test "+metric, h.Test)
@@ -135,7 +135,7 @@ func (r *Run) Summary() *Sheet {
 	return s
 }
 
-func (r *Run) why() string {
+func (r *Run) stopText() string {
 	switch h := r.result; {
 	case r.interrupted:
 		return ", interrupted"
@@ -185,7 +185,7 @@ func (r *Run) status() string {
 	if h == nil {
 		return "not trained yet"
 	}
-	text := fmt.Sprintf("%d batches%s", h.Batches, r.why())
+	text := fmt.Sprintf("%d batches%s", h.Batches, r.stopText())
 	if !math.IsNaN(h.Best) {
 		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), decimal(h.Best), h.BestBatch)
 	}
@@ -228,11 +228,11 @@ func (s *screen) progress(p train.Progress) {
 		if p.MaxBatches > 0 {
 			s.line.Total = p.MaxBatches
 		}
-		s.line.at(p.Batch, func() string { return standing(p) })
+		s.line.at(p.Batch, func() string { return progressText(p) })
 		return
 	}
 	if p.Evaluated && time.Since(s.drawn) >= time.Second {
-		s.show(standing(p), s.evaluations)
+		s.show(progressText(p), s.evaluations)
 	}
 }
 
@@ -257,8 +257,8 @@ func (s *screen) show(title string, evaluations []train.Evaluation) {
 	s.drawn = time.Now()
 }
 
-// standing returns the progress of training in one line.
-func standing(p train.Progress) string {
+// progressText returns the progress of training in one line.
+func progressText(p train.Progress) string {
 	text := fmt.Sprintf("batch %d", p.Batch)
 	if p.MaxBatches > 0 {
 		text = fmt.Sprintf("batch %d of %d", p.Batch, p.MaxBatches)

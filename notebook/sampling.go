@@ -103,7 +103,7 @@ func (s *Sampling) check(ctx context.Context) error {
 	n := s.Laplacian.Nodes()
 	for k, i := range s.Nodes {
 		if i < 0 || int(i) >= n {
-			return fmt.Errorf("notebook: node %d to draw mini-batches from is %d, outside [0, %d)", k, i, n)
+			return fmt.Errorf("notebook: node %d of Nodes is %d, outside [0, %d)", k, i, n)
 		}
 	}
 	if x := s.Features; x != nil && (x.Rows != n || x.Cols < 1 || x.Len() != x.Rows*x.Cols) {

@@ -142,7 +142,7 @@ func (a *Advise) check(ctx context.Context) error {
 			return fmt.Errorf("%w (product %d)", err, l)
 		}
 		if !kernel.Finite(hw.Data) {
-			return fmt.Errorf("study: advice needs a product HW of finite numbers; product %d has others", l)
+			return fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 		}
 	}
 	return nil
@@ -322,7 +322,7 @@ func (a *Advise) explain(advice *Advice) {
 		share := 100 * float64(layer.Samples) / layer.Candidates
 		switch {
 		case advice.Method == "full":
-			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal takes %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
+			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal needs %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
 		case layer.Met:
 			say("layer %d from the output: %d of %.0f candidates (%.0f %%) is the smallest size with an error of at most %.2g times the signal: %.2f", l+1, layer.Samples, layer.Candidates, share, a.Target, layer.Relative)
 		default:
@@ -337,9 +337,9 @@ func (a *Advise) explain(advice *Advice) {
 	at := func(method string) float64 { return interpolate(first.Errors, method, float64(first.Samples)) }
 	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
 		say("flat probabilities change the error of LADIES by a factor of %.2f at %d (second moments: factor %.2f; the columns' unevenness C1 is %.2f)", flat/plain, first.Samples, advice.Moment, advice.C1)
-		say("debiased weights change it by a factor of %.2f, and of %.2f on top of flat: the larger the share drawn, the more", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
+		say("debiased weights change it by a factor of %.2f, and with flat probabilities by %.2f; the effect grows with the drawn share", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
 	}
 	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
-		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times that of %s", fast/first.Relative, advice.Method)
+		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times as large as with %s", fast/first.Relative, advice.Method)
 	}
 }

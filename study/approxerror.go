@@ -181,7 +181,7 @@ func (s *ApproxError) setDefaults() error {
 	case s.Batch < 1 || s.Workers < 1:
 		return fmt.Errorf("study: batch of %d nodes on %d workers, want at least 1 each", s.Batch, s.Workers)
 	case s.Repeats < 2 || s.Draws < 2:
-		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each: one says nothing about spread", s.Repeats, s.Draws)
+		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each, to estimate the spread", s.Repeats, s.Draws)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (s *ApproxError) check(ctx context.Context) error {
 	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {
-			return fmt.Errorf("study: sampler %d of those above the layer is nil", k)
+			return fmt.Errorf("study: sampler %d above the layer is nil", k)
 		}
 	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
@@ -321,7 +321,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
 		}
 		if block.Control != nil {
-			return fmt.Errorf("study: %s corrects its samples by a history of activations, which one propagation does not have", c.method)
+			return fmt.Errorf("study: %s needs a history of activations, which a single propagation lacks", c.method)
 		}
 		w.propagate(w.guess, block)
 		squared := w.subtract()

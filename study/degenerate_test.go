@@ -182,7 +182,7 @@ func TestMissingArguments(t *testing.T) {
 		"layer of no features":              run(LayerProduct(ctx, model, p, nil, 0)),
 		"layer of no Laplacian":             run(LayerProduct(ctx, model, nil, hw, 0)),
 		"layer without weight":              run(LayerProduct(ctx, model, p, hw, 0)),
-		"layer of half a layer":             run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
+		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
 		"products without visitor":          Products(ctx, model, p, hw, nil),
 		"norms of no model":                 run(ModelNorms(ctx, nil, p, hw)),
 		"error without context":             run(ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: methods, Sizes: []int{2}}.Run(none)),

@@ -43,7 +43,7 @@ func AlphaPopulation(n float64) Alpha {
 func Theorem(p []float64, s int, alpha Alpha) (*Moments, error) {
 	m := len(p)
 	if m < 1 || m > mostTheoremCandidates || s < 1 || s > m {
-		return nil, fmt.Errorf("study: %d draws from %d candidates: want at most %d candidates and no more draws than them", s, m, mostTheoremCandidates)
+		return nil, fmt.Errorf("study: %d draws from %d candidates: want at most %d candidates, and at most as many draws", s, m, mostTheoremCandidates)
 	}
 	if alpha == nil {
 		return nil, errors.New("study: the theorem needs the steps α")

@@ -106,7 +106,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	const widest = 1e100
 	least, most := slices.Min(v.Weights), slices.Max(v.Weights)
 	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(v.Weights)), 0) {
-		return nil, fmt.Errorf("study: weights from %v to %v, want positive ones that are at most a factor of %v apart, and a finite sum", least, most, widest)
+		return nil, fmt.Errorf("study: weights from %v to %v, want positive weights, at most a factor of %v apart, with a finite sum", least, most, widest)
 	}
 	if most < 1/widest { // only ratios matter, and the keys of such weights would overflow
 		v.Weights = slices.Clone(v.Weights)
@@ -130,7 +130,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
 	}
 	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
-	watch := spreadOver(v.Weights, v.Watch)
+	watch := evenlySpaced(v.Weights, v.Watch)
 	for _, e := range v.Estimators {
 		for _, s := range v.Sizes {
 			if s > len(v.Weights) {
@@ -153,7 +153,7 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 		row.Exact = false
 		moments, err = MonteCarlo(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, v.Seed)
 	} else if err == nil {
-		moments = moments.only(watch)
+		moments = moments.subset(watch)
 	}
 	if err != nil {
 		return nil, err
@@ -218,9 +218,9 @@ func (v *Variance) probabilities(watch []int32) []float64 {
 	return p
 }
 
-// spreadOver returns at most n candidates. Their ranks in the order of the weights
+// evenlySpaced returns at most n candidates. Their ranks in the order of the weights
 // are evenly spaced, and both ends are included, lightest first.
-func spreadOver(weights []float64, n int) []int32 {
+func evenlySpaced(weights []float64, n int) []int32 {
 	order := make([]int32, len(weights))
 	for i := range order {
 		order[i] = int32(i)
@@ -239,8 +239,8 @@ func spreadOver(weights []float64, n int) []int32 {
 	return picked
 }
 
-// only returns the moments of the listed candidates, in that order.
-func (s *Moments) only(watch []int32) *Moments {
+// subset returns the moments of the listed candidates, in that order.
+func (s *Moments) subset(watch []int32) *Moments {
 	t := newMoments(len(watch))
 	for k, i := range watch {
 		t.Mean[k] = s.Mean[i]

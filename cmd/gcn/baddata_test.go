@@ -149,9 +149,9 @@ func TestBadPickle(t *testing.T) {
 	}
 }
 
-// TestStoreChangedInSecret flips a byte of a store that was found valid, and sets
+// TestStoreChangedWithSameTime flips a byte of a store that was found valid, and sets
 // its time of modification back.
-func TestStoreChangedInSecret(t *testing.T) {
+func TestStoreChangedWithSameTime(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("this system keeps no time of change")
 	}

@@ -42,10 +42,10 @@ func newBenchSamplingCommand() *cobra.Command {
 	b := &samplingBench{methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}}
 	cmd := &cobra.Command{
 		Use:   "sampling",
-		Short: "Measure how long one layer takes to sample, on one goroutine",
-		Long: `Measure how long one layer takes to sample, on one goroutine, for mini-batches of
-random training nodes: everything from the batch to the block with its
-transpose, after some batches to warm up. The methods take turns of 20 batches.`,
+		Short: "Measure the time to sample one layer, on one goroutine",
+		Long: `Measure the time to sample one layer, on one goroutine, for mini-batches of random
+training nodes. It covers all work from the batch to the block with its transpose,
+after some batches to warm up. The methods take turns of 20 batches.`,
 		Example: `  gcn bench sampling --data synth:arxiv
   gcn bench sampling --data synth:arxiv --methods ladies,fastgcn --samples 256,512 --json`,
 		Args: noArguments,
@@ -77,7 +77,7 @@ transpose, after some batches to warm up. The methods take turns of 20 batches.`
 	fs.SortFlags = false
 	fs.StringVar(&b.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	fs.Var(&b.methods, "methods", "sampling methods")
-	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; a row each (default 512,1024, or 2)")
+	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)")
 	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
 	fs.Uint64Var(&b.seed, "seed", 1, "seed of everything random")

@@ -29,8 +29,8 @@ func newBenchTrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Measure a training step beside its dense products alone",
-		Long: `Measure a training step: forward, backward and the optimiser, sampling not
-counted, the first and last 20 batches left out, as in the paper. The floor is
+		Long: `Measure a training step: forward, backward and the optimiser, without sampling. As
+in the paper, the first and last 20 batches do not count. The floor is the time of
 the step's dense products alone, with the same BLAS in the same process.`,
 		Example: `  gcn bench train --data synth:arxiv --samples 512,512
   gcn bench train --data synth:arxiv --method ladies --samples 512,1024 --batches 300 --json`,
@@ -67,7 +67,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		t.row("dataset", r.Dataset)
 		t.row("method", methodText(r.Method, r.Samples))
 		t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
-		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times that", r.FloorMS, r.RatioToFloor))
+		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times as long", r.FloorMS, r.RatioToFloor))
 		t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
 		t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
 		t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))

@@ -9,7 +9,7 @@ import (
 )
 
 func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List what --data understands; describe, fetch, convert or verify a data set",
+	return newGroup("datasets", "List, describe, fetch, convert or verify data sets",
 		"  gcn datasets list\n  gcn datasets info synth:arxiv",
 		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
 }

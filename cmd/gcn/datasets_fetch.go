@@ -110,8 +110,7 @@ func newDatasetsFetchCommand() *cobra.Command {
 		Use:   "fetch NAME",
 		Short: "Download a named data set into the cache",
 		Long: `Download a named data set, check it, and keep it in the cache as a store.
-A download that broke off is taken up where it stopped. What is in the cache
-already is left as it is.`,
+It resumes an interrupted download. A data set already in the cache is not changed.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
 		Args: func(_ *cobra.Command, args []string) error {

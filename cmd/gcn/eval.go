@@ -108,8 +108,8 @@ func newEvalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval --run DIR",
 		Short: "Score a trained model on the test, validation or training nodes",
-		Long: `Score a trained model, with the weights that did best on the validation nodes,
-over full neighbourhoods.`,
+		Long: `Score a trained model over full neighbourhoods, with the weights of the best
+validation score.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json`,
 		Args: noArguments,
@@ -152,8 +152,8 @@ type runFlags struct{ dir, data, device string }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dir, "run", "", "the run's folder `DIR`; required")
-	fs.StringVar(&f.data, "data", "", "data `SPEC` in place of the one in the run's config.json, such as after moving the files")
-	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it, also if the run was trained on another device")
+	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
+	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it; the run may have been trained on either")
 }
 
 // open calls loadRun with the flags' values.

@@ -189,9 +189,9 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-// TestNoOutput checks that a command that cannot write its results fails with a
+// TestBrokenOutput checks that a command that cannot write its results fails with a
 // message.
-func TestNoOutput(t *testing.T) {
+func TestBrokenOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)

@@ -13,7 +13,7 @@ func newMethodsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "methods",
-		Short:   "List the sampling methods, with a sentence and the source each",
+		Short:   "List the sampling methods, with a description and a source for each",
 		Example: "  gcn methods",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -46,12 +46,12 @@ func newPredictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict --run DIR --out FILE.csv|.npy",
 		Short: "Write a trained model's scores of all nodes, or of some",
-		Long: `Write the scores of a trained model, with the weights that did best on the
-validation nodes, over full neighbourhoods: one row for each node in order, or
-for each line of --nodes, and one column for each class or task.
+		Long: `Write the scores of a trained model over full neighbourhoods, with the weights of
+the best validation score. There is one row for each node in order, or for each line
+of --nodes, and one column for each class or task.
 
-Scores are logits: the class with the largest is the prediction, a task is
-predicted where its is positive. A .csv file has no header; a .npy file is a
+Scores are logits. The class with the largest logit is predicted. A task is
+predicted if its logit is positive. A .csv file has no header; a .npy file is a
 float32 matrix.`,
 		Example: `  gcn predict --run runs/first --out scores.npy
   gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
@@ -157,7 +157,7 @@ func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("%s: no nodes in it", p.nodes)
+		return nil, fmt.Errorf("%s: it lists no nodes", p.nodes)
 	}
 	nodes := make([]int32, len(ids))
 	for k, id := range ids {

@@ -125,7 +125,7 @@ done in seconds.`,
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
-		Short:   "Explain a command, as its --help does",
+		Short:   "Print the help of a command",
 		Example: "  gcn help train",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -117,9 +117,9 @@ func TestOverwriteInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunsMoveAway moves the folder of several runs while they train. The runs go
+// TestMovedRuns moves the folder of several runs while they train. The runs go
 // on in the moved folder, and write nothing at the old path.
-func TestRunsMoveAway(t *testing.T) {
+func TestMovedRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved there")
 	}

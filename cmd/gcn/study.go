@@ -21,7 +21,7 @@ import (
 )
 
 func newStudyCommand() *cobra.Command {
-	return newGroup("study", "Ask how good a sampler is on a graph, before training",
+	return newGroup("study", "Measure how good a sampler is on a graph, before training",
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
@@ -49,7 +49,7 @@ func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
 	o.layer = 1
 	if oneLayer {
-		fs.IntVar(&o.layer, "layer", 1, "convolution to look at, from the input; those above 1 need --run")
+		fs.IntVar(&o.layer, "layer", 1, "convolution to study, counted from the input; above 1 needs --run")
 	}
 	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, without --run")
 	fs.IntVar(&o.batch, "batch", 512, "training nodes per mini-batch")

@@ -27,17 +27,16 @@ func newStudyErrorCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "approx-error",
-		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, bias and variance apart",
-		Long: `Measure the error that sampling makes in one propagation, ‖QPHW − QPSHW‖_F: Q the
-rows of a random mini-batch, H a layer's input, W its weight, S the sampling.
-All methods meet the same mini-batches.
+		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, its bias and its variance",
+		Long: `Measure the error of sampling in one propagation, ‖QPHW − QPSHW‖_F, with Q the rows
+of a random mini-batch, H a layer's input, W its weight and S the sampling matrix.
+All methods get the same mini-batches.
 
-A row's mean is that of the error, sem its standard error; bias² + sd² is the mean
-of the squared error, bias the part that more draws from the same mini-batch
-would not average out.
+In a row, mean is the mean error, and sem its standard error. bias² + sd² is the mean
+squared error. More draws from the same mini-batch average out sd, but not bias.
 
-A debiased method's name followed by "-nodes" takes the number of nodes of the
-graph as its population, as the program released with the paper does.`,
+A debiased method's name followed by "-nodes" counts all nodes of the graph as its
+population, as the program released with the paper does.`,
 		Example: `  gcn study approx-error --data synth:arxiv
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
   gcn study approx-error --data synth:demo --repeats 50 --json`,
@@ -52,9 +51,9 @@ graph as its population, as the program released with the paper does.`,
 	e.flags(cmd, true)
 	fs := cmd.Flags()
 	fs.Var(&e.methods, "methods", "sampling methods")
-	fs.Var(&e.sizes, "samples", "sample sizes, a point of the curves each")
+	fs.Var(&e.sizes, "samples", "sample sizes, one point of the curves for each")
 	fs.IntVar(&e.repeats, "repeats", 200, "mini-batches")
-	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to tell bias and variance apart")
+	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to separate bias and variance")
 	complete(cmd, "methods", contenderNames)
 	return cmd
 }

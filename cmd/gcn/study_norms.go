@@ -23,9 +23,9 @@ func newStudyNormsCommand() *cobra.Command {
 		Short: "Draw histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and judge whether flat should beat LADIES",
 		Long: `Draw histograms of the column norms of P and the row norms of HW, 0.1 % of the
 nodes cut off at each end, and compute the constants of the paper's assumption:
-C1/C2² ≥ 1 proves that flat probabilities have the lower variance. It is
-sufficient, far from necessary; the moment ratio compares the two variances
-themselves: below 1 flat is better.`,
+C1/C2² ≥ 1 proves that flat probabilities have the lower variance. This is
+sufficient, but far from necessary. The moment ratio compares the two variances
+directly: below 1, flat is better.`,
 		Example: `  gcn study norms --run runs/first
   gcn study norms --data synth:arxiv --json`,
 		Args: noArguments,

@@ -98,8 +98,8 @@ func TestTrainTable(t *testing.T) {
 	}
 }
 
-// TestTrainAlone runs gcn without a command, on smaller data than the default.
-func TestTrainAlone(t *testing.T) {
+// TestTrainDefaults runs gcn without a command, on smaller data than the default.
+func TestTrainDefaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds of training")
 	}
@@ -374,10 +374,10 @@ func testInterrupt(t *testing.T, args []string) {
 	}
 }
 
-// TestEveryMethodGoesOn reopens the run of each method by its folder alone, as
+// TestEveryMethodResumes reopens the run of each method by its folder alone, as
 // eval, predict, --resume and --config do. This includes methods without sample
 // sizes, and parts given without a weight.
-func TestEveryMethodGoesOn(t *testing.T) {
+func TestEveryMethodResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
 	options := map[string]string{

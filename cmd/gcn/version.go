@@ -32,10 +32,9 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the versions of gcn and Go, and the BLAS and CUDA in use",
 		Long: `Print the versions of gcn and Go, and the BLAS and CUDA in use.
 
-Dense products run on the code built in where the processor has AVX-512, else on
-a BLAS library found at start (OpenBLAS, MKL, BLIS, Accelerate), else on what is
-built in. The environment variable GCN_BLAS chooses: auto, native, library, gonum,
-or a library's path.`,
+Dense products use gcn's own code if the processor has AVX-512, else a BLAS library
+found at start (OpenBLAS, MKL, BLIS, Accelerate), else gcn's own code. The environment
+variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

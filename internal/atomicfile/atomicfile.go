@@ -125,7 +125,7 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 			return nil, "", err
 		}
 		// Without locks a stale part cannot be recognised, and none is removed.
-		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !is(root, part, file) {
+		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !sameFile(root, part, file) {
 			file.Close() // another writer took it for stale before it was locked
 			continue
 		}
@@ -151,11 +151,11 @@ func removeStale(root *os.Root, part string) bool {
 		return false
 	}
 	defer file.Close()
-	return filelock.Try(file) == nil && is(root, part, file) && root.Remove(part) == nil
+	return filelock.Try(file) == nil && sameFile(root, part, file) && root.Remove(part) == nil
 }
 
-// is reports whether an open file still has that name.
-func is(root *os.Root, name string, file *os.File) bool {
+// sameFile reports whether an open file still has that name.
+func sameFile(root *os.Root, name string, file *os.File) bool {
 	open, err := file.Stat()
 	if err != nil {
 		return false

@@ -111,9 +111,9 @@ func Example() {
 	// <nil>
 }
 
-// TestWriteTakesOver checks that the parts of killed processes are removed, parts
+// TestWriteRemovesStaleParts checks that the parts of killed processes are removed, parts
 // that are being written are kept, and links in place of parts are not followed.
-func TestWriteTakesOver(t *testing.T) {
+func TestWriteRemovesStaleParts(t *testing.T) {
 	dir := t.TempDir()
 	path, victim := filepath.Join(dir, "a.txt"), filepath.Join(dir, "victim")
 	left := func(name string) *os.File {
@@ -163,9 +163,9 @@ func TestWriteTakesOver(t *testing.T) {
 	check(t, victim, "kept")
 }
 
-// TestWriteAtOnce writes one file from many goroutines. All succeed, and the last
+// TestWriteConcurrently writes one file from many goroutines. All succeed, and the last
 // contents are whole.
-func TestWriteAtOnce(t *testing.T) {
+func TestWriteConcurrently(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")
 	var writers errgroup.Group

@@ -188,7 +188,7 @@ func (p *Page) table() (head []string, rows [][]cell) {
 			text, numeric := run.text(c.field), c.score || c.field == "seed" || c.field == "batches"
 			v := run.number(c.field)
 			if math.IsNaN(v) {
-				if v = run.soFar(c.field); !math.IsNaN(v) {
+				if v = run.partialResult(c.field); !math.IsNaN(v) {
 					text = fmt.Sprint(v)
 				}
 			}

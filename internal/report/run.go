@@ -43,8 +43,8 @@ type Point struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// deepest is the largest depth below a folder at which Load finds runs.
-const deepest = 4
+// maxDepth is the largest depth below a folder at which Load finds runs.
+const maxDepth = 4
 
 // Load reads the runs in the folders. Each folder is a run's own, or holds runs
 // below it. The error names the file and the line; a folder without a run is an
@@ -57,7 +57,7 @@ func Load(dirs ...string) ([]Run, error) {
 			if err != nil {
 				return err
 			}
-			if entry.IsDir() && strings.Count(filepath.Clean(path), string(filepath.Separator))-strings.Count(filepath.Clean(dir), string(filepath.Separator)) > deepest {
+			if entry.IsDir() && strings.Count(filepath.Clean(path), string(filepath.Separator))-strings.Count(filepath.Clean(dir), string(filepath.Separator)) > maxDepth {
 				return filepath.SkipDir
 			}
 			if entry.IsDir() || entry.Name() != metricsFile {
@@ -73,7 +73,7 @@ func Load(dirs ...string) ([]Run, error) {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		if len(runs) == before {
-			return nil, fmt.Errorf("report: %s: no run in it (no %s)", dir, metricsFile)
+			return nil, fmt.Errorf("report: %s: it holds no run (no %s)", dir, metricsFile)
 		}
 	}
 	return runs, nil
@@ -162,9 +162,9 @@ func (r *Run) number(name string) float64 {
 	return v
 }
 
-// soFar returns a result of an unfinished run, computed from its evaluations. It
+// partialResult returns a result of an unfinished run, computed from its evaluations. It
 // returns NaN for other results, and without evaluations.
-func (r *Run) soFar(name string) float64 {
+func (r *Run) partialResult(name string) float64 {
 	v := math.NaN()
 	if r.Result != nil || len(r.Points) == 0 {
 		return v

@@ -50,7 +50,7 @@ func (r *runner) scores(ctx context.Context, table []PaperRow) (*Report, error) 
 	}
 	report.figure = compareFigure("Test metric, per cent: mean and standard deviation of the runs", report.Rows, r.Data)
 	if r.Layers != 2 {
-		report.Notes = append(report.Notes, fmt.Sprintf("%d layers, where the paper has 2", r.Layers))
+		report.Notes = append(report.Notes, fmt.Sprintf("%d layers; the paper has 2", r.Layers))
 	}
 	return report, nil
 }
@@ -90,14 +90,14 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 		if len(theirs.X) > 0 {
 			panel.Points = append(panel.Points, theirs)
 		}
-		panel.LogY = logWorthy(slices.Concat(ours.Y, theirs.Y))
+		panel.LogY = wideRange(slices.Concat(ours.Y, theirs.Y))
 		f.Panels = append(f.Panels, panel)
 	}
 	return f
 }
 
-// logWorthy reports whether positive values span more than a factor of 20.
-func logWorthy(values []float64) bool {
+// wideRange reports whether positive values span more than a factor of 20.
+func wideRange(values []float64) bool {
 	if len(values) == 0 {
 		return false
 	}

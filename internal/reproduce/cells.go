@@ -72,7 +72,7 @@ func (c cells) load(name string, settings, result any) (bool, error) {
 		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		return false, fmt.Errorf("reproduce: %s is of other settings; remove it to compute it again", path)
+		return false, fmt.Errorf("reproduce: %s has other settings; remove it to compute it again", path)
 	}
 	if err := finite.Unmarshal(file.Result, result); err != nil {
 		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)

@@ -35,7 +35,7 @@ func runConvergence(ctx context.Context, r *runner) (*Report, error) {
 	if len(rows) == 0 {
 		return nil, errNoRuns
 	}
-	report := &Report{Notes: []string{"the paper prints curves, no numbers; curves end where the first of the runs stops"}}
+	report := &Report{Notes: []string{"the paper prints curves, no numbers; a curve ends with its shortest run"}}
 	title := "Validation metric, one run"
 	if r.Runs > 1 {
 		title = fmt.Sprintf("Validation metric, mean of %d runs", r.Runs)

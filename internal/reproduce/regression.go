@@ -50,7 +50,7 @@ func runRegression(ctx context.Context, r *runner) (*Report, error) {
 	}
 	report.Notes = append(report.Notes,
 		"the mean is the coefficient, sem its standard error over the pairs of all runs pooled; there is no std",
-		"coefficients scale with the features' and weights' size, so on other data or other initial weights only signs and R² compare; the paper's claim is R² near 0 or a slope below it")
+		"coefficients scale with the features' and weights' size, so on other data or other initial weights only signs and R² compare; the paper claims an R² near 0 or a negative slope")
 	report.Claims = regressionClaims(report.Rows)
 	return report, nil
 }

@@ -166,7 +166,7 @@ func (r *Report) writeRest(w io.Writer, bullet string) error {
 		}
 		fmt.Fprintf(&b, "%s%s: %s: %s (%s)\n", bullet, c.Dataset, c.Text, seen, c.Numbers)
 	}
-	for _, note := range append(r.whys(), r.Notes...) {
+	for _, note := range append(r.reasons(), r.Notes...) {
 		fmt.Fprintf(&b, "%s%s\n", bullet, note)
 	}
 	fmt.Fprintf(&b, "%smachine: %s\n", bullet, r.Machine)
@@ -174,9 +174,9 @@ func (r *Report) writeRest(w io.Writer, bullet string) error {
 	return err
 }
 
-// whys lists each reason for rows out of the paper's range, with the number of
+// reasons lists each reason for rows out of the paper's range, with the number of
 // these rows.
-func (r *Report) whys() []string {
+func (r *Report) reasons() []string {
 	count := map[string]int{}
 	var order []string
 	out, compared := 0, 0
@@ -197,7 +197,7 @@ func (r *Report) whys() []string {
 	if compared == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, its ± read as a standard error", compared-out, compared)}
+	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, with the paper's ± as a standard error", compared-out, compared)}
 	for _, why := range order {
 		lines = append(lines, fmt.Sprintf("%d out of range: %s", count[why], why))
 	}

@@ -61,7 +61,7 @@ func runSamplingTime(ctx context.Context, r *runner) (*Report, error) {
 		return nil, err
 	}
 	report.figure = compareFigure("Sampling time of one layer, ms a batch", report.Rows, r.Data)
-	report.Notes = append(report.Notes, "sampling: one goroutine; the block comes with its transpose; the paper's ± is the standard deviation over the batches, as is ours",
+	report.Notes = append(report.Notes, "sampling: one goroutine; the time includes the block's transpose; both ± are standard deviations over the batches",
 		"the paper's program likely reads single rows of a matrix stored by columns for its node-wise times; we claim no speed-up over them")
 	return report, nil
 }

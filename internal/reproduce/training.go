@@ -166,4 +166,4 @@ func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
 	return t
 }
 
-var errNoRuns = errors.New("reproduce: no method of the table is left to run")
+var errNoRuns = errors.New("reproduce: no method of the table can run")

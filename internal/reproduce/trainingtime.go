@@ -42,7 +42,7 @@ func runTrainingTime(ctx context.Context, r *runner) (*Report, error) {
 		return nil, err
 	}
 	report.figure = compareFigure(fmt.Sprintf("Training step of a %d-layer model, ms", r.Layers), report.Rows, r.Data)
-	report.Notes = append(report.Notes, "a step is forward, backward and Adam; the paper's ran on a GPU and includes moving the batch there",
+	report.Notes = append(report.Notes, "a step is forward, backward and Adam; the paper's step ran on a GPU and includes copying the batch there",
 		"n counts the steps averaged: on a large graph a cell ends after 90 s")
 	return report, nil
 }

@@ -59,7 +59,7 @@ func (row *Row) explain(timedBy string) {
 	case twin:
 		row.Why = fmt.Sprintf("a generated twin of %s, not the real graph: only sizes and costs are comparable", name)
 	case row.N < paperRuns:
-		row.Why = fmt.Sprintf("%d runs, where the paper has %d", row.N, paperRuns)
+		row.Why = fmt.Sprintf("%d runs; the paper has %d", row.N, paperRuns)
 	default:
 		row.Why = "not explained by settings, data or number of runs"
 	}

@@ -59,7 +59,7 @@ func Open(path string) (*Folder, error) {
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = nil // without locks the user must avoid two processes in one folder
 		}
-		if err == nil && f.held() && f.InPlace() {
+		if err == nil && f.holdsLock() && f.InPlace() {
 			return f, nil
 		}
 		f.lock.Close()
@@ -89,8 +89,8 @@ func (f *Folder) named(name string, err error) error {
 	return err
 }
 
-// held reports whether the lock's file still has its name.
-func (f *Folder) held() bool {
+// holdsLock reports whether the lock's file still has its name.
+func (f *Folder) holdsLock() bool {
 	ours, err := f.lock.Stat()
 	if err != nil {
 		return false
@@ -181,7 +181,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 
 // check returns an error if another process may hold the folder's lock.
 func (f *Folder) check(name string) error {
-	if f.held() {
+	if f.holdsLock() {
 		return nil
 	}
 	lost := fmt.Errorf("%s was removed or replaced: %w", f.Path(lockFile), fs.ErrNotExist)
@@ -228,7 +228,7 @@ func (f *Folder) Remove(names ...string) error {
 
 // Close closes the folder. If it holds no other file, the lock's file is removed.
 func (f *Folder) Close() error {
-	if f.held() && f.empty() {
+	if f.holdsLock() && f.empty() {
 		f.root.Remove(lockFile) // it may stay
 	}
 	return errors.Join(f.lock.Close(), f.root.Close())

@@ -63,8 +63,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestLegendApart checks that the legend begins to the right of the panels.
-func TestLegendApart(t *testing.T) {
+// TestLegendBesidePanels checks that the legend begins to the right of the panels.
+func TestLegendBesidePanels(t *testing.T) {
 	f := sample()
 	legend, err := f.legend()
 	if err != nil {
@@ -156,8 +156,8 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// TestNameless checks that series without a name take no space in a legend.
-func TestNameless(t *testing.T) {
+// TestUnnamedSeries checks that series without a name take no space in a legend.
+func TestUnnamedSeries(t *testing.T) {
 	line := Series{X: []float64{1, 2}, Y: []float64{3, 4}}
 	f := &Figure{Panels: []Panel{{Lines: []Series{line}}}}
 	bare, _, err := f.size()
