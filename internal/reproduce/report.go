@@ -232,8 +232,8 @@ func (p *PaperValue) text() string {
 	return short(p.Mean) + " ± " + short(p.PM)
 }
 
-// short writes a number with at least four significant digits before the decimal
-// point.
+// short writes a number from 100 on with one decimal, from 1 on with two, and a
+// smaller one with three significant digits.
 func short(v float64) string {
 	switch a := math.Abs(v); {
 	case a == 0:

@@ -17,7 +17,7 @@ import (
 // Options selects the work. The zero value of a field means the paper's value.
 type Options struct {
 	Data    []string // SPECs; nil means the experiment's own choice of twins
-	Methods []string // nil means all methods of the paper's table; a method that the paper lacks gets sizes of 512 a layer, or 2 a node
+	Methods []string // nil means the methods of the paper's table that exist here; a method that the paper lacks gets sizes of 512 a layer, or 2 a node
 	Setting string   // sample sizes: "fixed", "increasing" or "both"; "" means both
 	Samples []int    // sample sizes, next to the output first; nil means the paper's
 
