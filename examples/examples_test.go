@@ -1,4 +1,5 @@
-// Package examples_test checks the example programs and the Go code in README.md.
+// Package examples_test keeps the example programs and the README's code
+// working.
 package examples_test
 
 import (
@@ -9,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestReadme checks that the Go code in README.md is part of examples/quickstart.
+// TestReadme checks that the Go code in README.md is part of the program quickstart.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -30,7 +31,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestRun runs the example programs.
+// TestRun runs the programs.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs programs")

@@ -13,8 +13,8 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// TestMissingArguments: what is missing, or does not fit, is an error or a chart
-// that says so, not a panic.
+// TestMissingArguments checks that an argument that is missing or does not fit gives
+// an error, or a chart that says so, not a panic.
 func TestMissingArguments(t *testing.T) {
 	data := small(t)
 	p := data.Laplacian()
@@ -78,7 +78,7 @@ func (shortTable) Header() []string       { return []string{"a", "b"} }
 func (shortTable) Records() [][]string    { return [][]string{{"1"}} }
 func (shortTable) Figure() *figure.Figure { return nil }
 
-// TestHostileNames: names are text in pictures and tables, whatever is in them.
+// TestHostileNames checks that names are escaped in pictures and tables.
 func TestHostileNames(t *testing.T) {
 	const name = "</text></td><script>alert(1)</script>&\"'\x1b[31m\x00\u202e\xff"
 	g := &graph.CSR{Rows: 2, Cols: 2, Ptr: []int64{0, 1, 2}, Idx: []int32{1, 0}}
@@ -101,9 +101,9 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestNoNumbers: a number that is none is an empty field of a table, and its
-// column is one of numbers.
-func TestNoNumbers(t *testing.T) {
+// TestNotFinite checks that a number that is not finite is an empty field, and that
+// its column still counts as numeric.
+func TestNotFinite(t *testing.T) {
 	r := &SamplingReport{Layers: []SamplingLayer{{Layer: 1, Error: study.Spread{N: 1, Mean: math.NaN()}}, {Layer: 2, Error: study.Spread{N: 1, Mean: 0.5}}}}
 	for _, record := range r.Records() {
 		if text := strings.Join(record, ","); strings.Contains(text, "NaN") {

@@ -13,8 +13,8 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Chart is a picture that a cell shows: a notebook kernel asks the last value of
-// a cell for SVG, a terminal prints its title.
+// Chart is a picture in a cell's output. A notebook kernel asks the last value of a
+// cell for SVG; a terminal prints its title.
 type Chart struct {
 	title string
 	svg   string
@@ -26,7 +26,7 @@ func (c *Chart) SVG() string { return c.svg }
 // String returns the title, for front ends without pictures.
 func (c *Chart) String() string { return "chart: " + c.title }
 
-// Draw returns a figure as a chart. One that cannot be drawn becomes a chart of
+// Draw returns a figure as a chart. If the figure cannot be drawn, the chart shows
 // the error, since a cell shows values, not errors.
 func Draw(f *figure.Figure) *Chart {
 	if f == nil {
@@ -45,8 +45,8 @@ func Draw(f *figure.Figure) *Chart {
 	return &Chart{title: title, svg: fit(text.String())}
 }
 
-// Plot returns the figure of a study's outcome. One without a figure becomes a
-// chart that says so.
+// Plot returns the figure of a study's outcome. If the outcome has no figure, the
+// chart says so.
 func Plot(t study.Table) *Chart {
 	if argument.Nil(t) {
 		return nothing()
@@ -59,16 +59,16 @@ func nothing() *Chart {
 	return &Chart{title: text, svg: message(text)}
 }
 
-// widest is how many CSS pixels a chart takes at most: the column that Jupyter
-// Notebook has for outputs in a window of 1000. It takes the size from the
-// attributes, whatever the style says.
+// widest is the largest width of a chart in CSS pixels: the width of Jupyter
+// Notebook's output column in a window of 1000 pixels. Jupyter takes the size from
+// the attributes and ignores the style.
 const widest = 760
 
 // svgSize finds the size in the tag that gonum writes.
 var svgSize = regexp.MustCompile(`<svg width="([0-9.]+)pt" height="([0-9.]+)pt"`)
 
-// fit drops what stands before the svg element, which pages that the picture is
-// put into do not want, and gives it a size in pixels that fits a page.
+// fit removes the text before the svg element, which does not belong into a page,
+// and gives the picture a size in pixels that fits a page.
 func fit(svg string) string {
 	at := svgSize.FindStringSubmatchIndex(svg)
 	if at == nil {
@@ -84,7 +84,7 @@ func fit(svg string) string {
 	return fmt.Sprintf(`<svg width="%.0f" height="%.0f" style="max-width:100%%"`, width*scale, height*scale) + svg[at[1]:]
 }
 
-// message is a picture of a line of text.
+// message returns a picture of a line of text.
 func message(text string) string {
 	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%" viewBox="0 0 720 40">`+
 		`<rect width="720" height="40" fill="white"/><text x="8" y="25" font-family="sans-serif" font-size="13" fill="black">%s</text></svg>`,

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A history or figure that is not there yet is nothing to draw, not a panic.
-func TestNothingYet(t *testing.T) {
+// TestNothingToDraw checks that a missing result or figure is not a panic.
+func TestNothingToDraw(t *testing.T) {
 	if c := Draw(nil); !strings.Contains(c.SVG(), "nothing to draw") {
 		t.Errorf("no figure: %s", c)
 	}

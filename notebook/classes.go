@@ -1,8 +1,8 @@
 package notebook
 
-// Classes returns the class of highest score of each row of logits, (rows,
-// classes), the first of equal ones: what a model predicts. A rest of fewer than
-// classes values is left out; no classes give nil.
+// Classes returns the predicted class of each row of logits, (rows, classes): the
+// class with the highest score, the first of equal ones. It ignores an incomplete
+// last row. Without classes it returns nil.
 func Classes(logits []float32, classes int) []int32 {
 	if classes <= 0 {
 		return nil
@@ -19,9 +19,9 @@ func Classes(logits []float32, classes int) []int32 {
 	return best
 }
 
-// Agreement returns the share of nodes at which two classifications, each with a
-// class for every node of the graph, agree; 0 for no nodes. They do not agree at
-// a node that one of them does not have.
+// Agreement returns the share of nodes with the same class in a and b, which hold a
+// class for every node of the graph; 0 without nodes. A node outside a or b does
+// not agree.
 func Agreement(a, b, nodes []int32) float64 {
 	if len(nodes) == 0 {
 		return 0

@@ -8,14 +8,13 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Curves draws a training run over its batches: the loss, and the validation
-// score, called by the metric's name. A nil history, that of a run without a
-// batch, is empty.
-func Curves(title, metric string, h *train.Result) *Chart {
-	if h == nil {
-		h = new(train.Result)
+// Curves draws the loss and the validation score of a training run over its
+// batches. metric is the name of the score. r may be nil, for a run without a batch.
+func Curves(title, metric string, r *train.Result) *Chart {
+	if r == nil {
+		r = new(train.Result)
 	}
-	return Draw(curves(title, metric, h.Evaluations))
+	return Draw(curves(title, metric, r.Evaluations))
 }
 
 func curves(title, metric string, evaluations []train.Evaluation) *figure.Figure {
@@ -31,9 +30,8 @@ func curves(title, metric string, evaluations []train.Evaluation) *figure.Figure
 	}}
 }
 
-// Comparison sets training runs side by side, several of each method: a table of
-// means with their standard errors, and the mean validation curves. The zero
-// value is empty.
+// Comparison compares methods by several training runs of each: a table of means
+// with standard errors, and the mean validation curves. The zero value is empty.
 type Comparison struct {
 	Title  string
 	Metric string // name of the score
@@ -42,11 +40,10 @@ type Comparison struct {
 	runs  map[string][]*train.Result
 }
 
-// Add adds a run of a method. Runs of one name are averaged; names appear in the
-// order of their first run. A nil history, that of a run without a batch, does
-// not count.
-func (c *Comparison) Add(name string, h *train.Result) {
-	if h == nil {
+// Add adds a run of the method of that name. Methods appear in the order of their
+// first run. A nil result, of a run without a batch, is ignored.
+func (c *Comparison) Add(name string, r *train.Result) {
+	if r == nil {
 		return
 	}
 	if c.runs == nil {
@@ -55,46 +52,46 @@ func (c *Comparison) Add(name string, h *train.Result) {
 	if len(c.runs[name]) == 0 {
 		c.names = append(c.names, name)
 	}
-	c.runs[name] = append(c.runs[name], h)
+	c.runs[name] = append(c.runs[name], r)
 }
 
 // Test returns the spread of a method's test scores.
 func (c *Comparison) Test(name string) study.Spread {
-	return c.over(name, func(h *train.Result) float64 { return h.Test })
+	return c.over(name, func(r *train.Result) float64 { return r.Test })
 }
 
 // Valid returns the spread of a method's best validation scores.
 func (c *Comparison) Valid(name string) study.Spread {
-	return c.over(name, func(h *train.Result) float64 { return h.Best })
+	return c.over(name, func(r *train.Result) float64 { return r.Best })
 }
 
 func (c *Comparison) over(name string, value func(*train.Result) float64) study.Spread {
 	var values []float64
-	for _, h := range c.runs[name] {
-		values = append(values, value(h))
+	for _, r := range c.runs[name] {
+		values = append(values, value(r))
 	}
 	return study.NewSpread(values)
 }
 
-// Sheet returns the table: a row a method, scores as mean ± standard error over
-// its runs, and the mean number of batches and milliseconds a batch.
+// Sheet returns the table: for each method its scores as mean ± standard error over
+// the runs, and the mean number of batches and milliseconds a batch.
 func (c *Comparison) Sheet() *Sheet {
 	s := NewSheet(c.Title, "method", "runs", "validation "+c.Metric, "test "+c.Metric, "batches", "training ms/batch", "sampling ms/batch")
 	for _, name := range c.names {
 		mean := func(value func(*train.Result) float64) float64 { return c.over(name, value).Mean }
 		s.Add(name, len(c.runs[name]), c.Valid(name), c.Test(name),
-			math.Round(mean(func(h *train.Result) float64 { return float64(h.Batches) })),
-			round(mean(func(h *train.Result) float64 { return h.TrainMS })),
-			round(mean(func(h *train.Result) float64 { return h.SamplingMS })))
+			math.Round(mean(func(r *train.Result) float64 { return float64(r.Batches) })),
+			round(mean(func(r *train.Result) float64 { return r.TrainMS })),
+			round(mean(func(r *train.Result) float64 { return r.SamplingMS })))
 	}
 	return s
 }
 
-// round leaves one decimal, as many as timings are worth.
+// round rounds to one decimal; timings are no more exact.
 func round(v float64) float64 { return math.Round(10*v) / 10 }
 
-// Chart draws the validation scores: of each method the mean over its runs, with
-// standard errors, for as long as all of them go on.
+// Chart draws each method's mean validation score over the runs, with standard
+// errors, up to the end of its shortest run.
 func (c *Comparison) Chart() *Chart {
 	f := &figure.Figure{Title: c.Title, Panels: []figure.Panel{{X: "batch", Y: "validation " + c.Metric}}}
 	for _, name := range c.names {
@@ -103,16 +100,16 @@ func (c *Comparison) Chart() *Chart {
 	return Draw(f)
 }
 
-// mean averages the validation curves of a method's runs batch by batch, for as
-// long as all of them go on.
+// mean averages the validation curves of a method's runs batch by batch, up to the
+// end of the shortest run.
 func (c *Comparison) mean(name string) figure.Series {
 	s := figure.Series{Name: name}
 	runs := c.runs[name]
 	for k, e := range runs[0].Evaluations {
 		var values []float64
-		for _, h := range runs {
-			if k < len(h.Evaluations) && h.Evaluations[k].Batch == e.Batch {
-				values = append(values, h.Evaluations[k].Valid)
+		for _, r := range runs {
+			if k < len(r.Evaluations) && r.Evaluations[k].Batch == e.Batch {
+				values = append(values, r.Evaluations[k].Valid)
 			}
 		}
 		if len(values) < len(runs) {

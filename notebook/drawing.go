@@ -17,13 +17,13 @@ type Drawing struct {
 	Title string
 	Graph *graph.CSR // undirected adjacency matrix; required
 
-	// Nodes are those drawn, distinct, with all edges between them, at most 1000;
-	// required. Neighborhood finds some.
+	// Nodes are the drawn nodes, distinct, with all edges between them. At most 1000;
+	// required. Neighborhood returns some.
 	Nodes []int32
 
 	Class []int32  // one a node of the graph, -1 for none; nil draws all alike
-	Truth []int32  // likewise; where known and not Class, the node is a diamond
-	Names []string // of the classes; nil means their numbers
+	Truth []int32  // likewise; a node is a diamond if its truth is known and differs from Class
+	Names []string // names of the classes; nil means their numbers
 }
 
 const (
@@ -33,9 +33,9 @@ const (
 	mostDrawn                   = 1000
 )
 
-// Chart lays the nodes out and draws them. Equal drawings give equal pictures.
-// The six classes with most nodes in it have colours of their own. The error says
-// what does not fit. Cost: quadratic in the number of nodes; 0.1 s for 200.
+// Chart lays the nodes out and draws them. Equal drawings give equal pictures. The
+// six most frequent classes have colours of their own. The error names the field
+// that does not fit. Cost: quadratic in the number of nodes; 0.1 s for 200.
 func (d Drawing) Chart() (*Chart, error) {
 	if err := d.check(); err != nil {
 		return nil, err
@@ -87,8 +87,7 @@ func (d Drawing) check() error {
 	return nil
 }
 
-// edges returns the edges between the nodes drawn, as places in Nodes, each
-// once.
+// edges returns each edge between the drawn nodes once, as indices into Nodes.
 func (d Drawing) edges() [][2]int32 {
 	place := make(map[int32]int32, len(d.Nodes))
 	for k, node := range d.Nodes {
@@ -112,7 +111,7 @@ func (d Drawing) class(node int32) int32 {
 	return d.Class[node]
 }
 
-// wrong tells whether the class of a node is known not to be right.
+// wrong reports whether the true class of a node is known and differs from Class.
 func (d Drawing) wrong(node int32) bool {
 	return d.Class != nil && d.Truth != nil && d.Truth[node] >= 0 && d.Class[node] != d.Truth[node]
 }
@@ -124,7 +123,7 @@ func (d Drawing) name(class int32) string {
 	return fmt.Sprintf("class %d", class)
 }
 
-// byNumber returns the classes drawn, those with most nodes first.
+// byNumber returns the drawn classes, the most frequent first.
 func (d Drawing) byNumber() []int32 {
 	count := map[int32]int{}
 	var classes []int32
@@ -146,7 +145,7 @@ func (d Drawing) byNumber() []int32 {
 
 const otherColour = "#bbbbbb"
 
-// colour returns that of a class: the first classes have their own.
+// colour returns the colour of a class. The first classes have their own.
 func colour(classes []int32, class int32) string {
 	palette := figure.Palette()[1:] // black is for outlines
 	k := slices.Index(classes, class)
@@ -156,7 +155,7 @@ func colour(classes []int32, class int32) string {
 	return fmt.Sprintf("#%02x%02x%02x", palette[k].R, palette[k].G, palette[k].B)
 }
 
-// node draws a node: a disc, or a diamond with an outline where it is wrong.
+// node draws a node: a disc, or an outlined diamond if its class is wrong.
 func (d Drawing) node(b *strings.Builder, node int32, at [2]float64, fill string) {
 	title := fmt.Sprintf("node %d", node)
 	if c := d.class(node); c >= 0 {
@@ -208,10 +207,10 @@ func (d Drawing) legend(b *strings.Builder, classes []int32) {
 	}
 }
 
-// Neighborhood returns up to most nodes around start, start first, breadth
-// first: of each node's neighbours up to fan, evenly spread over its row, so that
-// a hub does not fill the picture. fan 0 means all. The error says what does not
-// fit.
+// Neighborhood returns up to most nodes around start, breadth first, beginning with
+// start. It visits up to fan neighbours of each node, evenly spaced over its row, so
+// that a hub does not fill the picture. fan 0 means all. The error names the
+// argument that does not fit.
 func Neighborhood(g *graph.CSR, start int32, most, fan int) ([]int32, error) {
 	if g == nil {
 		return nil, fmt.Errorf("notebook: a neighbourhood needs a graph")

@@ -15,7 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// In a notebook the last value of a cell is shown: run.Curves(), run.Summary().
+// A notebook shows the last value of a cell: run.Curves(), run.Summary().
 func Example() {
 	ctx := context.Background()
 	data, err := datasets.Open(ctx, "synth:demo?nodes=1000&edges=5000", datasets.Options{})
@@ -33,10 +33,10 @@ func Example() {
 	run.Progress = &notebook.Progress{Out: io.Discard}
 	notebook.Must(run.Fit(ctx))
 
-	fmt.Println(run.History().Batches, "batches, of which an interrupt would have kept those done")
+	fmt.Println(run.Result().Batches, "batches")
 	fmt.Println(strings.HasPrefix(run.Curves().SVG(), "<svg"), strings.HasPrefix(run.Summary().HTML(), "<table>"))
 	// Output:
-	// 40 batches, of which an interrupt would have kept those done
+	// 40 batches
 	// true true
 }
 

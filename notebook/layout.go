@@ -2,11 +2,11 @@ package notebook
 
 import "math"
 
-// layout places the vertices of a small graph in the unit square by the
-// algorithm of Fruchterman & Reingold (1991): edges pull, all pairs push, steps
-// shrink. edges are pairs of vertices below n. Neighbouring numbers start near
-// each other, on a spiral, so that the result depends on nothing but the
-// arguments; gonum's layouts go through maps, whose order is random. Cost:
+// layout places the vertices of a small graph in the unit square by the algorithm
+// of Fruchterman & Reingold (1991): edges pull, all pairs push, and steps shrink.
+// edges are pairs of vertices below n. Vertices with neighbouring numbers start near
+// each other, on a spiral, so that the result depends only on the arguments.
+// gonum's layouts do not serve: they iterate over maps in random order. Cost:
 // O(rounds·n²).
 func layout(n int, edges [][2]int32) [][2]float64 {
 	const rounds = 400
@@ -27,7 +27,7 @@ func layout(n int, edges [][2]int32) [][2]float64 {
 				force[i][0], force[i][1] = force[i][0]+dx*push, force[i][1]+dy*push
 				force[j][0], force[j][1] = force[j][0]-dx*push, force[j][1]-dy*push
 			}
-			// A little gravity keeps parts that nothing joins on the page.
+			// A little gravity keeps unconnected parts on the page.
 			force[i][0], force[i][1] = force[i][0]-0.3*at[i][0], force[i][1]-0.3*at[i][1]
 		}
 		for _, e := range edges {
@@ -48,7 +48,7 @@ func layout(n int, edges [][2]int32) [][2]float64 {
 	return intoSquare(at)
 }
 
-// intoSquare stretches points to fill the unit square, each axis by itself.
+// intoSquare stretches points to fill the unit square, each axis on its own.
 func intoSquare(at [][2]float64) [][2]float64 {
 	for axis := range 2 {
 		low, high := math.Inf(1), math.Inf(-1)

@@ -5,24 +5,24 @@ import (
 	"math/rand/v2"
 )
 
-// Data is what Jupyter is told to show: contents by MIME type, metadata about
-// them, and what is not kept with the notebook. It is the very type of package
-// display in the gophernotes kernel, so that its function Display is a
-// func(Data) error.
+// Data is the message by which Jupyter shows a value: contents by MIME type,
+// metadata about them, and transient fields, which the notebook does not keep. It
+// is identical to a type of package display in the gophernotes kernel, so that the
+// kernel's function Display is a func(Data) error.
 type Data = struct {
 	Data      map[string]any
 	Metadata  map[string]any
 	Transient map[string]any
 }
 
-// live is one place in a cell's output that is shown first and then replaced.
+// live is a display in a cell's output. show replaces it.
 type live struct {
 	display func(Data) error
-	id      string // of this place; "" before the first time
+	id      string // of the display; "" before the first chart
 }
 
-// show puts a chart there. The kernel in notebooks/kernel replaces the one
-// before where Transient says update.
+// show puts a chart into the display. The kernel in notebooks/kernel replaces the
+// earlier display if Transient has the field update.
 func (l *live) show(c *Chart) error {
 	d := Data{
 		Data:      map[string]any{"image/svg+xml": c.SVG(), "text/plain": c.String()},
@@ -30,7 +30,7 @@ func (l *live) show(c *Chart) error {
 		Transient: map[string]any{},
 	}
 	if l.id == "" {
-		l.id = fmt.Sprintf("gcn-%016x", rand.Uint64()) // names a place, decides nothing
+		l.id = fmt.Sprintf("gcn-%016x", rand.Uint64()) // a name only; no result depends on it
 	} else {
 		d.Transient["update"] = true
 	}

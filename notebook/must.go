@@ -1,7 +1,7 @@
 package notebook
 
-// Must panics with err unless it is nil: the way for a cell to fail, as it has
-// nowhere to return an error to. Libraries return errors instead.
+// Must panics with err unless it is nil. A cell fails by a panic, as it cannot
+// return an error. Libraries return errors instead.
 func Must(err error) {
 	if err != nil {
 		panic(err)

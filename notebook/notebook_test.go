@@ -71,7 +71,7 @@ func TestChart(t *testing.T) {
 	if !strings.Contains(chart.SVG(), "a &amp; b") || !strings.Contains(chart.SVG(), "max-width:100%") {
 		t.Error("the chart lacks its legend or its width")
 	}
-	// Narrow charts keep their size, wide ones are scaled to the page.
+	// Narrow charts keep their size. Wide charts are scaled to the page.
 	one := regexp.MustCompile(`^<svg width="([0-9]+)" height="([0-9]+)".* viewBox="0 0 ([0-9.]+) ([0-9.]+)"`)
 	for panels := 1; panels <= 3; panels++ {
 		wide := Draw(&figure.Figure{Panels: make([]figure.Panel, panels)})
@@ -90,7 +90,7 @@ func TestChart(t *testing.T) {
 	if got := chart.String(); got != "chart: panel" {
 		t.Errorf("String() = %q", got)
 	}
-	// What cannot be drawn says so, in a picture.
+	// The picture of a figure that cannot be drawn is its error.
 	bad := Draw(&figure.Figure{Panels: []figure.Panel{{Title: "<bad>", Lines: []figure.Series{{X: []float64{1}}}}}})
 	wellFormed(t, bad.SVG(), "svg")
 	if !strings.Contains(bad.SVG(), "&lt;bad&gt;") || !strings.Contains(bad.SVG(), "1 x, 0 y") {
@@ -200,7 +200,7 @@ func TestComparison(t *testing.T) {
 	if got := []string{s.Cell(0, 0), s.Cell(0, 1), s.Cell(0, 3), s.Cell(0, 4), s.Cell(0, 5), s.Cell(1, 0)}; !reflect.DeepEqual(got, []string{"b", "2", "0.62 ± 0.12", "25", "1.3", "a"}) {
 		t.Errorf("cells %q", got)
 	}
-	// The mean curve ends where the first of the runs does.
+	// The mean curve ends with the shortest run.
 	if got := c.mean("b"); !reflect.DeepEqual(got.X, []float64{10, 20}) || !reflect.DeepEqual(got.Y, []float64{0.5, 0.5}) || got.Error[0] != 0.25 {
 		t.Errorf("mean curve %+v", got)
 	}

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestNotebooks looks at the notebooks as they are in the repository: executed
-// from the first cell to the last without an error, each with a check at its end,
-// and all of them small. notebooks/run executes them.
+// TestNotebooks checks the notebooks in the repository: each was executed from
+// its first cell to its last without an error and ends in a check, and all are small. notebooks/run executes them.
 func TestNotebooks(t *testing.T) {
 	paths, err := filepath.Glob("../notebooks/*.ipynb")
 	if err != nil || len(paths) < 5 {
@@ -44,7 +43,7 @@ func TestNotebooks(t *testing.T) {
 			}
 			count++
 			if cell.Count != count {
-				t.Errorf("%s: cell %d was executed as number %d: execute the notebook anew", path, count, cell.Count)
+				t.Errorf("%s: cell %d was executed as number %d: execute the notebook again", path, count, cell.Count)
 			}
 			source, printed = strings.Join(cell.Source, ""), ""
 			for _, output := range cell.Outputs {

@@ -9,27 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is a line that says how far something is, and writes itself anew in
-// the same place: a carriage return, which notebooks and terminals alike
-// understand, and nothing else that only a terminal would. The zero value is
-// ready to use, for one goroutine at a time.
+// Progress is a line that shows the progress of some work, and overwrites itself.
+// It uses only the carriage return, which notebooks and terminals both understand.
+// The zero value is ready to use, by one goroutine at a time.
 type Progress struct {
 	Name  string
 	Total int           // steps in all; 0 means unknown
 	Every time.Duration // least time between two writes; 0 means half a second
-	Out   io.Writer     // nil means os.Stdout as it is when a line is written, which a cell shows plainly where standard error is red
+	Out   io.Writer     // nil means the current os.Stdout; a cell shows standard error in red
 
 	began, wrote time.Time
-	width        int // characters of the line that stands there; 0 if none does
+	width        int // characters of the current line; 0 if there is none
 }
 
-// NewProgress returns the progress of something in total steps. Its method At
-// suits the Progress fields of package study.
+// NewProgress returns the progress of total steps. Its method At can be the
+// Progress function of a study.
 func NewProgress(name string, total int) *Progress {
 	return &Progress{Name: name, Total: total}
 }
 
-// At says that done steps are behind. The last one ends the line.
+// At reports that done steps are finished. The last step ends the line.
 func (p *Progress) At(done int) {
 	p.at(done, func() string { return p.text(done) })
 	if p.Total > 0 && done >= p.Total {
@@ -37,7 +36,7 @@ func (p *Progress) At(done int) {
 	}
 }
 
-// at writes the text for done steps if it is time for it, or the last.
+// at writes the text for done steps if Every has passed, or for the last step.
 func (p *Progress) at(done int, text func() string) {
 	now := time.Now()
 	if p.began.IsZero() {
@@ -64,7 +63,7 @@ func (p *Progress) text(done int) string {
 	return text
 }
 
-// left estimates the time to the end, in whole seconds.
+// left estimates the remaining time, in whole seconds.
 func (p *Progress) left(now time.Time, done int) time.Duration {
 	if done <= 0 || done >= p.Total {
 		return 0
@@ -73,8 +72,7 @@ func (p *Progress) left(now time.Time, done int) time.Duration {
 	return (pace * time.Duration(p.Total-done)).Round(time.Second)
 }
 
-// Line writes text in the place of the line that stands there, whatever the
-// time since.
+// Line overwrites the current line with text at once, without regard to Every.
 func (p *Progress) Line(text string) {
 	n := utf8.RuneCountInString(text)
 	fmt.Fprintf(p.out(), "\r%s%s", text, strings.Repeat(" ", max(0, p.width-n)))

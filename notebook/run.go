@@ -12,32 +12,32 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Run is a training run that lives over several cells: one makes it, one trains,
-// is interrupted perhaps, later ones go on or look at it. It trains by train.Fit,
+// Run is a training run over several cells. One cell makes it, and one trains it
+// and may be interrupted. Later cells resume it or show it. It trains by train.Fit,
 // to the same bits.
 //
-// A run belongs to one goroutine, and its model to no other run meanwhile.
+// A run belongs to one goroutine. No other run may use its model meanwhile.
 type Run struct {
 	Model   train.Model
 	Data    *datasets.Data
 	Options train.Options // limits may be raised between two calls of Fit
 
-	// Live, where not nil, shows the curves while they grow: the function Display
-	// that the kernel gives every cell. It shows things in the cell that names it,
-	// so set it in the one that calls Fit. The curves are drawn at evaluations,
-	// once a second at most.
+	// Live, if not nil, shows the curves during training. It is the kernel's
+	// function Display, which shows its argument in the cell that mentions it: set
+	// Live in the cell that calls Fit. The curves are drawn at evaluations, at most
+	// once a second.
 	Live func(Data) error
 
-	// Progress says how far training is where there is no Live; its Total is set.
+	// Progress shows the progress of training if Live is nil. Fit sets its Total.
 	// Nil means a line on standard output.
 	Progress *Progress
 
-	history     *train.Result
-	dir         string // of checkpoints
-	own         bool   // dir is a temporary folder, to be removed
-	begun       bool   // Fit has been called
-	interrupted bool   // the last Fit was
-	closed      bool   // and cannot go on
+	result      *train.Result
+	dir         string // folder of checkpoints
+	own         bool   // dir is a temporary folder, which Close removes
+	begun       bool   // a Fit has trained
+	interrupted bool   // the last Fit was interrupted
+	closed      bool   // Close was called
 }
 
 // NewRun returns a run that has not begun.
@@ -46,17 +46,16 @@ func NewRun(m train.Model, d *datasets.Data, o train.Options) *Run {
 }
 
 // Fit trains until a limit is reached, and leaves the best parameters in the
-// model, as train.Fit does. It stops early when the cell is interrupted: that is
-// no error, History holds what was done, the model holds the parameters of the
-// last batch, and calling Fit again goes on from there. It also goes on after the
-// end, if a limit was raised.
+// model, as train.Fit does. It stops early when the cell is interrupted, without an
+// error. Result then holds the result so far, the model holds the parameters of the
+// last batch, and another call of Fit resumes from there. After the end, Fit resumes
+// if a limit was raised.
 //
-// To go on it needs checkpoints: they are in Options.Dir, or in a temporary
-// folder that Close removes. The state of a run is there after an error, too, ctx's
-// included, with History up to it.
+// Fit writes checkpoints to Options.Dir, or to a temporary folder that Close
+// removes. They and Result are also there after an error, such as ctx's.
 func (r *Run) Fit(ctx context.Context) error {
 	if r.closed {
-		return errors.New("notebook: the run is closed and cannot go on; NewRun begins another, with a new model")
+		return errors.New("notebook: the run is closed and cannot resume; begin another with NewRun and a new model")
 	}
 	if ctx == nil {
 		return errors.New("notebook: the context is nil")
@@ -77,13 +76,13 @@ func (r *Run) Fit(ctx context.Context) error {
 		}
 	}
 	r.interrupted, err = Interruptible(ctx, func(ctx context.Context) error {
-		history, err := train.Fit(ctx, r.Model, r.Data, o)
-		if history != nil {
-			r.history, r.begun = history, true
+		result, err := train.Fit(ctx, r.Model, r.Data, o)
+		if result != nil {
+			r.result, r.begun = result, true
 		}
 		return err
 	})
-	if r.history != nil {
+	if r.result != nil {
 		screen.end()
 	}
 	return err
@@ -109,13 +108,13 @@ func (r *Run) options() (train.Options, error) {
 	return o, nil
 }
 
-// History returns what the run has done so far; nil before the first batch.
-func (r *Run) History() *train.Result { return r.history }
+// Result returns the result so far, or nil before the first batch.
+func (r *Run) Result() *train.Result { return r.result }
 
-// Interrupted tells whether the last Fit was stopped by an interrupt.
+// Interrupted reports whether an interrupt stopped the last Fit.
 func (r *Run) Interrupted() bool { return r.interrupted }
 
-// Curves draws loss and validation score so far.
+// Curves draws the loss and the validation score so far.
 func (r *Run) Curves() *Chart {
 	return Draw(curves(r.status(), r.metric(), r.evaluations()))
 }
@@ -123,12 +122,12 @@ func (r *Run) Curves() *Chart {
 // Summary returns the run in numbers.
 func (r *Run) Summary() *Sheet {
 	s := NewSheet("", "", "")
-	h := r.history
+	h := r.result
 	if h == nil {
 		return s.Add("batches", 0)
 	}
 	metric := r.metric()
-	s.Add("batches", fmt.Sprint(h.Batches)+r.why())
+	s.Add("batches", fmt.Sprint(h.Batches)+r.stopText())
 	s.Add("parameters", h.Parameters)
 	s.Add("best validation "+metric, fmt.Sprintf("%s, after %d batches", decimal(h.Best), h.BestBatch))
 	s.Add("test "+metric, h.Test)
@@ -136,8 +135,8 @@ func (r *Run) Summary() *Sheet {
 	return s
 }
 
-func (r *Run) why() string {
-	switch h := r.history; {
+func (r *Run) stopText() string {
+	switch h := r.result; {
 	case r.interrupted:
 		return ", interrupted"
 	case h.Stop == "patience":
@@ -148,11 +147,11 @@ func (r *Run) why() string {
 	return ""
 }
 
-// String returns a line on where the run stands.
+// String returns the status of the run in one line.
 func (r *Run) String() string { return r.status() }
 
-// Close removes what the run kept in a temporary folder. It cannot go on
-// afterwards: Fit is an error then. History stays.
+// Close removes the run's temporary folder. If there was one, Fit returns an error
+// afterwards. Result stays.
 func (r *Run) Close() error {
 	if !r.own {
 		return nil
@@ -165,7 +164,7 @@ func (r *Run) Close() error {
 	return nil
 }
 
-// metric is the name of the score, "score" of a run without data.
+// metric returns the name of the score, or "score" for a run without data.
 func (r *Run) metric() string {
 	if r.Data == nil {
 		return "score"
@@ -174,19 +173,19 @@ func (r *Run) metric() string {
 }
 
 func (r *Run) evaluations() []train.Evaluation {
-	if r.history == nil {
+	if r.result == nil {
 		return nil
 	}
-	return r.history.Evaluations
+	return r.result.Evaluations
 }
 
-// status says in a line what History says.
+// status returns the result in one line.
 func (r *Run) status() string {
-	h := r.history
+	h := r.result
 	if h == nil {
 		return "not trained yet"
 	}
-	text := fmt.Sprintf("%d batches%s", h.Batches, r.why())
+	text := fmt.Sprintf("%d batches%s", h.Batches, r.stopText())
 	if !math.IsNaN(h.Best) {
 		text += fmt.Sprintf("; best validation %s %s at %d", r.metric(), decimal(h.Best), h.BestBatch)
 	}
@@ -196,12 +195,12 @@ func (r *Run) status() string {
 	return text
 }
 
-// screen is what one call of Fit shows.
+// screen shows the progress of one call of Fit.
 type screen struct {
 	run         *Run
 	live        *live
 	line        *Progress
-	evaluations []train.Evaluation // of this call and those before
+	evaluations []train.Evaluation // of this call and earlier ones
 	drawn       time.Time
 }
 
@@ -218,7 +217,7 @@ func (r *Run) screen() *screen {
 	return s
 }
 
-// progress takes note of a batch, and shows it now and then.
+// progress records a batch, and shows the progress now and then.
 func (s *screen) progress(p train.Progress) {
 	if p.Evaluated {
 		s.evaluations = append(s.evaluations, train.Evaluation{
@@ -229,15 +228,15 @@ func (s *screen) progress(p train.Progress) {
 		if p.MaxBatches > 0 {
 			s.line.Total = p.MaxBatches
 		}
-		s.line.at(p.Batch, func() string { return standing(p) })
+		s.line.at(p.Batch, func() string { return progressText(p) })
 		return
 	}
 	if p.Evaluated && time.Since(s.drawn) >= time.Second {
-		s.show(standing(p), s.evaluations)
+		s.show(progressText(p), s.evaluations)
 	}
 }
 
-// end shows how it ended.
+// end shows the final status.
 func (s *screen) end() {
 	if s.live == nil {
 		s.line.Line(s.run.status())
@@ -247,7 +246,7 @@ func (s *screen) end() {
 	s.show(s.run.status(), s.run.evaluations())
 }
 
-// show draws the curves. Training does not end because they cannot be shown.
+// show draws the curves. If they cannot be shown, training goes on.
 func (s *screen) show(title string, evaluations []train.Evaluation) {
 	chart := Draw(curves(title, s.run.metric(), evaluations))
 	if err := s.live.show(chart); err != nil {
@@ -258,8 +257,8 @@ func (s *screen) show(title string, evaluations []train.Evaluation) {
 	s.drawn = time.Now()
 }
 
-// standing says in a line where training stands.
-func standing(p train.Progress) string {
+// progressText returns the progress of training in one line.
+func progressText(p train.Progress) string {
 	text := fmt.Sprintf("batch %d", p.Batch)
 	if p.MaxBatches > 0 {
 		text = fmt.Sprintf("batch %d of %d", p.Batch, p.MaxBatches)

@@ -15,7 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// interrupt sends this process what Jupyter sends its kernel.
+// interrupt sends this process the signal that Jupyter sends its kernel.
 func interrupt(t *testing.T) {
 	t.Helper()
 	self, err := os.FindProcess(os.Getpid())
@@ -48,8 +48,8 @@ func values(t *testing.T, m train.Model) []float32 {
 	return all
 }
 
-// TestRunInterrupted interrupts a run and goes on, which must give the bits of
-// a run that was left alone.
+// TestRunInterrupted interrupts a run and resumes it. The result must equal, bit for
+// bit, the result of an undisturbed run.
 func TestRunInterrupted(t *testing.T) {
 	skipWithoutSignals(t)
 	data := small(t)
@@ -64,7 +64,7 @@ func TestRunInterrupted(t *testing.T) {
 	o.Progress = func(p train.Progress) {
 		if p.Batch == 20 {
 			interrupt(t)
-			time.Sleep(50 * time.Millisecond) // until it is there
+			time.Sleep(50 * time.Millisecond) // until the signal arrives
 		}
 	}
 	var out bytes.Buffer
@@ -73,9 +73,9 @@ func TestRunInterrupted(t *testing.T) {
 	if err := run.Fit(context.Background()); err != nil {
 		t.Fatalf("interrupted: %v", err)
 	}
-	h := run.History()
+	h := run.Result()
 	if !run.Interrupted() || h == nil || h.Batches < 20 || h.Batches >= 60 || len(h.Evaluations) < 4 {
-		t.Fatalf("interrupted %v, history %+v", run.Interrupted(), h)
+		t.Fatalf("interrupted %v, result %+v", run.Interrupted(), h)
 	}
 	if !strings.Contains(run.String(), "interrupted") || !strings.Contains(run.Summary().String(), "interrupted") {
 		t.Errorf("does not say that it was interrupted: %s", run)
@@ -86,10 +86,10 @@ func TestRunInterrupted(t *testing.T) {
 	if err := run.Fit(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if run.Interrupted() || run.History().Resumed < 20 {
-		t.Errorf("interrupted %v, resumed from %d", run.Interrupted(), run.History().Resumed)
+	if run.Interrupted() || run.Result().Resumed < 20 {
+		t.Errorf("interrupted %v, resumed from %d", run.Interrupted(), run.Result().Resumed)
 	}
-	got := run.History()
+	got := run.Result()
 	if got.Test != want.Test || got.Best != want.Best || len(got.Evaluations) != len(want.Evaluations) {
 		t.Errorf("test %v best %v, want %v %v", got.Test, got.Best, want.Test, want.Best)
 	}
@@ -100,10 +100,10 @@ func TestRunInterrupted(t *testing.T) {
 		t.Errorf("progress %q", text)
 	}
 
-	// Afterwards, more.
+	// Resume after the end with a raised limit.
 	run.Options.MaxBatches = 80
-	if err := run.Fit(context.Background()); err != nil || run.History().Batches != 80 {
-		t.Errorf("going on: %v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Batches != 80 {
+		t.Errorf("going on: %v, %+v", err, run.Result())
 	}
 	dir := run.dir
 	if _, err := os.Stat(filepath.Join(dir, "last.ckpt")); err != nil {
@@ -115,17 +115,17 @@ func TestRunInterrupted(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the temporary folder is still there: %v", err)
 	}
-	if run.History() == nil || run.Close() != nil {
-		t.Error("closing lost the history, or cannot be repeated")
+	if run.Result() == nil || run.Close() != nil {
+		t.Error("Close lost the result, or cannot be called twice")
 	}
-	// It would begin anew with the parameters that it ended with.
-	if batches := run.History().Batches; run.Fit(context.Background()) == nil || run.History().Batches != batches {
-		t.Errorf("a closed run trains: %+v", run.History())
+	// Without checkpoints it would begin again, from the last parameters.
+	if batches := run.Result().Batches; run.Fit(context.Background()) == nil || run.Result().Batches != batches {
+		t.Errorf("a closed run trains: %+v", run.Result())
 	}
 }
 
-// TestRunCancelled checks that a context that ends by itself is an error, as in
-// train.Fit, and that the run can go on all the same, in a folder of its own.
+// TestRunCancelled checks that the end of the caller's context is an error, as in
+// train.Fit. The run, in a folder of the caller, can still resume.
 func TestRunCancelled(t *testing.T) {
 	data := small(t)
 	m, _ := model(t, data)
@@ -145,14 +145,14 @@ func TestRunCancelled(t *testing.T) {
 	if err := run.Fit(ctx); !errors.Is(err, context.Canceled) || run.Interrupted() {
 		t.Fatalf("error %v, interrupted %v", err, run.Interrupted())
 	}
-	if err := run.Fit(context.Background()); err != nil || run.History().Resumed != 10 {
-		t.Fatalf("going on: %v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Resumed != 10 {
+		t.Fatalf("going on: %v, %+v", err, run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, "result.json")); err != nil {
-		t.Errorf("closing took a folder that is not its own: %v", err)
+		t.Errorf("Close removed a folder of the caller: %v", err)
 	}
 }
 
@@ -162,15 +162,15 @@ func TestRunRefused(t *testing.T) {
 	o := options(10)
 	o.Adam.Beta1 = 2
 	run := NewRun(m, data, o)
-	if err := run.Fit(context.Background()); err == nil || run.History() != nil {
-		t.Errorf("no error about Adam's settings, history %v", run.History())
+	if err := run.Fit(context.Background()); err == nil || run.Result() != nil {
+		t.Errorf("no error about Adam's settings, result %v", run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestLive looks at what a kernel is told to show.
+// TestLive checks the messages by which a kernel shows the curves.
 func TestLive(t *testing.T) {
 	data := small(t)
 	m, _ := model(t, data)
@@ -200,8 +200,8 @@ func TestLive(t *testing.T) {
 		}
 		wellFormed(t, d.Data["image/svg+xml"].(string), "svg")
 	}
-	if got := run.screen().evaluations; len(got) != len(run.History().Evaluations) {
-		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.History().Evaluations))
+	if got := run.screen().evaluations; len(got) != len(run.Result().Evaluations) {
+		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.Result().Evaluations))
 	}
 	last := shown[len(shown)-1].Data["text/plain"].(string)
 	if !strings.Contains(last, "40 batches, the limit") || !strings.Contains(last, "test 0.") {
@@ -209,14 +209,14 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveBroken checks that training outlives its display.
+// TestLiveBroken checks that training goes on if the curves cannot be shown.
 func TestLiveBroken(t *testing.T) {
 	data := small(t)
 	m, _ := model(t, data)
 	run := NewRun(m, data, options(10))
 	run.Live = func(Data) error { return errors.New("no front end") }
-	if err := run.Fit(context.Background()); err != nil || run.History().Batches != 10 {
-		t.Errorf("%v, %+v", err, run.History())
+	if err := run.Fit(context.Background()); err != nil || run.Result().Batches != 10 {
+		t.Errorf("%v, %+v", err, run.Result())
 	}
 	if err := run.Close(); err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestInterruptible(t *testing.T) {
 	if stopped, err = Interruptible(ctx, wait); stopped || !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v, %v", stopped, err)
 	}
-	// Both at once: the context's end is an error whatever else happened.
+	// With both at once, the end of the context is still an error.
 	both, cancel := context.WithCancel(context.Background())
 	stopped, err = Interruptible(both, func(ctx context.Context) error {
 		interrupt(t)
@@ -270,7 +270,7 @@ func TestProgress(t *testing.T) {
 	p := NewProgress("draws", 3)
 	p.Out, p.Every = &out, time.Hour
 	p.At(1)
-	p.At(2) // too soon
+	p.At(2) // too soon to be shown
 	p.At(3)
 	p.End() // has ended
 	if got := out.String(); got != "\rdraws 1/3\rdraws 3/3\n" {

@@ -16,23 +16,23 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Sampling looks at what any sampler draws, before anything is trained with it:
-// some mini-batches, layer by layer. It is a glance; study.ApproxError measures
-// methods against each other, and bias and variance apart.
+// Sampling shows the draws of any sampler before training: some mini-batches, layer
+// by layer. It gives a first impression. study.ApproxError compares methods, and
+// separates bias and variance.
 type Sampling struct {
 	Sampler   samplers.Sampler // required
 	Laplacian *graph.Laplacian // P, of the whole graph; required
-	Features  *graph.Features  // H that errors are measured with, in every layer; nil leaves them out
-	Nodes     []int32          // that mini-batches are drawn from; required
+	Features  *graph.Features  // H for the errors, in every layer; nil: no errors
+	Nodes     []int32          // mini-batches are drawn from these; required
 
 	Batch   int // nodes in a mini-batch; 0 means 512
 	Batches int // 0 means 10
 	Seed    uint64
 }
 
-// SamplingLayer is what the mini-batches held in one layer: means over them.
+// SamplingLayer describes one layer by means over the mini-batches.
 type SamplingLayer struct {
-	Layer      int // counted from the input, which is 1
+	Layer      int // counted from the input, from 1
 	Rows       float64
 	Candidates float64 // columns of QP that are not zero
 	Drawn      float64 // input nodes of the block
@@ -40,17 +40,17 @@ type SamplingLayer struct {
 	Full       float64 // entries of the same rows of P
 
 	// Error is ‖P̃H − QPH‖_F / ‖QPH‖_F over the mini-batches, H being the features;
-	// zero without. A control that the block may have is not counted in.
+	// zero without features. It ignores a block's control.
 	Error study.Spread
 
-	// Factors are log₁₀ of P̃[i][j]/P[i][j] over the entries of P̃: by how much an
-	// edge that was kept stands for those that were not.
+	// Factors are log₁₀ of P̃[i][j]/P[i][j] over the entries of P̃. The factor is the
+	// weight of a kept edge: it also counts for edges that were not kept.
 	Factors study.Histogram
 }
 
 // SamplingReport is the outcome of a Sampling. It is a study.Table.
 type SamplingReport struct {
-	Layers  []SamplingLayer // next to the output first, as they are drawn
+	Layers  []SamplingLayer // next to the output first, in the order of drawing
 	Batch   int
 	Batches int
 	Seed    uint64
@@ -58,8 +58,8 @@ type SamplingReport struct {
 
 var _ study.Table = (*SamplingReport)(nil)
 
-// Run draws and measures. Cost: for each mini-batch the sampler's, and with
-// features two products of each layer's rows with them.
+// Run draws and measures. Cost: for each mini-batch one call of the sampler, and
+// with features two products of each layer's rows with them.
 func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *Sampling) check(ctx context.Context) error {
 	n := s.Laplacian.Nodes()
 	for k, i := range s.Nodes {
 		if i < 0 || int(i) >= n {
-			return fmt.Errorf("notebook: node %d to draw mini-batches from is %d, outside [0, %d)", k, i, n)
+			return fmt.Errorf("notebook: node %d of Nodes is %d, outside [0, %d)", k, i, n)
 		}
 	}
 	if x := s.Features; x != nil && (x.Rows != n || x.Cols < 1 || x.Len() != x.Rows*x.Cols) {
@@ -156,7 +156,7 @@ func entry(p *graph.Laplacian, i, j int32) float32 {
 	if p.Adjacency.Val != nil {
 		return p.At(int(i), int(j))
 	}
-	return p.RowScale[i] * p.ColScale[j] // the sampler keeps to the edges
+	return p.RowScale[i] * p.ColScale[j] // the sampler draws only edges
 }
 
 // relativeError returns ‖P̃X − QPX‖_F / ‖QPX‖_F of one block.
@@ -209,7 +209,7 @@ func (r *SamplingReport) Records() [][]string {
 
 // Figure implements study.Table: the histogram of the factors, layer by layer.
 func (r *SamplingReport) Figure() *figure.Figure {
-	f := &figure.Figure{Title: "By how much an edge that was kept stands for those that were not"}
+	f := &figure.Figure{Title: "Factors of the kept edges"}
 	for _, l := range r.Layers {
 		h := l.Factors
 		f.Panels = append(f.Panels, figure.Panel{

@@ -14,14 +14,14 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// Sheet is a table that a cell shows: HTML in a notebook, aligned text on a
-// terminal. Columns whose cells are all numbers stand to the right.
+// Sheet is a table in a cell's output: HTML in a notebook, aligned text on a
+// terminal. Columns with only numbers are aligned right.
 type Sheet struct {
 	Title  string
-	Header []string // names of the columns; where all are empty they are left out
+	Header []string // names of the columns; no header if all are empty
 
 	rows    [][]string
-	numeric []bool // of each column: no row has text there
+	numeric []bool // for each column: all its cells are numbers
 }
 
 // NewSheet returns a table without rows.
@@ -29,10 +29,9 @@ func NewSheet(title string, header ...string) *Sheet {
 	return &Sheet{Title: title, Header: header}
 }
 
-// Tabulate returns a study's outcome as a table. columns picks some of its
-// columns by name, in that order; none means all. Numbers are rounded to four
-// digits; study.Save writes them in full. An unknown column is an error that
-// lists those there are.
+// Tabulate returns a study's outcome as a table. columns selects columns by name, in
+// that order; none means all. Numbers are rounded to four digits; study.Save writes
+// them in full. The error about an unknown column lists the known ones.
 func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 	if argument.Nil(t) {
 		return nil, errors.New("notebook: there is no table")
@@ -63,7 +62,7 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 			cells[k] = record[j]
 			if v, err := strconv.ParseFloat(record[j], 64); err == nil {
 				cells[k] = v
-			} else if record[j] == "" { // as a number that is none is written
+			} else if record[j] == "" { // an empty field is a number that is not finite
 				cells[k] = nil
 			}
 		}
@@ -72,10 +71,10 @@ func Tabulate(title string, t study.Table, columns ...string) (*Sheet, error) {
 	return s, nil
 }
 
-// Add adds a row and returns the sheet. Floating-point numbers are rounded to
-// four digits; a study.Spread is written as mean ± standard error, the mean with
-// as many digits as the error gives it; anything else as fmt.Sprint has it.
-// Missing cells are empty, those beyond the header are kept.
+// Add adds a row and returns the sheet. Floating-point numbers are rounded to four
+// digits. A study.Spread is written as mean ± standard error, the mean to as many
+// digits as the error. All else is written as by fmt.Sprint. Missing cells are
+// empty, and extra cells are kept.
 func (s *Sheet) Add(cells ...any) *Sheet {
 	row := make([]string, 0, len(s.Header))
 	for k, cell := range cells {
@@ -96,7 +95,7 @@ func (s *Sheet) Add(cells ...any) *Sheet {
 // Rows returns the number of rows.
 func (s *Sheet) Rows() int { return len(s.rows) }
 
-// Cell returns the text of a cell, "" where there is none.
+// Cell returns the text of a cell, "" if there is no such cell.
 func (s *Sheet) Cell(row, column int) string {
 	if row < 0 || row >= len(s.rows) || column < 0 || column >= len(s.rows[row]) {
 		return ""
@@ -104,8 +103,8 @@ func (s *Sheet) Cell(row, column int) string {
 	return s.rows[row][column]
 }
 
-// HTML returns the table as an HTML element. It sets no colours, so that it
-// follows the page's light or dark ones.
+// HTML returns the table as an HTML element without colours, so that it follows the
+// page's light or dark theme.
 func (s *Sheet) HTML() string {
 	var b strings.Builder
 	b.WriteString("<table>")
@@ -125,7 +124,7 @@ func (s *Sheet) HTML() string {
 	return string(markup.Clean([]byte(b.String())))
 }
 
-// headed tells whether any column has a name.
+// headed reports whether any column has a name.
 func (s *Sheet) headed() bool { return strings.Join(s.Header, "") != "" }
 
 func (s *Sheet) line(b *strings.Builder, element string, cells []string) {
@@ -157,7 +156,7 @@ func (s *Sheet) String() string {
 	return b.String()
 }
 
-// format returns the text of a cell, and whether it is a number.
+// format returns the text of a cell, and reports whether it is a number.
 func format(cell any) (text string, number bool) {
 	switch v := cell.(type) {
 	case float64:
@@ -176,8 +175,8 @@ func format(cell any) (text string, number bool) {
 	return fmt.Sprint(cell), false
 }
 
-// decimal writes v with four significant digits, whole numbers below a million
-// in full, and a dash for what is not a number.
+// decimal writes v with four significant digits, whole numbers below a million in
+// full, and NaN as a dash.
 func decimal(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -191,7 +190,7 @@ func decimal(v float64) string {
 }
 
 // spread writes mean ± standard error, both to the place of the error's second
-// digit; the mean alone where there is no error.
+// digit, or the mean alone if there is no error.
 func spread(s study.Spread) string {
 	if s.N < 2 || !(s.SEM > 0) || math.IsInf(s.SEM, 0) {
 		return decimal(s.Mean)

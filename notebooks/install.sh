@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# install.sh [PREFIX]: builds the notebook kernel and installs it where Jupyter
-# finds it: under PREFIX, used with JUPYTER_PATH=PREFIX, or in your own Jupyter
-# folder. Needs Go, and Jupyter only where PREFIX is left out. Installing again
-# replaces the old kernel.
+# install.sh [PREFIX]: builds the notebook kernel and installs it in PREFIX, for use
+# with JUPYTER_PATH=PREFIX. Without PREFIX it installs it in your Jupyter folder. It
+# needs Go, and Jupyter if PREFIX is not given. It replaces an installed kernel.
 set -euo pipefail
 fail() { printf '%s\n' "$1" >&2; exit 1; }
 
@@ -23,7 +22,7 @@ kernel=$prefix/kernels/gcn
 mkdir -p "$kernel" || fail "cannot make the folder $kernel"
 
 "$here/kernel/build" "$kernel/gcn-kernel.new"
-mv -f "$kernel/gcn-kernel.new" "$kernel/gcn-kernel" # a running kernel keeps its own
+mv -f "$kernel/gcn-kernel.new" "$kernel/gcn-kernel" # a running kernel keeps the old file
 cat >"$kernel/kernel.json" <<'JSON'
 {
 	"argv": ["{resource_dir}/gcn-kernel", "{connection_file}"],

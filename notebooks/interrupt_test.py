@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Interrupts a training in the installed kernel as Jupyter's stop button does, and
-goes on with it.
+"""Interrupts a training in the installed kernel, as Jupyter's stop button does, and
+resumes it.
 
     JUPYTER_PATH=PREFIX notebooks/interrupt_test.py
 """
@@ -34,12 +34,10 @@ newRun := func(batches int, slow bool) *notebook.Run {
 	gcn, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 16, Seed: 1})
 	notebook.Must(err)
 	options := train.Options{Seed: 1, MaxBatches: batches, Patience: -1}
-	if slow { // some thousand batches would be done before a finger is at the button
+	if slow { // else thousands of batches are done before the interrupt
 		options.Progress = func(train.Progress) { time.Sleep(10 * time.Millisecond) }
 	}
-	return notebook.NewRun(train.Model{
-		Batch: batch, Loss: gcn.Loss, Logits: gcn.Logits, Parameters: gcn.Parameters, Inference: gcn,
-	}, data, options)
+	return notebook.NewRun(gcn, data, options)
 }
 """
 
@@ -52,7 +50,7 @@ class InterruptTest(unittest.TestCase):
         self.run_cell(SETUP)
 
     def run_cell(self, code, interrupt_after=None):
-        """Returns what the cell printed, and the messages that showed something."""
+        """Runs a cell; returns its printed text, and the messages with displays."""
         printed, shown = [], []
 
         def hook(message):
@@ -87,23 +85,23 @@ class InterruptTest(unittest.TestCase):
         self.assertTrue(shown[-1][1]["data"]["image/svg+xml"].startswith("<svg"))
         self.assertIn(", interrupted;", shown[-1][1]["data"]["text/plain"])
 
-        # The next cells have the history, the model, and can go on.
+        # The next cells have the result and the model, and can resume.
         printed, _ = self.run_cell(
-            "done := run.History().Batches\n"
-            "fmt.Println(done > 50 && done < 2000, len(run.History().Evaluations) == done/10)")
+            "done := run.Result().Batches\n"
+            "fmt.Println(done > 50 && done < 2000, len(run.Result().Evaluations) == done/10)")
         self.assertEqual(printed, "true true\n")
         _, shown = self.run_cell("run.Curves()")
         self.assertIn("image/svg+xml", shown[0][1]["data"])
         printed, _ = self.run_cell(
             "run.Options.Progress = nil\nrun.Options.MaxBatches = done + 100\nnotebook.Must(run.Fit(ctx))\n"
-            "fmt.Println(run.Interrupted(), run.History().Resumed == done, run.History().Batches == done+100)")
+            "fmt.Println(run.Interrupted(), run.Result().Resumed == done, run.Result().Batches == done+100)")
         self.assertEqual(printed, "false true true\n")
 
         # The result is the same as without an interrupt.
         printed, _ = self.run_cell(
             "alone := newRun(done+100, false)\nalone.Live = func(notebook.Data) error { return nil }\n"
             "notebook.Must(alone.Fit(ctx))\n"
-            "fmt.Println(alone.History().Test == run.History().Test, alone.History().Best == run.History().Best)")
+            "fmt.Println(alone.Result().Test == run.Result().Test, alone.Result().Best == run.Result().Best)")
         self.assertEqual(printed, "true true\n")
         self.run_cell("notebook.Must(run.Close())\nnotebook.Must(alone.Close())")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Takes the pictures of docs/notebooks.md from a real session: Jupyter Notebook in
-headless Chromium, every cell run by the kernel while the page is open.
+"""Takes the pictures of docs/notebooks.md in a real session: Jupyter Notebook in
+headless Chromium, with the kernel running every cell.
 
     notebooks/screenshots.py PREFIX     # the kernel is in PREFIX, see install.sh
 

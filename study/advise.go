@@ -13,21 +13,22 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Advise recommends a layer-wise method and its sample sizes for a graph, from
-// the errors that every method makes there on a few mini-batches.
+// Advise recommends a layer-wise method and its sample sizes for a graph. It
+// measures the errors of all methods there on a few mini-batches.
 //
-// The sizes come first: of each layer the smallest at which the best method's
-// error over the signal,
+// It chooses the sizes first. The size of a layer is the smallest at which the
+// best method's error over the signal,
 //
 //	‖QPHW − QPSHW‖_F / ‖QPHW − 1⊗x̄‖_F,  x̄ the mean row of QPHW,
 //
-// is at most Target: what all rows share tells no node from another. The method is then the one of least error at those sizes;
-// of methods that the measurement cannot tell apart, an unbiased one, whose
-// errors average out from batch to batch. Where almost all candidates would be
-// drawn, drawing is no use, and the advice is not to.
+// is at most Target. The mean row is no signal, as all rows share it. The method
+// is the one with the least error at those sizes. Among methods that the
+// measurement cannot tell apart, Advise prefers an unbiased one, whose errors
+// average out from batch to batch. If almost all candidates would be drawn,
+// drawing saves nothing, and the advice is the method full.
 type Advise struct {
 	Laplacian *graph.Laplacian  // required
-	Products  []*graph.Features // HW of each layer, next to the output first; one for all will do; required
+	Products  []*graph.Features // HW of each layer, next to the output first; or one product for all layers; required
 	Nodes     []int32           // training nodes; required
 
 	Methods []string // to choose from; nil means LADIES and its variants, and the best of FastGCN's
@@ -35,7 +36,7 @@ type Advise struct {
 	Batch   int      // 0 means 512
 	Target  float64  // relative error aimed at; 0 means 1
 	Most    int      // largest sample size to consider; 0 means 8192
-	Repeats int      // mini-batches; 0 means 4 to 16, by the work that each takes
+	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
 }
 
@@ -47,7 +48,7 @@ type LayerAdvice struct {
 	Relative   float64 `json:"relative"`   // error of the recommended method there, over the signal
 	Met        bool    `json:"met"`        // Relative is at most the target, but for a tenth
 
-	Errors *ErrorTable `json:"errors"` // all that was measured
+	Errors *ErrorTable `json:"errors"` // all measurements
 }
 
 // Advice is the outcome of an Advise.
@@ -62,12 +63,12 @@ type Advice struct {
 	Seed    uint64        `json:"seed"`
 }
 
-// certain is the share of the candidates from which on drawing saves nothing.
-const certain = 0.8
+// fullShare is the share of the candidates above which drawing saves nothing.
+const fullShare = 0.8
 
 // Run measures and recommends.
 func (a Advise) Run(ctx context.Context) (*Advice, error) {
-	if err := a.settle(); err != nil {
+	if err := a.setDefaults(); err != nil {
 		return nil, err
 	}
 	if err := a.check(ctx); err != nil {
@@ -105,7 +106,7 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	return advice, nil
 }
 
-func (a *Advise) settle() error {
+func (a *Advise) setDefaults() error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
@@ -141,7 +142,7 @@ func (a *Advise) check(ctx context.Context) error {
 			return fmt.Errorf("%w (product %d)", err, l)
 		}
 		if !kernel.Finite(hw.Data) {
-			return fmt.Errorf("study: advice needs a product HW of finite numbers; product %d has others", l)
+			return fmt.Errorf("study: advice needs products HW of finite numbers; product %d has other values", l)
 		}
 	}
 	return nil
@@ -184,7 +185,8 @@ func (a *Advise) layer(ctx context.Context, l int, above []samplers.Sampler) (*L
 	return &LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}, nil
 }
 
-// neighborhood looks at the layer's rows on one mini-batch.
+// neighborhood counts the rows, candidates and entries of the layer on one
+// mini-batch.
 func (a *Advise) neighborhood(ctx context.Context, above []samplers.Sampler) (rows, candidates int, nnz int64, err error) {
 	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Seed: a.Seed})
 	seeds := drawBatch(w.rng, a.Nodes, a.Batch, w.scratch)
@@ -201,15 +203,15 @@ func (a *Advise) neighborhood(ctx context.Context, above []samplers.Sampler) (ro
 	return len(seeds), len(block.Src), block.Matrix.NNZ(), nil
 }
 
-// affordableRepeats returns how many mini-batches to measure, given the
-// multiplications that one takes at most, so that a layer takes seconds.
+// affordableRepeats returns the number of mini-batches to measure, so that a layer
+// takes seconds. work is the largest number of multiplications of one.
 func affordableRepeats(work float64) int {
 	const budget = 2e11
 	return int(min(max(budget/(2*work), 4), 16))
 }
 
-// size returns the smallest of the sizes that nextSize goes through at which some method
-// reaches the target; where none does, the largest measured.
+// size returns the smallest size at which some method reaches the target, or the
+// largest measured size if none does. It considers the sizes of nextSize.
 func (a *Advise) size(t *ErrorTable) int {
 	sizes := t.sizes()
 	most := sizes[len(sizes)-1]
@@ -237,12 +239,13 @@ func best(t *ErrorTable, size int) string {
 	return method
 }
 
-// method chooses for all layers together: least product of the layers' errors,
-// and of those that are not told apart the preferred one.
+// method chooses one method for all layers: the one with the least product of the
+// layers' errors. Among methods that the measurement cannot tell apart, it takes
+// the preferred one.
 func (a *Advise) method(layers []LayerAdvice) string {
 	drawn := false
 	for _, l := range layers {
-		drawn = drawn || float64(l.Samples) < certain*l.Candidates
+		drawn = drawn || float64(l.Samples) < fullShare*l.Candidates
 	}
 	if !drawn {
 		return "full"
@@ -270,8 +273,8 @@ func (a *Advise) method(layers []LayerAdvice) string {
 	return chosen
 }
 
-// relativeNoise returns the standard error of a method's error, over it, at the
-// measured size nearest above.
+// relativeNoise returns the standard error of a method's error divided by the
+// error, at the smallest measured size that is not below size.
 func relativeNoise(t *ErrorTable, method string, size int) float64 {
 	for _, r := range t.Rows {
 		if r.Method == method && r.Samples >= size {
@@ -281,8 +284,8 @@ func relativeNoise(t *ErrorTable, method string, size int) float64 {
 	return 0
 }
 
-// preference ranks methods whose errors do not differ: unbiased ones first,
-// then flat ones, whose probabilities are the more even.
+// preference ranks methods whose errors do not differ: unbiased ones first, then
+// flat ones, whose probabilities are more even.
 func preference(method string) int {
 	if method == "" {
 		return 0
@@ -297,7 +300,7 @@ func preference(method string) int {
 	return rank
 }
 
-// judgeFlat adds what the norms say about flat probabilities on the first layer.
+// judgeFlat adds the norms' verdict on flat probabilities in the first layer.
 func (a *Advise) judgeFlat(ctx context.Context, advice *Advice) error {
 	norms, err := Norms{
 		Laplacian: a.Laplacian, Nodes: a.Nodes, Batches: 8, Batch: a.Batch, Seed: a.Seed,
@@ -319,7 +322,7 @@ func (a *Advise) explain(advice *Advice) {
 		share := 100 * float64(layer.Samples) / layer.Candidates
 		switch {
 		case advice.Method == "full":
-			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal takes %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
+			say("layer %d from the output: %d rows see %.0f nodes; an error of %.2g times the signal needs %d of them (%.0f %%), so take them all", l+1, layer.Rows, layer.Candidates, a.Target, layer.Samples, share)
 		case layer.Met:
 			say("layer %d from the output: %d of %.0f candidates (%.0f %%) is the smallest size with an error of at most %.2g times the signal: %.2f", l+1, layer.Samples, layer.Candidates, share, a.Target, layer.Relative)
 		default:
@@ -334,9 +337,9 @@ func (a *Advise) explain(advice *Advice) {
 	at := func(method string) float64 { return interpolate(first.Errors, method, float64(first.Samples)) }
 	if plain, flat := at("ladies"), at("ladies-flat"); plain > 0 && flat > 0 && !math.IsInf(plain, 0) {
 		say("flat probabilities change the error of LADIES by a factor of %.2f at %d (second moments: factor %.2f; the columns' unevenness C1 is %.2f)", flat/plain, first.Samples, advice.Moment, advice.C1)
-		say("debiased weights change it by a factor of %.2f, and of %.2f on top of flat: the larger the share drawn, the more", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
+		say("debiased weights change it by a factor of %.2f, and with flat probabilities by %.2f; the effect grows with the drawn share", at("ladies-debiased")/plain, at("ladies-flat-debiased")/flat)
 	}
 	if fast := at("fastgcn-flat-debiased"); fast > 0 && first.Relative > 0 && !math.IsInf(first.Relative, 0) {
-		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times that of %s", fast/first.Relative, advice.Method)
+		say("drawing from all nodes of the graph, as FastGCN does, makes the error %.1f times as large as with %s", fast/first.Relative, advice.Method)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// adviceCase is a graph to be advised on.
+// adviceCase is a graph for Advise.
 type adviceCase struct {
 	name   string
 	p      *graph.Laplacian
@@ -22,7 +22,8 @@ type adviceCase struct {
 	target float64
 }
 
-// adviceCases are graphs of different kinds, and the real ones that are there.
+// adviceCases are graphs of different kinds, and the real data sets on this
+// machine.
 func adviceCases(t *testing.T) []adviceCase {
 	var cases []adviceCase
 	for _, g := range []struct {
@@ -59,8 +60,8 @@ func adviceCases(t *testing.T) []adviceCase {
 	return cases
 }
 
-// smoothRows returns random rows that follow the graph: a mean and noise, taken
-// to the neighbours some times.
+// smoothRows returns random rows that follow the graph: a mean and noise, averaged
+// over the neighbours some times.
 func smoothRows(p *graph.Laplacian, columns, times int) *graph.Features {
 	x := randomRows(p.Nodes(), columns, 0.3, 6)
 	for range times {
@@ -88,9 +89,9 @@ func hubLaplacian(t testing.TB, nodes int) *graph.Laplacian {
 	})
 }
 
-// bruteError is the mean error over the signal of a method at a size over many batches
-// of its own, in float64 from the definition: the rows of P by hand, the drawn
-// block's entries one by one.
+// bruteError is a method's mean error over the signal at a size, over many batches
+// of its own. It computes in float64 from the definition: the rows of P by hand,
+// the entries of the drawn block one by one.
 func bruteError(t *testing.T, c adviceCase, method string, size, repeats int) float64 {
 	t.Helper()
 	contender, err := ContenderByName(method, c.p, nil)
@@ -147,9 +148,9 @@ func bruteError(t *testing.T, c adviceCase, method string, size, repeats int) fl
 	return errs / norms
 }
 
-// TestAdvise compares the advice with brute force on graphs of different kinds:
-// the size meets the target and a size well below does not; no method is better
-// there by more than noise.
+// TestAdvise compares the advice with brute force on graphs of different kinds.
+// The advised size meets the target, and a size well below it does not. No method
+// is better there by more than noise.
 func TestAdvise(t *testing.T) {
 	for _, c := range adviceCases(t) {
 		t.Run(strings.NewReplacer("/", "-", ".", "").Replace(c.name), func(t *testing.T) {
@@ -193,8 +194,8 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// TestAdviseLayers follows the rows down: the nodes drawn for the layer next to
-// the output are the rows of the next.
+// TestAdviseLayers checks the rows of lower layers: the nodes drawn for the layer
+// next to the output are the rows of the next layer.
 func TestAdviseLayers(t *testing.T) {
 	p := hubLaplacian(t, 2000)
 	advice, err := Advise{Laplacian: p, Products: []*graph.Features{randomRows(2000, 3, 1, 7)}, Nodes: allNodes(500), Layers: 3, Batch: 32, Target: 0.5}.Run(t.Context())

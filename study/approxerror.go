@@ -25,16 +25,16 @@ import (
 //
 //	‖QPHW − QPSHW‖_F,
 //
-// Q the rows of a random mini-batch, S the sampling matrix, H and W fixed. All
-// methods meet the same batches.
+// with Q the rows of a random mini-batch, S the sampling matrix, and fixed H and
+// W. All methods get the same batches.
 //
-// For a given batch let D = QPSHW − QPHW. Each batch is drawn from Draws ≥ 2
-// times, so that the bias and variance parts of E‖D‖² come apart: of two
-// independent draws, E⟨D₁, D₂⟩ = ‖E D‖² exactly.
+// For a given batch let D = QPSHW − QPHW. Draws ≥ 2 samples are drawn from each
+// batch. They separate the bias and variance parts of E‖D‖²: two independent draws
+// have E⟨D₁, D₂⟩ = ‖E D‖² exactly.
 type ApproxError struct {
 	Laplacian *graph.Laplacian // required
 	Product   *graph.Features  // HW, one row a node; required
-	Nodes     []int32          // that batches are drawn from; required
+	Nodes     []int32          // batches are drawn from these; required
 	Methods   []Contender      // required
 	Sizes     []int            // sample sizes; nil means the paper's 256, 512, 768, 1024, 1536, 2048
 
@@ -44,13 +44,13 @@ type ApproxError struct {
 	Seed    uint64 // of batches and draws
 	Workers int    // goroutines; 0 means GOMAXPROCS; results do not depend on it
 
-	// Progress, where not nil, is called after each repeat with the number done,
-	// one call at a time.
+	// Progress, if not nil, is called after each repeat with the number done. Calls
+	// do not overlap.
 	Progress func(done int)
 
-	// Below, where not empty, are samplers that take each batch to the rows of
-	// a deeper layer: the nodes that the first draws for the batch are the rows
-	// of the second, and those that the last draws the rows Q to be studied.
+	// Below are samplers that lead from each batch to the rows of a deeper layer.
+	// The nodes that the first sampler draws for the batch are the rows of the
+	// second. The nodes that the last sampler draws are the rows Q.
 	Below []samplers.Sampler
 }
 
@@ -62,10 +62,10 @@ type ErrorRow struct {
 	Mean float64 `json:"mean"` // of ‖D‖_F over the repeats
 	SEM  float64 `json:"sem"`  // standard error of Mean
 
-	// Bias² + SD² is the mean of ‖D‖²_F: Bias² estimates ‖E D‖²_F and SD² the
-	// variance E‖D − E D‖²_F, D's law being that of one batch, both averaged
-	// over the batches. The estimate of Bias² is unbiased, so that it may be
-	// negative where there is no bias; Bias is 0 then.
+	// Bias² + SD² is the mean of ‖D‖²_F. Bias² estimates ‖E D‖²_F, and SD²
+	// estimates the variance E‖D − E D‖²_F; expectations are over the draws of one
+	// batch, and both are averaged over the batches. The estimate of Bias² is
+	// unbiased, so it may be negative if there is no bias; Bias is 0 then.
 	Bias float64 `json:"bias"`
 	SD   float64 `json:"sd"`
 
@@ -85,7 +85,7 @@ type ErrorTable struct {
 	Draws      int        `json:"draws"`
 	Seed       uint64     `json:"seed"`
 	Norm       float64    `json:"norm"`       // mean of ‖QPHW‖_F
-	Signal     float64    `json:"signal"`     // mean of ‖QPHW‖_F less its mean row: what tells the rows apart
+	Signal     float64    `json:"signal"`     // mean of ‖QPHW − 1⊗x̄‖_F, x̄ the mean row
 	Candidates float64    `json:"candidates"` // mean number of columns of QP that are not zero
 }
 
@@ -102,12 +102,12 @@ func (t *ErrorTable) Row(method string, size int) *ErrorRow {
 // PaperSizes are the sample sizes of the paper's figure.
 func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 
-// Run measures. It returns the context's error if ctx ends first. Cost: for
-// each repeat, method, size and draw, one call of the sampler and one product of
-// its block with HW. Memory: the workers' own, 12 bytes for each output row and
-// column of HW.
+// Run measures the errors. It returns ctx's error if ctx ends first. Cost: for each
+// repeat, method, size and draw, one call of the sampler and one product of its
+// block with HW. Memory: for each worker, 12 bytes for each output row and column
+// of HW.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
-	if err := s.settle(); err != nil {
+	if err := s.setDefaults(); err != nil {
 		return nil, err
 	}
 	if err := s.check(ctx); err != nil {
@@ -158,8 +158,8 @@ func (s *ApproxError) countDone() func() {
 	}
 }
 
-// settle fills in defaults and reports the first field that makes no sense.
-func (s *ApproxError) settle() error {
+// setDefaults fills in defaults and reports the first invalid field.
+func (s *ApproxError) setDefaults() error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
@@ -181,7 +181,7 @@ func (s *ApproxError) settle() error {
 	case s.Batch < 1 || s.Workers < 1:
 		return fmt.Errorf("study: batch of %d nodes on %d workers, want at least 1 each", s.Batch, s.Workers)
 	case s.Repeats < 2 || s.Draws < 2:
-		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each: one says nothing about spread", s.Repeats, s.Draws)
+		return fmt.Errorf("study: %d repeats of %d draws, want at least 2 each, to estimate the spread", s.Repeats, s.Draws)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (s *ApproxError) check(ctx context.Context) error {
 	}
 	for k, above := range s.Below {
 		if argument.Nil(above) {
-			return fmt.Errorf("study: sampler %d of those above the layer is nil", k)
+			return fmt.Errorf("study: sampler %d above the layer is nil", k)
 		}
 	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
@@ -209,7 +209,7 @@ type contest struct {
 	method  string
 	size    int
 	sampler samplers.Sampler
-	stream  uint64 // that its draws come from: other methods do not shift it
+	stream  uint64 // of its draws; independent of the other methods
 }
 
 func (s *ApproxError) contests() ([]contest, error) {
@@ -234,7 +234,7 @@ func (s *ApproxError) contests() ([]contest, error) {
 	return all, nil
 }
 
-// repeatOutcome is what one batch gave.
+// repeatOutcome holds the results of one batch.
 type repeatOutcome struct {
 	norm       float64 // ‖QPHW‖_F
 	signal     float64 // ‖QPHW − its mean row‖_F
@@ -321,7 +321,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
 		}
 		if block.Control != nil {
-			return fmt.Errorf("study: %s corrects its samples by a history of activations, which one propagation does not have", c.method)
+			return fmt.Errorf("study: %s needs a history of activations, which a single propagation lacks", c.method)
 		}
 		w.propagate(w.guess, block)
 		squared := w.subtract()

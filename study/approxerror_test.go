@@ -13,8 +13,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// TestApproxErrorExact compares bias and variance with their exact values, from
-// the enumeration of every sequence of draws and the dense matrix.
+// TestApproxErrorExact compares bias and variance with their exact values. These
+// come from the enumeration of all sequences of draws, and the dense matrix.
 func TestApproxErrorExact(t *testing.T) {
 	p := randomLaplacian(t, 9, 9, true, 3)
 	c := randomRows(9, 3, 1, 4)
@@ -80,7 +80,8 @@ func TestApproxErrorExact(t *testing.T) {
 	}
 }
 
-// TestApproxErrorWorkers wants the same numbers from any number of workers.
+// TestApproxErrorWorkers checks that the numbers do not depend on the number of
+// workers.
 func TestApproxErrorWorkers(t *testing.T) {
 	p := randomLaplacian(t, 400, 1500, false, 5)
 	var tables []*ErrorTable
@@ -117,8 +118,8 @@ func TestApproxErrorWorkers(t *testing.T) {
 	}
 }
 
-// TestApproxErrorShared checks that leaving a method out does not move another's
-// numbers: batches are shared, draws are not.
+// TestApproxErrorShared checks that the numbers of a method do not depend on the
+// other methods: they share batches, and not draws.
 func TestApproxErrorShared(t *testing.T) {
 	p := randomLaplacian(t, 200, 600, false, 8)
 	run := func(names ...string) *ErrorTable {
@@ -171,9 +172,9 @@ func TestApproxErrorRefuses(t *testing.T) {
 	}
 }
 
-// TestArxivErrors holds the bars of the paper's figure on the twin of
-// ogbn-arxiv: LADIES falls, then rises; debiased falls throughout, and counting
-// candidates is well below counting nodes at 4,096; flat is below LADIES
+// TestArxivErrors checks the claims of the paper's figure on the twin of
+// ogbn-arxiv. LADIES falls, then rises. Debiased LADIES falls throughout; at 4,096,
+// counting candidates is well below counting nodes. Flat is below LADIES
 // everywhere.
 func TestArxivErrors(t *testing.T) {
 	if testing.Short() {

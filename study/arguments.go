@@ -8,8 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// checkGraph reports the first thing wrong with what all studies of a graph take:
-// the context, the Laplacian, nodes of its graph. Cost: O(nodes of the graph).
+// checkGraph checks the arguments that all studies of a graph share: the context,
+// the Laplacian and lists of nodes. Cost: O(nodes of the graph).
 func checkGraph(ctx context.Context, p *graph.Laplacian, nodes ...[]int32) error {
 	if ctx == nil {
 		return errors.New("study: the context is nil")
@@ -30,8 +30,7 @@ func checkGraph(ctx context.Context, p *graph.Laplacian, nodes ...[]int32) error
 	return nil
 }
 
-// checkProduct reports the first thing wrong with the product HW of a graph of n
-// nodes.
+// checkProduct reports the first fault of the product HW of a graph of n nodes.
 func checkProduct(hw *graph.Features, n int) error {
 	switch {
 	case hw == nil:
@@ -46,7 +45,7 @@ func checkProduct(hw *graph.Features, n int) error {
 	return nil
 }
 
-// checkNorms reports the first layer whose norms are not one a node.
+// checkNorms reports the first layer without exactly one norm for each node.
 func checkNorms(layers []LayerNorms, p *graph.Laplacian) error {
 	for _, layer := range layers {
 		if len(layer.Norms) != p.Nodes() {

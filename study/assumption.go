@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// LayerNorms is what the studies of norms know of one layer of a trained model:
-// ‖(HW)_[i]‖ of every node, H the layer's input over full neighbourhoods.
+// LayerNorms are the norms of one layer of a trained model: ‖(HW)_[i]‖ of every
+// node, H the layer's input over full neighbourhoods.
 type LayerNorms struct {
 	Name  string // "layer 1"
 	Norms []float64
@@ -20,11 +20,11 @@ type LayerNorms struct {
 // Assumption tests the assumption behind FastGCN and LADIES, that ‖(HW)_[i]‖ is
 // proportional to ‖P^[i]‖ or ‖QP^[i]‖, by linear regression (Chen et al. 2023,
 // §4.1 and appendix). The paper's text regresses the column norm on the row
-// norm, its appendix the row norm on the column norm; both are given.
+// norm, and its appendix the row norm on the column norm. The table holds both.
 type Assumption struct {
 	Laplacian *graph.Laplacian // required
 	Layers    []LayerNorms     // layers of the same name are pooled, as the paper pools 5 runs; required
-	Nodes     []int32          // that the batches Q are drawn from; required for ‖QP^[i]‖
+	Nodes     []int32          // the batches Q are drawn from these; required for ‖QP^[i]‖
 	Within    []int32          // nodes to regress over; nil means all
 
 	Batches int    // number of Q's; 0 means 500, negative means none
@@ -36,8 +36,8 @@ type Assumption struct {
 // AssumptionRow is one regression.
 type AssumptionRow struct {
 	Layer    string `json:"layer"`
-	Response string `json:"response"` // y: what is explained
-	On       string `json:"on"`       // x: by what
+	Response string `json:"response"` // y, the explained quantity
+	On       string `json:"on"`       // x, the explaining quantity
 	Line
 }
 
@@ -82,10 +82,10 @@ type pairs struct {
 	points    reservoir
 }
 
-// Run regresses. Cost: O(edges), and for each Q O(nonzeros of its rows) for each
-// layer.
+// Run computes the regressions. Cost: O(edges), and for each Q O(nonzeros of its
+// rows) for each layer.
 func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
-	if err := a.settle(); err != nil {
+	if err := a.setDefaults(); err != nil {
 		return nil, err
 	}
 	if err := checkGraph(ctx, a.Laplacian, a.Nodes, a.Within); err != nil {
@@ -129,7 +129,7 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 	return t, nil
 }
 
-func (a *Assumption) settle() error {
+func (a *Assumption) setDefaults() error {
 	if a.Batches == 0 {
 		a.Batches = 500
 	}
@@ -164,7 +164,7 @@ func (p *pairs) add(x, y float64) {
 	p.points.add(Point{x, y})
 }
 
-// pool merges the regressions of layers of the same name; the points are those
+// pool merges the regressions of layers with the same name. It keeps the points
 // of the first.
 func pool(all []*pairs) []*pairs {
 	var pooled []*pairs
@@ -180,7 +180,7 @@ func pool(all []*pairs) []*pairs {
 	return pooled
 }
 
-// add appends the two regressions of p, unless it is empty.
+// add appends the two regressions of p, if p has any pairs.
 func (t *AssumptionTable) add(p *pairs) {
 	if p.fit.N == 0 {
 		return
@@ -202,7 +202,8 @@ func (t *AssumptionTable) Row(layer, response, on string) *AssumptionRow {
 	return nil
 }
 
-// nodeMask tells of each of n nodes whether it is listed; nil for nil.
+// nodeMask reports for each of n nodes whether it is listed. The mask of nil is
+// nil.
 func nodeMask(n int, nodes []int32) []bool {
 	if nodes == nil {
 		return nil

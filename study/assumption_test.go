@@ -9,8 +9,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// TestAssumption collects the pairs by hand, from the dense matrix, and lets
-// gonum fit them.
+// TestAssumption computes the pairs from the dense matrix, and fits them with
+// gonum.
 func TestAssumption(t *testing.T) {
 	p := randomLaplacian(t, 60, 150, true, 21)
 	norms := RowNorms(randomRows(60, 3, 0.5, 22))
@@ -68,7 +68,7 @@ func compareLine(t *testing.T, row *AssumptionRow, x, y []float64) {
 	near(t, "R²", row.R2, stat.RSquared(x, y, nil, alpha, beta), 1e-5)
 }
 
-// TestAssumptionPools fits two runs of a layer together.
+// TestAssumptionPools pools two runs of one layer.
 func TestAssumptionPools(t *testing.T) {
 	p := randomLaplacian(t, 30, 60, false, 23)
 	one, two := RowNorms(randomRows(30, 2, 0, 1)), RowNorms(randomRows(30, 2, 0, 2))
@@ -83,7 +83,8 @@ func TestAssumptionPools(t *testing.T) {
 	}
 }
 
-// TestReservoir counts how often each of ten points is kept among three.
+// TestReservoir samples three of ten points many times, and counts how often each
+// is kept.
 func TestReservoir(t *testing.T) {
 	var counts [10]int
 	const repeats = 20_000

@@ -2,15 +2,15 @@ package study
 
 import "math/rand/v2"
 
-// RandomBatch returns size distinct elements of nodes in random order, or all of
-// them where they are fewer. Cost: O(len(nodes)).
+// RandomBatch returns size distinct elements of nodes in random order, or all
+// elements if there are fewer. Cost: O(len(nodes)).
 func RandomBatch(rng *rand.Rand, nodes []int32, size int) []int32 {
 	return drawBatch(rng, nodes, size, newBatchScratch(nodes))
 }
 
-// drawBatch returns size distinct elements of nodes in random order, or all of
-// them where they are fewer. scratch must have been made by newBatchScratch
-// for the same nodes; it is left as it was found.
+// drawBatch returns size distinct elements of nodes in random order, or all
+// elements if there are fewer. scratch is newBatchScratch's result for the same
+// nodes; drawBatch restores it.
 func drawBatch(rng *rand.Rand, nodes []int32, size int, scratch []int32) []int32 {
 	size = max(0, min(size, len(nodes)))
 	batch := make([]int32, size)
@@ -20,7 +20,7 @@ func drawBatch(rng *rand.Rand, nodes []int32, size int, scratch []int32) []int32
 		scratch[k], scratch[j] = scratch[j], scratch[k]
 		swapped[k], batch[k] = j, nodes[scratch[k]]
 	}
-	for k := size - 1; k >= 0; k-- { // undo, so that equal streams give equal batches
+	for k := size - 1; k >= 0; k-- { // restore scratch, so that equal streams give equal batches
 		scratch[k], scratch[swapped[k]] = scratch[swapped[k]], scratch[k]
 	}
 	return batch

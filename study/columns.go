@@ -18,7 +18,7 @@ func ColumnNorms(p *graph.Laplacian) []float64 {
 	return norms
 }
 
-// columnWalk computes ‖QP^[i]‖ for one batch after the other.
+// columnWalk computes ‖QP^[i]‖ for one batch after another.
 type columnWalk struct {
 	nodes []int32   // columns that are not zero, in order of first occurrence
 	norms []float64 // ‖QP^[i]‖ of each

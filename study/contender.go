@@ -9,22 +9,21 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Contender is a method to be compared with others: a name, and how to make
-// its sampler of one layer that draws the given number of nodes.
+// Contender is a method in a comparison: a name, and a function that makes its
+// sampler of one layer, which draws the given number of nodes.
 type Contender struct {
 	Name string
 	New  func(size int) (samplers.Sampler, error)
 }
 
-// NodesSuffix follows the name of a debiased method whose weights count all
-// nodes of the graph as the population, as the program released with the paper
-// does, instead of the candidates.
+// NodesSuffix follows the name of a debiased method whose population is all nodes
+// of the graph, as in the program released with the paper, instead of the
+// candidates.
 const NodesSuffix = "-nodes"
 
-// ContenderByName returns the contender that a method's name stands for: those
-// of samplers.Methods, and the debiased ones among them followed by "-nodes",
-// whose weights take n = number of nodes. The error lists the names where it is
-// none of them.
+// ContenderByName returns the contender of that name. It knows the names in
+// samplers.Methods, and the debiased methods followed by NodesSuffix, whose weights
+// count all nodes. The error about an unknown name lists the known ones.
 func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender, error) {
 	if p == nil {
 		return Contender{}, fmt.Errorf("study: method %q: the Laplacian is nil", name)
@@ -49,14 +48,14 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 	return c, err
 }
 
-// CountsPopulation tells whether a method has debiased weights, which count a
-// population, so that its name may be followed by NodesSuffix.
+// CountsPopulation reports whether a method has debiased weights, which count a
+// population. NodesSuffix may follow the names of these methods.
 func CountsPopulation(method string) bool {
 	return slices.Contains(LayerWiseMethods(), method) && strings.HasSuffix(method, "-debiased")
 }
 
 // LayerWiseMethods returns the names of the methods that draw a fixed number of
-// nodes for a whole layer, in the order of samplers.Methods.
+// nodes for each layer, in the order of samplers.Methods.
 func LayerWiseMethods() []string {
 	var names []string
 	for _, m := range samplers.Methods() {

@@ -17,7 +17,7 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// degenerate are products HW that leave a study without a number to give.
+// degenerate are products HW for which some results are not finite.
 func degenerate(nodes int) map[string]*graph.Features {
 	all := map[string]*graph.Features{}
 	for name, v := range map[string]float32{
@@ -35,8 +35,8 @@ func degenerate(nodes int) map[string]*graph.Features {
 	return all
 }
 
-// wantSaved saves a table and fails the test unless its files can be read, with
-// null and empty fields for numbers that are not finite.
+// wantSaved saves a table and checks that its files can be read, with null and
+// empty fields for numbers that are not finite.
 func wantSaved(t *testing.T, table Table) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func wantSaved(t *testing.T, table Table) {
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "table.svg"))
 	if err != nil || regexp.MustCompile(`="[^"]*(NaN|Inf)`).Match(svg) {
-		t.Errorf("%v, or a place that is no number", err)
+		t.Errorf("%v, or a coordinate that is not a number", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestDegenerateData(t *testing.T) {
 	}
 }
 
-// TestDegenerateHistogram counts what is not finite beside the bins.
+// TestDegenerateHistogram checks the counts of values that are not finite.
 func TestDegenerateHistogram(t *testing.T) {
 	inf := math.Inf(1)
 	h := NewHistogram([]float64{1, math.NaN(), 3, inf, -inf, -inf, 2}, 2, 0)
@@ -146,8 +146,8 @@ func TestDegenerateHistogram(t *testing.T) {
 	}
 }
 
-// TestMissingArguments: a nil argument, or one that does not fit, is an error that
-// names it, not a panic.
+// TestMissingArguments checks that a nil argument, or one that does not fit, is an
+// error that names it, not a panic.
 func TestMissingArguments(t *testing.T) {
 	ctx := t.Context()
 	p, bad := ringLaplacian(t, 20), &graph.Laplacian{}
@@ -182,7 +182,7 @@ func TestMissingArguments(t *testing.T) {
 		"layer of no features":              run(LayerProduct(ctx, model, p, nil, 0)),
 		"layer of no Laplacian":             run(LayerProduct(ctx, model, nil, hw, 0)),
 		"layer without weight":              run(LayerProduct(ctx, model, p, hw, 0)),
-		"layer of half a layer":             run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
+		"layer without parts":               run(LayerProduct(ctx, &layers.GCN{Convolutions: []*layers.GraphConv{{}}}, p, hw, 0)),
 		"products without visitor":          Products(ctx, model, p, hw, nil),
 		"norms of no model":                 run(ModelNorms(ctx, nil, p, hw)),
 		"error without context":             run(ApproxError{Laplacian: p, Product: hw, Nodes: nodes, Methods: methods, Sizes: []int{2}}.Run(none)),
@@ -222,7 +222,7 @@ func TestMissingArguments(t *testing.T) {
 		}
 	}
 	if RowNorms(nil) != nil || ColumnNorms(nil) != nil || LayerWeights(nil, nodes, false) != nil || len(RandomBatch(nil, nodes, -1)) != 0 {
-		t.Error("nothing has norms")
+		t.Error("nil has norms")
 	}
 	for _, empty := range []Table{&ErrorTable{}, &AssumptionTable{}, &NormsTable{}, &VarianceTable{}, emptyTable{}} {
 		if err := Save(t.TempDir(), "empty", empty); err != nil {

@@ -1,11 +1,11 @@
 // Package study holds the studies of Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu
 // ("Calibrate and Debias Layer-wise Sampling for Graph Convolutional Networks",
-// TMLR 2023) as tools for any graph and any sampler: whether a sampler is good on
-// a graph can be asked before training on it.
+// TMLR 2023) as tools for any graph and any sampler. They tell how good a sampler
+// is on a graph before training on it.
 //
 //	                         ┌ ApproxError  ‖QPHW − QPSHW‖_F, bias and variance apart
 //	graph.Laplacian ─┐       │ Assumption   ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
-//	HW of a model ───┼─▶ study Norms        histograms, C₁, C₂ and what follows for flat
+//	HW of a model ───┼─▶ study Norms        histograms, C₁, C₂ and a verdict on flat
 //	samplers ────────┘       │ Variance     moments of β beside the theorem's bounds
 //	                         └ Advise       a method and sample sizes, with the reasons
 //	                                │

@@ -13,16 +13,16 @@ import (
 // enumerated with their probabilities.
 var ErrNoLaw = errors.New("no enumerable law")
 
-// mostOutcomes is how many outcomes Enumerate goes through at most; beyond,
-// MonteCarlo is the way.
+// mostOutcomes is the largest number of outcomes that Enumerate visits. MonteCarlo
+// estimates the moments of larger cases.
 const mostOutcomes = 2_000_000
 
-// Enumerate returns the exact moments of β under s draws from candidates of the
-// given positive weights, by going through every outcome of the draw. It knows
-// draws with replacement (m^s sequences) and weighted random sampling without
-// replacement (m!/(m−s)! sequences); an error about any other, or about more
-// than 2 million outcomes, wraps ErrNoLaw, and so does one about rank-conditioned
-// weights, which depend on the keys behind a draw.
+// Enumerate returns the exact moments of β under s draws from candidates with the
+// given positive weights. It visits every outcome of the draw. It knows draws with
+// replacement (m^s sequences) and weighted random sampling without replacement
+// (m!/(m−s)! sequences). The error about any other draw, about more than 2 million
+// outcomes, or about rank-conditioned weights, which depend on the keys behind a
+// draw, wraps ErrNoLaw.
 func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Weight) (*Moments, error) {
 	population, err := newPopulation(weights, s)
 	if err != nil {
@@ -51,7 +51,7 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 		return nil, fmt.Errorf("study: weight %T depends on the keys of the draw, not on its order alone: %w", weight, ErrNoLaw)
 	}
 	if outcomes > mostOutcomes {
-		return nil, fmt.Errorf("study: %.3g outcomes of %d draws from %d candidates, at most %d can be gone through: %w", outcomes, s, len(weights), mostOutcomes, ErrNoLaw)
+		return nil, fmt.Errorf("study: %.3g outcomes of %d draws from %d candidates, more than %d: %w", outcomes, s, len(weights), mostOutcomes, ErrNoLaw)
 	}
 	e.beta = make([]float64, s)
 	e.extend(1, population.Total)
@@ -59,7 +59,7 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	return e.moments, nil
 }
 
-// newPopulation returns the candidates as draws want them.
+// newPopulation returns the candidates as a population to draw from.
 func newPopulation(weights []float64, s int) (*samplers.Population, error) {
 	p := &samplers.Population{Weights: weights, Positive: len(weights)}
 	for i, w := range weights {
@@ -74,7 +74,7 @@ func newPopulation(weights []float64, s int) (*samplers.Population, error) {
 	return p, nil
 }
 
-// enumeration goes through the sequences of draws.
+// enumeration visits the sequences of draws.
 type enumeration struct {
 	population  *samplers.Population
 	weight      samplers.Weight
@@ -88,8 +88,8 @@ type enumeration struct {
 	moments  *Moments
 }
 
-// extend adds every outcome that begins with the current sequence, which has
-// the given probability and leaves the given weight to draw from.
+// extend adds all outcomes that begin with the current sequence. The sequence has
+// the given probability, and remaining is the weight not drawn yet.
 func (e *enumeration) extend(probability, remaining float64) {
 	if len(e.sequence) == e.draws {
 		e.finish(probability)
@@ -111,7 +111,7 @@ func (e *enumeration) extend(probability, remaining float64) {
 	}
 }
 
-// left sums the weight not drawn, afresh so that nothing cancels.
+// left sums the weight not drawn. It sums from the start to avoid cancellation.
 func (e *enumeration) left() float64 {
 	var sum float64
 	for i, w := range e.population.Weights {

@@ -9,8 +9,8 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// A graph of degrees 1 to 60: nodes are joined where their numbers sum to 60 at
-// most. Which sampler is good on it?
+// A graph of degrees 1 to 60: two nodes are joined if their numbers sum to at most
+// 60. The example compares two samplers on it.
 func ExampleApproxError() {
 	const n = 60
 	b, err := graph.NewBuilder(n)

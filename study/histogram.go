@@ -19,10 +19,10 @@ type Histogram struct {
 }
 
 // NewHistogram counts values in the given number of bins between the quantiles
-// cut and 1−cut, the values below the ⌈cut·n⌉-th smallest and above the
-// ⌈cut·n⌉-th largest being left out; cut = 0 keeps all. values is not changed.
-// No values or bins give an empty histogram. Infinite values are below or above
-// all bins, and NaN is in none; both show in Mean and Max. Cost: O(n log n).
+// cut and 1−cut. It leaves out the values below the ⌈cut·n⌉-th smallest and above
+// the ⌈cut·n⌉-th largest; cut = 0 keeps all. values is not changed. Without values
+// or bins the histogram is empty. Infinite values are below or above all bins, and
+// NaN is in none; both enter Mean and Max. Cost: O(n log n).
 func NewHistogram(values []float64, bins int, cut float64) Histogram {
 	if len(values) == 0 || bins < 1 {
 		return Histogram{}

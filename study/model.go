@@ -13,8 +13,8 @@ import (
 )
 
 // Products calls visit with the product HW of each convolution of a trained
-// model, layer 0 first: H the layer's input, computed over full neighbourhoods
-// of all nodes without dropout, W its weight. visit may keep what it gets. Cost:
+// model, layer 0 first. H is the layer's input, computed over full neighbourhoods
+// of all nodes without dropout, and W the layer's weight. visit may keep hw. Cost:
 // for each layer, inference up to it.
 func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, visit func(layer int, hw *graph.Features) error) error {
 	if m == nil || visit == nil {
@@ -32,11 +32,11 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 	return nil
 }
 
-// LayerProduct returns HW of one convolution, as Products gives it: layer 0 is
-// the first, which errors call layer 1, as the command does.
+// LayerProduct returns HW of one convolution, as Products does. Layer 0 is the
+// first; errors call it layer 1, as the command does.
 //
-// Inference that stops below the layer and reads out through its weight, without
-// bias, in the place of a classifier computes just that.
+// It runs inference up to the layer, with the layer's weight, without bias, in
+// place of the classifier.
 func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
 	if m == nil || x == nil {
 		return nil, errors.New("study: a layer's product needs a model and features")
@@ -75,7 +75,7 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained
-// model, as Products gives HW. One layer's product is in memory at a time.
+// model, with HW of Products. It holds one layer's product in memory at a time.
 func ModelNorms(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features) ([]LayerNorms, error) {
 	var all []LayerNorms
 	err := Products(ctx, m, p, x, func(layer int, hw *graph.Features) error {

@@ -21,8 +21,8 @@ func newMoments(m int) *Moments {
 // Var returns Var(β_i).
 func (s *Moments) Var(i int) float64 { return s.Cov[i][i] }
 
-// add counts one outcome with its probability: the factors of the candidates
-// drawn. Cov holds E[β_iβ_j] until finish.
+// add counts one outcome with its probability and the factors of the drawn
+// candidates. Until finish is called, Cov holds E[β_iβ_j].
 func (s *Moments) add(probability float64, index []int32, beta []float64) {
 	for k, i := range index {
 		s.Mean[i] += probability * beta[k]
@@ -51,8 +51,8 @@ func (s *Moments) LargestBias() float64 {
 }
 
 // VarianceOverBound returns the largest ratio of Var(β_i) to the bound of the
-// paper's theorem for s draws, (1/p_i − 1)/s. p are probabilities that sum to 1.
-// A candidate that is certain, p_i = 1, has no bound and is left out.
+// paper's theorem for s draws, (1/p_i − 1)/s. The probabilities p sum to 1. A
+// candidate with p_i = 1 has no bound and is left out.
 func (s *Moments) VarianceOverBound(p []float64, draws int) float64 {
 	var most float64
 	for i := range p {
@@ -77,8 +77,8 @@ func (s *Moments) CovarianceOverBound(draws int) float64 {
 	return most
 }
 
-// LargestCovariance returns the largest Cov(β_i, β_j) of two candidates, -Inf
-// where there are not two.
+// LargestCovariance returns the largest Cov(β_i, β_j) of two candidates, or -Inf
+// if there are fewer than two.
 func (s *Moments) LargestCovariance() float64 {
 	most := math.Inf(-1)
 	for i := range s.Cov {
@@ -91,8 +91,8 @@ func (s *Moments) LargestCovariance() float64 {
 	return most
 }
 
-// Total returns Σ Var(β_i) + Σ_{i≠j} Cov(β_i, β_j), the variance of Σ β_i: what
-// an estimate of the number of candidates would have.
+// Total returns Σ Var(β_i) + Σ_{i≠j} Cov(β_i, β_j), the variance of Σ β_i, which
+// estimates the number of candidates.
 func (s *Moments) Total() float64 {
 	var sum float64
 	for i := range s.Cov {

@@ -10,9 +10,9 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// MonteCarlo estimates the moments of β, as Enumerate gives them, from repeated
-// draws, for the candidates listed in watch alone: moment k belongs to candidate
-// watch[k]. Any draw and weight will do. Cost: repeats draws, and memory
+// MonteCarlo estimates the moments of β, which Enumerate computes exactly, from
+// repeated draws. It does so only for the candidates in watch: moment k belongs to
+// candidate watch[k]. It takes any draw and weight. Cost: repeats draws, and memory
 // quadratic in len(watch).
 func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Draw, weight samplers.Weight, watch []int32, repeats int, seed uint64) (*Moments, error) {
 	population, err := newPopulation(weights, s)
@@ -28,10 +28,10 @@ func MonteCarlo(ctx context.Context, weights []float64, s int, draw samplers.Dra
 	if repeats < 2 {
 		return nil, fmt.Errorf("study: %d Monte-Carlo repeats, want at least 2", repeats)
 	}
-	at := make([]int32, len(weights)) // 1 + place in watch
+	at := make([]int32, len(weights)) // 1 + index in watch
 	for k, i := range watch {
 		if i < 0 || int(i) >= len(weights) || at[i] != 0 {
-			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or there twice", i, len(weights))
+			return nil, fmt.Errorf("study: candidate %d to watch is outside [0, %d) or listed twice", i, len(weights))
 		}
 		at[i] = int32(k) + 1
 	}

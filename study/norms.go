@@ -20,19 +20,19 @@ import (
 //	C₁ = (‖B‖²_F/m) / (Σ‖B^[i]‖/m)²,
 //	C₂ = the least number with ‖C‖²_F/(C₂n) ≤ ‖C_[i]‖² ≤ C₂‖C‖²_F/n for all i.
 //
-// C₁/C₂² ≥ 1 suffices (the paper's assumption) for the variance of flat
-// sampling to be the lower one. What it takes is
+// C₁/C₂² ≥ 1 (the paper's assumption) suffices for flat sampling to have the lower
+// variance. It has the lower variance if and only if
 //
 //	(Σ‖B^[i]‖)(Σ‖B^[i]‖‖C_[i]‖²) ≤ (Σ‖B^[i]‖²)(Σ‖C_[i]‖²),
 //
-// sums over the columns that are not zero: each side less ‖BC‖²_F is s times the
-// variance E‖BSC−BC‖²_F of s draws with replacement, flat on the left and LADIES
-// on the right. Their ratio tells where the assumption, which is far from
-// necessary, does not.
+// with sums over the columns that are not zero. Each side minus ‖BC‖²_F is s times
+// the variance E‖BSC−BC‖²_F of s draws with replacement, flat on the left and
+// LADIES on the right. The assumption is far from necessary; the ratio of the two
+// sides decides when it fails.
 type Norms struct {
 	Laplacian *graph.Laplacian // required
 	Layers    []LayerNorms     // required
-	Nodes     []int32          // that the batches Q are drawn from; required
+	Nodes     []int32          // the batches Q are drawn from these; required
 
 	Batches int     // number of Q's; 0 means 100
 	Batch   int     // nodes in each; 0 means 512
@@ -48,7 +48,7 @@ type NormsRow struct {
 	C1SEM float64 `json:"c1_sem"` // its standard error
 	C1P   float64 `json:"c1_p"`   // of P in the place of QP, as the paper's histograms show
 
-	// C₂ over all rows of HW and with the tails cut off; infinite if a row is
+	// C₂ over all rows of HW, and with the tails cut off; infinite if a row is
 	// zero.
 	C2    Number `json:"c2"`
 	C2Cut Number `json:"c2_cut"`
@@ -57,8 +57,8 @@ type NormsRow struct {
 	RatioCut float64 `json:"c1_over_c2_squared_cut"` // C1/C2Cut²
 	Holds    bool    `json:"holds"`                  // Ratio ≥ 1: flat is proven better
 
-	// MomentRatio is the left side of the condition above over the right one,
-	// sums over the batches: below 1 flat is better, above 1 LADIES.
+	// MomentRatio is the left side of the condition above divided by the right
+	// one, summed over the batches. Below 1 flat is better, above 1 LADIES.
 	MomentRatio float64 `json:"moment_ratio"`
 	FlatBetter  bool    `json:"flat_better"` // MomentRatio < 1
 
@@ -74,10 +74,10 @@ type NormsTable struct {
 	Seed    uint64     `json:"seed"`
 }
 
-// Run measures. Cost: O(edges), O(nodes log nodes) for each layer, and for each
-// Q O(nonzeros of its rows) for each layer.
+// Run computes the table. Cost: O(edges), O(nodes log nodes) for each layer, and
+// for each Q O(nonzeros of its rows) for each layer.
 func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
-	if err := s.settle(); err != nil {
+	if err := s.setDefaults(); err != nil {
 		return nil, err
 	}
 	if err := checkGraph(ctx, s.Laplacian, s.Nodes); err != nil {
@@ -122,7 +122,7 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 	return t, nil
 }
 
-func (s *Norms) settle() error {
+func (s *Norms) setDefaults() error {
 	for _, d := range []struct {
 		field *int
 		value int
@@ -144,8 +144,8 @@ func (s *Norms) settle() error {
 	return nil
 }
 
-// unevenness returns C₁, the mean square of the norms over the square of their
-// mean.
+// unevenness returns C₁, the mean square of the norms divided by the square of
+// their mean.
 func unevenness(norms []float64) float64 {
 	var sum, squares float64
 	for _, v := range norms {
@@ -155,8 +155,8 @@ func unevenness(norms []float64) float64 {
 	return squares * float64(len(norms)) / (sum * sum)
 }
 
-// boundingConstant returns C₂ of the norms that lie between the quantiles cut
-// and 1−cut; the mean square is over all of them. It is +Inf if one is zero.
+// boundingConstant returns C₂ of the norms between the quantiles cut and 1−cut.
+// The mean square is over all norms. C₂ is +Inf if one of the norms is zero.
 func boundingConstant(norms []float64, cut float64) float64 {
 	sorted := slices.Clone(norms)
 	slices.Sort(sorted)
@@ -174,8 +174,8 @@ func boundingConstant(norms []float64, cut float64) float64 {
 	return max(high*high/mean, mean/(low*low))
 }
 
-// secondMoments returns the two sides of the condition under which flat
-// probabilities have the lower variance: (ΣB)(ΣBC²) and (ΣB²)(ΣC²).
+// secondMoments returns both sides of the condition for flat probabilities to have
+// the lower variance: (ΣB)(ΣBC²) and (ΣB²)(ΣC²).
 func secondMoments(nodes []int32, columns, rows []float64) (flat, ladies float64) {
 	var b, b2, bc2, c2 float64
 	for k, i := range nodes {

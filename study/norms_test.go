@@ -38,12 +38,12 @@ func TestColumnWalk(t *testing.T) {
 	}
 }
 
-// seenAll returns the walk's norm of a column.
+// seenAll returns the norm of a column in the walk.
 func seenAll(w *columnWalk, i int32) float64 { return w.norms[slices.Index(w.nodes, i)] }
 
-// TestConstantsByHand: norms 1, 1, 4 have mean square 6 and mean 2, so
-// C₁ = 6/4. As rows of HW their squares 1, 1, 16 lie between 6/C₂ and 6·C₂ for
-// C₂ = max(16/6, 6/1) = 6.
+// TestConstantsByHand checks C₁ and C₂ of the norms 1, 1, 4. They have mean square
+// 6 and mean 2, so C₁ = 6/4. As rows of HW their squares 1, 1, 16 lie between 6/C₂
+// and 6·C₂ for C₂ = max(16/6, 6/1) = 6.
 func TestConstantsByHand(t *testing.T) {
 	norms := []float64{1, 4, 1}
 	near(t, "C1", unevenness(norms), 1.5, 1e-15)
@@ -55,8 +55,8 @@ func TestConstantsByHand(t *testing.T) {
 	near(t, "C2, cut", boundingConstant(norms, 0.34), 6, 1e-15)
 }
 
-// TestSecondMoments checks that each side of the condition, less ‖BC‖², is s
-// times the variance of s draws with replacement, by enumeration.
+// TestSecondMoments checks by enumeration that each side of the condition minus
+// ‖BC‖² is s times the variance of s draws with replacement.
 func TestSecondMoments(t *testing.T) {
 	p := randomLaplacian(t, 9, 9, false, 3)
 	c := randomRows(9, 3, 1, 4)
@@ -123,9 +123,9 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestNormsVerdict: on a regular graph every column of P has the same norm, so
-// that C₁ of P is 1, and flat and LADIES are the same method; with a hub and HW
-// of equal rows flat must win.
+// TestNormsVerdict checks two graphs. On a regular graph every column of P has the
+// same norm, so C₁ of P is 1, and flat and LADIES are the same method. On a star
+// with equal rows of HW, flat must win.
 func TestNormsVerdict(t *testing.T) {
 	ring := ringLaplacian(t, 50)
 	equal := make([]float64, 50)

@@ -6,8 +6,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
-// Number is a float64 that JSON shows as null where it is not finite; null
-// reads as NaN.
+// Number is a float64 that JSON shows as null if it is not finite. Null reads as
+// NaN.
 type Number float64
 
 // MarshalJSON implements json.Marshaler.

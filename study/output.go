@@ -15,17 +15,17 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// Table is the outcome of a study, ready to be saved. The tables of this
-// package implement it; JSON shows all that they hold, CSV the rows.
+// Table is the outcome of a study, ready to be saved. The tables of this package
+// implement it. JSON holds all their fields, CSV the rows.
 type Table interface {
 	Header() []string
 	Records() [][]string
-	Figure() *figure.Figure // nil where there is nothing to draw
+	Figure() *figure.Figure // nil if there is nothing to draw
 }
 
-// Save writes a table to dir, which it makes: name.csv, name.json, and where
-// there is a figure name.svg and name.png. Numbers that are NaN or infinite are
-// null in JSON; Records are to leave them empty.
+// Save writes a table to dir as name.csv, name.json and, if the table has a figure,
+// name.svg and name.png. It creates dir if necessary. NaN and infinite numbers are
+// null in JSON; Records must leave them empty.
 func Save(dir, name string, t Table) error {
 	if argument.Nil(t) {
 		return fmt.Errorf("study: %s: there is no table to save", name)

@@ -11,10 +11,10 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Product returns H·W for H of one row a node and a row-major weight W of
-// h.Cols rows. The error says which sizes do not fit. Cost: 2·nodes·rows·columns
-// of W operations, and 4·nodes·columns bytes for the result; features in half
-// precision are widened first, all at once.
+// Product returns H·W, for H of one row a node and a row-major weight W of h.Cols
+// rows. The error names sizes that do not fit. Cost: 2·nodes·rows·columns of W
+// operations, and 4·nodes·columns bytes for the result. Features in half precision
+// are first widened, all at once.
 func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	if h == nil {
 		return nil, errors.New("study: the features are nil")
@@ -38,8 +38,8 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	return c, nil
 }
 
-// RowNorms returns the Euclidean norm of each row of c; nil for nil. Cost: one
-// pass.
+// RowNorms returns the Euclidean norm of each row of c, or nil if c is nil. Cost:
+// one pass.
 func RowNorms(c *graph.Features) []float64 {
 	if c == nil {
 		return nil

@@ -3,7 +3,7 @@ package study
 import "math"
 
 // Regression accumulates pairs (x, y) for the least-squares line y = β0 + β1·x.
-// The zero value is empty. Sums are kept about the running means (Welford 1962;
+// The zero value is empty. Sums are about the running means (Welford 1962;
 // merging: Chan, Golub & LeVeque 1979), so that large means do not cancel.
 type Regression struct {
 	N     int     `json:"n"`
@@ -67,8 +67,8 @@ type Line struct {
 //	β1 = Sxy/Sxx, β0 = ȳ − β1·x̄, σ² = (Syy − β1·Sxy)/(n−2),
 //	se(β1)² = σ²/Sxx, se(β0)² = σ²·(1/n + x̄²/Sxx), R² = Sxy²/(Sxx·Syy).
 //
-// Where all x are equal, or all y, there is nothing to explain: the slope and R²
-// are then 0. Standard errors are 0 for fewer than three pairs.
+// If all x are equal, or all y, the slope and R² are 0. Standard errors are 0 for
+// fewer than three pairs.
 func (r Regression) Line() Line {
 	line := Line{N: r.N, Intercept: r.MeanY}
 	if r.SXX <= 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // norris is the data set Norris of NIST's Statistical Reference Datasets, pairs
-// of y and x; the certified values follow in TestRegressionNIST.
+// of y and x. TestRegressionNIST holds the certified values.
 var norris = [][2]float64{
 	{0.1, 0.2}, {338.8, 337.4}, {118.1, 118.2}, {888.0, 884.6}, {9.2, 10.1}, {228.1, 226.5}, {668.5, 666.3}, {998.5, 996.3},
 	{449.1, 448.6}, {778.9, 777.0}, {559.2, 558.2}, {0.3, 0.4}, {0.1, 0.6}, {778.1, 775.5}, {668.8, 666.9}, {339.3, 338.0},
@@ -55,15 +55,15 @@ func TestRegressionByHand(t *testing.T) {
 	near(t, "R² of x on y", swapped.R2, 0.7, 1e-14)
 }
 
-// TestRegressionGonum compares with gonum/stat, pairs added in two parts and
-// merged, through JSON.
+// TestRegressionGonum compares with gonum/stat. The pairs are added in two parts,
+// which pass through JSON and are merged.
 func TestRegressionGonum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 60).Draw(t, "n")
 		values := rapid.SliceOfN(rapid.Float64Range(-100, 100), n, n)
 		x, y := values.Draw(t, "x"), values.Draw(t, "y")
 		if stat.Variance(x, nil) < 1e-3 || stat.Variance(y, nil) < 1e-3 {
-			t.Skip("all the same")
+			t.Skip("all x are equal")
 		}
 		shift := rapid.SampledFrom([]float64{0, 1e6}).Draw(t, "shift")
 		cut := rapid.IntRange(0, n).Draw(t, "cut")

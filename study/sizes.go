@@ -7,8 +7,8 @@ import (
 )
 
 // sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where
-// curves bend as the candidates run out, and from there on every fourth part
-// down to 32.
+// curves bend as the candidates run out, and below that every fourth part down to
+// 32.
 func sizesUpTo(most int) []int {
 	sizes := []int{most}
 	for s := most / 2; s >= 32; s /= 4 {
@@ -22,7 +22,8 @@ func sizesUpTo(most int) []int {
 	return sizes
 }
 
-// nextSize goes through 32, 40, 48, 56, 64, 80 …: quarters between powers of two.
+// nextSize returns the size after s in 32, 40, 48, 56, 64, 80 …: powers of two, and
+// three equal steps between each two.
 func nextSize(s int) int {
 	return s + 1<<(bits.Len(uint(s))-3)
 }
@@ -38,10 +39,10 @@ func (t *ErrorTable) sizes() []int {
 	return sizes
 }
 
-// interpolate returns a method's error over the signal at a size between those
-// measured: its square is linear in 1/s, as the variance of simple random
-// sampling is, (1/s − 1/m) times a constant. It is NaN for a method that was not
-// measured, and +Inf where there is no signal but an error.
+// interpolate returns a method's error over the signal at a size between two
+// measured ones. It interpolates the error's square linearly in 1/s, as the
+// variance of simple random sampling is (1/s − 1/m) times a constant. It returns NaN
+// for a method that was not measured, and +Inf for an error without a signal.
 func interpolate(t *ErrorTable, method string, size float64) float64 {
 	var below, beyond *ErrorRow
 	for k := range t.Rows {
@@ -58,7 +59,7 @@ func interpolate(t *ErrorTable, method string, size float64) float64 {
 	switch {
 	case below == nil && beyond == nil:
 		return math.NaN()
-	case below == nil: // far from running out of candidates: the variance is that of s draws
+	case below == nil: // far fewer draws than candidates: the variance is proportional to 1/s
 		return t.overSignal(beyond.Mean * math.Sqrt(float64(beyond.Samples)/size))
 	case beyond == nil:
 		return t.overSignal(below.Mean)
@@ -68,7 +69,7 @@ func interpolate(t *ErrorTable, method string, size float64) float64 {
 	return t.overSignal(math.Sqrt(max(y0+(y1-y0)*(1/size-x0)/(x1-x0), 0)))
 }
 
-// overSignal returns an error over the signal.
+// overSignal divides an error by the signal.
 func (t *ErrorTable) overSignal(e float64) float64 {
 	if e == 0 {
 		return 0

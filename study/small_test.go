@@ -49,8 +49,8 @@ func allNodes(n int) []int32 {
 	return nodes
 }
 
-// terms returns X_i = (QP)^[i] (HW)_[i] for every candidate, flattened, with the
-// candidates: the slow and obvious way, from the dense matrix.
+// terms returns the candidates and X_i = (QP)^[i] (HW)_[i] of each, flattened. It
+// computes them the slow and obvious way, from the dense matrix.
 func terms(p *graph.Laplacian, rows []int32, c *graph.Features) (candidates []int32, x [][]float64) {
 	dense, n := p.Dense(), p.Nodes()
 	for i := range n {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Spread is the mean of several measurements and how far they scatter.
+// Spread is the mean of several measurements, and their spread.
 type Spread struct {
 	N    int
 	Mean float64
@@ -13,7 +13,7 @@ type Spread struct {
 	SEM  float64 // standard error of the mean, SD/√N
 }
 
-// NewSpread returns the spread of values; the zero Spread for none.
+// NewSpread returns the spread of values. Without values it is zero.
 func NewSpread(values []float64) Spread {
 	s := Spread{N: len(values)}
 	if s.N == 0 {
@@ -23,7 +23,7 @@ func NewSpread(values []float64) Spread {
 		s.Mean += v
 	}
 	s.Mean /= float64(s.N)
-	var rest float64 // of rounding: equal values have just that mean
+	var rest float64 // corrects rounding: the mean of equal values is exactly their value
 	for _, v := range values {
 		rest += v - s.Mean
 	}
@@ -42,8 +42,8 @@ func NewSpread(values []float64) Spread {
 	return s
 }
 
-// StandardError returns sd/√n, the standard error of the mean of n measurements;
-// 0 for none.
+// StandardError returns sd/√n, the standard error of the mean of n measurements,
+// or 0 if n is 0.
 func StandardError(sd float64, n int) float64 {
 	if n < 1 {
 		return 0
@@ -51,8 +51,8 @@ func StandardError(sd float64, n int) float64 {
 	return sd / math.Sqrt(float64(n))
 }
 
-// Median returns the middle value, or the mean of the two in the middle; 0 for no
-// values. values is not changed.
+// Median returns the middle value, or the mean of the two middle values, or 0
+// without values. values is not changed.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {

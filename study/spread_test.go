@@ -32,8 +32,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestSpreadOfEqual: seeds that score alike do not differ, and have their score
-// as the mean.
+// TestSpreadOfEqual checks that equal values have standard deviation 0, and
+// exactly their value as the mean.
 func TestSpreadOfEqual(t *testing.T) {
 	for _, v := range []float64{0.1, 0.35, 0.7, -1e-3, 1e300} {
 		for n := 1; n < 20; n++ {

@@ -28,8 +28,8 @@ func (t *ErrorTable) Records() [][]string {
 }
 
 // Figure implements Table: the error, its bias part and its standard deviation
-// over the sample size, one curve a method, as the paper's figure of matrix
-// approximation errors.
+// over the sample size, one curve for each method, like the paper's figure of
+// matrix approximation errors.
 func (t *ErrorTable) Figure() *figure.Figure {
 	axes := figure.Panel{X: "nodes drawn", LogX: true, LogY: true}
 	f := &figure.Figure{Title: fmt.Sprintf("Matrix approximation error, batch %d, %d repeats", t.Batch, t.Repeats)}
@@ -50,7 +50,7 @@ func (t *ErrorTable) Figure() *figure.Figure {
 	return f
 }
 
-// significantBias returns Bias where it is above its noise, else 0.
+// significantBias returns Bias if it is above its noise, else 0.
 func (r *ErrorRow) significantBias() float64 {
 	if r.Bias2 > 2*r.Bias2SEM {
 		return r.Bias
@@ -162,10 +162,10 @@ func (t *VarianceTable) Records() [][]string {
 	return records
 }
 
-// Figure implements Table: the mean squared error of β over the number of draws,
-// and at one number each candidate's over its probability, both over the
-// theorem's bound on the variance. Estimators far above it are left out, and
-// named.
+// Figure implements Table. The left panel has the mean squared error of β over the
+// number of draws, the right panel each candidate's error over its probability at
+// one number of draws. Both are divided by the theorem's bound on the variance.
+// Estimators far above the bound are left out, and the caption names them.
 func (t *VarianceTable) Figure() *figure.Figure {
 	if len(t.Rows) == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (t *VarianceTable) Figure() *figure.Figure {
 	return &figure.Figure{Title: "Squared error of the factors β of one layer over the bound (1/p − 1)/s", Panels: []figure.Panel{mean, each}}
 }
 
-// middleSize returns the middle one of the numbers of draws.
+// middleSize returns the middle number of draws.
 func (t *VarianceTable) middleSize() int {
 	sizes := 0
 	for _, r := range t.Rows {
@@ -209,8 +209,8 @@ func (t *VarianceTable) middleSize() int {
 	return t.Rows[sizes/2].Samples
 }
 
-// curves returns what the figure shows of one estimator's rows, and the highest
-// of the means.
+// curves returns the line and the points of one estimator's rows, and the highest
+// mean.
 func (r *VarianceRow) curves(rows []VarianceRow, size int) (line, points figure.Series, highest float64) {
 	line.Name, points.Name = r.Estimator, r.Estimator
 	for _, r := range rows {

@@ -7,15 +7,15 @@ import (
 	"math/bits"
 )
 
-// mostTheoremCandidates bounds the subsets that Theorem goes through.
+// mostTheoremCandidates bounds the number of subsets that Theorem visits.
 const mostTheoremCandidates = 16
 
 // Alpha is the step of the recursive average Y_{k} = (1−α_k)Y_{k−1} + α_kΠ_k for
 // k = 1, 2, …; Alpha(1) is 1.
 type Alpha func(k int) float64
 
-// AlphaPopulation returns Algorithm 1's α_k = n/((n−k+1)k); n = +Inf gives the
-// 1/k of the theorem's proof.
+// AlphaPopulation returns α_k = n/((n−k+1)k) of Algorithm 1. With n = +Inf it is
+// 1/k, as in the theorem's proof.
 func AlphaPopulation(n float64) Alpha {
 	return func(k int) float64 {
 		if math.IsInf(n, 1) {
@@ -27,21 +27,23 @@ func AlphaPopulation(n float64) Alpha {
 
 // Theorem returns the covariance matrix of the debiased factors after s draws
 // by the recursion of the paper's theorem on variance (Chen et al. 2023, Theorem
-// 1), which needs no sequence of draws, only subsets:
+// 1). The recursion is over subsets of candidates, not over sequences of draws:
 //
 //	Var_{k+1}(β_i)    = (1−α_{k+1})² Var_k(β_i) + α²_{k+1} (r_i/p_i − q̄_i),
 //	Cov_{k+1}(β_i, β_j) = (1−α_{k+1})² Cov_k(β_i, β_j) − α²_{k+1} q̄_ij,
 //
-// q̄_i and q̄_ij the probabilities that i, or both i and j, are not among the
-// first k, and r_i the mean over {i not among the first k} of the probability
-// not yet drawn. The paper prints the bracket as r_i/p_i − α²q̄_i without a
-// factor: its own proof has the factor, and enumeration agrees with it alone.
+// q̄_i and q̄_ij are the probabilities that i, or both i and j, are not among the
+// first k. r_i is the mean over {i not among the first k} of the probability not
+// yet drawn. The paper prints the bracket as r_i/p_i − α²q̄_i, without the factor
+// α² before the bracket. Its own proof has the factor, and enumeration agrees with
+// the proof.
 //
-// p are positive and sum to 1, at most 16 of them. Cost: O(2^m·m²).
+// The probabilities p are positive and sum to 1, and there are at most 16. Cost:
+// O(2^m·m²).
 func Theorem(p []float64, s int, alpha Alpha) (*Moments, error) {
 	m := len(p)
 	if m < 1 || m > mostTheoremCandidates || s < 1 || s > m {
-		return nil, fmt.Errorf("study: %d draws from %d candidates: want at most %d candidates and no more draws than them", s, m, mostTheoremCandidates)
+		return nil, fmt.Errorf("study: %d draws from %d candidates: want at most %d candidates, and at most as many draws", s, m, mostTheoremCandidates)
 	}
 	if alpha == nil {
 		return nil, errors.New("study: the theorem needs the steps α")
@@ -127,8 +129,8 @@ func (l *subsetLaw) missing(mask int) float64 {
 	return sum
 }
 
-// missingMass returns r_i: the sum over the sets without i of their probability
-// times what they leave.
+// missingMass returns r_i: over the sets without i, the sum of their probability
+// times the probability outside them.
 func (l *subsetLaw) missingMass(i int) float64 {
 	var sum float64
 	for set, prob := range l.prob {

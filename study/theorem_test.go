@@ -9,8 +9,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// TestTheorem compares the recursion over subsets with the enumeration of every
-// sequence of draws, for α = 1/k and for Algorithm 1's with different n.
+// TestTheorem compares the recursion over subsets with the enumeration of all
+// sequences of draws, for α = 1/k and for Algorithm 1's α with different n.
 func TestTheorem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0.02, 1), 2, 6).Draw(t, "p")
@@ -39,9 +39,10 @@ func TestTheorem(t *testing.T) {
 	})
 }
 
-// TestTheoremBounds checks what the theorem's proof shows: with α_k = 1/k the
-// variance stays below (1/p−1)/k and the covariance is negative, above -1/k.
-// Algorithm 1 with n = m keeps the former but not the latter (recorded below).
+// TestTheoremBounds checks the statements of the theorem's proof. With α_k = 1/k
+// the variance stays below (1/p−1)/k, and the covariance is negative and above
+// -1/k. Algorithm 1 with n = m keeps the bound on the variance, but not the bounds
+// on the covariance (recorded below).
 func TestTheoremBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0.01, 1), 2, 7).Draw(t, "p")
@@ -63,8 +64,8 @@ func TestTheoremBounds(t *testing.T) {
 	})
 }
 
-// TestTheoremSlip shows the slip in the printed recursion on a hand-worked
-// case: p = (1/2, 1/4, 1/4), two draws, α₂ = 1/2.
+// TestTheoremSlip shows the slip in the printed recursion on a case worked by
+// hand: p = (1/2, 1/4, 1/4), two draws, α₂ = 1/2.
 //
 // For i = 1 (p = 1/2) the first draw misses it with q̄ = 1/2, leaving 3/4 each
 // time: r = 1/2·3/4 = 3/8, r/p = 3/4. With Var₁ = 1/p − 1 = 1 the corrected
@@ -115,7 +116,7 @@ func TestEnumerateReplacement(t *testing.T) {
 }
 
 // TestEnumerateNaive pins the bias of weights 1/(s p) without replacement in the
-// smallest case, two of two: β_i = 1/(2p_i) always.
+// smallest case, two draws from two candidates: β_i = 1/(2p_i) always.
 func TestEnumerateNaive(t *testing.T) {
 	got, err := Enumerate([]float64{1, 3}, 2, samplers.WithoutReplacement{}, samplers.Naive{})
 	if err != nil {

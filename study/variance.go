@@ -19,11 +19,11 @@ type Estimator struct {
 	Weight samplers.Weight
 }
 
-// Estimators returns the pairs of draw and weight that belong together. nodes is
-// the number of nodes of the graph, for the debiased weights that count those;
-// 0 leaves them out.
+// Estimators returns the useful pairs of draw and weight. nodes is the number of
+// nodes of the graph, for the debiased weights that count nodes; 0 leaves these
+// weights out.
 func Estimators(nodes int) []Estimator {
-	wrs := samplers.WithoutReplacement{Keys: true} // which rank-conditioned weights need
+	wrs := samplers.WithoutReplacement{Keys: true} // rank-conditioned weights need the keys
 	all := []Estimator{
 		{"replacement, naive", samplers.WithReplacement{}, samplers.Naive{}},
 		{"wrs, naive", wrs, samplers.Naive{}},
@@ -41,13 +41,13 @@ func Estimators(nodes int) []Estimator {
 }
 
 // Variance studies the factors β that estimators give the candidates of one
-// layer: mean, variance and covariance, beside the bounds of the paper's theorem
+// layer: their mean, variance and covariance, and the bounds of the paper's theorem
 // on variance,
 //
 //	Var(β_i) ≤ (1/p_i − 1)/s,  |Cov(β_i, β_j)| ≤ 1/s,
 //
-// which it shows to hold for averages with α_k = 1/k (n = ∞). Small layers are
-// enumerated, larger ones estimated on the candidates watched.
+// which it proves for averages with α_k = 1/k (n = ∞). Small layers are enumerated.
+// On larger ones, moments of the watched candidates are estimated.
 type Variance struct {
 	Weights    []float64 // unnormalised probabilities of the candidates, positive; required
 	Sizes      []int     // numbers of draws; required
@@ -58,8 +58,8 @@ type Variance struct {
 	Seed    uint64 // of the draws
 }
 
-// VarianceRow is one estimator at one number of draws. Maxima are over the
-// candidates watched.
+// VarianceRow is one estimator at one number of draws. Maxima are over the watched
+// candidates.
 type VarianceRow struct {
 	Estimator string `json:"estimator"`
 	Samples   int    `json:"samples"`
@@ -72,7 +72,7 @@ type VarianceRow struct {
 	MeanVar       float64 `json:"mean_var"`       // mean of Var(β_i)
 	MeanSquare    float64 `json:"mean_square"`    // mean of E(β_i − 1)², bias included
 	MeanVarBound  float64 `json:"mean_var_bound"` // mean of the bounds
-	WithinTheorem bool    `json:"within_theorem"` // no bound broken, by more than five standard errors where estimated
+	WithinTheorem bool    `json:"within_theorem"` // all bounds hold; estimates to within five standard errors
 
 	Candidates []CandidateMoments `json:"candidates"`
 }
@@ -93,9 +93,9 @@ type VarianceTable struct {
 	Seed       uint64        `json:"seed"`
 }
 
-// Run studies every estimator at every size up to the number of candidates. It is
-// an error if weights are not positive, or so far apart that their shares or the
-// squares of those cannot be told from 0.
+// Run studies every estimator at every size up to the number of candidates. It
+// returns an error if weights are not positive, or so far apart that their shares
+// or the squares of these round to 0.
 func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if ctx == nil {
 		return nil, errors.New("study: the context is nil")
@@ -106,7 +106,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	const widest = 1e100
 	least, most := slices.Min(v.Weights), slices.Max(v.Weights)
 	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(v.Weights)), 0) {
-		return nil, fmt.Errorf("study: weights from %v to %v, want positive ones that are at most a factor of %v apart, and a finite sum", least, most, widest)
+		return nil, fmt.Errorf("study: weights from %v to %v, want positive weights, at most a factor of %v apart, with a finite sum", least, most, widest)
 	}
 	if most < 1/widest { // only ratios matter, and the keys of such weights would overflow
 		v.Weights = slices.Clone(v.Weights)
@@ -130,7 +130,7 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
 	}
 	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
-	watch := spreadOver(v.Weights, v.Watch)
+	watch := evenlySpaced(v.Weights, v.Watch)
 	for _, e := range v.Estimators {
 		for _, s := range v.Sizes {
 			if s > len(v.Weights) {
@@ -153,7 +153,7 @@ func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (
 		row.Exact = false
 		moments, err = MonteCarlo(ctx, v.Weights, s, e.Draw, e.Weight, watch, v.Repeats, v.Seed)
 	} else if err == nil {
-		moments = moments.only(watch)
+		moments = moments.subset(watch)
 	}
 	if err != nil {
 		return nil, err
@@ -182,10 +182,11 @@ func (r *VarianceRow) fill(moments *Moments, p []float64, s int) {
 	}
 }
 
-// withinTheorem tells whether the moments, estimated from the given number of
-// draws, keep the bounds of the theorem but for five standard errors. That of a
-// variance is about Var·√(1/(π·repeats)), π ≤ s·p the share of draws that the
-// candidate is in; that of a covariance about √(Var_i·Var_j/repeats).
+// withinTheorem reports whether the moments, estimated from the given number of
+// draws, keep the bounds of the theorem to within five standard errors. A variance
+// has a standard error of about Var·√(1/(π·repeats)), with π ≤ s·p the share of
+// draws that contain the candidate. A covariance has a standard error of about
+// √(Var_i·Var_j/repeats).
 func withinTheorem(m *Moments, p []float64, s, repeats int) bool {
 	const rounding = 1e-9
 	n, draws := float64(s), float64(repeats)
@@ -204,7 +205,7 @@ func withinTheorem(m *Moments, p []float64, s, repeats int) bool {
 	return true
 }
 
-// probabilities returns the normalised weights of the candidates watched.
+// probabilities returns the normalised weights of the watched candidates.
 func (v *Variance) probabilities(watch []int32) []float64 {
 	var total float64
 	for _, w := range v.Weights {
@@ -217,9 +218,9 @@ func (v *Variance) probabilities(watch []int32) []float64 {
 	return p
 }
 
-// spreadOver returns at most n candidates whose places in the order of the
-// weights are evenly spread, both ends included, lightest first.
-func spreadOver(weights []float64, n int) []int32 {
+// evenlySpaced returns at most n candidates. Their ranks in the order of the weights
+// are evenly spaced, and both ends are included, lightest first.
+func evenlySpaced(weights []float64, n int) []int32 {
 	order := make([]int32, len(weights))
 	for i := range order {
 		order[i] = int32(i)
@@ -238,8 +239,8 @@ func spreadOver(weights []float64, n int) []int32 {
 	return picked
 }
 
-// only returns the moments of the candidates listed, in that order.
-func (s *Moments) only(watch []int32) *Moments {
+// subset returns the moments of the listed candidates, in that order.
+func (s *Moments) subset(watch []int32) *Moments {
 	t := newMoments(len(watch))
 	for k, i := range watch {
 		t.Mean[k] = s.Mean[i]
@@ -251,8 +252,8 @@ func (s *Moments) only(watch []int32) *Moments {
 }
 
 // LayerWeights returns the unnormalised probabilities of a layer's candidates,
-// given its rows: ‖QP^[i]‖, or their squares as LADIES takes them.
-// Rows are nodes of the graph; a nil Laplacian has no weights.
+// given its rows: ‖QP^[i]‖, or ‖QP^[i]‖² as in LADIES. Rows are nodes of the graph.
+// Without a Laplacian there are no weights.
 func LayerWeights(p *graph.Laplacian, rows []int32, squared bool) []float64 {
 	if p == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestVariance: exact rows of a layer of four candidates. Debiased weights are
-// unbiased and keep the bound on the variance; 1/(s p) without replacement is
-// biased.
+// TestVariance checks exact rows of a layer of four candidates. Debiased weights
+// are unbiased and keep the bound on the variance. Weights 1/(s p) without
+// replacement are biased.
 func TestVariance(t *testing.T) {
 	table, err := Variance{Weights: []float64{1, 2, 3, 4}, Sizes: []int{1, 2, 3, 4, 5}, Repeats: 2000}.Run(t.Context())
 	if err != nil {
@@ -39,7 +39,7 @@ func TestVariance(t *testing.T) {
 	}
 }
 
-// TestVarianceEstimated watches some of many candidates.
+// TestVarianceEstimated estimates the moments of some of many candidates.
 func TestVarianceEstimated(t *testing.T) {
 	weights := make([]float64, 300)
 	for i := range weights {
@@ -116,8 +116,8 @@ func TestTablesSave(t *testing.T) {
 	}
 }
 
-// TestVarianceOfExtremes refuses weights whose shares are 0 or not finite, over
-// which it would never end, or give no numbers.
+// TestVarianceOfExtremes checks that weights are refused if their shares are 0 or
+// not finite. With them the study would not end, or give no numbers.
 func TestVarianceOfExtremes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -131,8 +131,8 @@ func TestVarianceOfExtremes(t *testing.T) {
 	}
 }
 
-// TestVarianceScale gives weights below the smallest normal number: only their
-// ratios matter, also to draws by keys, which divide by them.
+// TestVarianceScale uses weights below the smallest normal number. Only their
+// ratios count, also for draws by keys, which divide by them.
 func TestVarianceScale(t *testing.T) {
 	run := func(weights ...float64) []VarianceRow {
 		table, err := Variance{Weights: weights, Sizes: []int{2}, Repeats: 2000, Seed: 1}.Run(t.Context())

@@ -128,8 +128,8 @@ func patch[T npy.Element](t *testing.T, path string, from, to T) {
 	writeFile(t, path, data)
 }
 
-// TestBadPickle trains on Planetoid files that are cut short, or that ask for
-// something to be run.
+// TestBadPickle trains on Planetoid files that are cut short, or whose pickles
+// ask to run a command.
 func TestBadPickle(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, content := range map[string]string{
@@ -149,9 +149,9 @@ func TestBadPickle(t *testing.T) {
 	}
 }
 
-// TestStoreChangedInSecret flips a byte of a store, and sets its time of
-// modification back, after it was found valid.
-func TestStoreChangedInSecret(t *testing.T) {
+// TestStoreChangedWithSameTime flips a byte of a store that was found valid, and sets
+// its time of modification back.
+func TestStoreChangedWithSameTime(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("this system keeps no time of change")
 	}
@@ -173,9 +173,9 @@ func TestStoreChangedInSecret(t *testing.T) {
 	fail(t, exitFailed, []string{"d.store", "columns", "checksum"}, args...)
 }
 
-// TestHostileFiles runs the command on data that would take all memory. Under a
-// limit of address space it ends with an error, and without one it ends soon
-// when it is told to.
+// TestHostileFiles runs the command on data that would take all memory. With a
+// limited address space the command ends with an error. Without a limit it ends
+// soon after a signal.
 func TestHostileFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command, and unpacks a large file")
@@ -195,7 +195,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 	writeFile(t, "labels.csv.gz", b.Bytes())
 	const labels = "edges:edges.csv?labels=labels.csv.gz"
-	if runtime.GOOS == "linux" { // where the limit is known before it is met
+	if runtime.GOOS == "linux" { // the command knows the limit there
 		for _, args := range [][]string{
 			{"datasets", "info", labels},
 			{"train", "-q", "--data", "synth:demo?nodes=2147483647", "--out", "none"},

@@ -8,8 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/bench"
 )
 
-// inferResult is the cost of inference over all nodes, with what it was
-// measured on.
+// inferResult is the cost of inference over all nodes.
 type inferResult struct {
 	Dataset string `json:"dataset"`
 	Layers  int    `json:"layers"`
@@ -33,7 +32,7 @@ func newBenchInferCommand() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.modelFlags(fs)
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the weights")
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
@@ -45,14 +44,7 @@ func newBenchInferCommand() *cobra.Command {
 			return err
 		}
 		o.Method, o.Population = "full", populationCandidates // inference samples nothing
-		if err := o.checkBench(fs); err != nil {
-			return err
-		}
-		data, err := openData(cmd.Context(), o.Data)
-		if err != nil {
-			return err
-		}
-		model, err := o.newModel(data)
+		data, model, err := o.benchModel(cmd)
 		if err != nil {
 			return err
 		}

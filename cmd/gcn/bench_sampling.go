@@ -18,7 +18,7 @@ import (
 // samplingRow is the cost of sampling one layer with one method.
 type samplingRow struct {
 	Method     string `json:"method"`
-	Samples    int    `json:"samples"` // 0 where the method has no use for it
+	Samples    int    `json:"samples"` // 0 if the method has no sample size
 	Batch      int    `json:"batch"`
 	Median     number `json:"ms_median"`
 	Mean       number `json:"ms_mean"`
@@ -42,10 +42,10 @@ func newBenchSamplingCommand() *cobra.Command {
 	b := &samplingBench{methods: wordList{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased"}}
 	cmd := &cobra.Command{
 		Use:   "sampling",
-		Short: "Measure how long one layer takes to sample, on one goroutine",
-		Long: `Measure how long one layer takes to sample, on one goroutine, for mini-batches of
-random training nodes: everything from the batch to the block with its
-transpose, after some batches to warm up. The methods take turns of 20 batches.`,
+		Short: "Measure the time to sample one layer, on one goroutine",
+		Long: `Measure the time to sample one layer, on one goroutine, for mini-batches of random
+training nodes. It covers all work from the batch to the block with its transpose,
+after some batches to warm up. The methods take turns of 20 batches.`,
 		Example: `  gcn bench sampling --data synth:arxiv
   gcn bench sampling --data synth:arxiv --methods ladies,fastgcn --samples 256,512 --json`,
 		Args: noArguments,
@@ -75,9 +75,9 @@ transpose, after some batches to warm up. The methods take turns of 20 batches.`
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&b.data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&b.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	fs.Var(&b.methods, "methods", "sampling methods")
-	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; a row each (default 512,1024, or 2)")
+	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)")
 	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
 	fs.Uint64Var(&b.seed, "seed", 1, "seed of everything random")
@@ -119,8 +119,8 @@ func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplin
 		}
 	}
 	batches := b.seedNodes(data)
-	// The methods take turns, so that they share the machine's good and bad
-	// moments.
+	// The methods take turns, so that a disturbance of the machine slows all of
+	// them alike.
 	for from := 0; from < len(batches); from += turn {
 		for _, m := range all {
 			if err := m.take(ctx, b, batches, from); err != nil {
@@ -136,15 +136,15 @@ func (b *samplingBench) run(ctx context.Context, data *datasets.Data) ([]samplin
 	for i, m := range all {
 		rows[i] = m.summary(float64(len(batches)))
 		rows[i].Candidates = measured(neighbors)
-		if everyNode(m.sampler) {
+		if drawsFromAll(m.sampler) {
 			rows[i].Candidates = number(data.Nodes())
 		}
 	}
 	return rows, nil
 }
 
-// sizes returns the sample sizes to measure a method at: those given, else its
-// own or the paper's; a single 0 where it has no use for them.
+// sizes returns the sample sizes to measure a method at: the given ones, else the
+// method's own or the paper's; a single 0 if the method has no sample size.
 func (b *samplingBench) sizes(method string) []int {
 	switch m := methodNamed(method); {
 	case m.Sizes == "":
@@ -157,11 +157,11 @@ func (b *samplingBench) sizes(method string) []int {
 	return []int{512, 1024}
 }
 
-// A method measures turn batches, after warmup that are not counted, before the
-// next has its turn.
+// In its turn a method samples warmup batches that do not count, and then turn
+// batches that do.
 const turn, warmup = 20, 10
 
-// measurement is that of one method at one size.
+// measurement collects the times of one method at one size.
 type measurement struct {
 	row     samplingRow
 	sampler samplers.Sampler
@@ -180,7 +180,7 @@ func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]in
 		return m.sampler.Sample(ctx, batches[k], rng, &m.batch)
 	}
 	to := min(from+turn, len(batches))
-	for k := range warmup { // other batches than those to come
+	for k := range warmup { // not the batches that count
 		if err := sample((to + k) % len(batches)); err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func (m *measurement) summary(n float64) samplingRow {
 	return row
 }
 
-// neighborhoods returns the number of nodes that a batch sees, in the mean.
+// neighborhoods returns the mean number of nodes that the rows of a batch see.
 func neighborhoods(ctx context.Context, data *datasets.Data, batches [][]int32) (float64, error) {
 	full := &samplers.Full{Laplacian: data.Laplacian(), Depth: 1}
 	var batch samplers.MiniBatch
@@ -223,9 +223,9 @@ func neighborhoods(ctx context.Context, data *datasets.Data, batches [][]int32) 
 	return nodes / float64(len(batches)), nil
 }
 
-// everyNode tells whether a sampler draws from all nodes of the graph, those
-// that no row sees included.
-func everyNode(sampler samplers.Sampler) bool {
+// drawsFromAll reports whether a sampler draws from all nodes of the graph, also
+// those that no row sees.
+func drawsFromAll(sampler samplers.Sampler) bool {
 	layerWise, ok := sampler.(*samplers.LayerWise)
 	if !ok {
 		return false
@@ -250,7 +250,7 @@ func (b *samplingBench) seedNodes(data *datasets.Data) [][]int32 {
 	return batches
 }
 
-// partialShuffle puts n random elements of ids, without repeats, in front.
+// partialShuffle moves n distinct random elements of ids to its front.
 func partialShuffle(rng *rand.Rand, ids []int32, n int) {
 	for i := range n {
 		j := i + rng.IntN(len(ids)-i)

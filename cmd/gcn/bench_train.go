@@ -6,10 +6,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/bench"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// stepResult is the cost of a training step, with what was trained.
+// stepResult is the cost of a training step.
 type stepResult struct {
 	Dataset string  `json:"dataset"`
 	Method  string  `json:"method"`
@@ -27,8 +29,8 @@ func newBenchTrainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Measure a training step beside its dense products alone",
-		Long: `Measure a training step: forward, backward and the optimiser, sampling not
-counted, the first and last 20 batches left out, as in the paper. The floor is
+		Long: `Measure a training step: forward, backward and the optimiser, without sampling. As
+in the paper, the first and last 20 batches do not count. The floor is the time of
 the step's dense products alone, with the same BLAS in the same process.`,
 		Example: `  gcn bench train --data synth:arxiv --samples 512,512
   gcn bench train --data synth:arxiv --method ladies --samples 512,1024 --batches 300 --json`,
@@ -38,7 +40,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	fs.SortFlags = false
 	benchModelFlags(fs, &o)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
-	fs.IntVar(&batches, "batches", 150, "mini-batches, the first and last 20 of which do not count")
+	fs.IntVar(&batches, "batches", 150, "mini-batches; the first and last 20 do not count")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, for the pipelined measurement; 0: one per core")
 	addJSONFlag(cmd, &asJSON)
 	complete(cmd, "method", methodNames)
@@ -47,14 +49,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		if err := atLeast("batches", batches, 41); err != nil {
 			return err
 		}
-		if err := o.checkBench(fs); err != nil {
-			return err
-		}
-		data, err := openData(cmd.Context(), o.Data)
-		if err != nil {
-			return err
-		}
-		model, err := o.newModel(data)
+		data, model, err := o.benchModel(cmd)
 		if err != nil {
 			return err
 		}
@@ -72,7 +67,7 @@ the step's dense products alone, with the same BLAS in the same process.`,
 		t.row("dataset", r.Dataset)
 		t.row("method", methodText(r.Method, r.Samples))
 		t.row("training step", fmt.Sprintf("%.3f ms median, %.3f mean, %.3f sd", r.MedianMS, r.MeanMS, r.SDMS))
-		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times that", r.FloorMS, r.RatioToFloor))
+		t.row("floor", fmt.Sprintf("%.3f ms for its dense products alone; the step takes %.2f times as long", r.FloorMS, r.RatioToFloor))
 		t.row("sampling", fmt.Sprintf("%.3f ms median, on one goroutine", r.SamplingMedianMS))
 		t.row("pipelined", fmt.Sprintf("%.3f ms a batch, sampling included", r.PipelinedMS))
 		t.row("allocated", fmt.Sprintf("%.0f bytes a step", r.BytesPerStep))
@@ -88,19 +83,28 @@ the step's dense products alone, with the same BLAS in the same process.`,
 
 // benchModelFlags registers the options of the model that a benchmark builds.
 func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.samplingOptions.flags(fs)
 	o.modelFlags(fs)
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
 }
 
-// checkBench checks the options that benchModelFlags registered.
-func (o *trainOptions) checkBench(fs *pflag.FlagSet) error {
-	if fs.Lookup("batch") != nil {
+// benchModel checks the options that benchModelFlags registered, opens the data
+// and builds the model.
+func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.GCN, error) {
+	if cmd.Flags().Lookup("batch") != nil {
 		if err := atLeast("batch", o.Batch, 1); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	return o.checkModel(fs)
+	if err := o.checkModel(cmd.Flags()); err != nil {
+		return nil, nil, err
+	}
+	data, err := openData(cmd.Context(), o.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := o.newModel(data)
+	return data, model, err
 }

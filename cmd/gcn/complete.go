@@ -8,8 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// complete lets a shell complete the values of a flag, the last of a
-// comma-separated list included.
+// complete lets a shell complete the values of a flag, also the last value of a
+// comma-separated list.
 func complete(cmd *cobra.Command, flag string, values func() []string) {
 	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, given string) ([]string, cobra.ShellCompDirective) {
 		before := given[:strings.LastIndexByte(given, ',')+1]

@@ -12,7 +12,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// TestConfigFile gives files of options that must be refused, each with the line.
+// TestConfigFile checks files of options that must be refused. Each error names
+// the line.
 func TestConfigFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, trainArgs("--out", "good", "-q", "--max-batches", "4")...)
@@ -53,7 +54,7 @@ func TestConfigFile(t *testing.T) {
 	fail(t, exitFailed, []string{"long.json", "more than 1.05 MB"}, "train", "--config", "long.json")
 }
 
-// TestConfigDevice reads options from what is no file.
+// TestConfigDevice reads options from devices and pipes.
 func TestConfigDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /dev/zero and /dev/fd")
@@ -97,8 +98,8 @@ func TestConfigDevice(t *testing.T) {
 	}
 }
 
-// TestDamagedConfig damages the config.json of a run: the error names the file,
-// and is no wrong usage.
+// TestDamagedConfig damages the config.json of a run. The error names the file,
+// and is not a usage error.
 func TestDamagedConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, trainArgs("--out", "a", "-q", "--max-batches", "4")...)
@@ -131,12 +132,12 @@ func TestDamagedConfig(t *testing.T) {
 			t.Fatalf("config.json has no %s:\n%s", from, good)
 		}
 		if to == `"max_batches": []` || strings.HasPrefix(to, `"data"`) {
-			continue // as not given; another data set
+			continue // the default data set
 		}
 		writeFile(t, "a/config.json", []byte(text))
 		for _, args := range [][]string{{"train", "--out", "a", "--resume"}, {"eval", "--run", "a"}} {
 			if args[0] == "eval" && strings.Contains(to, "device") {
-				continue // which has its own
+				continue // which has its own default
 			}
 			fail(t, exitFailed, []string{"a/config.json"}, args...)
 		}
@@ -146,8 +147,8 @@ func TestDamagedConfig(t *testing.T) {
 	fail(t, exitUsage, []string{"--hidden 0"}, "train", "--out", "a", "--resume", "--hidden", "0")
 }
 
-// TestPredictInputs gives predict an array of another shape, and features with
-// which the logits overflow.
+// TestPredictInputs gives predict an array of nodes with a wrong shape, and
+// features that make the logits overflow.
 func TestPredictInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, "datasets", "convert", smallData, "here/")

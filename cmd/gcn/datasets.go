@@ -9,7 +9,7 @@ import (
 )
 
 func newDatasetsCommand() *cobra.Command {
-	return newGroup("datasets", "List what --data understands; describe, fetch, convert or verify a data set",
+	return newGroup("datasets", "List, describe, fetch, convert or verify data sets",
 		"  gcn datasets list\n  gcn datasets info synth:arxiv",
 		newDatasetsListCommand(), newDatasetsInfoCommand(), newDatasetsFetchCommand(), newDatasetsConvertCommand(), newDatasetsVerifyCommand())
 }
@@ -90,7 +90,7 @@ func checkSpec(text string) error {
 	return nil
 }
 
-// noArguments refuses arguments that are no flags.
+// noArguments refuses positional arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])

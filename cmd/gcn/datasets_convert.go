@@ -8,9 +8,9 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// conversion is what gcn datasets convert and fetch print.
+// conversion is the result that gcn datasets convert and fetch print.
 type conversion struct {
-	Spec      string `json:"spec"` // of what was written
+	Spec      string `json:"spec"` // of the written data set
 	From      string `json:"from"`
 	Nodes     int    `json:"nodes"`
 	Edges     int64  `json:"edges"`
@@ -24,13 +24,13 @@ func newDatasetsConvertCommand() *cobra.Command {
 	var precision string
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
-		Short: "Write a data set as a store, or with a slash at the end as NumPy files",
-		Long: `Write a data set as a store, this program's own file, which opens in
-milliseconds whatever its size and leaves on disk what is not used; or, if the
-path ends in a slash, as a folder of NumPy files that npy: and Python read.
+		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
+		Long: `Write a data set as a store, this program's own file format. A store of any size
+opens in milliseconds, and reads from disk only the parts in use. If the path ends
+in a slash, the command writes a folder of NumPy files, which npy: and Python read.
 
-With --features float16 the store keeps features in half the bytes, rounded to
-about three decimal digits; they are widened as they are used.`,
+With --features float16 the features take half the bytes, rounded to about three
+decimal digits. They are widened on use.`,
 		Example: `  gcn datasets convert synth:products products.store
   gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
@@ -59,13 +59,13 @@ about three decimal digits; they are widened as they are used.`,
 			return printConversion(cmd, args[0], spec, start, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: as they are)")
+	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
 	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
 
-// printConversion opens what was written, and says what it is.
+// printConversion opens the written data set and describes it.
 func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJSON bool) error {
 	took := time.Since(start)
 	start = time.Now()
@@ -89,7 +89,7 @@ func newDatasetsVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify SPEC",
-		Short: "Read a data set whole and check all of it, a store's checksums included",
+		Short: "Read a whole data set and check it, including a store's checksums",
 		Example: `  gcn datasets verify store:products.store
   gcn datasets verify npy:mygraph`,
 		Args: func(_ *cobra.Command, args []string) error {

@@ -16,7 +16,8 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// cacheOptions say where named data sets are kept, and come from.
+// cacheOptions say where named data sets are kept, and where they are downloaded
+// from.
 type cacheOptions struct {
 	dir, mirror string
 	offline     bool
@@ -45,8 +46,7 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay says on standard error what is downloaded: on a terminal with a
-// bar.
+// fetchDisplay shows a download on standard error, with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -65,7 +65,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 				size = fmt.Sprintf(", %.1f MB", float64(p.Total)/1e6)
 			}
 			if p.Done > 0 {
-				size += fmt.Sprintf(", of which %.1f are here", float64(p.Done)/1e6)
+				size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
 			}
 			say(f.w, "%s: downloading %s%s", p.Name, p.Address, size)
 		case "unpack":
@@ -110,8 +110,7 @@ func newDatasetsFetchCommand() *cobra.Command {
 		Use:   "fetch NAME",
 		Short: "Download a named data set into the cache",
 		Long: `Download a named data set, check it, and keep it in the cache as a store.
-A download that broke off is taken up where it stopped. What is in the cache
-already is left as it is.`,
+It resumes an interrupted download. A data set already in the cache is not changed.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
 		Args: func(_ *cobra.Command, args []string) error {

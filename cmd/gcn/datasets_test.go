@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Converted to a store and back to NumPy files, data trains to the same result,
-// bit for bit.
+// TestConvert converts data to a store and back to NumPy files. Training gives
+// the same bits on all three.
 func TestConvert(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
@@ -68,8 +68,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// A named data set is downloaded when it is named, and said to be; never
-// offline.
+// TestFetch checks that a named data set is downloaded on first use, with a
+// message, and never with --offline.
 func TestFetch(t *testing.T) {
 	files := filepath.Join("..", "..", "..", "shared", "data", "cora-planetoid")
 	if _, err := os.Stat(files); err != nil {

@@ -20,7 +20,7 @@ func TestDeviceMissing(t *testing.T) {
 	succeed(t, trainArgs("--out", "cpu")...)
 	fail(t, exitFailed, []string{"--device cuda", "no CUDA device", "--device cpu"}, "eval", "--run", "cpu", "--device", "cuda")
 	if out := succeed(t, "version"); !strings.Contains(out.stdout, "built in; ") {
-		t.Errorf("version does not say what is missing: %s", out.stdout)
+		t.Errorf("version does not name the missing library: %s", out.stdout)
 	}
 }
 

@@ -11,6 +11,6 @@
 // error. It exits with 0 when done, 1 after a failure, 2 for wrong usage and 130
 // when interrupted, after a checkpoint.
 //
-// The command only wires packages together: what it does is in datasets,
-// samplers, layers and train, for Go programs to use alike.
+// The command only wires packages together. The work is in datasets, samplers,
+// layers and train, which Go programs can use as well.
 package main

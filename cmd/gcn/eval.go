@@ -27,8 +27,8 @@ type savedRun struct {
 }
 
 // loadRun rebuilds the model of a run's folder from its config.json, on the named
-// device, and sets its best parameters. spec, where given, replaces the data that
-// the run names.
+// device, and sets its best parameters. A spec that is not empty replaces the
+// data in config.json.
 func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	r := &savedRun{dir: dir}
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -40,7 +40,7 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	if err := saved.apply(fs); err != nil {
 		return nil, noUsage(err)
 	}
-	r.options.Device = "cpu" // whatever it was trained on
+	r.options.Device = "cpu" // also if it was trained on a GPU
 	if err := r.options.check(fs); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
 	}
@@ -64,19 +64,19 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	return r, err
 }
 
-// noteOtherData says so where the data are not those that the run was trained on.
+// noteOtherData prints a note if the data are not those of the training run.
 func (r *savedRun) noteOtherData(w io.Writer) {
 	config, err := train.ReadConfig(r.dir)
 	if err != nil {
 		return // loadRun has read it
 	}
 	if trained, ok := config["fingerprint"].(string); ok && trained != train.Fingerprint(r.data) {
-		say(w, "note: %s differs from what %s was trained on, in graph, features, labels, split or metric", r.options.Data, r.dir)
+		say(w, "note: %s differs from the training data of %s in graph, features, labels, split or metric", r.options.Data, r.dir)
 	}
 }
 
-// noUsage returns what is wrong with a file that gcn wrote itself: no fault of
-// the command line.
+// noUsage returns an error in a file that gcn wrote itself. It is not a usage
+// error: the command line is right.
 func noUsage(err error) error {
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -108,8 +108,8 @@ func newEvalCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval --run DIR",
 		Short: "Score a trained model on the test, validation or training nodes",
-		Long: `Score a trained model, with the weights that did best on the validation nodes,
-over full neighbourhoods.`,
+		Long: `Score a trained model over full neighbourhoods, with the weights of the best
+validation score.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json`,
 		Args: noArguments,
@@ -147,16 +147,16 @@ over full neighbourhoods.`,
 	return cmd
 }
 
-// runFlags name a trained model, and where it is to run.
+// runFlags name a trained model and its device.
 type runFlags struct{ dir, data, device string }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dir, "run", "", "the run's folder `DIR`; required")
-	fs.StringVar(&f.data, "data", "", "data `SPEC` in place of the one in the run's config.json, such as after moving the files")
-	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it, whatever the run was trained on")
+	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
+	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it; the run may have been trained on either")
 }
 
-// open is loadRun for what the flags say.
+// open calls loadRun with the flags' values.
 func (f *runFlags) open(ctx context.Context) (*savedRun, error) {
 	if f.dir == "" {
 		return nil, usagef("--run is needed: the folder of a training run")

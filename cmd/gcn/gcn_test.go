@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// smallData is a data set on which everything is quick.
+// smallData is a small data set, for quick tests.
 const smallData = "synth:demo?nodes=600&edges=3000"
 
-// quick are options of a training run of well under a second.
+// quick are options of a training run that takes well under a second.
 var quick = []string{"--data", smallData, "--batch", "64", "--samples", "64,64", "--hidden", "16", "--max-batches", "40"}
 
-// output is what one command line came to.
+// output is the outcome of one command line.
 type output struct {
 	code           int
 	stdout, stderr string
@@ -38,7 +38,7 @@ func gcnContext(ctx context.Context, args ...string) output {
 	return output{code, stdout.String(), stderr.String()}
 }
 
-// succeed runs one command line that must.
+// succeed runs one command line, which must succeed.
 func succeed(t *testing.T, args ...string) output {
 	t.Helper()
 	out := gcn(t, args...)
@@ -48,8 +48,8 @@ func succeed(t *testing.T, args ...string) output {
 	return out
 }
 
-// fail runs one command line that must fail with the given code, and with one
-// line on standard error that holds each of the words.
+// fail runs one command line. It must fail with the given code and print one line
+// on standard error that holds each of the words.
 func fail(t *testing.T, code int, words []string, args ...string) {
 	t.Helper()
 	out := gcn(t, args...)
@@ -72,7 +72,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// object decodes standard output, which must be one JSON object on one line.
+// object decodes standard output, which must be one line with one JSON object.
 func object(t *testing.T, out output) map[string]any {
 	t.Helper()
 	if strings.Count(out.stdout, "\n") != 1 || !strings.HasSuffix(out.stdout, "\n") {
@@ -85,7 +85,7 @@ func object(t *testing.T, out output) map[string]any {
 	return m
 }
 
-// wantFields fails the test unless m has fields of these names.
+// wantFields fails the test unless m has all fields of these names.
 func wantFields(t *testing.T, m map[string]any, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -183,8 +183,8 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// TestHelp walks the whole tree: each command explains itself on standard
-// output with an example.
+// TestHelp walks the whole tree of commands. Each prints its help, with an
+// example, on standard output.
 func TestHelp(t *testing.T) {
 	root, _ := newRoot(&bytes.Buffer{}, &bytes.Buffer{})
 	var walk func(cmd *cobra.Command, path []string)
@@ -278,8 +278,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestFileErrors covers what is wrong with files: one line that names the file
-// and the place, exit code 1.
+// TestFileErrors covers missing and damaged files. The error is one line that
+// names the file and the place, with exit code 1.
 func TestFileErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, append([]string{"train", "-q", "--out", "good"}, quick...)...)
@@ -343,7 +343,7 @@ func TestFileErrors(t *testing.T) {
 		})
 	}
 	if !bytes.Equal(before, readFile(t, filepath.Join("good", "last.ckpt"))) {
-		t.Error("an error changed what was saved")
+		t.Error("an error changed a saved file")
 	}
 	for _, left := range []string{"s.npy", "runs", "nowhere"} {
 		if _, err := os.Stat(left); err == nil {
@@ -375,8 +375,8 @@ func copyFolder(t *testing.T, from, to string) {
 	}
 }
 
-// TestBLASAdvice: only those who have nothing faster, and did not ask for it,
-// are told.
+// TestBLASAdvice checks that the advice is printed only if gonum is in use and
+// was not asked for.
 func TestBLASAdvice(t *testing.T) {
 	t.Setenv("GCN_BLAS", "auto")
 	if blasAdvice("gonum") == "" {

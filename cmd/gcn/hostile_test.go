@@ -19,9 +19,9 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// hostile is a name that would clear a screen, forge a line, colour it by one
-// byte or one rune, turn its direction, overwrite its beginning, ring, and end
-// in half a rune.
+// hostile is a name with control characters: to clear the screen, forge a line,
+// set colours by one byte or one rune, change the direction of writing, overwrite
+// the line and ring the bell. It ends in half a rune.
 const hostile = "evil\x1b[2J\nforged  line\x9b31m\u009b31m\u202etxt\u2066\rgcn: fine\a\x7f\xe2\x82"
 
 // printed checks that a text is safe to print, and returns it.
@@ -55,8 +55,8 @@ func hostileStore(t *testing.T, path string) {
 	}
 }
 
-// Names and notes from files are printed with their control characters escaped;
-// as JSON they are what they are.
+// TestHostileData checks that names and notes from files are printed with their
+// control characters escaped, and kept as they are in JSON.
 func TestHostileData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
@@ -67,7 +67,7 @@ func TestHostileData(t *testing.T) {
 		t.Errorf("the note is lost: %q", text)
 	}
 	plain := succeed(t, "datasets", "info", smallData)
-	if strings.Count(text, "\n") != strings.Count(plain.stdout, "\n")+3 { // where it came from, and two
+	if strings.Count(text, "\n") != strings.Count(plain.stdout, "\n")+3 { // the origin, and two notes
 		t.Errorf("want three lines more than\n%s\ngot\n%s", plain.stdout, text)
 	}
 	info := succeed(t, "datasets", "info", "store:a.store", "--json")
@@ -78,7 +78,7 @@ func TestHostileData(t *testing.T) {
 	}
 }
 
-// So are paths, in results as in errors.
+// TestHostilePaths checks the same of paths, in results and in errors.
 func TestHostilePaths(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
@@ -129,7 +129,7 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-// A run's folder may have come from elsewhere, with its config.json.
+// TestHostileConfig opens a run's folder whose config.json is hostile.
 func TestHostileConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
@@ -158,7 +158,7 @@ func TestHostileConfig(t *testing.T) {
 	}
 }
 
-// What a mirror says is printed escaped too.
+// TestHostileMirror checks that a mirror's answer is printed escaped.
 func TestHostileMirror(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -172,7 +172,7 @@ func TestHostileMirror(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Read(make([]byte, 4096)) // whatever is asked
+			_, _ = conn.Read(make([]byte, 4096)) // any request
 			fmt.Fprint(conn, "HTTP/1.1 404 ", reason, "\r\nContent-Length: 0\r\n\r\n")
 			conn.Close()
 		}
@@ -184,13 +184,14 @@ func TestHostileMirror(t *testing.T) {
 	}
 }
 
-// brokenWriter takes nothing.
+// brokenWriter fails every write.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-// TestNoOutput: a command that cannot write its results fails, and says so.
-func TestNoOutput(t *testing.T) {
+// TestBrokenOutput checks that a command that cannot write its results fails with a
+// message.
+func TestBrokenOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GCN_DATA", t.TempDir())
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)

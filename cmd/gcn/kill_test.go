@@ -45,9 +45,9 @@ func TestProcess(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { testRefused(t, gcn) })
 }
 
-// testKill kills training processes at random moments and repeats the same
-// command line until one is done. The result must be that of a run that nobody
-// disturbed, bit for bit.
+// testKill kills training processes at random moments, and repeats the same
+// command line until one process ends by itself. The result must equal, bit for
+// bit, the result of a run that was not killed.
 func testKill(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	line := trainArgs("--max-batches", "3000", "--patience", "0", "--eval-every", "20", "--checkpoint-interval", "0", "--json", "-q", "--resume")
@@ -58,7 +58,7 @@ func testKill(t *testing.T, gcn string) {
 		t.Fatalf("the run that nobody disturbs: %v", err)
 	}
 	took := time.Since(start)
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) // the moments are not to be the same each time
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) // other moments in each test run
 	kills := 0
 	var got []byte
 	for done := false; !done; {
@@ -68,8 +68,8 @@ func testKill(t *testing.T, gcn string) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Short lives at first, among them none that reaches a checkpoint;
-		// then longer ones, so that there is progress.
+		// The first processes live too briefly to reach a checkpoint. Later ones
+		// live longer, so that the run makes progress.
 		life := time.Duration(rng.Float64() * float64(took) * min(0.05*float64(1+kills), 0.7))
 		timer := time.AfterFunc(life, func() {
 			_ = cmd.Process.Kill() // it may be done
@@ -94,7 +94,7 @@ func testKill(t *testing.T, gcn string) {
 		t.Errorf("only %d kills: the test shows little", kills)
 	}
 	if !bytes.Equal(weights(t, "whole"), weights(t, "cut")) {
-		t.Error("the weights differ from those of the run that nobody disturbed")
+		t.Error("the weights differ from the weights of a run that was not killed")
 	}
 	if a, b := untimed(t, want), untimed(t, got); a != b {
 		t.Errorf("the results differ:\n%s\n%s", a, b)
@@ -113,7 +113,7 @@ func testKill(t *testing.T, gcn string) {
 	}
 }
 
-// untimed returns a result without what differs from run to run.
+// untimed returns a result without the fields that differ from run to run.
 func untimed(t *testing.T, result []byte) string {
 	t.Helper()
 	var m map[string]any
@@ -151,8 +151,8 @@ func metrics(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// testSignal interrupts a process as Ctrl-C does: it saves, says how to go on,
-// and exits with 130.
+// testSignal interrupts a process as Ctrl-C does. The process saves a checkpoint,
+// prints how to go on, and exits with 130.
 func testSignal(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -184,15 +184,15 @@ func testSignal(t *testing.T, gcn string) {
 	}
 }
 
-// testClosedPipe reads the first lines of a run and no more, as "2>&1 | head"
-// does: the run saves its state and ends as after an interrupt.
+// testClosedPipe reads only the first lines of a run's output, as "2>&1 | head"
+// does. The run saves its state and ends as after an interrupt.
 func testClosedPipe(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// No checkpoint is due but the one at the end.
+	// The only checkpoint is the last one, at the end.
 	cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "1h", "--out", "run")...)
 	cmd.Stdout, cmd.Stderr = w, w
 	if err := cmd.Start(); err != nil {
@@ -208,7 +208,7 @@ func testClosedPipe(t *testing.T, gcn string) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
 		t.Fatalf("%v, want exit code 130", err)
 	}
-	// It goes on from where it was, which is further than there is to go.
+	// The run resumes from its checkpoint, which is beyond the new limit.
 	out, err := exec.Command(gcn, "train", "--out", "run", "--resume", "--max-batches", "1", "--json", "-q").Output()
 	var result struct{ Batches int }
 	if err == nil {
@@ -217,7 +217,7 @@ func testClosedPipe(t *testing.T, gcn string) {
 	if err != nil || result.Batches < 10 {
 		t.Errorf("going on: %v, %d batches", err, result.Batches)
 	}
-	// Other commands say nothing about a reader that has enough.
+	// Other commands print no message when the reader closes the pipe.
 	if r, w, err = os.Pipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func testClosedPipe(t *testing.T, gcn string) {
 	}
 }
 
-// testFullDisk writes results to a file that takes nothing.
+// testFullDisk writes results to a file on a full device.
 func testFullDisk(t *testing.T, gcn string) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -250,8 +250,8 @@ func testFullDisk(t *testing.T, gcn string) {
 	}
 }
 
-// testKillPredict kills processes while they write scores: the scores before stay,
-// and the next process leaves nothing of those before it.
+// testKillPredict kills processes while they write scores. The old scores stay,
+// and the next process removes the parts of the killed ones.
 func testKillPredict(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	succeed(t, "train", "--data", smallData, "--hidden", "8", "--samples", "32", "--max-batches", "2", "--out", "run", "-q")
@@ -284,7 +284,7 @@ func testKillPredict(t *testing.T, gcn string) {
 		_ = cmd.Process.Kill() // it may be done
 		<-ended
 		if _, err := os.Stat(part); err != nil {
-			writeFile(t, "out/s.csv", []byte(before)) // it was
+			writeFile(t, "out/s.csv", []byte(before)) // it was done
 			continue
 		}
 		left++
@@ -307,8 +307,8 @@ func testKillPredict(t *testing.T, gcn string) {
 	}
 }
 
-// waitForFile waits until a file is there that is newer than old, which may be nil,
-// and fails the test if none comes.
+// waitForFile waits until a file exists that is newer than old, which may be nil.
+// It fails the test if none appears.
 func waitForFile(t *testing.T, path string, old os.FileInfo) {
 	t.Helper()
 	for range 10000 {
@@ -320,8 +320,9 @@ func waitForFile(t *testing.T, path string, old os.FileInfo) {
 	t.Fatalf("there is no new %s", path)
 }
 
-// testMoved moves the folder of a training process, and starts another that takes
-// its name: each ends with the weights it has alone.
+// testMoved moves the folder of a training process, and starts another process
+// that trains in a new folder of the same name. Each ends with the weights of a
+// run alone.
 func testMoved(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	line := func(out, seed string) []string {
@@ -348,7 +349,7 @@ func testMoved(t *testing.T, gcn string) {
 	}
 	for dir, like := range map[string]string{"moved": "one", "run": "two"} {
 		if !bytes.Equal(weights(t, dir), weights(t, like)) || metrics(t, dir) != metrics(t, like) {
-			t.Errorf("%s holds another run than one that nobody disturbed", dir)
+			t.Errorf("%s holds other weights than a run alone", dir)
 		}
 		if a, b := untimed(t, readFile(t, dir+"/result.json")), untimed(t, readFile(t, like+"/result.json")); a != b {
 			t.Errorf("the results differ:\n%s\n%s", a, b)
@@ -357,9 +358,9 @@ func testMoved(t *testing.T, gcn string) {
 	}
 }
 
-// testRefused gives commands that must be refused while several runs go on, kills
-// these and interrupts them; the command that the message names must end with the
-// weights of runs that nobody disturbed.
+// testRefused gives commands that must be refused while several runs go on, then
+// kills or interrupts the runs. The command that the message names must end with
+// the weights of undisturbed runs.
 func testRefused(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
 	line := trainArgs("--runs", "2", "--max-batches", "3000", "--patience", "0", "--eval-every", "100", "--checkpoint-interval", "0", "-q")
@@ -398,7 +399,7 @@ func testRefused(t *testing.T, gcn string) {
 	succeed(t, append(line, "--out", "cut", "--resume")...)
 	for _, seed := range []string{"/seed-1", "/seed-2"} {
 		if !bytes.Equal(weights(t, "whole"+seed), weights(t, "cut"+seed)) {
-			t.Errorf("cut%s has other weights than a run that nobody disturbed", seed)
+			t.Errorf("cut%s has other weights than an undisturbed run", seed)
 		}
 	}
 }

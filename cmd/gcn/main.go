@@ -9,14 +9,14 @@ import (
 
 func main() {
 	end := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		end = append(end, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), end...)
-	// The first signal ends ctx, and training saves its state. From then on
-	// signals act as usual again, so that a second one ends the process at once.
+	// The first signal ends ctx, and training saves its state. After that, signals
+	// act as usual again: a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
-	// Writing to a pipe that nobody reads is an error, and does not end the
+	// Writing to a pipe without a reader is an error, and does not end the
 	// process: run ends it as a signal does.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))

@@ -13,7 +13,7 @@ func newMethodsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "methods",
-		Short:   "List the sampling methods, with a sentence and the source each",
+		Short:   "List the sampling methods, with a description and a source for each",
 		Example: "  gcn methods",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ type methodRow struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Source  string `json:"source"`
-	Sizes   string `json:"sizes"` // what --samples counts; "" if it has no use for them
+	Sizes   string `json:"sizes"` // the quantity that --samples counts; "" if the method has no sample size
 	Default bool   `json:"default,omitempty"`
 }
 
@@ -60,12 +60,11 @@ func methodNames() []string {
 	return names
 }
 
-// checkMethod is a usage error of the given flag that lists the methods, unless
-// name is one.
+// checkMethod returns a usage error that lists the methods, unless name is one.
 func checkMethod(flag, name string) error { return oneOf(flag, name, methodNames()) }
 
-// methodNamed returns the method of that name; one without parts if there is
-// none.
+// methodNamed returns the method of that name, or a method without parts if there
+// is none.
 func methodNamed(name string) samplers.Method {
 	for _, m := range samplers.Methods() {
 		if m.Name == name {
@@ -75,8 +74,8 @@ func methodNamed(name string) samplers.Method {
 	return samplers.Method{}
 }
 
-// settleSamples makes the sample sizes one a layer: what was given, or what the
-// method draws where nothing was; none if it has no use for them.
+// settleSamples makes the sample sizes one a layer: the given ones, or else the
+// method's default; none if the method has no sample size.
 func (o *samplingOptions) settleSamples(layers int) error {
 	if o.namesParts() {
 		return o.Samples.repeat(layers, defaultSamples)
@@ -149,8 +148,8 @@ func (o *samplingOptions) checkParts() error {
 	return nil
 }
 
-// methodName returns what to call the method: its name, or its parts where no
-// method has them.
+// methodName returns the method's name, or the names of its parts if no method
+// has these parts.
 func (o *samplingOptions) methodName() string {
 	if o.namesParts() {
 		return o.partsName()
@@ -158,14 +157,14 @@ func (o *samplingOptions) methodName() string {
 	return o.Method
 }
 
-// namesParts tells whether the method is given by its parts.
+// namesParts reports whether the options name parts instead of a method.
 func (o *samplingOptions) namesParts() bool {
 	return o.Importance != "" || o.Flat || o.Neighborhood || o.Draw != "" || o.Weight != "" ||
 		o.Population == populationNodes || o.IncludeRows || o.NormalizeRows
 }
 
 // partsName returns the name of the method that has the named parts, or a name
-// made of them.
+// made of the parts.
 func (o *samplingOptions) partsName() string {
 	draw, weight := cmp.Or(o.Draw, "wrs"), o.weightName()
 	name := cmp.Or(o.Importance, "ladies")
@@ -192,8 +191,8 @@ func (o *samplingOptions) partsName() string {
 	return name
 }
 
-// weightName returns the name of the weight in use: the draw's own where none
-// was given.
+// weightName returns the name of the weight in use: the given one, else the
+// draw's own.
 func (o *samplingOptions) weightName() string {
 	if o.Weight != "" {
 		return o.Weight

@@ -27,7 +27,7 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 		gcn.Activation = ops.ActivationReLU
 	}
 	if o.Dropout == 0 {
-		gcn.Dropout = -1 // none, where 0 would be the default
+		gcn.Dropout = -1 // none; 0 means the default
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)

@@ -5,34 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"text/tabwriter"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 )
 
-// number is a float64 that JSON shows as null where it is not finite.
-type number float64
+// number is a float64 that JSON shows as null if it is not finite.
+type number = finite.Number
 
-func (x number) MarshalJSON() ([]byte, error) {
-	f := float64(x)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(f)
-}
-
-// UnmarshalJSON reads what MarshalJSON writes: null is NaN.
-func (x *number) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		*x = number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(data, (*float64)(x))
-}
-
-// measured rounds a measurement to the six digits that it may be good for.
+// measured rounds a measurement to six digits.
 func measured(x float64) number {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
 	if err != nil {
@@ -41,7 +23,7 @@ func measured(x float64) number {
 	return number(rounded)
 }
 
-// printJSON writes v as one JSON object on one line; numbers that are not finite
+// printJSON writes v as one JSON object on one line. Numbers that are not finite
 // are null.
 func printJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
@@ -54,14 +36,14 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
-// table lines up rows of cells, each on a line, and writes them at once. The last column of a
-// table is not padded.
+// table aligns the cells of rows in columns, and writes all rows at once. The
+// last column is not padded.
 type table struct {
 	buffer bytes.Buffer
 	writer *tabwriter.Writer
 }
 
-// newTable returns an empty table; numbers tells to align cells to the right.
+// newTable returns an empty table. If numbers is true, cells are aligned right.
 func newTable(numbers bool) *table {
 	t := new(table)
 	var flags uint

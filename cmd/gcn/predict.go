@@ -46,12 +46,12 @@ func newPredictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict --run DIR --out FILE.csv|.npy",
 		Short: "Write a trained model's scores of all nodes, or of some",
-		Long: `Write the scores of a trained model, with the weights that did best on the
-validation nodes, over full neighbourhoods: one row for each node in order, or
-for each line of --nodes, and one column for each class or task.
+		Long: `Write the scores of a trained model over full neighbourhoods, with the weights of
+the best validation score. There is one row for each node in order, or for each line
+of --nodes, and one column for each class or task.
 
-Scores are logits: the class with the largest is the prediction, a task is
-predicted where its is positive. A .csv file has no header; a .npy file is a
+Scores are logits. The class with the largest logit is predicted. A task is
+predicted if its logit is positive. A .csv file has no header; a .npy file is a
 float32 matrix.`,
 		Example: `  gcn predict --run runs/first --out scores.npy
   gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
@@ -93,7 +93,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		}
 		return nil, usagef("--out %q: want a file ending in .csv or .npy", p.out)
 	}
-	// Said now rather than after the work.
+	// Check this before the work, not after it.
 	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
 		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
 	}
@@ -133,8 +133,8 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	}, nil
 }
 
-// readNodes returns the nodes to score, of n there are: those of the file that
-// --nodes names, or all.
+// readNodes returns the nodes to score, of a graph of n nodes: the nodes in the
+// file of --nodes, or all.
 func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 	if p.nodes == "" {
 		all := make([]int32, n)
@@ -157,7 +157,7 @@ func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("%s: no nodes in it", p.nodes)
+		return nil, fmt.Errorf("%s: it lists no nodes", p.nodes)
 	}
 	nodes := make([]int32, len(ids))
 	for k, id := range ids {
@@ -184,8 +184,8 @@ func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// readNodeLines reads one number a line, and returns the lines that they were
-// on; blank ones are skipped.
+// readNodeLines reads one number a line and skips blank lines. It returns the
+// numbers and their line numbers.
 func readNodeLines(path string) (ids []int64, lines []int, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func readNodeLines(path string) (ids []int64, lines []int, err error) {
 			return nil, nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
 		}
 		ids, lines = append(ids, id), append(lines, k)
-		if len(ids)%(1<<20) == 0 { // of a pipe, nothing tells the length
+		if len(ids)%(1<<20) == 0 { // a pipe has no length to check before
 			if err := memory.Check(path, 2*2*8*int64(len(ids))); err != nil {
 				return nil, nil, err
 			}
@@ -219,8 +219,8 @@ func readNodeLines(path string) (ids []int64, lines []int, err error) {
 	return ids, lines, nil
 }
 
-// writeCSV writes rows of comma-separated scores, each in the fewest digits that
-// give the same float32 when read.
+// writeCSV writes rows of comma-separated scores. Each score has the fewest digits
+// that read back as the same float32.
 func writeCSV(w io.Writer, scores []float32, columns int) error {
 	buffered := bufio.NewWriter(w)
 	var line []byte
@@ -230,7 +230,7 @@ func writeCSV(w io.Writer, scores []float32, columns int) error {
 			line = append(line, ',')
 			continue
 		}
-		// The writer keeps the first error until Flush.
+		// The writer keeps its first error until Flush.
 		_, _ = buffered.Write(append(line, '\n'))
 		line = line[:0]
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// progress shows where a run stands: a bar on a terminal, a line now and then
+// progress shows the state of a run: a bar on a terminal, a line now and then
 // elsewhere.
 type progress interface {
 	show(train.Progress)
-	finish() // leaves the line free for what is printed next
+	finish() // clears the line for the next output
 }
 
 // newProgress returns the progress display for w, each line beginning with
@@ -38,7 +38,7 @@ type noProgress struct{}
 func (noProgress) show(train.Progress) {}
 func (noProgress) finish()             {}
 
-// lineProgress prints a line at an evaluation, at most one every so long.
+// lineProgress prints a line at an evaluation, at most one in each interval.
 type lineProgress struct {
 	w      io.Writer
 	prefix string
@@ -92,8 +92,8 @@ func (b *barProgress) show(p train.Progress) {
 			progressbar.OptionClearOnFinish(),
 		)
 	}
-	// A line that is wider than the terminal would be left behind at each
-	// redraw: say less where there is less room.
+	// A redraw cannot erase a line that is wider than the terminal: show less on
+	// a narrow one.
 	room := terminalWidth(b.w) - barWidth - barRest - len(b.prefix)
 	text := scores(p)
 	for _, separator := range []string{" (", "  valid", ""} {
@@ -103,8 +103,8 @@ func (b *barProgress) show(p train.Progress) {
 		text = text[:strings.Index(text+separator, separator)]
 	}
 	b.bar.Describe(b.prefix + text)
-	// The bar cannot fail but by its writer, and a terminal that went away
-	// must not end the training.
+	// The bar fails only if its writer does. A closed terminal must not end the
+	// training.
 	_ = b.bar.Set(p.Batch)
 }
 
@@ -113,7 +113,7 @@ const (
 	barRest  = 34 // of per cent, brackets, counts and times
 )
 
-// terminalWidth returns the columns of a terminal, 80 where it does not tell.
+// terminalWidth returns the columns of a terminal, or 80 if they are unknown.
 func terminalWidth(terminal *os.File) int {
 	if width, _, err := term.GetSize(int(terminal.Fd())); err == nil && width > 0 {
 		return width
@@ -127,7 +127,7 @@ func (b *barProgress) finish() {
 	}
 }
 
-// scores is the part of a progress line that both displays share.
+// scores is the part of a progress line that both displays have.
 func scores(p train.Progress) string {
 	text := "loss not known yet"
 	if !math.IsNaN(p.Loss) {

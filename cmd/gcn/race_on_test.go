@@ -2,6 +2,6 @@
 
 package main
 
-// raceDetector tells that the race detector is on, under which pools drop
-// what they are given now and then, and so everything allocates.
+// raceDetector reports that the race detector is on. Pools then drop some of
+// their objects, so all code allocates.
 const raceDetector = true

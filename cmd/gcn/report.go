@@ -26,11 +26,11 @@ func newReportCommand() *cobra.Command {
 		Short: "Make one HTML page of training runs",
 		Long: `Make one self-contained HTML page of training runs: curves of loss and validation
 score over batches and seconds, a comparison of methods with error bars, settings
-and machine. A DIR is a run's folder or holds some; runs that differ in their seed
-alone count as one method.
+and machine. DIR is a run's folder, or a folder above some. Runs that differ only in
+their seed count as one method.
 
-With --tensorboard the curves are written as event files too, a folder for each
-run: tensorboard --logdir DIR.`,
+With --tensorboard it also writes the curves as event files, a folder for each run.
+View them with tensorboard --logdir DIR.`,
 		Example: `  gcn report runs
   gcn report runs/ladies runs/flat --out compare.html
   gcn report runs/first --tensorboard logs`,
@@ -83,8 +83,8 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, shellWord(j.tensorboard))
 }
 
-// eventFolder is a run's folder below that of the event files: its path without
-// what would lead outside.
+// eventFolder returns a run's folder below the folder of event files: the run's
+// path without elements that lead outside.
 func eventFolder(name string) string {
 	var words []string
 	for word := range strings.SplitSeq(name, "/") {

@@ -24,10 +24,10 @@ func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := &cobra.Command{
 		Use:   "reproduce TABLE|FIGURE",
-		Short: "Run a table or figure of the paper, ours beside the paper's",
-		Long: `Run a table or figure of the paper on the data sets chosen, and print what comes
-out beside what the paper prints: mean, standard deviation and standard error,
-with what is out of the paper's range marked, and why.
+		Short: "Run a table or figure of the paper, and compare the results",
+		Long: `Run a table or figure of the paper on the chosen data sets, and print the results
+beside the paper's: mean, standard deviation and standard error. Numbers out of the
+paper's range are marked, with the reason.
 
 ` + experimentList() + `
 Results are kept cell by cell (one training run, one timing) in --out, so that a
@@ -60,9 +60,9 @@ stopped command goes on where it was, and experiments share cells.`,
 func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.Var(&r.data, "data", "data SPECs (default: synthetic twins of the paper's data sets)")
-	fs.Var(&r.methods, "methods", "which to run (default: all of the paper's that there are)")
+	fs.Var(&r.methods, "methods", "methods to run (default: all methods of the paper that gcn has)")
 	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: `fixed` (512 a layer), increasing (doubling) or both")
-	fs.Var(&r.samples, "samples", "sample sizes in the place of the paper's, next to the output first")
+	fs.Var(&r.samples, "samples", "sample sizes instead of the paper's, next to the output first")
 	fs.IntVar(&r.Runs, "runs", 5, "training runs, with seeds seed, seed+1, …")
 	fs.Uint64Var(&r.Seed, "seed", 1, "first seed")
 	fs.IntVar(&r.Layers, "layers", 0, "graph convolutions (default 2; 3 for regression)")
@@ -144,7 +144,7 @@ func experimentList() string {
 	return b.String()
 }
 
-// oneOfWords is a usage error unless an argument is one of the words.
+// oneOfWords returns a usage error unless the argument is one of the words.
 func oneOfWords(arg string, words []string) error {
 	for _, w := range words {
 		if w == arg {

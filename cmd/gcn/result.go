@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// result is what a training run came to: what --json prints, and the run
-// folder's result.json.
+// result is the result of a training run: --json prints it, and the run's folder
+// holds it in result.json.
 type result struct {
 	Dataset    string  `json:"dataset"`
 	Method     string  `json:"method"`
-	Samples    intList `json:"samples"` // empty where the method has no use for them
+	Samples    intList `json:"samples"` // empty if the method has no sample size
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
 	Batches    int     `json:"batches"`
 	BestBatch  int     `json:"best_batch"`
-	Stop       string  `json:"stop,omitempty"` // what ended the run; of several, nothing
+	Stop       string  `json:"stop,omitempty"` // why the run ended; empty for several runs
 	Seed       uint64  `json:"seed"`
 	Parameters int     `json:"parameters"`
 	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step
@@ -33,8 +33,8 @@ type result struct {
 	Device     string  `json:"device"`
 	RunDir     string  `json:"run_dir"`
 
-	// With --runs, scores and milliseconds above are means over the runs,
-	// batches and seconds sums, the seed that of the first.
+	// With --runs, the scores and milliseconds above are means over the runs,
+	// batches and seconds are sums, and the seed is the first run's.
 	Runs     []result `json:"runs,omitempty"`
 	TestMean *number  `json:"test_mean,omitempty"`
 	TestStd  *number  `json:"test_std,omitempty"` // unbiased: divided by runs-1
@@ -73,8 +73,8 @@ func summarize(runs []result, dir string) result {
 	return sum
 }
 
-// meanStd returns the mean and the unbiased standard deviation, which is NaN
-// for a single run.
+// meanStd returns the mean and the unbiased standard deviation, NaN for a single
+// run.
 func meanStd(runs []result, of func(result) number) (mean, std number) {
 	n := number(len(runs))
 	for _, r := range runs {
@@ -100,7 +100,7 @@ func (r *result) print(w io.Writer) error {
 	} else {
 		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
 			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
-		t.row("each", eachTest(r.Runs))
+		t.row("each", testScores(r.Runs))
 		t.row("best valid", formatScore(r.BestValid)+" (mean)")
 		t.row("batches", fmt.Sprintf("%d in all", r.Batches))
 		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
@@ -116,7 +116,7 @@ func (r *result) print(w io.Writer) error {
 	return t.print(w)
 }
 
-func eachTest(runs []result) string {
+func testScores(runs []result) string {
 	words := make([]string, len(runs))
 	for i, r := range runs {
 		words[i] = formatScore(r.Test)

@@ -5,7 +5,7 @@ package main
 import "runtime"
 
 // peakRSS returns the memory obtained from the system so far, in MB of 10⁶
-// bytes, an upper bound of what the Go heap and stacks were resident with.
+// bytes. It is an upper bound of the resident size of the Go heap and stacks.
 func peakRSS() float64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)

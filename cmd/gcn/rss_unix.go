@@ -8,7 +8,7 @@ import (
 )
 
 // peakRSS returns the largest resident set size of the process so far, in MB
-// of 10⁶ bytes; 0 where the system does not tell.
+// of 10⁶ bytes; 0 if the system does not report it.
 func peakRSS() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -19,8 +19,8 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is an error of the command line (or of a --config file), as
-// opposed to one of the work it asks for.
+// usageError is an error in the command line or in a --config file, not in the
+// work itself.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -30,9 +30,9 @@ func usagef(format string, args ...any) error {
 }
 
 // run executes one command line and returns the process's exit code. Results go
-// to stdout; progress and the one line that an error is to stderr. When ctx
-// ends, or a pipe that either of them is has no reader any more, training saves
-// a checkpoint and run returns exitInterrupted.
+// to stdout; progress and the error, one line, go to stderr. When ctx ends, or
+// the reader of an output pipe closes it, training saves a checkpoint and run
+// returns exitInterrupted.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	command, err := root.ExecuteContextC(ctx)
 	failed := output.flush()
 	if err == nil {
-		err = failed // a help text's, for one
+		err = failed // such as the error of printing a help text
 	}
 	if err == nil {
 		return exitDone
@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case failed != nil && errors.Is(err, failed):
 		if errors.Is(failed, syscall.EPIPE) {
-			return exitFailed // whoever reads has enough, and needs no message
+			return exitFailed // the reader closed the pipe: no message
 		}
 		err = fmt.Errorf("standard output: %w", failed)
 	case errors.As(err, &usage) || !*started:
@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// oneLine renders an error on a single line: joined errors and those of
+// oneLine renders an error on a single line. Joined errors and errors of
 // libraries may span several.
 func oneLine(err error) string {
 	var parts []string
@@ -80,8 +80,8 @@ func oneLine(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// newRoot returns the command tree, and a flag that is set once a command line
-// was understood and its command begins.
+// newRoot returns the command tree, and a flag that is set when the command line
+// is valid and its command begins.
 func newRoot(stdout, stderr io.Writer) (*cobra.Command, *bool) {
 	started := new(bool)
 	root := &cobra.Command{
@@ -121,11 +121,11 @@ done in seconds.`,
 	return root, started
 }
 
-// newHelpCommand returns "gcn help", the other way to ask for --help.
+// newHelpCommand returns "gcn help", which does the same as --help.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
-		Short:   "Explain a command, as its --help does",
+		Short:   "Print the help of a command",
 		Example: "  gcn help train",
 		Hidden:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -142,7 +142,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// newGroup returns a command that only holds others.
+// newGroup returns a command that only holds other commands.
 func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, Example: example, Args: subcommandOnly}
 	group.AddCommand(commands...)
@@ -152,7 +152,7 @@ func newGroup(use, short, example string, commands ...*cobra.Command) *cobra.Com
 	return group
 }
 
-// subcommandOnly refuses arguments that are no subcommand's name.
+// subcommandOnly refuses arguments that do not name a subcommand.
 func subcommandOnly(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

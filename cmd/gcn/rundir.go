@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// newRunDir makes a folder for a run under runs/, named after the time and what
-// is run, and returns its path. A folder that is there already is left alone.
+// newRunDir makes a folder for a run under runs/ and returns its path. The name
+// holds the time, the data and the method. An existing folder is left alone.
 func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
 	name := fmt.Sprintf("%s-%s-%s-%d", now.Format("20060102-150405"), specSlug(o.Data), method, o.Seed)
 	if err := os.MkdirAll("runs", 0o777); err != nil {
@@ -34,8 +34,8 @@ func newRunDir(o *trainOptions, method string, now time.Time) (string, error) {
 	}
 }
 
-// specSlug shortens a data SPEC to what a file name can hold: the scheme, the
-// path's last element and the keys.
+// specSlug shortens a data SPEC to a valid file name: the scheme, the path's last
+// element and the keys.
 func specSlug(spec string) string {
 	location, query, _ := strings.Cut(spec, "?")
 	scheme, location, found := strings.Cut(location, ":")
@@ -55,7 +55,7 @@ func specSlug(spec string) string {
 	return slug
 }
 
-// holdsRun tells whether a folder holds a run already; "" does not.
+// holdsRun reports whether a folder holds a run already; "" does not.
 func holdsRun(dir string) bool {
 	if dir == "" {
 		return false

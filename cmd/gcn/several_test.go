@@ -47,7 +47,8 @@ func wantTree(t *testing.T, dir string, want map[string]string, after string) {
 }
 
 // TestRefusedRuns gives command lines that must be refused for a folder of
-// several runs, and wants it as it was; then the right one goes on.
+// several runs. They must leave the folder unchanged; the right command then goes
+// on.
 func TestRefusedRuns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := trainArgs("--runs", "2", "--out", "r", "-q")
@@ -90,8 +91,8 @@ func TestRefusedRuns(t *testing.T) {
 	}
 }
 
-// TestOverwriteInterrupted interrupts runs that replace others; the command that
-// the message names must go on with the new ones.
+// TestOverwriteInterrupted interrupts runs that replace others. The command in
+// the message must resume the new runs.
 func TestOverwriteInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, trainArgs("--runs", "3", "--out", "r", "-q", "--max-batches", "10")...)
@@ -116,9 +117,9 @@ func TestOverwriteInterrupted(t *testing.T) {
 	}
 }
 
-// TestRunsMoveAway moves the folder of several runs while they go on: nothing may
-// be written where it was, and they go on where it is.
-func TestRunsMoveAway(t *testing.T) {
+// TestMovedRuns moves the folder of several runs while they train. The runs go
+// on in the moved folder, and write nothing at the old path.
+func TestMovedRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved there")
 	}

@@ -15,18 +15,18 @@ import (
 	"golang.org/x/term"
 )
 
-// stream is standard output or standard error: all that a command prints passes
-// through one. It escapes control characters, which names and messages from
-// files and servers may hold, except line breaks and tabs; it remembers that
-// writing failed; and it ends the command once nobody reads any more. Writes may
-// be concurrent.
+// stream is standard output or standard error; the command prints everything
+// through one. It escapes control characters except line breaks and tabs, as
+// names and messages from files and servers may hold some. It remembers the first
+// write error, and ends the command when a pipe's reader has gone. Writes may be
+// concurrent.
 type stream struct {
 	w      io.Writer
 	closed func() // called when the reader of a pipe has gone
 
 	mu   sync.Mutex
-	rest []byte // of a character that the last write has begun
-	err  error  // the first of a write
+	rest []byte // the incomplete character at the end of the last write
+	err  error  // of the first write that failed
 }
 
 func (s *stream) Write(text []byte) (int, error) {
@@ -46,7 +46,7 @@ func (s *stream) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// flush prints what is left of a character that never ended.
+// flush prints the bytes of an incomplete last character.
 func (s *stream) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *stream) print(text []byte) error {
 }
 
 // terminal returns the terminal that w writes to, for displays that move its
-// cursor; nil where it is none.
+// cursor, or nil.
 func terminal(w io.Writer) *os.File {
 	if s, ok := w.(*stream); ok {
 		w = s.w
@@ -85,23 +85,23 @@ func terminal(w io.Writer) *os.File {
 	return file
 }
 
-// printLine prints one line, whatever line breaks are in the arguments.
+// printLine prints one line, also if the arguments hold line breaks.
 func printLine(w io.Writer, format string, args ...any) error {
 	_, err := io.WriteString(w, escape(fmt.Sprintf(format, args...), "")+"\n")
 	return err
 }
 
-// say prints a line about what is going on. Where it cannot be printed, the work
-// goes on.
+// say prints a line about the progress of the work. It ignores errors, so that
+// the work goes on.
 func say(w io.Writer, format string, args ...any) {
 	_ = printLine(w, format, args...)
 }
 
-// escape returns text with what a terminal obeys instead of showing it written
-// out as in Go: control characters but those to keep, characters that turn the
-// direction of writing, and bytes that are no UTF-8.
+// escape returns text with characters that a terminal obeys escaped as in Go:
+// control characters except those in keep, characters that change the direction
+// of writing, and bytes that are not UTF-8.
 func escape(text, keep string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, isCommand) {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, actsOnTerminal) {
 		return text
 	}
 	var b strings.Builder
@@ -110,7 +110,7 @@ func escape(text, keep string) string {
 		switch word := text[k : k+size]; {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[k])
-		case !isCommand(r) || strings.Contains(keep, word):
+		case !actsOnTerminal(r) || strings.Contains(keep, word):
 			b.WriteString(word)
 		case r < ' ':
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
@@ -122,7 +122,7 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// isCommand tells whether a terminal obeys a character.
-func isCommand(r rune) bool {
+// actsOnTerminal reports whether a terminal obeys a character instead of showing it.
+func actsOnTerminal(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }

@@ -36,7 +36,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// However a text is cut into writes, a stream prints the same.
+// TestStream checks that a stream prints the same text for any sizes of writes.
 func TestStream(t *testing.T) {
 	const text = "‖QPHW‖\t👩‍🔬\n\x1b[2J\u009b\u202e\xe2\x82x\xf0\x9f\xff\xe2\x82"
 	want := escape(text, "\n\t")
@@ -56,7 +56,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A stream remembers its first error, and tells where the reader has gone.
+// TestStreamFails checks that a stream remembers its first error, and reports
+// that the reader has gone.
 func TestStreamFails(t *testing.T) {
 	s := &stream{w: brokenWriter{}, closed: func() { t.Error("the reader has not gone") }}
 	if _, err := s.Write([]byte("x")); err == nil || !errors.Is(s.flush(), err) {
@@ -75,7 +76,7 @@ func TestStreamFails(t *testing.T) {
 	}
 }
 
-// Scripts come out as they are.
+// TestStreamLeavesScripts checks that completion scripts are not escaped.
 func TestStreamLeavesScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		var b bytes.Buffer
@@ -90,8 +91,8 @@ func TestStreamLeavesScripts(t *testing.T) {
 	}
 }
 
-// On a terminal the bars move the cursor, and what is printed around them does
-// not.
+// TestBarsOnATerminal checks that on a terminal only the bars move the cursor,
+// not the text printed around them.
 func TestBarsOnATerminal(t *testing.T) {
 	terminal, screen := newTerminal(t)
 	s := &stream{w: terminal}

@@ -21,14 +21,14 @@ import (
 )
 
 func newStudyCommand() *cobra.Command {
-	return newGroup("study", "Ask how good a sampler is on a graph, before training",
+	return newGroup("study", "Measure how good a sampler is on a graph, before training",
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
 		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyAdviseCommand())
 }
 
-// studyOptions are what every study takes.
+// studyOptions are the options of every study.
 type studyOptions struct {
 	data   string
 	run    string
@@ -40,18 +40,18 @@ type studyOptions struct {
 	asJSON bool
 }
 
-// flags registers the options of a study. Those of the layer are for studies of
-// one of them.
+// flags registers the options of a study. oneLayer adds the options of studies of
+// a single layer.
 func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&o.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
 	o.layer = 1
 	if oneLayer {
-		fs.IntVar(&o.layer, "layer", 1, "convolution to look at, from the input; those above 1 need --run")
+		fs.IntVar(&o.layer, "layer", 1, "convolution to study, counted from the input; above 1 needs --run")
 	}
-	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, where there is no --run")
+	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, without --run")
 	fs.IntVar(&o.batch, "batch", 512, "training nodes per mini-batch")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
 	fs.StringVar(&o.out, "out", "", "folder `DIR` for the CSV, JSON, SVG and PNG files (default: one under studies/)")
@@ -75,7 +75,7 @@ func (o *studyOptions) check() error {
 	return nil
 }
 
-// subject is what a study looks at.
+// subject is the data and the model that a study examines.
 type subject struct {
 	spec  string
 	data  *datasets.Data
@@ -99,8 +99,8 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 	return &subject{spec: r.options.Data, data: r.data, model: r.model}, nil
 }
 
-// product returns HW of the layer asked for: of the trained model, or of the
-// features and a random weight.
+// product returns HW of the layer in the options: with the trained model, or with
+// the features and a random weight.
 func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features, error) {
 	p, x := s.data.Laplacian(), s.data.Features
 	if s.model != nil {
@@ -111,7 +111,7 @@ func (o *studyOptions) product(ctx context.Context, s *subject) (*graph.Features
 	return study.Product(x, weight)
 }
 
-// norms returns the row norms of HW of every layer there is.
+// norms returns the row norms of HW of every layer.
 func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorms, error) {
 	if s.model != nil {
 		return study.ModelNorms(ctx, s.model, s.data.Laplacian(), s.data.Features)
@@ -123,8 +123,8 @@ func (o *studyOptions) norms(ctx context.Context, s *subject) ([]study.LayerNorm
 	return []study.LayerNorms{{Name: "layer 1", Norms: study.RowNorms(hw)}}, nil
 }
 
-// finish saves a study's table and prints it: as JSON with the fields of what
-// was studied, or as text by show.
+// finish saves a study's table and prints it: as JSON with the fields of the
+// subject, or as text by show.
 func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t study.Table, show func(io.Writer) error) error {
 	dir := o.out
 	if dir == "" {
@@ -143,8 +143,8 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 	return printLine(w, "saved in %s.{csv,json,svg,png}", filepath.Join(dir, name))
 }
 
-// printJSON prints a table's fields with what was studied and more fields, as
-// one object. Empty strings are left out.
+// printJSON prints a table's fields, the subject's and more as one object. Empty
+// strings are left out.
 func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) error {
 	text, err := json.Marshal(finite.JSON(t))
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	return printJSON(w, fields)
 }
 
-// weights tells in a word what W is.
+// weights returns "trained" or "random", for the weight W.
 func (s *subject) weights() string {
 	if s.model != nil {
 		return "trained"
@@ -171,5 +171,5 @@ func (s *subject) weights() string {
 	return "glorot"
 }
 
-// shortly writes a number with about four digits.
-func shortly(x float64) string { return fmt.Sprintf("%.4g", x) }
+// fourDigits writes a number with about four digits.
+func fourDigits(x float64) string { return fmt.Sprintf("%.4g", x) }

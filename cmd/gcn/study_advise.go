@@ -30,13 +30,13 @@ func newStudyAdviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise [SPEC]",
 		Short: "Recommend a method and sample sizes for a graph, with the reasons",
-		Long: `Recommend a layer-wise method and sample sizes for a graph, in under a minute:
-for each layer the smallest size whose error is at most --target times the signal,
-that is what tells the rows of a mini-batch apart, and the method of least error
-there.
+		Long: `Recommend a layer-wise method and sample sizes for a graph, in under a minute. The
+size of a layer is the smallest whose error is at most --target times the signal,
+and the method is the one with the least error at these sizes. The signal is the
+difference of a mini-batch's rows from their mean.
 
-Without --run the input of every layer is taken to be like the features, and its
-weight random.`,
+Without --run, the study uses the features as the input of every layer, and random
+weights.`,
 		Example: `  gcn study advise synth:arxiv
   gcn study advise npy:mygraph --layers 3 --target 0.3
   gcn study advise --run runs/first --json`,
@@ -61,7 +61,7 @@ weight random.`,
 	fs.StringVar(&a.run, "run", "", "folder `DIR` of a training run, for its data and trained weights")
 	fs.IntVar(&a.depth, "layers", 2, "graph convolutions (with --run: the model's)")
 	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
-	fs.Float64Var(&a.target, "target", 1, "error aimed at, over the signal; 1 is mostly enough to train about as well as without sampling")
+	fs.Float64Var(&a.target, "target", 1, "target of the error over the signal; 1 mostly trains about as well as no sampling")
 	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
 	fs.Uint64Var(&a.seed, "seed", 1, "seed of everything random")
 	addJSONFlag(cmd, &a.asJSON)
@@ -161,8 +161,8 @@ func trainedProducts(ctx context.Context, s *subject) ([]*graph.Features, error)
 	return products, err
 }
 
-// randomProduct returns HW of the features and a random weight, of few columns:
-// enough for norms to be right to some per cent.
+// randomProduct returns HW of the features and a random weight. A few columns give
+// the norms to within some per cent.
 func randomProduct(s *subject, seed uint64) ([]*graph.Features, error) {
 	const columns = 64
 	x := s.data.Features

@@ -20,10 +20,10 @@ func newStudyAssumptionCommand() *cobra.Command {
 	a := new(assumptionStudy)
 	cmd := &cobra.Command{
 		Use:   "assumption",
-		Short: "Regress ‖(HW)_[i]‖ on ‖P^[i]‖ and ‖QP^[i]‖, what FastGCN and LADIES assume",
+		Short: "Regress ‖(HW)_[i]‖ on ‖P^[i]‖ and ‖QP^[i]‖, to test an assumption of FastGCN and LADIES",
 		Long: `Regress the row norms of HW on the column norms of P and of QP, for every layer
-of a trained model, and the other way round. FastGCN and LADIES assume the two to
-be proportional: a slope above 0 and an R² near 1.`,
+of a trained model, and the column norms on the row norms. FastGCN and LADIES assume
+that they are proportional: a slope above 0 and an R² near 1.`,
 		Example: `  gcn study assumption --run runs/first
   gcn study assumption --data synth:demo --json`,
 		Args: noArguments,
@@ -84,8 +84,8 @@ func printAssumption(w io.Writer, t *study.AssumptionTable) error {
 	table := newTable(true)
 	table.row("layer", "y", "on x", "pairs", "β0", "± se", "β1", "± se", "R²", "")
 	for _, r := range t.Rows {
-		table.row(r.Layer, r.Response, r.On, r.N, shortly(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
-			shortly(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
+		table.row(r.Layer, r.Response, r.On, r.N, fourDigits(r.Intercept), fmt.Sprintf("%.2g", r.InterceptSE),
+			fourDigits(r.Slope), fmt.Sprintf("%.2g", r.SlopeSE), fmt.Sprintf("%.4f", r.R2), "")
 	}
 	return table.print(w)
 }

@@ -27,17 +27,16 @@ func newStudyErrorCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "approx-error",
-		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, bias and variance apart",
-		Long: `Measure the error that sampling makes in one propagation, ‖QPHW − QPSHW‖_F: Q the
-rows of a random mini-batch, H a layer's input, W its weight, S the sampling.
-All methods meet the same mini-batches.
+		Short: "Measure ‖QPHW − QPSHW‖_F of sampling methods, its bias and its variance",
+		Long: `Measure the error of sampling in one propagation, ‖QPHW − QPSHW‖_F, with Q the rows
+of a random mini-batch, H a layer's input, W its weight and S the sampling matrix.
+All methods get the same mini-batches.
 
-A row's mean is that of the error, sem its standard error; bias² + sd² is the mean
-of the squared error, bias the part that more draws from the same mini-batch
-would not average out.
+In a row, mean is the mean error, and sem its standard error. bias² + sd² is the mean
+squared error. More draws from the same mini-batch average out sd, but not bias.
 
-A debiased method's name followed by "-nodes" takes the number of nodes of the
-graph as its population, as the program released with the paper does.`,
+A debiased method's name followed by "-nodes" counts all nodes of the graph as its
+population, as the program released with the paper does.`,
 		Example: `  gcn study approx-error --data synth:arxiv
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
   gcn study approx-error --data synth:demo --repeats 50 --json`,
@@ -52,9 +51,9 @@ graph as its population, as the program released with the paper does.`,
 	e.flags(cmd, true)
 	fs := cmd.Flags()
 	fs.Var(&e.methods, "methods", "sampling methods")
-	fs.Var(&e.sizes, "samples", "sample sizes, a point of the curves each")
+	fs.Var(&e.sizes, "samples", "sample sizes, one point of the curves for each")
 	fs.IntVar(&e.repeats, "repeats", 200, "mini-batches")
-	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to tell bias and variance apart")
+	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to separate bias and variance")
 	complete(cmd, "methods", contenderNames)
 	return cmd
 }
@@ -100,8 +99,8 @@ func (e *errorStudy) do(cmd *cobra.Command) error {
 	return e.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
 }
 
-// everySeconds returns a function that, called with a number done, writes a line
-// about it now and then.
+// everySeconds returns a function that takes the number done and prints it now
+// and then.
 func everySeconds(w io.Writer, total int) func(done int) {
 	const interval = 5 * time.Second
 	last := time.Now()
@@ -127,7 +126,7 @@ func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Cont
 	return all, nil
 }
 
-// contenderNames lists what study.ContenderByName knows.
+// contenderNames lists the names that study.ContenderByName knows.
 func contenderNames() []string {
 	var names []string
 	for _, m := range samplers.Methods() {
@@ -141,7 +140,7 @@ func contenderNames() []string {
 	return names
 }
 
-// checkContenders is a usage error of --methods unless all names are known.
+// checkContenders returns a usage error of --methods unless all names are known.
 func checkContenders(names []string) error {
 	for _, name := range names {
 		if err := oneOf("methods", name, contenderNames()); err != nil {
@@ -155,15 +154,15 @@ func printErrors(w io.Writer, t *study.ErrorTable) error {
 	table := newTable(true)
 	table.row("method", "samples", "error", "± sem", "relative", "bias", "sd", "")
 	for _, r := range t.Rows {
-		bias := shortly(r.Bias)
+		bias := fourDigits(r.Bias)
 		if r.Bias2 < 2*r.Bias2SEM {
 			bias = "(noise)"
 		}
-		table.row(r.Method, r.Samples, shortly(r.Mean), fmt.Sprintf("%.2g", r.SEM), fmt.Sprintf("%.3f", r.Relative), bias, shortly(r.SD), "")
+		table.row(r.Method, r.Samples, fourDigits(r.Mean), fmt.Sprintf("%.2g", r.SEM), fmt.Sprintf("%.3f", r.Relative), bias, fourDigits(r.SD), "")
 	}
 	if err := table.print(w); err != nil {
 		return err
 	}
 	return printLine(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
-		shortly(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
+		fourDigits(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)
 }

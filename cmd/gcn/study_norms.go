@@ -23,9 +23,9 @@ func newStudyNormsCommand() *cobra.Command {
 		Short: "Draw histograms of ‖P^[i]‖ and ‖(HW)_[i]‖, and judge whether flat should beat LADIES",
 		Long: `Draw histograms of the column norms of P and the row norms of HW, 0.1 % of the
 nodes cut off at each end, and compute the constants of the paper's assumption:
-C1/C2² ≥ 1 proves that flat probabilities have the lower variance. It is
-sufficient, far from necessary; the moment ratio compares the two variances
-themselves: below 1 flat is better.`,
+C1/C2² ≥ 1 proves that flat probabilities have the lower variance. This is
+sufficient, but far from necessary. The moment ratio compares the two variances
+directly: below 1, flat is better.`,
 		Example: `  gcn study norms --run runs/first
   gcn study norms --data synth:arxiv --json`,
 		Args: noArguments,
@@ -73,7 +73,7 @@ func printNorms(w io.Writer, t *study.NormsTable) error {
 	table := newTable(true)
 	table.row("layer", "C1", "C2", "C1/C2²", "C2, tails cut", "C1/C2²", "moment ratio", "")
 	for _, r := range t.Rows {
-		table.row(r.Layer, shortly(r.C1), shortly(float64(r.C2)), fmt.Sprintf("%.2g", r.Ratio), shortly(float64(r.C2Cut)),
+		table.row(r.Layer, fourDigits(r.C1), fourDigits(float64(r.C2)), fmt.Sprintf("%.2g", r.Ratio), fourDigits(float64(r.C2Cut)),
 			fmt.Sprintf("%.2g", r.RatioCut), fmt.Sprintf("%.3f", r.MomentRatio), "")
 	}
 	if err := table.print(w); err != nil {
@@ -87,14 +87,14 @@ func printNorms(w io.Writer, t *study.NormsTable) error {
 	return nil
 }
 
-// normsVerdict says in words what a row means for flat probabilities.
+// normsVerdict explains a row: which probabilities have the lower variance.
 func normsVerdict(r study.NormsRow) string {
 	assumption := "the paper's assumption does not hold, so it proves nothing"
 	if r.Holds {
 		assumption = "the paper's assumption holds"
 	}
 	if math.IsNaN(r.MomentRatio) {
-		return assumption + "; the second moments of both are 0 or no numbers, so they tell nothing"
+		return assumption + "; the second moments are 0 or not numbers, and tell nothing"
 	}
 	if r.FlatBetter {
 		return fmt.Sprintf("%s; flat probabilities have the lower second moment, %.0f %% below LADIES", assumption, 100*(1-r.MomentRatio))

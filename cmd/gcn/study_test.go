@@ -144,8 +144,8 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
-// TestDegenerateStudies runs what is run on graphs on features that are all 0, and
-// makes a page of runs that score alike.
+// TestDegenerateStudies runs the studies of graphs on features that are all 0, and
+// makes a page of runs with equal scores.
 func TestDegenerateStudies(t *testing.T) {
 	t.Chdir(t.TempDir())
 	data, err := datasets.Open(t.Context(), smallData, datasets.Options{})

@@ -29,10 +29,10 @@ func newStudyVarianceCommand() *cobra.Command {
 		Use:   "variance",
 		Short: "Compute variance and covariance of the factors β of a layer, for each draw and weight",
 		Long: `Compute mean, variance and covariance of the factors β that each draw and weight
-gives the candidates of a layer, beside the bounds of the paper's theorem,
-Var ≤ (1/p − 1)/s and |Cov| ≤ 1/s. Few candidates, as given by --weights, are
-enumerated exactly; the candidates of a mini-batch's layer are estimated from
-repeated draws.`,
+gives the candidates of a layer, and the bounds of the paper's theorem,
+Var ≤ (1/p − 1)/s and |Cov| ≤ 1/s. For few candidates, as in --weights, the moments
+are exact. For the candidates of a mini-batch they are estimated from repeated
+draws.`,
 		Example: `  gcn study variance --weights 0.5,3,1,2,0.25 --samples 1,2,3,4
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json`,
@@ -46,11 +46,11 @@ repeated draws.`,
 	}
 	v.flags(cmd, false)
 	fs := cmd.Flags()
-	fs.Var(&v.weights, "weights", "unnormalised probabilities of the candidates, in place of --data")
-	fs.Var(&v.sizes, "samples", "numbers of draws (default: all that --weights allow, else 256,512,1024)")
-	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as LADIES, in place of ‖QP^[i]‖")
-	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, where moments are estimated")
-	fs.IntVar(&v.watch, "watch", 32, "candidates watched, spread over the probabilities")
+	fs.Var(&v.weights, "weights", "unnormalised probabilities of the candidates, instead of --data")
+	fs.Var(&v.sizes, "samples", "numbers of draws (default with --weights: all possible ones; else 256,512,1024)")
+	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
+	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, if moments are estimated")
+	fs.IntVar(&v.watch, "watch", 32, "watched candidates, spread over the probabilities")
 	return cmd
 }
 
@@ -88,8 +88,8 @@ func (v *varianceStudy) do(cmd *cobra.Command) error {
 	return v.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
 }
 
-// defaultDraws returns the numbers of draws to study, of those asked for the ones
-// that the candidates allow.
+// defaultDraws returns the numbers of draws to study: those in sizes that the
+// candidates allow, or all possible ones.
 func defaultDraws(sizes []int, candidates int, all bool) []int {
 	if len(sizes) == 0 && all {
 		for s := 1; s <= candidates; s++ {
@@ -123,7 +123,7 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 		if !r.Exact {
 			cov = "(noise)"
 		}
-		table.row(r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), shortly(r.MeanVar), shortly(r.MeanSquare),
+		table.row(r.Estimator, r.Samples, fmt.Sprintf("%.2g", r.Bias), fourDigits(r.MeanVar), fourDigits(r.MeanSquare),
 			fmt.Sprintf("%.3f", r.VarOverBound), cov, within, "")
 	}
 	if err := table.print(w); err != nil {
@@ -132,10 +132,10 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 	how := "exact, by enumeration"
 	for _, r := range t.Rows {
 		if !r.Exact {
-			how = fmt.Sprintf("where not enumerated, from %d draws", t.Repeats)
+			how = fmt.Sprintf("moments that are not exact are from %d draws", t.Repeats)
 		}
 	}
-	return printLine(w, "%d candidates; %s; largest ratios over the candidates watched", t.Candidates, how)
+	return printLine(w, "%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)
 }
 
 // floatList is a flag of comma-separated positive numbers.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError rewords what the flag parser reports, with the flag that was
+// flagError rewords an error of the flag parser, and names the flag that was
 // probably meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -25,7 +25,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError{flagValueError(err)}
 }
 
-// flagValueError shortens what the flag parser says about a value.
+// flagValueError shortens the flag parser's error about a value.
 func flagValueError(err error) error {
 	var value *pflag.InvalidValueError
 	if !errors.As(err, &value) {
@@ -48,8 +48,8 @@ func flagValueError(err error) error {
 	return fmt.Errorf("--%s %q: %w", flag.Name, value.GetValue(), reason)
 }
 
-// didYouMean returns ", did you mean NAME?" for the name nearest to what was
-// given, or nothing where none is near.
+// didYouMean returns ", did you mean NAME?" for the name nearest to the given
+// one, or "" if none is near.
 func didYouMean(given string, names []string) string {
 	if name := nearest(given, names); name != "" {
 		return fmt.Sprintf(", did you mean %s?", name)
@@ -57,9 +57,9 @@ func didYouMean(given string, names []string) string {
 	return ""
 }
 
-// nearest returns the name with the smallest edit distance to given, among
-// those that differ in at most a third of its letters (at least two) or that
-// begin with it; "" where there is none.
+// nearest returns the name with the smallest edit distance to given. It considers
+// names that differ in at most a third of given's letters (at least two), and
+// names that begin with given. It returns "" if there is none.
 func nearest(given string, names []string) string {
 	best, bestDistance := "", max(2, len(given)/3)+1
 	given = strings.ToLower(given)

@@ -17,7 +17,7 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// resultFields are those that scripts rely on.
+// resultFields are the fields that scripts rely on.
 var resultFields = []string{
 	"dataset", "method", "samples", "metric", "best_valid", "test", "batches", "seed", "parameters",
 	"train_ms_per_batch", "sampling_ms_per_batch", "wall_s", "peak_rss_mb", "blas", "device", "run_dir",
@@ -33,7 +33,7 @@ func TestTrain(t *testing.T) {
 	m := object(t, out)
 	wantFields(t, m, resultFields...)
 	if !strings.Contains(out.stderr, "seed 1") || !strings.Contains(out.stderr, "600 nodes") {
-		t.Errorf("standard error does not say what is run: %q", out.stderr)
+		t.Errorf("standard error does not name the run: %q", out.stderr)
 	}
 	if m["dataset"] != smallData || m["method"] != defaultMethod || m["batches"] != 40.0 || m["run_dir"] != "a" || m["device"] != "cpu" {
 		t.Errorf("result is %v", m)
@@ -55,7 +55,8 @@ func TestTrain(t *testing.T) {
 		t.Errorf("result.json holds %v, printed was %v", saved, m)
 	}
 
-	// The same seed gives the same weights, whatever the workers; another does not.
+	// The same seed gives the same weights for any number of workers; another
+	// seed gives others.
 	succeed(t, trainArgs("--out", "b", "--workers", "3", "-q")...)
 	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
 		t.Error("weights differ with the number of workers")
@@ -97,8 +98,8 @@ func TestTrainTable(t *testing.T) {
 	}
 }
 
-// TestTrainAlone is gcn without arguments, but for the size of the data.
-func TestTrainAlone(t *testing.T) {
+// TestTrainDefaults runs gcn without a command, on smaller data than the default.
+func TestTrainDefaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds of training")
 	}
@@ -115,7 +116,7 @@ func TestTrainAlone(t *testing.T) {
 
 func TestRunFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFile(t, "config.json", []byte("{}")) // of something else: without --out it does not matter
+	writeFile(t, "config.json", []byte("{}")) // not a run's: without --out it does not matter
 	short := []string{"--max-batches", "2", "-q"}
 	for range 3 {
 		succeed(t, trainArgs(short...)...)
@@ -193,7 +194,7 @@ func TestRuns(t *testing.T) {
 		t.Error("runs with different seeds have the same score")
 	}
 
-	// Each is the run that its seed gives alone, and the whole can be repeated.
+	// Each run equals the run of its seed alone, and all can be repeated.
 	succeed(t, trainArgs("--seed", "6", "--out", "alone", "-q")...)
 	if !bytes.Equal(weights(t, "alone"), weights(t, "r/seed-6")) {
 		t.Error("a run among several differs from the same seed alone")
@@ -202,7 +203,7 @@ func TestRuns(t *testing.T) {
 	if again["test_mean"] != m["test_mean"] || again["test_sem"] != m["test_sem"] {
 		t.Errorf("repeated with --resume, the result is %v, before it was %v", again, m)
 	}
-	// The folder alone says what to go on with.
+	// Resuming needs only the folder.
 	again = object(t, succeed(t, "train", "--out", "r", "--resume", "--json", "-q"))
 	if again["test_mean"] != m["test_mean"] || len(again["runs"].([]any)) != 3 {
 		t.Errorf("resumed from its folder, the result is %v, before it was %v", again, m)
@@ -233,7 +234,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("--config %s does not repeat the run", from)
 		}
 	}
-	// So does one whose options have other forms than numbers and words.
+	// The same holds for options that are neither numbers nor words.
 	other := []string{"--batches-per-epoch", "0", "--epochs", "2", "--importance", "fastgcn", "--draw", "replacement", "--include-rows",
 		"--layer-norm", "--residual", "--activation", "relu", "--weight-decay", "1e-4", "--max-batches", "0", "--patience", "0"}
 	first := object(t, succeed(t, append(trainArgs("--out", "d", "--json", "-q"), other...)...))
@@ -283,8 +284,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestEveryMethod trains a little with each, on the sample sizes that it has by
-// itself where these are few neighbours.
+// TestEveryMethod trains a few batches with each method, on its default sample
+// sizes if these are few neighbours.
 func TestEveryMethod(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, m := range samplers.Methods() {
@@ -318,7 +319,7 @@ func TestLayersFollowSamples(t *testing.T) {
 	}
 }
 
-// TestInterruptAtOnce ends a command before it has begun.
+// TestInterruptAtOnce interrupts a command before it begins.
 func TestInterruptAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -332,7 +333,7 @@ func TestInterruptAtOnce(t *testing.T) {
 
 // TestInterrupt stops a run by its context, as a signal does, and resumes it:
 // with the default method, with passes over the training nodes, and with a
-// method that keeps what it computed before.
+// method that keeps a history of activations.
 func TestInterrupt(t *testing.T) {
 	for name, args := range map[string][]string{
 		"default": nil,
@@ -350,7 +351,7 @@ func testInterrupt(t *testing.T, args []string) {
 	for k := 1; ; k++ {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(k)*40*time.Millisecond)
 		args := append(line, "--out", "cut", "--resume")
-		if k%2 == 0 && holdsRun("cut") { // what the message says to do
+		if k%2 == 0 && holdsRun("cut") { // as the message says
 			args = []string{"train", "--out", "cut", "--resume"}
 		}
 		out := gcnContext(ctx, args...)
@@ -373,10 +374,10 @@ func testInterrupt(t *testing.T, args []string) {
 	}
 }
 
-// TestEveryMethodGoesOn takes up the run of each method by its folder alone, as
-// eval, predict, --resume and --config do: also of those without samples, and of
-// parts that say nothing of the weights.
-func TestEveryMethodGoesOn(t *testing.T) {
+// TestEveryMethodResumes reopens the run of each method by its folder alone, as
+// eval, predict, --resume and --config do. This includes methods without sample
+// sizes, and parts given without a weight.
+func TestEveryMethodResumes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "-q"}
 	options := map[string]string{
@@ -401,8 +402,8 @@ func TestEveryMethodGoesOn(t *testing.T) {
 	}
 }
 
-// Data may be moved between training, going on and scoring; data that differ are
-// not gone on with, and scoring them says so.
+// TestMovedData moves data between training, resuming and scoring. Resuming on
+// other data is refused; scoring on other data prints a note.
 func TestMovedData(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, "datasets", "convert", smallData, "here/")
@@ -421,7 +422,7 @@ func TestMovedData(t *testing.T) {
 		}
 	}
 	succeed(t, "datasets", "convert", smallData+"&seed=3", "other/")
-	const note = "note: npy:other differs from what a was trained on"
+	const note = "note: npy:other differs from the training data of a"
 	for _, out := range []output{succeed(t, "eval", "--run", "a", "--data", "npy:other"), succeed(t, "predict", "--run", "a", "--out", "s.npy", "--data", "npy:other")} {
 		if !strings.Contains(out.stderr, note) {
 			t.Errorf("on standard error: %q, want %q", out.stderr, note)
@@ -460,7 +461,7 @@ func TestEvalAndPredict(t *testing.T) {
 		t.Errorf("s.csv says %v (%v) where s.npy has %v", first, err, scores[17*10+3])
 	}
 
-	// The predictions are what was scored.
+	// The predictions have the score that eval prints.
 	data, err := openData(t.Context(), smallData)
 	if err != nil {
 		t.Fatal(err)

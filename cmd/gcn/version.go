@@ -32,10 +32,9 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the versions of gcn and Go, and the BLAS and CUDA in use",
 		Long: `Print the versions of gcn and Go, and the BLAS and CUDA in use.
 
-Dense products run on the code built in where the processor has AVX-512, else on
-a BLAS library found at start (OpenBLAS, MKL, BLIS, Accelerate), else on what is
-built in. The environment variable GCN_BLAS chooses: auto, native, library, gonum,
-or a library's path.`,
+Dense products use gcn's own code if the processor has AVX-512, else a BLAS library
+found at start (OpenBLAS, MKL, BLIS, Accelerate), else gcn's own code. The environment
+variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +65,7 @@ or a library's path.`,
 	return cmd
 }
 
-// blasName names the BLAS in use. newModel has seen to it that there is one.
+// blasName names the BLAS in use. newModel has loaded one.
 func blasName() string {
 	library, err := blas.Default()
 	if err != nil {
@@ -75,9 +74,9 @@ func blasName() string {
 	return library.Name()
 }
 
-// blasAdvice returns what to install for faster dense products, or "" where
-// something faster than gonum is in use or gonum was asked for. The factor is
-// OpenBLAS over gonum on one core, as recorded in bench/.
+// blasAdvice returns the library to install for faster dense products. It returns
+// "" if a library faster than gonum is in use, or if gonum was asked for. The
+// factor is OpenBLAS over gonum on one core, as recorded in bench/.
 func blasAdvice(name string) string {
 	if name != blas.Gonum().Name() || os.Getenv(blas.Variable) == name {
 		return ""

@@ -1,6 +1,6 @@
-// Command ownmodel trains a model that is not a GCN: it uses plain Gorgonia nodes between
-// graph convolutions. Here tanh, sigmoid and a product gate one convolution by another. Any
-// elementwise node may take their place.
+// Command ownmodel trains its own model: graph convolutions with plain Gorgonia nodes
+// between them. Here tanh, sigmoid and a product gate one convolution by another. Any
+// elementwise nodes may replace them.
 package main
 
 import (
@@ -38,7 +38,7 @@ func run(ctx context.Context, batches int) error {
 	if err != nil {
 		return err
 	}
-	history, err := train.Fit(ctx, model, data, train.Options{
+	result, err := train.Fit(ctx, model, data, train.Options{
 		Seed: 1, BatchSize: 256, MaxBatches: batches,
 		Progress: func(p train.Progress) {
 			if p.Evaluated && p.Batch%50 == 0 {
@@ -49,7 +49,7 @@ func run(ctx context.Context, batches int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("test %s %.3f\n", data.Metric, history.Test)
+	fmt.Printf("test %s %.3f\n", data.Metric, result.Test)
 	return nil
 }
 
@@ -87,13 +87,13 @@ func build(data *datasets.Data, sampler samplers.Sampler) (*layers.Model, error)
 		return nil, err
 	}
 	loss, err := ops.Loss(logits, targets)
-	// Without Parameters, training changes every input of the graph that the loss
-	// depends on. Without Inference, evaluation uses the graph itself.
+	// Without Parameters, training updates every input of the graph that the loss
+	// depends on. Without Inference, it evaluates through the graph itself.
 	return &layers.Model{Batch: batch, Loss: loss, Logits: logits}, err
 }
 
-// gated returns tanh(conv(h)) · sigmoid(gate(h)), where conv and gate are convolutions over
-// slot. The other functions are plain Gorgonia nodes.
+// gated returns tanh(conv(h)) · sigmoid(gate(h)), where conv and gate are
+// convolutions over the slot. The rest are plain Gorgonia nodes.
 func gated(g *G.ExprGraph, slot *ops.Slot, h *G.Node, width int) (*G.Node, error) {
 	conv, err := layers.NewGraphConv(g, "conv", width, width, layers.ParameterOptions{})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command quickstart trains the paper's model on a generated graph and prints its test
-// score. An argument names another data set by its SPEC.
+// Command quickstart trains the paper's model on a generated graph and prints its
+// test score. Its argument may be the SPEC of another data set.
 package main
 
 import (
@@ -43,10 +43,10 @@ func run(ctx context.Context, spec string) error {
 	if err != nil {
 		return err
 	}
-	history, err := train.Fit(ctx, model, data, train.Options{Seed: 1, MaxBatches: 300})
+	result, err := train.Fit(ctx, model, data, train.Options{Seed: 1, MaxBatches: 300})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: test %s %.3f after %d batches\n", data.Name, data.Metric, history.Test, history.Batches)
+	fmt.Printf("%s: test %s %.3f after %d batches\n", data.Name, data.Metric, result.Test, result.Batches)
 	return nil
 }

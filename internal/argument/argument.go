@@ -1,9 +1,9 @@
-// Package argument tells arguments that are missing.
+// Package argument finds missing arguments.
 package argument
 
 import "reflect"
 
-// Nil tells whether v is nil, or an interface that holds a nil pointer.
+// Nil reports whether v is nil, or an interface that holds a nil pointer.
 func Nil(v any) bool {
 	if v == nil {
 		return true

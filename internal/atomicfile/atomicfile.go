@@ -13,13 +13,13 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
-// Write makes the file at path, or replaces it, with what write writes. If that
-// fails, what was there before stays. A symbolic link stays one: its target is
-// replaced. What is no regular file, such as a pipe or /dev/stdout, is written
-// as it stands. Errors name the path.
+// Write makes or replaces the file at path with the output of write. If that fails,
+// the old contents stay. A symbolic link stays a link: Write replaces its target.
+// Write writes directly to a file that is not regular, such as a pipe or
+// /dev/stdout. Errors name the path.
 func Write(path string, write func(io.Writer) error) error {
 	target, err := filepath.EvalSymlinks(path)
-	if err != nil { // nothing there, or a link to nothing
+	if err != nil { // no file, or a link without a target
 		target = path
 	}
 	if info, err := os.Stat(target); err == nil && !info.Mode().IsRegular() {
@@ -33,14 +33,14 @@ func Write(path string, write func(io.Writer) error) error {
 	return named(path, replace(root, filepath.Base(target), write))
 }
 
-// WriteIn is Write for the file of that name in an open folder, wherever the
-// folder has gone since. It follows no link: whatever has the name is replaced.
+// WriteIn is Write for the named file in an open folder, also after the folder has
+// moved. It follows no link: it replaces a link of that name.
 func WriteIn(root *os.Root, name string, write func(io.Writer) error) error {
 	return named(filepath.Join(root.Name(), name), replace(root, name, write))
 }
 
-// named returns err with path in it: in place of the name of a part, or in front
-// of an error that names no file.
+// named returns err with path in it: in place of a part's name, or before an error
+// that names no file.
 func named(path string, err error) error {
 	if err == nil {
 		return nil
@@ -86,7 +86,7 @@ func replace(root *os.Root, name string, write func(io.Writer) error) (err error
 		file.Close()
 		return err
 	}
-	// The lock lasts until the part has its name; Windows renames no open file.
+	// Keep the lock until the part is renamed; Windows cannot rename an open file.
 	if runtime.GOOS == "windows" {
 		err = errors.Join(file.Close(), root.Rename(part, name))
 	} else {
@@ -98,8 +98,8 @@ func replace(root *os.Root, name string, write func(io.Writer) error) (err error
 	return syncFolder(root)
 }
 
-// partName is the name of a part of a file; there are several where several
-// processes write the same file at once.
+// partName returns the name of part k of a file. A file has several parts while
+// several processes write it.
 func partName(name string, k int) string {
 	if k == 0 {
 		return "." + name + ".part"
@@ -107,8 +107,8 @@ func partName(name string, k int) string {
 	return fmt.Sprintf(".%s.part%d", name, k)
 }
 
-// createPart makes and locks a new part of a file. It removes the parts that
-// nobody writes any more.
+// createPart makes and locks a new part of a file. It removes the parts of
+// processes that have ended.
 func createPart(root *os.Root, name string) (*os.File, string, error) {
 	const most = 10000 // attempts
 	k := 0
@@ -124,10 +124,9 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		// Where there are no locks, nothing tells which parts are stale, and none is
-		// removed.
-		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !is(root, part, file) {
-			file.Close() // taken for stale before it was locked
+		// Without locks a stale part cannot be recognised, and none is removed.
+		if err := filelock.Try(file); errors.Is(err, filelock.ErrLocked) || !sameFile(root, part, file) {
+			file.Close() // another writer took it for stale before it was locked
 			continue
 		}
 		for removeStale(root, partName(name, k+1)) {
@@ -135,28 +134,28 @@ func createPart(root *os.Root, name string) (*os.File, string, error) {
 		}
 		return file, part, nil
 	}
-	return nil, "", errors.New("too many are writing this file")
+	return nil, "", errors.New("too many processes are writing this file")
 }
 
-// removeStale removes a part that nobody has locked, and tells whether it did.
+// removeStale removes a part that is not locked, and reports whether it did.
 func removeStale(root *os.Root, part string) bool {
 	info, err := root.Lstat(part)
 	if err != nil {
 		return false
 	}
 	if !info.Mode().IsRegular() {
-		return root.Remove(part) == nil // put there, not left
+		return root.Remove(part) == nil // a link or a device, not a part
 	}
 	file, err := root.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	return filelock.Try(file) == nil && is(root, part, file) && root.Remove(part) == nil
+	return filelock.Try(file) == nil && sameFile(root, part, file) && root.Remove(part) == nil
 }
 
-// is tells whether an open file is the one of that name.
-func is(root *os.Root, name string, file *os.File) bool {
+// sameFile reports whether an open file still has that name.
+func sameFile(root *os.Root, name string, file *os.File) bool {
 	open, err := file.Stat()
 	if err != nil {
 		return false

@@ -111,9 +111,9 @@ func Example() {
 	// <nil>
 }
 
-// TestWriteTakesOver wants the parts of killed processes gone, those of living
-// ones kept, and nothing that lies at their names followed.
-func TestWriteTakesOver(t *testing.T) {
+// TestWriteRemovesStaleParts checks that the parts of killed processes are removed, parts
+// that are being written are kept, and links in place of parts are not followed.
+func TestWriteRemovesStaleParts(t *testing.T) {
 	dir := t.TempDir()
 	path, victim := filepath.Join(dir, "a.txt"), filepath.Join(dir, "victim")
 	left := func(name string) *os.File {
@@ -163,9 +163,9 @@ func TestWriteTakesOver(t *testing.T) {
 	check(t, victim, "kept")
 }
 
-// TestWriteAtOnce writes one file from many goroutines: each must succeed, and
-// what is there last must be whole.
-func TestWriteAtOnce(t *testing.T) {
+// TestWriteConcurrently writes one file from many goroutines. All succeed, and the last
+// contents are whole.
+func TestWriteConcurrently(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")
 	var writers errgroup.Group
@@ -191,7 +191,7 @@ func TestWriteAtOnce(t *testing.T) {
 	}
 }
 
-// TestWriteIn replaces a file of a folder that has moved, and a link to a file
+// TestWriteIn replaces a file in a folder that has moved, and a link to a file
 // elsewhere.
 func TestWriteIn(t *testing.T) {
 	if runtime.GOOS == "windows" {

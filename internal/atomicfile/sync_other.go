@@ -4,6 +4,6 @@ package atomicfile
 
 import "os"
 
-// syncFolder does nothing: Windows has no such call, and keeps renames in its
-// journal; elsewhere not every system lets a folder be opened.
+// syncFolder does nothing. Windows has no such call, and keeps renames in its
+// journal. Not all other systems can open a folder.
 func syncFolder(*os.Root) error { return nil }

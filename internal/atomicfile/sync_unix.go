@@ -16,7 +16,7 @@ func syncFolder(root *os.Root) error {
 		return err
 	}
 	defer folder.Close()
-	// Some file systems cannot sync a folder, and say so.
+	// Some file systems cannot sync a folder, and return an error.
 	if err := folder.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
 		return err
 	}

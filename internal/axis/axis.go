@@ -1,7 +1,7 @@
-// Package axis gives the axis of a chart its range and its ticks, whatever the
-// values are: equal ones, none, huge ones, or ones that differ in their last bit.
+// Package axis computes the range and the ticks of a chart's axis for any values:
+// equal ones, none, huge ones, or ones that differ in their last bit.
 //
-//	values ─▶ Range ─▶ Settled ─▶ Ticks ─▶ study/figure, internal/report
+//	values ─▶ Range ─▶ Widened ─▶ Ticks ─▶ study/figure, internal/report
 package axis
 
 import (
@@ -11,25 +11,25 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// The magnitudes that a chart tells from infinity and from 0. They leave room to
-// compute with ranges and steps in.
+// The largest and the smallest magnitudes that a chart can show. They leave room to
+// compute ranges and steps.
 const (
 	most  = 1e290
 	least = 1e-290
 )
 
-// narrowest is the length of a range over its magnitude below which it counts as
-// one value: ticks would need more than seven digits.
+// narrowest is the least ratio of a range's length to its magnitude. A range below
+// it counts as one value: its ticks would need more than seven digits.
 const narrowest = 1e-5
 
-// Drawable tells whether a chart can show v: it is a number of at most 1e290 in
+// Drawable reports whether a chart can show v: a number of at most 1e290 in
 // magnitude.
 func Drawable(v float64) bool { return math.Abs(v) <= most }
 
-// Positive tells whether a logarithmic axis can show v.
+// Positive reports whether a logarithmic axis can show v.
 func Positive(v float64) bool { return v >= least && v <= most }
 
-// Range is the values between the ends of an axis.
+// Range is the range of values on an axis.
 type Range struct{ Low, High float64 }
 
 // Empty returns the range of no values.
@@ -42,10 +42,10 @@ func (r *Range) Include(v float64) {
 	}
 }
 
-// Settled returns the range if it can be divided by ticks. One that counts as a
-// single value gets room around it: a twentieth of the value at each end, or 1 at
-// each end of 0. No values give 0 to 1.
-func (r Range) Settled() Range {
+// Widened returns the range if ticks can divide it. A range that counts as a single
+// value gets room around it: a twentieth of the value at each end, or 1 at each end
+// of 0. The empty range becomes 0 to 1.
+func (r Range) Widened() Range {
 	if !(r.Low <= r.High) {
 		return Range{0, 1}
 	}
@@ -59,17 +59,17 @@ func (r Range) Settled() Range {
 	return Range{r.Low - room, r.High + room}
 }
 
-// Narrow tells whether the range counts as a single value.
+// Narrow reports whether the range counts as a single value.
 func (r Range) Narrow() bool {
 	return r.magnitude() < least || r.High-r.Low < narrowest*r.magnitude()
 }
 
 func (r Range) magnitude() float64 { return max(math.Abs(r.Low), math.Abs(r.High)) }
 
-// Ticks returns the ticks of a settled range: labelled ones at the multiples of
-// 1, 2 or 5 times a power of ten that are in it, at most n+1, and smaller ones
-// without labels between. Labels differ from each other. A range that is not
-// settled has none.
+// Ticks returns the ticks of a widened range. At most n+1 ticks have labels: the
+// multiples of 1, 2 or 5 times a power of ten in the range. Smaller ticks without
+// labels stand between them. All labels differ. A range that is not widened has no
+// ticks.
 func (r Range) Ticks(n int) []plot.Tick {
 	if !(r.Low < r.High) || r.Narrow() || math.IsInf(r.High-r.Low, 0) {
 		return nil
@@ -84,7 +84,7 @@ func (r Range) Ticks(n int) []plot.Tick {
 		text := strconv.FormatInt(k*minor, 10) + "e" + strconv.Itoa(exponent)
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			continue // out of float64's range, which settled ranges are not
+			continue // out of float64's range; widened ranges are not
 		}
 		tick := plot.Tick{Value: v}
 		if k%parts == 0 {
@@ -95,9 +95,9 @@ func (r Range) Ticks(n int) []plot.Tick {
 	return ticks
 }
 
-// divide finds the least of the numbers 1, 2 and 5 times a power of ten that is
-// at least v > 0. It returns that as parts·minor·10^exponent: the small step
-// minor·10^exponent, and how many of them make a large one.
+// divide finds the least number that is at least v > 0 and 1, 2 or 5 times a power
+// of ten. It returns the number as parts·minor·10^exponent: minor·10^exponent is the
+// small step, and parts of them make a large one.
 func divide(v float64) (minor, parts int64, exponent int) {
 	exponent = int(math.Floor(math.Log10(v)))
 	switch power := math.Pow(10, float64(exponent)); {

@@ -40,7 +40,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// hostile are values that are close to each other, far apart, or no numbers.
+// hostile are values that are close to each other, far apart, or not numbers.
 var hostile = map[string][]float64{
 	"none":             nil,
 	"no numbers":       {math.NaN(), math.Inf(1), math.Inf(-1)},
@@ -61,24 +61,24 @@ var hostile = map[string][]float64{
 	"not wide enough":  {1, 1 + 0.9e-5},
 }
 
-// TestHostileRanges: every range is settled to one with a few ticks, inside it
-// and with labels of their own.
+// TestHostileRanges checks that every range is widened to one with a few ticks,
+// which are inside the range and have distinct labels.
 func TestHostileRanges(t *testing.T) {
 	for name, values := range hostile {
 		r := Empty()
 		for _, v := range values {
 			r.Include(v)
 		}
-		settled := r.Settled()
-		if !(settled.Low < settled.High) || r.Low < settled.Low || r.High > settled.High || settled != settled.Settled() {
-			t.Errorf("%s: [%v, %v] is settled to [%v, %v]", name, r.Low, r.High, settled.Low, settled.High)
+		widened := r.Widened()
+		if !(widened.Low < widened.High) || r.Low < widened.Low || r.High > widened.High || widened != widened.Widened() {
+			t.Errorf("%s: [%v, %v] is widened to [%v, %v]", name, r.Low, r.High, widened.Low, widened.High)
 		}
 		seen := map[string]bool{}
-		ticks := settled.Ticks(6)
+		ticks := widened.Ticks(6)
 		for _, tick := range ticks {
-			slack := 1e-6 * (settled.High - settled.Low)
-			if !(tick.Value >= settled.Low-slack && tick.Value <= settled.High+slack) {
-				t.Errorf("%s: a tick at %v of [%v, %v]", name, tick.Value, settled.Low, settled.High)
+			slack := 1e-6 * (widened.High - widened.Low)
+			if !(tick.Value >= widened.Low-slack && tick.Value <= widened.High+slack) {
+				t.Errorf("%s: a tick at %v of [%v, %v]", name, tick.Value, widened.Low, widened.High)
 			}
 			if tick.Label != "" && seen[tick.Label] {
 				t.Errorf("%s: two ticks %s", name, tick.Label)
@@ -91,7 +91,7 @@ func TestHostileRanges(t *testing.T) {
 			}
 		}
 		if len(seen) < 2 || len(seen) > 8 || len(ticks) > 41 {
-			t.Errorf("%s: %d ticks of [%v, %v], %d with labels", name, len(ticks), settled.Low, settled.High, len(seen))
+			t.Errorf("%s: %d ticks of [%v, %v], %d with labels", name, len(ticks), widened.Low, widened.High, len(seen))
 		}
 	}
 }

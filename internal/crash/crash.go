@@ -1,4 +1,4 @@
-// Package crash finds the source line of a panic, for the error that replaces it.
+// Package crash finds the place of a panic, for an error message.
 //
 //	defer recover() ─▶ crash.Place() ─▶ "… panicked: index out of range at gcn.go:12"
 package crash
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Place returns " at file:line" of the function that panicked, or "" without a panic. Call
-// it in the deferred function that recovers.
+// Place returns " at file:line" of the frame that panicked, or "" without a panic.
+// Call it in the deferred function that recovers.
 func Place() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])

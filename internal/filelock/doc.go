@@ -1,14 +1,14 @@
 // Package filelock locks open files. The system frees a lock when the file is
-// closed or the process ends, however it ends.
+// closed or the process ends for any reason.
 //
 //	atomicfile, rundir
 //	        │
 //	     filelock
 //
-// The locks are advisory on Unix: they keep out only those that ask.
+// On Unix the locks are advisory: they do not stop programs that do not lock.
 package filelock
 
 import "errors"
 
-// ErrLocked is wrapped by Try's error about a file that another holds.
+// Try's error wraps ErrLocked if another open file has the lock.
 var ErrLocked = errors.New("locked by another process")

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Try locks an open file, and does not wait: its error wraps ErrLocked if another
-// open file, of this process or another, has the lock. It wraps
-// errors.ErrUnsupported on systems without such locks.
+// Try locks an open file without waiting. Its error wraps ErrLocked if another open
+// file, of this process or another, has the lock. It wraps errors.ErrUnsupported on
+// systems without such locks.
 func Try(f *os.File) error {
 	for {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {

@@ -1,6 +1,6 @@
-// Package finite writes results that may hold NaN or infinite numbers to files
-// that cannot: such a number is null in JSON and an empty field in CSV, and null
-// reads as NaN.
+// Package finite writes results with NaN or infinite numbers to files that cannot
+// hold such numbers. They become null in JSON and an empty field in CSV. Null reads
+// as NaN.
 //
 //	table ─▶ JSON ─▶ encoding/json        Text ─▶ encoding/csv
 //	file ─▶ Unmarshal ─▶ table
@@ -11,11 +11,11 @@ import (
 	"strconv"
 )
 
-// Is tells whether v is neither NaN nor infinite.
+// Is reports whether v is neither NaN nor infinite.
 func Is(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Text writes v as a field of CSV: as short as it reads back the same, and empty
-// where v is not finite.
+// Text writes v as a field of CSV, in the fewest digits that read back as v. It
+// returns "" if v is not finite.
 func Text(v float64) string {
 	if !Is(v) {
 		return ""

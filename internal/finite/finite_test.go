@@ -46,8 +46,8 @@ func example(bad float64) outer {
 	}
 }
 
-// TestJSON: numbers that are not finite are null, and all else is as
-// encoding/json has it.
+// TestJSON checks that numbers that are not finite become null. All else is as
+// encoding/json writes it.
 func TestJSON(t *testing.T) {
 	for _, v := range []any{example(0.25), &outer{}, []float64{1, 2}, nil, "text", 3, map[string]any{"a": []any{1.5, nil}}, struct{ base }{base{1}}} {
 		want, err := json.Marshal(v)
@@ -67,7 +67,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestUnmarshal: null is NaN, and all else is as encoding/json has it.
+// TestUnmarshal checks that null reads as NaN. All else is as encoding/json reads
+// it.
 func TestUnmarshal(t *testing.T) {
 	text, err := json.Marshal(JSON(example(math.NaN())))
 	if err != nil {

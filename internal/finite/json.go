@@ -9,26 +9,28 @@ import (
 	"slices"
 )
 
-// number is a float64 that JSON shows as null where it is not finite; null reads
-// as NaN.
-type number float64
+// Number is a float64 that JSON shows as null if it is not finite. Null reads as
+// NaN.
+type Number float64
 
-func (x number) MarshalJSON() ([]byte, error) {
+// MarshalJSON implements json.Marshaler.
+func (x Number) MarshalJSON() ([]byte, error) {
 	if !Is(float64(x)) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(x))
 }
 
-func (x *number) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON implements json.Unmarshaler.
+func (x *Number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
-		*x = number(math.NaN())
+		*x = Number(math.NaN())
 		return nil
 	}
 	return json.Unmarshal(text, (*float64)(x))
 }
 
-// number32 is number in single precision.
+// number32 is Number in single precision.
 type number32 float32
 
 func (x number32) MarshalJSON() ([]byte, error) {
@@ -46,9 +48,9 @@ func (x *number32) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float32)(x))
 }
 
-// JSON returns a copy of v for encoding/json: the same but that numbers which are
-// not finite are written as null. Types that write themselves do so, and structs
-// that embed unexported types, or contain themselves, are as they are.
+// JSON returns a copy of v for encoding/json in which numbers that are not finite
+// become null. It leaves alone types with a MarshalJSON or MarshalText of their own,
+// and structs that embed unexported types or contain themselves.
 func JSON(v any) any {
 	if v == nil {
 		return nil
@@ -59,7 +61,7 @@ func JSON(v any) any {
 	return to.Interface()
 }
 
-// Unmarshal is json.Unmarshal, but that null is NaN where v has a number. v is a
+// Unmarshal is json.Unmarshal, except that null sets a number to NaN. v is a
 // pointer.
 func Unmarshal(text []byte, v any) error {
 	to := reflect.ValueOf(v)
@@ -67,7 +69,7 @@ func Unmarshal(text []byte, v any) error {
 		return errors.New("finite: Unmarshal needs a pointer")
 	}
 	from := reflect.New(shadow(to.Type().Elem(), nil))
-	convert(from.Elem(), to.Elem()) // what the text does not name stays as it is
+	convert(from.Elem(), to.Elem()) // fields that the text does not name keep their values
 	if err := json.Unmarshal(text, from.Interface()); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func Unmarshal(text []byte, v any) error {
 	return nil
 }
 
-// shadow returns a type that encoding/json treats as t, with number in the place
+// shadow returns a type that encoding/json treats as t, with Number in the place
 // of float64. above are the types that t is in.
 func shadow(t reflect.Type, above []reflect.Type) reflect.Type {
 	if writesItself(t) || slices.Contains(above, t) {
@@ -84,7 +86,7 @@ func shadow(t reflect.Type, above []reflect.Type) reflect.Type {
 	above = append(slices.Clip(above), t)
 	switch t.Kind() {
 	case reflect.Float64:
-		return reflect.TypeFor[number]()
+		return reflect.TypeFor[Number]()
 	case reflect.Float32:
 		return reflect.TypeFor[number32]()
 	case reflect.Interface:

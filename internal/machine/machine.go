@@ -13,12 +13,12 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/blas"
 )
 
-// Machine is what a time or a memory size depends on.
+// Machine is everything that times and memory sizes depend on.
 type Machine struct {
 	OS        string `json:"os"`
 	Arch      string `json:"arch"`
-	Processor string `json:"processor,omitempty"` // model, where the system tells
-	Cores     int    `json:"cores"`               // that Go uses
+	Processor string `json:"processor,omitempty"` // model, if the system reports it
+	Cores     int    `json:"cores"`               // cores that Go uses
 	Go        string `json:"go"`
 	BLAS      string `json:"blas"`
 }
@@ -41,7 +41,7 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores in use, %s/%s, %s, BLAS %s", name, m.Cores, m.OS, m.Arch, m.Go, m.BLAS)
 }
 
-// processor returns the processor's model as Linux tells it, or "".
+// processor returns the processor's model as Linux reports it, or "".
 func processor() string {
 	file, err := os.Open("/proc/cpuinfo")
 	if err != nil {

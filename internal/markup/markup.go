@@ -1,5 +1,4 @@
-// Package markup keeps text from outside harmless in the pages and pictures that
-// hold it.
+// Package markup makes text from outside harmless in pages and pictures.
 //
 //	names, titles ─▶ escaped text ─▶ markup.Clean ─▶ HTML, SVG
 package markup
@@ -9,10 +8,10 @@ import (
 	"unicode"
 )
 
-// Clean replaces by U+FFFD the characters that a document cannot hold or that
-// would act on a page or a terminal: control characters but tabs and line ends,
-// those that change the direction of writing, and bytes that are no UTF-8. Marks
-// such as < are not its concern: text is escaped before.
+// Clean replaces characters by U+FFFD that a document cannot hold, or that act on a
+// page or a terminal: control characters except tabs and line ends, characters that
+// change the direction of writing, and bytes that are not UTF-8. It does not escape
+// marks such as <: callers escape text before.
 func Clean(document []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		switch {

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// TestClean puts every character below U+20000 into a document: what comes out
-// parses, and all that can be shown is unchanged.
+// TestClean puts every character below U+20000 into a document. The result parses,
+// and all printable characters are unchanged.
 func TestClean(t *testing.T) {
 	for r := rune(0); r < 0x20000; r++ {
 		text := string(Clean([]byte("a" + string(r) + "b")))

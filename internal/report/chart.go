@@ -12,8 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
-// chart is one SVG: lines, or one value with an error bar for each of some
-// names.
+// chart is one SVG: lines, or bars, one value with an error bar for each name.
 type chart struct {
 	Title, X, Y string
 	Lines       []line
@@ -27,8 +26,8 @@ type line struct {
 	X, Y  []float64
 }
 
-// bar is a mean with its standard deviation, and the values behind it. Mean and
-// values can be drawn.
+// bar is a mean with its standard deviation, and the values behind it. A chart can
+// show the mean and the values.
 type bar struct {
 	Name   string
 	Group  int
@@ -45,7 +44,7 @@ const (
 	barHeight               = 34
 )
 
-// styles is how many line styles the page's style sheet knows.
+// styles is the number of line styles in the page's style sheet.
 const styles = 8
 
 // SVG renders the chart.
@@ -70,8 +69,8 @@ func (c *chart) lineSVG() template.HTML {
 	if x.Low > 0 && x.Low < 0.2*x.High {
 		x.Include(0)
 	}
-	x.settle(0)
-	y.settle(0.04)
+	x.widen(0)
+	y.widen(0.04)
 	c.open(&b, chartHeight)
 	for _, v := range y.ticks(6) {
 		at := y.at(v.Value)
@@ -104,8 +103,8 @@ func (c *chart) lineSVG() template.HTML {
 	return template.HTML(b.String()) // every text in it is escaped
 }
 
-// path is the line's SVG path and how many points it has; it is broken where
-// values are missing.
+// path returns the line's SVG path and its number of points. The path is broken at
+// missing values.
 func (l *line) path(x, y *scale) (string, int) {
 	var b strings.Builder
 	points, pen := 0, "M"
@@ -121,8 +120,8 @@ func (l *line) path(x, y *scale) (string, int) {
 	return b.String(), points
 }
 
-// barSVG draws one row a bar: the name, dots of the values, mean and standard
-// deviation.
+// barSVG draws one row for each bar: the name, dots for the values, mean and
+// standard deviation.
 func (c *chart) barSVG() template.HTML {
 	const names = 300
 	var b strings.Builder
@@ -133,7 +132,7 @@ func (c *chart) barSVG() template.HTML {
 			x.Include(value)
 		}
 	}
-	x.settle(0.05)
+	x.widen(0.05)
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth+names, height, html.EscapeString(c.Title))
 	fmt.Fprintf(&b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, html.EscapeString(c.Title))
 	for _, v := range x.ticks(7) {
@@ -163,7 +162,7 @@ func (c *chart) barSVG() template.HTML {
 	return template.HTML(b.String()) // every text in it is escaped
 }
 
-// drawable tells whether a chart can show all the values.
+// drawable reports whether a chart can show all the values.
 func drawable(values ...float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return !axis.Drawable(v) })
 }
@@ -179,9 +178,9 @@ func (c *chart) labels(b *strings.Builder, height int) {
 	fmt.Fprintf(b, `<text class="label" x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`, middle, middle, html.EscapeString(c.Y))
 }
 
-// scale maps values to places.
+// scale maps values to coordinates.
 type scale struct {
-	from, to float64 // places
+	from, to float64 // coordinates
 	axis.Range
 }
 
@@ -189,9 +188,9 @@ func newScale(from, to float64) *scale {
 	return &scale{from, to, axis.Empty()}
 }
 
-// settle makes room of the given share at both ends of a range that can be drawn.
-func (s *scale) settle(share float64) {
-	s.Range = s.Settled()
+// widen adds room of the given share at both ends of the range.
+func (s *scale) widen(share float64) {
+	s.Range = s.Widened()
 	pad := share * (s.High - s.Low)
 	s.Low, s.High = s.Low-pad, s.High+pad
 }
@@ -205,7 +204,7 @@ func (s *scale) ticks(n int) []plot.Tick {
 	return slices.DeleteFunc(s.Ticks(n), plot.Tick.IsMinor)
 }
 
-// shorten cuts a name that is too long in the middle.
+// shorten replaces the middle of a long name by an ellipsis.
 func shorten(name string, most int) string {
 	letters := []rune(name)
 	if len(letters) <= most {

@@ -5,7 +5,7 @@
 //	run folders (config.json, metrics.jsonl, result.json) ─▶ Load ─▶ Page.Write ─▶ one .html
 //	                                                             └▶ WriteEvents ─▶ TensorBoard
 //
-// The page needs no network and no script: charts are inline SVG whose colours
+// The page needs no network and no script. Charts are inline SVG; their colours
 // follow the reader's light or dark setting and stay apart for colour-blind
 // readers.
 package report

@@ -13,8 +13,8 @@ import (
 )
 
 // WriteEvents writes a run's loss and validation score as a TensorBoard event
-// file in dir, which it makes, and returns the file's path. Steps are batches;
-// times count back from when the run's last evaluation was written.
+// file in dir, and returns the file's path. It makes dir if necessary. Steps are
+// batches. Times count back from the time of the run's last evaluation.
 func (r *Run) WriteEvents(dir string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", fmt.Errorf("report: %w", err)

@@ -11,7 +11,7 @@ import (
 )
 
 // wantDrawn fails the test unless every SVG element in the page is well-formed,
-// places all that it draws, and has few marks.
+// has finite coordinates, and has few marks.
 func wantDrawn(t *testing.T, page string) {
 	t.Helper()
 	for _, words := range []string{"NaN", "Inf"} {
@@ -66,7 +66,7 @@ func pageOf(t *testing.T, title string, dirs ...string) string {
 	return b.String()
 }
 
-// TestHostileScores draws scores that are equal, nearly equal, huge, tiny, or no
+// TestHostileScores draws scores that are equal, nearly equal, huge, tiny, or not
 // numbers. The mean of three times 0.1 is one ulp above 0.1.
 func TestHostileScores(t *testing.T) {
 	for name, scores := range map[string][]string{
@@ -85,7 +85,7 @@ func TestHostileScores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for seed, score := range scores {
-				valid := strings.ReplaceAll(score, "1e999", "null") // which metrics.jsonl cannot hold
+				valid := strings.ReplaceAll(score, "1e999", "null") // metrics.jsonl holds null for it
 				metrics := fmt.Sprintf(`{"batch":10,"loss":%s,"valid":%s,"seconds":0.5}
 {"batch":20,"loss":%s,"valid":%s,"seconds":0.5}
 `, valid, valid, valid, valid)
@@ -97,8 +97,8 @@ func TestHostileScores(t *testing.T) {
 	}
 }
 
-// TestHostileNames: names of folders, methods and titles are text on the page and
-// in its charts, whatever is in them.
+// TestHostileNames checks that names of folders, methods and titles are escaped on
+// the page and in its charts.
 func TestHostileNames(t *testing.T) {
 	const name = "</title></text><script>alert(1)</script>&\"'\x1b[31m\x00\u202e\xff<img src=x>"
 	dir := filepath.Join(t.TempDir(), strings.NewReplacer("/", "∕", "\x00", "").Replace(name))

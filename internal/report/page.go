@@ -23,7 +23,7 @@ var pageText string
 type Page struct {
 	Title   string
 	Runs    []Run
-	Machine machine.Machine // that the page is made on
+	Machine machine.Machine // the machine that makes the page
 }
 
 // Write writes the page. It is an error if there are no runs.
@@ -45,16 +45,16 @@ func (p *Page) Write(w io.Writer) error {
 	return nil
 }
 
-// view is what the template shows.
+// view is the data of the template.
 type view struct {
 	Title    string
 	Groups   []group
 	Charts   []template.HTML
 	Compare  []template.HTML
-	Head     []string // of the table of runs
+	Head     []string // headings of the table of runs
 	Rows     [][]cell
-	Settings []setting // that all runs share
-	Differ   []string  // names of the others
+	Settings []setting // shared by all runs
+	Differ   []string  // names of the settings that differ
 	Differs  [][]string
 	Machine  string
 }
@@ -122,7 +122,7 @@ func (p *Page) curves(names []string, of []int) []template.HTML {
 	return charts
 }
 
-// metric returns the runs' metric, or a word for any.
+// metric returns the runs' metric, or "score" if they differ.
 func (p *Page) metric() string {
 	metric := p.Runs[0].text("metric")
 	for k := range p.Runs {
@@ -188,7 +188,7 @@ func (p *Page) table() (head []string, rows [][]cell) {
 			text, numeric := run.text(c.field), c.score || c.field == "seed" || c.field == "batches"
 			v := run.number(c.field)
 			if math.IsNaN(v) {
-				if v = run.soFar(c.field); !math.IsNaN(v) {
+				if v = run.partialResult(c.field); !math.IsNaN(v) {
 					text = fmt.Sprint(v)
 				}
 			}
@@ -208,8 +208,8 @@ func (p *Page) table() (head []string, rows [][]cell) {
 	return head, rows
 }
 
-// settings returns the settings that all runs share, and the names of the others
-// with a row of values for each run, its name first.
+// settings returns the settings that all runs share. It also returns the names of
+// the other settings, and for each run a row of its name and their values.
 func (p *Page) settings() (shared []setting, names []string, rows [][]string) {
 	names = differingSettings(p.Runs)
 	if known := slices.IndexFunc(p.Runs, func(r Run) bool { return r.Config != nil }); known >= 0 {

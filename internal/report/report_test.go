@@ -37,7 +37,7 @@ const curve = `{"batch":10,"epoch":0,"loss":2.5,"valid":0.25,"best":true,"second
 {"batch":30,"epoch":2,"loss":1.5,"valid":null,"best":false,"seconds":2}
 `
 
-// threeRuns are two seeds of one method, and another method not finished.
+// threeRuns are two seeds of one method, and an unfinished run of another method.
 func threeRuns(t *testing.T) string {
 	dir := t.TempDir()
 	config := func(method, seed string) string {
@@ -97,7 +97,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestDevices: a device in the place of a file is refused, as it may never end.
+// TestDevices checks that a device in the place of a file is refused: reading it
+// may never end.
 func TestDevices(t *testing.T) {
 	if _, err := os.Stat(os.DevNull); err != nil || runtime.GOOS == "windows" {
 		t.Skip("no devices here")
@@ -115,8 +116,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestUnfinished: what a run that goes on, or died, has left behind is shown, and
-// one without settings does not make those of all others differ.
+// TestUnfinished checks that runs that go on or died are shown. A run without
+// settings does not make the settings of all others differ.
 func TestUnfinished(t *testing.T) {
 	dir := threeRuns(t)
 	writeRun(t, filepath.Join(dir, "c"), `{"data":"synth:demo","method":"full","samples":null,"seed":1,"rate":0.001,"metric":"accuracy"}`,
@@ -151,8 +152,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestPage checks that the page is whole, quotes what it shows, and asks for
-// nothing from outside.
+// TestPage checks that the page is whole, escapes its text, and loads nothing from
+// outside.
 func TestPage(t *testing.T) {
 	if err := new(Page).Write(io.Discard); err == nil || !strings.HasPrefix(err.Error(), "report: ") {
 		t.Errorf("no runs: error %v", err)
@@ -187,8 +188,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestLinePath pins the places of points by hand: x from 0 to 30 over 64 … 544,
-// broken where a value is missing.
+// TestLinePath pins the coordinates of points by hand: x from 0 to 30 over 64 …
+// 544, broken at a missing value.
 func TestLinePath(t *testing.T) {
 	x, y := newScale(64, 544), newScale(294, 36)
 	for _, v := range []float64{0, 30} {
@@ -197,8 +198,8 @@ func TestLinePath(t *testing.T) {
 	for _, v := range []float64{1, 3} {
 		y.Include(v)
 	}
-	x.settle(0)
-	y.settle(0)
+	x.widen(0)
+	y.widen(0)
 	l := line{X: []float64{0, 15, 20, 30}, Y: []float64{1, 2, math.NaN(), 3}}
 	path, points := l.path(x, y)
 	if path != "M64.0,294.0L304.0,165.0M544.0,36.0" || points != 3 {

@@ -25,17 +25,17 @@ const (
 	resultFile  = "result.json"
 )
 
-// Run is what a run's folder tells.
+// Run is a training run, read from its folder.
 type Run struct {
-	Name string // path as given, or below it
+	Name string // the given path, or a path below it
 
-	Config map[string]any // settings; nil where they are not known
-	Result map[string]any // nil where the run is not done
+	Config map[string]any // settings; nil if they are not known
+	Result map[string]any // nil if the run is not done
 	Points []Point        // evaluations
 	Ended  time.Time      // when the last evaluation was written
 }
 
-// Point is one evaluation. Numbers that were not known are NaN.
+// Point is one evaluation. Unknown numbers are NaN.
 type Point struct {
 	Batch   int          `json:"batch"`
 	Loss    study.Number `json:"loss"`
@@ -43,11 +43,12 @@ type Point struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// deepest is how far below a folder runs are looked for.
-const deepest = 4
+// maxDepth is the largest depth below a folder at which Load finds runs.
+const maxDepth = 4
 
-// Load reads the runs in the folders: each is a run's own, or holds them below
-// it. The error names the file and the line; a folder without a run is one.
+// Load reads the runs in the folders. Each folder is a run's own, or holds runs
+// below it. The error names the file and the line; a folder without a run is an
+// error.
 func Load(dirs ...string) ([]Run, error) {
 	var runs []Run
 	for _, dir := range dirs {
@@ -56,7 +57,7 @@ func Load(dirs ...string) ([]Run, error) {
 			if err != nil {
 				return err
 			}
-			if entry.IsDir() && strings.Count(filepath.Clean(path), string(filepath.Separator))-strings.Count(filepath.Clean(dir), string(filepath.Separator)) > deepest {
+			if entry.IsDir() && strings.Count(filepath.Clean(path), string(filepath.Separator))-strings.Count(filepath.Clean(dir), string(filepath.Separator)) > maxDepth {
 				return filepath.SkipDir
 			}
 			if entry.IsDir() || entry.Name() != metricsFile {
@@ -72,7 +73,7 @@ func Load(dirs ...string) ([]Run, error) {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		if len(runs) == before {
-			return nil, fmt.Errorf("report: %s: no run in it (no %s)", dir, metricsFile)
+			return nil, fmt.Errorf("report: %s: it holds no run (no %s)", dir, metricsFile)
 		}
 	}
 	return runs, nil
@@ -90,7 +91,7 @@ func load(dir string) (*Run, error) {
 		p := Point{Loss: study.Number(math.NaN()), Valid: study.Number(math.NaN())}
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
-				break // being written, or the program died in it
+				break // still being written, or cut off when the program died
 			}
 			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
 		}
@@ -109,7 +110,8 @@ func load(dir string) (*Run, error) {
 	return run, err
 }
 
-// readFile reads a regular file: a pipe or a device may never end.
+// readFile reads a regular file. It refuses pipes and devices, which may never
+// end.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -121,8 +123,8 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readObject reads a JSON object, nil where the file is not there. Numbers are
-// json.Number, since seeds have 64 bits.
+// readObject reads a JSON object, or returns nil if the file does not exist.
+// Numbers are json.Number, since seeds have 64 bits.
 func readObject(path string) (map[string]any, error) {
 	text, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -140,8 +142,7 @@ func readObject(path string) (map[string]any, error) {
 	return object, nil
 }
 
-// text returns a setting or a result as text, "" where there is none; results
-// come first.
+// text returns a result, or else a setting, as text, or "" if there is neither.
 func (r *Run) text(name string) string {
 	for _, object := range []map[string]any{r.Result, r.Config} {
 		if v, there := object[name]; there && v != nil {
@@ -151,7 +152,8 @@ func (r *Run) text(name string) string {
 	return ""
 }
 
-// number returns a result or a setting as a number, NaN where there is none.
+// number returns a result, or else a setting, as a number, or NaN if there is
+// neither.
 func (r *Run) number(name string) float64 {
 	v, err := strconv.ParseFloat(r.text(name), 64)
 	if err != nil {
@@ -160,9 +162,9 @@ func (r *Run) number(name string) float64 {
 	return v
 }
 
-// soFar returns of a run that is not done what its evaluations tell of a result;
-// NaN for any other, and where there is none.
-func (r *Run) soFar(name string) float64 {
+// partialResult returns a result of an unfinished run, computed from its evaluations. It
+// returns NaN for other results, and without evaluations.
+func (r *Run) partialResult(name string) float64 {
 	v := math.NaN()
 	if r.Result != nil || len(r.Points) == 0 {
 		return v
@@ -199,8 +201,8 @@ func valueText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// groups names what runs of different seeds share: the settings that are not the
-// same in all runs, but for the seed.
+// groups names the groups of runs that differ only in the seed, after the settings
+// that differ between groups.
 func groups(runs []Run) (names []string, of []int) {
 	differing := differingSettings(runs)
 	number := map[string]int{}
@@ -234,8 +236,8 @@ func groups(runs []Run) (names []string, of []int) {
 	return names, of
 }
 
-// differingSettings lists the settings that are not the same in all runs, in
-// alphabetical order. A run whose settings are not known does not count.
+// differingSettings lists the settings that differ between runs, in alphabetical
+// order. Runs without known settings do not count.
 func differingSettings(runs []Run) []string {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return r.Config == nil })
 	all := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 
 func runAccuracy(ctx context.Context, r *runner) (*Report, error) {
 	table := slices.Clone(r.paper.Accuracy)
-	if len(r.Methods) > 0 { // asked for by name, the variants of the appendix's table are welcome here too
+	if len(r.Methods) > 0 { // named methods may also come from the appendix's table
 		for _, row := range r.paper.FastGCNVariants {
 			known := slices.ContainsFunc(table, func(other PaperRow) bool { return other.Label == row.Label })
 			if !known {
@@ -26,7 +26,7 @@ func runFastGCNVariants(ctx context.Context, r *runner) (*Report, error) {
 	return r.scores(ctx, r.paper.FastGCNVariants)
 }
 
-// scores trains every row of a table of test metrics on every data set.
+// scores trains every row of a table of test metrics on each data set.
 func (r *runner) scores(ctx context.Context, table []PaperRow) (*Report, error) {
 	rows := r.choose(table)
 	if len(rows) == 0 {
@@ -50,12 +50,12 @@ func (r *runner) scores(ctx context.Context, table []PaperRow) (*Report, error) 
 	}
 	report.figure = compareFigure("Test metric, per cent: mean and standard deviation of the runs", report.Rows, r.Data)
 	if r.Layers != 2 {
-		report.Notes = append(report.Notes, fmt.Sprintf("%d layers, where the paper has 2", r.Layers))
+		report.Notes = append(report.Notes, fmt.Sprintf("%d layers; the paper has 2", r.Layers))
 	}
 	return report, nil
 }
 
-// newRow sums up the measurements of one row and compares them.
+// newRow summarises the measurements of one row and compares them.
 func newRow(spec string, paper PaperRow, quantity string, values []float64) Row {
 	s := study.NewSpread(values)
 	row := Row{
@@ -67,8 +67,8 @@ func newRow(spec string, paper PaperRow, quantity string, values []float64) Row 
 	return row
 }
 
-// compareFigure draws one panel a data set: ours and the paper's value of each
-// method, with error bars.
+// compareFigure draws one panel for each data set: our value and the paper's for
+// each method, with error bars.
 func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 	f := &figure.Figure{Title: title}
 	for _, spec := range data {
@@ -90,14 +90,14 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 		if len(theirs.X) > 0 {
 			panel.Points = append(panel.Points, theirs)
 		}
-		panel.LogY = logWorthy(slices.Concat(ours.Y, theirs.Y))
+		panel.LogY = wideRange(slices.Concat(ours.Y, theirs.Y))
 		f.Panels = append(f.Panels, panel)
 	}
 	return f
 }
 
-// logWorthy tells whether positive values span more than a factor of 20.
-func logWorthy(values []float64) bool {
+// wideRange reports whether positive values span more than a factor of 20.
+func wideRange(values []float64) bool {
 	if len(values) == 0 {
 		return false
 	}

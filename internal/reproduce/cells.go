@@ -18,14 +18,14 @@ import (
 // cells is a folder of results, one JSON file each.
 type cells struct{ dir string }
 
-// cellFile is what a file holds.
+// cellFile is the content of a file.
 type cellFile struct {
-	Settings any             `json:"settings"` // all that the result depends on
+	Settings any             `json:"settings"` // everything that the result depends on
 	Result   json.RawMessage `json:"result"`
 }
 
-// name returns the file name, without folder and extension, of the cell of a
-// kind with these settings: words for a reader, and a hash of everything.
+// name returns the file name, without folder and extension, of the cell of a kind
+// with these settings: words for a reader, and a hash of the settings.
 func (c cells) name(kind string, settings any, words ...string) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -45,9 +45,8 @@ func (c cells) name(kind string, settings any, words ...string) (string, error) 
 	return fmt.Sprintf("%s_%016x", slug, h.Sum64()), nil
 }
 
-// load sets result to what a cell holds and returns true, or false where it is
-// not there. A damaged file, or one of other settings, is an error that names
-// it.
+// load reads a cell into result and returns true, or returns false if there is no
+// such cell. The error names a file that is damaged or has other settings.
 func (c cells) load(name string, settings, result any) (bool, error) {
 	path := filepath.Join(c.dir, name+".json")
 	text, err := os.ReadFile(path)
@@ -73,7 +72,7 @@ func (c cells) load(name string, settings, result any) (bool, error) {
 		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
 	}
 	if !bytes.Equal(got.Bytes(), want) {
-		return false, fmt.Errorf("reproduce: %s is of other settings; remove it to compute it again", path)
+		return false, fmt.Errorf("reproduce: %s has other settings; remove it to compute it again", path)
 	}
 	if err := finite.Unmarshal(file.Result, result); err != nil {
 		return false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
@@ -81,7 +80,7 @@ func (c cells) load(name string, settings, result any) (bool, error) {
 	return true, nil
 }
 
-// save writes a cell so that a crash leaves it whole or absent.
+// save writes a cell. After a crash it is whole or absent.
 func (c cells) save(name string, settings, result any) error {
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
 		return fmt.Errorf("reproduce: %w", err)

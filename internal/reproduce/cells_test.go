@@ -15,15 +15,15 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// openAs opens the data set of another SPEC in the place of any.
+// openAs opens the data set spec, whatever SPEC is asked for.
 func openAs(spec *string) func(context.Context, string) (*datasets.Data, error) {
 	return func(ctx context.Context, _ string) (*datasets.Data, error) {
 		return datasets.Open(ctx, *spec, datasets.Options{})
 	}
 }
 
-// TestOtherData changes the data behind a SPEC: every experiment computes its
-// cells for them, and finds those of the first data when these are back.
+// TestOtherData changes the data behind a SPEC. Each experiment computes new cells
+// for them, and finds the old cells when the first data are back.
 func TestOtherData(t *testing.T) {
 	for _, e := range Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestOtherData(t *testing.T) {
 	}
 }
 
-// TestOtherOptions: a cell is not used for other options.
+// TestOtherOptions checks that a cell is not used for other options.
 func TestOtherOptions(t *testing.T) {
 	for experiment, changes := range map[string]map[string]func(*Options){
 		"accuracy": {
@@ -87,8 +87,8 @@ func TestOtherOptions(t *testing.T) {
 	}
 }
 
-// TestCellsOfNaN: results that are no numbers are kept, and read as what they
-// were.
+// TestCellsOfNaN checks that results that are not finite are saved and read back
+// the same.
 func TestCellsOfNaN(t *testing.T) {
 	nan, c := math.NaN(), cells{t.TempDir()}
 	for name, result := range map[string]any{
@@ -111,8 +111,8 @@ func TestCellsOfNaN(t *testing.T) {
 	}
 }
 
-// TestDegenerateData: on features that are all 0, with no node to test on, every
-// experiment saves what it has, and finds it again.
+// TestDegenerateData runs every experiment on features that are all 0, without
+// test nodes. It saves its results, and finds them again.
 func TestDegenerateData(t *testing.T) {
 	for _, e := range Experiments() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestDegenerateData(t *testing.T) {
 	}
 }
 
-// TestDegenerateReport saves a report of numbers that are none.
+// TestDegenerateReport saves a report of numbers that are not finite.
 func TestDegenerateReport(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	r := &Report{Experiment: "accuracy", Settings: map[string]any{}}

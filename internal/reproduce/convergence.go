@@ -11,8 +11,8 @@ import (
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// convergenceRows are the curves of the paper's figures: the increasing sizes of
-// LADIES, and the others.
+// convergenceRows are the curves of the paper's figures. For LADIES they have the
+// increasing sizes.
 func (r *runner) convergenceRows() []PaperRow {
 	var rows []PaperRow
 	for _, row := range r.paper.Accuracy {
@@ -28,14 +28,14 @@ func (r *runner) convergenceRows() []PaperRow {
 	return r.choose(rows)
 }
 
-// runConvergence draws the validation metric over batches and seconds, and says
-// how many batches each method needs.
+// runConvergence draws the validation metric over batches and seconds, and counts
+// the batches that each method needs.
 func runConvergence(ctx context.Context, r *runner) (*Report, error) {
 	rows := r.convergenceRows()
 	if len(rows) == 0 {
 		return nil, errNoRuns
 	}
-	report := &Report{Notes: []string{"the paper prints curves, no numbers; curves end where the first of the runs stops"}}
+	report := &Report{Notes: []string{"the paper prints curves, no numbers; a curve ends with its shortest run"}}
 	title := "Validation metric, one run"
 	if r.Runs > 1 {
 		title = fmt.Sprintf("Validation metric, mean of %d runs", r.Runs)
@@ -70,8 +70,8 @@ func runConvergence(ctx context.Context, r *runner) (*Report, error) {
 	return report, nil
 }
 
-// reaches returns the batch of the first evaluation with the given share of the
-// best validation metric.
+// reaches returns the batch of the first evaluation that has the given share of
+// the best validation metric.
 func (t *trainResult) reaches(share float64) int {
 	best := math.Inf(-1)
 	for _, p := range t.Curve {
@@ -85,7 +85,8 @@ func (t *trainResult) reaches(share float64) int {
 	return t.Batches
 }
 
-// meanCurve averages the runs evaluation by evaluation, as far as all go.
+// meanCurve averages the runs evaluation by evaluation, up to the end of the
+// shortest.
 func meanCurve(name string, runs []trainResult) (batches, seconds figure.Series) {
 	batches.Name, seconds.Name = name, name
 	length := len(runs[0].Curve)
@@ -105,7 +106,7 @@ func meanCurve(name string, runs []trainResult) (batches, seconds figure.Series)
 	return batches, seconds
 }
 
-// lastName returns a SPEC without the folders of its path, for the heading of a
+// lastName returns a SPEC without the folders of its path, as the heading of a
 // panel.
 func lastName(spec string) string {
 	location, keys, found := strings.Cut(spec, "?")
@@ -118,7 +119,7 @@ func lastName(spec string) string {
 	return location
 }
 
-// slug makes a file name of a SPEC.
+// slug turns a SPEC into a file name.
 func slug(spec string) string {
 	words := strings.FieldsFunc(spec, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -8,7 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 )
 
-// saveText writes a file by a function that writes text.
+// saveText writes a text file with the function write.
 func saveText(dir, name string, write func(io.Writer) error) error {
 	if err := atomicfile.Write(filepath.Join(dir, name), write); err != nil {
 		return fmt.Errorf("reproduce: %w", err)

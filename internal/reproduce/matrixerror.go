@@ -14,8 +14,8 @@ func errorMethods() []string {
 	return []string{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "ladies-debiased-nodes"}
 }
 
-// errorSettings is all that the errors on one data set depend on: the training
-// of W, and the study.
+// errorSettings is everything that the errors on one data set depend on: the
+// training of W, and the study.
 type errorSettings struct {
 	Training trainSettings `json:"training"`
 	Methods  []string      `json:"methods"`
@@ -23,8 +23,8 @@ type errorSettings struct {
 	Repeats  int           `json:"repeats"`
 }
 
-// runMatrixError trains W, as the paper inherits it from a trained model, and
-// measures the error over the sample size.
+// runMatrixError trains W, as in the paper, and measures the error over the sample
+// size.
 func runMatrixError(ctx context.Context, r *runner) (*Report, error) {
 	sizes := r.Samples
 	if len(sizes) == 0 {
@@ -34,7 +34,7 @@ func runMatrixError(ctx context.Context, r *runner) (*Report, error) {
 	if len(methods) == 0 {
 		methods = errorMethods()
 	}
-	report := &Report{Notes: []string{"the paper prints curves, no numbers: what it concludes from them is checked instead"}}
+	report := &Report{Notes: []string{"the paper prints curves, no numbers: its conclusions from them are checked instead"}}
 	for _, spec := range r.Data {
 		t, err := r.errors(ctx, spec, methods, sizes)
 		if err != nil {
@@ -96,7 +96,7 @@ func (r *runner) errors(ctx context.Context, spec string, methods []string, size
 	})
 }
 
-// errorClaims checks what the paper reads off its figure.
+// errorClaims checks the paper's conclusions from its figure.
 func errorClaims(spec string, t *study.ErrorTable) []Claim {
 	var claims []Claim
 	curve := func(method string) []study.ErrorRow {
@@ -146,7 +146,7 @@ func errorClaims(spec string, t *study.ErrorTable) []Claim {
 	if counting := curve("ladies-debiased-nodes"); len(counting) == len(plain) && len(debiased) == len(plain) {
 		ratio := debiased[last].Mean / counting[last].Mean
 		claims = append(claims, Claim{
-			Dataset: spec, Text: fmt.Sprintf("at %d nodes, counting candidates brings the error to 0.8 times that of counting nodes, or below (ours, not the paper's)", debiased[last].Samples),
+			Dataset: spec, Text: fmt.Sprintf("at %d nodes, counting candidates has at most 0.8 times the error of counting nodes (our claim, not the paper's)", debiased[last].Samples),
 			Holds: ratio <= 0.8, Numbers: fmt.Sprintf("ratio %.2f", ratio),
 		})
 	}

@@ -11,8 +11,8 @@ import (
 //go:embed paper.json
 var paperText []byte
 
-// Paper holds the numbers that the paper prints, as far as the experiments need
-// them. Data sets are named reddit, arxiv, mag, proteins, products.
+// Paper holds the paper's numbers that the experiments need. Data sets are named
+// reddit, arxiv, mag, proteins, products.
 type Paper struct {
 	Source string `json:"source"`
 	Note   string `json:"note"`
@@ -48,8 +48,8 @@ type PaperRegression struct {
 // PaperValue is one number as printed.
 type PaperValue struct {
 	Mean     float64 `json:"mean"`
-	PM       float64 `json:"pm,omitempty"`        // after ±; 0 where nothing is printed
-	LessThan float64 `json:"less_than,omitempty"` // where the paper prints "< x" in the place of a mean
+	PM       float64 `json:"pm,omitempty"`        // after ±; 0 if the paper prints none
+	LessThan float64 `json:"less_than,omitempty"` // x if the paper prints "< x" instead of a mean
 }
 
 var paper = sync.OnceValues(func() (*Paper, error) {
@@ -60,12 +60,13 @@ var paper = sync.OnceValues(func() (*Paper, error) {
 	return p, nil
 })
 
-// PaperNumbers returns the paper's numbers. They are shared: read only.
+// PaperNumbers returns the paper's numbers. Callers share them and must not change
+// them.
 func PaperNumbers() (*Paper, error) { return paper() }
 
-// paperDataset returns the paper's data set that a SPEC stands for, "" for none,
-// and whether it is its generated twin: synth:arxiv for ogbn-arxiv. A twin of
-// another size than the real one is none.
+// paperDataset returns the paper's data set that a SPEC means, or "", and whether
+// the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin must
+// have the size of the real data set.
 func paperDataset(spec string) (name string, twin bool) {
 	scheme, path, _ := strings.Cut(spec, ":")
 	path, keys, _ := strings.Cut(path, "?")

@@ -18,7 +18,7 @@ type regressionLayers struct {
 	QP study.Regression `json:"qp"` // on ‖QP^[i]‖
 }
 
-// runRegression trains each model several times, and regresses over all of them
+// runRegression trains each model several times, and regresses over all runs
 // together, as the paper does.
 func runRegression(ctx context.Context, r *runner) (*Report, error) {
 	methods := r.choose(r.regressionRows())
@@ -49,14 +49,14 @@ func runRegression(ctx context.Context, r *runner) (*Report, error) {
 		}
 	}
 	report.Notes = append(report.Notes,
-		"the mean is the coefficient, sem its standard error over the pairs of all runs pooled; std is left out",
-		"coefficients scale with the features' and weights' size, so on other data or other initial weights only signs and R² compare; the paper's claim is R² near 0 or a slope below it")
+		"the mean is the coefficient, sem its standard error over the pairs of all runs pooled; there is no std",
+		"coefficients scale with the features' and weights' size, so on other data or other initial weights only signs and R² compare; the paper claims an R² near 0 or a negative slope")
 	report.Claims = regressionClaims(report.Rows)
 	return report, nil
 }
 
-// regressionRows are the methods whose coefficients the paper prints, with the
-// fixed sizes.
+// regressionRows are the methods whose coefficients the paper prints, at the fixed
+// sizes.
 func (r *runner) regressionRows() []PaperRow {
 	var rows []PaperRow
 	seen := map[string]bool{}
@@ -143,8 +143,8 @@ func (r *runner) printed(spec, method string, layer int, on string) *PaperRegres
 	return nil
 }
 
-// regressionClaims states, for each data set, what the paper concludes: that no
-// regression supports proportionality.
+// regressionClaims states the paper's conclusion for each data set: no regression
+// supports proportionality.
 func regressionClaims(rows []Row) []Claim {
 	type tally struct {
 		regressions int

@@ -21,19 +21,19 @@ type Row struct {
 	Label    string `json:"label"`   // as the paper names the method
 	Method   string `json:"method"`
 	Samples  []int  `json:"samples,omitempty"`
-	Quantity string `json:"quantity"` // what is measured, with its unit
+	Quantity string `json:"quantity"` // the measured quantity, with its unit
 
-	N    int     `json:"n"` // runs, or batches where times are measured
+	N    int     `json:"n"` // number of runs, or of batches for times
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"` // unbiased; 0 for one run
 	SEM  float64 `json:"sem"` // Std/√N
 
-	// Median, of times: what other work on the machine disturbs least.
+	// Median, for times: the least disturbed by other work on the machine.
 	Median float64 `json:"median,omitempty"`
 
-	Paper *PaperValue `json:"paper,omitempty"` // nil where the paper has none
+	Paper *PaperValue `json:"paper,omitempty"` // nil if the paper has none
 	Range string      `json:"range,omitempty"` // "in", "above" or "below" the paper's
-	Why   string      `json:"why,omitempty"`   // reason for being out of it
+	Why   string      `json:"why,omitempty"`   // reason for a value out of range
 }
 
 // Report is the outcome of an experiment.
@@ -51,12 +51,12 @@ type Report struct {
 	names  []string
 }
 
-// Claim is a statement of the paper without a number, and whether it is seen.
+// Claim is a statement of the paper without a number, and whether it holds here.
 type Claim struct {
 	Dataset string `json:"dataset"`
 	Text    string `json:"text"`
 	Holds   bool   `json:"holds"`
-	Numbers string `json:"numbers"` // that it rests on
+	Numbers string `json:"numbers"` // the numbers behind the claim
 }
 
 var _ study.Table = (*Report)(nil)
@@ -88,8 +88,8 @@ func (r *Report) Records() [][]string {
 // Figure implements study.Table.
 func (r *Report) Figure() *figure.Figure { return r.figure }
 
-// Save writes the report to dir: NAME.csv, .json, .md, and .svg and .png where
-// there is a figure.
+// Save writes the report to dir: NAME.csv, .json, .md, and .svg and .png if there
+// is a figure.
 func (r *Report) Save(dir string) error {
 	if err := study.Save(dir, r.Experiment, r); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (r *Report) timed() bool {
 	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Median > 0 })
 }
 
-// cellsOf are a row's cells under the headings.
+// cellsOf returns the cells of a row, in the order of the headings.
 func (r *Report) cellsOf(row *Row) []string {
 	cells := []string{row.Dataset, row.labelled(), row.Quantity, short(row.Mean), spread(row.Std, row.N), spread(row.SEM, row.N)}
 	if r.timed() {
@@ -166,7 +166,7 @@ func (r *Report) writeRest(w io.Writer, bullet string) error {
 		}
 		fmt.Fprintf(&b, "%s%s: %s: %s (%s)\n", bullet, c.Dataset, c.Text, seen, c.Numbers)
 	}
-	for _, note := range append(r.whys(), r.Notes...) {
+	for _, note := range append(r.reasons(), r.Notes...) {
 		fmt.Fprintf(&b, "%s%s\n", bullet, note)
 	}
 	fmt.Fprintf(&b, "%smachine: %s\n", bullet, r.Machine)
@@ -174,9 +174,9 @@ func (r *Report) writeRest(w io.Writer, bullet string) error {
 	return err
 }
 
-// whys lists the reasons for rows out of the paper's range, each once, with how
-// many rows it is for.
-func (r *Report) whys() []string {
+// reasons lists each reason for rows out of the paper's range, with the number of
+// these rows.
+func (r *Report) reasons() []string {
 	count := map[string]int{}
 	var order []string
 	out, compared := 0, 0
@@ -197,7 +197,7 @@ func (r *Report) whys() []string {
 	if compared == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, its ± read as a standard error", compared-out, compared)}
+	lines := []string{fmt.Sprintf("%d of %d numbers are within the paper's range: its mean ± twice the standard error of the difference, with the paper's ± as a standard error", compared-out, compared)}
 	for _, why := range order {
 		lines = append(lines, fmt.Sprintf("%d out of range: %s", count[why], why))
 	}
@@ -232,8 +232,8 @@ func (p *PaperValue) text() string {
 	return short(p.Mean) + " ± " + short(p.PM)
 }
 
-// short writes a number with four significant digits at least where they are
-// before the point.
+// short writes a number from 100 on with one decimal, from 1 on with two, and a
+// smaller one with three significant digits.
 func short(v float64) string {
 	switch a := math.Abs(v); {
 	case a == 0:

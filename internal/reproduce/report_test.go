@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A cell with a bar of its own must not become two.
+// TestMarkdownCells checks that a vertical bar in a cell does not split it.
 func TestMarkdownCells(t *testing.T) {
 	r := Report{Rows: []Row{{Dataset: "d", Label: "LADIES", Quantity: "β1 of |HW| on |QP|, layer 1", N: 2, Mean: 1}}}
 	var text strings.Builder

@@ -15,10 +15,10 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// smallData is a data set on which everything is quick.
+// smallData is a small data set, for quick tests.
 const smallData = "synth:demo?nodes=500&edges=2500&features=8"
 
-// small are options under which an experiment takes well under a second.
+// small are options with which an experiment takes well under a second.
 func small(t *testing.T) Options {
 	return Options{
 		Data: []string{smallData}, Samples: []int{32, 32}, Runs: 2, Batch: 32, Hidden: 8, MaxBatches: 20, Repeats: 4, Batches: 6,
@@ -130,8 +130,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestAccuracyResumes stops after the first cell, goes on, and wants what an
-// undisturbed run gives, with no cell computed twice.
+// TestAccuracyResumes stops after the first cell and runs again. It checks for the
+// result of a run without a stop, with no cell computed twice.
 func TestAccuracyResumes(t *testing.T) {
 	whole := run(t, "accuracy", small(t))
 	if len(whole.Rows) != 2 || whole.Rows[0].N != 2 || whole.Rows[0].Std < 0 {
@@ -211,8 +211,8 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestPaperColumns: on a twin the paper's numbers stand beside ours, and what is
-// out of range has a reason. The twin is faked by a small graph.
+// TestPaperColumns checks that on a twin the paper's numbers stand beside ours, and
+// that a number out of range has a reason. A small graph stands in for the twin.
 func TestPaperColumns(t *testing.T) {
 	o := small(t)
 	o.Data, o.Methods, o.Samples = []string{"synth:arxiv", "synth:products"}, []string{"ladies", "fastgcn"}, nil

@@ -14,26 +14,26 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Options says what to run. The zero value of a field is the paper's.
+// Options selects the work. The zero value of a field means the paper's value.
 type Options struct {
 	Data    []string // SPECs; nil means the experiment's own choice of twins
-	Methods []string // nil means all of the paper's table that this program has; others get sizes of 512 a layer, or 2 a node
+	Methods []string // nil means the methods of the paper's table that exist here; a method that the paper lacks gets sizes of 512 a layer, or 2 a node
 	Setting string   // sample sizes: "fixed", "increasing" or "both"; "" means both
-	Samples []int    // in the place of the paper's sizes, next to the output first; nil means the paper's
+	Samples []int    // sample sizes, next to the output first; nil means the paper's
 
 	Runs   int    // seeds; 0 means 5
 	Seed   uint64 // of the first; 0 means 1
-	Layers int    // 0 means 2, for the regression 3
+	Layers int    // 0 means 2, or 3 for the regression
 
 	Batch      int // training nodes a mini-batch; 0 means 512
 	Hidden     int // 0 means 256
 	MaxBatches int // limit of a training run; 0 means 1000
 	Patience   int // 0 means 200
-	Batches    int // timed; 0 means 200 for sampling, 150 for training
+	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
-	Dir string       // folder of cells, which it makes; required
-	Log func(string) // called with a line for each cell; nil: none
+	Dir string       // folder of cells, made if missing; required
+	Log func(string) // called with a line for each cell; may be nil
 
 	// Open opens a data set; nil means datasets.Open.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
@@ -46,7 +46,7 @@ type Experiment struct {
 	run     func(context.Context, *runner) (*Report, error)
 }
 
-// Experiments lists what Run knows.
+// Experiments lists the experiments of Run.
 func Experiments() []Experiment {
 	return []Experiment{
 		{"accuracy", "test metric of every method, several seeds (the paper's main table)", runAccuracy},
@@ -59,9 +59,9 @@ func Experiments() []Experiment {
 	}
 }
 
-// Run runs the experiment of that name, or goes on with it: cells that o.Dir
-// holds already are not computed again. When ctx ends, the error is its own and
-// the cells done are kept.
+// Run runs the experiment of that name, or goes on with it: it does not compute the
+// cells that o.Dir already holds. When ctx ends, Run returns ctx's error, and
+// finished cells are kept.
 func Run(ctx context.Context, name string, o Options) (*Report, error) {
 	var names []string
 	for _, e := range Experiments() {
@@ -140,7 +140,7 @@ func newRunner(name string, o Options) (*runner, error) {
 	return &runner{Options: o, name: name, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p}, err
 }
 
-// defaultData is the twins on which an experiment takes minutes to hours, not
+// defaultData returns the twins on which an experiment takes minutes to hours, not
 // days.
 func defaultData(name string) []string {
 	switch name {
@@ -150,7 +150,7 @@ func defaultData(name string) []string {
 	return []string{"synth:arxiv"}
 }
 
-// settings are what the report tells of the options.
+// settings are the options that the report shows.
 func (r *runner) settings() map[string]any {
 	return map[string]any{
 		"data": r.Data, "runs": r.Runs, "seed": r.Seed, "layers": r.Layers, "batch": r.Batch, "hidden": r.Hidden,
@@ -158,7 +158,7 @@ func (r *runner) settings() map[string]any {
 	}
 }
 
-// open returns a data set; one is in memory at a time.
+// open returns a data set. Only one is in memory at a time.
 func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) {
 	if r.spec == spec && r.data != nil {
 		return r.data, nil
@@ -172,8 +172,8 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	return data, nil
 }
 
-// cell sets result to that of a cell: as stored, or else as compute leaves it,
-// which is then stored.
+// cell sets result to a cell's result. It loads the cell, or else calls compute,
+// which sets result, and saves the cell.
 func (r *runner) cell(ctx context.Context, kind string, settings, result any, words []string, compute func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -195,8 +195,8 @@ func (r *runner) cell(ctx context.Context, kind string, settings, result any, wo
 	return r.cells.save(name, settings, result)
 }
 
-// choose returns the rows of a table of the paper that are to be run, with the
-// sizes asked for.
+// choose returns the rows of a table of the paper that the options select, with
+// the sample sizes of the options.
 func (r *runner) choose(rows []PaperRow) []PaperRow {
 	var chosen []PaperRow
 	known := map[string]bool{}
@@ -223,7 +223,7 @@ func (r *runner) choose(rows []PaperRow) []PaperRow {
 		row.Samples = atLayers(row.Samples, r.Layers)
 		chosen = append(chosen, row)
 	}
-	for _, name := range r.Methods { // this program's own
+	for _, name := range r.Methods { // methods that the paper lacks
 		inTable := slices.ContainsFunc(rows, func(row PaperRow) bool { return row.Method == name })
 		if !inTable && known[name] {
 			chosen = append(chosen, PaperRow{Label: name, Method: name, Samples: ownSizes(name, r.Layers)})
@@ -235,7 +235,7 @@ func (r *runner) choose(rows []PaperRow) []PaperRow {
 	return chosen
 }
 
-// ownSizes are the sample sizes of a method that the paper does not have.
+// ownSizes returns the sample sizes of a method that the paper lacks.
 func ownSizes(method string, layers int) []int {
 	var sizes []int
 	for _, m := range samplers.Methods() {
@@ -253,9 +253,9 @@ func ownSizes(method string, layers int) []int {
 	return sizes
 }
 
-// atLayers returns one size for each of n layers: sizes cut short, or going on
-// by the factor between the last two. Methods without sizes keep none, and tables
-// of one layer their one.
+// atLayers returns one size for each of n layers. It cuts sizes short, or extends
+// them by the factor between the last two. Methods without sizes keep none, and
+// tables of one layer keep their one size.
 func atLayers(sizes []int, n int) []int {
 	if len(sizes) < 2 {
 		return sizes
@@ -268,13 +268,13 @@ func atLayers(sizes []int, n int) []int {
 	return fitted
 }
 
-// layerWise tells whether the row's method draws a number of nodes a layer.
+// layerWise reports whether the row's method draws a number of nodes a layer.
 func (row *PaperRow) layerWise() bool {
 	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn") || row.Method == "poisson-ladies"
 }
 
-// resize gives layer-wise rows the sizes asked for, one row a method, without
-// the paper's values, which are of other sizes.
+// resize gives layer-wise rows the sizes of the options, one row for each method.
+// It removes the paper's values, which are for other sizes.
 func (r *runner) resize(rows []PaperRow) []PaperRow {
 	var resized []PaperRow
 	seen := map[string]bool{}

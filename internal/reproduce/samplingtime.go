@@ -12,7 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/study"
 )
 
-// timeSettings is all that a timing is of, the machine included.
+// timeSettings is everything that a timing depends on, also the machine.
 type timeSettings struct {
 	Kind    string `json:"kind"`
 	Data    string `json:"data"`
@@ -36,7 +36,7 @@ type timeResult struct {
 	Median float64 `json:"ms_median"`
 }
 
-// runSamplingTime times one layer for batches of 512, on one goroutine, from the
+// runSamplingTime times one layer on one goroutine, for batches of 512: from the
 // batch to the finished block with its transpose.
 func runSamplingTime(ctx context.Context, r *runner) (*Report, error) {
 	batches := r.Batches
@@ -47,6 +47,39 @@ func runSamplingTime(ctx context.Context, r *runner) (*Report, error) {
 	if len(rows) == 0 {
 		return nil, errNoRuns
 	}
+	report, err := r.timings(ctx, rows, timing{
+		quantity: "ms to sample a layer", timedBy: paperSampling, format: "%.3f ms to sample",
+		settings: func(row PaperRow) (timeSettings, []string) {
+			samples := oneLayer(row.Samples)
+			return timeSettings{Kind: "sampling", Samples: samples, Batches: batches, Layers: 1}, []string{sizesText(samples)}
+		},
+		measure: func(data *datasets.Data, _ PaperRow, s timeSettings) (timeResult, error) {
+			return timeSampling(ctx, data, s)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	report.figure = compareFigure("Sampling time of one layer, ms a batch", report.Rows, r.Data)
+	report.Notes = append(report.Notes, "sampling: one goroutine; the time includes the block's transpose; both ± are standard deviations over the batches",
+		"the paper's program likely reads single rows of a matrix stored by columns for its node-wise times; we claim no speed-up over them")
+	return report, nil
+}
+
+// timing describes how to time the rows of a table.
+type timing struct {
+	quantity string // heading of the numbers, with their unit
+	timedBy  string // the program behind the paper's times
+	format   string // of the mean, for the log
+
+	// settings returns the timing's own settings of a row, and further words for
+	// the cell's name.
+	settings func(row PaperRow) (timeSettings, []string)
+	measure  func(data *datasets.Data, row PaperRow, s timeSettings) (timeResult, error)
+}
+
+// timings times every row on every data set, a cell each.
+func (r *runner) timings(ctx context.Context, rows []PaperRow, t timing) (*Report, error) {
 	report := new(Report)
 	for _, spec := range r.Data {
 		data, err := r.open(ctx, spec)
@@ -54,33 +87,28 @@ func runSamplingTime(ctx context.Context, r *runner) (*Report, error) {
 			return nil, err
 		}
 		for _, row := range rows {
+			s, words := t.settings(row)
+			s.Data, s.Method, s.Batch, s.Seed = spec, row.Method, r.Batch, r.Seed
+			s.Fingerprint, s.Machine = r.fingerprint, machine.Describe()
 			result := new(timeResult)
-			settings := timeSettings{
-				Kind: "sampling", Data: spec, Method: row.Method, Samples: oneLayer(row.Samples), Batch: r.Batch, Batches: batches, Layers: 1,
-				Seed: r.Seed, Fingerprint: r.fingerprint, Machine: machine.Describe(),
-			}
-			words := []string{spec, row.Method, sizesText(oneLayer(row.Samples))}
-			err := r.cell(ctx, "sampling", settings, result, words, func() error {
-				if *result, err = timeSampling(ctx, data, settings); err != nil {
+			err := r.cell(ctx, s.Kind, s, result, append([]string{spec, row.Method}, words...), func() error {
+				if *result, err = t.measure(data, row, s); err != nil {
 					return err
 				}
-				r.Log(fmt.Sprintf("%s, %s: %.3f ms to sample", spec, row.describe(), result.Mean))
+				r.Log(fmt.Sprintf("%s, %s: "+t.format, spec, row.describe(), result.Mean))
 				return nil
 			})
 			if err != nil {
 				return nil, err
 			}
-			report.Rows = append(report.Rows, result.row(spec, row, "ms to sample a layer", paperSampling))
+			report.Rows = append(report.Rows, result.row(spec, row, t.quantity, t.timedBy))
 		}
 	}
-	report.figure = compareFigure("Sampling time of one layer, ms a batch", report.Rows, r.Data)
-	report.Notes = append(report.Notes, "sampling: one goroutine; the block comes with its transpose; the paper's ± is the standard deviation over the batches, as is ours",
-		"the paper's node-wise times are likely those of reading single rows of a matrix stored by columns; no win is claimed over them")
 	return report, nil
 }
 
-// oneLayer returns the size of the layer next to the output, which is the one
-// timed; methods without sizes get one that they do not look at.
+// oneLayer returns the size of the layer next to the output, the timed one. Methods
+// without sizes get a size that they ignore.
 func oneLayer(sizes []int) []int {
 	if len(sizes) == 0 {
 		return []int{1}
@@ -88,9 +116,9 @@ func oneLayer(sizes []int) []int {
 	return sizes[:1]
 }
 
-// row is the result beside the paper's. What the paper prints after ± is a
-// standard deviation over the batches, far above the error of its mean: a number
-// within twice it counts as in range.
+// row returns the result beside the paper's. The paper prints a standard deviation
+// over the batches after ±, which is far above the error of the mean. A number
+// within twice the ± is in range.
 func (t *timeResult) row(spec string, paper PaperRow, quantity, timedBy string) Row {
 	row := Row{
 		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity,
@@ -102,7 +130,7 @@ func (t *timeResult) row(spec string, paper PaperRow, quantity, timedBy string) 
 	return row
 }
 
-// timeSampling measures.
+// timeSampling measures the sampling time of s.Batches batches.
 func timeSampling(ctx context.Context, data *datasets.Data, s timeSettings) (timeResult, error) {
 	const warmup = 10
 	sampler, err := samplers.ByName(s.Method, samplers.Config{

@@ -19,9 +19,9 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// trainSettings is all that a training run depends on.
+// trainSettings is everything that a training run depends on.
 type trainSettings struct {
-	Kind       string `json:"kind"` // of what is kept of it
+	Kind       string `json:"kind"` // the kind of result
 	Data       string `json:"data"`
 	Method     string `json:"method"`
 	Samples    []int  `json:"samples"`
@@ -33,10 +33,10 @@ type trainSettings struct {
 	Seed       uint64 `json:"seed"`
 	BLAS       string `json:"blas"`
 
-	Fingerprint string `json:"fingerprint"` // of the data, which may change under one SPEC
+	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
 }
 
-// trainResult is what is kept of a training run.
+// trainResult is the part of a training run's result that a cell holds.
 type trainResult struct {
 	Metric     string       `json:"metric"`
 	Test       study.Number `json:"test"`
@@ -48,7 +48,7 @@ type trainResult struct {
 	SamplingMS float64      `json:"sampling_ms_per_batch"`
 	WallS      float64      `json:"wall_s"`
 
-	Curve []curvePoint `json:"curve"` // one an evaluation
+	Curve []curvePoint `json:"curve"` // one point for each evaluation
 }
 
 type curvePoint struct {
@@ -58,7 +58,7 @@ type curvePoint struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// trainSettings returns the settings of a run. It opens the data.
+// trainSettings opens the data and returns the settings of a run.
 func (r *runner) trainSettings(ctx context.Context, kind, spec string, row PaperRow, run int) (trainSettings, error) {
 	if _, err := r.open(ctx, spec); err != nil {
 		return trainSettings{}, err
@@ -93,7 +93,7 @@ func (r *runner) train(ctx context.Context, spec string, row PaperRow, run int) 
 	})
 }
 
-// describe names the row for a reader.
+// describe returns the row's method and sizes for a reader.
 func (row *PaperRow) describe() string {
 	if len(row.Samples) == 0 {
 		return row.Method
@@ -101,8 +101,8 @@ func (row *PaperRow) describe() string {
 	return row.Method + " " + sizesText(row.Samples)
 }
 
-// fit trains. The run's checkpoints are in the cells' folder, so that a stopped
-// run goes on; they are removed when it is done.
+// fit trains a model. The run's checkpoints are in the cells' folder, so that a
+// stopped run goes on. They are removed when the run is done.
 func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings trainSettings) (*layers.GCN, *train.Result, error) {
 	data, err := r.open(ctx, spec)
 	if err != nil {
@@ -138,8 +138,8 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	return model, history, nil
 }
 
-// model builds the paper's model over the row's sampler, with the dropout that
-// its program applies once more before the classifier.
+// model builds the paper's model over the row's sampler. As in the paper's
+// program, there is one more dropout before the classifier.
 func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.GCN, error) {
 	sizes := row.Samples
 	if len(sizes) == 0 {
@@ -166,4 +166,4 @@ func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
 	return t
 }
 
-var errNoRuns = errors.New("reproduce: no method of the table is left to run")
+var errNoRuns = errors.New("reproduce: no method of the table can run")

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// runTrainingTime times forward, backward and Adam of one step, sampling left
-// out.
+// runTrainingTime times one training step: forward, backward and Adam, without
+// sampling.
 func runTrainingTime(ctx context.Context, r *runner) (*Report, error) {
 	batches := r.Batches
 	if batches == 0 {
@@ -29,45 +28,31 @@ func runTrainingTime(ctx context.Context, r *runner) (*Report, error) {
 	if len(rows) == 0 {
 		return nil, errNoRuns
 	}
-	report := new(Report)
-	for _, spec := range r.Data {
-		data, err := r.open(ctx, spec)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			result := new(timeResult)
-			settings := timeSettings{
-				Kind: "training", Data: spec, Method: row.Method, Samples: row.Samples, Batch: r.Batch, Batches: batches,
-				Layers: r.Layers, Hidden: r.Hidden, Seed: r.Seed, Fingerprint: r.fingerprint, Machine: machine.Describe(),
-			}
-			words := []string{spec, row.Method, sizesText(row.Samples), fmt.Sprintf("%d-layers", r.Layers)}
-			err := r.cell(ctx, "training", settings, result, words, func() error {
-				if *result, err = r.timeTraining(ctx, data, row, settings); err != nil {
-					return err
-				}
-				r.Log(fmt.Sprintf("%s, %s: %.2f ms a step", spec, row.describe(), result.Mean))
-				return nil
-			})
-			if err != nil {
-				return nil, err
-			}
-			report.Rows = append(report.Rows, result.row(spec, row, fmt.Sprintf("ms a training step, %d layers", r.Layers), paperTraining))
-		}
+	report, err := r.timings(ctx, rows, timing{
+		quantity: fmt.Sprintf("ms a training step, %d layers", r.Layers), timedBy: paperTraining, format: "%.2f ms a step",
+		settings: func(row PaperRow) (timeSettings, []string) {
+			return timeSettings{Kind: "training", Samples: row.Samples, Batches: batches, Layers: r.Layers, Hidden: r.Hidden},
+				[]string{sizesText(row.Samples), fmt.Sprintf("%d-layers", r.Layers)}
+		},
+		measure: func(data *datasets.Data, row PaperRow, s timeSettings) (timeResult, error) {
+			return r.timeTraining(ctx, data, row, s)
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
 	report.figure = compareFigure(fmt.Sprintf("Training step of a %d-layer model, ms", r.Layers), report.Rows, r.Data)
-	report.Notes = append(report.Notes, "a step is forward, backward and Adam; the paper's ran on a GPU and includes moving the batch there",
+	report.Notes = append(report.Notes, "a step is forward, backward and Adam; the paper's step ran on a GPU and includes copying the batch there",
 		"n counts the steps averaged: on a large graph a cell ends after 90 s")
 	return report, nil
 }
 
-// longest bounds the steps of one cell: on a large graph full neighbourhoods take
-// seconds a step, and fewer of them say enough.
+// longest bounds the time of one cell: on a large graph full neighbourhoods take
+// seconds a step, and a few steps are enough.
 const longest = 90 * time.Second
 
-// timeTraining times steps one by one, each on a batch sampled before. Of n steps
-// the first and last 20 do not count, or a fifth each where they are fewer than
-// 100.
+// timeTraining times steps one by one, each on a batch sampled before. The first
+// and the last 20 of n steps do not count, or a fifth each if n is less than 100.
 func (r *runner) timeTraining(ctx context.Context, data *datasets.Data, row PaperRow, s timeSettings) (timeResult, error) {
 	model, err := r.model(data, row, s.Seed)
 	if err != nil {

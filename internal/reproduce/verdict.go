@@ -10,10 +10,10 @@ import (
 // paperRuns is the number of runs behind the paper's accuracies.
 const paperRuns = 5
 
-// compare sets the row's range from the paper's number. The difference of the
-// means has standard error √(SEM² + PM²) if the paper's ± is a standard error, as
-// its program computes it; within twice that the two agree. A mean that is no
-// number has no range.
+// compare compares the row with the paper's number. If the paper's ± is a standard
+// error, as its program computes it, the difference of the means has standard error
+// √(SEM² + PM²). The row is in range if the difference is within twice that. A mean
+// that is not finite has no range.
 func (row *Row) compare() {
 	p := row.Paper
 	if p == nil || !finite.Is(row.Mean) {
@@ -43,8 +43,8 @@ const (
 	paperTraining = "the paper: PyTorch on a V100"
 )
 
-// explain says why a row is out of range, as far as its circumstances tell.
-// timedBy tells what took the paper's times, "" where the row is no time.
+// explain gives the likely reason why a row is out of range. timedBy names the
+// program behind the paper's times, "" if the row is not a time.
 func (row *Row) explain(timedBy string) {
 	if row.Range == "" || row.Range == "in" {
 		row.Why = ""
@@ -59,7 +59,7 @@ func (row *Row) explain(timedBy string) {
 	case twin:
 		row.Why = fmt.Sprintf("a generated twin of %s, not the real graph: only sizes and costs are comparable", name)
 	case row.N < paperRuns:
-		row.Why = fmt.Sprintf("%d runs, where the paper has %d", row.N, paperRuns)
+		row.Why = fmt.Sprintf("%d runs; the paper has %d", row.N, paperRuns)
 	default:
 		row.Why = "not explained by settings, data or number of runs"
 	}

@@ -28,7 +28,7 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// ThroughJSON returns m as DecodeConfig reads it once it is written.
+// ThroughJSON encodes m and returns it as DecodeConfig reads it.
 func ThroughJSON(m map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -37,8 +37,9 @@ func ThroughJSON(m map[string]any) (map[string]any, error) {
 	return DecodeConfig(text)
 }
 
-// SameConfig reports the first field, by name, in which two configurations that
-// went through JSON differ, but for those that may change.
+// SameConfig returns an error about the first field, by name, in which two
+// configurations differ. Both must have passed through JSON. The fields in
+// mayChange may differ.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
 	var names []string
 	for _, m := range []map[string]any{before, now} {

@@ -85,7 +85,7 @@ func TestFolderIsLocked(t *testing.T) {
 	}
 }
 
-// TestFolderMoves moves an open folder, and lets another take its name.
+// TestFolderMoves moves an open folder, and puts another in its place.
 func TestFolderMoves(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved there")
@@ -109,8 +109,8 @@ func TestFolderMoves(t *testing.T) {
 	check(t, filepath.Join(dir+"-moved", "a"), "ours")
 }
 
-// TestFolderLosesLock removes the lock's file, after which another process may
-// begin in the same folder.
+// TestFolderLosesLock removes the lock's file. Another process may then begin in
+// the same folder.
 func TestFolderLosesLock(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be removed there")
@@ -123,7 +123,7 @@ func TestFolderLosesLock(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, ".lock")); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // without a lock, and with another's
+	for range 2 { // without a lock, and with another process's
 		for _, err := range []error{f.Write("a", text("more")), f.Remove("a")} {
 			if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), filepath.Join(dir, ".lock")) {
 				t.Errorf("error %v", err)
@@ -136,7 +136,7 @@ func TestFolderLosesLock(t *testing.T) {
 	check(t, filepath.Join(dir, "a"), "ours")
 }
 
-// TestFolderFollowsNoLink puts links in the place of files.
+// TestFolderFollowsNoLink replaces files by links.
 func TestFolderFollowsNoLink(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")

@@ -1,6 +1,6 @@
 // Package splitmix is the random number generator SplitMix64 (Steele, Lea &
 // Flood 2014, "Fast splittable pseudorandom number generators"), addressed by
-// position: any number of its sequence costs the same few operations.
+// position: every number of its sequence costs the same few operations.
 //
 //	                           ┌─▶ samplers, datasets: seeds of random streams
 //	seed, position ─▶ splitmix ┼─▶ ops: seeds of dropout layers
@@ -9,8 +9,8 @@
 // The numbers are part of the meaning of a seed, and must never change.
 package splitmix
 
-// gamma is the odd number next to 2⁶⁴ divided by the golden ratio: the state
-// grows by it from one output to the next.
+// gamma is the odd number nearest to 2⁶⁴ divided by the golden ratio. The state
+// grows by gamma from one output to the next.
 const gamma = 0x9e3779b97f4a7c15
 
 // Output returns number n, counted from 1, of the sequence that starts at seed.

@@ -2,7 +2,7 @@
 //
 //	evaluations of a run ─▶ tfevents.Writer ─▶ events.out.tfevents.* ─▶ TensorBoard
 //
-// A file is a sequence of TFRecords, each a length, a payload and checksums of
-// both; a payload is an Event message of TensorFlow in the protocol buffers' wire
-// format. Only the few fields that scalars need are written.
+// A file is a sequence of TFRecords. A TFRecord is a length, a payload and checksums
+// of both. The payload is TensorFlow's message Event in the wire format of protocol
+// buffers. The package writes only the few fields that scalars need.
 package tfevents

@@ -10,7 +10,7 @@ import (
 
 // Scalar is one named value.
 type Scalar struct {
-	Tag   string // "valid/accuracy": what is before the slash groups charts
+	Tag   string // "valid/accuracy": TensorBoard groups charts by the part before the slash
 	Value float32
 }
 
@@ -20,8 +20,8 @@ type Writer struct {
 	buffer []byte
 }
 
-// NewWriter returns a writer, and writes the record with the format's version
-// that begins a file.
+// NewWriter returns a writer. It writes the first record of the file, which holds
+// the format's version.
 func NewWriter(w io.Writer, now time.Time) (*Writer, error) {
 	t := &Writer{w: w}
 	e := appendTime(nil, now)
@@ -92,7 +92,7 @@ func (t *Writer) record(payload []byte) error {
 	return err
 }
 
-// masked is the CRC-32C of data, rotated and offset as TFRecords want it.
+// masked returns the CRC-32C of data, rotated and offset as in TFRecords.
 func masked(data []byte) uint32 {
 	sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
 	return (sum>>15 | sum<<17) + 0xa282ead8

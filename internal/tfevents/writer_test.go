@@ -14,7 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/tfevents"
 )
 
-// crc32c is the CRC-32C bit by bit, with the reflected polynomial of Castagnoli.
+// crc32c computes the CRC-32C bit by bit, with Castagnoli's reflected polynomial.
 func crc32c(data []byte) uint32 {
 	sum := ^uint32(0)
 	for _, b := range data {
@@ -30,10 +30,10 @@ func crc32c(data []byte) uint32 {
 	return ^sum
 }
 
-// mask is that of the TFRecord format.
+// mask applies the mask of the TFRecord format.
 func mask(sum uint32) uint32 { return (sum>>15 | sum<<17) + 0xa282ead8 }
 
-// event is what the test decodes.
+// event is a decoded Event.
 type event struct {
 	time    float64
 	step    int64
@@ -63,7 +63,7 @@ func records(t *testing.T, file []byte) [][]byte {
 	return payloads
 }
 
-// fields goes through a message by the protocol buffers' own decoder.
+// fields visits the fields of a message with the decoder of protocol buffers.
 func fields(t *testing.T, message []byte, visit func(field protowire.Number, kind protowire.Type, value []byte)) {
 	t.Helper()
 	for len(message) > 0 {
@@ -150,8 +150,8 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestFirstRecord pins the bytes of a file's first record, worked out by hand
-// from the two formats but for the checksums, which records checks.
+// TestFirstRecord pins the bytes of a file's first record, computed by hand from
+// the two formats. The function records checks the checksums.
 func TestFirstRecord(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := tfevents.NewWriter(&b, time.Unix(1, 0)); err != nil {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# install.sh [PREFIX]: builds GoNB, the kernel that compiles cells, and installs it
-# where Jupyter finds it, as ../install.sh does with the other kernel. Its cells
-# import this checkout's library: the folder must stay, and Go be there, when
-# notebooks run.
+# install.sh [PREFIX]: builds GoNB, the kernel that compiles cells, and installs it as
+# ../install.sh does the other kernel. Its cells import the library in this checkout:
+# keep the folder and Go to run notebooks.
 set -euo pipefail
 fail() { printf '%s\n' "$1" >&2; exit 1; }
 
@@ -24,7 +23,7 @@ case $here$kernel in *[\"\\,:]*) fail "GoNB cannot be installed from or to a pat
 cd "$here"
 export GOWORK=off
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$kernel/new/" github.com/janpfeifer/gonb golang.org/x/tools/cmd/goimports
-go mod download # all that cells can import, so that they need no network
+go mod download # the modules that cells import, so that cells need no network
 (cd ../.. && go mod download)
 mv -f "$kernel/new/"* "$kernel/" && rmdir "$kernel/new"
 cat >"$kernel/kernel.json" <<JSON

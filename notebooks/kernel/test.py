@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Checks the installed kernel as Jupyter sees it, and times it.
+"""Tests the installed kernel through Jupyter, and times it.
 
     JUPYTER_PATH=PREFIX notebooks/kernel/test.py
 
-The kernel runs without Go and without any other program on its PATH, in an empty
-folder: what it does, it does by itself.
+The kernel runs in an empty folder with an empty PATH: it must need neither Go nor
+another program.
 """
 import os
 import re
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from jupyter_client.manager import KernelManager
 
-START, IMPORT = 3.0, 1.0  # seconds allowed
+START, IMPORT = 3.0, 1.0  # limits in seconds
 HERE = Path(__file__).resolve().parent
 LINKED = [line.split("#")[0].strip() for line in (HERE / "packages.txt").read_text().splitlines()]
 LINKED = [path for path in LINKED if path]

@@ -3,7 +3,7 @@
 //
 //	study: tables of numbers ─▶ figure.Figure ─▶ NAME.svg, NAME.png
 //
-// Colours are those of Okabe & Ito (2008), which stay apart for colour-blind
-// readers; series differ by dash pattern and marker too. The legend has a strip
-// of its own beside the panels, so that it covers no data.
+// Colours are from Okabe & Ito (2008), and stay apart for colour-blind readers.
+// Series also differ by dash pattern and marker. The legend has a strip of its own
+// beside the panels, so that it covers no data.
 package figure

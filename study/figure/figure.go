@@ -26,7 +26,7 @@ type Figure struct {
 	Columns int // panels in a row; 0 means up to 3
 }
 
-// Panel is one pair of axes and what is drawn between them.
+// Panel is one pair of axes and the marks between them.
 type Panel struct {
 	Title, X, Y string
 	LogX, LogY  bool
@@ -45,8 +45,8 @@ type Panel struct {
 // XY is a point.
 type XY struct{ X, Y float64 }
 
-// Series is a named sequence of points. One without a name is left out of the
-// legend.
+// Series is a named sequence of points. The legend leaves out a series without a
+// name.
 type Series struct {
 	Name  string
 	X, Y  []float64
@@ -73,8 +73,8 @@ const (
 	textSize     = 11
 )
 
-// WriteSVG writes the figure as an SVG document. Values that are no numbers, or
-// beyond 1e290, are left out. The error is w's, or says which panel cannot be
+// WriteSVG writes the figure as an SVG document. It leaves out values that are not
+// numbers, or beyond 1e290. The error is w's, or names the panel that cannot be
 // drawn.
 func (f *Figure) WriteSVG(w io.Writer) error {
 	if f == nil || len(f.Panels) == 0 {
@@ -193,7 +193,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 	return nil
 }
 
-// withFallbacks names fonts for readers who do not have the one that widths were
+// withFallbacks adds fonts for readers without the font that the widths were
 // computed with.
 func withFallbacks(svg []byte) []byte {
 	const font = "font-family:Liberation Sans"

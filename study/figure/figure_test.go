@@ -63,9 +63,8 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestLegendApart checks that the strip of the legend begins where the panels
-// end.
-func TestLegendApart(t *testing.T) {
+// TestLegendBesidePanels checks that the legend begins to the right of the panels.
+func TestLegendBesidePanels(t *testing.T) {
 	f := sample()
 	legend, err := f.legend()
 	if err != nil {
@@ -140,7 +139,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestPalette: the first dozen series differ in colour or dashes.
+// TestPalette checks that the first dozen series differ in colour or dashes.
 func TestPalette(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range 12 {
@@ -157,8 +156,8 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// TestNameless checks that series without a name take no room in a legend.
-func TestNameless(t *testing.T) {
+// TestUnnamedSeries checks that series without a name take no space in a legend.
+func TestUnnamedSeries(t *testing.T) {
 	line := Series{X: []float64{1, 2}, Y: []float64{3, 4}}
 	f := &Figure{Panels: []Panel{{Lines: []Series{line}}}}
 	bare, _, err := f.size()

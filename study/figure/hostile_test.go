@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// hostile are values that are close to each other, far apart, or no numbers.
+// hostile are values that are close to each other, far apart, or not numbers.
 func hostile() map[string][]float64 {
 	return map[string][]float64{
 		"none": nil, "NaN": {math.NaN(), math.NaN()}, "infinite": {math.Inf(1), math.Inf(-1), 1}, "zero": {0, 0}, "one": {0.35},
@@ -46,8 +46,8 @@ func hostilePanels(name string, values []float64) []Panel {
 	return panels
 }
 
-// TestHostileValues draws all of them: the figures are small, well-formed and
-// hold no place that is no number.
+// TestHostileValues draws all of them. The figures are small and well-formed, and
+// all coordinates are numbers.
 func TestHostileValues(t *testing.T) {
 	dir := t.TempDir()
 	for name, values := range hostile() {
@@ -62,7 +62,7 @@ func TestHostileValues(t *testing.T) {
 			}
 			wantWellFormed(t, string(svg))
 			if body := strings.ReplaceAll(string(svg), ">NaN<", "><"); strings.Contains(body, "NaN") || strings.Contains(body, "Inf") {
-				t.Error("a place is no number")
+				t.Error("a coordinate is not a number")
 			}
 			if len(svg) > 300_000 {
 				t.Errorf("%d bytes", len(svg))
@@ -83,7 +83,7 @@ func wantWellFormed(t *testing.T, svg string) {
 	}
 }
 
-// TestHostileNames: names are text in the document, whatever is in them.
+// TestHostileNames checks that names are escaped in the document.
 func TestHostileNames(t *testing.T) {
 	const name = "</text><script>alert(1)</script>&\"'\x1b[31m\x00\u202e\xff"
 	f := &Figure{Title: name, Panels: []Panel{{
@@ -105,7 +105,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestNil: nothing to draw, or nowhere to, is an error.
+// TestNil checks that a nil figure or a nil writer is an error.
 func TestNil(t *testing.T) {
 	var none *Figure
 	if err := none.Save(filepath.Join(t.TempDir(), "none")); err == nil {

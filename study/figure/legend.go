@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// numbers gives every series its number over all panels.
+// numbers numbers the series over all panels.
 func (f *Figure) numbers() (names []string, number map[string]int) {
 	number = map[string]int{}
 	for _, p := range f.Panels {
@@ -76,7 +76,7 @@ func (f *Figure) onlyPoints(name string) bool {
 	return true
 }
 
-// legendWidth returns the room that a legend needs, 0 for an empty one.
+// legendWidth returns the width of a legend, 0 for an empty one.
 func legendWidth(l *plot.Legend) vg.Length {
 	c := vgimg.New(50*vg.Centimeter, 50*vg.Centimeter)
 	return l.Rectangle(draw.New(c)).Size().X

@@ -8,7 +8,8 @@ import (
 )
 
 // Palette returns the colours of Okabe & Ito (2008, "Color universal design") in
-// the order in which series take them; yellow, too light on white, is left out.
+// the order in which series take them. It leaves out yellow, which is too light on
+// white.
 func Palette() []color.RGBA {
 	return []color.RGBA{
 		{0x00, 0x00, 0x00, 0xff}, // black
@@ -21,7 +22,7 @@ func Palette() []color.RGBA {
 	}
 }
 
-// style is how series number k looks: colours go round first, then dashes.
+// style returns the look of series number k: all colours, then the next dashes.
 func style(k int) (draw.LineStyle, draw.GlyphStyle) {
 	colors := Palette()
 	shapes := []draw.GlyphDrawer{

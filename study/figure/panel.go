@@ -14,14 +14,14 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/axis"
 )
 
-// sans makes a text style sans-serif, the more legible at small sizes.
+// sans makes a text style sans-serif, which is easier to read at small sizes.
 func sans(t *draw.TextStyle) { t.Font.Variant = "Sans" }
 
 func fitStyle() draw.LineStyle {
 	return draw.LineStyle{Color: Palette()[1], Width: vg.Points(2)}
 }
 
-// panel builds the axes and what is between them.
+// panel builds the axes and the marks between them.
 func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	out := plot.New()
 	f.axes(out, p)
@@ -47,8 +47,8 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	settle(&out.X)
-	settle(&out.Y)
+	widen(&out.X)
+	widen(&out.Y)
 	if len(p.Names) > 0 && !p.LogY {
 		pad := 0.05 * (out.Y.Max - out.Y.Min) // so that no mark lies on the border
 		out.Y.Min, out.Y.Max = out.Y.Min-pad, out.Y.Max+pad
@@ -62,14 +62,14 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	return out, nil
 }
 
-// settle gives an axis a range that can be drawn. A logarithmic one without data
+// widen gives an axis a range that can be drawn. A logarithmic axis without data
 // becomes linear, and a single value gets room around it.
-func settle(a *plot.Axis) {
+func widen(a *plot.Axis) {
 	r := axis.Range{Low: a.Min, High: a.Max}
 	_, log := a.Scale.(plot.LogScale)
 	switch {
 	case !log:
-		r = r.Settled()
+		r = r.Widened()
 	case !(r.Low <= r.High) || !(r.Low > 0):
 		a.Scale, a.Tick.Marker = plot.LinearScale{}, plot.ConstantTicks(nil)
 		r = axis.Range{Low: 0, High: 1}
@@ -118,7 +118,7 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	out.Add(grid)
 }
 
-// drawable tells whether an axis, logarithmic or not, can show v.
+// drawable reports whether an axis, logarithmic or not, can show v.
 func drawable(v float64, log bool) bool {
 	if log {
 		return axis.Positive(v)
@@ -126,8 +126,8 @@ func drawable(v float64, log bool) bool {
 	return axis.Drawable(v)
 }
 
-// addSeries draws one series; points that an axis cannot show are left out, and
-// so are their error bars.
+// addSeries draws one series. It leaves out points that an axis cannot show, and
+// their error bars.
 func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) error {
 	if len(s.X) != len(s.Y) || s.Error != nil && len(s.Error) != len(s.Y) {
 		return fmt.Errorf("series %q has %d x, %d y and %d errors", s.Name, len(s.X), len(s.Y), len(s.Error))
@@ -181,11 +181,10 @@ func addSeries(out *plot.Plot, p *Panel, s Series, number int, joined bool) erro
 	return nil
 }
 
-// addFit draws the line over the panel, unless there is a point of it that cannot
-// be drawn.
+// addFit draws the line over the panel, unless a part of it cannot be drawn.
 func addFit(out *plot.Plot, fit *Straight) {
 	at := func(x float64) float64 { return fit.Intercept + fit.Slope*x }
-	x := axis.Range{Low: out.X.Min, High: out.X.Max}.Settled()
+	x := axis.Range{Low: out.X.Min, High: out.X.Max}.Widened()
 	if !axis.Drawable(at(x.Low)) || !axis.Drawable(at(x.High)) {
 		return
 	}
@@ -216,8 +215,8 @@ func addCloud(out *plot.Plot, p *Panel) error {
 	return nil
 }
 
-// newBars returns the histogram as gonum draws one, nil where there is nothing to
-// draw. Where Low and High count as one value there is one bar, with room around it.
+// newBars returns the histogram for gonum, or nil if there is nothing to draw. If
+// Low and High count as one value there is one bar, with room around it.
 func newBars(b *Bars) *plotter.Histogram {
 	if b == nil || len(b.Counts) == 0 || !axis.Drawable(b.Low) || !axis.Drawable(b.High) {
 		return nil
@@ -231,7 +230,7 @@ func newBars(b *Bars) *plotter.Histogram {
 		total += n
 	}
 	if r := (axis.Range{Low: b.Low, High: b.High}); r.Narrow() {
-		around := r.Settled()
+		around := r.Widened()
 		width = (around.High - around.Low) / float64(max(len(bins), 3))
 		from, to := b.Low-width/2, b.Low+width/2
 		bins = []plotter.HistogramBin{{Min: around.Low, Max: from}, {Min: from, Max: to, Weight: float64(total)}, {Min: to, Max: around.High}}

@@ -14,9 +14,9 @@ func numberTicks(low, high float64) []plot.Tick {
 	return axis.Range{Low: low, High: high}.Ticks(6)
 }
 
-// powerTicks are the ticks of a log axis: powers of two, or 1, 2 and 5 times
-// powers of ten. On an axis too short for them to tell its scale there are more,
-// and round numbers on one shorter still.
+// powerTicks are the ticks of a logarithmic axis: powers of two, or 1, 2 and 5 times
+// powers of ten. A shorter axis has more ticks between them, and the shortest has
+// ticks at round numbers.
 type powerTicks struct{ two bool }
 
 // Ticks implements plot.Ticker.
@@ -43,11 +43,11 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 	return best
 }
 
-// mostPowers is how many powers have labels on an axis.
+// mostPowers is the largest number of labelled powers on an axis.
 const mostPowers = 7
 
-// twos are the powers of two in [low, high], every second or third of them on a
-// long axis, and none on one of many powers of ten.
+// twos are the powers of two in [low, high], on a long axis every second or third
+// of them. An axis over many powers of ten has none.
 func twos(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	first, last := int(math.Floor(math.Log2(low))), int(math.Ceil(math.Log2(high)))
@@ -63,9 +63,9 @@ func twos(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tens are the multiples of the powers of ten in [low, high]. Where those are
-// many, only the powers have labels; on a long axis there is every second, third …
-// power alone.
+// tens are the given multiples of the powers of ten in [low, high]. If there are
+// many, only the powers have labels. A long axis has only every second, third …
+// power.
 func tens(low, high float64, multiples ...float64) []plot.Tick {
 	var ticks []plot.Tick
 	decades := math.Log10(high) - math.Log10(low)

@@ -1,6 +1,6 @@
-// Package bindings tells the interpreter of the notebook kernel about the packages
-// in ../packages.txt, so that a cell imports them without a compiler. Importing it
-// is all there is to do: every generated file registers one package. ../build has
-// ../generate write them, and skipped.txt, which lists the generic names that have
-// no binding. Git ignores both.
+// Package bindings registers the packages in ../packages.txt with the interpreter of
+// the notebook kernel, so that cells can import them without a compiler. Each
+// generated file registers one package in its init function. ../build calls
+// ../generate, which writes these files and skipped.txt, the list of generic names
+// without a binding. Git ignores both.
 package bindings

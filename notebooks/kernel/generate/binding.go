@@ -24,7 +24,7 @@ func load(paths []string) ([]*types.Package, error) {
 	}
 	var pkgs []*types.Package
 	for _, path := range paths {
-		if found[path] == nil { // alone, as one that is missing can hide all others
+		if found[path] == nil { // load it alone: one missing package can hide all others
 			if found, err := find(path); err != nil || found[path] == nil {
 				return nil, fmt.Errorf("%s: not found; its module must be in go.mod (go get %[1]s@VERSION)", path)
 			}
@@ -54,7 +54,7 @@ func find(paths ...string) (map[string]*types.Package, error) {
 	return found, nil
 }
 
-// binding is one package as the interpreter sees it, laid out as its type
+// binding is one package for the interpreter, in the layout of its type
 // imports.Package: every exported name with its reflect.Value or reflect.Type.
 type binding struct {
 	pkg     *types.Package
@@ -62,11 +62,11 @@ type binding struct {
 	names   map[string]bool   // names taken in the file
 
 	values, types   bytes.Buffer // entries of Binds and Types
-	proxies         bytes.Buffer // of Proxies, and
-	proxyTypes      bytes.Buffer // their declarations
-	constants       bytes.Buffer // of Untypeds
-	promoted        bytes.Buffer // of Wrappers
-	skipped         []string     // what has no binding, and why
+	proxies         bytes.Buffer // entries of Proxies
+	proxyTypes      bytes.Buffer // declarations of the proxies
+	constants       bytes.Buffer // entries of Untypeds
+	promoted        bytes.Buffer // entries of Wrappers
+	skipped         []string     // names without a binding, with the reason
 	proxyNamePrefix string
 }
 
@@ -108,8 +108,8 @@ func (b *binding) skip(name, why string) {
 	b.skipped = append(b.skipped, name+": "+why)
 }
 
-// constant binds a constant twice if it is untyped: as a value of the type that
-// holds it, and in full precision as text.
+// constant binds a constant. It binds an untyped constant twice: as a value of a
+// type that can hold it, and in full precision as text.
 func (b *binding) constant(c *types.Const) {
 	convert := "%s"
 	if t, ok := c.Type().(*types.Basic); ok && t.Info()&types.IsUntyped != 0 {
@@ -122,8 +122,8 @@ func (b *binding) constant(c *types.Const) {
 	fmt.Fprintf(&b.values, "%q: reflect.ValueOf(%s),\n", c.Name(), value)
 }
 
-// conversion returns how to make an untyped constant fit where int is 32 bits
-// wide.
+// conversion returns the conversion that lets an untyped constant compile if int
+// has 32 bits.
 func conversion(v constant.Value) string {
 	if v.Kind() != constant.Int {
 		return "%s"
@@ -164,7 +164,7 @@ func (b *binding) typeName(object *types.TypeName) {
 	}
 }
 
-// isGeneric reports whether t still wants type arguments.
+// isGeneric reports whether t lacks type arguments.
 func isGeneric(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Named:
@@ -175,8 +175,8 @@ func isGeneric(t types.Type) bool {
 	return false
 }
 
-// promotedMethods lists the methods that a struct has from its embedded fields
-// only: reflection cannot tell them from its own.
+// promotedMethods lists the methods that a struct has only from its embedded fields.
+// Reflection cannot distinguish them from the struct's own methods.
 func promotedMethods(t *types.Named) []string {
 	own, promoted := map[string]bool{}, map[string]bool{}
 	for m := range t.Methods() {
@@ -252,8 +252,8 @@ func (b *binding) proxy(name string, t *types.Interface) {
 	fmt.Fprintf(&b.proxyTypes, "\ntype %s struct {\nObject any\n%s}\n\n%s", proxy, &fields, &methods)
 }
 
-// spellable returns an error if methods of t cannot be written down outside its
-// package.
+// spellable returns an error if code outside t's package cannot name the types in
+// its methods.
 func spellable(t *types.Interface, in *types.Package) error {
 	for m := range t.Methods() {
 		if !m.Exported() {

@@ -2,10 +2,10 @@
 //
 //	go run ./patch SOURCE FOLDER
 //
-// SOURCE is the module as downloaded; it stays as it is. The changed copy goes to
-// FOLDER, with overlay.json, through which go build -overlay sees it as the
-// package ./gophernotes of this module. Thus no file of gophernotes is kept here,
-// and the tree stays clean.
+// SOURCE is the downloaded module; it is not changed. The command writes a changed
+// copy to FOLDER, and overlay.json. With it go build -overlay compiles the copy as the
+// package ./gophernotes of this module. So this repository holds no file of
+// gophernotes.
 package main
 
 import (
@@ -27,12 +27,12 @@ func main() {
 	}
 }
 
-// edit replaces text that stands exactly once in a file.
+// edit replaces a text that occurs exactly once in a file.
 type edit struct{ old, new string }
 
 const here = "github.com/gcn-layerwise/gcn/notebooks/kernel/"
 
-// changes holds the edits of every file that is copied.
+// changes holds the edits of each copied file.
 var changes = map[string][]edit{
 	"complete.go": nil,
 	"display.go": {

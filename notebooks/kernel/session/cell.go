@@ -52,9 +52,8 @@ func hint(path string) string {
 	return ", but " + strings.Join(near, ", ") + " is"
 }
 
-// Shows reports whether a cell that ends in node shows node's value: if it is an
-// expression, other than a call of fmt's printing functions, of whose byte count
-// nobody wants to know.
+// Shows reports whether a cell that ends in node shows node's value: node must be an
+// expression, but not a call of fmt's printing functions, which return byte counts.
 func Shows(node ast.Node) bool {
 	expression, ok := node.(ast.Expr)
 	if !ok {
@@ -74,8 +73,8 @@ func Shows(node ast.Node) bool {
 }
 
 // DisplayMessage returns the type of the message that shows data with these
-// transient fields. Where the field update is true, the message replaces what
-// was shown before under the same display_id; the field itself is removed.
+// transient fields. If the field update is true, the message replaces the earlier
+// display with the same display_id. DisplayMessage removes the field update.
 func DisplayMessage(transient map[string]any) string {
 	update, _ := transient["update"].(bool)
 	delete(transient, "update")

@@ -11,14 +11,14 @@ import (
 	"github.com/cosmos72/gomacro/imports"
 )
 
-// private begins the names that gomacro gives to unexported fields of types that
-// are declared in cells.
+// private is the prefix of gomacro's names for unexported fields of types declared in
+// cells.
 const private = base.StrGensymPrivate
 
-// Request answers the requests that gophernotes leaves open: what stands at the
-// cursor (the tool tip of Shift+Tab), and those for which this kernel has nothing,
-// so that no front end waits. It returns the reply's type and content, or false
-// for a request that it does not know either.
+// Request answers requests that gophernotes does not answer: the description of the
+// name at the cursor (Shift+Tab), and requests with an empty answer, so that no front
+// end waits. It returns the reply's type and content, or false for an unknown
+// request.
 func Request(ir *fast.Interp, request string, content any) (reply string, answer map[string]any, known bool) {
 	answer = map[string]any{"status": "ok"}
 	switch request {
@@ -41,8 +41,8 @@ func Request(ir *fast.Interp, request string, content any) (reply string, answer
 	return strings.TrimSuffix(request, "request") + "reply", answer, true
 }
 
-// wordAt returns the names joined by dots that the cursor is in or behind, a
-// parenthesis between them left aside.
+// wordAt returns the dotted name at or before the cursor. It ignores a parenthesis
+// between the name and the cursor.
 func wordAt(code []rune, cursor int) string {
 	cursor = max(0, min(cursor, len(code)))
 	name := func(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
@@ -59,8 +59,8 @@ func wordAt(code []rune, cursor int) string {
 	return strings.Trim(string(code[from:to]), ".")
 }
 
-// describe describes a name in the notebook, of a package, a field or a method. It
-// returns "" if there is no such name.
+// describe describes the name of a variable, a package, a field or a method. It
+// returns "" for an unknown name.
 func describe(ir *fast.Interp, word string) string {
 	names := strings.Split(word, ".")
 	if t := ir.Comp.TryResolveType(names[0]); t != nil && len(names) == 1 {

@@ -5,12 +5,12 @@ import (
 	"go/token"
 )
 
-// LoopVariables gives the loops of a cell the variables of Go 1.22, one for each
-// iteration, where it makes a difference: gomacro has one for the whole loop, so
-// that functions made in the body would all see its last value. The body then
-// begins with i := i. In a loop of three clauses that is only done if a function
-// mentions the variable and nothing in the body may change it, which the next
-// iteration would have to see.
+// LoopVariables gives the loops of a cell one variable for each iteration, as in Go
+// 1.22, where this makes a difference. gomacro has one variable for the whole loop,
+// so functions made in the body would all see its last value. LoopVariables inserts
+// i := i at the beginning of the body. In a three-clause loop it does so only if a
+// function mentions the variable and nothing in the body may assign to it: the next
+// iteration would not see the assignment.
 func LoopVariables(cell []ast.Node) {
 	for _, node := range cell {
 		ast.Inspect(node, func(n ast.Node) bool {
@@ -35,7 +35,7 @@ func LoopVariables(cell []ast.Node) {
 	}
 }
 
-// identifiers returns the names among expressions, without blanks.
+// identifiers returns the names among expressions, without blank identifiers.
 func identifiers(expressions ...ast.Expr) []string {
 	var names []string
 	for _, e := range expressions {
@@ -82,8 +82,8 @@ func changed(body *ast.BlockStmt, name string) bool {
 	})
 }
 
-// outlives reports whether body makes functions or takes addresses, which may live
-// longer than an iteration.
+// outlives reports whether body makes functions or takes addresses. Both may outlive
+// an iteration.
 func outlives(body *ast.BlockStmt) bool {
 	return contains(body, func(n ast.Node) bool {
 		if u, ok := n.(*ast.UnaryExpr); ok {
@@ -103,7 +103,7 @@ func contains(in ast.Node, is func(ast.Node) bool) bool {
 	return found
 }
 
-// shadow lets body begin with a, b := a, b.
+// shadow inserts a, b := a, b at the beginning of body.
 func shadow(body *ast.BlockStmt, names []string) {
 	if len(names) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package session is what this kernel does differently from gophernotes, which
-// ../patch makes call it:
+// Package session holds this kernel's changes to gophernotes. ../patch inserts the
+// calls:
 //
 //	Jupyter ── gophernotes (patched copy) ── gomacro's interpreter ── bindings
 //	                  │
@@ -22,9 +22,9 @@ import (
 )
 
 // NewInterpreter returns an interpreter that learns types by reflection alone.
-// Gomacro would first ask the Go command for a compiled package's types, at
-// every import: that takes seconds, needs Go, and depends on the notebook's folder.
-// From here on an interrupt no longer ends the process.
+// Otherwise gomacro asks the Go command for a package's types at every import. This
+// takes seconds, needs Go, and depends on the notebook's folder. After this call an
+// interrupt no longer ends the process.
 func NewInterpreter() *fast.Interp {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	build.Default.GOROOT = "" // read while the interpreter is made
@@ -33,17 +33,17 @@ func NewInterpreter() *fast.Interp {
 	return ir
 }
 
-// grace is how long compiled code has to end a cell by itself after an interrupt.
+// grace is the time in which compiled code can end a cell after an interrupt.
 const grace = 2 * time.Second
 
-// WatchInterrupt starts to watch for the interrupt of a running cell, and returns
-// the function that ends it.
+// WatchInterrupt starts to watch for an interrupt of the running cell, and returns
+// the function that ends the watch.
 //
-// Jupyter interrupts by SIGINT. Compiled code that has asked for the signal, as
-// package notebook does for a training, gets it, winds up and returns a value to
-// the cell. Only if the cell still runs after the grace period, or at a second
-// interrupt, are its interpreted statements stopped as well: the cell fails, and
-// its variables stay. Compiled code that does not listen runs to its end.
+// Jupyter interrupts by SIGINT. Compiled code that listens for the signal, as package
+// notebook does during a training, ends its work and returns a value to the cell. If
+// the cell still runs after the grace period, or at a second interrupt, its
+// interpreted statements stop too: the cell fails, and its variables stay. Compiled
+// code that does not listen runs to its end.
 func WatchInterrupt(ir *fast.Interp) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
@@ -65,7 +65,7 @@ func WatchInterrupt(ir *fast.Interp) (stop func()) {
 			case <-timer.C:
 			}
 			ir.Interrupt(os.Interrupt)
-			timer.Reset(grace) // the cell may have caught it
+			timer.Reset(grace) // compiled code may end the cell
 		}
 	}()
 	return func() {
@@ -78,13 +78,13 @@ func WatchInterrupt(ir *fast.Interp) (stop func()) {
 // errInterrupted is the error of a cell whose statements were stopped.
 var errInterrupted = errors.New("interrupted")
 
-// errNilField is the error of a cell that asked a nil pointer for a field.
+// errNilField is the error of a cell that selects a field of a nil pointer.
 var errNilField = errors.New("nil pointer dereference: a field of nil")
 
-// Error makes an error of a cell's panic.
+// Error turns a cell's panic into an error.
 func Error(panicked any) error {
 	switch p := panicked.(type) {
-	case *reflect.ValueError: // the interpreter's own words for it
+	case *reflect.ValueError: // the interpreter's panic at a nil pointer
 		if p.Kind == reflect.Invalid && p.Method == "reflect.Value.Field" {
 			return errNilField
 		}

@@ -47,7 +47,7 @@ func TestFlushKeepsOrder(t *testing.T) {
 	s.Flush() // after the end: returns
 }
 
-// A mark may come in pieces, and what looks like the beginning of one may be text.
+// TestForwardPieces sends marks in pieces, and text that begins like a mark.
 func TestForwardPieces(t *testing.T) {
 	half := string(mark[:len(mark)/2])
 	text := "a" + half + "b" + string(mark) + string(mark) + "c\n" + half
@@ -103,7 +103,7 @@ func TestText(t *testing.T) {
 			t.Errorf("got %.100q, want %.100q", got, test.want)
 		}
 	}
-	if got := Text(l); !strings.HasPrefix(got, "&{0x") { // ends, as pointers are not followed
+	if got := Text(l); !strings.HasPrefix(got, "&{0x") { // it ends: pointers are not followed
 		t.Errorf("a loop of pointers: %q", got)
 	}
 }
@@ -189,8 +189,9 @@ func TestError(t *testing.T) {
 	}
 }
 
-// An interrupt stops interpreted code after the grace period, and the interpreter
-// goes on with its variables. While nothing is watched it does nothing.
+// TestWatchInterrupt checks that an interrupt stops interpreted code after the grace
+// period, and that the interpreter keeps its variables. Without a watch an interrupt
+// has no effect.
 func TestWatchInterrupt(t *testing.T) {
 	ir := NewInterpreter()
 	interrupt := func() {
@@ -231,7 +232,7 @@ func TestWatchInterrupt(t *testing.T) {
 	}
 }
 
-// Every loop gives what the Go compiler gives.
+// TestLoopVariables checks that every loop gives the same result as compiled Go.
 func TestLoopVariables(t *testing.T) {
 	ir := NewInterpreter()
 	ir.Comp.Options &^= base.OptTrapPanic

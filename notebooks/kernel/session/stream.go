@@ -10,23 +10,23 @@ import (
 // A Stream carries a cell's printed output through a pipe to Jupyter. Displays do not
 // pass through it: Flush makes a display wait for output that was printed before.
 type Stream struct {
-	pipe *os.File // the end that the cell writes to
+	pipe *os.File // the cell writes to it
 
 	mu      sync.Mutex    // one Flush at a time
-	reached chan struct{} // the mark has come through
-	done    chan struct{} // nothing more will
+	reached chan struct{} // the mark has arrived
+	done    chan struct{} // no mark will arrive any more
 }
 
-// NewStream returns the stream that is written to pipe. Forward must be called.
+// NewStream returns the stream of text written to pipe. The caller must call Forward.
 func NewStream(pipe *os.File) *Stream {
 	return &Stream{pipe: pipe, reached: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// mark is what Flush sends through the pipe. It never leaves it.
+// mark is the text that Flush sends through the pipe. Forward removes it.
 var mark = []byte("\x00\x01gcn-kernel-flush\x01\x00")
 
-// Flush returns when all that was written before has been forwarded, or when the
-// cell is over.
+// Flush returns when all text written before it has been forwarded, or when the cell
+// is over.
 func (s *Stream) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Stream) Forward(dst io.Writer, src io.Reader) {
 			s.reached <- struct{}{}
 			buffer = append(buffer[:0], after...)
 		}
-		kept := 0 // the beginning of a mark waits for its rest
+		kept := 0 // bytes that may begin a mark wait for the rest of it
 		if err == nil {
 			kept = overlap(buffer, mark)
 		}
@@ -68,7 +68,7 @@ func (s *Stream) Forward(dst io.Writer, src io.Reader) {
 	}
 }
 
-// forward reports whether there was nothing to write, or that could be written.
+// forward writes text, and reports whether that succeeded.
 func forward(dst io.Writer, text []byte) bool {
 	if len(text) == 0 {
 		return true
@@ -77,8 +77,8 @@ func forward(dst io.Writer, text []byte) bool {
 	return err == nil
 }
 
-// overlap returns how many of the last bytes of text are the first of mark, but
-// not all of it.
+// overlap returns the number of bytes at the end of text that are an incomplete
+// beginning of mark.
 func overlap(text, mark []byte) int {
 	for n := min(len(text), len(mark)-1); n > 0; n-- {
 		if bytes.HasSuffix(text, mark[:n]) {
@@ -88,15 +88,15 @@ func overlap(text, mark []byte) int {
 	return 0
 }
 
-// Data is what Jupyter is told to show; gophernotes has the same type.
+// Data is the message by which Jupyter shows a value; gophernotes has the same type.
 type Data = struct {
 	Data      map[string]any
 	Metadata  map[string]any
 	Transient map[string]any
 }
 
-// InOrder returns a display function that shows data after the output that the cell
-// printed before.
+// InOrder returns a display function that first waits for the output that the cell
+// has printed.
 func InOrder(display func(Data) error, streams ...*Stream) func(Data) error {
 	return func(data Data) error {
 		for _, s := range streams {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// most is the number of values that Text prints before it only names the type.
+// most is the largest number of values that Text prints. For more, it prints the type.
 const most = 2000
 
-// Text returns values as a cell shows them: as fmt prints them, but without the
-// contents of large values. A data set has millions of numbers, and its name is
-// easily left as the last line of a cell.
+// Text returns the text of a cell's values: as fmt prints them, but without the
+// contents of large values. A data set has millions of numbers, and a cell easily
+// ends in its name.
 func Text(values ...any) string {
 	shown := make([]any, len(values))
 	for k, v := range values {
@@ -23,8 +23,8 @@ func Text(values ...any) string {
 	return strings.TrimSuffix(fmt.Sprintln(shown...), "\n")
 }
 
-// fits counts down the values that fmt would print for v, and reports
-// whether there are enough left. Types that print themselves are trusted.
+// fits subtracts from left the number of values that fmt prints for v, and reports
+// whether left stays positive. It does not check types that print themselves.
 func fits(v reflect.Value, top bool, left *int) bool {
 	if *left--; *left < 0 {
 		return false
