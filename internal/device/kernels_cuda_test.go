@@ -87,7 +87,7 @@ func (b *bench) floats(n int) []float32 {
 	return x
 }
 
-// same compares what is on the device with want; tolerance is relative to the
+// same compares values on the device with want; tolerance is relative to the
 // largest value.
 func (b *bench) same(what string, at Pointer, want []float32, tolerance float64) {
 	b.Helper()
@@ -127,7 +127,7 @@ func narrow(x []int64) []int32 {
 	return y
 }
 
-// sizes are rows and widths around those of warps, tiles and blocks.
+// sizes are rows and widths around the sizes of warps, tiles and blocks.
 var sizes = [][2]int{{1, 1}, {3, 5}, {33, 31}, {8, 32}, {5, 33}, {40, 127}, {7, 128}, {2, 129}, {70, 256}, {4, 300}}
 
 func TestSparseKernels(t *testing.T) {
@@ -276,7 +276,7 @@ func ones(n int) []float32 {
 	return x
 }
 
-// Masks must agree bit for bit: what is dropped, and by what the rest is divided.
+// Masks must agree bit for bit: the elements dropped, and the divisor of the rest.
 func TestActivate(t *testing.T) {
 	b := newBench(t)
 	for _, s := range sizes {
@@ -413,7 +413,7 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// What is not finite must reach the loss.
+// Values that are not finite must reach the loss.
 func TestLossNotFinite(t *testing.T) {
 	b := newBench(t)
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
@@ -603,7 +603,7 @@ func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
 }
 
 // A slot must not be written while a step that reads it is under way: sums over
-// many rounds, each of what was just sent.
+// many rounds, each of the values just sent.
 func TestUploader(t *testing.T) {
 	b := newBench(t)
 	u, err := b.d.NewUploader()

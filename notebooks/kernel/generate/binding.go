@@ -66,7 +66,7 @@ type binding struct {
 	proxyTypes      bytes.Buffer // their declarations
 	constants       bytes.Buffer // of Untypeds
 	promoted        bytes.Buffer // of Wrappers
-	skipped         []string     // what has no binding, and why
+	skipped         []string     // names without a binding, and why
 	proxyNamePrefix string
 }
 

@@ -1,7 +1,7 @@
 // Command generate writes the bindings through which the interpreter of the
 // notebook kernel reaches compiled packages: a file for each import path in
-// packages.txt, and skipped.txt, which lists what an interpreter without generics
-// cannot be given. Neither is in git: ../build runs this before it compiles.
+// packages.txt, and skipped.txt, which lists names without a binding, for want of
+// generics in the interpreter. Neither is in git: ../build runs this before it compiles.
 //
 //	cd notebooks/kernel && go run ./generate [-out bindings] [-list packages.txt]
 //

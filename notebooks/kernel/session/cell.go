@@ -53,8 +53,8 @@ func hint(path string) string {
 }
 
 // Shows reports whether a cell that ends in node shows node's value: if it is an
-// expression, other than a call of fmt's printing functions, of whose byte count
-// nobody wants to know.
+// expression. A call of fmt's printing functions is not shown: its value is a byte
+// count.
 func Shows(node ast.Node) bool {
 	expression, ok := node.(ast.Expr)
 	if !ok {

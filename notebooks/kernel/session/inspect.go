@@ -15,9 +15,9 @@ import (
 // are declared in cells.
 const private = base.StrGensymPrivate
 
-// Request answers the requests that gophernotes leaves open: what stands at the
-// cursor (the tool tip of Shift+Tab), and those for which this kernel has nothing,
-// so that no front end waits. It returns the reply's type and content, or false
+// Request answers the requests that gophernotes leaves open: the name at the cursor
+// (the tool tip of Shift+Tab), and, so that no front end waits, requests for which
+// this kernel has only an empty answer. It returns the reply's type and content, or false
 // for a request that it does not know either.
 func Request(ir *fast.Interp, request string, content any) (reply string, answer map[string]any, known bool) {
 	answer = map[string]any{"status": "ok"}
@@ -41,8 +41,8 @@ func Request(ir *fast.Interp, request string, content any) (reply string, answer
 	return strings.TrimSuffix(request, "request") + "reply", answer, true
 }
 
-// wordAt returns the names joined by dots that the cursor is in or behind, a
-// parenthesis between them left aside.
+// wordAt returns the names joined by dots that the cursor is in, or that end before
+// it, apart from an opening parenthesis.
 func wordAt(code []rune, cursor int) string {
 	cursor = max(0, min(cursor, len(code)))
 	name := func(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }

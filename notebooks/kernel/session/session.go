@@ -1,5 +1,5 @@
-// Package session is what this kernel does differently from gophernotes, which
-// ../patch makes call it:
+// Package session has this kernel's differences from gophernotes, which ../patch
+// makes call it:
 //
 //	Jupyter ── gophernotes (patched copy) ── gomacro's interpreter ── bindings
 //	                  │

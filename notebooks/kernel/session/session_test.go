@@ -47,7 +47,7 @@ func TestFlushKeepsOrder(t *testing.T) {
 	s.Flush() // after the end: returns
 }
 
-// A mark may come in pieces, and what looks like the beginning of one may be text.
+// A mark may come in pieces, and text may look like the beginning of one.
 func TestForwardPieces(t *testing.T) {
 	half := string(mark[:len(mark)/2])
 	text := "a" + half + "b" + string(mark) + string(mark) + "c\n" + half
@@ -231,7 +231,7 @@ func TestWatchInterrupt(t *testing.T) {
 	}
 }
 
-// Every loop gives what the Go compiler gives.
+// Every loop has the result that the Go compiler gives it.
 func TestLoopVariables(t *testing.T) {
 	ir := NewInterpreter()
 	ir.Comp.Options &^= base.OptTrapPanic

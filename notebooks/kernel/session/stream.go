@@ -22,7 +22,7 @@ func NewStream(pipe *os.File) *Stream {
 	return &Stream{pipe: pipe, reached: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// mark is what Flush sends through the pipe. It never leaves it.
+// Flush sends mark through the pipe. The reader takes it out.
 var mark = []byte("\x00\x01gcn-kernel-flush\x01\x00")
 
 // Flush returns when all that was written before has been forwarded, or when the
@@ -88,7 +88,7 @@ func overlap(text, mark []byte) int {
 	return 0
 }
 
-// Data is what Jupyter is told to show; gophernotes has the same type.
+// Data is a display for Jupyter; gophernotes has the same type.
 type Data = struct {
 	Data      map[string]any
 	Metadata  map[string]any
