@@ -288,7 +288,7 @@ func TestShuffles(t *testing.T) {
 }
 
 // The stream of copies runs ahead of the main stream, as training does; the
-// events say who waits for whom.
+// events order them.
 func TestStreamsAndEvents(t *testing.T) {
 	device(t)
 	f := kernel(t, "probe_add")
@@ -822,8 +822,8 @@ func wrong(t *testing.T, err, want error) {
 	os.Exit(0)
 }
 
-// What threads may do is right on a GPU and not taken for a race on the emulated
-// device, whatever their order.
+// Allowed communication between threads works on a GPU, and the emulated device does
+// not report it as a race, in any order of the threads.
 func TestHandingOn(t *testing.T) {
 	if _, emulated := device(t); emulated && os.Getenv("GCN_TEST_HANDING") == "" {
 		for _, order := range []string{"0", "1", "5"} {

@@ -25,8 +25,8 @@ type DevicePtr uintptr
 // Uintptr is the address.
 func (p DevicePtr) Uintptr() uintptr { return uintptr(p) }
 
-// MemSize is 0: an address does not know how much lies behind it. (Gorgonia
-// asks for it only in a call that it never makes.)
+// MemSize is 0: an address does not know the size of its memory. Gorgonia calls it
+// only in Engine.Memcpy, which it never calls.
 func (p DevicePtr) MemSize() uintptr { return 0 }
 
 // String is the address in hexadecimal.
@@ -35,7 +35,7 @@ func (p DevicePtr) String() string { return fmt.Sprintf("0x%x", uintptr(p)) }
 // Offset is the address that many bytes further on.
 func (p DevicePtr) Offset(bytes int64) DevicePtr { return p + DevicePtr(bytes) }
 
-// MemAttachFlags say who may use managed memory.
+// MemAttachFlags say which streams may use managed memory.
 type MemAttachFlags byte
 
 // AttachGlobal lets every stream use it.

@@ -13,7 +13,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Where there is no GPU, what Gorgonia's engine asks for works on the CPU. The test
+// Where there is no GPU, the calls of Gorgonia's engine work on the CPU. The test
 // runs itself where there is no driver.
 func TestProcessor(t *testing.T) {
 	if os.Getenv("GCN_TEST_PROCESSOR") == "" {

@@ -113,11 +113,11 @@ type Event struct {
 	h C.handle
 }
 
-// EventFlags say what an event is for.
+// EventFlags say how an event is used.
 type EventFlags uint32
 
-// An event for ordering alone is cheaper if it does not take the time; one that
-// is waited for by the host may let the thread sleep instead of spin.
+// An event that only orders work is cheaper with DisableTiming. With BlockingSync a
+// host that waits for the event sleeps instead of spinning.
 const (
 	DefaultEvent  EventFlags = 0
 	BlockingSync  EventFlags = 1
@@ -147,7 +147,7 @@ func (e Event) Destroy() error {
 	return check(C.gcn_cu_event_destroy(e.c.handle, e.h), "cuEventDestroy")
 }
 
-// Record puts the mark behind all that is queued on the stream now.
+// Record puts the mark after all work that is queued on the stream now.
 func (e Event) Record(s Stream) error {
 	if e.c == nil {
 		return errNoEvent

@@ -138,7 +138,7 @@ func draw(t *rapid.T, size *rapid.Generator[int]) *product {
 	return p
 }
 
-// check compares what p.run left in C with want.
+// check compares C after p.run with want.
 func (p *product) check(t interface{ Fatalf(string, ...any) }, want, size []float64) {
 	for i := range p.m {
 		for j := range p.c.ld {

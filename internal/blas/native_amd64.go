@@ -175,8 +175,8 @@ func (n *native) SgemmOver(over []int32, stored, m, cols int, a []float32, lda i
 	})
 }
 
-// multiplyBands computes a product band by band of columns and of k, whose part
-// of B is packed at a time. k is cut into equal steps of at most depth.
+// multiplyBands cuts a product into bands of columns and of k. It packs the part of B
+// in one band at a time. k is cut into equal steps of at most depth.
 func (n *native) multiplyBands(whole *band) {
 	cols, k := whole.cols, whole.k
 	steps := (k + depth - 1) / depth
@@ -389,8 +389,8 @@ func (g *band) rowsOfA(t *tile, strips []float32, i0, i, p0 int) {
 }
 
 // packStrips packs rows of A into strips of tileRows: k by k if A is transposed,
-// else row by row those that are not tileRows one after another. Where a strip
-// has fewer, what follows them is left as it is: of it nothing is stored.
+// else row by row those that are not tileRows one after another. A strip with
+// fewer rows keeps old values in the rest, which only reach elements outside C.
 func (g *band) packStrips(dst []float32, i0, i1, p0, k int) {
 	for i := i0; i < i1; i += g.tileRows {
 		rows := min(g.tileRows, i1-i)

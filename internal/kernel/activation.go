@@ -43,7 +43,7 @@ type Dropout struct {
 }
 
 // Threshold returns the number below which the 16-bit hash drops an element, and
-// the factor for the others: what another processor needs for the same masks.
+// the factor for the others. A GPU makes the same masks of them.
 func (d Dropout) Threshold() (threshold uint32, keep float32) { return d.threshold() }
 
 // threshold returns the number below which the 16-bit hash drops an element,

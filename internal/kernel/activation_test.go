@@ -151,8 +151,8 @@ func TestDropoutMaskDependsOnSeedAndRowAlone(t *testing.T) {
 }
 
 // The share of survivors, over all elements, over each column and each row,
-// and the share of neighbours that survive together, must be what independent
-// draws give.
+// and the share of neighbours that survive together, must follow the law of
+// independent draws.
 func TestDropoutLaw(t *testing.T) {
 	const rows, width = 4000, 256
 	ones := make([]float32, rows*width)

@@ -49,7 +49,7 @@ func sameOnAnyCores(t *testing.T, f func() []float32) {
 	}
 }
 
-// guard is what surrounds a destination, to notice writes outside it.
+// guard fills the memory around a destination, to notice writes outside it.
 const guard = 12345.678
 
 // guarded returns a slice of n guard values with more of them on both sides,
@@ -80,8 +80,8 @@ func random(n int, seed uint64) []float32 {
 	return x
 }
 
-// near fails unless got is within tolerance·size of want, size being what the
-// error of a float32 sum scales with.
+// near fails unless got is within tolerance·size of want, size being the
+// scale of the error of a float32 sum.
 func near(t interface {
 	Helper()
 	Fatalf(string, ...any)

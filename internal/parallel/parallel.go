@@ -10,11 +10,18 @@ import (
 // Pool shares processors between the calls of For that are made on it. Its zero value
 // is ready, and it must not be copied. None of its state can change a result.
 type Pool struct {
-	jobs      sync.Pool           // of *job
-	reserved  atomic.Int64        // processors that For leaves alone
-	lingering atomic.Int64        // helpers that look at the board
+	jobs      sync.Pool // of *job
+	_         [cacheLine]byte
+	reserved  atomic.Int64 // processors that For leaves alone
+	lingering atomic.Int64 // helpers that look at the board
+	_         [cacheLine]byte
 	board     atomic.Pointer[job] // the last call that wanted one of them
+	_         [cacheLine]byte
 }
+
+// cacheLine keeps fields apart that helpers poll while a caller uses the others. Two
+// lines, since processors fetch them in pairs.
+const cacheLine = 128
 
 // process owns the processors of this process. They are as global as GOMAXPROCS:
 // two pools would both take all of them. See docs/adr/0021.

@@ -72,7 +72,7 @@ func TestForNestsAndRunsConcurrently(t *testing.T) {
 	})
 }
 
-// The caller must see what the ranges wrote without any locking of its own;
+// The caller must see the writes of all ranges without locking;
 // the race detector checks this too.
 func TestForPublishesWrites(t *testing.T) {
 	withProcs(t, func(int) {

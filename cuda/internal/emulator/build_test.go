@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/cuda/internal/kernels"
 )
 
-// The packages that run on the emulator test what it does, gorgonia.org/cu (cuda/cu)
-// above all. The tests here are of the way it is built.
+// The packages that run on the emulator test its behaviour, gorgonia.org/cu (cuda/cu)
+// above all. The tests here are of the build.
 
 func root(t *testing.T) string {
 	t.Helper()

@@ -8,12 +8,12 @@ import (
 )
 
 // translate makes C++ of the text of a PTX module: a function for each of its
-// entries and functions. Each statement becomes one, a call of what src/ptx.h names
-// after the instruction, so an instruction that is missing there shows when the
-// result is compiled. Registers are variables that hold bits, labels labels.
+// entries and functions. Each statement becomes a call of the function in
+// src/ptx.h that has the instruction's name, so the compiler finds instructions that
+// are missing there. Registers become variables that hold bits, labels stay labels.
 //
-// It takes what clang makes of the project's kernels; of the rest it says what it
-// did not understand, and in which line.
+// It knows the PTX that clang makes of the project's kernels. Its error names any
+// other text, with the line.
 func translate(ptx string) (string, error) {
 	p := &translator{tokens: tokenize(ptx), arrays: map[string]bool{}}
 	p.out.WriteString("namespace {\n\n")

@@ -15,11 +15,11 @@ GcnWho gcn_who;
 namespace {
 
 const uint32_t nobody = ~0u;
-const uint32_t relaxed = 1u << 31; // in thread: the access is volatile, and may meet others that are
+const uint32_t relaxed = 1u << 31; // in thread: the access is volatile, and may meet other volatile ones
 
 uint64_t stamp; // the last one given out
 
-// Memory whose cells have this stamp if they are of the launch or block that runs.
+// Memory, and the stamp that its cells have in the launch or block that runs.
 struct Checked {
 	GcnRegion region;
 	uint64_t stamp;
@@ -49,7 +49,7 @@ void meet(const GcnWho &before, bool wrote, const GcnWho &now, bool writes, cons
 void touch(const Checked &memory, uint64_t offset, const GcnWho &now, bool writes) {
 	GcnCell &c = memory.region.cells[offset / 4];
 	if (c.stamp != memory.stamp) {
-		memset(&c, 0xff, sizeof c); // nobody
+		memset(&c, 0xff, sizeof c); // no thread
 		c.stamp = memory.stamp;
 	}
 	meet(c.wrote, true, now, writes, memory, offset);

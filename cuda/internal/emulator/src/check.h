@@ -1,5 +1,5 @@
-// Checks each access of a kernel to memory: that it stays within what was asked
-// for, and that no other thread writes there at the same time.
+// Checks each access of a kernel to memory: it must stay within an allocation, and no
+// other thread may write there at the same time.
 
 #pragma once
 
@@ -7,16 +7,16 @@
 
 #include "module.h"
 
-// Who runs. `barriers` is how many the block has passed, `syncs` how many
-// __syncwarp of the whole warp the thread has.
+// A thread at some time: `barriers` counts the barriers that its block has passed,
+// `syncs` the calls of __syncwarp for the whole warp.
 struct GcnWho {
 	uint32_t block, thread, barriers, syncs;
 };
 extern GCN_HIDDEN GcnWho gcn_who;
 
 // The accesses to four bytes: the last writer; the last reader, and the last other
-// reader in its block; a reader in an earlier block. All of one launch, or of one block for shared memory: the stamp says
-// of which, and what has another stamp is void.
+// reader in its block; a reader in an earlier block. They are of one launch, or for
+// shared memory of one block, which the stamp names. A cell with another stamp is void.
 struct GcnCell {
 	uint64_t stamp;
 	GcnWho wrote, read, other;
@@ -29,7 +29,7 @@ struct GcnRegion {
 	GcnCell *cells;
 };
 
-// In driver.cc: the allocation in whose mapping the address lies; false if none.
+// In driver.cc: finds the allocation whose mapping holds the address; false if none.
 GCN_HIDDEN bool gcn_region(uint64_t address, GcnRegion *region);
 
 // Whether accesses are checked, which takes seventeen times the memory touched.

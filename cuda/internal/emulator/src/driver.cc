@@ -1,8 +1,8 @@
 // An emulated CUDA driver: libcuda.so.1 as far as package cu calls it.
 //
-// Work is not done when it is queued but when something waits for it, and then
-// only what that something depends on: a missing event, a buffer written too
-// early, a result read too soon show at once, and always.
+// Queued work is done only when something waits for it, and then only the work that
+// it depends on. So a missing event, a buffer that is written too early, and a result
+// that is read too soon show every time.
 
 #include <dlfcn.h>
 #include <stdint.h>
@@ -331,7 +331,7 @@ std::string sources(const std::string &ptx) {
 bool gcn_open(void *address) { return open_at((CUdeviceptr)address); }
 
 bool gcn_region(uint64_t address, GcnRegion *region) {
-	// The start of what lies at the end of its mapping may be above the address.
+	// An allocation lies at the end of its mapping, so its start may be above the address.
 	auto it = driver.memory.upper_bound(address);
 	for (int k = 0; k < 2; k++) {
 		if (it != driver.memory.end()) {

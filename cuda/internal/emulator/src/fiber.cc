@@ -51,7 +51,7 @@ gcn_switch:
 	ret
 .size gcn_switch, .-gcn_switch
 )");
-// What lies on a new stack, from its top down: nothing (for alignment), where to
+// Fills a new stack, from its top down: an empty word for alignment, the address of
 // start, six registers.
 void *prepare(char *top, void (*start)()) {
 	void **sp = (void **)top;
