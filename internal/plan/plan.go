@@ -75,8 +75,7 @@ func New(s Spec) (*Plan, error) {
 			return nil, err
 		}
 	}
-	b.share()
-	return p, nil
+	return p, b.share()
 }
 
 // Nodes returns the nodes with an op in the order of a run.
@@ -148,7 +147,7 @@ func (b *builder) gradients(n *G.Node) []int {
 // share finds the ops that may overwrite an input, and gives each result a
 // memory: one that a dead value has left, the last one left first, since that is
 // still in cache.
-func (b *builder) share() {
+func (b *builder) share() error {
 	p := b.plan
 	readers := make([]int, p.values)
 	readers[p.output]++
@@ -171,6 +170,9 @@ func (b *builder) share() {
 		s := &p.steps[k]
 		stated[k], s.op = memoryOf(s.node)
 		m := stated[k]
+		if s.op != nil && m.Result == unknown {
+			return fmt.Errorf("op %v: its Memory does not say where the result lies", s.op)
+		}
 		buffer[s.to] = m.Result == InBuffer
 		last[s.to] = k
 		for _, at := range s.from {
@@ -197,6 +199,7 @@ func (b *builder) share() {
 	}
 	kept[home[p.output]] = true // the output is read after the run
 	b.assign(stated, home, last, kept)
+	return nil
 }
 
 // assign numbers the memories. A gradient has its place already, and a result
