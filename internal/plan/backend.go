@@ -62,9 +62,9 @@ type Model struct {
 	// flat. The parameter nodes' values are views into Values.
 	Values, Grads []float32
 
-	// Check holds each op to its Memory, for tests: a result must lie where the
-	// op says, and memory is filled with NaN as soon as no op may read it any
-	// more. On the CPU an op must also leave its inputs as they were.
+	// Check holds each op to its Memory, for tests: memory is filled with NaN as
+	// soon as no op may read it any more. On the CPU a result must also lie where
+	// the op says, and an op must leave its inputs as they were.
 	Check bool
 }
 

@@ -33,7 +33,7 @@ type Placement struct {
 	d       *device.Device
 	values  []*Array
 	results []*Result // of each step
-	check   bool      // ops are held to their Memory
+	check   bool      // dead memory is filled with NaN
 	upload  *device.Uploader
 	machine machine
 
@@ -77,7 +77,7 @@ type residentRows interface {
 
 // place compiles p for d. Parameters lie at params, and gradients go to grads.
 // status, where not 0, is an int64 number: what ops keep from run to run stays as
-// it is once the number is not 0. check holds ops to their Memory.
+// it is once the number is not 0. With check, dead memory is filled with NaN.
 func place(p *Plan, d *device.Device, check bool, params, grads, status device.Pointer) (*Placement, error) {
 	q := &Placement{
 		plan: p, d: d, check: check, values: make([]*Array, p.values), states: make(map[any]any),
@@ -317,21 +317,10 @@ func (p *Placement) keepGradients(parameters []int, a *Array) error {
 	return nil
 }
 
-// checkMemory reports a value a of step s that does not lie where the op said, and
-// fills dead memory with NaN.
-func (p *Placement) checkMemory(s *step, out *Result, a *Array) error {
-	if s.memory >= 0 && !a.empty {
-		p.held[s.memory] = a.Elements()
-	}
-	place := out.fixed
+// fillDead fills the memory that is dead after step s with NaN.
+func (p *Placement) fillDead(s *step, result *Array) error {
 	if s.memory >= 0 {
-		var err error
-		if place, err = p.memories[s.memory].Bytes(0); err != nil {
-			return err
-		}
-	}
-	if s.op != nil && !a.empty && a.Elements() > 0 && place != 0 && a.at != place {
-		return errors.New("its result does not lie where its Memory says")
+		p.held[s.memory] = result.Elements()
 	}
 	for _, m := range s.dead {
 		if p.held[m] == 0 {
@@ -435,7 +424,7 @@ func (op *placedOp) CUDADo(G.External, G.Device, G.Value, ...G.Value) (G.Value, 
 		err = p.keepGradients(op.step.gradients, a)
 	}
 	if err == nil && p.check {
-		err = p.checkMemory(op.step, out, a)
+		err = p.fillDead(op.step, a)
 	}
 	if err != nil {
 		p.failed = fmt.Errorf("op %s: %w", op.name, err)
