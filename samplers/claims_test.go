@@ -36,9 +36,9 @@ func estimates(t *testing.T) map[string]string {
 // their own.
 func TestClaims(t *testing.T) {
 	if testing.Short() || samplers.RaceDetector {
-		t.Skip("thousands of batches a method; the contract runs concurrently under the race detector")
+		t.Skip("40,000 batches a method; the contract runs concurrently under the race detector")
 	}
-	const nodes, width, batches = 300, 2, 10000
+	const nodes, width, batches = 300, 2, 40000
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 1500, false, 4))
 	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
