@@ -2,6 +2,7 @@ package samplers_test
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -39,7 +40,7 @@ func TestClaims(t *testing.T) {
 		t.Skip("40,000 batches a method; the contract runs concurrently under the race detector")
 	}
 	const nodes, width, batches = 300, 2, 40000
-	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 1500, false, 4))
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 1500, true, 4))
 	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
@@ -113,13 +114,85 @@ func TestSizesAreOfTheirLayer(t *testing.T) {
 			if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
 				t.Fatal(err)
 			}
-			last := batch.Blocks[1]
-			if entries[k] = len(last.Matrix.Idx); last.Control != nil {
-				entries[k] = len(last.Src)
-			}
+			entries[k] = len(batch.Blocks[1].Matrix.Idx)
 		}
 		if entries[0] >= entries[1] {
 			t.Errorf("%s: the block next to the output has %d entries for sizes 1,200 and %d for 200,1, want fewer", m.Name, entries[0], entries[1])
+		}
+	}
+}
+
+// TestSizesAreMet counts the entries of a row of 400 neighbours, all of them
+// candidates: a layer draws as many nodes as its size says, and a node that many
+// neighbours beside itself.
+func TestSizesAreMet(t *testing.T) {
+	const leaves, size, batches = 400, 20, 2000
+	b, err := graph.NewBuilder(leaves + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(leaves) {
+		if err := b.Add(0, i+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjacency, _ := b.Build()
+	p := graph.NewLaplacian(adjacency)
+	for _, m := range samplers.Methods() {
+		if m.Sizes == "" {
+			continue
+		}
+		s, err := samplers.ByName(m.Name, samplers.Config{Laplacian: p, Layers: 2, Sizes: []int{size}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var batch samplers.MiniBatch
+		entries, want := 0.0, float64(size)
+		if strings.HasPrefix(m.Sizes, "neighbours") {
+			want++ // the node itself
+		}
+		for k := range batches {
+			if err := s.Sample(context.Background(), []int32{0}, rand.New(samplers.NewSource(1, 0, uint64(k))), &batch); err != nil {
+				t.Fatal(err)
+			}
+			entries += float64(len(batch.Blocks[1].Matrix.Idx)) / batches
+		}
+		if math.Abs(entries-want) > 0.5 {
+			t.Errorf("%s, size %d: %.2f entries a row, want %.0f", m.Name, size, entries, want)
+		}
+	}
+}
+
+// TestMethodsRefuse checks that each method refuses what it cannot use, and that
+// its nominal sizes, where it has them, are one for each layer and one for the
+// outputs.
+func TestMethodsRefuse(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 30, 60, false, 4))
+	for _, m := range samplers.Methods() {
+		for what, c := range map[string]samplers.Config{
+			"no Laplacian": {Layers: 2, Sizes: sizesOf(m, 5)},
+			"no layers":    {Laplacian: p, Sizes: sizesOf(m, 5)},
+			"size 0":       {Laplacian: p, Layers: 2, Sizes: []int{5, 0}},
+			"size −1":      {Laplacian: p, Layers: 2, Sizes: []int{-1, 5}},
+		} {
+			if strings.HasPrefix(what, "size") && m.Sizes == "" {
+				continue
+			}
+			if _, err := samplers.ByName(m.Name, c); err == nil {
+				t.Errorf("%s takes %s", m.Name, what)
+			}
+		}
+		s, err := samplers.ByName(m.Name, samplers.Config{Laplacian: p, Layers: 2, Sizes: sizesOf(m, 5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sized, ok := s.(interface{ NominalSizes() []int })
+		if !ok {
+			continue
+		}
+		sizes := sized.NominalSizes()
+		if len(sizes) != 3 || slices.Min(sizes) < 1 {
+			t.Errorf("%s: nominal sizes %v of 2 layers, want three, from 1 up", m.Name, sizes)
 		}
 	}
 }
