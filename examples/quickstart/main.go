@@ -38,15 +38,15 @@ func run(ctx context.Context, spec string) error {
 		Draw:       samplers.WithoutReplacement{},
 		Weight:     samplers.Debiased{},
 	}
-	batch := layers.NewBatch(G.NewGraph(), sampler) // the sampler joins the graph here
+	batch := layers.NewBatch(G.NewGraph(), sampler) // the graph gets a place for the sampler's blocks
 	model, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Seed: 1})
 	if err != nil {
 		return err
 	}
-	history, err := train.Fit(ctx, model, data, train.Options{Seed: 1, MaxBatches: 300})
+	result, err := train.Fit(ctx, model, data, train.Options{Seed: 1, MaxBatches: 300})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: test %s %.3f after %d batches\n", data.Name, data.Metric, history.Test, history.Batches)
+	fmt.Printf("%s: test %s %.3f after %d batches\n", data.Name, data.Metric, result.Test, result.Batches)
 	return nil
 }
