@@ -4,7 +4,7 @@
 #   bench/cuda.sh build DIR          where Go and a C compiler are: programs and test binaries into DIR,
 #                                    and all of them packed in DIR.tar.xz
 #   bench/cuda.sh STEP[,STEP…] DIR   where the GPU is, in the same checkout, no Go needed: one step or
-#                                    several; where DIR is not, DIR.tar.xz is unpacked there
+#                                    several; if DIR does not exist, DIR.tar.xz is unpacked
 #   bench/cuda.sh all DIR            all of them in this order, with the minutes expected on 16 cores:
 #
 #     first      1   driver, libraries, 40 batches on the GPU beside the CPU
@@ -15,12 +15,12 @@
 #     memcheck   9   at most: compute-sanitizer over kernels, ops, inference and training
 #     racecheck  9   at most: the same
 #
-# A step prints what it found and appends it to DIR/results.md, for bench/cuda.md; what fails shows the end
-# of its log, and the logs stay in DIR, packed in DIR/logs.tar.gz. A step that fails does not keep the next
-# from running. Variables, with what they are if not set:
+# A step prints its results and appends them to DIR/results.md, for bench/cuda.md. After a failure it prints
+# the end of the log. All logs stay in DIR, packed in DIR/logs.tar.gz. The next step runs even if one fails.
+# Variables and their defaults:
 #
 #     PYTHON=python3, with torch        SANITIZER=compute-sanitizer
-#     LIMIT=560, the seconds that a step, or several with commas in between, may take
+#     LIMIT=560, the most seconds of a step, or of several steps separated by commas
 #     DATA=synth:arxiv and BATCHES=150 of bench, STEPS=10000 of long, PRODUCTS=synth:products
 set -Eeuo pipefail
 [ $# = 2 ] || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -56,14 +56,14 @@ unpack() {
 
 note() { printf '%s\n' "$@" | tee -a "$dir/results.md"; }
 
-# why LOG: what the tests in it say, and how it ends.
+# why LOG: prints the messages of failed tests in LOG, and its end.
 why() {
 	grep -E '_test\.go:[0-9]+: |--- FAIL|^panic: |^fatal error: |^[[:space:]]+Test' "$1" | cut -c 1-300 | head -n 60 || true
 	echo "the end of $(basename "$1"):"
 	tail -n 15 "$1"
 }
 
-# within SECONDS COMMAND...: runs it no longer than that, and no longer than the step may take.
+# within SECONDS COMMAND...: runs COMMAND for at most SECONDS, and within the limit of the step.
 within() {
 	local most=$((limit - SECONDS))
 	[ "$1" -lt "$most" ] && most=$1
@@ -71,13 +71,13 @@ within() {
 	shift
 	local code=0
 	timeout --kill-after 5 "$most" "$@" &
-	echo $! >"$dir/running" # for finish to end, where this script is ended
+	echo $! >"$dir/running" # finish ends it if this script is ended
 	wait $! || code=$?
 	rm -f "$dir/running"
 	return $code
 }
 
-# measure NAME SECONDS COMMAND...: its output goes to NAME.json, what else it says to NAME.log.
+# measure NAME SECONDS COMMAND...: writes standard output to NAME.json and standard error to NAME.log.
 measure() {
 	local name=$1 code=0
 	shift
@@ -88,7 +88,7 @@ measure() {
 	why "$dir/$name.log"
 }
 
-watching= # what writes down the GPU's memory
+watching= # the process that records the GPU's memory
 trap '[ "$BASH_SUBSHELL" -gt 0 ] || echo "bench/cuda.sh: line $LINENO failed in step $step: ${FUNCNAME[*]}" >&2' ERR
 finish() {
 	[ ! -f "$dir/running" ] || { kill "$(cat "$dir/running")"; rm -f "$dir/running"; } 2>/dev/null || true
@@ -96,7 +96,7 @@ finish() {
 	(cd "$dir" && find . -maxdepth 1 '(' -name '*.log' -o -name '*.json' -o -name '*.txt' -o -name results.md ')' | tar -czf logs.tar.gz -T -) || true
 }
 
-# watch FILE OPTION...: the GPU's memory in use goes to FILE until unwatch.
+# watch FILE OPTION...: records the GPU's memory in use in FILE until unwatch.
 watch() {
 	local file=$1
 	shift
@@ -114,7 +114,7 @@ heading() {
 	note "" "## $1, $(date -u +%Y-%m-%dT%H:%MZ), commit $(cat "$dir/commit"), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)" "" "$cuda"
 	case $cuda in
 	'built in'*) echo 'no GPU can be used' >&2; exit 1 ;;
-	*'no cuBLAS'*) # where the interpreter keeps its wheels
+	*'no cuBLAS'*) # look in the interpreter's wheels
 		GCN_CUBLAS=$("$python" -c 'import glob, site, sysconfig
 folders = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
 found = [f for d in folders for w in ("nvidia/*/lib", "torch/lib") for f in glob.glob(f"{d}/{w}/libcublas.so.[0-9]*")]
@@ -125,10 +125,10 @@ print(max(found, default=""))')
 	esac
 }
 
-# tests PACKAGE SECONDS PATTERN: its test binary, in its folder; if it hangs it says where.
+# tests PACKAGE SECONDS PATTERN: runs the package's test binary in its folder; after a hang it prints the stacks.
 tests() { (cd "$root/$1" && within $(($2 + 10)) "$dir/$(basename "$1").test" -test.v -test.timeout "$2s" -test.run "$3"); }
 
-# count RESULT LOG: the tests, without their parts, that ended so.
+# count RESULT LOG: prints how many tests, without subtests, ended with RESULT.
 count() { grep -c -- "^--- $1" "$2" || true; }
 
 first() {
@@ -250,7 +250,7 @@ sanitize() {
 memcheck() { sanitize memcheck; }
 racecheck() { sanitize racecheck; }
 
-# each STEP...: what one of them leaves of the time is the next one's.
+# each STEP...: runs the steps; each may use the time that is left.
 each() {
 	for s; do
 		LIMIT=$((limit - SECONDS)) "$root/bench/cuda.sh" "$s" "$dir" || note "step $s ended with an error"

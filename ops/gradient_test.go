@@ -36,9 +36,20 @@ type expression struct {
 	reference func(v []dense) float64
 }
 
-// probe returns Σ c·x, a scalar whose gradient differs from element to element.
+// probe turns a matrix into a scalar whose gradient is different at every element:
+// Σ c·(x·I). Plain nodes keep their inputs, so that a product of ours stands between:
+// x is dead after it, and its gradient may be overwritten.
 func probe(x *G.Node, c []float32) (*G.Node, error) {
-	in := input{"probe", x.Shape()[0], x.Shape()[1], c}
+	rows, cols := x.Shape()[0], x.Shape()[1]
+	identity := input{"identity", cols, cols, make([]float32, cols*cols)}
+	for k := range cols {
+		identity.data[k*cols+k] = 1
+	}
+	x, err := MatMul(x, identity.node(x.Graph()))
+	if err != nil {
+		return nil, err
+	}
+	in := input{"probe", rows, cols, c}
 	product, err := G.HadamardProd(x, in.node(x.Graph()))
 	if err != nil {
 		return nil, err

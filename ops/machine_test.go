@@ -141,8 +141,9 @@ func networkData() (*graph.Features, *graph.Labels) {
 	return randomFeatures(rng, networkNodes, networkFeatures), y
 }
 
-// freeRowNodes are plain Gorgonia nodes that run with any number of rows. doc.go lists them.
-var freeRowNodes = map[string]between{
+// middles are nodes that may stand between nodes of varying row count: every op of
+// this package, and the plain Gorgonia nodes that doc.go lists.
+var middles = map[string]between{
 	"nothing":  func(h, _ *G.Node) (*G.Node, error) { return h, nil },
 	"Tanh":     func(h, _ *G.Node) (*G.Node, error) { return G.Tanh(h) },
 	"Sigmoid":  func(h, _ *G.Node) (*G.Node, error) { return G.Sigmoid(h) },
@@ -220,6 +221,13 @@ var freeRowNodes = map[string]between{
 		}
 		return Add(sum, h)
 	},
+	"our Mean": func(h, _ *G.Node) (*G.Node, error) {
+		mean, err := Mean(h)
+		if err != nil {
+			return nil, err
+		}
+		return G.HadamardProd(h, mean)
+	},
 	"LayerNorm": func(h, _ *G.Node) (*G.Node, error) {
 		return LayerNorm(h, input{"gain", 0, networkWidth, []float32{1, 2, 3, 4}}.node(h.Graph()), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(h.Graph()))
 	},
@@ -252,7 +260,7 @@ func TestReuseEqualsRebuild(t *testing.T) {
 // machine gives those nodes the rows that they were compiled for, so one size is run. A
 // plan runs them with any number of rows: TestPlannedBetweenPlainNodes.
 func TestReuseBetweenPlainNodes(t *testing.T) {
-	for name := range freeRowNodes {
+	for name := range middles {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			for range 5 {
@@ -274,7 +282,7 @@ func TestReuseBetweenPlainNodes(t *testing.T) {
 func checkReuse(t rapid.TB, name string, seed uint64, sizes [][3]int) {
 	x, y := networkData()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	reused, err := newNetwork(x, y, sizes[0], freeRowNodes[name])
+	reused, err := newNetwork(x, y, sizes[0], middles[name])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +293,7 @@ func checkReuse(t rapid.TB, name string, seed uint64, sizes [][3]int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := newNetwork(x, y, size, freeRowNodes[name])
+		fresh, err := newNetwork(x, y, size, middles[name])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +343,7 @@ func TestPlainNodesOfFixedRows(t *testing.T) {
 			defer n.machine.Close()
 			rng := rand.New(rand.NewPCG(1, 2))
 			if _, err := n.run(randomChain(rng, networkNodes, 9, 7, 5), 1); err == nil {
-				t.Error("gorgonia now runs this node with another number of rows: say so in doc.go and move it to freeRowNodes")
+				t.Error("gorgonia now runs this node with another number of rows: say so in doc.go and move it to middles")
 			}
 		})
 	}
@@ -348,7 +356,7 @@ func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	for _, cores := range []int{1, 2, 7} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			n, err := newNetwork(x, y, [3]int{30, 25, 20}, freeRowNodes["LayerNorm"])
+			n, err := newNetwork(x, y, [3]int{30, 25, 20}, middles["LayerNorm"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -594,7 +602,7 @@ func TestPropagateOtherFeatures(t *testing.T) {
 // A wrong batch is an error, never a panic, and the next valid batch runs.
 func TestWrongBatchesAreErrors(t *testing.T) {
 	x, y := networkData()
-	n, err := newNetwork(x, y, [3]int{6, 5, 4}, freeRowNodes["nothing"])
+	n, err := newNetwork(x, y, [3]int{6, 5, 4}, middles["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -759,7 +767,7 @@ func TestMatrixOfViews(t *testing.T) {
 // Gorgonia's own solvers work: bound dual values hold the same gradients.
 func TestBoundDualValues(t *testing.T) {
 	x, y := networkData()
-	n, err := newNetwork(x, y, [3]int{6, 5, 4}, freeRowNodes["nothing"])
+	n, err := newNetwork(x, y, [3]int{6, 5, 4}, middles["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}

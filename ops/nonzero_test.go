@@ -50,7 +50,7 @@ func TestProductsLeaveOutZeroRows(t *testing.T) {
 		}
 		var results [2][]float32
 		for k := range results {
-			n, err := newNetwork(x, y, sizes, freeRowNodes["nothing"])
+			n, err := newNetwork(x, y, sizes, middles["nothing"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestRowsLeftOutAreZero(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	x, y := networkData()
 	sizes := [3]int{15, 18, 12}
-	n, err := newNetwork(x, y, sizes, freeRowNodes["nothing"])
+	n, err := newNetwork(x, y, sizes, middles["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,14 @@ type planned struct {
 
 func newPlanned(t testing.TB, d *Device, loss *G.Node, params, grads G.Nodes) *planned {
 	t.Helper()
-	p := &planned{model: plan.Model{Loss: loss, Logits: loss, Parameters: params, Gradients: grads}}
-	for _, n := range params {
+	return newPlannedModel(t, d, plan.Model{Loss: loss, Logits: loss, Parameters: params, Gradients: grads, Check: true})
+}
+
+// newPlannedModel plans m with the values that its parameters have.
+func newPlannedModel(t testing.TB, d *Device, m plan.Model) *planned {
+	t.Helper()
+	p := &planned{model: m}
+	for _, n := range m.Parameters {
 		data, err := plan.FloatsOf(n.Value())
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +65,6 @@ func newPlanned(t testing.TB, d *Device, loss *G.Node, params, grads G.Nodes) *p
 		p.model.Values = append(p.model.Values, data...)
 	}
 	p.model.Grads = make([]float32, len(p.model.Values))
-	p.model.Check = true
 	var err error
 	if p.Backend, err = plan.NewBackend(d, p.model); err != nil {
 		t.Fatal(err)
@@ -135,8 +140,9 @@ func copies(t *testing.T, nodes G.Nodes) G.Nodes {
 	return out
 }
 
-// checked holds the types of ops whose gradients were compared on a backend.
-var checked opTypes
+// checked holds the types of ops whose gradients were compared on a backend, and
+// resized those that ran over other numbers of rows than their graph was built for.
+var checked, resized opTypes
 
 type opTypes struct{ names map[string]bool }
 
@@ -158,6 +164,10 @@ func TestMain(m *testing.M) {
 		for _, name := range opsOfPackage() {
 			if !checked.names[name] {
 				fmt.Fprintf(os.Stderr, "no gradient test covers the op %s: add an expression to TestGradients\n", name)
+				code = 1
+			}
+			if !resized.names[name] {
+				fmt.Fprintf(os.Stderr, "no test runs the op %s over other numbers of rows than its graph was built for: add it to middles\n", name)
 				code = 1
 			}
 		}
@@ -228,9 +238,10 @@ func near(a, b []float32) bool {
 	return len(a) == len(b) && worst <= 1e-5*largest
 }
 
-// A planned graph with plain Gorgonia nodes runs batches of any size.
+// A planned graph runs batches of any size, and gives what a graph built for that
+// size does, with plain nodes of Gorgonia among its own too.
 func TestPlannedBetweenPlainNodes(t *testing.T) {
-	for name, middle := range freeRowNodes {
+	for name, middle := range middles {
 		t.Run(name, func(t *testing.T) {
 			onBackends(t, func(t *testing.T, d *Device) {
 				x, y := networkData()
@@ -240,16 +251,25 @@ func TestPlannedBetweenPlainNodes(t *testing.T) {
 					t.Fatal(err)
 				}
 				p := newPlanned(t, d, n.loss, n.params, n.grads)
+				resized.add(n.graph)
 				for range 4 {
 					size := []int{1 + rng.IntN(30), 1 + rng.IntN(30), 1 + rng.IntN(30)}
-					if err := n.set(randomChain(rng, networkNodes, size...), rng.Uint64()); err != nil {
+					blocks, seed := randomChain(rng, networkNodes, size...), rng.Uint64()
+					if err := n.set(blocks, seed); err != nil {
 						t.Fatal(err)
 					}
 					got, err := p.run()
 					if err != nil {
 						t.Fatal(err)
 					}
-					want := evaluate(t, append(G.Nodes{n.loss}, n.grads...)...)
+					fresh, err := newNetworkGraph(x, y, [3]int(size), middle)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := fresh.set(blocks, seed); err != nil {
+						t.Fatal(err)
+					}
+					want := evaluate(t, append(G.Nodes{fresh.loss}, fresh.grads...)...)
 					if !near(got, want) {
 						t.Fatalf("sizes %v: backend gives\n%v, reference\n%v", size, got, want)
 					}
@@ -351,7 +371,7 @@ func TestPlannedErrors(t *testing.T) { onBackends(t, testPlannedErrors) }
 
 func testPlannedErrors(t *testing.T, d *Device) {
 	x, y := networkData()
-	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, freeRowNodes["nothing"])
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middles["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,11 +461,11 @@ func clone(b *graph.Block) *graph.Block {
 func TestCountsOfAStep(t *testing.T) {
 	d := testDevice(t)
 	x, y := networkData()
-	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, freeRowNodes["nothing"])
+	n, err := newNetworkGraph(x, y, [3]int{5, 9, 3}, middles["nothing"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlanned(t, d, n.loss, n.params, n.grads)
+	p := newPlannedModel(t, d, plan.Model{Loss: n.loss, Logits: n.loss, Parameters: n.params, Gradients: n.grads})
 	rng := rand.New(rand.NewPCG(1, 2))
 	for k := range 6 { // memory grows in the first steps
 		before := d.Counts()

@@ -38,7 +38,7 @@ func run(ctx context.Context, spec string) error {
 		Draw:       samplers.WithoutReplacement{},
 		Weight:     samplers.Debiased{},
 	}
-	batch := layers.NewBatch(G.NewGraph(), sampler) // the sampler joins the graph here
+	batch := layers.NewBatch(G.NewGraph(), sampler) // the graph gets a place for the sampler's blocks
 	model, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Seed: 1})
 	if err != nil {
 		return err

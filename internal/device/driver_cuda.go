@@ -4,7 +4,9 @@ package device
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
+	"regexp"
 	"unsafe"
 
 	"gorgonia.org/cu"
@@ -16,13 +18,6 @@ const Built = true
 
 //go:embed kernels.ptx
 var kernelsPTX string
-
-// kernelNames are the names of the kernels in kernels.cu.
-var kernelNames = []string{
-	"gcn_gather", "gcn_scatter", "gcn_spmm", "gcn_propagate", "gcn_row_sums", "gcn_bias_rows", "gcn_activate", "gcn_multiply",
-	"gcn_add", "gcn_fill", "gcn_column_sums", "gcn_softmax_loss", "gcn_softmax_gradient", "gcn_bce_loss",
-	"gcn_total", "gcn_sum", "gcn_layer_norm", "gcn_layer_norm_gradient", "gcn_squares", "gcn_adam",
-}
 
 // cuda is the driver of the first GPU, through gorgonia.org/cu.
 type cuda struct {
@@ -61,8 +56,8 @@ func (c *cuda) open(gpu cu.Device) (err error) {
 	if c.copies, err = cu.MakeStream(cu.NonBlocking); err != nil {
 		return err
 	}
-	for _, kernel := range kernelNames {
-		if c.kernels[kernel], err = c.module.Function(kernel); err != nil {
+	for _, entry := range regexp.MustCompile(`\.entry (\w+)\(`).FindAllStringSubmatch(kernelsPTX, -1) {
+		if c.kernels[entry[1]], err = c.module.Function(entry[1]); err != nil {
 			return err
 		}
 	}
@@ -120,8 +115,12 @@ func (c *cuda) send(dst Pointer, src unsafe.Pointer, bytes int64) error {
 }
 
 func (c *cuda) launch(kernel string, blocks, threads int, args []uint64) error {
+	f, ok := c.kernels[kernel]
+	if !ok {
+		return errors.New("kernels.ptx has no such kernel: run go run ./cuda/ptx")
+	}
 	words := unsafe.Slice((*cu.Arg)(unsafe.SliceData(args)), len(args))
-	return c.kernels[kernel].Enqueue(cu.NoStream, cu.Dim{X: blocks}, cu.Dim{X: threads}, 0, words...)
+	return f.Enqueue(cu.NoStream, cu.Dim{X: blocks}, cu.Dim{X: threads}, 0, words...)
 }
 
 func (c *cuda) sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Pointer, ldb int, beta float32, to Pointer, ldc int) error {

@@ -67,8 +67,9 @@ type Model struct {
 	// flat. The parameter nodes' values are views into Values.
 	Values, Grads []float32
 
-	// Check makes the CPU's backend check each op's Memory, for tests: a result
-	// must lie where the op says, and dead memory is filled with NaN at once.
+	// Check holds each op to its Memory, for tests: memory is filled with NaN as
+	// soon as no op may read it any more. On the CPU a result must also lie where
+	// the op says, and an op must leave its inputs as they were.
 	Check bool
 }
 

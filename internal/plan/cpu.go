@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 
 	G "gorgonia.org/gorgonia"
@@ -177,6 +178,10 @@ func (r *cpuRun) run() (output G.Value, err error) {
 			in[i] = r.values[at]
 		}
 		current = s.node.Op()
+		var before [][]float32
+		if r.check != nil {
+			before = inputsOf(s, in)
+		}
 		var v G.Value
 		if s.op != nil {
 			v, err = s.op.Compute(r.buffers[k], s.over, in...)
@@ -188,7 +193,7 @@ func (r *cpuRun) run() (output G.Value, err error) {
 			err = r.keepGradients(s.gradients, v)
 		}
 		if err == nil && r.check != nil {
-			err = r.checkMemory(k, v)
+			err = errors.Join(checkInputs(before, in), r.checkMemory(k, v))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("op %v: %w", current, err)
@@ -215,6 +220,39 @@ func (r *cpuRun) keepGradients(parameters []int, v G.Value) error {
 	}
 	return nil
 }
+
+// inputsOf returns copies of the inputs of s that it may not overwrite.
+func inputsOf(s *step, in []G.Value) [][]float32 {
+	before := make([][]float32, len(in))
+	for i, v := range in {
+		if s.over && i == s.op.Memory().Over.Input {
+			continue
+		}
+		if data, err := FloatsOf(v); err == nil {
+			before[i] = slices.Clone(data)
+		}
+	}
+	return before
+}
+
+// checkInputs reports an input that is no longer what it was before.
+func checkInputs(before [][]float32, in []G.Value) error {
+	for i, want := range before {
+		if want == nil {
+			continue
+		}
+		got, err := FloatsOf(in[i])
+		if err != nil {
+			return err
+		}
+		if !slices.EqualFunc(got, want, sameBits) {
+			return fmt.Errorf("it has written to its input %d, which its Memory does not say", i)
+		}
+	}
+	return nil
+}
+
+func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
 // checkMemory returns an error if the result of step k is not in the memory that
 // the op states, and fills dead memory with NaN.

@@ -34,7 +34,7 @@ func newCUDA(d *device.Device, m Model) (Backend, error) {
 	}
 	p, err := m.step()
 	if err == nil {
-		c.step, err = place(p, d, c.values, c.grads, c.status)
+		c.step, err = place(p, d, m.Check, c.values, c.grads, c.status)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -137,7 +137,7 @@ func (c *cuda) Forward(dst []float32) ([]float32, error) {
 	if c.logits == nil {
 		p, err := c.model.logits()
 		if err == nil {
-			c.logits, err = place(p, c.d, c.values, 0, c.status)
+			c.logits, err = place(p, c.d, c.model.Check, c.values, 0, c.status)
 		}
 		if err != nil {
 			return dst, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"math"
 
 	"github.com/chewxy/hm"
 	G "gorgonia.org/gorgonia"
@@ -32,6 +33,7 @@ type Placement struct {
 	d       *device.Device
 	values  []*Array
 	results []*Result // of each step
+	check   bool      // dead memory is filled with NaN
 	upload  *device.Uploader
 	machine machine
 
@@ -39,6 +41,8 @@ type Placement struct {
 	resident []residentRows // state of ops that stays on the device
 	states   map[any]any    // see StateOf
 	buffers  []*device.Buffer
+	memories []*device.Buffer // that results share, among buffers
+	held     []int            // elements of the last value in each
 
 	params, grads device.Pointer
 	status        device.Pointer
@@ -73,10 +77,10 @@ type residentRows interface {
 
 // place compiles p for d. Parameters lie at params, gradients go to grads. status is
 // the address of an int64, or 0: when that number is not 0, ops leave their state
-// unchanged.
-func place(p *Plan, d *device.Device, params, grads, status device.Pointer) (*Placement, error) {
+// unchanged. With check, dead memory is filled with NaN.
+func place(p *Plan, d *device.Device, check bool, params, grads, status device.Pointer) (*Placement, error) {
 	q := &Placement{
-		plan: p, d: d, values: make([]*Array, p.values), states: make(map[any]any),
+		plan: p, d: d, check: check, values: make([]*Array, p.values), states: make(map[any]any),
 		params: params, grads: grads, status: status,
 	}
 	if err := q.build(); err != nil {
@@ -144,13 +148,13 @@ func (p *Placement) build() error {
 	if err := G.Let(before, &Array{d: p.d}); err != nil {
 		return err
 	}
-	memories := make([]*device.Buffer, p.plan.memories)
-	for k := range memories {
-		memories[k] = p.Buffer()
+	p.memories, p.held = make([]*device.Buffer, p.plan.memories), make([]int, p.plan.memories)
+	for k := range p.memories {
+		p.memories[k] = p.Buffer()
 	}
 	for k := range p.plan.steps {
 		s := &p.plan.steps[k]
-		r := p.result(s, memories)
+		r := p.result(s)
 		p.results = append(p.results, r)
 		run, err := p.kernel(s, r)
 		if err != nil {
@@ -185,13 +189,13 @@ func (p *Placement) placeInputs() {
 }
 
 // result returns the array for the value of s.
-func (p *Placement) result(s *step, memories []*device.Buffer) *Result {
+func (p *Placement) result(s *step) *Result {
 	r := &Result{Array: Array{d: p.d}, Over: s.over}
 	switch {
 	case len(s.gradients) > 0:
 		r.fixed = p.gradientPlace(s.gradients[0])
 	case s.memory >= 0:
-		r.buffer = memories[s.memory]
+		r.buffer = p.memories[s.memory]
 	case s.inPlace < 0:
 		r.buffer = p.Buffer()
 	}
@@ -314,6 +318,26 @@ func (p *Placement) keepGradients(parameters []int, a *Array) error {
 	return nil
 }
 
+// fillDead fills the memory that is dead after step s with NaN.
+func (p *Placement) fillDead(s *step, result *Array) error {
+	if s.memory >= 0 {
+		p.held[s.memory] = result.Elements()
+	}
+	for _, m := range s.dead {
+		if p.held[m] == 0 {
+			continue
+		}
+		at, err := p.memories[m].Floats(p.held[m])
+		if err == nil {
+			err = p.d.Fill(at, p.params, float32(math.NaN()), p.held[m])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copyOutput queues a copy of the scalar output, unless it is there already.
 func (p *Placement) copyOutput(to device.Pointer) error {
 	from, err := p.values[p.plan.output].Scalar("output")
@@ -399,6 +423,9 @@ func (op *placedOp) CUDADo(G.External, G.Device, G.Value, ...G.Value) (G.Value, 
 	if err == nil {
 		p.values[op.step.to] = a
 		err = p.keepGradients(op.step.gradients, a)
+	}
+	if err == nil && p.check {
+		err = p.fillDead(op.step, a)
 	}
 	if err != nil {
 		p.failed = fmt.Errorf("op %s: %w", op.name, err)
