@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/describe"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
@@ -199,7 +200,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"eval_every": o.EvalEvery, "seed": o.Seed,
 		"rate": o.Adam.Rate, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": describe(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
+		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
 	if o.Permute {

@@ -8,8 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
@@ -259,57 +257,4 @@ func (r *runDir) close() error {
 		errs = append(errs, r.metrics.Close())
 	}
 	return errors.Join(append(errs, r.folder.Close())...)
-}
-
-// describe writes out a sampler's settings: its own String if it has one, else
-// the exported fields of its type down to numbers, strings and flags. Zero
-// fields are left out, so that new ones do not make old runs differ, and so is
-// what it points to (the graph).
-func describe(v any) string {
-	if s, ok := v.(fmt.Stringer); ok {
-		return s.String()
-	}
-	var b strings.Builder
-	describeValue(&b, reflect.Indirect(reflect.ValueOf(v)))
-	return b.String()
-}
-
-func describeValue(b *strings.Builder, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface:
-		describeValue(b, reflect.Indirect(v.Elem()))
-	case reflect.Struct:
-		b.WriteString(v.Type().Name())
-		b.WriteByte('{')
-		separator := ""
-		for k := range v.NumField() {
-			field, value := v.Type().Field(k), v.Field(k)
-			if !field.IsExported() || value.IsZero() || value.Kind() == reflect.Pointer {
-				continue
-			}
-			b.WriteString(separator + field.Name + ":")
-			describeValue(b, value)
-			separator = " "
-		}
-		b.WriteByte('}')
-	case reflect.Slice, reflect.Array:
-		b.WriteByte('[')
-		for k := range v.Len() {
-			if k > 0 {
-				b.WriteByte(' ')
-			}
-			if k == 16 { // row norms and such: the length will do
-				fmt.Fprintf(b, "… %d", v.Len())
-				break
-			}
-			describeValue(b, v.Index(k))
-		}
-		b.WriteByte(']')
-	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		fmt.Fprint(b, v)
-	default: // a function, a channel, a map: not a setting that could be compared
-		b.WriteByte('_')
-	}
 }

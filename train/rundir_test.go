@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -248,28 +247,6 @@ func TestFolderIsLocked(t *testing.T) {
 	mustFit(t, smallModel(t, d), d, o)
 	if !errors.Is(second, ErrRunExists) || !strings.Contains(second.Error(), "another process") {
 		t.Errorf("the second run: error %v", second)
-	}
-}
-
-type describedSampler struct{ samplers.Sampler }
-
-func (describedSampler) String() string { return "my own" }
-
-func TestDescribe(t *testing.T) {
-	p := &graph.Laplacian{}
-	for want, v := range map[string]any{
-		"my own": describedSampler{},
-		"LayerWise{Sizes:[512 1024] Importance:LADIES{Flat:true} Draw:WithoutReplacement{} Weight:Naive{}}": &samplers.LayerWise{
-			Laplacian: p, Sizes: []int{512, 1024}, Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithoutReplacement{}, Weight: samplers.Naive{},
-		},
-		"Full{Depth:3}": &samplers.Full{Laplacian: p, Depth: 3},
-		"LayerWise{Sizes:[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]}": &samplers.LayerWise{Sizes: make([]int, 20)},
-		"failing{Sampler:Full{Depth:2}}":                          failing{&samplers.Full{Depth: 2}},
-		"_":                                                       (*samplers.Full)(nil),
-	} {
-		if got := describe(v); got != want {
-			t.Errorf("%s\nwant %s", got, want)
-		}
 	}
 }
 
