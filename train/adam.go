@@ -13,8 +13,8 @@ import (
 // outside the bias-corrected root. The zero value is PyTorch's default, with
 // decay and clipping off.
 type Adam struct {
-	Rate         float64 // step size; 0 means 0.001
-	Beta1, Beta2 float64 // decay of the moments, in [0, 1); 0 means 0.9 and 0.999
+	LR           float64 // step size (learning rate); 0 means 0.001
+	Beta1, Beta2 float64 // decay of the moments, between 0 and 1; 0 means 0.9 and 0.999
 	Epsilon      float64 // 0 means 1e-8
 	WeightDecay  float64 // L2 coefficient; 0 is off
 	Clip         float64 // largest Euclidean norm of the whole gradient, scaled down beyond it; 0 is off
@@ -33,7 +33,7 @@ func (a Adam) withDefaults() Adam {
 	for _, f := range []struct {
 		field *float64
 		value float64
-	}{{&a.Rate, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
+	}{{&a.LR, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -45,21 +45,28 @@ func (a Adam) withDefaults() Adam {
 func (a Adam) Validate() error {
 	a = a.withDefaults()
 	switch {
-	case !(a.Rate > 0) || math.IsInf(a.Rate, 0):
-		return fmt.Errorf("train: Adam's rate is %v, want positive and finite", a.Rate)
-	case !(a.Beta1 >= 0 && a.Beta1 < 1) || !(a.Beta2 >= 0 && a.Beta2 < 1):
-		return fmt.Errorf("train: Adam's betas are %v and %v, want them in [0, 1)", a.Beta1, a.Beta2)
-	case !(a.Epsilon > 0) || !(a.WeightDecay >= 0) || !(a.Clip >= 0):
-		return fmt.Errorf("train: Adam's epsilon %v, weight decay %v, clip %v: want positive, and not negative", a.Epsilon, a.WeightDecay, a.Clip)
+	case !positive(a.LR):
+		return fmt.Errorf("train: Adam.LR is %v, want a positive number", a.LR)
+	case !(a.Beta1 > 0 && a.Beta1 < 1) || !(a.Beta2 > 0 && a.Beta2 < 1):
+		return fmt.Errorf("train: Adam.Beta1 and Adam.Beta2 are %v and %v, want numbers between 0 and 1", a.Beta1, a.Beta2)
+	case !positive(a.Epsilon):
+		return fmt.Errorf("train: Adam.Epsilon is %v, want a positive number", a.Epsilon)
+	case a.WeightDecay != 0 && !positive(a.WeightDecay):
+		return fmt.Errorf("train: Adam.WeightDecay is %v, want a positive number, or 0 for none", a.WeightDecay)
+	case a.Clip != 0 && !positive(a.Clip):
+		return fmt.Errorf("train: Adam.Clip is %v, want a positive number, or 0 for none", a.Clip)
 	}
 	return nil
 }
+
+// positive reports whether x is positive and finite.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 
 // update returns a as the back ends take it.
 func (a Adam) update() plan.Adam {
 	a = a.withDefaults()
 	return plan.Adam{
-		Adam: kernel.Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
+		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
 		Clip: a.Clip,
 	}
 }

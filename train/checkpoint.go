@@ -215,6 +215,7 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	if err := decoder.Decode(&c.checkpointMeta); err != nil {
 		return bad("damaged description: %v", err)
 	}
+	c.Config = rundir.Upgrade(c.Config)
 	body = body[checkpointHeader+metaLen:]
 	return c, c.readSections(body)
 }

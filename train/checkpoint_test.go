@@ -152,7 +152,7 @@ func TestLoadParameters(t *testing.T) {
 	d := smallData(t, 60, 3)
 	m := smallModel(t, d)
 	dir := t.TempDir()
-	if _, err := Fit(t.Context(), m, d, Options{MaxBatches: 25, BatchSize: 16, Dir: dir, Config: map[string]any{"hidden": 16}}); err != nil {
+	if _, err := Fit(t.Context(), m, d, Options{MaxBatches: 25, Batch: 16, Dir: dir, Config: map[string]any{"hidden": 16}}); err != nil {
 		t.Fatal(err)
 	}
 	want := weights(t, m)

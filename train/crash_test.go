@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 // crashOptions is a run of 200 batches with a checkpoint every three.
 func crashOptions(dir string) Options {
 	return Options{
-		MaxBatches: 200, Patience: -1, BatchSize: 32, EvalEvery: 3, Seed: 21, Workers: 2,
-		Adam: Adam{Rate: 0.01}, CheckpointInterval: -1, Dir: dir, Resume: true,
+		MaxBatches: 200, Patience: Unlimited, Batch: 32, EvalEvery: 3, Seed: 21, Workers: 2,
+		Adam: Adam{LR: 0.01}, CheckpointInterval: 1, Dir: dir, Resume: true,
 	}
 }
 

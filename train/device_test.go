@@ -262,8 +262,8 @@ func TestModelsOnDevice(t *testing.T) {
 			c.options.Hidden, c.options.Seed = 16, 3
 			m, onDevice := gcnOver(t, c.data, c.sampler, c.options), gcnOver(t, c.data, c.sampler, c.options)
 			onDevice.Device = d
-			want, _ := losses(t, m, c.data, 32, 10, Adam{Rate: 0.01})
-			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{Rate: 0.01})
+			want, _ := losses(t, m, c.data, 32, 10, Adam{LR: 0.01})
+			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{LR: 0.01})
 			agree(t, "losses", got, want)
 
 			// Inference on the parameters of the same model.
@@ -300,7 +300,7 @@ func TestFitOnDevice(t *testing.T) {
 		m := smallModel(t, data)
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{
-			Adam: Adam{Rate: 0.01}, BatchSize: 32, MaxBatches: batches, EvalEvery: 7, Patience: -1, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: -1,
+			Adam: Adam{LR: 0.01}, Batch: 32, MaxBatches: batches, EvalEvery: 7, Patience: Unlimited, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -334,7 +334,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 	run := func(device *ops.Device) (*Result, []float32, error) {
 		m := smallModel(t, data)
 		m.Device = device
-		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
+		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{LR: 1e30}, Batch: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
 		return h, weights(t, m), err
 	}
 	h, got, err := run(d)
@@ -392,7 +392,7 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 		t.Error("resumed: other weights or state")
 	}
 
-	o.Dir, o.Resume, o.Adam = "", false, Adam{Rate: 1e30}
+	o.Dir, o.Resume, o.Adam = "", false, Adam{LR: 1e30}
 	failed, err := fit(d, o)
 	if !errors.Is(err, ErrNotFinite) {
 		t.Fatalf("error is %v, want ErrNotFinite", err)
@@ -438,13 +438,13 @@ func TestMethodsOnDevice(t *testing.T) {
 					m.Device = on
 					return m
 				}
-				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{Rate: 0.01})
-				got, bits := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01})
+				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{LR: 0.01})
+				got, bits := losses(t, model(d), c.data, 32, 8, Adam{LR: 0.01})
 				agreeTo(t, "losses", got, want, 1e-4)
-				if again, same := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
+				if again, same := losses(t, model(d), c.data, 32, 8, Adam{LR: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
 					t.Error("a second run on the device gives other bits")
 				}
-				h, err := Fit(context.Background(), model(d), c.data, Options{BatchSize: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
+				h, err := Fit(context.Background(), model(d), c.data, Options{Batch: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
 				if err != nil || h.Batches != 4 || math.IsNaN(h.Test) {
 					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
 				}

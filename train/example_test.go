@@ -33,7 +33,7 @@ func Example() {
 	}
 	model := gcn
 	history, err := train.Fit(ctx, model, data, train.Options{
-		BatchSize: 128, MaxBatches: 150, Adam: train.Adam{Rate: 0.01}, Seed: 1,
+		Batch: 128, MaxBatches: 150, Adam: train.Adam{LR: 0.01}, Seed: 1,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -70,7 +70,7 @@ func ExampleProgram() {
 		log.Fatal(err)
 	}
 	defer loader.Close()
-	adam, state := train.Adam{Rate: 0.01}, new(train.AdamState)
+	adam, state := train.Adam{LR: 0.01}, new(train.AdamState)
 	var first, last float64
 	for {
 		item, err := loader.Next()

@@ -70,7 +70,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		model: model, data: d, options: o, program: program,
 		stream: Stream{
 			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-			BatchSize: o.BatchSize, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.Permute,
+			BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
 		},
 		start: time.Now(),
 	}
@@ -184,9 +184,13 @@ func (r *run) open() error {
 // configuration returns what config.json holds.
 func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
-	limit := func(n int) any {
-		if n == unlimited {
-			return nil
+	batchesPerEpoch := o.BatchesPerEpoch
+	if batchesPerEpoch == OnePass {
+		batchesPerEpoch = 0
+	}
+	limit := func(n int) int {
+		if n == Unlimited {
+			return 0
 		}
 		return n
 	}
@@ -195,20 +199,18 @@ func (r *run) configuration() (config map[string]any, err error) {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
 	config = map[string]any{
-		"batch_size": o.BatchSize, "batches_per_epoch": o.BatchesPerEpoch, "permute": o.Permute,
-		"max_batches": limit(o.MaxBatches), "max_epochs": limit(o.MaxEpochs), "patience": limit(o.Patience),
+		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
+		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
-		"rate": o.Adam.Rate, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
+		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
-	if o.Permute {
-		config["batches_per_epoch"] = r.stream.PerEpoch()
-	}
 	for name, v := range o.Config {
-		if _, taken := config[name]; taken {
-			return nil, fmt.Errorf("train: Config field %q is one of Fit's own", name)
+		_, taken := config[name]
+		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
+			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
 		}
 		config[name] = v
 	}
@@ -285,8 +287,8 @@ func (r *run) fit(ctx context.Context) error {
 // and what that limit is called.
 func (r *run) end() (batches int, limit string) {
 	perEpoch := r.stream.PerEpoch()
-	if r.options.MaxEpochs <= r.options.MaxBatches/perEpoch {
-		return r.options.MaxEpochs * perEpoch, "max-epochs"
+	if r.options.Epochs <= r.options.MaxBatches/perEpoch {
+		return r.options.Epochs * perEpoch, "epochs"
 	}
 	return r.options.MaxBatches, "max-batches"
 }
@@ -364,7 +366,7 @@ func (r *run) failed(index int, err error) error {
 	case errors.Is(err, ErrNotFinite) && index == 0: // no step was done that could have been too long
 		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
 	case errors.Is(err, ErrNotFinite):
-		err = fmt.Errorf("%w; try a rate below %v", err, r.options.Adam.Rate)
+		err = fmt.Errorf("%w; try a smaller step size than %v", err, r.options.Adam.LR)
 	}
 	return err
 }
@@ -550,7 +552,7 @@ func (r *run) progress(end int, evaluated bool) {
 	default:
 		p.Loss = math.NaN() // queued on a device
 	}
-	if end != unlimited {
+	if end != Unlimited {
 		p.MaxBatches = end
 		perBatch := time.Since(r.start) / time.Duration(s.Batch-r.resumed)
 		p.Left = perBatch * time.Duration(end-s.Batch)

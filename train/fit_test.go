@@ -23,7 +23,7 @@ import (
 
 // short is a run of 60 batches that evaluates often.
 func short() Options {
-	return Options{MaxBatches: 60, BatchSize: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{Rate: 0.01, Clip: 5}, CheckpointInterval: -1}
+	return Options{MaxBatches: 60, Batch: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{LR: 0.01, Clip: 5}, CheckpointInterval: 1}
 }
 
 func mustFit(t testing.TB, m *layers.Model, d *datasets.Data, o Options) *Result {
@@ -39,7 +39,7 @@ func TestOverfit(t *testing.T) {
 	d := smallData(t, 40, 4)
 	d.Split.Valid = nil // nothing stops early
 	m := modelOver(t, d, &samplers.Full{Laplacian: d.Laplacian(), Depth: 2}, 64)
-	h := mustFit(t, m, d, Options{MaxBatches: 300, Adam: Adam{Rate: 0.02}})
+	h := mustFit(t, m, d, Options{MaxBatches: 300, Adam: Adam{LR: 0.02}})
 	if loss := h.Evaluations[len(h.Evaluations)-1].Loss; loss > 0.15 {
 		t.Errorf("loss %v after %d batches of the same nodes, want near 0", loss, h.Batches)
 	}
@@ -59,7 +59,7 @@ func TestFitLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := mustFit(t, m, d, Options{MaxBatches: 150, BatchSize: 64, Adam: Adam{Rate: 0.01}})
+	h := mustFit(t, m, d, Options{MaxBatches: 150, Batch: 64, Adam: Adam{LR: 0.01}})
 	if h.Test < 0.8 || h.Test < before+0.2 {
 		t.Errorf("test accuracy %v, %v before training", h.Test, before)
 	}
@@ -73,13 +73,13 @@ func TestFitLearns(t *testing.T) {
 // cores, other ones for another seed, and both protocols.
 func TestFitIsDeterministic(t *testing.T) {
 	d := smallData(t, 300, 3)
-	for _, permute := range []bool{false, true} {
-		t.Run(fmt.Sprintf("permute=%t", permute), func(t *testing.T) {
+	for _, perEpoch := range []int{4, OnePass} {
+		t.Run(fmt.Sprintf("BatchesPerEpoch=%d", perEpoch), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 			run := func(cores, workers int, seed uint64) ([]float32, *Result) {
 				runtime.GOMAXPROCS(cores)
 				o := short()
-				o.Workers, o.Seed, o.Permute = workers, seed, permute
+				o.Workers, o.Seed, o.BatchesPerEpoch = workers, seed, perEpoch
 				m := smallModel(t, d)
 				h := mustFit(t, m, d, o)
 				return weights(t, m), h
@@ -331,7 +331,7 @@ func (c *cancelling) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Fea
 func TestPatience(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
-	o.MaxBatches, o.Patience, o.EvalEvery = -1, 40, 10
+	o.MaxBatches, o.Patience, o.EvalEvery = Unlimited, 40, 10
 	h := mustFit(t, smallModel(t, d), d, o)
 	if h.Stop != "patience" || h.Batches != h.BestBatch+40 {
 		t.Errorf("%s after %d batches, best at %d", h.Stop, h.Batches, h.BestBatch)
@@ -347,8 +347,8 @@ func TestPatience(t *testing.T) {
 		t.Errorf("best %v, of the evaluations %v", h.Best, best)
 	}
 	o = short()
-	o.MaxEpochs, o.MaxBatches = 3, 1000
-	if h := mustFit(t, smallModel(t, d), d, o); h.Stop != "max-epochs" || h.Batches != 12 {
+	o.Epochs, o.MaxBatches = 3, 1000
+	if h := mustFit(t, smallModel(t, d), d, o); h.Stop != "epochs" || h.Batches != 12 {
 		t.Errorf("%s after %d batches, want 3 epochs of 4", h.Stop, h.Batches)
 	}
 }
@@ -389,7 +389,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	d := smallData(t, 300, 3)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := short()
-	o.MaxBatches, o.Patience = math.MaxInt-1, -1
+	o.MaxBatches, o.Patience = math.MaxInt-1, Unlimited
 	before := runtime.NumGoroutine()
 	var at time.Time
 	time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })
@@ -430,15 +430,21 @@ func TestFitErrors(t *testing.T) {
 		"training set is empty":       {empty, Options{}},
 		"test node 3 is 100":          {outside, Options{}},
 		"data without a graph":        {&datasets.Data{}, Options{}},
-		"batch size -1":               {d, Options{BatchSize: -1}},
-		"-2 batches an epoch":         {d, Options{BatchesPerEpoch: -2}},
-		"evaluation every -1":         {d, Options{EvalEvery: -1}},
-		"-1 workers":                  {d, Options{Workers: -1}},
-		"would never end":             {d, Options{MaxBatches: -1, Patience: -1}},
+		"Batch is -1":                 {d, Options{Batch: -1}},
+		"BatchesPerEpoch is -2":       {d, Options{BatchesPerEpoch: -2}},
+		"EvalEvery is -1":             {d, Options{EvalEvery: -1}},
+		"Workers is -1":               {d, Options{Workers: -1}},
+		"MaxBatches is -1":            {d, Options{MaxBatches: -1}},
+		"Epochs is -1":                {d, Options{Epochs: -1}},
+		"Patience is -1":              {d, Options{Patience: -1}},
+		"CheckpointInterval is -1":    {d, Options{CheckpointInterval: -1}},
+		"would never end":             {d, Options{MaxBatches: Unlimited, Patience: Unlimited}},
 		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
-		"without a folder":            {d, Options{Resume: true}},
-		"rate is -1":                  {d, Options{Adam: Adam{Rate: -1}}},
-		`"seed" is one of Fit's own`:  {d, Options{Config: map[string]any{"seed": 1}}},
+		"but not Options.Dir":         {d, Options{Resume: true}},
+		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
+		`"seed" of Options.Config is`: {d, Options{Config: map[string]any{"seed": 1}}},
+		`"rate" of Options.Config is`: {d, Options{Config: map[string]any{"rate": 1}}},
+		`"permute" of Options.Config`: {d, Options{Config: map[string]any{"permute": true}}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -491,7 +497,7 @@ func TestOverflow(t *testing.T) {
 	for i := range d.Features.Data {
 		d.Features.Data[i] = 3e38
 	}
-	_, err := Fit(context.Background(), m, d, Options{BatchSize: 32})
+	_, err := Fit(context.Background(), m, d, Options{Batch: 32})
 	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "batch 0 ") || !strings.Contains(err.Error(), "features") {
 		t.Errorf("error %v blames no features", err)
 	}
@@ -503,11 +509,11 @@ func TestDivergence(t *testing.T) {
 	for i := range d.Features.Data {
 		d.Features.Data[i] *= 1e30
 	}
-	h, err := Fit(context.Background(), m, d, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32})
+	h, err := Fit(context.Background(), m, d, Options{Adam: Adam{LR: 1e30}, Batch: 32})
 	if !errors.Is(err, ErrNotFinite) && (err == nil || !strings.Contains(err.Error(), "NaN")) {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "rate below 1e+30") {
+	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "smaller step size than 1e+30") {
 		t.Errorf("error %q names no batch or remedy", err)
 	}
 }

@@ -239,7 +239,7 @@ func TestFitOwnModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := Fit(context.Background(), m, d, Options{MaxBatches: 100, BatchSize: 64, Adam: Adam{Rate: 0.02}})
+	h, err := Fit(context.Background(), m, d, Options{MaxBatches: 100, Batch: 64, Adam: Adam{LR: 0.02}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 			if _, err := p.Step(batch, seed); err != nil {
 				t.Fatal(err)
 			}
-			if err := (Adam{Rate: 0.1}).Step(p.Parameters(), p.Gradients(), state); err != nil {
+			if err := (Adam{LR: 0.1}).Step(p.Parameters(), p.Gradients(), state); err != nil {
 				t.Fatal(err)
 			}
 			if !evaluate {

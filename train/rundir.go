@@ -134,7 +134,7 @@ func (r *runDir) sameConfig(config map[string]any) error {
 // mayChange lists the settings in which a resumed run may differ. All but the last
 // decide when to stop, not what a batch does; data says where the data lie, and
 // their fingerprint whether they are the same.
-var mayChange = []string{"max_batches", "max_epochs", "patience", "data"}
+var mayChange = []string{"max_batches", "epochs", "patience", "data"}
 
 // sameConfig reports the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {

@@ -28,6 +28,11 @@ func TestConfigFile(t *testing.T) {
 		`"json": true`:                 `c.json:3: "json" is`,
 		`"out": "good"`:                "good holds a run already",
 		`"batch_size": 2, "batch": 3`:  `c.json:3: "batch" sets --batch again, after line 3`,
+		`"metric": "accuracy"`:         `c.json:3: "metric" is no option`,
+		`"permute": 1`:                 `c.json:3: unknown option "permute"`,
+		`"beta1": 1`:                   "c.json: --beta1 1: want a number between 0 and 1",
+		`"epsilon": 0`:                 "c.json: --epsilon 0: want a positive number",
+		`"clip": -1`:                   "c.json: --clip -1: want a positive number or 0",
 		"\"seed\": 1,\n\"seed\": 2":    `c.json:4: "seed" sets --seed again, after line 3`,
 		`"hidden": null`:               "c.json:3: hidden: want a string",
 		`"samples": [null]`:            "c.json:3: samples: want a string",
@@ -51,6 +56,28 @@ func TestConfigFile(t *testing.T) {
 	readFile(t, "there/result.json")
 	writeFile(t, "long.json", bytes.Repeat([]byte(" "), mostConfig+1))
 	fail(t, exitFailed, []string{"long.json", "more than 1.05 MB"}, "train", "--config", "long.json")
+}
+
+// TestConfigCounts sets each option of the optimiser, as a flag and in a file: both
+// must give the same weights, and other ones than the default.
+func TestConfigCounts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("-q", "--max-batches", "4", "--out")
+	succeed(t, append(line, "default")...)
+	for name, value := range map[string]string{
+		"lr": "0.01", "beta1": "0.5", "beta2": "0.9", "epsilon": "0.01", "weight-decay": "0.1", "clip": "0.001",
+	} {
+		succeed(t, append(line, name+"-flag", "--"+name, value)...)
+		writeFile(t, "c.json", []byte(`{"`+name+`": `+value+`}`))
+		succeed(t, append(line, name+"-file", "--config", "c.json")...)
+		if !bytes.Equal(weights(t, name+"-flag"), weights(t, name+"-file")) {
+			t.Errorf("%s in a file gives other weights than --%s", name, name)
+		}
+		if bytes.Equal(weights(t, name+"-flag"), weights(t, "default")) {
+			t.Errorf("--%s %s changes nothing", name, value)
+		}
+		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, value)
+	}
 }
 
 // TestConfigDevice reads options from what is no file.
@@ -119,8 +146,8 @@ func TestDamagedConfig(t *testing.T) {
 		`"patience": 200`:             `"patience": -3`,
 		`"data": "` + smallData[:9]:   `"data": "`,
 		`"seed": 1`:                   `"seed": null`,
-		`"batch_size": 64`:            `"batch_size": "many"`,
-		`"rate": 0.001`:               `"rate": 0`,
+		`"batch": 64`:                 `"batch": "many"`,
+		`"lr": 0.001`:                 `"lr": 0`,
 		`"weight_decay": 0`:           `"weight_decay": -1`,
 		`"batches_per_epoch": 10`:     `"batches_per_epoch": -1`,
 		`"residual": false`:           `"residual": 5`,

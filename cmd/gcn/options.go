@@ -51,8 +51,11 @@ type trainOptions struct {
 	LayerNorm         bool
 	Residual          bool
 
-	LR          float64
-	WeightDecay float64
+	LR           float64
+	Beta1, Beta2 float64
+	Epsilon      float64
+	WeightDecay  float64
+	Clip         float64
 
 	Seed    uint64
 	Runs    int
@@ -86,7 +89,11 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: never")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
+	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
+	fs.Float64Var(&o.Beta2, "beta2", 0.999, "decay of Adam's mean of their squares")
+	fs.Float64Var(&o.Epsilon, "epsilon", 1e-8, "Adam's constant against division by zero")
 	fs.Float64Var(&o.WeightDecay, "weight-decay", 0, "Adam's L2 coefficient")
+	fs.Float64Var(&o.Clip, "clip", 0, "scale gradients of a larger norm down to this one; 0: no limit")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core; results do not depend on it")
@@ -155,16 +162,34 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Epochs == 0 && o.MaxBatches == 0 && o.Patience == 0 {
 		return usagef("--epochs, --max-batches and --patience are all 0: training would not end")
 	}
-	if !(o.LR > 0) || math.IsInf(o.LR, 0) {
-		return usagef("--lr %v: want a positive number", o.LR)
-	}
-	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
-		return usagef("--weight-decay %v: want a number from 0", o.WeightDecay)
+	if err := o.checkAdam(); err != nil {
+		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
 	return o.checkModel(fs)
+}
+
+func (o *trainOptions) checkAdam() error {
+	for _, c := range []struct {
+		name  string
+		value float64
+		ok    bool
+		want  string
+	}{
+		{"lr", o.LR, o.LR > 0, "a positive number"},
+		{"beta1", o.Beta1, o.Beta1 > 0 && o.Beta1 < 1, "a number between 0 and 1"},
+		{"beta2", o.Beta2, o.Beta2 > 0 && o.Beta2 < 1, "a number between 0 and 1"},
+		{"epsilon", o.Epsilon, o.Epsilon > 0, "a positive number"},
+		{"weight-decay", o.WeightDecay, o.WeightDecay >= 0, "a positive number or 0"},
+		{"clip", o.Clip, o.Clip >= 0, "a positive number or 0"},
+	} {
+		if !c.ok || math.IsInf(c.value, 0) {
+			return usagef("--%s %v: want %s", c.name, c.value, c.want)
+		}
+	}
+	return nil
 }
 
 // checkModel is the part of check for the options of the model and its sampler.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/train"
@@ -81,14 +83,13 @@ func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	for name, value := range map[string]any{
 		"batch": j.Batch, "batches_per_epoch": j.BatchesPerEpoch, "epochs": j.Epochs, "max_batches": j.MaxBatches,
 		"eval_every": j.EvalEvery, "patience": j.Patience, "lr": j.LR, "weight_decay": j.WeightDecay,
+		"beta1": j.Beta1, "beta2": j.Beta2, "epsilon": j.Epsilon, "clip": j.Clip,
 		"seed": j.Seed, "runs": j.Runs, fingerprintField: train.Fingerprint(data),
 	} {
 		config[name] = value
 	}
 	return rundir.ThroughJSON(config)
 }
-
-const fingerprintField = "fingerprint"
 
 // checkSeveral refuses a folder in which several runs of the given configuration
 // must not begin, and tells whether runs of just that one are there.
@@ -119,13 +120,31 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	if err != nil {
 		return false, fmt.Errorf("%s: damaged: %w", folder.Path(configFile), err)
 	}
-	if _, there := before[fingerprintField]; !there { // saved before there was one
-		before[fingerprintField] = config[fingerprintField]
+	if err := addLaterFields(before, config); err != nil {
+		return false, err
 	}
 	if err := rundir.SameConfig(before, config, "data", "max_batches", "epochs", "patience", "runs"); err != nil {
 		return false, fmt.Errorf("%s: cannot resume: %w", folder.Path(configFile), err)
 	}
 	return rundir.SameConfig(before, config) == nil, nil
+}
+
+// addLaterFields adds the fields that earlier programs did not save to their
+// configuration of several runs: Adam's options, which had no flags and so had their
+// defaults, and the fingerprint.
+func addLaterFields(before, now map[string]any) error {
+	var defaults trainOptions
+	defaults.flags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	later, err := rundir.ThroughJSON(map[string]any{
+		"beta1": defaults.Beta1, "beta2": defaults.Beta2, "epsilon": defaults.Epsilon, "clip": defaults.Clip,
+		fingerprintField: now[fingerprintField],
+	})
+	for name, value := range later {
+		if _, there := before[name]; !there {
+			before[name] = value
+		}
+	}
+	return err
 }
 
 // removeOthers removes the runs that are in dir, but for the first of those to

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,10 +200,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
-	options.CheckpointInterval = j.Interval
-	if j.Interval == 0 {
-		options.CheckpointInterval = -1 // at every evaluation, where 0 would be the default
-	}
+	options.CheckpointInterval = max(j.Interval, 1) // 0 would mean the default
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
@@ -278,19 +276,16 @@ func shellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// fitOptions translates the flags: where 0 switches a limit off, Fit wants a
-// negative number.
+// fitOptions returns the options of Fit, where 0 means a default: a flag's 0 has a
+// name there.
 func (o *trainOptions) fitOptions() train.Options {
-	off := func(n int) int {
-		if n == 0 {
-			return -1
-		}
-		return n
-	}
 	return train.Options{
-		Adam:      train.Adam{Rate: o.LR, WeightDecay: o.WeightDecay},
-		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == 0,
-		MaxBatches: off(o.MaxBatches), MaxEpochs: off(o.Epochs), EvalEvery: o.EvalEvery, Patience: off(o.Patience),
+		Adam: train.Adam{
+			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
+		},
+		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
+		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }
