@@ -45,8 +45,8 @@ func Example() {
 	// far better than chance: true
 }
 
-// A training loop of one's own: the loader, the program and the optimiser are
-// what Fit is made of.
+// A program with its own training loop: it uses the parts of Fit, the loader, the
+// program and the optimiser.
 func ExampleProgram() {
 	ctx := context.Background()
 	data, err := datasets.Open(ctx, "synth:demo?nodes=2000", datasets.Options{})

@@ -69,8 +69,8 @@ func TestFitLearns(t *testing.T) {
 	}
 }
 
-// TestFitIsDeterministic wants the same bits for any number of workers and
-// cores, other ones for another seed, and both protocols.
+// TestFitIsDeterministic checks that the bits are the same for any number of workers and
+// cores, and differ for another seed, with both kinds of epochs.
 func TestFitIsDeterministic(t *testing.T) {
 	d := smallData(t, 300, 3)
 	for _, perEpoch := range []int{4, OnePass} {
@@ -89,7 +89,7 @@ func TestFitIsDeterministic(t *testing.T) {
 				for _, workers := range []int{1, 2, 7} {
 					got, h := run(cores, workers, 9)
 					if !slices.Equal(got, want) {
-						t.Errorf("%d cores, %d workers: other weights", cores, workers)
+						t.Errorf("%d cores, %d workers: the weights differ", cores, workers)
 					}
 					for k, e := range h.Evaluations {
 						w := history.Evaluations[k]
@@ -117,8 +117,8 @@ func afterBatch(n int) (context.Context, func(Progress)) {
 	}
 }
 
-// runFiles returns what a folder's last.ckpt, best.ckpt and metrics.jsonl hold,
-// without wall-clock fields.
+// runFiles returns the contents of a folder's last.ckpt, best.ckpt and metrics.jsonl,
+// without times.
 func runFiles(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -129,7 +129,7 @@ func runFiles(t testing.TB, dir string) string {
 		}
 		s := c.State
 		s.Seconds, s.TrainSeconds, s.SamplingSeconds, s.WaitSeconds, s.EvalSeconds = 0, 0, 0, 0, 0
-		s.MetricsBytes = 0 // seconds have more digits or fewer
+		s.MetricsBytes = 0 // the number of digits of a time varies
 		fmt.Fprintf(&b, "%s %+v", name, s)
 		for _, section := range c.Sections {
 			fmt.Fprintf(&b, " %s", section)
@@ -154,8 +154,8 @@ func runFiles(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestResume stops a run at random batches, once to three times, and wants the
-// weights, history and files of one that was never stopped.
+// TestResume stops a run at one to three random batches. It must end with the weights,
+// scores and files of a run that was never stopped.
 func TestResume(t *testing.T) {
 	d := smallData(t, 300, 3)
 	whole := t.TempDir()
@@ -176,7 +176,7 @@ func TestResume(t *testing.T) {
 			o := o
 			o.Dir, o.Resume, o.Workers = t.TempDir(), true, 1+trial%3
 			if trial%2 == 0 {
-				o.CheckpointInterval = time.Hour // only the one on stopping
+				o.CheckpointInterval = time.Hour // only the checkpoint on stopping
 			}
 			done := 0
 			for _, cut := range cuts {
@@ -195,14 +195,14 @@ func TestResume(t *testing.T) {
 					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 				}
 				done = cut
-				// What was written after the checkpoint must go.
+				// Lines after the checkpoint must be removed.
 				appendTo(t, filepath.Join(o.Dir, metricsFile), strings.Repeat("{half a line", 1000))
 			}
 			o.Progress = nil
 			m := smallModel(t, d)
 			h := mustFit(t, m, d, o)
 			if !slices.Equal(weights(t, m), want) {
-				t.Error("other weights")
+				t.Error("the weights differ")
 			}
 			if h.Test != history.Test || h.Best != history.Best || h.BestBatch != history.BestBatch || len(h.Evaluations) != len(history.Evaluations) {
 				t.Errorf("history %+v, want %+v", h, history)
@@ -210,7 +210,7 @@ func TestResume(t *testing.T) {
 			if got := runFiles(t, o.Dir); got != wantFiles {
 				t.Errorf("files hold\n%.2000s\nwant\n%.2000s", got, wantFiles)
 			}
-			// Once more: nothing is left to do, and nothing changes.
+			// Resume the finished run: nothing changes.
 			again := smallModel(t, d)
 			h = mustFit(t, again, d, o)
 			if h.Batches != 60 || h.Resumed != 60 || h.Test != history.Test || !slices.Equal(weights(t, again), want) || runFiles(t, o.Dir) != wantFiles {
@@ -251,8 +251,8 @@ func TestResumeFurther(t *testing.T) {
 	}
 }
 
-// A finished run that goes on and is stopped has no result until its new end, and
-// loses none by being looked at.
+// TestResultIsOfTheEnd checks that a finished run that trains further has no result.json
+// until its new end, and that resuming without further training keeps result.json.
 func TestResultIsOfTheEnd(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -269,14 +269,14 @@ func TestResultIsOfTheEnd(t *testing.T) {
 		}
 	}
 	o.Resume = true
-	stopped(1) // in the final test, nothing being left to train
+	stopped(1) // in the final test: no batch is left to train
 	if _, err := os.Stat(result); err != nil {
 		t.Errorf("the result of a finished run is gone: %v", err)
 	}
 	o.MaxBatches = 63
 	stopped(2) // in the second evaluation
 	if _, err := os.Stat(result); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a run that has not ended has a result: %v", err)
+		t.Errorf("a run that has not ended has a result.json: %v", err)
 	}
 	mustFit(t, smallModel(t, d), d, o)
 	if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), `"batches": 63`) {
@@ -284,8 +284,8 @@ func TestResultIsOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestCancelDuringEvaluation stops a run between its step and its evaluation:
-// resuming must evaluate first.
+// TestCancelDuringEvaluation stops a run after a step and before its evaluation: when it
+// is resumed, it must evaluate first.
 func TestCancelDuringEvaluation(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -309,7 +309,7 @@ func TestCancelDuringEvaluation(t *testing.T) {
 	m := smallModel(t, d)
 	mustFit(t, m, d, o)
 	if !slices.Equal(weights(t, m), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
-		t.Error("the resumed run differs")
+		t.Error("the resumed run gives other weights or files")
 	}
 }
 
@@ -409,7 +409,8 @@ func TestCancelIsPrompt(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// TestFitErrors wants an error, and no folder, of what cannot work.
+// TestFitErrors gives Fit data and options that cannot work: it must return an error and
+// make no folder.
 func TestFitErrors(t *testing.T) {
 	d := smallData(t, 100, 3)
 	empty := smallData(t, 100, 3)
@@ -490,7 +491,7 @@ func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batc
 	return f.Sampler.Sample(ctx, seeds, rng, batch)
 }
 
-// TestOverflow names the features where the first loss overflows already.
+// TestOverflow checks that the error blames the features if the first loss overflows.
 func TestOverflow(t *testing.T) {
 	d := smallData(t, 100, 3)
 	m := smallModel(t, d)
@@ -499,7 +500,7 @@ func TestOverflow(t *testing.T) {
 	}
 	_, err := Fit(context.Background(), m, d, Options{Batch: 32})
 	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "batch 0 ") || !strings.Contains(err.Error(), "features") {
-		t.Errorf("error %v blames no features", err)
+		t.Errorf("error %v does not blame the features", err)
 	}
 }
 
@@ -514,6 +515,6 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("%+v, %v", h, err)
 	}
 	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "smaller step size than 1e+30") {
-		t.Errorf("error %q names no batch or remedy", err)
+		t.Errorf("error %q does not name the batch and a remedy", err)
 	}
 }

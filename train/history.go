@@ -1,6 +1,6 @@
 package train
 
-// resultJSON is a History as result.json holds it, the evaluations left out.
+// resultJSON is a Result in result.json, without the evaluations.
 type resultJSON struct {
 	Batches    int     `json:"batches"`
 	Best       number  `json:"best_valid"`

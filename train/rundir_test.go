@@ -52,7 +52,7 @@ func TestRunFolder(t *testing.T) {
 	if !strings.Contains(files[resultFile], `"stop": "max-batches"`) || !strings.Contains(files[configFile], `"batch": 32`) {
 		t.Errorf("%s\n%s", files[resultFile], files[configFile])
 	}
-	// Taken: nothing may change.
+	// The folder holds a run: nothing may change.
 	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrRunExists) || !strings.Contains(err.Error(), o.Dir) {
 		t.Errorf("a second run: error %v", err)
 	}
@@ -78,8 +78,8 @@ func equalFiles(a, b map[string]string) bool {
 	return true
 }
 
-// TestResumeRefuses changes one setting at a time, and wants an error that names
-// it and a folder that did not change.
+// TestResumeRefuses changes one setting at a time: the error must name the setting, and
+// the folder must not change.
 func TestResumeRefuses(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -122,7 +122,7 @@ func TestResumeRefuses(t *testing.T) {
 	if !equalFiles(contents(t, o.Dir), before) {
 		t.Error("a refused resume changed the folder")
 	}
-	// Killed before the first checkpoint: the configuration still counts.
+	// A run that was killed before its first checkpoint: config.json is compared.
 	for _, name := range []string{lastFile, bestFile, resultFile} {
 		if err := os.Remove(filepath.Join(o.Dir, name)); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// The field data may change, since the data's fingerprint tells whether they did.
+// TestResumeMovedData changes the field data, the data's location, which is allowed while
+// the fingerprint is the same.
 func TestResumeMovedData(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -157,8 +158,8 @@ func TestResumeMovedData(t *testing.T) {
 	}
 }
 
-// TestResumeDamaged damages the files that resuming reads, and wants an error
-// that names the file, with everything left as it is.
+// TestResumeDamaged damages the files that resuming reads: the error must name the file,
+// and the folder must not change.
 func TestResumeDamaged(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -172,7 +173,7 @@ func TestResumeDamaged(t *testing.T) {
 		want   string
 	}{
 		"cut":             {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
-		"hint":            {lastFile, func(s string) string { return s[1:] }, "; without this file, the run begins anew"},
+		"hint":            {lastFile, func(s string) string { return s[1:] }, "; if you remove this file, the run starts from the beginning"},
 		"flipped":         {lastFile, func(s string) string { return s[:500] + "\x00" + s[501:] }, "checksum"},
 		"emptied":         {lastFile, func(string) string { return "" }, "truncated"},
 		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
@@ -228,7 +229,7 @@ func TestFolderUnusable(t *testing.T) {
 	}
 }
 
-// TestFolderIsLocked starts a second run in the folder of one that is going on.
+// TestFolderIsLocked starts a second run in a folder during the first.
 func TestFolderIsLocked(t *testing.T) {
 	d := smallData(t, 100, 3)
 	o := short()
@@ -258,7 +259,7 @@ func TestFingerprint(t *testing.T) {
 	d := smallData(t, 300, 3)
 	d.Name = "elsewhere"
 	if Fingerprint(d) != want {
-		t.Error("the name counts")
+		t.Error("the fingerprint depends on the name")
 	}
 	seen := []string{want}
 	for k, change := range []func(){
@@ -274,7 +275,7 @@ func TestFingerprint(t *testing.T) {
 		change()
 		got := Fingerprint(d)
 		if slices.Contains(seen, got) {
-			t.Errorf("change %d does not show", k)
+			t.Errorf("change %d does not change the fingerprint", k)
 		}
 		seen = append(seen, got)
 	}
