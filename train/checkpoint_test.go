@@ -127,7 +127,7 @@ func TestCheckpointWrongDescription(t *testing.T) {
 		"of 9 parameters": func(m *checkpointMeta) { m.Parameters[1].Shape = []int{3} },
 		"for 3 sections":  func(m *checkpointMeta) { m.Sections = m.Sections[1:] },
 		"for 0 sections":  func(m *checkpointMeta) { m.Sections = nil },
-		"occurs twice":  func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
+		"occurs twice":    func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
 		"no parameters":   func(m *checkpointMeta) { m.Sections[0] = "other" },
 	} {
 		c := sampleCheckpoint()
