@@ -22,11 +22,11 @@ import (
 // configFile is the name of the file in a run's folder that holds its options.
 const configFile = rundir.ConfigFile
 
-// mostConfig is how long a file of options may be, in bytes: the name given may
-// be the one of a device that never ends.
+// mostConfig is the largest size of a file of options, in bytes: the file may be a device
+// that never ends.
 const mostConfig = 1 << 20
 
-// config is a file of options, read.
+// config is the contents of a file of options.
 type config struct {
 	path   string
 	values []configValue
@@ -91,8 +91,8 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	return nil
 }
 
-// check reports the first option in the file whose value makes no sense, whatever
-// the command line says.
+// check returns an error for the first option in the file with a wrong value, also if the
+// command line sets this option.
 func (c *config) check(more ...string) error {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var options trainOptions
@@ -107,16 +107,16 @@ func (c *config) check(more ...string) error {
 	return nil
 }
 
-// readAtMost reads a file, or what a pipe or a device gives, if that is not more
-// than so many bytes. When ctx ends it returns at once.
+// readAtMost reads a file, a pipe or a device. It is an error if there are more than the
+// given number of bytes. When ctx ends it returns at once.
 func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 	type contents struct {
 		data []byte
 		err  error
 	}
 	done := make(chan contents, 1)
-	// Nothing ends the opening of a pipe that nobody writes to. The goroutine is
-	// left to the end of the process then.
+	// Opening a pipe without a writer never returns. The goroutine then lives until the
+	// process ends.
 	go func() {
 		file, err := os.Open(path)
 		if err != nil {
@@ -126,7 +126,7 @@ func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 		defer file.Close()
 		data, err := io.ReadAll(io.LimitReader(file, most+1))
 		if err == nil && int64(len(data)) > most {
-			err = fmt.Errorf("%s: more than %s: it is no file of options", path, memory.Text(uint64(most)))
+			err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(uint64(most)))
 		}
 		done <- contents{data, err}
 	}()
@@ -227,7 +227,7 @@ func flagText(v any) (string, error) {
 	}
 }
 
-// jsonError puts the line where JSON went wrong in front of the error.
+// jsonError puts the line of a JSON error in front of the error.
 func jsonError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -242,9 +242,8 @@ func jsonError(data []byte, err error) error {
 	return fmt.Errorf("1: %w", err)
 }
 
-// runConfig is what a run's config.json holds beside the settings that train
-// puts there itself: the options of the data, the sampler and the model, in the
-// form in which readConfig reads them.
+// runConfig returns the fields that a run's config.json holds in addition to Fit's own:
+// the options of the data, the sampler and the model, in the form that readConfig reads.
 func (o *trainOptions) runConfig() map[string]any {
 	config := map[string]any{
 		"data": o.Data, "samples": []int(o.Samples), "device": o.Device,

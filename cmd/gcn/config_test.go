@@ -3,13 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
+	"reflect"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // TestConfigFile gives files of options that must be refused, each with the line.
@@ -77,6 +84,51 @@ func TestConfigCounts(t *testing.T) {
 			t.Errorf("--%s %s changes nothing", name, value)
 		}
 		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, value)
+	}
+}
+
+// TestOneName checks that options have the same names as flags, in a run's config.json
+// and in train.Options.
+func TestOneName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(flags)
+	new(outputOptions).flags(flags)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat")...)
+	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
+	for _, dir := range []string{"method", "parts"} {
+		config, err := train.ReadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(saved, config)
+	}
+	for _, name := range derivedFields {
+		delete(saved, name)
+	}
+	for name := range saved {
+		if flags.Lookup(strings.ReplaceAll(name, "_", "-")) == nil {
+			t.Errorf("config.json has %s, which is no flag", name)
+		}
+	}
+	options := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(options)
+	for _, name := range flagNames(options) {
+		if _, there := saved[strings.ReplaceAll(name, "-", "_")]; !there {
+			t.Errorf("--%s is not in config.json", name)
+		}
+	}
+	word := regexp.MustCompile("([a-z])([A-Z])")
+	for _, options := range []any{train.Options{}, train.Adam{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(options)) {
+			if slices.Contains([]string{"Adam", "Dir", "Progress", "Begin", "Result", "Config"}, field.Name) {
+				continue
+			}
+			if name := strings.ToLower(word.ReplaceAllString(field.Name, "$1-$2")); flags.Lookup(name) == nil {
+				t.Errorf("%T has %s, but there is no flag --%s", options, field.Name, name)
+			}
+		}
 	}
 }
 

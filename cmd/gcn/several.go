@@ -17,11 +17,11 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// seedFolder is the folder of one of several runs inside theirs.
+// seedFolder returns the name of one run's folder inside the folder of several runs.
 func seedFolder(seed uint64) string { return fmt.Sprintf("seed-%d", seed) }
 
-// trainSeveral does each of several runs in a folder of its own inside dir, which
-// it holds all the while.
+// trainSeveral trains several times, each run in its own folder inside dir. dir is locked
+// until all runs are done.
 func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir string) (*result, error) {
 	folder, err := rundir.Open(dir)
 	if err != nil {
@@ -36,14 +36,14 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	if err != nil {
 		return nil, err
 	}
-	// Once the first run has been found fit to begin.
+	// Called when the first run is ready to begin.
 	begin := func() error {
 		if j.Overwrite {
 			if err := j.removeOthers(dir); err != nil {
 				return err
 			}
 		}
-		if !same { // a result that is there is of other runs
+		if !same { // an old result.json is of other runs
 			if err := folder.Remove(rundir.ResultFile); err != nil {
 				return err
 			}
@@ -76,8 +76,8 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	return &r, moved()
 }
 
-// severalConfig returns the config.json of a folder of several runs, where --resume
-// and --config find it. Each run has one of its own, by train.
+// severalConfig returns the config.json of a folder of several runs, for --resume and
+// --config. Each run also has its own config.json.
 func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	config := j.runConfig()
 	for name, value := range map[string]any{
@@ -91,8 +91,8 @@ func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	return rundir.ThroughJSON(config)
 }
 
-// checkSeveral refuses a folder in which several runs of the given configuration
-// must not begin, and tells whether runs of just that one are there.
+// checkSeveral returns an error if several runs of the given configuration must not begin
+// in the folder. same reports whether the folder holds runs of this very configuration.
 func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (same bool, err error) {
 	present, err := folder.Present()
 	if err != nil {
@@ -100,13 +100,13 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	}
 	for _, name := range present {
 		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return false, fmt.Errorf("%s holds a single run; several need another folder", folder.Path("."))
+			return false, fmt.Errorf("%s holds a single run: name another folder for several runs", folder.Path("."))
 		}
 	}
 	if len(present) == 0 || j.Overwrite {
 		return false, nil
 	}
-	if !j.Resume { // made since settle looked
+	if !j.Resume { // the run was made after fillOptions looked
 		return false, takenError(folder.Path("."))
 	}
 	text, err := folder.Read(configFile)
@@ -147,8 +147,8 @@ func addLaterFields(before, now map[string]any) error {
 	return err
 }
 
-// removeOthers removes the runs that are in dir, but for the first of those to
-// come: --resume would else go on with them.
+// removeOthers removes the runs in dir, which --resume would continue otherwise, except
+// the run with the first seed: Fit overwrites it.
 func (j *trainJob) removeOthers(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func (j *trainJob) removeOthers(dir string) error {
 		}
 		others = append(others, folder)
 	}
-	for _, folder := range others { // now that nobody trains in any of them
+	for _, folder := range others { // all are locked, so no process trains in them
 		present, err := folder.Present()
 		if err == nil {
 			err = folder.Remove(present...)
