@@ -181,7 +181,7 @@ func (r *run) open() error {
 }
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
-// its 0 means what it means in a flag.
+// 0 has the same meaning as in a flag.
 func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
 	batchesPerEpoch := o.BatchesPerEpoch

@@ -132,7 +132,7 @@ func TestOneName(t *testing.T) {
 	}
 }
 
-// TestConfigDevice reads options from what is no file.
+// TestConfigDevice reads options from a device and from pipes.
 func TestConfigDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /dev/zero and /dev/fd")

@@ -1,10 +1,9 @@
-// Package rundir holds the folder of a training run open and locked, so that two
-// processes never write into one, and a run never writes into a folder that took
-// the name of its own.
+// Package rundir keeps the folder of a training run open and locked, so that two
+// processes never write to one folder. A run whose folder is moved keeps writing to it,
+// and not to a new folder of the same name.
 //
 //	cmd/gcn, train ─▶ rundir ─▶ atomicfile, filelock
 //
-// It knows the names of a run's files, and compares the configuration in a folder
-// with the one of a run that is to go on there. Package train writes and reads the
-// others.
+// The package has the names of a run's files, and reads and compares configurations.
+// Package train writes and reads the other files.
 package rundir

@@ -25,20 +25,20 @@ const (
 	lockFile = ".lock"
 )
 
-// ErrLocked is wrapped by Open's error about a folder that is open already, here
-// or in another process.
+// ErrLocked is wrapped by Open's error if the folder is already open, in this process or
+// in another.
 var ErrLocked = errors.New("another process is training in it")
 
-// Folder is a folder held open and locked. Its files are replaced whole, and no
-// link in it is followed. Where the system can, it stays the same folder when it
-// is moved; the errors name the path at which it was opened.
+// Folder is an open and locked folder. Its files are replaced whole, and links in it are
+// not followed. If the system supports it, a Folder can be moved while it is open; errors
+// name the path at which it was opened.
 type Folder struct {
 	path string
 	root *os.Root
 	lock *os.File
 }
 
-// Open opens and locks the folder at path, and makes it if it is not there.
+// Open opens and locks the folder at path. It makes the folder if there is none.
 func Open(path string) (*Folder, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -48,7 +48,7 @@ func Open(path string) (*Folder, error) {
 		return nil, err
 	}
 	f := &Folder{path: path, root: root}
-	const attempts = 100 // against others that close theirs, and remove the lock's file
+	const attempts = 100 // another process may close its Folder and remove the lock's file
 	for range attempts {
 		f.lock, err = root.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
@@ -57,7 +57,7 @@ func Open(path string) (*Folder, error) {
 		}
 		err = filelock.Try(f.lock)
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = nil // two processes in one folder are the user's to avoid
+			err = nil // without locks the user must not train twice in one folder
 		}
 		if err == nil && f.held() && f.InPlace() {
 			return f, nil
@@ -89,7 +89,7 @@ func (f *Folder) named(name string, err error) error {
 	return err
 }
 
-// held tells whether the lock's file still has its name.
+// held reports whether the lock's file still has its name.
 func (f *Folder) held() bool {
 	ours, err := f.lock.Stat()
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *Folder) held() bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// InPlace tells whether the folder is still the one at its path.
+// InPlace reports whether the folder is still at its path.
 func (f *Folder) InPlace() bool {
 	ours, err := f.root.Stat(".")
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *Folder) InPlace() bool {
 	return err == nil && os.SameFile(ours, there)
 }
 
-// Has tells whether something of that name is in the folder.
+// Has reports whether the folder holds a file of that name.
 func (f *Folder) Has(name string) (bool, error) {
 	_, err := f.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +118,8 @@ func (f *Folder) Has(name string) (bool, error) {
 	return err == nil, f.named(name, err)
 }
 
-// Present returns which files of a run are there, in the order in which they are
-// best removed: a run without its last checkpoint begins again.
+// Present returns the names of a run's files in the folder, in the order in which to
+// remove them: last.ckpt first, because a run without it starts from the beginning.
 func (f *Folder) Present() ([]string, error) {
 	var names []string
 	for _, name := range []string{LastFile, BestFile, MetricsFile, ResultFile, ConfigFile} {
@@ -141,7 +141,7 @@ func (f *Folder) Read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, f.named(name, err)
 	}
-	if !info.Mode().IsRegular() { // a link's target, a device or a pipe is no part of the run
+	if !info.Mode().IsRegular() { // links, devices and pipes are not part of a run
 		return nil, fmt.Errorf("%s: %w", f.Path(name), errNotRegular)
 	}
 	if err := memory.Check(f.Path(name), info.Size()); err != nil {
@@ -153,8 +153,8 @@ func (f *Folder) Read(name string) ([]byte, error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// ReadFile returns the contents of a file of a run in a folder that is not open.
-// It follows links, but reads regular files only.
+// ReadFile returns the contents of a run's file, without opening the folder. It follows
+// links, but reads only regular files.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -169,9 +169,9 @@ func ReadFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Write replaces a file in the folder with what write writes. Whatever interrupts
-// it, the old contents or the new are there, whole. It refuses if the folder is
-// not this process's any more.
+// Write replaces a file in the folder with the output of write. If it is interrupted at
+// any moment, the file has either the old contents or the new ones. It returns an error
+// if this process has lost its lock on the folder.
 func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	if err := f.check(name); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (f *Folder) Write(name string, write func(io.Writer) error) error {
 	return atomicfile.WriteIn(f.root, name, write)
 }
 
-// check returns an error if another process may hold the folder's lock by now.
+// check returns an error if this process has lost its lock on the folder.
 func (f *Folder) check(name string) error {
 	if f.held() {
 		return nil
@@ -200,8 +200,8 @@ func (f *Folder) WriteJSON(name string, v any) error {
 	})
 }
 
-// Append replaces a file in the folder with the contents given, and opens it for
-// more behind them.
+// Append replaces a file in the folder with the given contents, and opens it to append
+// more.
 func (f *Folder) Append(name string, contents []byte) (*os.File, error) {
 	err := f.Write(name, func(w io.Writer) error {
 		_, err := w.Write(contents)
@@ -214,7 +214,7 @@ func (f *Folder) Append(name string, contents []byte) (*os.File, error) {
 	return file, f.named(name, err)
 }
 
-// Remove removes files from the folder, those that are there.
+// Remove removes files from the folder. Files that do not exist are no error.
 func (f *Folder) Remove(names ...string) error {
 	for _, name := range names {
 		if err := f.check(name); err != nil {
@@ -227,15 +227,16 @@ func (f *Folder) Remove(names ...string) error {
 	return nil
 }
 
-// Close gives the folder back. If nothing was written into it, its lock goes too.
+// Close unlocks and closes the folder. It removes the lock's file if the folder holds no
+// other file.
 func (f *Folder) Close() error {
 	if f.held() && f.empty() {
-		f.root.Remove(lockFile) // it may stay
+		f.root.Remove(lockFile) // an error does no harm
 	}
 	return errors.Join(f.lock.Close(), f.root.Close())
 }
 
-// empty tells whether the folder holds its lock alone.
+// empty reports whether the folder holds only the lock's file.
 func (f *Folder) empty() bool {
 	folder, err := f.root.Open(".")
 	if err != nil {
