@@ -568,8 +568,8 @@ func (r *run) result() *Result {
 	return h
 }
 
-// join is errors.Join on one line. It leaves out a second error with the same text, as
-// from a disk that is full twice.
+// join is errors.Join with one line of text. It leaves out the second error if the first
+// contains its text: on a full disk, for example, two writes fail alike.
 func join(first, second error) error {
 	switch {
 	case first == nil:

@@ -16,15 +16,16 @@ import (
 // Options have the same names here, as flags of the command gcn and in a run's
 // config.json: BatchesPerEpoch, --batches-per-epoch, batches_per_epoch. Here 0 means
 // the default. Flags and config.json have no such value: there a limit of 0 means
-// Unlimited, and 0 batches per epoch means OnePass. Other negative numbers are errors.
+// Unlimited, and 0 batches per epoch means OnePass. Negative numbers are errors, except
+// OnePass.
 type Options struct {
 	Adam Adam // its fields are options of their own: --lr, --beta1, …
 
-	Batch           int // training nodes per batch; 0 means 512; a larger number than there are means all
+	Batch           int // training nodes per batch, at most all of them; 0 means 512
 	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10
 
-	MaxBatches int // Unlimited: no limit; 0 means 1000
-	Epochs     int // limit of epochs; 0 means Unlimited
+	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
+	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
@@ -87,34 +88,6 @@ type Progress struct {
 
 	Elapsed time.Duration // of the whole run, earlier calls included
 	Left    time.Duration // to the limit at this pace; 0 without a limit
-}
-
-// Evaluation is one line of metrics.jsonl.
-type Evaluation struct {
-	Batch, Epoch int     // batches done; epoch of the last, from 0
-	Loss         float64 // mean training loss since the evaluation before
-	Valid        float64 // validation score; NaN if there are no validation nodes
-	Best         bool    // better than all before
-	Seconds      float64 // wall clock since the run began
-}
-
-// Result is the outcome of a run. Scores are NaN if there was nothing to score.
-type Result struct {
-	Batches     int     // batches done
-	Best        float64 // best validation score
-	BestBatch   int     // batches done at the best
-	Test        float64 // test score of the parameters with the best validation score; NaN until the run is done
-	Evaluations []Evaluation
-	Parameters  int    // number of trained values
-	StateBytes  int64  // memory of the other state that the model keeps between steps, such as histories
-	Stop        string // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
-	Resumed     int    // batches done before this call
-
-	TrainMS    float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
-	SamplingMS float64 // mean milliseconds per batch of one sampling worker
-	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
-	EvalS      float64 // seconds in evaluations
-	WallS      float64 // seconds of the whole run, earlier calls included
 }
 
 // withDefaults returns o with defaults in the place of zeros.

@@ -33,14 +33,16 @@ func decode(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// Upgrade returns a configuration in which Field has renamed all fields.
+// Upgrade returns a configuration in which Field has renamed all fields. A renamed field
+// replaces one that has its name already.
 func Upgrade(config map[string]any) map[string]any {
 	if config == nil {
 		return nil
 	}
 	upgraded := make(map[string]any, len(config))
 	for name := range config {
-		if today, value, kept := Field(config, name); kept {
+		today, value, kept := Field(config, name)
+		if _, there := upgraded[today]; kept && !(there && today == name) {
 			upgraded[today] = value
 		}
 	}

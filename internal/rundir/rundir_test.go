@@ -195,6 +195,7 @@ func TestUpgrade(t *testing.T) {
 		`{"max_epochs": null, "max_batches": null, "patience": null, "metric": null}`:                              `{"epochs":0,"max_batches":0,"metric":null,"patience":0}`,
 		`{"permute": true, "batches_per_epoch": 5}`:                                                                `{"batches_per_epoch":0}`,
 		`{"epochs": 0, "permute": 1}`:                                                                              `{"epochs":0,"permute":1}`,
+		`{"rate": 0.1, "lr": "mine"}`:                                                                              `{"lr":0.1}`,
 		`{"seed": 18446744073709551615}`:                                                                           `{"seed":18446744073709551615}`,
 	} {
 		m, err := rundir.DecodeConfig([]byte(old))
