@@ -46,8 +46,8 @@ func (RandomNodes) String() string { return "RandomNodes{}" }
 func (RandomEdges) String() string { return "RandomEdges{}" }
 
 // String returns the settings.
-func (u RandomWalks) String() string {
-	return describe.New("RandomWalks").Set("Length", u.Length).Set("Presampled", u.Presampled).Set("Seed", u.Seed).String()
+func (w RandomWalks) String() string {
+	return describe.New("RandomWalks").Set("Length", w.Length).Set("Presampled", w.Presampled).Set("Seed", w.Seed).String()
 }
 
 // String returns the settings.

@@ -35,7 +35,7 @@ const (
 	checkpointHeader  = 24
 )
 
-// Errors about the contents of a checkpoint file wrap ErrCheckpoint.
+// ErrCheckpoint is wrapped by errors about the contents of a checkpoint file.
 var ErrCheckpoint = errors.New("not a usable checkpoint")
 
 // The names of sections.

@@ -11,7 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// Errors about a model that is being trained wrap ErrModelInUse.
+// ErrModelInUse is wrapped by errors about a model that is being trained.
 var ErrModelInUse = errors.New("train: the model is being trained already")
 
 var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")

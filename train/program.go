@@ -15,7 +15,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Errors about a loss or a gradient that overflowed wrap ErrNotFinite.
+// ErrNotFinite is wrapped by errors about a loss or a gradient that overflowed.
 var ErrNotFinite = errors.New("not finite")
 
 var errClosed = errors.New("train: the program is closed")

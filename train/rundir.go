@@ -23,12 +23,12 @@ const (
 
 // Errors of Fit about its folder.
 var (
-	// ErrRunExists: the folder already holds a run, or another process is training
-	// in it.
+	// ErrRunExists means that the folder already holds a run, or that another process
+	// is training in it.
 	ErrRunExists = errors.New("folder is taken by a run")
 
-	// ErrRunMoved: the folder was moved, removed or replaced during the run. The
-	// run's files are in the folder at its new place.
+	// ErrRunMoved means that the folder was moved, removed or replaced during the
+	// run. The run's files are in the folder at its new place.
 	ErrRunMoved = errors.New("the run's folder was moved or replaced during the run; the files are at its new place")
 )
 
