@@ -28,7 +28,7 @@ func Example() {
 	model, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 32, Seed: 1})
 	notebook.Must(err)
 
-	run := notebook.NewRun(model, data, train.Options{Seed: 1, BatchSize: 128, MaxBatches: 40})
+	run := notebook.NewRun(model, data, train.Options{Seed: 1, Batch: 128, MaxBatches: 40})
 	defer run.Close()
 	run.Progress = &notebook.Progress{Out: io.Discard}
 	notebook.Must(run.Fit(ctx))

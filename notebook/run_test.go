@@ -35,7 +35,7 @@ func skipWithoutSignals(t *testing.T) {
 }
 
 func options(batches int) train.Options {
-	return train.Options{Seed: 3, BatchSize: 64, MaxBatches: batches, EvalEvery: 5}
+	return train.Options{Seed: 3, Batch: 64, MaxBatches: batches, EvalEvery: 5}
 }
 
 // values returns all parameters of a model.

@@ -33,7 +33,7 @@ newRun := func(batches int, slow bool) *notebook.Run {
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	gcn, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 16, Seed: 1})
 	notebook.Must(err)
-	options := train.Options{Seed: 1, MaxBatches: batches, Patience: -1}
+	options := train.Options{Seed: 1, MaxBatches: batches, Patience: train.Unlimited}
 	if slow { // else thousands of batches are done before the interrupt
 		options.Progress = func(train.Progress) { time.Sleep(10 * time.Millisecond) }
 	}

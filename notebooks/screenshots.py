@@ -117,7 +117,7 @@ async def interrupted():
     """Presses the stop button during a training."""
     page = Page()
     await page.open(f"http://127.0.0.1:{SERVER}/notebooks/01-first-gcn.ipynb")
-    await page.js("""Jupyter.notebook.get_cells().forEach(c => c.set_text(c.get_text().replace('MaxBatches: 300', 'MaxBatches: 100000, Patience: -1')));
+    await page.js("""Jupyter.notebook.get_cells().forEach(c => c.set_text(c.get_text().replace('MaxBatches: 300', 'MaxBatches: 100000, Patience: train.Unlimited')));
         const fit = Jupyter.notebook.get_cells().findIndex(c => c.get_text().startsWith('run.Live = Display'));
         Jupyter.notebook.execute_cells(Array.from(Array(fit + 2).keys())); 1""")
     await page.until("Jupyter.notebook.element.find('.output_svg').text().includes('batch ')", 60)

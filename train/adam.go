@@ -9,31 +9,30 @@ import (
 )
 
 // Adam is the optimiser of Kingma & Ba (2015, arXiv:1412.6980) in PyTorch's
-// form: weight decay is added to the gradient (coupled L2), and ε stands
-// outside the bias-corrected root. The zero value is PyTorch's default, with
-// decay and clipping off.
+// form: weight decay is added to the gradient (coupled L2), and ε is added to the
+// bias-corrected root. The zero value is PyTorch's default, without decay and clipping.
 type Adam struct {
-	Rate         float64 // step size; 0 means 0.001
-	Beta1, Beta2 float64 // decay of the moments, in [0, 1); 0 means 0.9 and 0.999
+	LR           float64 // step size (learning rate); 0 means 0.001
+	Beta1, Beta2 float64 // decay of the moments, between 0 and 1; 0 means 0.9 and 0.999
 	Epsilon      float64 // 0 means 1e-8
-	WeightDecay  float64 // L2 coefficient; 0 is off
-	Clip         float64 // largest Euclidean norm of the whole gradient, scaled down beyond it; 0 is off
+	WeightDecay  float64 // L2 coefficient; 0 means none
+	Clip         float64 // largest Euclidean norm of the whole gradient: longer ones are scaled down; 0 means no limit
 }
 
-// AdamState is what Adam carries from step to step: the number of steps done,
-// and the first and second moment of each parameter. The zero value starts
-// afresh. It belongs to one parameter slice.
+// AdamState is the state of Adam between steps: the number of steps done, and the
+// first and second moment of each parameter. The zero value is the state before the
+// first step. It belongs to one parameter slice.
 type AdamState struct {
 	Steps int
 	M, V  []float32
 }
 
-// withDefaults returns a with its zero fields filled in.
+// withDefaults returns a with defaults in the place of zeros.
 func (a Adam) withDefaults() Adam {
 	for _, f := range []struct {
 		field *float64
 		value float64
-	}{{&a.Rate, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
+	}{{&a.LR, 1e-3}, {&a.Beta1, 0.9}, {&a.Beta2, 0.999}, {&a.Epsilon, 1e-8}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -41,31 +40,38 @@ func (a Adam) withDefaults() Adam {
 	return a
 }
 
-// Validate reports a setting that no run could use.
+// Validate returns an error for a setting that no run could use.
 func (a Adam) Validate() error {
 	a = a.withDefaults()
 	switch {
-	case !(a.Rate > 0) || math.IsInf(a.Rate, 0):
-		return fmt.Errorf("train: Adam's rate is %v, want positive and finite", a.Rate)
-	case !(a.Beta1 >= 0 && a.Beta1 < 1) || !(a.Beta2 >= 0 && a.Beta2 < 1):
-		return fmt.Errorf("train: Adam's betas are %v and %v, want them in [0, 1)", a.Beta1, a.Beta2)
-	case !(a.Epsilon > 0) || !(a.WeightDecay >= 0) || !(a.Clip >= 0):
-		return fmt.Errorf("train: Adam's epsilon %v, weight decay %v, clip %v: want positive, and not negative", a.Epsilon, a.WeightDecay, a.Clip)
+	case !positive(a.LR):
+		return fmt.Errorf("train: Adam.LR is %v, want a positive number", a.LR)
+	case !(a.Beta1 > 0 && a.Beta1 < 1) || !(a.Beta2 > 0 && a.Beta2 < 1):
+		return fmt.Errorf("train: Adam.Beta1 and Adam.Beta2 are %v and %v, want numbers between 0 and 1", a.Beta1, a.Beta2)
+	case !positive(a.Epsilon):
+		return fmt.Errorf("train: Adam.Epsilon is %v, want a positive number", a.Epsilon)
+	case a.WeightDecay != 0 && !positive(a.WeightDecay):
+		return fmt.Errorf("train: Adam.WeightDecay is %v, want a positive number, or 0 for none", a.WeightDecay)
+	case a.Clip != 0 && !positive(a.Clip):
+		return fmt.Errorf("train: Adam.Clip is %v, want a positive number, or 0 for none", a.Clip)
 	}
 	return nil
 }
 
-// update returns a as the back ends take it.
+// positive reports whether x is positive and finite.
+func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+
+// update returns a as the backends take it.
 func (a Adam) update() plan.Adam {
 	a = a.withDefaults()
 	return plan.Adam{
-		Adam: kernel.Adam{Rate: a.Rate, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
+		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
 		Clip: a.Clip,
 	}
 }
 
-// fit makes the moments of n parameters if there are none, and reports moments of
-// another number.
+// fit makes the moments of n parameters if there are none. It returns an error if
+// there are moments of another number of parameters.
 func (s *AdamState) fit(n int) error {
 	if s == nil {
 		return fmt.Errorf("train: Adam step without a state")
@@ -79,10 +85,10 @@ func (s *AdamState) fit(n int) error {
 	return nil
 }
 
-// Step moves params by one step along grads, of the same length, and advances
-// the state. With clipping on, grads are scaled in place. The first step makes the
-// moments; later ones allocate next to nothing. Cost: one pass over four slices,
-// two more for clipping.
+// Step updates params by one step with grads, which has the same length, and updates
+// the state. Clipping scales grads in place. The first step allocates the moments;
+// later steps allocate next to nothing. Cost: one pass over four slices, and two more
+// for clipping.
 func (a Adam) Step(params, grads []float32, state *AdamState) error {
 	if err := state.fit(len(params)); err != nil {
 		return err

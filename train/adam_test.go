@@ -24,7 +24,7 @@ func torchAdam(a Adam, p, g, m, v []float64, t int) {
 		v[i] = a.Beta2*v[i] + (1-a.Beta2)*d*d
 		mHat := m[i] / (1 - math.Pow(a.Beta1, float64(t)))
 		vHat := v[i] / (1 - math.Pow(a.Beta2, float64(t)))
-		p[i] -= a.Rate * mHat / (math.Sqrt(vHat) + a.Epsilon)
+		p[i] -= a.LR * mHat / (math.Sqrt(vHat) + a.Epsilon)
 	}
 }
 
@@ -32,8 +32,8 @@ func TestAdamIsPyTorchs(t *testing.T) {
 	for name, a := range map[string]Adam{
 		"default":      {},
 		"decay":        {WeightDecay: 0.1},
-		"clip":         {Clip: 0.5, Rate: 0.01},
-		"other":        {Rate: 0.1, Beta1: 0.5, Beta2: 0.9, Epsilon: 1e-3},
+		"clip":         {Clip: 0.5, LR: 0.01},
+		"other":        {LR: 0.1, Beta1: 0.5, Beta2: 0.9, Epsilon: 1e-3},
 		"clip, decay ": {Clip: 2, WeightDecay: 0.01},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,13 +70,16 @@ func TestAdamIsPyTorchs(t *testing.T) {
 
 func TestAdamErrors(t *testing.T) {
 	for want, a := range map[string]Adam{
-		"rate is -1":         {Rate: -1},
-		"rate is NaN":        {Rate: math.NaN()},
-		"betas are 1 and":    {Beta1: 1},
-		"weight decay -1":    {WeightDecay: -1},
-		"clip NaN":           {Clip: math.NaN()},
-		"epsilon -1":         {Epsilon: -1},
-		"betas are 0.9 and ": {Beta2: 2},
+		"Adam.LR is -1":       {LR: -1},
+		"Adam.LR is NaN":      {LR: math.NaN()},
+		"Beta2 are 1 and":     {Beta1: 1},
+		"Beta2 are -1 and":    {Beta1: -1},
+		"WeightDecay is -1":   {WeightDecay: -1},
+		"WeightDecay is +Inf": {WeightDecay: math.Inf(1)},
+		"Clip is NaN":         {Clip: math.NaN()},
+		"Epsilon is -1":       {Epsilon: -1},
+		"Epsilon is +Inf":     {Epsilon: math.Inf(1)},
+		"Beta2 are 0.9 and 2": {Beta2: 2},
 	} {
 		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", a, err, want)

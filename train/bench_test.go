@@ -10,8 +10,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// arxivTwin is the standard step: the graph of ogbn-arxiv's size, two layers,
-// hidden width 256.
+// arxivTwin returns the data and model of the standard step: a graph with the size of
+// ogbn-arxiv, two layers, hidden width 256.
 func arxivTwin(b *testing.B, sizes ...int) (*datasets.Data, *layers.Model) {
 	d, err := datasets.Open(context.Background(), "synth:arxiv", datasets.Options{})
 	if err != nil {

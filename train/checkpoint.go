@@ -26,17 +26,16 @@ import (
 //	meta       uint32   length of the JSON that follows
 //	total      uint64   length of the file
 //	JSON       checkpointMeta: names, shapes, state, configuration
-//	sections   float32s in the order that the JSON lists
-//	states     float32s in the order that the JSON lists, where the model has any
-//	SHA-256    32 bytes over everything before
+//	sections   float32s, in the order of the JSON's list
+//	states     float32s, in the order of the JSON's list; a model may have none
+//	SHA-256    32 bytes, of everything before
 const (
 	checkpointMagic   = "GCNCKPT\n"
 	checkpointVersion = 1
 	checkpointHeader  = 24
 )
 
-// ErrCheckpoint is wrapped by every error about the contents of a checkpoint
-// file.
+// ErrCheckpoint is wrapped by errors about the contents of a checkpoint file.
 var ErrCheckpoint = errors.New("not a usable checkpoint")
 
 // The names of sections.
@@ -78,22 +77,22 @@ type stateMeta struct {
 type checkpoint struct {
 	checkpointMeta
 	sections map[string][]float32
-	states   [][]float32 // as States lists them
+	states   [][]float32 // in the order of States
 }
 
-// runState is all that a run is besides parameters and moments. Every field
-// that decides what happens next is exact after a round trip through JSON.
+// runState is the state of a run apart from parameters and moments. JSON keeps every
+// field that a resumed run depends on exactly.
 type runState struct {
 	Seed      uint64 `json:"seed"`
 	Batch     int    `json:"batch"`      // steps done
-	AdamSteps int    `json:"adam_steps"` // of them counted by Adam
+	AdamSteps int    `json:"adam_steps"` // AdamState.Steps
 	Evaluated int    `json:"evaluated"`  // steps done at the last evaluation
 	LossSum   number `json:"loss_sum"`   // of the steps since
 	Valid     number `json:"valid"`      // last score
 	Best      number `json:"best"`       // best score
-	BestBatch int    `json:"best_batch"` // steps done then
+	BestBatch int    `json:"best_batch"` // steps done at the best score
 
-	MetricsBytes int64 `json:"metrics_bytes"` // of metrics.jsonl that belong to this state
+	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
 
 	Seconds         float64 `json:"seconds"` // wall clock, and parts of it
 	TrainSeconds    float64 `json:"train_seconds"`
@@ -102,8 +101,7 @@ type runState struct {
 	EvalSeconds     float64 `json:"eval_seconds"`
 }
 
-// number is a float64 that JSON holds as null where it is not finite; it reads
-// null as NaN.
+// number is a float64 that is null in JSON if it is not finite. null is read as NaN.
 type number float64
 
 func (x number) MarshalJSON() ([]byte, error) {
@@ -157,14 +155,14 @@ func (c *checkpoint) write(w io.Writer) error {
 		}
 		writeFloats(buffered, c.states[k])
 	}
-	if err := buffered.Flush(); err != nil { // holds the first error of any Write
+	if err := buffered.Flush(); err != nil { // the first error of all writes
 		return err
 	}
 	_, err = w.Write(sum.Sum(nil))
 	return err
 }
 
-// writeFloats writes values to w, which keeps its first error.
+// writeFloats writes values to w. Flush returns the errors of w's writes.
 func writeFloats(w *bufio.Writer, values []float32) {
 	var chunk [4096]byte
 	for len(values) > 0 {
@@ -177,8 +175,7 @@ func writeFloats(w *bufio.Writer, values []float32) {
 	}
 }
 
-// decodeCheckpoint reads what write wrote. Errors wrap ErrCheckpoint and say
-// what is wrong.
+// decodeCheckpoint reads the format of write. Errors wrap ErrCheckpoint.
 func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	bad := func(format string, args ...any) (*checkpoint, error) {
 		return nil, fmt.Errorf("%w: %s", ErrCheckpoint, fmt.Sprintf(format, args...))
@@ -215,16 +212,17 @@ func decodeCheckpoint(data []byte) (*checkpoint, error) {
 	if err := decoder.Decode(&c.checkpointMeta); err != nil {
 		return bad("damaged description: %v", err)
 	}
+	c.Config = rundir.Upgrade(c.Config)
 	body = body[checkpointHeader+metaLen:]
 	return c, c.readSections(body)
 }
 
-// readSections fills c.sections and c.states from body, which must be exactly
-// they.
+// readSections decodes c.sections and c.states from body, which must hold exactly
+// these values.
 func (c *checkpoint) readSections(body []byte) error {
 	size := 0
 	for k, p := range c.Parameters {
-		// Checked a dimension at a time, so that no product overflows.
+		// One dimension at a time, so that no product overflows.
 		n := 1
 		for _, d := range p.Shape {
 			if d < 0 || n > 0 && d > len(body)/n {
@@ -246,7 +244,7 @@ func (c *checkpoint) readSections(body []byte) error {
 	}
 	for _, name := range c.Sections {
 		if c.sections[name] != nil {
-			return fmt.Errorf("%w: section %q is there twice", ErrCheckpoint, name)
+			return fmt.Errorf("%w: section %q occurs twice", ErrCheckpoint, name)
 		}
 		c.sections[name], body = readFloats(body, size)
 	}
@@ -256,12 +254,12 @@ func (c *checkpoint) readSections(body []byte) error {
 		c.states = append(c.states, values)
 	}
 	if c.sections[sectionParameters] == nil {
-		return fmt.Errorf("%w: no parameters in it", ErrCheckpoint)
+		return fmt.Errorf("%w: it has no parameters", ErrCheckpoint)
 	}
 	return nil
 }
 
-// readFloats returns the first n values of body, and the rest of it.
+// readFloats returns the first n values of body, and the rest of body.
 func readFloats(body []byte, n int) ([]float32, []byte) {
 	values := make([]float32, n)
 	for i := range values {
@@ -270,7 +268,7 @@ func readFloats(body []byte, n int) ([]float32, []byte) {
 	return values, body[4*n:]
 }
 
-// readCheckpoint reads a checkpoint file. Errors name it.
+// readCheckpoint reads a checkpoint file. Errors name the file.
 func readCheckpoint(path string) (*checkpoint, error) {
 	data, err := rundir.ReadFile(path)
 	if err != nil {
@@ -283,8 +281,8 @@ func readCheckpoint(path string) (*checkpoint, error) {
 	return c, nil
 }
 
-// checkParameters reports the first way in which a checkpoint's parameters are
-// not the wanted ones.
+// checkParameters returns an error for the first parameter of the checkpoint whose name
+// or shape is not the model's.
 func (c *checkpoint) checkParameters(want []parameterMeta) error {
 	for k, w := range want {
 		if k >= len(c.Parameters) {
@@ -303,7 +301,7 @@ func (c *checkpoint) checkParameters(want []parameterMeta) error {
 	return nil
 }
 
-// checkFinite names the first parameter of a section that is not finite.
+// checkFinite returns an error for the first value of a section that is not finite.
 func (c *checkpoint) checkFinite(section string) error {
 	values := c.sections[section]
 	for _, p := range c.Parameters {
@@ -318,8 +316,8 @@ func (c *checkpoint) checkFinite(section string) error {
 	return nil
 }
 
-// checkConfig reports where the config.json of a run's folder is of another run
-// than the checkpoint.
+// checkConfig returns an error if the config.json in a run's folder differs from the
+// checkpoint's configuration.
 func (c *checkpoint) checkConfig(dir string) error {
 	config, err := ReadConfig(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -329,12 +327,12 @@ func (c *checkpoint) checkConfig(dir string) error {
 		return err
 	}
 	if err := rundir.SameConfig(c.Config, config, mayChange...); err != nil {
-		return fmt.Errorf("it is of another run than %s: %w", filepath.Join(dir, configFile), err)
+		return fmt.Errorf("it belongs to another run than %s: %w", filepath.Join(dir, configFile), err)
 	}
 	return nil
 }
 
-// addStates puts the model's states into c; they are not copied.
+// addStates puts the model's states into c, without copying them.
 func (c *checkpoint) addStates(states []layers.State) {
 	for _, s := range states {
 		c.States = append(c.States, stateMeta{Name: s.Name, Values: len(s.Values)})
@@ -342,8 +340,8 @@ func (c *checkpoint) addStates(states []layers.State) {
 	}
 }
 
-// checkStates reports the first way in which a checkpoint's states are not those
-// of the model.
+// checkStates returns an error for the first state of the checkpoint that differs from
+// the model's in name or size.
 func (c *checkpoint) checkStates(want []layers.State) error {
 	if len(c.States) != len(want) {
 		return fmt.Errorf("it holds %d states, the model has %d", len(c.States), len(want))
@@ -356,19 +354,19 @@ func (c *checkpoint) checkStates(want []layers.State) error {
 	return nil
 }
 
-// CheckpointInfo is what a checkpoint says of itself.
+// CheckpointInfo describes a checkpoint.
 type CheckpointInfo struct {
-	Batch  int            // steps done by these parameters
+	Batch  int            // number of steps that led to the parameters
 	Best   float64        // best validation score; NaN if there is none
-	Seed   uint64         // of the run
+	Seed   uint64         // seed of the run
 	Config map[string]any // Fit's settings and Options.Config, numbers as json.Number
 }
 
-// LoadParameters sets m's parameters to those of a checkpoint file, or, if path
-// is a run's folder, to those with the run's best validation score; config.json,
-// where it is there, must be of the same run. They are matched by name and shape,
-// in order, and must be finite. An error names the file and what is wrong; the
-// model is then as it was.
+// LoadParameters reads m's parameters from a checkpoint file. If path is a run's folder,
+// it reads the parameters with the best validation score; a config.json in the folder
+// must belong to the same run. Names, shapes and order of the parameters must be the
+// model's, and the values finite. An error names the file, and leaves the model
+// unchanged.
 func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	parts, err := partsOf(m)
 	if err != nil {
@@ -405,7 +403,7 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	values, batch := c.sections[section], c.State.Batch
 	if section == sectionBest {
 		batch = c.State.BestBatch
-		if values == nil { // no evaluation came before
+		if values == nil { // the run has no evaluation yet
 			section, batch = sectionParameters, c.State.Batch
 			values = c.sections[section]
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
-// sampleCheckpoint returns a checkpoint with every section, and values that a
-// careless format would lose.
+// sampleCheckpoint returns a checkpoint with every section, and values that a careless
+// format would not keep, such as NaN.
 func sampleCheckpoint() *checkpoint {
 	values := func(k float32) []float32 {
 		return []float32{k, -k, 0, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32, math.MaxFloat32, float32(math.Inf(1)), k / 3}
@@ -46,7 +46,7 @@ func encoded(t testing.TB, c *checkpoint) []byte {
 	return b.Bytes()
 }
 
-// sealed returns data with its length and checksum made right.
+// sealed returns data with the right length and checksum.
 func sealed(data []byte) []byte {
 	if len(data) < checkpointHeader+sha256.Size {
 		return data
@@ -84,8 +84,8 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCheckpointDamage cuts a file at every length and flips a bit of every
-// byte: each must be an error that says what is wrong.
+// TestCheckpointDamage cuts a file at every length, and flips a bit of every byte: each
+// file must give an error that names the damage.
 func TestCheckpointDamage(t *testing.T) {
 	good := encoded(t, sampleCheckpoint())
 	check := func(data []byte, what string, words ...string) {
@@ -117,9 +117,9 @@ func TestCheckpointDamage(t *testing.T) {
 	check(nil, "empty", "truncated: 0 bytes")
 }
 
-// TestCheckpointLies gives descriptions that a right checksum does not make
-// true.
-func TestCheckpointLies(t *testing.T) {
+// TestCheckpointWrongDescription reads files with a right checksum whose description
+// does not fit their contents.
+func TestCheckpointWrongDescription(t *testing.T) {
 	for want, change := range map[string]func(*checkpointMeta){
 		"shape [-2 -3]": func(m *checkpointMeta) { m.Parameters[0].Shape = []int{-2, -3} },
 		fmt.Sprintf("has shape [%d", math.MaxInt/2): func(m *checkpointMeta) { m.Parameters[0].Shape = []int{math.MaxInt / 2, 4} },
@@ -127,7 +127,7 @@ func TestCheckpointLies(t *testing.T) {
 		"of 9 parameters": func(m *checkpointMeta) { m.Parameters[1].Shape = []int{3} },
 		"for 3 sections":  func(m *checkpointMeta) { m.Sections = m.Sections[1:] },
 		"for 0 sections":  func(m *checkpointMeta) { m.Sections = nil },
-		"is there twice":  func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
+		"occurs twice":    func(m *checkpointMeta) { m.Sections[1] = m.Sections[0] },
 		"no parameters":   func(m *checkpointMeta) { m.Sections[0] = "other" },
 	} {
 		c := sampleCheckpoint()
@@ -152,7 +152,7 @@ func TestLoadParameters(t *testing.T) {
 	d := smallData(t, 60, 3)
 	m := smallModel(t, d)
 	dir := t.TempDir()
-	if _, err := Fit(t.Context(), m, d, Options{MaxBatches: 25, BatchSize: 16, Dir: dir, Config: map[string]any{"hidden": 16}}); err != nil {
+	if _, err := Fit(t.Context(), m, d, Options{MaxBatches: 25, Batch: 16, Dir: dir, Config: map[string]any{"hidden": 16}}); err != nil {
 		t.Fatal(err)
 	}
 	want := weights(t, m)
@@ -163,19 +163,19 @@ func TestLoadParameters(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(weights(t, fresh), want) {
-			t.Errorf("%s: other parameters than Fit left", path)
+			t.Errorf("%s: not the parameters that Fit left in the model", path)
 		}
 		if info.Batch == 0 || !(info.Best > 0) || info.Config["hidden"] == nil {
 			t.Errorf("%s: %+v", path, info)
 		}
 	}
-	// Between the two checkpoints of its first evaluation, a run has no best.ckpt.
+	// A run that is killed between writing last.ckpt and best.ckpt has no best.ckpt.
 	if err := os.Remove(filepath.Join(dir, bestFile)); err != nil {
 		t.Fatal(err)
 	}
 	fresh := smallModel(t, d)
 	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weights(t, fresh), want) {
-		t.Errorf("without best.ckpt: %v, or other parameters", err)
+		t.Errorf("without best.ckpt: error %v, or wrong parameters", err)
 	}
 	other := modelOver(t, d, m.Batch.Sampler(), 8)
 	before := weights(t, other)
@@ -195,8 +195,8 @@ func TestLoadParameters(t *testing.T) {
 	}
 }
 
-// FuzzCheckpoint wants an error or a checkpoint that writes itself back, of any
-// bytes, whether their checksum is right or not.
+// FuzzCheckpoint decodes any bytes, with and without a right checksum. Each must give an
+// error, or a checkpoint that is written as the same bytes.
 func FuzzCheckpoint(f *testing.F) {
 	good := encoded(f, sampleCheckpoint())
 	f.Add(good)
@@ -216,7 +216,7 @@ func FuzzCheckpoint(f *testing.F) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(encoded(t, c), encoded(t, again)) {
-				t.Fatal("writing what was read changes it")
+				t.Fatal("reading and writing changes the file")
 			}
 		}
 	})

@@ -20,8 +20,8 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// childFolder, in the environment, makes the test binary train in that folder
-// instead of testing.
+// childFolder is a variable of the environment. If it is set, the test binary trains in
+// the folder that it names, and runs no tests.
 const childFolder = "GCN_TEST_TRAIN_IN"
 
 func TestMain(m *testing.M) {
@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 // crashOptions is a run of 200 batches with a checkpoint every three.
 func crashOptions(dir string) Options {
 	return Options{
-		MaxBatches: 200, Patience: -1, BatchSize: 32, EvalEvery: 3, Seed: 21, Workers: 2,
-		Adam: Adam{Rate: 0.01}, CheckpointInterval: -1, Dir: dir, Resume: true,
+		MaxBatches: 200, Patience: Unlimited, Batch: 32, EvalEvery: 3, Seed: 21, Workers: 2,
+		Adam: Adam{LR: 0.01}, CheckpointInterval: 1, Dir: dir, Resume: true,
 	}
 }
 
-// crashRun returns a model and a function that trains it. The child has no test
-// to fail.
+// crashRun returns a model and a function that trains it. It needs no *testing.T, because
+// the child process has none.
 func crashRun() (*layers.Model, func(Options) error) {
 	t := new(noTest)
 	d := smallData(t, 300, 3)
@@ -51,7 +51,7 @@ func crashRun() (*layers.Model, func(Options) error) {
 	}
 }
 
-// noTest stands in for a test in the child, where failing ends the process.
+// noTest replaces a test in the child process, where a failure panics.
 type noTest struct{ testing.TB }
 
 func (*noTest) Helper()           {}
@@ -59,17 +59,16 @@ func (*noTest) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 func child(dir string) int {
 	_, fit := crashRun()
-	if err := fit(crashOptions(dir)); err != nil && !errors.Is(err, ErrRunMoved) { // which is done all the same
+	if err := fit(crashOptions(dir)); err != nil && !errors.Is(err, ErrRunMoved) { // the run is done nevertheless
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-// TestKilledRunResumes kills a real process, with a signal that it cannot see
-// coming, at random moments and in the middle of writing files, and starts it
-// again until it is done. Now and then the folder is moved before that. Weights and
-// files must be those of a process that was left alone.
+// TestKilledRunResumes kills a process with SIGKILL, at random moments and while it
+// writes files, and restarts it until it is done. Sometimes it moves the folder first.
+// The run must end with the weights and files of an undisturbed process.
 func TestKilledRunResumes(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -148,12 +147,12 @@ func TestKilledRunResumes(t *testing.T) {
 	}
 	fresh, _ := crashRun()
 	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weights(t, fresh), want) {
-		t.Errorf("other weights (%v)", err)
+		t.Errorf("the weights differ (%v)", err)
 	}
 }
 
-// waitForPart waits until files have been in writing the given number of
-// times, and returns whether the last still is.
+// waitForPart waits until the process has begun to write a file for the given number of
+// times. It returns false if the process ends first, or after two seconds.
 func waitForPart(dir string, times int, ended chan error) bool {
 	deadline := time.Now().Add(2 * time.Second)
 	for before := false; time.Now().Before(deadline) && len(ended) == 0; {
@@ -169,8 +168,8 @@ func waitForPart(dir string, times int, ended chan error) bool {
 	return false
 }
 
-// waitForStart waits until the process has gone beyond the last checkpoint. It
-// returns true if it never did.
+// waitForStart waits until the process writes a checkpoint. If it does not, and there
+// was a checkpoint before, waitForStart returns true.
 func waitForStart(dir string, batches []int, ended chan error) bool {
 	old, err := os.Stat(filepath.Join(dir, lastFile))
 	deadline := time.Now().Add(2 * time.Second)
@@ -184,8 +183,8 @@ func waitForStart(dir string, batches []int, ended chan error) bool {
 	return len(batches) > 0
 }
 
-// checkpointed returns the batch of the folder's last checkpoint, which must be
-// whole, or 0 if there is none yet.
+// checkpointed returns the batch of the folder's last checkpoint, or 0 if there is none.
+// The checkpoints must not be damaged.
 func checkpointed(t *testing.T, dir string) int {
 	t.Helper()
 	for _, name := range []string{bestFile, lastFile} {
@@ -201,7 +200,7 @@ func checkpointed(t *testing.T, dir string) int {
 	return 0
 }
 
-// checkResult wants the JSON files of the folder whole, where they are there.
+// checkResult checks that the JSON files in the folder are not damaged.
 func checkResult(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{configFile, resultFile} {

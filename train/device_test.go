@@ -21,8 +21,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// testDevice opens the GPU, emulated or real, or skips the test where there is
-// none.
+// testDevice opens the GPU, emulated or real. It skips the test if there is none.
 func testDevice(t testing.TB) *ops.Device {
 	t.Helper()
 	d, err := ops.OpenDevice("cuda")
@@ -40,10 +39,10 @@ func testDevice(t testing.TB) *ops.Device {
 	return d
 }
 
-// emulated tells whether the device is the host in disguise: slow.
+// emulated reports whether the device is emulated, and so slow.
 func emulated(d *ops.Device) bool { return strings.Contains(strings.ToLower(d.Name()), "emulat") }
 
-// steps returns how many steps a long test makes: GCN_CUDA_STEPS, or else n.
+// steps returns the number of steps of a long test: GCN_CUDA_STEPS, or n if it is not set.
 func steps(t *testing.T, n int) int {
 	t.Helper()
 	text := os.Getenv("GCN_CUDA_STEPS")
@@ -57,9 +56,9 @@ func steps(t *testing.T, n int) int {
 	return steps
 }
 
-// demo returns the data set synth:demo and a model of it by the named method, on the
-// CPU for nil. Under emulation the model is a smaller one, unless GCN_CUDA_STEPS is
-// set.
+// demo returns the data set synth:demo, a function that builds a model with the named
+// method on a device (nil means the CPU), and the batch size. On an emulated device the
+// model is smaller, unless GCN_CUDA_STEPS is set.
 func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(device *ops.Device) *layers.Model, int) {
 	t.Helper()
 	data, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
@@ -84,8 +83,8 @@ func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(devi
 	}, batch
 }
 
-// losses trains m for n steps on the stream's batches, settling now and then, and
-// returns the losses and the parameters.
+// losses trains m for n steps on the stream's batches. It returns the losses and the
+// parameters.
 func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int, adam Adam) ([]float32, []float32) {
 	t.Helper()
 	p := compiled(t, m)
@@ -122,8 +121,8 @@ func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int
 	return out, slices.Concat(p.Parameters(), state.M, state.V)
 }
 
-// The same seed gives the same training on either processor, up to rounding, and
-// on the device the same bits again.
+// TestDeviceAgreesWithCPU trains with the same seed on the CPU and on the device, to the
+// same losses up to rounding, and again on the device, to the same bits.
 func TestDeviceAgreesWithCPU(t *testing.T) {
 	d := testDevice(t)
 	const n = 100
@@ -148,20 +147,21 @@ func TestDeviceAgreesWithCPU(t *testing.T) {
 			}
 			t.Logf("losses %v … %v; they differ by at most %.1e of themselves", want[0], want[n-1], worst)
 			if worst > 1e-4 {
-				t.Errorf("losses differ by %v of themselves", worst)
+				t.Errorf("losses have a relative difference of %v", worst)
 			}
 			if want[n-1] > 0.97*want[0] {
-				t.Errorf("the loss fell from %v to %v only: the test sees little", want[0], want[n-1])
+				t.Errorf("the loss fell only from %v to %v: the test shows little", want[0], want[n-1])
 			}
 			again, same := losses(t, model(d), data, batch, n, c.adam)
 			if !slices.Equal(got, again) || !slices.Equal(parameters, same) {
-				t.Error("a second run on the device gives other bits")
+				t.Error("a second run on the device gives different bits")
 			}
 		})
 	}
 }
 
-// Step and Forward copy what they need either way, and wait.
+// TestProgramOnDevice compares Step and Forward with the CPU. Each call copies its values
+// to and from the device, and waits.
 func TestProgramOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
@@ -262,11 +262,11 @@ func TestModelsOnDevice(t *testing.T) {
 			c.options.Hidden, c.options.Seed = 16, 3
 			m, onDevice := gcnOver(t, c.data, c.sampler, c.options), gcnOver(t, c.data, c.sampler, c.options)
 			onDevice.Device = d
-			want, _ := losses(t, m, c.data, 32, 10, Adam{Rate: 0.01})
-			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{Rate: 0.01})
+			want, _ := losses(t, m, c.data, 32, 10, Adam{LR: 0.01})
+			got, _ := losses(t, onDevice, c.data, 32, 10, Adam{LR: 0.01})
 			agree(t, "losses", got, want)
 
-			// Inference on the parameters of the same model.
+			// Inference with the same parameters.
 			nodes := append(slices.Clone(data.Split.Valid), data.Split.Train[:7]...)
 			ctx := context.Background()
 			logits, err := Predict(ctx, onDevice, c.data, nodes)
@@ -280,7 +280,7 @@ func TestModelsOnDevice(t *testing.T) {
 			}
 			agree(t, "logits", logits, reference)
 
-			// The same through the compiled program.
+			// The same with the compiled program.
 			onDevice.Inference, onDevice.Device = nil, d
 			if logits, err = Predict(ctx, onDevice, c.data, nodes); err != nil {
 				t.Fatal(err)
@@ -290,8 +290,8 @@ func TestModelsOnDevice(t *testing.T) {
 	}
 }
 
-// Fit on a device is Fit: it learns as on the CPU, stops and goes on with the same
-// bits, and tells of a loss that overflows.
+// TestFitOnDevice checks that Fit learns on the device as on the CPU, and gives the same
+// bits if it is stopped and resumed.
 func TestFitOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
@@ -300,14 +300,14 @@ func TestFitOnDevice(t *testing.T) {
 		m := smallModel(t, data)
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{
-			Adam: Adam{Rate: 0.01}, BatchSize: 32, MaxBatches: batches, EvalEvery: 7, Patience: -1, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: -1,
+			Adam: Adam{LR: 0.01}, Batch: 32, MaxBatches: batches, EvalEvery: 7, Patience: Unlimited, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: 1,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return h, weights(t, m)
 	}
-	const n = 150 // more than the losses that are kept
+	const n = 150 // more than the losses that the device keeps
 	cpu, _ := fit(nil, n, "", false)
 	whole, want := fit(d, n, "", false)
 	if math.Abs(whole.Test-cpu.Test) > 0.1 || whole.Batches != n || len(whole.Evaluations) != len(cpu.Evaluations) {
@@ -326,15 +326,15 @@ func TestFitOnDevice(t *testing.T) {
 	}
 }
 
-// A loss or gradient that overflows ends the run at its batch, with the parameters
-// from before.
+// TestFitOnDeviceNotFinite checks that a loss or gradient that overflows ends the run at
+// its batch, with the parameters before this batch.
 func TestFitOnDeviceNotFinite(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
 	run := func(device *ops.Device) (*Result, []float32, error) {
 		m := smallModel(t, data)
 		m.Device = device
-		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
+		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{LR: 1e30}, Batch: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
 		return h, weights(t, m), err
 	}
 	h, got, err := run(d)
@@ -353,8 +353,9 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 	}
 }
 
-// Histories lie on the device while a run does, and the run stops and goes on with
-// the same bits; a step that overflows is not committed.
+// TestFitKeepsStateOnDevice trains a model whose histories are on the device. A run that
+// is stopped and resumed must give the same bits, and a step that overflows must not
+// change the histories.
 func TestFitKeepsStateOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 300, 3)
@@ -392,7 +393,7 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 		t.Error("resumed: other weights or state")
 	}
 
-	o.Dir, o.Resume, o.Adam = "", false, Adam{Rate: 1e30}
+	o.Dir, o.Resume, o.Adam = "", false, Adam{LR: 1e30}
 	failed, err := fit(d, o)
 	if !errors.Is(err, ErrNotFinite) {
 		t.Fatalf("error is %v, want ErrNotFinite", err)
@@ -404,8 +405,8 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 	}
 }
 
-// Every method trains on the device as on the CPU, with the plain model and with
-// one that has all options.
+// TestMethodsOnDevice trains with every method, on the device and on the CPU, the plain
+// model and one with all options.
 func TestMethodsOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
@@ -438,13 +439,13 @@ func TestMethodsOnDevice(t *testing.T) {
 					m.Device = on
 					return m
 				}
-				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{Rate: 0.01})
-				got, bits := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01})
+				want, _ := losses(t, model(nil), c.data, 32, 8, Adam{LR: 0.01})
+				got, bits := losses(t, model(d), c.data, 32, 8, Adam{LR: 0.01})
 				agreeTo(t, "losses", got, want, 1e-4)
-				if again, same := losses(t, model(d), c.data, 32, 8, Adam{Rate: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
-					t.Error("a second run on the device gives other bits")
+				if again, same := losses(t, model(d), c.data, 32, 8, Adam{LR: 0.01}); !slices.Equal(again, got) || !slices.Equal(same, bits) {
+					t.Error("a second run on the device gives different bits")
 				}
-				h, err := Fit(context.Background(), model(d), c.data, Options{BatchSize: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
+				h, err := Fit(context.Background(), model(d), c.data, Options{Batch: 32, MaxBatches: 4, EvalEvery: 2, Seed: 9})
 				if err != nil || h.Batches != 4 || math.IsNaN(h.Test) {
 					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
 				}
@@ -453,8 +454,9 @@ func TestMethodsOnDevice(t *testing.T) {
 	}
 }
 
-// Steps neither take memory nor wait once everything has its size, and long runs
-// are the same to the last bit. GCN_CUDA_STEPS makes it long.
+// TestLongRunOnDevice checks that steps in the second half of a run neither allocate
+// memory nor wait, and that two long runs give the same bits. GCN_CUDA_STEPS sets the
+// length.
 func TestLongRunOnDevice(t *testing.T) {
 	d := testDevice(t)
 	data, model, batch := demo(t, d, "ladies-flat-debiased")
@@ -518,7 +520,7 @@ func TestLongRunOnDevice(t *testing.T) {
 		if round == 0 {
 			want = slices.Concat(p.Parameters(), state.M, state.V)
 		} else if !slices.Equal(want, slices.Concat(p.Parameters(), state.M, state.V)) {
-			t.Error("a second run gives other bits")
+			t.Error("a second run gives different bits")
 		}
 	}
 }

@@ -1,5 +1,6 @@
-// Package train fits a model to a data set: batches sampled ahead, one compiled
-// program, Adam, early stopping, checkpoints.
+// Package train fits a model to a data set: workers sample batches ahead, a compiled
+// program computes gradients, Adam updates the parameters. It stops early and writes
+// checkpoints.
 //
 //	datasets.Data ─▶ Stream ─▶ Loader ─▶ Program ─▶ Adam ─▶ parameters
 //	                 samplers,  in order,  loss and    │         │
@@ -7,43 +8,41 @@
 //	                                                      full-neighbour scores,
 //	                                                      metrics.jsonl, *.ckpt
 //
-// Fit does all of it; the parts are there for programs that want another loop.
-// Nothing here knows the name of a sampling method or the shape of a model: a
-// Model is a batch, a loss and logits, whatever expression graph lies between.
+// Fit does all of this; the parts are exported for programs with a loop of their
+// own. The package knows no sampling method by name, and no model by shape: a Model is
+// a batch, a loss and logits, with any expression graph between them.
 //
 // # Randomness
 //
-// Batch number k is a function of (seed, epoch, batch of the epoch) and nothing
-// else, workers only draw ahead, and every parallel sum has a fixed order. So
-// equal seeds give equal bits for any number of workers and cores, and for a run
-// that was interrupted and resumed.
+// A batch is a function of (seed, epoch, number in the epoch) alone, and every
+// parallel sum has a fixed order. So equal seeds give equal bits for any number of
+// workers and cores, also if a run was interrupted and resumed.
 //
 // # On a GPU
 //
-// Model.Device names a GPU. Steps are then queued, not waited for: parameters,
-// gradients, Adam's moments and the model's state live there, a batch goes over
-// while the step before it computes, and losses come back every 64 steps, for an
-// evaluation or for a checkpoint. Equal seeds give equal bits there too, which differ from the CPU's by
-// rounding.
+// If Model.Device names a GPU, it holds the parameters, the gradients, Adam's moments
+// and the model's state. Steps are queued: a batch is copied to the GPU during the step
+// before it, and losses are copied back every 64 steps, for an evaluation or for a
+// checkpoint. Equal seeds give equal bits there too; they differ from the CPU's bits
+// by rounding.
 //
 // # A run's folder
 //
 //	config.json     Fit's settings and the caller's, compared on resume
-//	metrics.jsonl   one JSON object an evaluation
-//	last.ckpt       where to resume: parameters, Adam's moments, counters, and the
-//	                best parameters so far
+//	metrics.jsonl   one JSON object per evaluation
+//	last.ckpt       the state to resume from: parameters, Adam's moments, counters, and
+//	                the best parameters so far
 //	best.ckpt       parameters of the best validation score
-//	result.json     the outcome, once there is one
+//	result.json     the outcome of a run that is done
 //
-// Every file but metrics.jsonl is replaced in one step, and last.ckpt says how
-// much of metrics.jsonl belongs to it, so that a crash at any moment leaves a
-// folder that resumes to the same result. The folder is held open and locked: two
-// processes never train in one, and one that is moved takes its run along.
+// Every file but metrics.jsonl is replaced whole, and last.ckpt records the length of
+// metrics.jsonl that belongs to it. A run that crashed at any moment therefore resumes
+// to the same result. The folder is open and locked during the run: two processes
+// never train in one folder, and a folder can be moved during its run.
 //
 // # Out of scope
 //
-// Training on several machines needs two things from here, and both are in
-// place: gradients are one flat slice that can be averaged between Program.Step
-// and Adam.Step, and a Stream gives each rank its share of the batches. Fit
-// itself runs on one machine.
+// Fit runs on one machine. A training loop for several machines can average the
+// gradients, which are one flat slice, between Program.Step and Adam.Step; a Stream
+// gives each rank its share of the batches.
 package train

@@ -6,11 +6,11 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 )
 
-// A model trains on a GPU where its Device says so; the graph is built as ever.
+// A model whose Device is a GPU trains there. Its graph is built as for the CPU.
 func Example_device() {
 	device, err := ops.OpenDevice("cpu") // or "cuda", in a build with the tag cuda
 	if err != nil {
-		fmt.Println(err) // one line that says what is missing
+		fmt.Println(err) // names the missing driver or device
 		return
 	}
 	fmt.Println("on the CPU:", device == nil)

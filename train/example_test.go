@@ -33,7 +33,7 @@ func Example() {
 	}
 	model := gcn
 	history, err := train.Fit(ctx, model, data, train.Options{
-		BatchSize: 128, MaxBatches: 150, Adam: train.Adam{Rate: 0.01}, Seed: 1,
+		Batch: 128, MaxBatches: 150, Adam: train.Adam{LR: 0.01}, Seed: 1,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -45,8 +45,8 @@ func Example() {
 	// far better than chance: true
 }
 
-// A training loop of one's own: the loader, the program and the optimiser are
-// what Fit is made of.
+// A program with its own training loop: it uses the parts of Fit, the loader, the
+// program and the optimiser.
 func ExampleProgram() {
 	ctx := context.Background()
 	data, err := datasets.Open(ctx, "synth:demo?nodes=2000", datasets.Options{})
@@ -70,7 +70,7 @@ func ExampleProgram() {
 		log.Fatal(err)
 	}
 	defer loader.Close()
-	adam, state := train.Adam{Rate: 0.01}, new(train.AdamState)
+	adam, state := train.Adam{LR: 0.01}, new(train.AdamState)
 	var first, last float64
 	for {
 		item, err := loader.Next()

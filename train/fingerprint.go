@@ -13,11 +13,10 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// Fingerprint returns a short hexadecimal text that differs for data sets that
-// differ in sizes, split, metric, or anywhere in the parts of the graph,
-// features and labels that it reads: all of a small data set, evenly spread
-// blocks of a large one. The name does not count, since the same data may lie
-// in another place. What is nil counts as empty. Cost: under a tenth of a second.
+// Fingerprint returns a hash of a data set, 16 hexadecimal digits. It covers sizes,
+// metric, split, graph, features and labels: all values of a small data set, evenly
+// spread blocks of a large one. It does not cover the name, because the same data may
+// lie in another place. nil counts as empty. Cost: under a tenth of a second.
 func Fingerprint(d *datasets.Data) string {
 	if d == nil {
 		d = &datasets.Data{}
@@ -63,8 +62,9 @@ func (f *fingerprint) floats(values []float32) {
 	f.blocks(len(values), func(k int) uint64 { return uint64(math.Float32bits(values[k])) })
 }
 
-// blocks hashes n and the values of up to 128 blocks of 1024, the first and the
-// last among them. Whole blocks, so that few pages of a mapped file are read.
+// blocks hashes n and the values of up to 128 blocks of 1024 values, the first and the
+// last block among them. Few pages of a mapped file are read, because blocks are
+// contiguous.
 func (f *fingerprint) blocks(n int, value func(k int) uint64) {
 	const block, most = 1024, 128
 	count := (n + block - 1) / block

@@ -10,31 +10,34 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/describe"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// Fit trains m on d and leaves the parameters of the best validation score in
-// it, whose test score the history reports.
+// Fit trains m on d. It leaves the parameters with the best validation score in m, and
+// returns their test score in the Result.
 //
-// Batches come from the model's sampler, drawn ahead by o.Workers goroutines.
-// Every o.EvalEvery batches, and after the last, all validation nodes are scored
-// over full neighbourhoods. Equal seeds and starting parameters give equal
-// bits, for any number of workers and cores, and for a run that was stopped
-// and resumed any number of times; only wall-clock fields differ. Without
-// validation nodes nothing stops early and the last parameters count as best.
+// o.Workers goroutines draw batches ahead with the model's sampler. Every o.EvalEvery
+// batches, and after the last batch, Fit scores all validation nodes over full
+// neighbourhoods. Without validation nodes nothing stops early, and the last parameters
+// count as the best.
 //
-// On cancellation or failure Fit returns the history so far and an error, which
-// wraps the context's where that ended it; the parameters are those of the last
-// finished step, and with o.Dir a checkpoint of it is on disk. Settings or data
-// that cannot work are an error before anything is trained or written, and the
-// history is nil then. Errors wrap ErrNotFinite if the loss or a gradient
-// overflows, ErrModelInUse if m is being trained already, ErrRunExists if the
-// folder is taken, ErrRunMoved if it was moved or replaced meanwhile (the run went
-// on in it all the same), ErrCheckpoint if a file in it cannot be used.
+// Equal seeds and starting parameters give equal bits, for any number of workers and
+// cores, and for a run that was stopped and resumed any number of times; only times
+// differ.
 //
-// Memory, beside the model's and the batches': five values a parameter. All
+// On cancellation or failure Fit returns the Result so far and an error, which wraps
+// the context's error if the context ended the run. The parameters in m are then from
+// the last finished step, and with o.Dir a checkpoint of this step is on disk. If
+// settings or data cannot work, the Result is nil, and nothing was trained or written.
+// Errors wrap ErrNotFinite if the loss or a gradient overflows, ErrModelInUse if m is
+// being trained already, ErrRunExists if the folder holds another run, ErrRunMoved if
+// the folder was moved or replaced (the run went on nevertheless), ErrCheckpoint if
+// a file in the folder cannot be used.
+//
+// Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.
 func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
 	o = o.withDefaults()
@@ -56,8 +59,8 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	const held = 5 * 4 // as above
-	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", held*int64(parameterCount(params))); err != nil {
+	const bytesPerParameter = 5 * 4
+	if err := memory.Check("train: parameters, gradients, Adam's moments and the best parameters", bytesPerParameter*int64(parameterCount(params))); err != nil {
 		return nil, err
 	}
 	program, err := compile(model)
@@ -69,7 +72,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		model: model, data: d, options: o, program: program,
 		stream: Stream{
 			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-			BatchSize: o.BatchSize, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.Permute,
+			BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
 		},
 		start: time.Now(),
 	}
@@ -80,15 +83,12 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.open(); err != nil {
 		return nil, err
 	}
-	err = r.fit(ctx)
-	if closing := r.dir.close(); closing != nil {
-		err = also(err, fmt.Errorf("train: %w", closing))
-	}
+	err = join(r.fit(ctx), r.dir.close())
 	return r.result(), err
 }
 
-// checkData reports what would make training on d impossible. Data from
-// datasets.Open was validated in full.
+// checkData returns an error if d cannot be trained on. It checks less than
+// datasets.Open, which validates all data.
 func checkData(d *datasets.Data) error {
 	if err := checkParts(d); err != nil {
 		return err
@@ -116,7 +116,7 @@ func checkData(d *datasets.Data) error {
 	return nil
 }
 
-// checkParts reports what is missing of d, and sizes that do not fit.
+// checkParts returns an error if a part of d is missing, or if sizes do not agree.
 func checkParts(d *datasets.Data) error {
 	if d == nil || d.Graph == nil || d.Features == nil || d.Labels == nil {
 		return fmt.Errorf("train: data without a graph, features or labels")
@@ -146,14 +146,14 @@ type run struct {
 	stop        string
 
 	start     time.Time // of this call
-	before    float64   // seconds of the run before it
+	before    float64   // seconds of the run before this call
 	saved     time.Time // of the last checkpoint
-	dirty     bool      // something happened since
+	dirty     bool      // the state changed since the last checkpoint
 	bestSaved int       // batch of the parameters in best.ckpt; -1: unknown
 	unsettled int       // batches whose losses Settle has not returned
 }
 
-// begin sets the state of a run that has not started.
+// begin sets the state before the first batch.
 func (r *run) begin() {
 	nan := number(math.NaN())
 	r.state = runState{Seed: r.options.Seed, Valid: nan, Best: nan}
@@ -163,8 +163,8 @@ func (r *run) begin() {
 	r.saved, r.dirty, r.bestSaved = time.Now(), true, -1
 }
 
-// open makes the run's folder, if there is to be one, and restores what it
-// holds.
+// open makes the run's folder, if the options name one, and restores the state saved in
+// it.
 func (r *run) open() error {
 	if r.options.Dir == "" {
 		if r.options.Begin == nil {
@@ -180,12 +180,17 @@ func (r *run) open() error {
 	return err
 }
 
-// configuration returns what config.json holds.
+// configuration returns the contents of config.json. Its names are the flags' names, and
+// 0 has the same meaning as in a flag.
 func (r *run) configuration() (config map[string]any, err error) {
 	o := r.options
-	limit := func(n int) any {
-		if n == unlimited {
-			return nil
+	batchesPerEpoch := o.BatchesPerEpoch
+	if batchesPerEpoch == OnePass {
+		batchesPerEpoch = 0
+	}
+	limit := func(n int) int {
+		if n == Unlimited {
+			return 0
 		}
 		return n
 	}
@@ -194,20 +199,18 @@ func (r *run) configuration() (config map[string]any, err error) {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
 	config = map[string]any{
-		"batch_size": o.BatchSize, "batches_per_epoch": o.BatchesPerEpoch, "permute": o.Permute,
-		"max_batches": limit(o.MaxBatches), "max_epochs": limit(o.MaxEpochs), "patience": limit(o.Patience),
+		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
+		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
-		"rate": o.Adam.Rate, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
+		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": describe(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
+		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
-	if o.Permute {
-		config["batches_per_epoch"] = r.stream.PerEpoch()
-	}
 	for name, v := range o.Config {
-		if _, taken := config[name]; taken {
-			return nil, fmt.Errorf("train: Config field %q is one of Fit's own", name)
+		_, taken := config[name]
+		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
+			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
 		}
 		config[name] = v
 	}
@@ -217,11 +220,10 @@ func (r *run) configuration() (config map[string]any, err error) {
 	return config, nil
 }
 
-// restore sets the run to where a checkpoint, of the same configuration, left
-// it.
+// restore sets the run's state from a checkpoint of the same configuration.
 func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) error {
-	bad := func(what string) error {
-		return fmt.Errorf("train: %s: %w: %s", dir.folder.Path(lastFile), ErrCheckpoint, what)
+	bad := func(reason string) error {
+		return fmt.Errorf("train: %s: %w: %s", dir.folder.Path(lastFile), ErrCheckpoint, reason)
 	}
 	metas := make([]parameterMeta, len(r.program.params))
 	for k, p := range r.program.params {
@@ -243,7 +245,7 @@ func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) e
 	case m == nil || v == nil:
 		return bad("Adam's state is missing")
 	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
-		return bad(fmt.Sprintf("its counts make no sense: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
+		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
 	case s.Seed != r.options.Seed:
 		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
 	}
@@ -257,19 +259,13 @@ func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) e
 	return nil
 }
 
-// fit trains until a limit, tests and saves.
+// fit trains until a limit is reached, saves and tests.
 func (r *run) fit(ctx context.Context) error {
 	err := r.train(ctx)
-	if settling := r.settle(); settling != nil {
-		err = also(err, settling)
-	}
-	if pulling := r.program.Pull(&r.adam); pulling != nil {
-		err = also(err, pulling)
-	}
+	err = join(err, r.settle())
+	err = join(err, r.program.Pull(&r.adam))
 	if err == nil || r.state.Batch > 0 {
-		if saving := r.save(); saving != nil {
-			err = also(err, saving)
-		}
+		err = join(err, r.save())
 	}
 	if err == nil {
 		err = r.conclude(ctx)
@@ -280,12 +276,11 @@ func (r *run) fit(ctx context.Context) error {
 	return err
 }
 
-// end returns the number of batches after which the run ends at the latest,
-// and what that limit is called.
+// end returns the largest number of batches that the limits allow, and the limit's name.
 func (r *run) end() (batches int, limit string) {
 	perEpoch := r.stream.PerEpoch()
-	if r.options.MaxEpochs <= r.options.MaxBatches/perEpoch {
-		return r.options.MaxEpochs * perEpoch, "max-epochs"
+	if r.options.Epochs <= r.options.MaxBatches/perEpoch {
+		return r.options.Epochs * perEpoch, "epochs"
 	}
 	return r.options.MaxBatches, "max-batches"
 }
@@ -351,24 +346,24 @@ func (r *run) step(loader *Loader) error {
 			return err
 		}
 	}
-	r.model.Batch.Commit() // of a step that did not fail, as far as is known
+	r.model.Batch.Commit() // a queued step may still fail: settle then returns the error
 	return nil
 }
 
-// failed says which batch err is about.
+// failed adds the batch to err, and advice if numbers overflowed.
 func (r *run) failed(index int, err error) error {
 	epoch, _ := r.stream.Place(index)
 	err = fmt.Errorf("train: batch %d (epoch %d): %w", index, epoch, err)
 	switch {
-	case errors.Is(err, ErrNotFinite) && index == 0: // no step was done that could have been too long
+	case errors.Is(err, ErrNotFinite) && index == 0: // before any step, so the step size is not the cause
 		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
 	case errors.Is(err, ErrNotFinite):
-		err = fmt.Errorf("%w; try a rate below %v", err, r.options.Adam.Rate)
+		err = fmt.Errorf("%w; try a smaller step size than %v", err, r.options.Adam.LR)
 	}
 	return err
 }
 
-// settle waits for the steps that were only queued, and adds their losses.
+// settle waits for the queued steps, and adds their losses to the state.
 func (r *run) settle() error {
 	if r.unsettled == 0 {
 		return nil
@@ -389,8 +384,8 @@ func (r *run) settle() error {
 	return nil
 }
 
-// evaluate scores the validation nodes and records it. The state changes only
-// once all of that is done, so that a run stopped halfway evaluates anew.
+// evaluate scores the validation nodes and records the score. It changes the state last:
+// a run that is stopped during an evaluation evaluates again when it is resumed.
 func (r *run) evaluate(ctx context.Context) error {
 	if err := r.settle(); err != nil {
 		return err
@@ -436,10 +431,10 @@ func (r *run) score(ctx context.Context, nodes []int32) (float64, error) {
 }
 
 // conclude puts the best parameters into the model, tests them and writes the
-// result. If the test does not finish, the last step's parameters come back.
+// result. If the test fails, it puts the last step's parameters back.
 func (r *run) conclude(ctx context.Context) error {
 	params := r.program.Parameters()
-	r.program.ahead = false // from here on the host's count
+	r.program.ahead = false // use the parameters on the host from now on
 	last := slices.Clone(params)
 	if r.best != nil {
 		copy(params, r.best)
@@ -455,15 +450,15 @@ func (r *run) conclude(ctx context.Context) error {
 	if r.dir == nil {
 		return nil
 	}
-	history := r.result()
+	result := r.result()
 	if r.options.Result != nil {
-		return r.dir.writeJSON(resultFile, r.options.Result(history))
+		return r.dir.writeJSON(resultFile, r.options.Result(result))
 	}
-	return r.dir.writeJSON(resultFile, history.json(r.options.Seed))
+	return r.dir.writeJSON(resultFile, result.json(r.options.Seed))
 }
 
-// save writes last.ckpt, and best.ckpt if it is out of date, unless the folder
-// has them already or there is no folder.
+// save writes last.ckpt, and best.ckpt if the best score is new. It writes nothing if
+// there is no folder, or if the state did not change.
 func (r *run) save() error {
 	r.saved = time.Now()
 	if r.dir == nil || !r.dirty {
@@ -487,7 +482,7 @@ func (r *run) save() error {
 		last.Sections = append(last.Sections, sectionBest)
 	}
 	last.addStates(r.model.Batch.State())
-	if s.Batch > r.resumed { // a result that is there is of an earlier end
+	if s.Batch > r.resumed { // an old result.json describes an earlier end of the run
 		if err := r.dir.dropResult(); err != nil {
 			return err
 		}
@@ -496,12 +491,13 @@ func (r *run) save() error {
 		return err
 	}
 	r.dirty = false
-	// Afterwards, so that best.ckpt never is from a later batch than a resumed
-	// run knows of.
+	// best.ckpt comes after last.ckpt, so that it is never newer: a resumed run would
+	// not know of it.
 	if r.best == nil || r.bestSaved == s.BestBatch {
 		return nil
 	}
-	// Only what was so at the best: the file is the same whenever it is written.
+	// The state at the best score, not now: the file does not depend on when it is
+	// written.
 	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
 	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
 	if err := r.dir.saveCheckpoint(bestFile, best); err != nil {
@@ -527,8 +523,7 @@ func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint 
 	return c
 }
 
-// seconds returns the wall clock of the run, what came before this call
-// included.
+// seconds returns the wall-clock time of the run, earlier calls included.
 func (r *run) seconds() float64 { return r.before + time.Since(r.start).Seconds() }
 
 func (r *run) progress(end int, evaluated bool) {
@@ -547,9 +542,9 @@ func (r *run) progress(end int, evaluated bool) {
 	case len(r.evaluations) > 0:
 		p.Loss = r.evaluations[len(r.evaluations)-1].Loss
 	default:
-		p.Loss = math.NaN() // queued on a device
+		p.Loss = math.NaN() // the first steps are still queued on the GPU
 	}
-	if end != unlimited {
+	if end != Unlimited {
 		p.MaxBatches = end
 		perBatch := time.Since(r.start) / time.Duration(s.Batch-r.resumed)
 		p.Left = perBatch * time.Duration(end-s.Batch)
@@ -557,7 +552,7 @@ func (r *run) progress(end int, evaluated bool) {
 	r.options.Progress(p)
 }
 
-// result returns the history so far.
+// result returns the Result so far.
 func (r *run) result() *Result {
 	s := &r.state
 	h := &Result{
@@ -573,13 +568,14 @@ func (r *run) result() *Result {
 	return h
 }
 
-// also returns err with another one that came of it, on one line.
-func also(err, next error) error {
-	if err == nil {
-		return next
+// join is errors.Join with one line of text. It leaves out the second error if the first
+// contains its text: on a full disk, for example, two writes fail alike.
+func join(first, second error) error {
+	switch {
+	case first == nil:
+		return second
+	case second == nil || strings.Contains(first.Error(), second.Error()):
+		return first
 	}
-	if strings.Contains(err.Error(), next.Error()) { // as on a full disk
-		return err
-	}
-	return fmt.Errorf("%w; then %w", err, next)
+	return fmt.Errorf("%w; then %w", first, second)
 }

@@ -23,7 +23,7 @@ import (
 
 // short is a run of 60 batches that evaluates often.
 func short() Options {
-	return Options{MaxBatches: 60, BatchSize: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{Rate: 0.01, Clip: 5}, CheckpointInterval: -1}
+	return Options{MaxBatches: 60, Batch: 32, EvalEvery: 7, BatchesPerEpoch: 4, Seed: 9, Adam: Adam{LR: 0.01, Clip: 5}, CheckpointInterval: 1}
 }
 
 func mustFit(t testing.TB, m *layers.Model, d *datasets.Data, o Options) *Result {
@@ -39,7 +39,7 @@ func TestOverfit(t *testing.T) {
 	d := smallData(t, 40, 4)
 	d.Split.Valid = nil // nothing stops early
 	m := modelOver(t, d, &samplers.Full{Laplacian: d.Laplacian(), Depth: 2}, 64)
-	h := mustFit(t, m, d, Options{MaxBatches: 300, Adam: Adam{Rate: 0.02}})
+	h := mustFit(t, m, d, Options{MaxBatches: 300, Adam: Adam{LR: 0.02}})
 	if loss := h.Evaluations[len(h.Evaluations)-1].Loss; loss > 0.15 {
 		t.Errorf("loss %v after %d batches of the same nodes, want near 0", loss, h.Batches)
 	}
@@ -59,7 +59,7 @@ func TestFitLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := mustFit(t, m, d, Options{MaxBatches: 150, BatchSize: 64, Adam: Adam{Rate: 0.01}})
+	h := mustFit(t, m, d, Options{MaxBatches: 150, Batch: 64, Adam: Adam{LR: 0.01}})
 	if h.Test < 0.8 || h.Test < before+0.2 {
 		t.Errorf("test accuracy %v, %v before training", h.Test, before)
 	}
@@ -69,17 +69,17 @@ func TestFitLearns(t *testing.T) {
 	}
 }
 
-// TestFitIsDeterministic wants the same bits for any number of workers and
-// cores, other ones for another seed, and both protocols.
+// TestFitIsDeterministic checks that the bits are the same for any number of workers and
+// cores, and differ for another seed, with both kinds of epochs.
 func TestFitIsDeterministic(t *testing.T) {
 	d := smallData(t, 300, 3)
-	for _, permute := range []bool{false, true} {
-		t.Run(fmt.Sprintf("permute=%t", permute), func(t *testing.T) {
+	for _, perEpoch := range []int{4, OnePass} {
+		t.Run(fmt.Sprintf("BatchesPerEpoch=%d", perEpoch), func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 			run := func(cores, workers int, seed uint64) ([]float32, *Result) {
 				runtime.GOMAXPROCS(cores)
 				o := short()
-				o.Workers, o.Seed, o.Permute = workers, seed, permute
+				o.Workers, o.Seed, o.BatchesPerEpoch = workers, seed, perEpoch
 				m := smallModel(t, d)
 				h := mustFit(t, m, d, o)
 				return weights(t, m), h
@@ -89,7 +89,7 @@ func TestFitIsDeterministic(t *testing.T) {
 				for _, workers := range []int{1, 2, 7} {
 					got, h := run(cores, workers, 9)
 					if !slices.Equal(got, want) {
-						t.Errorf("%d cores, %d workers: other weights", cores, workers)
+						t.Errorf("%d cores, %d workers: the weights differ", cores, workers)
 					}
 					for k, e := range h.Evaluations {
 						w := history.Evaluations[k]
@@ -117,8 +117,8 @@ func afterBatch(n int) (context.Context, func(Progress)) {
 	}
 }
 
-// runFiles returns what a folder's last.ckpt, best.ckpt and metrics.jsonl hold,
-// without wall-clock fields.
+// runFiles returns the contents of a folder's last.ckpt, best.ckpt and metrics.jsonl,
+// without times.
 func runFiles(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -129,7 +129,7 @@ func runFiles(t testing.TB, dir string) string {
 		}
 		s := c.State
 		s.Seconds, s.TrainSeconds, s.SamplingSeconds, s.WaitSeconds, s.EvalSeconds = 0, 0, 0, 0, 0
-		s.MetricsBytes = 0 // seconds have more digits or fewer
+		s.MetricsBytes = 0 // the number of digits of a time varies
 		fmt.Fprintf(&b, "%s %+v", name, s)
 		for _, section := range c.Sections {
 			fmt.Fprintf(&b, " %s", section)
@@ -154,8 +154,8 @@ func runFiles(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// TestResume stops a run at random batches, once to three times, and wants the
-// weights, history and files of one that was never stopped.
+// TestResume stops a run at one to three random batches. It must end with the weights,
+// scores and files of a run that was never stopped.
 func TestResume(t *testing.T) {
 	d := smallData(t, 300, 3)
 	whole := t.TempDir()
@@ -176,7 +176,7 @@ func TestResume(t *testing.T) {
 			o := o
 			o.Dir, o.Resume, o.Workers = t.TempDir(), true, 1+trial%3
 			if trial%2 == 0 {
-				o.CheckpointInterval = time.Hour // only the one on stopping
+				o.CheckpointInterval = time.Hour // only the checkpoint on stopping
 			}
 			done := 0
 			for _, cut := range cuts {
@@ -195,14 +195,14 @@ func TestResume(t *testing.T) {
 					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 				}
 				done = cut
-				// What was written after the checkpoint must go.
+				// Lines after the checkpoint must be removed.
 				appendTo(t, filepath.Join(o.Dir, metricsFile), strings.Repeat("{half a line", 1000))
 			}
 			o.Progress = nil
 			m := smallModel(t, d)
 			h := mustFit(t, m, d, o)
 			if !slices.Equal(weights(t, m), want) {
-				t.Error("other weights")
+				t.Error("the weights differ")
 			}
 			if h.Test != history.Test || h.Best != history.Best || h.BestBatch != history.BestBatch || len(h.Evaluations) != len(history.Evaluations) {
 				t.Errorf("history %+v, want %+v", h, history)
@@ -210,7 +210,7 @@ func TestResume(t *testing.T) {
 			if got := runFiles(t, o.Dir); got != wantFiles {
 				t.Errorf("files hold\n%.2000s\nwant\n%.2000s", got, wantFiles)
 			}
-			// Once more: nothing is left to do, and nothing changes.
+			// Resume the finished run: nothing changes.
 			again := smallModel(t, d)
 			h = mustFit(t, again, d, o)
 			if h.Batches != 60 || h.Resumed != 60 || h.Test != history.Test || !slices.Equal(weights(t, again), want) || runFiles(t, o.Dir) != wantFiles {
@@ -251,8 +251,8 @@ func TestResumeFurther(t *testing.T) {
 	}
 }
 
-// A finished run that goes on and is stopped has no result until its new end, and
-// loses none by being looked at.
+// TestResultIsOfTheEnd checks that a finished run that trains further has no result.json
+// until its new end, and that resuming without further training keeps result.json.
 func TestResultIsOfTheEnd(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -269,14 +269,14 @@ func TestResultIsOfTheEnd(t *testing.T) {
 		}
 	}
 	o.Resume = true
-	stopped(1) // in the final test, nothing being left to train
+	stopped(1) // in the final test: no batch is left to train
 	if _, err := os.Stat(result); err != nil {
 		t.Errorf("the result of a finished run is gone: %v", err)
 	}
 	o.MaxBatches = 63
 	stopped(2) // in the second evaluation
 	if _, err := os.Stat(result); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a run that has not ended has a result: %v", err)
+		t.Errorf("a run that has not ended has a result.json: %v", err)
 	}
 	mustFit(t, smallModel(t, d), d, o)
 	if text, err := os.ReadFile(result); err != nil || !strings.Contains(string(text), `"batches": 63`) {
@@ -284,8 +284,8 @@ func TestResultIsOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestCancelDuringEvaluation stops a run between its step and its evaluation:
-// resuming must evaluate first.
+// TestCancelDuringEvaluation stops a run after a step and before its evaluation: when it
+// is resumed, it must evaluate first.
 func TestCancelDuringEvaluation(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -309,7 +309,7 @@ func TestCancelDuringEvaluation(t *testing.T) {
 	m := smallModel(t, d)
 	mustFit(t, m, d, o)
 	if !slices.Equal(weights(t, m), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
-		t.Error("the resumed run differs")
+		t.Error("the resumed run gives other weights or files")
 	}
 }
 
@@ -331,7 +331,7 @@ func (c *cancelling) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Fea
 func TestPatience(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
-	o.MaxBatches, o.Patience, o.EvalEvery = -1, 40, 10
+	o.MaxBatches, o.Patience, o.EvalEvery = Unlimited, 40, 10
 	h := mustFit(t, smallModel(t, d), d, o)
 	if h.Stop != "patience" || h.Batches != h.BestBatch+40 {
 		t.Errorf("%s after %d batches, best at %d", h.Stop, h.Batches, h.BestBatch)
@@ -347,8 +347,8 @@ func TestPatience(t *testing.T) {
 		t.Errorf("best %v, of the evaluations %v", h.Best, best)
 	}
 	o = short()
-	o.MaxEpochs, o.MaxBatches = 3, 1000
-	if h := mustFit(t, smallModel(t, d), d, o); h.Stop != "max-epochs" || h.Batches != 12 {
+	o.Epochs, o.MaxBatches = 3, 1000
+	if h := mustFit(t, smallModel(t, d), d, o); h.Stop != "epochs" || h.Batches != 12 {
 		t.Errorf("%s after %d batches, want 3 epochs of 4", h.Stop, h.Batches)
 	}
 }
@@ -389,7 +389,7 @@ func TestCancelIsPrompt(t *testing.T) {
 	d := smallData(t, 300, 3)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := short()
-	o.MaxBatches, o.Patience = math.MaxInt-1, -1
+	o.MaxBatches, o.Patience = math.MaxInt-1, Unlimited
 	before := runtime.NumGoroutine()
 	var at time.Time
 	time.AfterFunc(50*time.Millisecond, func() { at = time.Now(); cancel() })
@@ -409,7 +409,8 @@ func TestCancelIsPrompt(t *testing.T) {
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
-// TestFitErrors wants an error, and no folder, of what cannot work.
+// TestFitErrors gives Fit data and options that cannot work: it must return an error and
+// make no folder.
 func TestFitErrors(t *testing.T) {
 	d := smallData(t, 100, 3)
 	empty := smallData(t, 100, 3)
@@ -430,15 +431,21 @@ func TestFitErrors(t *testing.T) {
 		"training set is empty":       {empty, Options{}},
 		"test node 3 is 100":          {outside, Options{}},
 		"data without a graph":        {&datasets.Data{}, Options{}},
-		"batch size -1":               {d, Options{BatchSize: -1}},
-		"-2 batches an epoch":         {d, Options{BatchesPerEpoch: -2}},
-		"evaluation every -1":         {d, Options{EvalEvery: -1}},
-		"-1 workers":                  {d, Options{Workers: -1}},
-		"would never end":             {d, Options{MaxBatches: -1, Patience: -1}},
+		"Batch is -1":                 {d, Options{Batch: -1}},
+		"BatchesPerEpoch is -2":       {d, Options{BatchesPerEpoch: -2}},
+		"EvalEvery is -1":             {d, Options{EvalEvery: -1}},
+		"Workers is -1":               {d, Options{Workers: -1}},
+		"MaxBatches is -1":            {d, Options{MaxBatches: -1}},
+		"Epochs is -1":                {d, Options{Epochs: -1}},
+		"Patience is -1":              {d, Options{Patience: -1}},
+		"CheckpointInterval is -1":    {d, Options{CheckpointInterval: -1}},
+		"would never end":             {d, Options{MaxBatches: Unlimited, Patience: Unlimited}},
 		"exclude each other":          {d, Options{Resume: true, Overwrite: true, Dir: "x"}},
-		"without a folder":            {d, Options{Resume: true}},
-		"rate is -1":                  {d, Options{Adam: Adam{Rate: -1}}},
-		`"seed" is one of Fit's own`:  {d, Options{Config: map[string]any{"seed": 1}}},
+		"but not Options.Dir":         {d, Options{Resume: true}},
+		"LR is -1":                    {d, Options{Adam: Adam{LR: -1}}},
+		`"seed" of Options.Config is`: {d, Options{Config: map[string]any{"seed": 1}}},
+		`"rate" of Options.Config is`: {d, Options{Config: map[string]any{"rate": 1}}},
+		`"permute" of Options.Config`: {d, Options{Config: map[string]any{"permute": true}}},
 		"unsupported type":            {d, Options{Config: map[string]any{"f": func() {}}}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -484,16 +491,16 @@ func (f failing) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batc
 	return f.Sampler.Sample(ctx, seeds, rng, batch)
 }
 
-// TestOverflow names the features where the first loss overflows already.
+// TestOverflow checks that the error blames the features if the first loss overflows.
 func TestOverflow(t *testing.T) {
 	d := smallData(t, 100, 3)
 	m := smallModel(t, d)
 	for i := range d.Features.Data {
 		d.Features.Data[i] = 3e38
 	}
-	_, err := Fit(context.Background(), m, d, Options{BatchSize: 32})
+	_, err := Fit(context.Background(), m, d, Options{Batch: 32})
 	if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "batch 0 ") || !strings.Contains(err.Error(), "features") {
-		t.Errorf("error %v blames no features", err)
+		t.Errorf("error %v does not blame the features", err)
 	}
 }
 
@@ -503,11 +510,11 @@ func TestDivergence(t *testing.T) {
 	for i := range d.Features.Data {
 		d.Features.Data[i] *= 1e30
 	}
-	h, err := Fit(context.Background(), m, d, Options{Adam: Adam{Rate: 1e30}, BatchSize: 32})
+	h, err := Fit(context.Background(), m, d, Options{Adam: Adam{LR: 1e30}, Batch: 32})
 	if !errors.Is(err, ErrNotFinite) && (err == nil || !strings.Contains(err.Error(), "NaN")) {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "rate below 1e+30") {
-		t.Errorf("error %q names no batch or remedy", err)
+	if !strings.Contains(err.Error(), fmt.Sprintf("batch %d ", h.Batches)) || !strings.Contains(err.Error(), "smaller step size than 1e+30") {
+		t.Errorf("error %q does not name the batch and a remedy", err)
 	}
 }

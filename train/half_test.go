@@ -11,12 +11,12 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// TestHalfPrecisionFeatures wants of features in half precision, to the bit,
-// what the same numbers in single precision give: weights, losses, scores.
+// TestHalfPrecisionFeatures compares features in half precision with the same numbers in
+// single precision: weights, losses and scores must be equal, bit for bit.
 func TestHalfPrecisionFeatures(t *testing.T) {
 	for _, o := range []layers.GCNOptions{
 		{Hidden: 16, Seed: 3},
-		{Hidden: 4, Seed: 3}, // H·W comes first
+		{Hidden: 4, Seed: 3}, // narrow, so that H·W is computed first
 		{Hidden: 16, Seed: 3, Residual: true},
 	} {
 		run := func(use func(x *graph.Features) *graph.Features) ([]float32, *Result, string) {
@@ -44,24 +44,25 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 		})
 		unrounded, _, _ := run(func(x *graph.Features) *graph.Features { return x })
 		if !slices.Equal(got, want) {
-			t.Errorf("%+v: other weights than those of the rounded features", o)
+			t.Errorf("%+v: the weights differ from training on the rounded features", o)
 		}
 		if slices.Equal(got, unrounded) {
-			t.Errorf("%+v: the same weights without rounding: nothing was tested", o)
+			t.Errorf("%+v: the features without rounding give the same weights: the test shows nothing", o)
 		}
 		same := func(a, b Evaluation) bool {
 			return math.Float64bits(a.Loss) == math.Float64bits(b.Loss) && a.Valid == b.Valid
 		}
 		if !slices.EqualFunc(history.Evaluations, wanted.Evaluations, same) || history.Test != wanted.Test {
-			t.Errorf("%+v: other losses or scores", o)
+			t.Errorf("%+v: the losses or scores differ", o)
 		}
 		if print == other {
-			t.Error("the fingerprint does not tell half precision from single")
+			t.Error("half and single precision have the same fingerprint")
 		}
 	}
 }
 
-// TestPrefetch wants the rows of each batch announced before they are read.
+// TestPrefetch checks that the input rows of each batch are announced before they are
+// read.
 func TestPrefetch(t *testing.T) {
 	run := func(announced map[int32]bool) ([]float32, int) {
 		d := smallData(t, 300, 3)
@@ -75,7 +76,7 @@ func TestPrefetch(t *testing.T) {
 			}
 		}
 		m := smallModel(t, d)
-		m.Inference = nil // through the program too
+		m.Inference = nil // so that inference uses the program too
 		o := short()
 		o.EvalEvery = 1000
 		mustFit(t, m, d, o)
@@ -85,9 +86,9 @@ func TestPrefetch(t *testing.T) {
 	announced := map[int32]bool{}
 	got, calls := run(announced)
 	if !slices.Equal(got, want) {
-		t.Error("other weights")
+		t.Error("the weights differ")
 	}
 	if calls < 60 || len(announced) < 200 {
-		t.Errorf("%d nodes announced in %d calls, of 60 batches", len(announced), calls)
+		t.Errorf("%d nodes announced in %d calls, for 60 batches", len(announced), calls)
 	}
 }

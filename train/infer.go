@@ -12,9 +12,9 @@ import (
 )
 
 // Predict returns m's logits for nodes, computed over full neighbourhoods:
-// (len(nodes), outputs), row-major, in the order of nodes. It uses
-// the model's Inference where there is one, and else compiles the model. Parameters do
-// not change; a program that m has goes on with its own after it.
+// (len(nodes), outputs), row-major, in the order of nodes. It uses the model's
+// Inference if there is one, and otherwise compiles the model. The parameters do not
+// change, and a program of m can be used as before.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
 	if err := checkParts(d); err != nil {
 		return nil, err
@@ -30,22 +30,20 @@ func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (log
 	if err != nil {
 		return nil, err
 	}
-	// The program below moves the parameters to memory of its own, where no
-	// other program of the model would see them.
+	// The program below moves the parameters to its own memory. They are moved back,
+	// because an earlier program of the model expects them in its memory.
 	before := make([]G.Value, len(params))
 	for k, q := range params {
 		before[k] = q.node.Value()
 	}
-	program, err := compile(parts) // also while m is trained, from Options.Progress
+	program, err := compile(parts) // allowed during training, from Options.Progress
 	if err == nil {
 		logits, err = predict(ctx, parts, program, d, nodes)
-		if closing := program.Close(); closing != nil {
-			err = also(err, closing)
-		}
+		err = join(err, program.Close())
 	}
 	for k, q := range params {
-		if letting := G.Let(q.node, before[k]); letting != nil {
-			err = also(err, fmt.Errorf("train: parameter %q: %w", q.Name, letting))
+		if letErr := G.Let(q.node, before[k]); letErr != nil {
+			err = join(err, fmt.Errorf("train: parameter %q: %w", q.Name, letErr))
 		}
 	}
 	if err != nil {
@@ -54,8 +52,7 @@ func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (log
 	return logits, nil
 }
 
-// Evaluate returns the data set's metric of m on nodes, as Predict and Score
-// give it.
+// Evaluate returns the data set's metric of m on nodes: Score of Predict.
 func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (float64, error) {
 	scores, err := Predict(ctx, m, d, nodes)
 	if err != nil {
@@ -64,11 +61,10 @@ func Evaluate(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (fl
 	return Score(d.Metric, scores, d.Labels, nodes)
 }
 
-// predict is Predict with the program at hand where the model has no inference
-// of its own.
+// predict is Predict with a program for models without inference of their own.
 func predict(ctx context.Context, m *layers.Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {
 	if len(nodes) == 0 {
-		return nil, nil // to an Inferencer, nil would mean all
+		return nil, nil // for an Inferencer, nil means all nodes
 	}
 	for i, node := range nodes {
 		if node < 0 || int(node) >= d.Nodes() {
@@ -91,8 +87,8 @@ func predict(ctx context.Context, m *layers.Model, program *Program, d *datasets
 	return logits, nil
 }
 
-// inferenceChunk is the number of output nodes in one run of the program:
-// neighbourhoods of many nodes overlap, but must fit in memory.
+// inferenceChunk is the number of output nodes in one run of the program. A large chunk
+// saves work, because neighbourhoods overlap, but takes memory.
 const inferenceChunk = 2048
 
 func predictByProgram(ctx context.Context, m *layers.Model, program *Program, d *datasets.Data, nodes []int32) ([]float32, error) {

@@ -13,8 +13,8 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// TestModelInUse trains one model three times at once: one training goes on, the
-// others are refused.
+// TestModelInUse uses a model that is being trained: other training is refused, scoring
+// is not.
 func TestModelInUse(t *testing.T) {
 	d := smallData(t, 300, 3)
 	m := smallModel(t, d)
@@ -44,7 +44,7 @@ func TestModelInUse(t *testing.T) {
 			}
 		}
 		if _, err := Evaluate(context.Background(), m, d, d.Split.Valid); err != nil {
-			t.Errorf("scoring meanwhile: %v", err)
+			t.Errorf("scoring during training: %v", err)
 		}
 		done++
 	}
@@ -52,7 +52,7 @@ func TestModelInUse(t *testing.T) {
 	if refused != 3 || done != 1 || h.Test != want.Test || h.Best != want.Best {
 		t.Errorf("%d refused; test %v, best %v, want %v and %v", refused, h.Test, h.Best, want.Test, want.Best)
 	}
-	// Afterwards, also after an error, it is free.
+	// After training, also after an error, the model is free.
 	o.MaxBatches = 7
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -69,7 +69,7 @@ func TestModelInUse(t *testing.T) {
 	}
 }
 
-// TestModelTooLarge asks for a model that no machine has the memory for.
+// TestModelTooLarge asks for a model that is larger than any memory.
 func TestModelTooLarge(t *testing.T) {
 	if memory.Check("", 1<<60) == nil {
 		t.Skip("this system does not tell how much memory there is")

@@ -17,22 +17,22 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// Stream is a sequence of mini-batches, each a pure function of (Seed, epoch,
-// batch of the epoch): of no worker, and of no batch before it.
+// Stream is a sequence of mini-batches. Each is a pure function of (Seed, epoch, number
+// in the epoch): it depends on no worker, and on no earlier batch.
 //
-// To train on several machines in step, give each a rank: of Ranks ranks, the
-// one numbered Rank sees every Ranks-th batch, and step k of all of them
-// together is the batches k·Ranks … k·Ranks+Ranks−1 of the whole sequence.
+// For synchronous training on several machines, each machine has a rank. Rank r of
+// Ranks gets the batches r, r+Ranks, r+2·Ranks, … of the whole sequence, so that step k
+// of all ranks together covers the batches k·Ranks … k·Ranks+Ranks−1.
 type Stream struct {
 	Sampler samplers.Sampler
 	Train   []int32 // the nodes to draw from, distinct; not changed
 
-	BatchSize       int  // nodes a batch; len(Train) or more means all of them
-	BatchesPerEpoch int  // independent draws of distinct nodes in an epoch
-	Permute         bool // an epoch is one pass over Train in random order instead
+	BatchSize       int  // nodes per batch; len(Train) or more means all of them
+	BatchesPerEpoch int  // batches per epoch, each an independent draw of distinct nodes
+	Permute         bool // an epoch is one pass over Train in random order; BatchesPerEpoch is not used
 
 	Seed        uint64
-	Rank, Ranks int // 0 ranks means 1
+	Rank, Ranks int // 0 Ranks means 1
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -43,15 +43,15 @@ func (s *Stream) PerEpoch() int {
 	return (len(s.Train)-1)/s.BatchSize + 1
 }
 
-// Place returns the epoch and the batch of it that is number index, from 0, of
-// this rank of a valid stream.
+// Place returns the epoch, and the number in the epoch, of batch number index of this
+// rank. All numbers start at 0; the stream must be valid.
 func (s *Stream) Place(index int) (epoch, batch int) {
 	whole := index*max(s.Ranks, 1) + s.Rank
 	return whole / s.PerEpoch(), whole % s.PerEpoch()
 }
 
-// Validate reports a setting that has no batches. Whether Train's nodes are
-// distinct, and of the graph, samplers say.
+// Validate returns an error for settings without batches. It does not check that
+// Train's nodes are distinct nodes of the graph: samplers do.
 func (s *Stream) Validate() error {
 	switch {
 	case s.Sampler == nil:
@@ -71,24 +71,24 @@ func (s *Stream) Validate() error {
 // Item is one mini-batch of a stream.
 type Item struct {
 	Index        int     // in the stream, from 0
-	Epoch, Batch int     // its place
+	Epoch, Batch int     // epoch, and number in the epoch
 	Seeds        []int32 // the training nodes drawn
 	Blocks       *samplers.MiniBatch
 	Dropout      uint64        // seed of the step's other random decisions
-	Sampling     time.Duration // what drawing it took
+	Sampling     time.Duration // time to draw the batch
 	err          error
 }
 
-// drawer makes items; each worker has one.
+// drawer draws items; each worker has one.
 type drawer struct {
 	stream *Stream
 	order  []int32 // Train, permuted if an epoch is a permutation
-	epoch  int     // whose permutation order is
-	picks  []int32 // of the partial shuffle, to undo it
+	epoch  int     // the epoch of order's permutation
+	picks  []int32 // swaps of the partial shuffle, to undo them
 	source rand.PCG
 	rng    *rand.Rand
 
-	touched int32 // keeps reads that only fill the cache from being optimised away
+	prefetched int32 // uses the prefetched values, so that the compiler keeps the reads
 }
 
 func newDrawer(s *Stream) *drawer {
@@ -97,8 +97,8 @@ func newDrawer(s *Stream) *drawer {
 	return d
 }
 
-// draw fills item with number index of the stream. A panic in the sampler
-// becomes item's error.
+// draw fills item with batch number index of the stream. A panic in the sampler
+// becomes the item's error.
 func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	s := d.stream
 	item.Index = index
@@ -111,7 +111,7 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 		}
 	}()
 	epoch, batch := uint64(item.Epoch), uint64(item.Batch)
-	// The complement keeps dropout's stream apart from the sampler's.
+	// The complement of the seed gives dropout another random stream than the sampler.
 	samplers.Seed(&d.source, ^s.Seed, epoch, batch)
 	item.Dropout = d.source.Uint64()
 	d.seeds(item)
@@ -121,14 +121,14 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	}
 }
 
-// seeds draws the item's training nodes and leaves the source in the batch's
-// stream, where the sampler goes on.
+// seeds draws the item's training nodes. The sampler then continues with the same
+// random stream.
 func (d *drawer) seeds(item *Item) {
 	s := d.stream
 	n := len(s.Train)
 	if s.Permute {
 		if d.epoch != item.Epoch {
-			const shuffle = ^uint64(0) // a batch number that no batch has
+			const shuffle = ^uint64(0) // no batch has this number
 			samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), shuffle)
 			copy(d.order, s.Train)
 			d.rng.Shuffle(n, func(i, j int) { d.order[i], d.order[j] = d.order[j], d.order[i] })
@@ -145,14 +145,14 @@ func (d *drawer) seeds(item *Item) {
 		item.Seeds = append(item.Seeds[:0], s.Train...)
 		return
 	}
-	// A partial Fisher–Yates shuffle, undone after, costs O(size), not O(n).
+	// A partial Fisher–Yates shuffle that is undone afterwards costs O(size), not O(n).
 	d.picks = d.picks[:0]
 	for k := range size {
 		d.picks = append(d.picks, int32(k+d.rng.IntN(n-k)))
 	}
-	// Read once in a loop that waits for many cache misses at a time.
+	// Prefetch: this loop has many cache misses in flight at a time.
 	for _, j := range d.picks {
-		d.touched ^= d.order[j]
+		d.prefetched ^= d.order[j]
 	}
 	for k, j := range d.picks {
 		d.order[k], d.order[j] = d.order[j], d.order[k]
@@ -164,44 +164,43 @@ func (d *drawer) seeds(item *Item) {
 	}
 }
 
-// Loader draws a stream's batches ahead on goroutines of its own and hands them
-// out in order. It holds a fixed number of batches, whose memory it reuses:
-// workers that are ahead wait. What it hands out does not depend on the number
-// of workers.
+// Loader draws a stream's batches ahead, on its own goroutines, and returns them in
+// order. It holds a fixed number of batches and reuses their memory; a worker waits
+// while all of them are full. The batches do not depend on the number of workers.
 type Loader struct {
 	stream  *Stream
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	workers *errgroup.Group
 
-	end     int          // index after the last
-	next    int          // index that Next returns
-	claimed atomic.Int64 // index that the next free worker draws
+	end     int          // index after the last batch
+	next    int          // index of the batch that Next returns
+	claimed atomic.Int64 // index of the next batch to draw
 	free    freeList
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
-	current *Item
-	failed  error // what Next returns from now on
+	current *Item        // the item that the caller of Next has
+	failed  error        // Next's error, once drawing has failed
 
 	processors coreReservation
 }
 
-// freeList holds the items that nobody has. A worker that finds it empty helps the
-// trainer for a while before it sleeps: it is then on its processor, and its
-// caches are warm, when the trainer gives an item back.
+// freeList holds the items whose memory can be reused. A worker that finds it empty
+// helps with the trainer's parallel loops for a while before it sleeps, so that it still
+// has a processor and warm caches when the trainer returns an item.
 type freeList struct {
 	mutex    sync.Mutex
 	items    []*Item
 	filled   atomic.Int64 // len(items)
-	helping  int          // workers that watch the shelf
+	helping  int          // workers that help and watch the list
 	sleeping int          // workers that wait for wake
 	wake     chan struct{}
 }
 
-// helping is how long a worker waits for the trainer's next op before it sleeps:
-// longer than from one to the next.
-const helping = 50 * time.Microsecond
+// helpTime is the time that a worker helps before it sleeps: longer than the time
+// between two parallel loops of the trainer.
+const helpTime = 50 * time.Microsecond
 
-// put adds an item, for which a worker is woken if none watches.
+// put adds an item, and wakes a worker if none watches the list.
 func (s *freeList) put(item *Item) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -209,11 +208,11 @@ func (s *freeList) put(item *Item) {
 	s.filled.Add(1)
 	if s.sleeping > 0 && len(s.items) > s.helping {
 		s.sleeping--
-		s.wake <- struct{}{} // has room: no more than there are workers
+		s.wake <- struct{}{} // never blocks: its buffer has room for all workers
 	}
 }
 
-// take returns an item as soon as there is one; nil once the context is done.
+// take returns an item as soon as there is one, or nil when the context is done.
 func (s *freeList) take(ctx context.Context) *Item {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -228,7 +227,7 @@ func (s *freeList) take(ctx context.Context) *Item {
 			helped = true
 			s.helping++
 			s.mutex.Unlock()
-			parallel.Linger(helping, func() bool { return s.filled.Load() > 0 })
+			parallel.Linger(helpTime, func() bool { return s.filled.Load() > 0 })
 			s.mutex.Lock()
 			s.helping--
 			continue
@@ -245,19 +244,18 @@ func (s *freeList) take(ctx context.Context) *Item {
 	return nil
 }
 
-// coreReservation is how many processors a loader's workers keep busy, or are about
-// to: the helpers of parallel.For must be gone from those before a worker can
-// wake there.
+// coreReservation reserves processors for a loader's workers that draw, or will soon. A
+// helper of parallel.For must leave such a processor before a worker can wake on it.
 type coreReservation struct {
 	sync.Mutex
-	workers int // 0 once the loader is closed
-	free    int // items that nobody holds
-	drawing int // items that workers hold
-	left    int // batches not begun
+	workers int // 0 after Close
+	free    int // items in the free list
+	drawing int // items that workers fill
+	left    int // batches that no worker has begun
 	held    int // processors reserved
 }
 
-// update changes the counts and reserves what they ask for.
+// update changes the counts, and reserves as many processors as they need.
 func (r *coreReservation) update(change func(*coreReservation)) {
 	r.Lock()
 	defer r.Unlock()
@@ -267,9 +265,9 @@ func (r *coreReservation) update(change func(*coreReservation)) {
 	r.held = want
 }
 
-// NewLoader starts workers, at least one, that draw the batches numbered first
-// to end−1 of the stream; none where that is no number. ctx ends them early.
-// Close must be called.
+// NewLoader starts at least one worker, to draw the batches number first to end−1 of
+// the stream. There are none if end ≤ first. ctx stops the workers early. Call Close in
+// any case.
 func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Loader, error) {
 	if err := stream.Validate(); err != nil {
 		return nil, err
@@ -282,9 +280,9 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	l := &Loader{stream: &stream, end: end, next: first}
 	ctx, l.cancel = context.WithCancel(ctx)
 	l.workers, l.ctx = errgroup.WithContext(ctx)
-	// Twice the workers evens out batches that take long. Claimed but not
-	// returned indices lie in one window of this many, so that they never
-	// share a channel, and a worker never waits to send.
+	// Two items per worker even out slow batches. All indices that are claimed but not
+	// yet returned lie in one window of this length. So no two of them share a channel,
+	// and a worker never waits to send.
 	ring := 2*workers + 1
 	l.free.wake = make(chan struct{}, ring)
 	l.drawn = make([]chan *Item, ring)
@@ -304,8 +302,8 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 func (l *Loader) work() error {
 	d := newDrawer(l.stream)
 	for {
-		// The memory comes first and the index after: the lowest index not yet
-		// handed out then always has memory, and the ring cannot lock up.
+		// First the memory, then the index: the lowest claimed index then always has
+		// memory, and the workers cannot deadlock.
 		item := l.free.take(l.ctx)
 		if item == nil {
 			return nil
@@ -318,22 +316,22 @@ func (l *Loader) work() error {
 		d.draw(l.ctx, index, item)
 		failed := item.err != nil
 		l.processors.update(func(r *coreReservation) { r.drawing-- })
-		l.drawn[index%len(l.drawn)] <- item // gives it away
+		l.drawn[index%len(l.drawn)] <- item // from here on the item is the trainer's
 		if failed {
-			return nil // Next reports it, in its turn
+			return nil // Next returns the error in its turn
 		}
-		// Who waits for the item goes first: it may have been woken on this
-		// very processor.
+		// Let the trainer run first: it may have been woken on this processor.
 		runtime.Gosched()
 	}
 }
 
-// Next returns the next batch in order, which is the caller's until the next
-// call; io.EOF after the last; the error of drawing it, then and ever after; or
-// the context's error once that is done, as it is after Close.
+// Next returns the next batch in order. The batch belongs to the caller until the next
+// call. Next returns io.EOF after the last batch. If a batch cannot be drawn, this and
+// all later calls return the error; after Close, or when the context is done, they
+// return the context's error.
 func (l *Loader) Next() (*Item, error) {
 	if l.current != nil {
-		// Reserved here, not by the worker that it wakes.
+		// Reserve the processor before put wakes a worker.
 		l.processors.update(func(r *coreReservation) { r.free++ })
 		l.free.put(l.current)
 		l.current = nil
@@ -350,7 +348,7 @@ func (l *Loader) Next() (*Item, error) {
 	select {
 	case item := <-l.drawn[l.next%len(l.drawn)]:
 		if item.err != nil {
-			l.failed = item.err // its worker has ended
+			l.failed = item.err // the worker has ended
 			return nil, l.failed
 		}
 		l.current = item

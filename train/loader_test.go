@@ -19,8 +19,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// seedsOnly is a sampler whose batch is one empty block over the seeds, and
-// which does what it is told first.
+// seedsOnly is a sampler whose batch is one empty block over the seeds. It calls a
+// function first, if there is one.
 type seedsOnly struct {
 	before func(ctx context.Context, seeds []int32, rng *rand.Rand) error
 }
@@ -46,7 +46,7 @@ func numbers(n int) []int32 {
 	return ids
 }
 
-// drawn is what an item holds, copied.
+// drawn is a copy of an item.
 type drawn struct {
 	Index, Epoch, Batch int
 	Seeds               []int32
@@ -81,8 +81,8 @@ func load(t testing.TB, s Stream, workers, first, end int) []drawn {
 	}
 }
 
-// TestLoaderIsAFunctionOfItsStream compares the batches of one worker with those
-// of several, of a loader that starts in the middle, and of ranks.
+// TestLoaderIsAFunctionOfItsStream draws batches with one worker, with several, from the
+// middle of the stream, and by ranks: they must be the same.
 func TestLoaderIsAFunctionOfItsStream(t *testing.T) {
 	d := smallData(t, 300, 3)
 	for name, s := range map[string]Stream{
@@ -126,7 +126,7 @@ func TestLoaderIsAFunctionOfItsStream(t *testing.T) {
 
 // TestIndependentBatches checks that batches hold distinct training nodes, that
 // the partial shuffle is undone, and that the draw is uniform: a χ² test at a
-// fixed seed of how often each node comes.
+// fixed seed of the number of times that each node is drawn.
 func TestIndependentBatches(t *testing.T) {
 	train := numbers(40)
 	s := &Stream{Sampler: seedsOnly{}, Train: train, BatchSize: 10, BatchesPerEpoch: 10, Seed: 5}
@@ -151,7 +151,7 @@ func TestIndependentBatches(t *testing.T) {
 			t.Fatalf("batch %d left the order changed", k)
 		}
 	}
-	// Without replacement the statistic is (n−1)/n·(1−s/n) as large as χ² has it.
+	// Drawing without replacement multiplies the statistic's mean by (n−1)/n·(1−s/n).
 	want, chi2 := float64(batches)*10/40, 0.0
 	for _, node := range train {
 		chi2 += (counts[node] - want) * (counts[node] - want) / want
@@ -162,8 +162,8 @@ func TestIndependentBatches(t *testing.T) {
 	}
 }
 
-// TestPermutedHugeBatch checks that a batch size near the largest int means all
-// training nodes, as any other that is more than there are.
+// TestPermutedHugeBatch checks that a batch size near the largest int means all training
+// nodes, like any size above their number.
 func TestPermutedHugeBatch(t *testing.T) {
 	train := numbers(23)
 	for _, size := range []int{23, 24, math.MaxInt - 22, math.MaxInt} {
@@ -207,8 +207,8 @@ func TestPermutedEpochs(t *testing.T) {
 	}
 }
 
-// TestLoaderHoldsFewBatches checks the backpressure: while the trainer is slow,
-// workers draw no further than the ring.
+// TestLoaderHoldsFewBatches checks the backpressure: if the trainer is slow, workers draw
+// no more batches ahead than there are items.
 func TestLoaderHoldsFewBatches(t *testing.T) {
 	var started atomic.Int64
 	s := Stream{Sampler: seedsOnly{func(context.Context, []int32, *rand.Rand) error { started.Add(1); return nil }}, Train: numbers(10), BatchSize: 2, BatchesPerEpoch: 10}
@@ -267,7 +267,7 @@ func TestLoaderErrors(t *testing.T) {
 			if name == "error" && !errors.Is(err, broken) {
 				t.Error("the sampler's error is not wrapped")
 			}
-			for range 2 { // not a wait for a batch that nobody draws
+			for range 2 { // it must not wait for a batch that no worker draws
 				if _, again := l.Next(); again != err {
 					t.Errorf("the call after it: error %v, want the same", again)
 				}
@@ -307,8 +307,7 @@ func TestLoaderErrors(t *testing.T) {
 
 func nobody() string { return "" }
 
-// firstSeeds returns the first number that the sampler of a batch gets from its
-// stream.
+// firstSeeds returns the first random number that the sampler of a batch gets.
 func firstSeeds(t *testing.T, s Stream, index int) (first uint64) {
 	s.Sampler = seedsOnly{func(_ context.Context, _ []int32, rng *rand.Rand) error { first = rng.Uint64(); return nil }}
 	item := &Item{Blocks: new(samplers.MiniBatch)}
@@ -319,8 +318,8 @@ func firstSeeds(t *testing.T, s Stream, index int) (first uint64) {
 	return first
 }
 
-// TestLoaderStops checks that cancellation and Close end samplers that are at
-// work, that Next says why, and that no goroutine stays.
+// TestLoaderStops checks that cancellation and Close stop running samplers, that Next
+// returns the context's error, and that no goroutine is left.
 func TestLoaderStops(t *testing.T) {
 	before := runtime.NumGoroutine()
 	stuck := seedsOnly{func(ctx context.Context, _ []int32, _ *rand.Rand) error { <-ctx.Done(); return ctx.Err() }}

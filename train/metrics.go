@@ -11,25 +11,25 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Score returns the metric of a model's scores, higher being better. scores is
-// (len(nodes), labels.Outputs()), row-major, row i belonging to nodes[i]; for
-// classes the highest score is the prediction (the first of equals), for
-// binary tasks a positive one, so logits serve as they are.
+// Score returns the metric of a model's scores; higher is better. scores is
+// (len(nodes), labels.Outputs()), row-major; row i belongs to nodes[i]. For classes the
+// prediction is the class with the highest score, the first of equals; for binary tasks
+// it is "yes" if the score is positive. Scores may be logits.
 //
-//   - accuracy: the share of labelled nodes predicted right; for binary tasks the
-//     mean over tasks of each task's share, as OGB's evaluator has it.
-//   - micro-f1: 2TP/(2TP+FP+FN) over all labelled (node, task) pairs, 0 where
-//     there is nothing to count; for classes it equals accuracy.
-//   - rocauc: the area under the ROC curve by midranks, so that ties count half;
-//     the mean over the tasks that have both labels, as OGB's evaluator has it.
-//     Two classes count as one task, with the scores' difference as its score.
+//   - accuracy: the share of labelled nodes with a right prediction; for binary tasks
+//     the mean of the tasks' shares, as in OGB's evaluator.
+//   - micro-f1: 2TP/(2TP+FP+FN) over all labelled (node, task) pairs, 0 if all three
+//     are 0; for classes it equals accuracy.
+//   - rocauc: the area under the ROC curve by midranks (a tie counts half), the mean
+//     over the tasks that have both labels, as in OGB's evaluator. Two classes count as
+//     one task, whose score is the difference of the two scores.
 //
-// Unknown labels (class -1, NaN) are skipped. It is an error if nothing is
-// left to score, if a score is NaN, if a node is outside the labels, or if the
-// metric does not fit them. Cost: O(scores), and for rocauc O(tasks·n·log n).
+// Unknown labels (class -1, NaN) are skipped. It is an error if no label is known, if
+// a score is NaN, if a node is outside the labels, or if the metric does not fit the
+// labels. Cost: O(scores), and for rocauc O(tasks·n·log n).
 func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
 	if labels == nil {
-		return 0, fmt.Errorf("train: no labels to score by")
+		return 0, fmt.Errorf("train: no labels to score with")
 	}
 	width := labels.Outputs()
 	if len(scores) != len(nodes)*width {
@@ -60,7 +60,7 @@ func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes
 	}
 }
 
-// fits reports a metric that is not known, or not for these labels.
+// fits returns an error for an unknown metric, or one that is not defined for the labels.
 func fits(metric datasets.Metric, labels *graph.Labels) error {
 	switch {
 	case metric == datasets.ROCAUC && labels.Tasks == 0 && labels.Classes != 2:
@@ -71,8 +71,8 @@ func fits(metric datasets.Metric, labels *graph.Labels) error {
 	return nil
 }
 
-// scorable reports what would keep Score from scoring the nodes, whatever their
-// scores. Nodes must be within the labels.
+// scorable returns the error that Score returns for the nodes with any scores, or nil.
+// The nodes must be within the labels.
 func scorable(metric datasets.Metric, labels *graph.Labels, nodes []int32) error {
 	if err := fits(metric, labels); err != nil {
 		return err
@@ -161,7 +161,7 @@ func taskAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float6
 }
 
 func microF1(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
-	var both, either, labelled int // TP; 2TP+FP+FN less TP; pairs with a label
+	var both, either, labelled int // TP; TP+FP+FN; pairs with a label
 	for i, node := range nodes {
 		want := labels.Multi[int(node)*labels.Tasks : (int(node)+1)*labels.Tasks]
 		for t, y := range want {
@@ -234,11 +234,11 @@ type ranking struct {
 	positive bool
 }
 
-// area returns the Mann–Whitney form of the area under the ROC curve, with
-// midranks for ties, or -1 unless both labels are there. It sorts ranked.
+// area returns the area under the ROC curve as the Mann–Whitney statistic, with
+// midranks for ties, or -1 if one of the labels does not occur. It sorts ranked.
 func area(ranked []ranking) float64 {
 	slices.SortFunc(ranked, func(a, b ranking) int { return cmp.Compare(a.score, b.score) })
-	var rankSum, positives float64 // of the positives, ranks counted from 1
+	var rankSum, positives float64 // sum of the positives' ranks, from 1; their number
 	for lo := 0; lo < len(ranked); {
 		hi, tied := lo, 0
 		for hi < len(ranked) && ranked[hi].score == ranked[lo].score {
@@ -258,5 +258,5 @@ func area(ranked []ranking) float64 {
 	return (rankSum - positives*(positives+1)/2) / (positives * negatives)
 }
 
-// better tells whether a validation score beats the best so far strictly.
+// better reports whether a validation score is strictly better than the best so far.
 func better(score, best float64) bool { return score > best || math.IsNaN(best) && !math.IsNaN(score) }

@@ -16,8 +16,8 @@ import (
 
 var nan32 = float32(math.NaN())
 
-// slowAUC is the share of (positive, negative) pairs in the right order, ties
-// counting half, averaged over the tasks that have any.
+// slowAUC is the share of (positive, negative) pairs in the right order, where a tie
+// counts half, averaged over the tasks that have such pairs.
 func slowAUC(scores []float32, y *graph.Labels, nodes []int32) float64 {
 	var sum, tasks float64
 	for t := range y.Tasks {
@@ -44,7 +44,7 @@ func slowAUC(scores []float32, y *graph.Labels, nodes []int32) float64 {
 	return sum / tasks
 }
 
-// slowF1 is the harmonic mean of precision and recall over all pairs together.
+// slowF1 is the harmonic mean of precision and recall over all (node, task) pairs.
 func slowF1(scores []float32, y *graph.Labels, nodes []int32) float64 {
 	var tp, predicted, positive float64
 	for i, node := range nodes {
@@ -88,8 +88,8 @@ func slowTaskAccuracy(scores []float32, y *graph.Labels, nodes []int32) float64 
 	return sum / tasks
 }
 
-// TestTaskMetrics compares with the slow references, over few distinct scores,
-// so that ties abound, and labels of which a quarter are unknown.
+// TestTaskMetrics compares with the slow references. There are few distinct scores, and
+// so many ties, and a quarter of the labels are unknown.
 func TestTaskMetrics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := rapid.IntRange(1, 4).Draw(t, "tasks")
@@ -149,8 +149,8 @@ func TestClassMetrics(t *testing.T) {
 	}
 }
 
-// TestROCAUCByHand holds the example of scikit-learn's manual, one with a tie
-// across the labels, and two classes taken as one task.
+// TestROCAUCByHand has the example of scikit-learn's manual, one with a tie between a
+// positive and a negative, and two classes as one task.
 func TestROCAUCByHand(t *testing.T) {
 	for _, c := range []struct {
 		labels, scores []float32
@@ -205,8 +205,8 @@ func TestScoreErrors(t *testing.T) {
 	}
 }
 
-// TestInfiniteScores scores logits that overflowed: those of two classes that are
-// both infinite are a tie.
+// TestInfiniteScores scores logits that overflowed. Two classes with equal infinite
+// logits are a tie.
 func TestInfiniteScores(t *testing.T) {
 	inf := float32(math.Inf(1))
 	got, err := Score(datasets.ROCAUC, []float32{inf, inf, 0, 1, -inf, -inf, 1, 0}, &graph.Labels{Classes: 2, Class: []int32{0, 1, 1, 0}}, []int32{0, 1, 2, 3})
@@ -215,7 +215,7 @@ func TestInfiniteScores(t *testing.T) {
 	}
 }
 
-// TestScorable agrees with Score on whether there is anything to score.
+// TestScorable compares scorable with Score: both must return the same error.
 func TestScorable(t *testing.T) {
 	for name, labels := range map[string]*graph.Labels{
 		"classes":  {Classes: 3, Class: []int32{0, 2, -1, -1, 1}},
@@ -235,8 +235,8 @@ func TestScorable(t *testing.T) {
 	}
 }
 
-// TestNothingToPredict checks that no nodes are no nodes for any inference, and
-// that data without parts are errors.
+// TestNothingToPredict checks that an empty list of nodes gives no scores, with either
+// kind of inference, and that missing parts of the data are errors.
 func TestNothingToPredict(t *testing.T) {
 	ctx := context.Background()
 	d := smallData(t, 60, 3)

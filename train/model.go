@@ -22,7 +22,7 @@ type Model interface {
 	Parts() *layers.Model
 }
 
-// partsOf returns the parts of m, of which the required ones are there.
+// partsOf returns the parts of m. It is an error if a required one is missing.
 func partsOf(m Model) (*layers.Model, error) {
 	if argument.Nil(m) || m.Parts() == nil {
 		return nil, fmt.Errorf("train: there is no model")
@@ -34,7 +34,7 @@ func partsOf(m Model) (*layers.Model, error) {
 	return parts, nil
 }
 
-// lock claims the model for one training. The caller unlocks m.Batch.
+// lock locks the model for training. The caller unlocks m.Batch.
 func lock(m *layers.Model) error {
 	if !m.Batch.TryLock() {
 		return ErrModelInUse
@@ -46,7 +46,7 @@ func lock(m *layers.Model) error {
 type parameter struct {
 	parameterMeta
 	node   *G.Node
-	values []float32 // the node's value, aliased
+	values []float32 // memory of the node's value
 }
 
 // parametersOf returns m's parameters with their values.
@@ -90,8 +90,8 @@ func parameterCount(params []parameter) int {
 	return n
 }
 
-// learnable returns the float32 tensors with a value among the inputs that n
-// depends on, in the order they joined the graph.
+// learnable returns the inputs that n depends on and that have a float32 tensor as
+// value, in the order in which they were added to the graph.
 func learnable(n *G.Node) G.Nodes {
 	var nodes G.Nodes
 	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestFolderMovesAway moves the folder of a run that goes on, and lets another
-// run take its name: each must end up in its own, whole.
+// TestFolderMovesAway moves the folder of a run during training, and starts another run
+// under the old name: each folder must end up with all files of its own run.
 func TestFolderMovesAway(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be moved there")
@@ -51,7 +51,7 @@ func TestFolderMovesAway(t *testing.T) {
 	}
 }
 
-// TestFolderIsRemoved removes the folder of a run that goes on.
+// TestFolderIsRemoved removes the folder of a run during training.
 func TestFolderIsRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open folder cannot be removed there")
@@ -83,8 +83,8 @@ func TestFolderIsRemoved(t *testing.T) {
 	}
 }
 
-// TestLinksAreReplaced puts links to files outside into a run's folder: going on
-// replaces them, and changes nothing outside.
+// TestLinksAreReplaced puts links to other files into a run's folder: resuming the run
+// must replace the links, and leave these files unchanged.
 func TestLinksAreReplaced(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links need a right there")
@@ -100,7 +100,7 @@ func TestLinksAreReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// As after a copy by links: the other copy must not change with this one.
+	// A hard link, as after a copy by cp -l: the copy must not change.
 	if err := os.Link(filepath.Join(o.Dir, metricsFile), filepath.Join(outside, metricsFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +125,8 @@ func TestLinksAreReplaced(t *testing.T) {
 	}
 }
 
-// TestOtherConfig puts the config.json of one run beside the checkpoints of
-// another, which then must not be taken for its own.
+// TestOtherConfig puts the config.json of one run beside the checkpoints of another run:
+// loading must fail.
 func TestOtherConfig(t *testing.T) {
 	d := smallData(t, 100, 3)
 	o, other := short(), short()
@@ -143,7 +143,7 @@ func TestOtherConfig(t *testing.T) {
 	}
 	m := smallModel(t, d)
 	before := weights(t, m)
-	for _, file := range []string{bestFile, lastFile} { // the last where there is no best
+	for _, file := range []string{bestFile, lastFile} { // then last.ckpt, without best.ckpt
 		_, err := LoadParameters(o.Dir, m)
 		if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), filepath.Join(o.Dir, file)) ||
 			!strings.Contains(err.Error(), filepath.Join(o.Dir, configFile)) || !strings.Contains(err.Error(), "seed was 9 and is now 10") {
@@ -181,11 +181,11 @@ func TestLoadNotFinite(t *testing.T) {
 	}
 	o.Resume, o.MaxBatches = true, 28
 	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), want) {
-		t.Errorf("going on: error %v, want one with %q", err, want)
+		t.Errorf("resuming: error %v, want one with %q", err, want)
 	}
 }
 
-// TestBeginAndResult has Begin refuse a run, and Result write what it came to.
+// TestBeginAndResult refuses a run with Begin, and writes result.json with Result.
 func TestBeginAndResult(t *testing.T) {
 	d := smallData(t, 100, 3)
 	o := short()
@@ -213,7 +213,7 @@ func TestBeginAndResult(t *testing.T) {
 	if err := json.Unmarshal([]byte(contents(t, o.Dir)[resultFile]), &result); err != nil || result.Mine != 7 || result.Test != h.Test || begun != 2 {
 		t.Errorf("%+v, %v; begun %d times", result, err, begun)
 	}
-	// What is refused before has not begun.
+	// Begin is not called for a run that is refused before.
 	o.Overwrite = false
 	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrRunExists) || begun != 2 {
 		t.Errorf("%v; begun %d times", err, begun)

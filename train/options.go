@@ -7,125 +7,101 @@ import (
 	"time"
 )
 
-// Options is how Fit trains. The zero value is the protocol of the paper
-// (Chen et al. 2023): Adam at 0.001, batches of 512 training nodes, stop after
-// 200 of them without a better validation score. Where the paper says nothing it
-// is that of the program released with it: epochs of 10 independent random
-// batches, an evaluation after each, at most 1000 batches.
+// Options configures Fit. The zero value is the protocol of the paper (Chen et al.
+// 2023): Adam at 0.001, batches of 512 training nodes, stop after 200 batches without
+// a better validation score. The paper does not state the rest, which follows the
+// program released with it: epochs of 10 independent random batches, an evaluation
+// after each epoch, at most 1000 batches.
 //
-// Zero means the number said. A negative MaxBatches, MaxEpochs or Patience means
-// no limit; of other numbers, negative ones are errors unless it says otherwise.
+// Options have the same names here, as flags of the command gcn and in a run's
+// config.json: BatchesPerEpoch, --batches-per-epoch, batches_per_epoch. Here 0 means
+// the default. Flags and config.json have no such value: there a limit of 0 means
+// Unlimited, and 0 batches per epoch means OnePass. Negative numbers are errors, except
+// OnePass.
 type Options struct {
-	Adam Adam
+	Adam Adam // its fields are options of their own: --lr, --beta1, …
 
-	BatchSize       int  // training nodes in a batch; 0 means 512; more than there are means all
-	BatchesPerEpoch int  // independent batches in an epoch; 0 means 10
-	Permute         bool // an epoch is one pass over the training nodes in random order instead
+	Batch           int // training nodes per batch, at most all of them; 0 means 512
+	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10
 
-	MaxBatches int // 0 means 1000
-	MaxEpochs  int // 0 means no limit
+	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
+	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
-	Patience   int // batches without a strictly better validation score before stopping; 0 means 200
+	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it
-	Seed    uint64 // of every random decision
+	Seed    uint64 // seed of every random decision
 
-	// Progress, where not nil, is called after each batch, on the goroutine
-	// that called Fit; it should be quick.
+	// Progress, if not nil, is called after each batch, on the goroutine that
+	// called Fit. It should be quick.
 	Progress func(Progress)
 
-	// Dir is the run's folder, made if it is not there; empty keeps nothing on
-	// disk. One that holds a run is refused unless Resume or Overwrite is set.
-	// Resume goes on from the last checkpoint, or starts afresh where there is
-	// none; Overwrite removes the run that is there.
+	// Dir is the run's folder, made if it does not exist; empty keeps nothing on
+	// disk. A folder that holds a run is refused unless Resume or Overwrite is set.
+	// Resume continues from the last checkpoint, or starts a new run if there is
+	// none; Overwrite removes the old run.
 	Dir       string
 	Resume    bool
 	Overwrite bool
 
 	// CheckpointInterval is the least time between two checkpoints, which are
-	// written at evaluations and at the end; 0 means 2 s, negative means one at
-	// every evaluation.
+	// written after evaluations and at the end. 0 means 2 s; a nanosecond means one
+	// after every evaluation.
 	CheckpointInterval time.Duration
 
-	// Begin, where not nil, is called once the settings, the data and the folder
-	// have been found fit to use, before anything is written or trained. Its error
-	// ends the run.
+	// Begin, if not nil, is called after settings, data and folder were checked,
+	// before anything is written or trained. Its error ends the run.
 	Begin func() error
 
-	// Result, where not nil, returns the contents of result.json, in place of the
-	// history that it is given. They must be what encoding/json can write.
+	// Result, if not nil, returns the contents of result.json, instead of the
+	// Result that it gets. encoding/json must be able to write them.
 	Result func(*Result) any
 
-	// Config is stored in config.json beside Fit's own settings, and compared
-	// on resume: what else a run depends on (method, sizes). A field data may say
-	// where the data lie: it is not compared, their Fingerprint is. Values
-	// must be what encoding/json can write; keys must not be Fit's own.
+	// Config holds other settings that a run depends on, such as the method. They
+	// are stored in config.json beside Fit's own settings, and compared on resume.
+	// A field named data may give the location of the data: it is not compared, the
+	// Fingerprint is. encoding/json must be able to write the values; keys must not
+	// be Fit's own, nor names that Fit used earlier.
 	Config map[string]any
 }
 
-// Progress is where a run stands.
+const (
+	// Unlimited is the MaxBatches, Epochs or Patience of a run without that limit.
+	// At least one of the three must be a limit.
+	Unlimited = math.MaxInt
+
+	// OnePass is the BatchesPerEpoch of epochs that are one pass over the training
+	// nodes in random order.
+	OnePass = -1
+)
+
+// Progress is the state of a run after a batch.
 type Progress struct {
-	Batch, MaxBatches int // batches done, and the limit or 0
+	Batch, MaxBatches int // batches done, and the limit; 0: no limit
 	Epoch             int // epoch of the last batch, from 0
 
-	Loss      float64 // mean since the last evaluation; on a device, of the losses that came back, NaN before any did
+	Loss      float64 // mean since the last evaluation; on a GPU, of the losses copied back so far, NaN before the first
 	Valid     float64 // last validation score; NaN before the first
 	Best      float64 // best so far; NaN before the first
 	BestBatch int     // batches done at the best
-	Evaluated bool    // the validation score is this batch's
+	Evaluated bool    // Valid is the score after this batch
 
-	Elapsed time.Duration // of the whole run, resumed parts included
-	Left    time.Duration // to the limit at this pace; 0 where there is none
+	Elapsed time.Duration // of the whole run, earlier calls included
+	Left    time.Duration // to the limit at this pace; 0 without a limit
 }
 
-// Evaluation is one line of metrics.jsonl.
-type Evaluation struct {
-	Batch, Epoch int     // batches done; epoch of the last, from 0
-	Loss         float64 // mean training loss since the evaluation before
-	Valid        float64 // validation score; NaN if there are no validation nodes
-	Best         bool    // better than all before
-	Seconds      float64 // wall clock since the run began
-}
-
-// Result is what a run did. Scores are NaN where there was nothing to score.
-type Result struct {
-	Batches     int     // batches done
-	Best        float64 // best validation score
-	BestBatch   int     // batches done at the best
-	Test        float64 // test score of the best-validation weights; NaN until the run is done
-	Evaluations []Evaluation
-	Parameters  int    // number of trained values
-	StateBytes  int64  // memory of what the model keeps from step to step beside them, such as histories
-	Stop        string // why it ended: "patience", "max-batches", "max-epochs"; empty if it did not
-	Resumed     int    // batch that this call started from
-
-	TrainMS    float64 // mean milliseconds a batch: step and Adam, waiting for the sampler left out
-	SamplingMS float64 // mean milliseconds a batch on one worker
-	WaitMS     float64 // mean milliseconds a batch that the trainer waited for the workers
-	EvalS      float64 // seconds in evaluations
-	WallS      float64 // seconds of the whole run, resumed parts included
-}
-
-const unlimited = math.MaxInt
-
-// withDefaults returns o with its zero fields filled in and limits that are off
-// set to unlimited.
+// withDefaults returns o with defaults in the place of zeros.
 func (o Options) withDefaults() Options {
 	o.Adam = o.Adam.withDefaults()
 	for _, f := range []struct {
 		field *int
 		value int
 	}{
-		{&o.BatchSize, 512}, {&o.BatchesPerEpoch, 10}, {&o.MaxBatches, 1000}, {&o.MaxEpochs, unlimited},
+		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
 		{&o.EvalEvery, 10}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
-		}
-	}
-	for _, limit := range []*int{&o.MaxBatches, &o.MaxEpochs, &o.Patience} {
-		if *limit < 0 {
-			*limit = unlimited
 		}
 	}
 	if o.CheckpointInterval == 0 {
@@ -134,23 +110,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate reports a setting that no run could use; o has its defaults.
+// validate returns an error for a setting that no run could use; o has its defaults.
 func (o Options) validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"Batch", o.Batch}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
+		{"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("train: Options.%s is %d, want at least 1, or 0 for the default", f.name, f.value)
+		}
+	}
 	switch {
-	case o.BatchSize < 0:
-		return fmt.Errorf("train: batch size %d, want positive", o.BatchSize)
-	case o.BatchesPerEpoch < 0:
-		return fmt.Errorf("train: %d batches an epoch, want positive", o.BatchesPerEpoch)
-	case o.EvalEvery < 0:
-		return fmt.Errorf("train: evaluation every %d batches, want positive", o.EvalEvery)
-	case o.Workers < 0:
-		return fmt.Errorf("train: %d workers, want positive", o.Workers)
-	case o.MaxBatches == unlimited && o.MaxEpochs == unlimited && o.Patience == unlimited:
-		return fmt.Errorf("train: no limit of batches, epochs or patience: the run would never end")
+	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
+		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
+	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:
+		return fmt.Errorf("train: MaxBatches, Epochs and Patience are all Unlimited: the run would never end")
 	case o.Resume && o.Overwrite:
-		return fmt.Errorf("train: resume and overwrite exclude each other")
+		return fmt.Errorf("train: Options.Resume and Options.Overwrite exclude each other")
 	case (o.Resume || o.Overwrite) && o.Dir == "":
-		return fmt.Errorf("train: resume or overwrite without a folder")
+		return fmt.Errorf("train: Options.Resume or Options.Overwrite is set, but not Options.Dir")
 	}
 	return o.Adam.Validate()
 }

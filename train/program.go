@@ -15,32 +15,32 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// ErrNotFinite is wrapped by errors about a loss or gradient that overflowed.
+// ErrNotFinite is wrapped by errors about a loss or a gradient that overflowed.
 var ErrNotFinite = errors.New("not finite")
 
 var errClosed = errors.New("train: the program is closed")
 
-// Program is a model compiled: its expression graph with gradients, planned for
-// the CPU or for the model's GPU.
+// Program is a compiled model: its expression graph with gradients, planned for the CPU
+// or for the model's GPU.
 //
-// All parameters lie in one flat slice and all gradients in another, in the
-// order of the model's Parameters; the parameter nodes' values are views into the
-// first. A program is for one goroutine, and a model for one program at a time:
-// compiling it again, as Fit does, moves the parameters to the new one. Predict
-// and Evaluate give them back.
+// All parameters are in one flat slice and all gradients in another, in the order of
+// the model's Parameters. The values of the parameter nodes are views into the first
+// slice. A program belongs to one goroutine. A model has one program at a time:
+// compiling it again, as Fit does, moves the parameters to the new program; Predict and
+// Evaluate move them back.
 type Program struct {
 	model   *layers.Model
 	params  []parameter
 	values  []float32 // of all parameters
 	grads   []float32
 	logits  []float32
-	backend plan.Backend // nil: closed
-	ahead   bool         // its parameters are newer than values
+	backend plan.Backend // nil after Close
+	ahead   bool         // the back end's parameters are newer than values
 }
 
-// NewProgram differentiates m's loss and plans its ops. Close ends it. The error
-// wraps ErrModelInUse while m is trained: the program would take its parameters
-// away.
+// NewProgram differentiates m's loss and plans its ops. The caller closes the program.
+// The error wraps ErrModelInUse while m is trained, because the new program would move
+// the parameters.
 func NewProgram(m Model) (*Program, error) {
 	parts, err := partsOf(m)
 	if err != nil {
@@ -53,9 +53,9 @@ func NewProgram(m Model) (*Program, error) {
 	return compile(parts)
 }
 
-// compile is NewProgram of a model that the caller has locked.
+// compile is NewProgram for a model that the caller has locked.
 func compile(parts *layers.Model) (p *Program, err error) {
-	// Gorgonia's differentiation and compiler panic on graphs they cannot take.
+	// Gorgonia's differentiation and compiler panic on graphs that they do not support.
 	defer func() {
 		if r := recover(); r != nil {
 			p, err = nil, fmt.Errorf("train: compiling the model: %v%s", r, crash.Place())
@@ -83,7 +83,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 	return p, nil
 }
 
-// flatten moves the parameters into one slice, and returns their nodes.
+// flatten moves the parameters to one slice, and returns their nodes.
 func (p *Program) flatten() (G.Nodes, error) {
 	size := parameterCount(p.params)
 	if err := memory.Check("train: parameters and gradients", 2*4*int64(size)); err != nil {
@@ -106,32 +106,32 @@ func (p *Program) flatten() (G.Nodes, error) {
 	return nodes, nil
 }
 
-// gradients returns the derivatives of loss with regard to nodes. A graph can be
-// differentiated only once: where it was, by an earlier program or by the
-// caller, the derivatives are there to use.
+// gradients returns the derivatives of loss with respect to nodes. A graph can be
+// differentiated only once. If an earlier program or the caller has done so, gradients
+// returns these derivatives.
 func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 	if loss.Deriv() == nil {
 		return G.Grad(loss, nodes...)
 	}
-	// The derivative of a loss by itself is the constant 1.
+	// The derivative of a loss with respect to itself is the constant 1.
 	if one := loss.Deriv().Value(); one == nil || one.Data() != float32(1) {
-		return nil, fmt.Errorf("it is part of another loss that was differentiated before")
+		return nil, fmt.Errorf("it is part of another loss, which was differentiated before")
 	}
 	grads := make(G.Nodes, len(nodes))
 	for k, n := range nodes {
 		if grads[k] = n.Deriv(); grads[k] == nil {
-			return nil, fmt.Errorf("it was differentiated before, but not by %q", n.Name())
+			return nil, fmt.Errorf("it was differentiated before, but not with respect to %q", n.Name())
 		}
 	}
 	return grads, nil
 }
 
-// Step computes the loss of one mini-batch and its gradients, which Gradients
-// then returns; parameters stay as they are. It is a pure function of parameters,
-// batch and seed, which decides what is random in the model (dropout). The error
-// wraps ErrNotFinite if the loss or a gradient is not finite. On a GPU it copies
-// the parameters there and waits. It allocates a few kilobytes at most, whatever
-// the size of the batch.
+// Step computes the loss of one mini-batch and its gradients, for Gradients to return.
+// It does not change the parameters. It is a pure function of parameters, batch and
+// seed; the seed is for random ops of the model, such as dropout. The error wraps
+// ErrNotFinite if the loss or a gradient is not finite. On a GPU Step copies the
+// parameters to it and waits. Step allocates a few kilobytes at most, for batches of any
+// size.
 func (p *Program) Step(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	loss, err := p.compute(batch, seed)
 	switch {
@@ -164,7 +164,7 @@ func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, erro
 	return float64(loss), p.checkFinite(loss, !kernel.Finite(p.grads))
 }
 
-// checkFinite returns an error for a loss or gradients that are not finite.
+// checkFinite returns an error if the loss is not finite, or the gradient overflowed.
 func (p *Program) checkFinite(loss float32, overflowed bool) error {
 	switch {
 	case !kernel.Finite([]float32{loss}):
@@ -175,10 +175,10 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 	return nil
 }
 
-// Advance trains on one mini-batch: it computes the loss and its gradients, and
-// moves the parameters by one step of a. Parameters and moments are
-// brought to the host by Pull, losses by Settle; on a GPU Advance only queues the
-// work. Call Settle after at most Depth calls.
+// Advance trains on one mini-batch: it computes the loss and its gradients, and updates
+// the parameters by one step of a. On a GPU it only queues this work. Pull copies
+// parameters and moments to the host, Settle returns the losses. Call Settle after at
+// most Depth calls of Advance.
 func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
 	if p.backend == nil {
 		return errClosed
@@ -201,7 +201,7 @@ func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state 
 	return p.backend.Update(a.update(), state.Steps)
 }
 
-// Depth returns how many calls of Advance may go by before a call of Settle.
+// Depth returns the largest number of calls of Advance between two calls of Settle.
 func (p *Program) Depth() int {
 	if p.backend == nil {
 		return 1
@@ -209,10 +209,11 @@ func (p *Program) Depth() int {
 	return p.backend.Depth()
 }
 
-// Settle waits for the steps of Advance and returns their losses since its last
-// call. Where a loss or gradient was not finite they end before that step, no
-// parameter has moved since, state counts the steps before it, and the error
-// wraps ErrNotFinite. The losses are good until the next Advance.
+// Settle waits for the steps of Advance and returns their losses since the last call of
+// Settle. If the loss or the gradient of a step was not finite, this step and all later
+// ones did not change the parameters. Settle then returns the losses before this step,
+// sets state.Steps to the number of steps before it, and returns an error that wraps
+// ErrNotFinite. The slice is valid until the next call of Advance.
 func (p *Program) Settle(state *AdamState) ([]float32, error) {
 	if p.backend == nil {
 		return nil, errClosed
@@ -227,7 +228,7 @@ func (p *Program) Settle(state *AdamState) ([]float32, error) {
 	return losses[:failed-first], p.checkFinite(loss, true)
 }
 
-// push makes the host's parameters and moments those of the back end.
+// push copies the parameters and moments from the host to the back end.
 func (p *Program) push(state *AdamState) error {
 	if err := state.fit(len(p.values)); err != nil {
 		return err
@@ -236,9 +237,8 @@ func (p *Program) push(state *AdamState) error {
 	return p.backend.Push(state.M, state.V)
 }
 
-// Pull waits for the steps of Advance and brings the parameters to the host and,
-// unless state is nil, the moments and the state that the model keeps from step
-// to step.
+// Pull waits for the steps of Advance and copies the parameters to the host. If state is
+// not nil, it also copies the moments and the model's own state, such as histories.
 func (p *Program) Pull(state *AdamState) error {
 	if !p.ahead {
 		return nil
@@ -249,13 +249,13 @@ func (p *Program) Pull(state *AdamState) error {
 	return p.backend.Pull(state.M, state.V)
 }
 
-// Forward returns the logits of one mini-batch, as in evaluation: without
-// dropout. They are the caller's until the next call.
+// Forward returns the logits of one mini-batch without dropout, as in evaluation. The
+// slice is valid until the next call.
 func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err error) {
 	if p.backend == nil {
 		return nil, errClosed
 	}
-	defer func() { // planning the logits may panic, as in NewProgram
+	defer func() { // Gorgonia may panic, as in compile
 		if r := recover(); r != nil {
 			err = fmt.Errorf("train: compiling the model's logits: %v%s", r, crash.Place())
 		}
@@ -277,7 +277,7 @@ func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err erro
 	return p.logits, nil
 }
 
-// Nodes returns the nodes that a step computes, in their order.
+// Nodes returns the nodes that a step computes, in the order of computation.
 func (p *Program) Nodes() G.Nodes {
 	if p.backend == nil {
 		return nil
@@ -286,10 +286,10 @@ func (p *Program) Nodes() G.Nodes {
 }
 
 // Parameters returns the parameters' values, in the order of the model's
-// Parameters, each row-major. Writing to the slice moves the model.
+// Parameters, each row-major. Writing to the slice changes the model.
 func (p *Program) Parameters() []float32 { return p.values }
 
-// Gradients returns the gradients of the last Step, laid out as Parameters. The
+// Gradients returns the gradients of the last Step, in the layout of Parameters. The
 // next Step overwrites them.
 func (p *Program) Gradients() []float32 { return p.grads }
 

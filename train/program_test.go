@@ -22,7 +22,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// compiled returns a program of m that is closed with the test.
+// compiled returns a program of m that is closed when the test ends.
 func compiled(t testing.TB, m *layers.Model) *Program {
 	t.Helper()
 	p, err := NewProgram(m)
@@ -85,12 +85,12 @@ func TestStepGradients(t *testing.T) {
 		}
 	}
 	if large < len(params)/10 {
-		t.Errorf("only %d of %d gradients are large enough to tell", large, len(params))
+		t.Errorf("only %d of %d gradients are large enough to compare", large, len(params))
 	}
 }
 
-// TestStepIsPure checks that a step depends on parameters, batch and seed alone:
-// not on the batches, of other sizes, that the program ran before.
+// TestStepIsPure checks that a step depends on parameters, batch and seed alone, and not
+// on the batches that the program ran before, which have other sizes.
 func TestStepIsPure(t *testing.T) {
 	d := smallData(t, 200, 3)
 	fresh := func(batch *samplers.MiniBatch, seed uint64) (float64, []float32) {
@@ -188,8 +188,8 @@ func TestForwardIsInference(t *testing.T) {
 	}
 }
 
-// ownModel is a model of a user's own: a convolution, a plain Gorgonia node (a
-// weight shared by two paths), and parameters found by themselves.
+// ownModel is a model built by hand: a convolution, a plain Gorgonia node with a weight
+// that two paths share, and no list of parameters, so that Fit finds them.
 func ownModel(t testing.TB, d *datasets.Data) *layers.Model {
 	t.Helper()
 	g := G.NewGraph()
@@ -239,7 +239,7 @@ func TestFitOwnModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := Fit(context.Background(), m, d, Options{MaxBatches: 100, BatchSize: 64, Adam: Adam{Rate: 0.02}})
+	h, err := Fit(context.Background(), m, d, Options{MaxBatches: 100, Batch: 64, Adam: Adam{LR: 0.02}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,9 +299,9 @@ func TestStepNotFinite(t *testing.T) {
 	}
 }
 
-// TestEvaluateBetweenSteps checks that a program goes on with its parameters
-// after its model was evaluated, by another program where the model has no
-// inference of its own.
+// TestEvaluateBetweenSteps evaluates the model between two steps of a program, with and
+// without inference of its own, which needs another program. The steps must give the
+// same parameters as without the evaluation.
 func TestEvaluateBetweenSteps(t *testing.T) {
 	d := smallData(t, 100, 3)
 	train := func(m *layers.Model, evaluate bool) []float32 {
@@ -312,7 +312,7 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 			if _, err := p.Step(batch, seed); err != nil {
 				t.Fatal(err)
 			}
-			if err := (Adam{Rate: 0.1}).Step(p.Parameters(), p.Gradients(), state); err != nil {
+			if err := (Adam{LR: 0.1}).Step(p.Parameters(), p.Gradients(), state); err != nil {
 				t.Fatal(err)
 			}
 			if !evaluate {
@@ -324,7 +324,7 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 			}
 			after, err := Predict(context.Background(), m, d, d.Split.Test)
 			if err != nil || !slices.Equal(before, after) {
-				t.Errorf("predicting changes the predictions (%v)", err)
+				t.Errorf("a second prediction differs from the first (%v)", err)
 			}
 		}
 		if !slices.Equal(weights(t, m), p.Parameters()) {
@@ -334,12 +334,12 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 	}
 	m, evaluated := ownModel(t, d), ownModel(t, d)
 	if !slices.Equal(train(m, false), train(evaluated, true)) {
-		t.Error("training goes elsewhere where the model is evaluated between steps")
+		t.Error("evaluating the model between steps changes training")
 	}
 }
 
-// TestClosedProgramsAreFree checks that the graph holds on to nothing large of
-// the programs that were compiled of it.
+// TestClosedProgramsAreFree checks that closed programs are garbage collected: their
+// model's graph must not refer to them.
 func TestClosedProgramsAreFree(t *testing.T) {
 	d := smallData(t, 60, 3)
 	m := smallModel(t, d)
@@ -358,7 +358,7 @@ func TestClosedProgramsAreFree(t *testing.T) {
 		p.Close()
 	}
 	for range 100 {
-		if freed.Load() >= programs-1 { // the ops share the last one's memory
+		if freed.Load() >= programs-1 { // the ops keep the last one's memory
 			return
 		}
 		runtime.GC()

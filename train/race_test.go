@@ -2,6 +2,6 @@
 
 package train
 
-// underRace is true under the race detector, where sync.Pool forgets at random
-// and numbers of bytes mean nothing.
+// underRace is true under the race detector. There sync.Pool drops items at random, so
+// allocated bytes are not comparable.
 const underRace = true

@@ -8,8 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
@@ -25,13 +23,13 @@ const (
 
 // Errors of Fit about its folder.
 var (
-	// ErrRunExists is wrapped by the error about a folder that already holds a
-	// run, or in which another process is training.
+	// ErrRunExists means that the folder already holds a run, or that another process
+	// is training in it.
 	ErrRunExists = errors.New("folder is taken by a run")
 
-	// ErrRunMoved is wrapped by the error of a run that found its folder moved,
-	// removed or replaced when it ended. What it saved went where the folder went.
-	ErrRunMoved = errors.New("the run's folder was moved or replaced meanwhile; its files are where it was moved to")
+	// ErrRunMoved means that the folder was moved, removed or replaced during the
+	// run. The run's files are in the folder at its new place.
+	ErrRunMoved = errors.New("the run's folder was moved or replaced during the run; the files are at its new place")
 )
 
 // runDir is the folder of a run, locked. A nil *runDir keeps nothing.
@@ -42,10 +40,10 @@ type runDir struct {
 	bytes   int64 // of metrics.jsonl
 }
 
-// openRunDir makes or opens the folder for a run of the given configuration.
-// restore is called with the checkpoint to go on from, if there is one, and the
-// evaluations before it; then o.Begin. Nothing that is there was changed if
-// openRunDir, restore or Begin returns an error.
+// openRunDir makes or opens the folder for a run of the given configuration. It calls
+// restore with the checkpoint to resume from, if there is one, and the evaluations
+// before it; then it calls o.Begin. If openRunDir, restore or Begin returns an error,
+// the files in the folder are unchanged.
 func openRunDir(path string, o Options, config map[string]any, restore func(*runDir, *checkpoint, []Evaluation) error) (r *runDir, err error) {
 	folder, err := rundir.Open(path)
 	if errors.Is(err, rundir.ErrLocked) {
@@ -58,7 +56,7 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 	r = opened
 	defer func() {
 		if err != nil {
-			opened.close() // r is nil by then
+			opened.close() // not r, which is nil now
 		}
 	}()
 	present, err := folder.Present()
@@ -68,7 +66,7 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 	var metrics []byte
 	if len(present) > 0 && !o.Overwrite {
 		if !o.Resume {
-			return nil, fmt.Errorf("train: %s: %w: it has %s; resume it, overwrite it, or name another folder", path, ErrRunExists, present[0])
+			return nil, fmt.Errorf("train: %s: %w: it holds %s; resume the run, overwrite it, or name another folder", path, ErrRunExists, present[0])
 		}
 		if metrics, err = r.resume(config, restore); err != nil {
 			return nil, err
@@ -91,20 +89,20 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 	return r, r.writeJSON(configFile, config)
 }
 
-// resume restores the last checkpoint, if there is one, of the same
-// configuration. It returns the part of metrics.jsonl that came before it.
+// resume restores the last checkpoint, if there is one. It must be of the same
+// configuration. resume returns the part of metrics.jsonl up to the checkpoint.
 func (r *runDir) resume(config map[string]any, restore func(*runDir, *checkpoint, []Evaluation) error) ([]byte, error) {
 	path := r.folder.Path(lastFile)
 	text, err := r.folder.Read(lastFile)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, r.sameConfig(config) // killed before its first checkpoint
+		return nil, r.sameConfig(config) // the run was killed before its first checkpoint
 	}
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	last, err := decodeCheckpoint(text)
 	if err != nil {
-		return nil, fmt.Errorf("train: %s: %w; without this file, the run begins anew", path, err)
+		return nil, fmt.Errorf("train: %s: %w; if you remove this file, the run starts from the beginning", path, err)
 	}
 	if err := sameConfig(path, last.Config, config); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func (r *runDir) resume(config map[string]any, restore func(*runDir, *checkpoint
 	return metrics, restore(r, last, evaluations)
 }
 
-// sameConfig compares the configuration in the folder, if there is one.
+// sameConfig returns an error if the folder has another configuration.
 func (r *runDir) sameConfig(config map[string]any) error {
 	text, err := r.folder.Read(configFile)
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,12 +131,12 @@ func (r *runDir) sameConfig(config map[string]any) error {
 	return sameConfig(path, before, config)
 }
 
-// mayChange lists the settings in which a resumed run may differ. All but the last
-// decide when to stop, not what a batch does; data says where the data lie, and
-// their fingerprint whether they are the same.
-var mayChange = []string{"max_batches", "max_epochs", "patience", "data"}
+// mayChange lists the settings that may differ in a resumed run. The limits do not
+// change a batch; data is a location, and the fingerprint shows whether the data are the
+// same.
+var mayChange = []string{"max_batches", "epochs", "patience", "data"}
 
-// sameConfig reports the first field in which two configurations differ.
+// sameConfig returns an error for the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {
 	if err := rundir.SameConfig(before, now, mayChange...); err != nil {
 		return fmt.Errorf("train: %s: cannot resume: %w", path, err)
@@ -146,9 +144,9 @@ func sameConfig(path string, before, now map[string]any) error {
 	return nil
 }
 
-// ReadConfig returns the configuration of the run in a folder: Fit's settings
-// and Options.Config. Numbers are json.Number, since seeds have 64 bits. The
-// error names the file.
+// ReadConfig returns the configuration of the run in a folder: Fit's settings and
+// Options.Config. Numbers are json.Number, because seeds have 64 bits. Fields of earlier
+// versions get today's names. The error names the file.
 func ReadConfig(dir string) (map[string]any, error) {
 	path := filepath.Join(dir, configFile)
 	text, err := rundir.ReadFile(path)
@@ -162,7 +160,7 @@ func ReadConfig(dir string) (map[string]any, error) {
 	return m, nil
 }
 
-// metricsLine is an Evaluation as metrics.jsonl holds it.
+// metricsLine is an Evaluation in metrics.jsonl.
 type metricsLine struct {
 	Batch   int     `json:"batch"`
 	Epoch   int     `json:"epoch"`
@@ -188,8 +186,8 @@ func (r *runDir) appendMetrics(e Evaluation) error {
 	return nil
 }
 
-// evaluations returns the first bytes of metrics.jsonl, and what they say. Lines
-// after them were written after the checkpoint.
+// evaluations returns the first size bytes of metrics.jsonl, and the evaluations in
+// them. Later lines were written after the checkpoint.
 func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 	path := r.folder.Path(metricsFile)
 	text, err := r.folder.Read(metricsFile)
@@ -199,7 +197,7 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 	case err != nil:
 		return nil, nil, fmt.Errorf("train: %w", err)
 	case size < 0 || int64(len(text)) < size:
-		return nil, nil, fmt.Errorf("train: %s: truncated: %d bytes, the checkpoint counts %d", path, len(text), size)
+		return nil, nil, fmt.Errorf("train: %s: truncated: %d bytes, %d when the checkpoint was written", path, len(text), size)
 	}
 	text = text[:size]
 	var list []Evaluation
@@ -216,7 +214,7 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 	return text, list, nil
 }
 
-// dropResult removes result.json, if there is one.
+// dropResult removes result.json if there is one.
 func (r *runDir) dropResult() error {
 	if err := r.folder.Remove(resultFile); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -224,8 +222,8 @@ func (r *runDir) dropResult() error {
 	return nil
 }
 
-// saveLast makes last the checkpoint to resume from. The metrics it counts are
-// on disk first.
+// saveLast makes last the checkpoint to resume from, after the metrics before it are on
+// disk.
 func (r *runDir) saveLast(last *checkpoint) error {
 	if err := r.metrics.Sync(); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -251,65 +249,15 @@ func (r *runDir) close() error {
 	if r == nil {
 		return nil
 	}
-	var errs []error
+	var err error
 	if !r.folder.InPlace() {
-		errs = append(errs, fmt.Errorf("%s: %w", r.path, ErrRunMoved))
+		err = fmt.Errorf("%s: %w", r.path, ErrRunMoved)
 	}
 	if r.metrics != nil {
-		errs = append(errs, r.metrics.Close())
+		err = join(err, r.metrics.Close())
 	}
-	return errors.Join(append(errs, r.folder.Close())...)
-}
-
-// describe writes out a sampler's settings: its own String if it has one, else
-// the exported fields of its type down to numbers, strings and flags. Zero
-// fields are left out, so that new ones do not make old runs differ, and so is
-// what it points to (the graph).
-func describe(v any) string {
-	if s, ok := v.(fmt.Stringer); ok {
-		return s.String()
+	if err = join(err, r.folder.Close()); err != nil {
+		return fmt.Errorf("train: %w", err)
 	}
-	var b strings.Builder
-	describeValue(&b, reflect.Indirect(reflect.ValueOf(v)))
-	return b.String()
-}
-
-func describeValue(b *strings.Builder, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Interface:
-		describeValue(b, reflect.Indirect(v.Elem()))
-	case reflect.Struct:
-		b.WriteString(v.Type().Name())
-		b.WriteByte('{')
-		separator := ""
-		for k := range v.NumField() {
-			field, value := v.Type().Field(k), v.Field(k)
-			if !field.IsExported() || value.IsZero() || value.Kind() == reflect.Pointer {
-				continue
-			}
-			b.WriteString(separator + field.Name + ":")
-			describeValue(b, value)
-			separator = " "
-		}
-		b.WriteByte('}')
-	case reflect.Slice, reflect.Array:
-		b.WriteByte('[')
-		for k := range v.Len() {
-			if k > 0 {
-				b.WriteByte(' ')
-			}
-			if k == 16 { // row norms and such: the length will do
-				fmt.Fprintf(b, "… %d", v.Len())
-				break
-			}
-			describeValue(b, v.Index(k))
-		}
-		b.WriteByte(']')
-	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		fmt.Fprint(b, v)
-	default: // a function, a channel, a map: not a setting that could be compared
-		b.WriteByte('_')
-	}
+	return nil
 }

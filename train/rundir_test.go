@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -50,10 +49,10 @@ func TestRunFolder(t *testing.T) {
 			t.Errorf("%s was left", name)
 		}
 	}
-	if !strings.Contains(files[resultFile], `"stop": "max-batches"`) || !strings.Contains(files[configFile], `"batch_size": 32`) {
+	if !strings.Contains(files[resultFile], `"stop": "max-batches"`) || !strings.Contains(files[configFile], `"batch": 32`) {
 		t.Errorf("%s\n%s", files[resultFile], files[configFile])
 	}
-	// Taken: nothing may change.
+	// The folder holds a run: nothing may change.
 	if _, err := Fit(context.Background(), smallModel(t, d), d, o); !errors.Is(err, ErrRunExists) || !strings.Contains(err.Error(), o.Dir) {
 		t.Errorf("a second run: error %v", err)
 	}
@@ -79,8 +78,8 @@ func equalFiles(a, b map[string]string) bool {
 	return true
 }
 
-// TestResumeRefuses changes one setting at a time, and wants an error that names
-// it and a folder that did not change.
+// TestResumeRefuses changes one setting at a time: the error must name the setting, and
+// the folder must not change.
 func TestResumeRefuses(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -94,11 +93,11 @@ func TestResumeRefuses(t *testing.T) {
 	split.Split.Test = split.Split.Test[1:]
 	for name, change := range map[string]func(*Options, *layers.Model){
 		"seed was 9 and is now 10":               func(o *Options, _ *layers.Model) { o.Seed = 10 },
-		"batch_size was 32 and is now 31":        func(o *Options, _ *layers.Model) { o.BatchSize = 31 },
+		"batch was 32 and is now 31":             func(o *Options, _ *layers.Model) { o.Batch = 31 },
 		"batches_per_epoch was 4 and is now 5":   func(o *Options, _ *layers.Model) { o.BatchesPerEpoch = 5 },
-		"permute was false":                      func(o *Options, _ *layers.Model) { o.Permute, o.BatchesPerEpoch = true, 0 },
+		"batches_per_epoch was 4 and is now 0":   func(o *Options, _ *layers.Model) { o.BatchesPerEpoch = OnePass },
 		"eval_every was 7":                       func(o *Options, _ *layers.Model) { o.EvalEvery = 6 },
-		"rate was 0.01 and is now 0.02":          func(o *Options, _ *layers.Model) { o.Adam.Rate = 0.02 },
+		"lr was 0.01 and is now 0.02":            func(o *Options, _ *layers.Model) { o.Adam.LR = 0.02 },
 		"clip was 5 and is now 0":                func(o *Options, _ *layers.Model) { o.Adam.Clip = 0 },
 		`method was "ladies" and is now "other"`: func(o *Options, _ *layers.Model) { o.Config = map[string]any{"method": "other"} },
 		`method was "ladies" and is now not set`: func(o *Options, _ *layers.Model) { o.Config = nil },
@@ -110,9 +109,6 @@ func TestResumeRefuses(t *testing.T) {
 	} {
 		changed, m := o, smallModel(t, d)
 		change(&changed, m)
-		if name == "permute was false" {
-			name = "_" // of the fields that differ, the first in the alphabet is named
-		}
 		if _, err := Fit(context.Background(), m, d, changed); err == nil || !strings.Contains(err.Error(), "cannot resume") || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), lastFile) {
 			t.Errorf("error %v, want one with %q", err, name)
 		}
@@ -126,7 +122,7 @@ func TestResumeRefuses(t *testing.T) {
 	if !equalFiles(contents(t, o.Dir), before) {
 		t.Error("a refused resume changed the folder")
 	}
-	// Killed before the first checkpoint: the configuration still counts.
+	// A run that was killed before its first checkpoint: config.json is compared.
 	for _, name := range []string{lastFile, bestFile, resultFile} {
 		if err := os.Remove(filepath.Join(o.Dir, name)); err != nil {
 			t.Fatal(err)
@@ -142,7 +138,8 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// The field data may change, since the data's fingerprint tells whether they did.
+// TestResumeMovedData changes the field data, the data's location, which is allowed while
+// the fingerprint is the same.
 func TestResumeMovedData(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -161,8 +158,8 @@ func TestResumeMovedData(t *testing.T) {
 	}
 }
 
-// TestResumeDamaged damages the files that resuming reads, and wants an error
-// that names the file, with everything left as it is.
+// TestResumeDamaged damages the files that resuming reads: the error must name the file,
+// and the folder must not change.
 func TestResumeDamaged(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -176,7 +173,7 @@ func TestResumeDamaged(t *testing.T) {
 		want   string
 	}{
 		"cut":             {lastFile, func(s string) string { return s[:len(s)/2] }, "truncated"},
-		"hint":            {lastFile, func(s string) string { return s[1:] }, "; without this file, the run begins anew"},
+		"hint":            {lastFile, func(s string) string { return s[1:] }, "; if you remove this file, the run starts from the beginning"},
 		"flipped":         {lastFile, func(s string) string { return s[:500] + "\x00" + s[501:] }, "checksum"},
 		"emptied":         {lastFile, func(string) string { return "" }, "truncated"},
 		"foreign":         {lastFile, func(s string) string { return "\x93NUMPY" + s }, "some other kind"},
@@ -232,7 +229,7 @@ func TestFolderUnusable(t *testing.T) {
 	}
 }
 
-// TestFolderIsLocked starts a second run in the folder of one that is going on.
+// TestFolderIsLocked starts a second run in a folder during the first.
 func TestFolderIsLocked(t *testing.T) {
 	d := smallData(t, 100, 3)
 	o := short()
@@ -251,28 +248,6 @@ func TestFolderIsLocked(t *testing.T) {
 	}
 }
 
-type describedSampler struct{ samplers.Sampler }
-
-func (describedSampler) String() string { return "my own" }
-
-func TestDescribe(t *testing.T) {
-	p := &graph.Laplacian{}
-	for want, v := range map[string]any{
-		"my own": describedSampler{},
-		"LayerWise{Sizes:[512 1024] Importance:LADIES{Flat:true} Draw:WithoutReplacement{} Weight:Naive{}}": &samplers.LayerWise{
-			Laplacian: p, Sizes: []int{512, 1024}, Importance: samplers.LADIES{Flat: true}, Draw: samplers.WithoutReplacement{}, Weight: samplers.Naive{},
-		},
-		"Full{Depth:3}": &samplers.Full{Laplacian: p, Depth: 3},
-		"LayerWise{Sizes:[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]}": &samplers.LayerWise{Sizes: make([]int, 20)},
-		"failing{Sampler:Full{Depth:2}}":                          failing{&samplers.Full{Depth: 2}},
-		"_":                                                       (*samplers.Full)(nil),
-	} {
-		if got := describe(v); got != want {
-			t.Errorf("%s\nwant %s", got, want)
-		}
-	}
-}
-
 func TestFingerprint(t *testing.T) {
 	want := Fingerprint(smallData(t, 300, 3))
 	if none := Fingerprint(nil); none != Fingerprint(&datasets.Data{}) || none == want {
@@ -284,7 +259,7 @@ func TestFingerprint(t *testing.T) {
 	d := smallData(t, 300, 3)
 	d.Name = "elsewhere"
 	if Fingerprint(d) != want {
-		t.Error("the name counts")
+		t.Error("the fingerprint depends on the name")
 	}
 	seen := []string{want}
 	for k, change := range []func(){
@@ -300,7 +275,7 @@ func TestFingerprint(t *testing.T) {
 		change()
 		got := Fingerprint(d)
 		if slices.Contains(seen, got) {
-			t.Errorf("change %d does not show", k)
+			t.Errorf("change %d does not change the fingerprint", k)
 		}
 		seen = append(seen, got)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// smallData returns a graph of communities whose features tell them apart
-// through noise: 60% training, 20% validation, 20% test nodes.
+// smallData returns a graph with communities, and noisy features that depend on the
+// community: 60% training, 20% validation, 20% test nodes.
 func smallData(t testing.TB, nodes, classes int) *datasets.Data {
 	t.Helper()
 	const features = 12
@@ -48,7 +48,7 @@ func smallData(t testing.TB, nodes, classes int) *datasets.Data {
 			row[j] = float32(rng.NormFloat64())
 		}
 		row[class%features]++
-		if rng.IntN(8) == 0 { // noise, so that scores have room
+		if rng.IntN(8) == 0 { // noise, so that no model scores 1
 			class = rng.IntN(classes)
 		}
 		d.Labels.Class[i] = int32(class)

@@ -22,9 +22,8 @@ func historyModel(t testing.TB, d *datasets.Data) *layers.Model {
 	return modelOver(t, d, &samplers.VRGCN{Laplacian: d.Laplacian(), Sizes: []int{2, 2, 2}}, 16)
 }
 
-// TestFitKeepsState checks that a model with state trains to the same bits for
-// any number of workers, and in one piece or in several, and that the state is
-// what makes the difference.
+// TestFitKeepsState checks that a model with state gives the same bits for any number of
+// workers, and if it is stopped and resumed, and that the bits depend on the state.
 func TestFitKeepsState(t *testing.T) {
 	d := smallData(t, 300, 3)
 	o := short()
@@ -37,7 +36,7 @@ func TestFitKeepsState(t *testing.T) {
 	}
 	for _, s := range state {
 		if !slices.ContainsFunc(s.Values, func(v float32) bool { return v != 0 }) {
-			t.Errorf("nothing was committed to %s", s.Name)
+			t.Errorf("%s was never written", s.Name)
 		}
 	}
 	for _, workers := range []int{1, 3} {
@@ -45,7 +44,7 @@ func TestFitKeepsState(t *testing.T) {
 		m := historyModel(t, d)
 		mustFit(t, m, d, o)
 		if !slices.Equal(weights(t, m), want) || !sameState(m.Batch.State(), state) {
-			t.Errorf("%d workers: other weights or state", workers)
+			t.Errorf("%d workers: the weights or the state differ", workers)
 		}
 	}
 
@@ -61,10 +60,10 @@ func TestFitKeepsState(t *testing.T) {
 		t.Fatalf("resumed at %d, want 27", h.Resumed)
 	}
 	if !slices.Equal(weights(t, resumed), want) || !sameState(resumed.Batch.State(), state) {
-		t.Error("resumed: other weights or state")
+		t.Error("resumed: the weights or the state differ")
 	}
 
-	// A model that starts from other histories must go elsewhere.
+	// A model that starts from other histories must get other weights.
 	other := historyModel(t, d)
 	for _, s := range other.Batch.State() {
 		for k := range s.Values {
@@ -74,7 +73,7 @@ func TestFitKeepsState(t *testing.T) {
 	o.Dir, o.Resume = "", false
 	mustFit(t, other, d, o)
 	if slices.Equal(weights(t, other), want) {
-		t.Error("the histories make no difference")
+		t.Error("the weights do not depend on the histories")
 	}
 }
 
@@ -82,8 +81,8 @@ func sameState(a, b []layers.State) bool {
 	return slices.EqualFunc(a, b, func(a, b layers.State) bool { return a.Name == b.Name && slices.Equal(a.Values, b.Values) })
 }
 
-// TestCheckpointStates checks that states survive a file, that lies about them
-// are found out, and that a model refuses those of another.
+// TestCheckpointStates writes and reads states, reads files with wrong sizes of states,
+// and gives a model the states of another one.
 func TestCheckpointStates(t *testing.T) {
 	c := sampleCheckpoint()
 	c.addStates([]layers.State{{Name: "a", Values: []float32{1, 2, 3}}, {Name: "b", Values: []float32{}}})
@@ -105,8 +104,8 @@ func TestCheckpointStates(t *testing.T) {
 		}
 		header := slices.Clone(data[:checkpointHeader])
 		binary.LittleEndian.PutUint32(header[12:], uint32(len(text)))
-		lie := sealed(slices.Concat(header, text, body, make([]byte, sha256.Size)))
-		if _, err := decodeCheckpoint(lie); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "state") {
+		wrong := sealed(slices.Concat(header, text, body, make([]byte, sha256.Size)))
+		if _, err := decodeCheckpoint(wrong); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), "state") {
 			t.Errorf("%d values said: %v", values, err)
 		}
 	}

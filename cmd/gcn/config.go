@@ -22,11 +22,11 @@ import (
 // configFile is the name of the file in a run's folder that holds its options.
 const configFile = rundir.ConfigFile
 
-// mostConfig is how long a file of options may be, in bytes: the name given may
-// be the one of a device that never ends.
+// mostConfig is the largest size of a file of options, in bytes: the file may be a device
+// that never ends.
 const mostConfig = 1 << 20
 
-// config is a file of options, read.
+// config is the contents of a file of options.
 type config struct {
 	path   string
 	values []configValue
@@ -51,47 +51,48 @@ func readConfig(ctx context.Context, path string) (*config, error) {
 	return &config{path, values}, nil
 }
 
-// apply gives the flags of fs that were not set on the command line the values
-// that the file holds under their names: those of a training run, and those that
-// more names. The other fields of a run's config.json (train's own settings) are
-// understood too.
+// apply gives the flags of fs that were not set on the command line the values in
+// the file. It knows the flags of a training run and those that more names, and skips
+// the derived fields of a run's own config.json.
 func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	allowed := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(trainOptions).flags(allowed)
 	for _, name := range more {
 		allowed.AddFlag(fs.Lookup(name))
 	}
+	ofRun := slices.ContainsFunc(c.values, func(v configValue) bool { return v.name == fingerprintField })
 	set := map[string]configValue{}
 	for _, v := range c.values {
-		name := flagOf(v.name)
-		flag := fs.Lookup(name)
-		before, again := set[name]
+		flag := fs.Lookup(v.flag)
+		before, again := set[v.flag]
 		wrong := func(format string, args ...any) error {
 			return usagef("config: %s:%d: %w", c.path, v.line, fmt.Errorf(format, args...))
 		}
 		switch {
-		case flag == nil && slices.Contains(derivedFields, v.name):
+		case ofRun && slices.Contains(derivedFields, v.name):
 			continue
+		case slices.Contains(derivedFields, v.name):
+			return wrong("%q is no option: it follows from the options and the data", v.name)
 		case flag == nil:
-			return wrong("unknown option %q%s", v.name, didYouMean(name, flagNames(allowed)))
-		case allowed.Lookup(name) == nil:
+			return wrong("unknown option %q%s", v.name, didYouMean(v.flag, flagNames(allowed)))
+		case allowed.Lookup(v.flag) == nil:
 			return wrong("%q is an option of the command line only", v.name)
 		case again:
-			return wrong("%q sets --%s again, after line %d", v.name, name, before.line)
+			return wrong("%q sets --%s again, after line %d", v.name, v.flag, before.line)
 		}
-		set[name] = v
+		set[v.flag] = v
 		if flag.Changed {
 			continue
 		}
-		if err := fs.Set(name, v.text); err != nil {
+		if err := fs.Set(v.flag, v.text); err != nil {
 			return wrong("%s: %w", v.name, flagValueError(err))
 		}
 	}
 	return nil
 }
 
-// check reports the first option in the file whose value makes no sense, whatever
-// the command line says.
+// check returns an error for the first option in the file with a wrong value, also if the
+// command line sets this option.
 func (c *config) check(more ...string) error {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var options trainOptions
@@ -106,16 +107,16 @@ func (c *config) check(more ...string) error {
 	return nil
 }
 
-// readAtMost reads a file, or what a pipe or a device gives, if that is not more
-// than so many bytes. When ctx ends it returns at once.
+// readAtMost reads a file, a pipe or a device. It is an error if there are more than the
+// given number of bytes. When ctx ends it returns at once.
 func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 	type contents struct {
 		data []byte
 		err  error
 	}
 	done := make(chan contents, 1)
-	// Nothing ends the opening of a pipe that nobody writes to. The goroutine is
-	// left to the end of the process then.
+	// Opening a pipe without a writer never returns. The goroutine then lives until the
+	// process ends.
 	go func() {
 		file, err := os.Open(path)
 		if err != nil {
@@ -125,7 +126,7 @@ func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 		defer file.Close()
 		data, err := io.ReadAll(io.LimitReader(file, most+1))
 		if err == nil && int64(len(data)) > most {
-			err = fmt.Errorf("%s: more than %s: it is no file of options", path, memory.Text(uint64(most)))
+			err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(uint64(most)))
 		}
 		done <- contents{data, err}
 	}()
@@ -137,32 +138,19 @@ func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
 	}
 }
 
-// flagOf returns the name of the flag that a field of a config file sets: the
-// same words, but for those that train calls otherwise.
-func flagOf(field string) string {
-	switch name := strings.ReplaceAll(field, "_", "-"); name {
-	case "batch-size":
-		return "batch"
-	case "rate":
-		return "lr"
-	case "max-epochs":
-		return "epochs"
-	default:
-		return name
-	}
-}
+// derivedFields are the fields of a run's config.json that follow from its options
+// and data.
+var derivedFields = []string{"sampler", "parameters", "metric", fingerprintField}
 
-// derivedFields are what train writes into config.json that no flag sets, or
-// that follows from those that do.
-var derivedFields = []string{"permute", "beta1", "beta2", "epsilon", "clip", "sampler", "parameters", "metric", "fingerprint"}
+// fingerprintField is a field of every run's config.json, and of no other file.
+const fingerprintField = "fingerprint"
 
-// limitFields are those in which null stands for a limit that is off.
-var limitFields = []string{"max_batches", "max_epochs", "epochs", "patience"}
-
-// configValue is one option of a config file, as its flag would be given it.
+// configValue is one field of a config file.
 type configValue struct {
-	name, text string
-	line       int
+	name string // as in the file
+	flag string // the flag that it sets
+	text string // its value, as the flag would get it
+	line int
 }
 
 // parseConfig reads one JSON object of strings, numbers, booleans and lists of
@@ -175,13 +163,15 @@ func parseConfig(data []byte) ([]configValue, error) {
 	if whole == nil {
 		return nil, errors.New("1: want a JSON object")
 	}
-	// Again by tokens, which tell the lines, and fields that are there twice.
+	// Read the object again token by token: tokens have lines, and show fields that
+	// occur twice.
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if _, err := decoder.Token(); err != nil { // the opening brace
 		return nil, err
 	}
-	values := make([]configValue, 0, len(whole))
+	fields := make([]configValue, 0, len(whole))
+	config := map[string]any{}
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
@@ -192,25 +182,21 @@ func parseConfig(data []byte) ([]configValue, error) {
 		if err := decoder.Decode(&v); err != nil {
 			return nil, err
 		}
-		if list, ok := v.([]any); ok && len(list) == 0 {
-			continue // as not given: a run by a method that takes no samples says so
+		fields = append(fields, configValue{name: name, line: line})
+		config[strings.ReplaceAll(name, "-", "_")] = v
+	}
+	values := fields[:0]
+	for _, field := range fields {
+		today, v, kept := rundir.Field(config, strings.ReplaceAll(field.name, "-", "_"))
+		if list, ok := v.([]any); !kept || ok && len(list) == 0 {
+			continue // no samples: the method takes none
 		}
-		if whole["permute"] == true {
-			switch name {
-			case "permute": // train's word for no batches per epoch
-				name, v = "batches_per_epoch", json.Number("0")
-			case "batches_per_epoch":
-				continue
-			}
+		var err error
+		if field.text, err = flagText(v); err != nil {
+			return nil, fmt.Errorf("%d: %s: %w", field.line, field.name, err)
 		}
-		text, err := flagText(v)
-		if v == nil && slices.Contains(limitFields, strings.ReplaceAll(name, "-", "_")) {
-			text, err = "0", nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%d: %s: %w", line, name, err)
-		}
-		values = append(values, configValue{name, text, line})
+		field.flag = strings.ReplaceAll(today, "_", "-")
+		values = append(values, field)
 	}
 	return values, nil
 }
@@ -241,7 +227,7 @@ func flagText(v any) (string, error) {
 	}
 }
 
-// jsonError puts the line where JSON went wrong in front of the error.
+// jsonError puts the line of a JSON error in front of the error.
 func jsonError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -256,9 +242,8 @@ func jsonError(data []byte, err error) error {
 	return fmt.Errorf("1: %w", err)
 }
 
-// runConfig is what a run's config.json holds beside the settings that train
-// puts there itself: the options of the data, the sampler and the model, in the
-// form in which readConfig reads them.
+// runConfig returns the fields that a run's config.json holds in addition to Fit's own:
+// the options of the data, the sampler and the model, in the form that readConfig reads.
 func (o *trainOptions) runConfig() map[string]any {
 	config := map[string]any{
 		"data": o.Data, "samples": []int(o.Samples), "device": o.Device,

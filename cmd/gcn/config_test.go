@@ -3,13 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
+	"reflect"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // TestConfigFile checks files of options that must be refused. Each error names
@@ -29,6 +36,11 @@ func TestConfigFile(t *testing.T) {
 		`"json": true`:                 `c.json:3: "json" is`,
 		`"out": "good"`:                "good holds a run already",
 		`"batch_size": 2, "batch": 3`:  `c.json:3: "batch" sets --batch again, after line 3`,
+		`"metric": "accuracy"`:         `c.json:3: "metric" is no option`,
+		`"permute": 1`:                 `c.json:3: unknown option "permute"`,
+		`"beta1": 1`:                   "c.json: --beta1 1: want a number between 0 and 1",
+		`"epsilon": 0`:                 "c.json: --epsilon 0: want a positive number",
+		`"clip": -1`:                   "c.json: --clip -1: want a positive number or 0",
 		"\"seed\": 1,\n\"seed\": 2":    `c.json:4: "seed" sets --seed again, after line 3`,
 		`"hidden": null`:               "c.json:3: hidden: want a string",
 		`"samples": [null]`:            "c.json:3: samples: want a string",
@@ -54,7 +66,74 @@ func TestConfigFile(t *testing.T) {
 	fail(t, exitFailed, []string{"long.json", "more than 1.05 MB"}, "train", "--config", "long.json")
 }
 
-// TestConfigDevice reads options from devices and pipes.
+// TestConfigCounts sets each option of the optimiser, as a flag and in a file: both
+// must give the same weights, and other ones than the default.
+func TestConfigCounts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("-q", "--max-batches", "4", "--out")
+	succeed(t, append(line, "default")...)
+	for name, value := range map[string]string{
+		"lr": "0.01", "beta1": "0.5", "beta2": "0.9", "epsilon": "0.01", "weight-decay": "0.1", "clip": "0.001",
+	} {
+		succeed(t, append(line, name+"-flag", "--"+name, value)...)
+		writeFile(t, "c.json", []byte(`{"`+name+`": `+value+`}`))
+		succeed(t, append(line, name+"-file", "--config", "c.json")...)
+		if !bytes.Equal(weights(t, name+"-flag"), weights(t, name+"-file")) {
+			t.Errorf("%s in a file gives other weights than --%s", name, name)
+		}
+		if bytes.Equal(weights(t, name+"-flag"), weights(t, "default")) {
+			t.Errorf("--%s %s changes nothing", name, value)
+		}
+		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, value)
+	}
+}
+
+// TestOneName checks that options have the same names as flags, in a run's config.json
+// and in train.Options.
+func TestOneName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(flags)
+	new(outputOptions).flags(flags)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat")...)
+	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
+	for _, dir := range []string{"method", "parts"} {
+		config, err := train.ReadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(saved, config)
+	}
+	for _, name := range derivedFields {
+		delete(saved, name)
+	}
+	for name := range saved {
+		if flags.Lookup(strings.ReplaceAll(name, "_", "-")) == nil {
+			t.Errorf("config.json has %s, which is no flag", name)
+		}
+	}
+	options := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(options)
+	for _, name := range flagNames(options) {
+		if _, there := saved[strings.ReplaceAll(name, "-", "_")]; !there {
+			t.Errorf("--%s is not in config.json", name)
+		}
+	}
+	word := regexp.MustCompile("([a-z])([A-Z])")
+	for _, options := range []any{train.Options{}, train.Adam{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(options)) {
+			if slices.Contains([]string{"Adam", "Dir", "Progress", "Begin", "Result", "Config"}, field.Name) {
+				continue
+			}
+			if name := strings.ToLower(word.ReplaceAllString(field.Name, "$1-$2")); flags.Lookup(name) == nil {
+				t.Errorf("%T has %s, but there is no flag --%s", options, field.Name, name)
+			}
+		}
+	}
+}
+
+// TestConfigDevice reads options from a device and from pipes.
 func TestConfigDevice(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /dev/zero and /dev/fd")
@@ -120,8 +199,8 @@ func TestDamagedConfig(t *testing.T) {
 		`"patience": 200`:             `"patience": -3`,
 		`"data": "` + smallData[:9]:   `"data": "`,
 		`"seed": 1`:                   `"seed": null`,
-		`"batch_size": 64`:            `"batch_size": "many"`,
-		`"rate": 0.001`:               `"rate": 0`,
+		`"batch": 64`:                 `"batch": "many"`,
+		`"lr": 0.001`:                 `"lr": 0`,
 		`"weight_decay": 0`:           `"weight_decay": -1`,
 		`"batches_per_epoch": 10`:     `"batches_per_epoch": -1`,
 		`"residual": false`:           `"residual": 5`,

@@ -74,9 +74,9 @@ func methodNamed(name string) samplers.Method {
 	return samplers.Method{}
 }
 
-// settleSamples makes the sample sizes one a layer: the given ones, or else the
-// method's default; none if the method has no sample size.
-func (o *samplingOptions) settleSamples(layers int) error {
+// fillSamples makes Samples one number per layer. If none was given it takes the method's
+// defaults. It makes Samples empty for a method without sample sizes.
+func (o *samplingOptions) fillSamples(layers int) error {
 	if o.namesParts() {
 		return o.Samples.repeat(layers, defaultSamples)
 	}

@@ -13,24 +13,23 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// samplingOptions say which sampler to build: a method by its name, or the parts
-// of a layer-wise one.
+// samplingOptions name the sampler: a method, or the parts of a layer-wise method.
 type samplingOptions struct {
 	Method  string
-	Samples intList // next to the output first; none means the method's own
+	Samples intList // the layer next to the output first; empty means the method's default
 
 	Importance    string
 	Flat          bool
 	Neighborhood  bool
 	Draw          string
 	Weight        string
-	Population    string // what debiased weights count as n
+	Population    string // the n of debiased weights
 	IncludeRows   bool
 	NormalizeRows bool
 }
 
-// trainOptions are what a training run depends on, and what its config.json
-// holds, under the names of the flags.
+// trainOptions are the options of a training run. Its config.json holds them under the
+// names of the flags, with _ in place of -. A limit of 0 is off.
 type trainOptions struct {
 	Data string
 	samplingOptions
@@ -51,8 +50,11 @@ type trainOptions struct {
 	LayerNorm         bool
 	Residual          bool
 
-	LR          float64
-	WeightDecay float64
+	LR           float64
+	Beta1, Beta2 float64
+	Epsilon      float64
+	WeightDecay  float64
+	Clip         float64
 
 	Seed    uint64
 	Runs    int
@@ -76,35 +78,39 @@ const (
 
 // flags registers the options of a training run, with their defaults.
 func (o *trainOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows what there is")
+	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
 	o.samplingOptions.flags(fs)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
-	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no such limit")
-	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no such limit")
-	fs.IntVar(&o.EvalEvery, "eval-every", 10, "score the validation nodes every so many mini-batches")
-	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: never")
+	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
+	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
+	fs.IntVar(&o.EvalEvery, "eval-every", 10, "mini-batches between two scores of the validation nodes")
+	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
+	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
+	fs.Float64Var(&o.Beta2, "beta2", 0.999, "decay of Adam's mean of their squares")
+	fs.Float64Var(&o.Epsilon, "epsilon", 1e-8, "Adam's constant against division by zero")
 	fs.Float64Var(&o.WeightDecay, "weight-decay", 0, "Adam's L2 coefficient")
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
+	fs.Float64Var(&o.Clip, "clip", 0, "scale gradients of a larger norm down to this one; 0: no limit")
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
-	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core; results do not depend on it")
-	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
+	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core; the results are the same for any number")
+	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
-// modelFlags registers the options of the model alone.
+// modelFlags registers the options of the model.
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions, before the linear classifier")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
-	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped besides (the paper's authors' program: 0.2)")
-	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "normalise each convolution before its activation")
+	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped too; the program of the paper's authors has 0.2")
+	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 }
 
-// openDevice opens the device that the options name. The system closes it.
+// openDevice opens the device that the options name. It stays open until the process ends.
 func (o *trainOptions) openDevice() error {
 	if o.Device != "cpu" && o.Device != "cuda" {
 		return usagef("--device %q: want cpu or cuda", o.Device)
@@ -122,18 +128,18 @@ func (o *trainOptions) openDevice() error {
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
 	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor (default 512, or 2)")
-	fs.StringVar(&o.Importance, "importance", "", "instead of a method its parts: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
-	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to norms of columns, not to their squares")
-	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw from the neighbourhood of the layer's rows only")
-	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs, weighted and without replacement)")
-	fs.StringVar(&o.Weight, "weight", "", "`NAME` of the weights: "+strings.Join(samplers.WeightNames(), ", ")+" (default the draw's unbiased ones)")
-	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the paper's authors' program")
-	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's rows to the nodes drawn, as LADIES' authors' program does")
-	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row to the sum of the whole one")
+	fs.StringVar(&o.Importance, "importance", "", "instead of --method: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
+	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
+	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
+	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
+	fs.StringVar(&o.Weight, "weight", "", "`NAME` of the weights: "+strings.Join(samplers.WeightNames(), ", ")+" (default: unbiased ones for the draw)")
+	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the program of the paper's authors")
+	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as the program of LADIES' authors does")
+	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 }
 
-// check reports the first option whose value makes no sense, and settles the
-// sizes that depend on one another: samples are made one a layer.
+// check returns an error for the first option with a wrong value. It also makes Samples
+// one number per layer.
 func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name  string
@@ -155,16 +161,34 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Epochs == 0 && o.MaxBatches == 0 && o.Patience == 0 {
 		return usagef("--epochs, --max-batches and --patience are all 0: training would not end")
 	}
-	if !(o.LR > 0) || math.IsInf(o.LR, 0) {
-		return usagef("--lr %v: want a positive number", o.LR)
-	}
-	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 0) {
-		return usagef("--weight-decay %v: want a number from 0", o.WeightDecay)
+	if err := o.checkAdam(); err != nil {
+		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
 	return o.checkModel(fs)
+}
+
+func (o *trainOptions) checkAdam() error {
+	for _, c := range []struct {
+		name  string
+		value float64
+		ok    bool
+		want  string
+	}{
+		{"lr", o.LR, o.LR > 0, "a positive number"},
+		{"beta1", o.Beta1, o.Beta1 > 0 && o.Beta1 < 1, "a number between 0 and 1"},
+		{"beta2", o.Beta2, o.Beta2 > 0 && o.Beta2 < 1, "a number between 0 and 1"},
+		{"epsilon", o.Epsilon, o.Epsilon > 0, "a positive number"},
+		{"weight-decay", o.WeightDecay, o.WeightDecay >= 0, "a positive number or 0"},
+		{"clip", o.Clip, o.Clip >= 0, "a positive number or 0"},
+	} {
+		if !c.ok || math.IsInf(c.value, 0) {
+			return usagef("--%s %v: want %s", c.name, c.value, c.want)
+		}
+	}
+	return nil
 }
 
 // checkModel is the part of check for the options of the model and its sampler.
@@ -201,11 +225,11 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if len(o.Samples) > 1 && !fs.Changed("layers") {
 		o.Layers = len(o.Samples)
 	}
-	return o.settleSamples(o.Layers)
+	return o.fillSamples(o.Layers)
 }
 
-// check reports the first option with an unknown value, and parts given beside
-// a method.
+// check returns an error for the first option with an unknown value, or for a method
+// together with parts.
 func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
@@ -227,7 +251,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		return checkMethod("method", o.Method)
 	}
 	if fs.Changed("method") {
-		return usagef("--method %s is given beside its parts: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
 	}
 	return o.checkParts()
 }
@@ -239,9 +263,9 @@ func atLeast(name string, value, least int) error {
 	return nil
 }
 
-// within is a usage error unless a flag's value is in [least, most]. The limits
-// above are where a model is more likely a slip than wanted, and too large to be
-// refused by anything gentler than running out of memory.
+// within is a usage error unless a flag's value is in [least, most]. mostHidden and
+// mostLayers refuse sizes that are probably typing errors, and that would exhaust the
+// memory before another check refuses them.
 func within(name string, value, least, most int) error {
 	if value > most {
 		return usagef("--%s %d: want at most %d", name, value, most)
@@ -249,8 +273,8 @@ func within(name string, value, least, most int) error {
 	return atLeast(name, value, least)
 }
 
-// oneOf is a usage error that lists the allowed values of a flag, unless value is
-// one.
+// oneOf is a usage error that lists the allowed values of a flag, unless value is one of
+// them.
 func oneOf(name, value string, allowed []string) error {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -258,7 +282,7 @@ func oneOf(name, value string, allowed []string) error {
 	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, allowed), strings.Join(allowed, ", "))
 }
 
-// intList is a flag of comma-separated whole numbers.
+// intList is a flag with whole numbers, separated by commas.
 type intList []int
 
 // String implements pflag.Value.
@@ -296,8 +320,8 @@ func (l intList) check() error {
 	return nil
 }
 
-// repeat makes the list one number a layer: one number given serves all, and
-// none means fallback.
+// repeat makes the list one number per layer: a single number is for all layers, and an
+// empty list means fallback for all layers.
 func (l *intList) repeat(layers, fallback int) error {
 	switch {
 	case len(*l) == layers:
@@ -311,7 +335,7 @@ func (l *intList) repeat(layers, fallback int) error {
 	return nil
 }
 
-// wordList is a flag of comma-separated words.
+// wordList is a flag with words, separated by commas.
 type wordList []string
 
 // String implements pflag.Value.

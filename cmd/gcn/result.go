@@ -138,7 +138,7 @@ func stopText(stop string) string {
 		return "no better validation score for --patience batches"
 	case "max-batches":
 		return "--max-batches"
-	case "max-epochs":
+	case "epochs":
 		return "--epochs"
 	}
 	return stop

@@ -10,16 +10,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// seedFolder is the folder of one of several runs inside theirs.
+// seedFolder returns the name of one run's folder inside the folder of several runs.
 func seedFolder(seed uint64) string { return fmt.Sprintf("seed-%d", seed) }
 
-// trainSeveral does each of several runs in a folder of its own inside dir, which
-// it holds all the while.
+// trainSeveral trains several times, each run in its own folder inside dir. dir is locked
+// until all runs are done.
 func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir string) (*result, error) {
 	folder, err := rundir.Open(dir)
 	if err != nil {
@@ -34,14 +36,14 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	if err != nil {
 		return nil, err
 	}
-	// Once the first run has been found fit to begin.
+	// Called when the first run is ready to begin.
 	begin := func() error {
 		if j.Overwrite {
 			if err := j.removeOthers(dir); err != nil {
 				return err
 			}
 		}
-		if !same { // a result that is there is of other runs
+		if !same { // an old result.json is of other runs
 			if err := folder.Remove(rundir.ResultFile); err != nil {
 				return err
 			}
@@ -74,13 +76,14 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	return &r, moved()
 }
 
-// severalConfig returns the config.json of a folder of several runs, where --resume
-// and --config find it. Each run has one of its own, by train.
+// severalConfig returns the config.json of a folder of several runs, for --resume and
+// --config. Each run also has its own config.json.
 func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	config := j.runConfig()
 	for name, value := range map[string]any{
 		"batch": j.Batch, "batches_per_epoch": j.BatchesPerEpoch, "epochs": j.Epochs, "max_batches": j.MaxBatches,
 		"eval_every": j.EvalEvery, "patience": j.Patience, "lr": j.LR, "weight_decay": j.WeightDecay,
+		"beta1": j.Beta1, "beta2": j.Beta2, "epsilon": j.Epsilon, "clip": j.Clip,
 		"seed": j.Seed, "runs": j.Runs, fingerprintField: train.Fingerprint(data),
 	} {
 		config[name] = value
@@ -88,10 +91,8 @@ func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	return rundir.ThroughJSON(config)
 }
 
-const fingerprintField = "fingerprint"
-
-// checkSeveral refuses a folder in which several runs of the given configuration
-// must not begin, and tells whether runs of just that one are there.
+// checkSeveral returns an error if several runs of the given configuration must not begin
+// in the folder. same reports whether the folder holds runs of this very configuration.
 func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (same bool, err error) {
 	present, err := folder.Present()
 	if err != nil {
@@ -99,13 +100,13 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	}
 	for _, name := range present {
 		if name != rundir.ConfigFile && name != rundir.ResultFile {
-			return false, fmt.Errorf("%s holds a single run; several need another folder", folder.Path("."))
+			return false, fmt.Errorf("%s holds a single run: name another folder for several runs", folder.Path("."))
 		}
 	}
 	if len(present) == 0 || j.Overwrite {
 		return false, nil
 	}
-	if !j.Resume { // made since settle looked
+	if !j.Resume { // the run was made after fillOptions looked
 		return false, takenError(folder.Path("."))
 	}
 	text, err := folder.Read(configFile)
@@ -119,8 +120,8 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	if err != nil {
 		return false, fmt.Errorf("%s: damaged: %w", folder.Path(configFile), err)
 	}
-	if _, there := before[fingerprintField]; !there { // saved before there was one
-		before[fingerprintField] = config[fingerprintField]
+	if err := addLaterFields(before, config); err != nil {
+		return false, err
 	}
 	if err := rundir.SameConfig(before, config, "data", "max_batches", "epochs", "patience", "runs"); err != nil {
 		return false, fmt.Errorf("%s: cannot resume: %w", folder.Path(configFile), err)
@@ -128,8 +129,26 @@ func (j *trainJob) checkSeveral(folder *rundir.Folder, config map[string]any) (s
 	return rundir.SameConfig(before, config) == nil, nil
 }
 
-// removeOthers removes the runs that are in dir, but for the first of those to
-// come: --resume would else go on with them.
+// addLaterFields adds the fields that earlier programs did not save to their
+// configuration of several runs: Adam's options, which had no flags and so had their
+// defaults, and the fingerprint.
+func addLaterFields(before, now map[string]any) error {
+	var defaults trainOptions
+	defaults.flags(pflag.NewFlagSet("", pflag.ContinueOnError))
+	later, err := rundir.ThroughJSON(map[string]any{
+		"beta1": defaults.Beta1, "beta2": defaults.Beta2, "epsilon": defaults.Epsilon, "clip": defaults.Clip,
+		fingerprintField: now[fingerprintField],
+	})
+	for name, value := range later {
+		if _, there := before[name]; !there {
+			before[name] = value
+		}
+	}
+	return err
+}
+
+// removeOthers removes the runs in dir, which --resume would continue otherwise, except
+// the run with the first seed: Fit overwrites it.
 func (j *trainJob) removeOthers(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -153,7 +172,7 @@ func (j *trainJob) removeOthers(dir string) error {
 		}
 		others = append(others, folder)
 	}
-	for _, folder := range others { // now that nobody trains in any of them
+	for _, folder := range others { // all are locked, so no process trains in them
 		present, err := folder.Present()
 		if err == nil {
 			err = folder.Remove(present...)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// outputOptions say where a training run is kept and what is printed; they are
-// no part of the run, nor of its config.json.
+// outputOptions are the options of a run's folder and of the messages. A run's
+// config.json does not hold them.
 type outputOptions struct {
 	Out       string
 	Resume    bool
@@ -33,11 +34,11 @@ type outputOptions struct {
 }
 
 func (o *outputOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Out, "out", "", "the run's folder `DIR` (default: a new one under runs/)")
-	fs.BoolVar(&o.Resume, "resume", false, "go on with the run in --out, or begin it where there is none")
-	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out first")
-	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one at every evaluation")
-	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above but --resume and --overwrite, such as a run's config.json")
+	fs.StringVar(&o.Out, "out", "", "the run's folder `DIR` (default: a new folder under runs/)")
+	fs.BoolVar(&o.Resume, "resume", false, "continue the run in --out, or start it if there is none")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out, and start another")
+	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one after every evaluation")
+	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json; not for --resume and --overwrite")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
 }
@@ -53,8 +54,9 @@ and save it in a folder: config.json (the options), metrics.jsonl (one line per
 evaluation), best.ckpt, last.ckpt and result.json.
 
 Equal options and seeds give equal weights, bit for bit, on the same kind of
-machine with the same BLAS, whatever --workers. An interrupted run (Ctrl-C, or a
-crash) goes on with --resume, and ends with the weights it would have had.`,
+machine with the same BLAS, for any --workers. An interrupted run (Ctrl-C, or a
+crash) continues with --resume, and ends with the same weights as without the
+interruption.`,
 		Example: `  gcn train
   gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
   gcn train --data synth:arxiv --runs 3 --json
@@ -82,12 +84,12 @@ crash) goes on with --resume, and ends with the weights it would have had.`,
 type trainJob struct {
 	*trainOptions
 	*outputOptions
-	fs             *pflag.FlagSet // tells which options were given
+	fs             *pflag.FlagSet // knows the options on the command line
 	stdout, stderr io.Writer
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.settle(ctx); err != nil {
+	if err := j.fillOptions(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -104,16 +106,16 @@ func (j *trainJob) run(ctx context.Context) error {
 	return r.print(j.stdout)
 }
 
-// settle fills in the options from the files that give defaults, and checks
-// them.
-func (j *trainJob) settle(ctx context.Context) error {
+// fillOptions takes the options that are not on the command line from --config and from
+// the run to resume, and checks all options.
+func (j *trainJob) fillOptions(ctx context.Context) error {
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
 	case (j.Resume || j.Overwrite) && j.Out == "":
 		return usagef("--resume and --overwrite need --out, the run's folder")
 	}
-	// Beside the run's own. A file must not remove a run, nor go on with one.
+	// A file may set these too, but not --resume and --overwrite.
 	inFiles := []string{"out", "checkpoint-interval"}
 	var given, saved *config
 	var err error
@@ -142,7 +144,7 @@ func (j *trainJob) settle(ctx context.Context) error {
 	if err = j.check(j.fs); err == nil {
 		return nil
 	}
-	// Where a file has the wrong value, its name helps more than the flag's.
+	// If the wrong value is from a file, name the file.
 	if saved != nil {
 		if wrong := saved.check(); wrong != nil {
 			return noUsage(wrong)
@@ -156,7 +158,7 @@ func (j *trainJob) settle(ctx context.Context) error {
 	return err
 }
 
-// trainAll does the run, or with --runs each of them.
+// trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
 	dir, method := j.Out, j.methodName()
 	if dir == "" {
@@ -164,7 +166,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
 			return nil, err
 		}
-		defer os.Remove(dir) // only goes if nothing was put there
+		defer os.Remove(dir) // removes the folder only if it is empty
 	}
 	j.say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
@@ -182,8 +184,8 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	return j.trainSeveral(ctx, data, dir)
 }
 
-// trainOnce trains with one seed in a folder of its own. begin, where not nil, is
-// called before anything is written.
+// trainOnce trains with one seed, in the given folder. It calls begin, if not nil, before
+// it writes anything.
 func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
@@ -199,10 +201,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
-	options.CheckpointInterval = j.Interval
-	if j.Interval == 0 {
-		options.CheckpointInterval = -1 // at every evaluation, where 0 would be the default
-	}
+	options.CheckpointInterval = max(j.Interval, 1) // 0 would mean the default
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
@@ -222,15 +221,15 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	return r, nil
 }
 
-// interruption returns the error of a run that was interrupted after so many
-// batches, with how to go on.
+// interruption returns the error of a run that was interrupted after the given number of
+// batches, with the command that continues it.
 func (j *trainJob) interruption(err error, dir string, batches int) error {
 	when := fmt.Sprintf("after %d batches", batches)
 	if batches == 0 {
 		when = "before the first batch"
 	}
 	var file *fs.PathError
-	if errors.As(err, &file) { // the last checkpoint was not written
+	if errors.As(err, &file) { // the last checkpoint could not be written
 		return interrupted{err, fmt.Sprintf("interrupted %s; not saved: %v", when, file)}
 	}
 	if batches > 0 {
@@ -245,7 +244,7 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 	return interrupted{err, fmt.Sprintf("interrupted %s; to go on: gcn train --out %s --resume", when, shellWord(dir))}
 }
 
-// result puts into words what a run came to.
+// result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
 	return &result{
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
@@ -258,8 +257,8 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 	}
 }
 
-// interrupted is the error of a run that its context ended, with what to tell
-// the user instead.
+// interrupted is the error of a run that its context ended, with a message for the user
+// in place of the error's text.
 type interrupted struct {
 	error
 	message string
@@ -268,7 +267,7 @@ type interrupted struct {
 func (e interrupted) Error() string { return e.message }
 func (e interrupted) Unwrap() error { return e.error }
 
-// shellWord quotes a word for a shell, where it needs it.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(word string) string {
 	if word != "" && strings.IndexFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,", r)
@@ -278,24 +277,21 @@ func shellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// fitOptions translates the flags: where 0 switches a limit off, Fit wants a
-// negative number.
+// fitOptions returns the options of Fit. There 0 means the default, so a flag's 0 becomes
+// Unlimited or OnePass.
 func (o *trainOptions) fitOptions() train.Options {
-	off := func(n int) int {
-		if n == 0 {
-			return -1
-		}
-		return n
-	}
 	return train.Options{
-		Adam:      train.Adam{Rate: o.LR, WeightDecay: o.WeightDecay},
-		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == 0,
-		MaxBatches: off(o.MaxBatches), MaxEpochs: off(o.Epochs), EvalEvery: o.EvalEvery, Patience: off(o.Patience),
+		Adam: train.Adam{
+			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
+		},
+		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
+		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }
 
-// say prints a line about what is going on.
+// say prints a message.
 func (j *trainJob) say(format string, args ...any) {
 	if !j.Quiet {
 		say(j.stderr, format, args...)

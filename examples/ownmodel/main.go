@@ -39,7 +39,7 @@ func run(ctx context.Context, batches int) error {
 		return err
 	}
 	result, err := train.Fit(ctx, model, data, train.Options{
-		Seed: 1, BatchSize: 256, MaxBatches: batches,
+		Seed: 1, Batch: 256, MaxBatches: batches,
 		Progress: func(p train.Progress) {
 			if p.Evaluated && p.Batch%50 == 0 {
 				fmt.Printf("batch %d: loss %.3f, validation %.3f\n", p.Batch, p.Loss, p.Valid)

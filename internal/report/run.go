@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
@@ -106,6 +107,7 @@ func load(dir string) (*Run, error) {
 	if run.Config, err = readObject(filepath.Join(dir, configFile)); err != nil {
 		return nil, err
 	}
+	run.Config = rundir.Upgrade(run.Config)
 	run.Result, err = readObject(filepath.Join(dir, resultFile))
 	return run, err
 }

@@ -119,7 +119,7 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	dir := filepath.Join(r.cells.dir, name)
 	start := time.Now()
 	history, err := train.Fit(ctx, model, data, train.Options{
-		BatchSize: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
+		Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
 		CheckpointInterval: time.Minute,
 		Config:             map[string]any{"cell": name},
 		Progress: func(p train.Progress) {

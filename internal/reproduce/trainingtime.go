@@ -82,7 +82,7 @@ func (r *runner) timeTraining(ctx context.Context, data *datasets.Data, row Pape
 		if _, err := program.Step(&batch, uint64(k)); err != nil {
 			return timeResult{}, err
 		}
-		if err := (train.Adam{Rate: 0.001}).Step(program.Parameters(), program.Gradients(), &adam); err != nil {
+		if err := (train.Adam{LR: 0.001}).Step(program.Parameters(), program.Gradients(), &adam); err != nil {
 			return timeResult{}, err
 		}
 		times = append(times, time.Since(before).Seconds()*1e3)

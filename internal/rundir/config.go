@@ -10,9 +10,14 @@ import (
 	"slices"
 )
 
-// DecodeConfig reads a configuration, one JSON object. Numbers become
-// json.Number, since seeds have 64 bits.
+// DecodeConfig reads a configuration, one JSON object, and gives its fields today's
+// names. Numbers become json.Number, because seeds have 64 bits.
 func DecodeConfig(text []byte) (map[string]any, error) {
+	m, err := decode(text)
+	return Upgrade(m), err
+}
+
+func decode(text []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var m map[string]any
@@ -28,18 +33,64 @@ func DecodeConfig(text []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// ThroughJSON encodes m and returns it as DecodeConfig reads it.
+// Upgrade returns a configuration in which Field has renamed all fields. A renamed field
+// replaces one that has its name already.
+func Upgrade(config map[string]any) map[string]any {
+	if config == nil {
+		return nil
+	}
+	upgraded := make(map[string]any, len(config))
+	for name := range config {
+		today, value, kept := Field(config, name)
+		if _, there := upgraded[today]; kept && !(there && today == name) {
+			upgraded[today] = value
+		}
+	}
+	return upgraded
+}
+
+// Field returns the name and the value that a field of a configuration has today, or
+// false if today's configurations do not hold it. Earlier programs wrote batch_size
+// for batch, rate for lr, max_epochs for epochs, null for a limit that is off (today
+// 0), and for epochs of one pass permute beside the number of batches in a pass
+// (today a batches_per_epoch of 0).
+func Field(config map[string]any, name string) (today string, value any, kept bool) {
+	today, value = name, config[name]
+	if renamed, ok := map[string]string{"batch_size": "batch", "rate": "lr", "max_epochs": "epochs"}[name]; ok {
+		today = renamed
+	}
+	switch today {
+	case "max_batches", "epochs", "patience":
+		if value == nil {
+			value = json.Number("0")
+		}
+	case "batches_per_epoch":
+		if config["permute"] == true {
+			return "", nil, false
+		}
+	case "permute":
+		switch value {
+		case true:
+			return "batches_per_epoch", json.Number("0"), true
+		case false:
+			return "", nil, false
+		}
+	}
+	return today, value, true
+}
+
+// ThroughJSON returns m as it is read once it is written.
 func ThroughJSON(m map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return DecodeConfig(text)
+	return decode(text)
 }
 
-// SameConfig returns an error about the first field, by name, in which two
-// configurations differ. Both must have passed through JSON. The fields in
-// mayChange may differ.
+// SameConfig returns an error that names the first field, in alphabetical order, in
+// which two configurations that went through JSON differ. Fields that may change are
+// left out.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
 	var names []string
 	for _, m := range []map[string]any{before, now} {

@@ -1,10 +1,9 @@
-// Package rundir holds the folder of a training run open and locked. Two processes
-// never write into one folder, and a run never writes into another folder that has
-// taken its path.
+// Package rundir keeps the folder of a training run open and locked, so that two
+// processes never write to one folder. A run whose folder is moved keeps writing to it,
+// and not to a new folder of the same name.
 //
 //	cmd/gcn, train ─▶ rundir ─▶ atomicfile, filelock
 //
-// It knows the names of a run's files. It compares the configuration in a folder
-// with the configuration of a run that resumes there. Package train writes and reads
-// the other files.
+// The package has the names of a run's files, and reads and compares configurations.
+// Package train writes and reads the other files.
 package rundir

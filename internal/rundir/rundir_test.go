@@ -1,6 +1,7 @@
 package rundir_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -184,6 +185,25 @@ func TestReadFile(t *testing.T) {
 		}
 		if _, err := rundir.ReadFile("/dev/zero"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("a device: %v", err)
+		}
+	}
+}
+
+func TestUpgrade(t *testing.T) {
+	for old, want := range map[string]string{
+		`{"batch_size": 2, "rate": 0.1, "max_epochs": 3, "patience": 4, "permute": false, "batches_per_epoch": 5}`: `{"batch":2,"batches_per_epoch":5,"epochs":3,"lr":0.1,"patience":4}`,
+		`{"max_epochs": null, "max_batches": null, "patience": null, "metric": null}`:                              `{"epochs":0,"max_batches":0,"metric":null,"patience":0}`,
+		`{"permute": true, "batches_per_epoch": 5}`:                                                                `{"batches_per_epoch":0}`,
+		`{"epochs": 0, "permute": 1}`:                                                                              `{"epochs":0,"permute":1}`,
+		`{"rate": 0.1, "lr": "mine"}`:                                                                              `{"lr":0.1}`,
+		`{"seed": 18446744073709551615}`:                                                                           `{"seed":18446744073709551615}`,
+	} {
+		m, err := rundir.DecodeConfig([]byte(old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(m); err != nil || string(got) != want {
+			t.Errorf("%s becomes %s, %v, want %s", old, got, err, want)
 		}
 	}
 }

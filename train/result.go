@@ -1,0 +1,54 @@
+package train
+
+// Evaluation is one line of metrics.jsonl.
+type Evaluation struct {
+	Batch, Epoch int     // batches done; epoch of the last, from 0
+	Loss         float64 // mean training loss since the evaluation before
+	Valid        float64 // validation score; NaN if there are no validation nodes
+	Best         bool    // better than all before
+	Seconds      float64 // wall clock since the run began
+}
+
+// Result is the outcome of a run. Scores are NaN if there was nothing to score.
+type Result struct {
+	Batches     int     // batches done
+	Best        float64 // best validation score
+	BestBatch   int     // batches done at the best
+	Test        float64 // test score of the parameters with the best validation score; NaN until the run is done
+	Evaluations []Evaluation
+	Parameters  int    // number of trained values
+	StateBytes  int64  // memory of the other state that the model keeps between steps, such as histories
+	Stop        string // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
+	Resumed     int    // batches done before this call
+
+	TrainMS    float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
+	SamplingMS float64 // mean milliseconds per batch of one sampling worker
+	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
+	EvalS      float64 // seconds in evaluations
+	WallS      float64 // seconds of the whole run, earlier calls included
+}
+
+// resultJSON is a Result in result.json, without the evaluations.
+type resultJSON struct {
+	Batches    int     `json:"batches"`
+	Best       number  `json:"best_valid"`
+	BestBatch  int     `json:"best_batch"`
+	Test       number  `json:"test"`
+	Stop       string  `json:"stop"`
+	Seed       uint64  `json:"seed"`
+	Parameters int     `json:"parameters"`
+	StateBytes int64   `json:"state_bytes,omitempty"`
+	TrainMS    float64 `json:"train_ms_per_batch"`
+	SamplingMS float64 `json:"sampling_ms_per_batch"`
+	WaitMS     float64 `json:"wait_ms_per_batch"`
+	EvalS      float64 `json:"eval_s"`
+	WallS      float64 `json:"wall_s"`
+}
+
+func (r *Result) json(seed uint64) resultJSON {
+	return resultJSON{
+		Batches: r.Batches, Best: number(r.Best), BestBatch: r.BestBatch, Test: number(r.Test),
+		Stop: r.Stop, Seed: seed, Parameters: r.Parameters, StateBytes: r.StateBytes,
+		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, WallS: r.WallS,
+	}
+}
