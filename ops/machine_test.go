@@ -258,7 +258,7 @@ func TestReuseEqualsRebuild(t *testing.T) {
 
 // The same with plain Gorgonia nodes in the middle. In a build with CUDA Gorgonia's
 // own machine gives those the rows that they were compiled for, so that one size is
-// run; placed on a device they have any: TestPlacedBetweenStockNodes.
+// run; placed on a device they have any: TestPlannedBetweenStockNodes.
 func TestReuseBetweenStockNodes(t *testing.T) {
 	for name := range middles {
 		t.Run(name, func(t *testing.T) {
