@@ -25,7 +25,8 @@ type Array struct {
 
 var _ G.Value = (*Array)(nil)
 
-// Shape, Size, Data, Dtype, Uintptr, MemSize and Format are Gorgonia's view.
+// Shape is Gorgonia's view of the array, as are Size, Data, Dtype, Uintptr, MemSize
+// and Format.
 func (a *Array) Shape() tensor.Shape { return tensor.ScalarShape() }
 func (a *Array) Size() int           { return 1 }
 func (a *Array) Data() any           { return nil }
