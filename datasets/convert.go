@@ -118,9 +118,9 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	to := folder(dir)
+	at := func(key string) string { return filepath.Join(dir, key+".npy") }
 	// Without its first file the folder cannot be opened.
-	if err := os.Remove(to.path("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(at("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	a, x, y := d.Graph, d.Features, d.Labels
@@ -143,7 +143,7 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeAtomically(to.path(file.key), file.write); err != nil {
+		if err := writeAtomically(at(file.key), file.write); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Metric names the score that a data set is judged by, higher being better.
@@ -151,7 +152,7 @@ func (d *Data) validateFeatures(ctx context.Context) error {
 		return fail(x.Validate()) // which says what is wrong
 	}
 	rows := max(1<<20/x.Cols, 1)
-	return eachChunk(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
+	return parallel.Chunks(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
 		lo, hi := chunk*rows, min((chunk+1)*rows, x.Rows)
 		part := &graph.Features{Rows: hi - lo, Cols: x.Cols}
 		if x.Half != nil {

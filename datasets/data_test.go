@@ -151,7 +151,8 @@ func TestDescribe(t *testing.T) {
 	}
 	d := &Data{Name: "five", Features: &graph.Features{Rows: 5, Cols: 2, Data: make([]float32, 10)}, Labels: oneTask([]int32{0, 1, 0, 1, -1}),
 		Split: Split{Train: []int32{0, 1}, Valid: []int32{2}, Test: []int32{3}}, Metric: ROCAUC}
-	d.build(b)
+	d.Graph, d.Report = b.Build()
+	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
 	info := Describe(d)
 	text, err := json.Marshal(info)
 	if err != nil {

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -22,7 +23,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, usual string) error {
 	if text, given := spec.Values["metric"]; given {
 		d.Metric = Metric(text) // checked by Validate
 	}
-	how := spec.Text("normalize", usual)
+	how := spec.Text("normalize", cmp.Or(usual, "none"))
 	if how != "none" && d.Features.Half != nil {
 		if err := d.copyFeatures(); err != nil {
 			return err

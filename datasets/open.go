@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -77,18 +78,7 @@ func (o *Options) cacheDir() (string, error) {
 func Schemes() []Scheme { return builtin(Options{}) }
 
 func builtin(o Options) []Scheme {
-	return []Scheme{
-		synthScheme(),
-		npyScheme(),
-		planetoidScheme(),
-		ogbScheme(),
-		edgesScheme(),
-		saintScheme(),
-		sageScheme(),
-		dglRedditScheme(),
-		npzScheme(),
-		storeScheme(o),
-	}
+	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(), []Scheme{storeScheme(o)})
 }
 
 // Open returns the data set that a SPEC names, validated. The error names the

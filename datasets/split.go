@@ -100,10 +100,15 @@ func ownSplit(spec *Spec) (bool, error) {
 	if _, asked := spec.Values["split"]; asked {
 		return false, nil
 	}
+	return true, checkNoSeed(spec)
+}
+
+// checkNoSeed reports a seed given for a split that is not random.
+func checkNoSeed(spec *Spec) error {
 	if _, given := spec.Values["seed"]; given {
-		return false, fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
 	}
-	return true, nil
+	return nil
 }
 
 // parseShares reads train/valid/test as three numbers, none negative, the first

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // storeScheme opens a store. What was found valid once, or written here, is
@@ -330,7 +331,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 // verify reads everything: checksums, and that the data set is a valid one, as
 // kernels rely on.
 func (s *storeFile) verify(ctx context.Context, d *Data) error {
-	err := eachChunk(ctx, len(s.sections), func(k int) error {
+	err := parallel.Chunks(ctx, len(s.sections), func(k int) error {
 		if littleEndian() { // else data did it, before it turned the bytes around
 			return s.checked(ctx, s.sections[k])
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // synthBuffer is the number of features that are in memory at a time: 64 MB.
@@ -47,7 +48,7 @@ func (m *synthModel) streamFeatures(w *storeWriter, community []int32, size int)
 		count := min(group, chunks-first)
 		rows := min(count*synthChunk, m.nodes-first*synthChunk)
 		part := buffer[:rows*m.features]
-		err := eachChunk(w.ctx, count, func(k int) error {
+		err := parallel.Chunks(w.ctx, count, func(k int) error {
 			chunk := first + k
 			draw(part[k*chunkSize:min((k+1)*chunkSize, len(part))], chunk*synthChunk, m.random(streamFeatures, chunk))
 			return nil

@@ -11,7 +11,9 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Precision is the format of the numbers that features are.
@@ -288,7 +290,7 @@ func (d *Data) validateStructure(ctx context.Context) error {
 		}
 	}
 	const rows = 4096
-	err := eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+	err := parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			before := int32(-1)
 			for _, j := range a.Row(i) {
@@ -303,15 +305,14 @@ func (d *Data) validateStructure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := pattern{name: d.Name, ptr: a.Ptr, idx: a.Idx}
-	symmetric, err := p.symmetric(ctx)
+	symmetric, err := formats.Symmetric(ctx, a.Ptr, a.Idx)
 	if err == nil && !symmetric {
 		return fail("an edge lacks its reverse")
 	}
 	if err != nil || a.Val == nil {
 		return err
 	}
-	return eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+	return parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			for k, j := range a.Row(i) {
 				back, _ := slices.BinarySearch(a.Row(int(j)), int32(i))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
@@ -181,7 +182,7 @@ func (m *synthModel) random(purpose, chunk int) *rand.Rand {
 // eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with
 // the generator that belongs to the range.
 func (m *synthModel) eachNode(ctx context.Context, purpose int, f func(lo, hi int, random *rand.Rand)) error {
-	return eachChunk(ctx, (m.nodes+synthChunk-1)/synthChunk, func(chunk int) error {
+	return parallel.Chunks(ctx, (m.nodes+synthChunk-1)/synthChunk, func(chunk int) error {
 		lo := chunk * synthChunk
 		f(lo, min(lo+synthChunk, m.nodes), m.random(purpose, chunk))
 		return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // degreeLaw is the law of the expected degrees: floor + a Lomax (shifted
@@ -275,7 +276,7 @@ func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR
 	n := len(lowerPtr) - 1
 	m := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}
 	next := make([]int64, n)
-	err := eachEntry(ctx, lowerPtr, lower, func(_ int, i int32) bool {
+	err := parallel.Entries(ctx, lowerPtr, lower, func(_ int, i int32) bool {
 		next[i]++
 		return true
 	})
@@ -291,7 +292,7 @@ func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR
 	for i := range n {
 		copy(m.Idx[m.Ptr[i]:], lower[lowerPtr[i]:lowerPtr[i+1]])
 	}
-	err = eachEntry(ctx, lowerPtr, lower, func(j int, i int32) bool {
+	err = parallel.Entries(ctx, lowerPtr, lower, func(j int, i int32) bool {
 		m.Idx[next[i]] = int32(j)
 		next[i]++
 		return true

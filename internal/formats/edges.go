@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -12,100 +12,85 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// edgesScheme reads an edge list, two node ids a line, with features and labels
-// from files of their own. Ids are numbers from 0; lines that start with # are
-// comments. Any of the files may be gzipped.
-//
-//	labels=FILE.csv     "label", in node order, or "id,label": a class, by number or name;
-//	                    "id,0,1,1": binary tasks
-//	labels=FILE.json    {"id": label} a class, {"id": [label, …]} a binary task for each label
-//	features=FILE.csv   numbers, in node order; after the id if the header's first name is id or node_id
-//	features=FILE.json  {"id": [k, …]} the features that are 1, the others being 0
-//	weights=1           a third column holds the edges' weights, which are positive; of
-//	                    edges over the same two nodes, in either direction, the first counts
-//	header=1            the CSV files start with a line of names
-//	sep=tab             comma (default), tab (default for .tsv), space or semicolon
-//
-// Without features each node gets two: 1, and the logarithm of 1 + its degree.
-func edgesScheme() Scheme {
-	return Scheme{
-		Name: "edges", Path: "FILE",
-		Summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-		Keys:    fileKeys("features", "labels", "weights", "header", "sep"),
-		Open:    openEdges,
-	}
+// EdgeList says where the parts of an edge list are and how they are written. Any
+// of the files may be gzipped.
+type EdgeList struct {
+	// Edges is a file of two node ids a line. Ids are numbers from 0; lines that
+	// start with # are comments. Required.
+	Edges string
+
+	// Labels is a file of labels, required:
+	//
+	//	.csv   "label", in node order, or "id,label": a class, by number or name;
+	//	       "id,0,1,1": binary tasks
+	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label
+	Labels string
+
+	// Features is a file of features:
+	//
+	//	.csv   numbers, in node order; after the id if the header's first name is
+	//	       id or node_id
+	//	.json  {"id": [k, …]}: the features that are 1; the others are 0
+	//
+	// Without it, each node gets two: 1, and the logarithm of 1 + its degree.
+	Features string
+
+	// Weighted says that the edges have a third column: positive weights. Of
+	// several edges between the same two nodes, in either direction, the first
+	// counts.
+	Weighted bool
+
+	Header    bool   // the CSV files start with a line of names
+	Separator string // "comma", "tab", "space" or "semicolon"; "" is tab for .tsv and else comma
 }
 
-// edgeList is what the files of one data set hold before the number of nodes is
-// known.
+// edgeList holds the contents of the files before the number of nodes is known.
 type edgeList struct {
-	header   bool
-	weighted bool
-	sep      string
-	chunks   []weightedArcs
-	lines    int64 // of all files
-	most     int32 // greatest node id met
-	mostIn   string
-	labels   *nodeLabels
-	tasks    *rowTable // labels given as binary tasks
-	features *rowTable
-	hot      *nodeLabels // features given as lists
+	EdgeList
+	chunks  []weightedArcs
+	lines   int64 // of all files
+	most    int32 // greatest node id met
+	mostIn  string
+	classes *nodeLabels
+	tasks   *rowTable   // labels given as binary tasks
+	rows    *rowTable   // of features
+	hot     *nodeLabels // features given as lists
 }
 
 // weightedArcs are edges of some lines; weights is nil where all are 1.
 type weightedArcs struct {
-	arcs    []arc
+	arcs    []graph.Edge
 	weights []float32
 }
 
-func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
-	labels, features := spec.Text("labels", ""), spec.Text("features", "")
-	if labels == "" {
-		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
-	}
-	header, err := spec.Choice("header", "0", "1")
-	if err != nil {
+// Read reads the files. An edge list has no split.
+func (l EdgeList) Read(ctx context.Context) (*Set, error) {
+	e := &edgeList{EdgeList: l, most: -1}
+	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
 	}
-	weights, err := spec.Choice("weights", "0", "1")
-	if err != nil {
+	if err := e.readLabels(ctx, l.Labels); err != nil {
 		return nil, err
 	}
-	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
-		return nil, err
-	}
-	e := &edgeList{header: header == "1", weighted: weights == "1", sep: spec.Text("sep", ""), most: -1}
-	if err := e.readEdges(ctx, spec.Path); err != nil {
-		return nil, err
-	}
-	if err := e.readLabels(ctx, labels); err != nil {
-		return nil, err
-	}
-	if features != "" {
-		if err := e.readFeatures(ctx, features); err != nil {
+	if l.Features != "" {
+		if err := e.readFeatures(ctx, l.Features); err != nil {
 			return nil, err
 		}
 	}
-	d, err := e.data(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := splitFromSpec(ctx, d, spec); err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "none")
+	return e.data(ctx)
 }
 
 // separator returns what separates the fields of a file.
 func (e *edgeList) separator(path string) byte {
 	switch {
-	case e.sep == "tab", e.sep == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
+	case e.Separator == "tab", e.Separator == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
 		return '\t'
-	case e.sep == "space":
+	case e.Separator == "space":
 		return ' '
-	case e.sep == "semicolon":
+	case e.Separator == "semicolon":
 		return ';'
 	}
 	return ','
@@ -125,10 +110,10 @@ func (e *edgeList) meet(id int32, path string) {
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	sep, tally := e.separator(path), newTally(path)
 	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
-		if e.weighted {
+		if e.Weighted {
 			part, err = parseWeightedArcs(b, sep)
 		} else {
 			part.arcs, err = parseArcs(b, sep, math.MaxInt32)
@@ -136,9 +121,9 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		if err == nil {
 			return part, nil
 		}
-		if line, _ := b.next(); !e.weighted && bytes.Count(line, []byte{sep}) == 2 {
+		if line, _ := b.next(); !e.Weighted && bytes.Count(line, []byte{sep}) == 2 {
 			err = fmt.Errorf("%w (weights=1 reads a third column as weights)", err)
-		} else if b.number == 2 && !e.header {
+		} else if b.number == 2 && !e.Header {
 			err = fmt.Errorf("%w (header=1 skips a line of names)", err)
 		}
 		return part, err
@@ -177,25 +162,25 @@ func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 		if err != nil || float32(weight) <= 0 || weight != weight || weight > math.MaxFloat32 {
 			return part, b.fail("weight %s, want a positive number", quoteField(third))
 		}
-		part.arcs = append(part.arcs, arc{U: from, V: to})
+		part.arcs = append(part.arcs, graph.Edge{U: from, V: to})
 		part.weights = append(part.weights, float32(weight))
 	}
 }
 
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	if isJSON(path) {
-		e.labels, err = readJSONLabels(ctx, path)
+		e.classes, err = readJSONLabels(ctx, path)
 	} else {
 		err = e.readTextLabels(ctx, path)
 	}
 	if err != nil {
 		return err
 	}
-	if e.labels != nil {
-		for _, id := range e.labels.ids {
+	if e.classes != nil {
+		for _, id := range e.classes.ids {
 			e.meet(id, path)
 		}
-		e.lines += int64(len(e.labels.ids))
+		e.lines += int64(len(e.classes.ids))
 	}
 	return nil
 }
@@ -246,18 +231,18 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		return err
 	}
 	l := newNodeLabels(path)
-	e.labels = l
+	e.classes = l
 	// A block's labels, each kind's name once.
 	type block struct {
 		ids, kinds []int32
 		names      []string
 	}
 	headed := int64(0)
-	if e.header {
+	if e.Header {
 		headed = 1
 	}
 	return readLines(ctx, path, func(b lines) (part block, err error) {
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
 		kinds := make(map[string]int32)
@@ -341,7 +326,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 	}
 	err = readLines(ctx, path, func(b lines) (part, error) {
 		var p part
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
 		row := make([]float32, t.width)
@@ -394,12 +379,12 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 	if !isJSON(path) {
 		withID := false
-		if e.header {
+		if e.Header {
 			if withID, err = e.startsWithID(path); err != nil {
 				return err
 			}
 		}
-		e.features, err = e.readRows(ctx, path, withID)
+		e.rows, err = e.readRows(ctx, path, withID)
 		return err
 	}
 	if e.hot, err = readJSONLabels(ctx, path); err != nil {
@@ -432,7 +417,7 @@ func (e *edgeList) startsWithID(path string) (bool, error) {
 }
 
 // data puts the parts together.
-func (e *edgeList) data(ctx context.Context) (*Data, error) {
+func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	n := int(e.most) + 1
 	// Ids far beyond what the files hold would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
@@ -460,19 +445,19 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Data{}
+	d := &Set{}
 	d.build(b)
-	if e.weighted {
+	if e.Weighted {
 		d.Notes = append(d.Notes, "edges weighted by the third column; of repeated ones the first counts")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if e.labels != nil {
-		if d.Labels, err = e.labels.labels(n); err != nil {
+	if e.classes != nil {
+		if d.Labels, err = e.classes.labels(n); err != nil {
 			return nil, err
 		}
-		if e.labels.kinds.renumbered() {
+		if e.classes.kinds.renumbered() {
 			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
 		}
 	} else if d.Labels, err = e.tasks.labels(n); err != nil {
@@ -481,10 +466,9 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	d.Metric = metricFor(d.Labels)
 	switch {
-	case e.features != nil:
-		d.Features, err = e.features.matrix(n)
+	case e.rows != nil:
+		d.Features, err = e.rows.matrix(n)
 	case e.hot != nil:
 		d.Features, err = e.hot.multiHot(n)
 	default:
@@ -578,7 +562,7 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
 	const rows = 1 << 14
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	return x, eachChunk(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
+	return x, parallel.Chunks(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
 			x.Data[2*i] = 1
 			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -17,37 +17,17 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// ogbScheme reads an unzipped node-property folder of the Open Graph Benchmark
+// OGB reads an unzipped node-property folder of the Open Graph Benchmark
 // (Hu et al. 2020, arXiv:2005.00687): raw/*.csv.gz and split/TYPE/*.csv.gz.
 //
 // Edges are symmetrised, whether the data set lists both directions, one
 // (add_inverse_edge) or is directed. Without node features, those are the mean
 // of the features of a node's edges, as OGB's own baseline for ogbn-proteins has
 // it. Of a heterogeneous folder (ogbn-mag) the node type with labels is kept,
-// with the relations from it to itself.
-func ogbScheme() Scheme {
-	return Scheme{
-		Name: "ogb", Path: "DIR",
-		Summary: "an unzipped OGB node-property folder (raw/, split/)",
-		Keys:    fileKeys(),
-		Open:    openOGB,
-	}
-}
-
-// ogbFolder is where the files of one folder lie.
-type ogbFolder struct {
-	dir       string
-	edges     []string // edge.csv.gz of each relation kept
-	nodeFeat  string
-	edgeFeat  string // "" in a heterogeneous folder
-	label     string
-	splitDir  string // of the split's type; "" where there is none
-	nodeType  string // of a heterogeneous folder
-	edgeTypes []string
-}
-
-func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
-	o, err := findOGB(ctx, spec)
+// with the relations from it to itself. The split is read, and must be there,
+// only if split is true.
+func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
+	o, err := findOGB(ctx, dir, split)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +35,10 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{}
+	d := &Set{}
 	if d.Labels, err = o.readLabels(ctx, n); err != nil {
 		return nil, err
 	}
-	d.Metric = metricFor(d.Labels)
 	arcs, err := o.readEdges(ctx, n, d)
 	if err != nil {
 		return nil, err
@@ -76,15 +55,27 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if o.nodeType != "" {
 		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
 	}
-	if err := o.split(ctx, d, spec); err != nil {
-		return nil, err
+	if split {
+		err = o.readSplit(ctx, d)
 	}
-	return d, finish(ctx, d, spec, "none")
+	return d, err
+}
+
+// ogbFolder is where the files of one folder lie.
+type ogbFolder struct {
+	dir       string
+	edges     []string // edge.csv.gz of each relation kept
+	nodeFeat  string
+	edgeFeat  string // "" in a heterogeneous folder
+	label     string
+	splitDir  string // of the split's type; "" where there is none
+	nodeType  string // of a heterogeneous folder
+	edgeTypes []string
 }
 
 // findOGB locates the files, or says in one error which are missing.
-func findOGB(ctx context.Context, spec *Spec) (*ogbFolder, error) {
-	o := &ogbFolder{dir: spec.Path}
+func findOGB(ctx context.Context, dir string, split bool) (*ogbFolder, error) {
+	o := &ogbFolder{dir: dir}
 	if _, err := os.Stat(o.raw("")); err != nil {
 		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
 	}
@@ -118,7 +109,7 @@ func findOGB(ctx context.Context, spec *Spec) (*ogbFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, asked := spec.Values["split"]; !asked {
+	if split {
 		if err := o.findSplit(need); err != nil {
 			return nil, err
 		}
@@ -198,7 +189,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 		return nil
 	case 1:
 	default:
-		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=%s", root, strings.Join(kinds, ", "), defaultSplit)
+		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=60/20/20", root, strings.Join(kinds, ", "))
 	}
 	kind := filepath.Join(root, kinds[0])
 	o.splitDir = filepath.Join(kind, o.nodeType)
@@ -309,7 +300,7 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 
 // readEdges reads the edges into d's graph. It returns them too if features are
 // to be made of the edges'.
-func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error) {
+func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge, error) {
 	if err := checkGraph(o.dir, n, 0); err != nil { // edges are in the tallies
 		return nil, err
 	}
@@ -317,12 +308,12 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
 	}
-	var kept []arc
+	var kept []graph.Edge
 	for _, path := range o.edges {
 		tally := newTally(path)
-		err := readLines(ctx, path, func(block lines) ([]arc, error) {
+		err := readLines(ctx, path, func(block lines) ([]graph.Edge, error) {
 			return parseArcs(block, ',', n)
-		}, func(arcs []arc) error {
+		}, func(arcs []graph.Edge) error {
 			edge := int64(edgeBytes)
 			if o.nodeFeat == "" {
 				edge += appended * 8
@@ -343,7 +334,7 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error
 	return kept, nil
 }
 
-func addArcs(b *graph.Builder, path string, arcs []arc) error {
+func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	if err := b.AddEdges(arcs); err != nil {
 		return fmt.Errorf("datasets: %s: %w", path, err)
 	}
@@ -408,7 +399,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 
 // meanEdgeFeatures gives each node the mean of the features of the edges at it,
 // line k of the file belonging to arcs[k]. Nodes without edges get zeros.
-func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*graph.Features, error) {
+func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
 	width, err := countFields(path, ',')
 	if err != nil {
 		return nil, err
@@ -476,13 +467,9 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*gra
 	return x, checkFinite(path, x)
 }
 
-// split reads the three id files, or deals a split at random if the SPEC asks.
-func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
-	if own, err := ownSplit(spec); err != nil {
-		return err
-	} else if !own {
-		return splitFromSpec(ctx, d, spec)
-	}
+// readSplit reads the three id files.
+func (o *ogbFolder) readSplit(ctx context.Context, d *Set) error {
+	d.Split = &Split{}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
 	}
@@ -490,7 +477,7 @@ func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
 		name string
 		to   *[]int32
 	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
-		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.Nodes())
+		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.nodes())
 		if err != nil {
 			return err
 		}

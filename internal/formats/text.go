@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bufio"
@@ -290,13 +290,10 @@ func newTally(path string) memory.Tally {
 // it copies into a larger one.
 const appended = 3
 
-// arc is an edge as a file gives it.
-type arc = graph.Edge
-
 // parseArcs reads lines of two node ids below n, split by sep; lines that start
 // with # are comments.
-func parseArcs(b lines, sep byte, n int) ([]arc, error) {
-	arcs := make([]arc, 0, len(b.data)/8)
+func parseArcs(b lines, sep byte, n int) ([]graph.Edge, error) {
+	arcs := make([]graph.Edge, 0, len(b.data)/8)
 	for {
 		if a, size := plainArc(b.data, sep); size > 0 && int(a.U) < n && int(a.V) < n {
 			b.data = b.data[size:]
@@ -323,23 +320,23 @@ func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 		if int(from) >= n || int(to) >= n {
 			return nil, b.fail("edge (%d, %d) outside [0, %d)", from, to, n)
 		}
-		arcs = append(arcs, arc{U: from, V: to})
+		arcs = append(arcs, graph.Edge{U: from, V: to})
 	}
 }
 
 // plainArc reads a line of nothing but two ids of up to nine digits, in one
 // pass; size is its length with the end of the line, 0 for any other line.
-func plainArc(text []byte, sep byte) (a arc, size int) {
+func plainArc(text []byte, sep byte) (edge graph.Edge, size int) {
 	from, k := leadingDigits(text)
 	if k == 0 || k >= len(text) || text[k] != sep {
-		return arc{}, 0
+		return graph.Edge{}, 0
 	}
 	to, m := leadingDigits(text[k+1:])
 	end := k + 1 + m
 	if m == 0 || end >= len(text) || text[end] != '\n' {
-		return arc{}, 0
+		return graph.Edge{}, 0
 	}
-	return arc{U: from, V: to}, end + 1
+	return graph.Edge{U: from, V: to}, end + 1
 }
 
 // leadingDigits reads up to nine digits.

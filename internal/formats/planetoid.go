@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// planetoidScheme reads the files ind.NAME.* of Planetoid (Yang, Cohen &
+// Planetoid reads the files ind.NAME.* of Planetoid (Yang, Cohen &
 // Salakhutdinov 2016, arXiv:1603.08861): Cora, Citeseer, PubMed, NELL.
 //
 // allx and ally hold the nodes from 0 on, of which the first len(y) are the
@@ -22,43 +22,29 @@ import (
 // Citeseer's, NELL's relations) get zero features and no label. PyTorch Geometric
 // gives each of NELL's a feature of its own, 55,864 more columns, which a dense
 // matrix has no room for.
-func planetoidScheme() Scheme {
-	return Scheme{
-		Name: "planetoid", Path: "DIR/NAME",
-		Summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-		Keys:    fileKeys(),
-		Open:    openPlanetoid,
-	}
-}
-
-// planetoidValid is the size of the public split's validation set.
-const planetoidValid = 500
-
-func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
-	dir, name := filepath.Split(spec.Path)
+//
+// The path is DIR/NAME. The set has the public split if split is true.
+func Planetoid(ctx context.Context, path string, split bool) (*Set, error) {
+	dir, name := filepath.Split(path)
 	if name == "" {
-		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", spec)
+		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
 	p := planetoid{prefix: filepath.Join(dir, "ind."+name+".")}
 	if err := p.read(ctx); err != nil {
 		return nil, err
 	}
-	d := &Data{Metric: Accuracy}
+	d := &Set{}
 	if err := p.place(d); err != nil {
 		return nil, err
 	}
-	switch own, err := ownSplit(spec); {
-	case err != nil:
-		return nil, err
-	case own:
+	if split {
 		p.publicSplit(d)
-	default:
-		if err := splitFromSpec(ctx, d, spec); err != nil {
-			return nil, err
-		}
 	}
-	return d, finish(ctx, d, spec, "none")
+	return d, nil
 }
+
+// planetoidValid is the size of the public split's validation set.
+const planetoidValid = 500
 
 // planetoid holds the files' contents, checked one by one.
 type planetoid struct {
@@ -70,7 +56,7 @@ type planetoid struct {
 	train    int     // rows of y
 	test     []int32 // as in the file
 	order    []int32 // sorted
-	arcs     []arc
+	arcs     []graph.Edge
 	nodes    int
 }
 
@@ -248,7 +234,7 @@ func (p *planetoid) readGraph(ctx context.Context) error {
 			if !isInt || to < 0 || to >= most {
 				return fmt.Errorf("datasets: %s: node %d: neighbour %d is %s, not a node in [0, %d)", path, from, k, brief(value), most)
 			}
-			p.arcs = append(p.arcs, arc{U: int32(from), V: int32(to)})
+			p.arcs = append(p.arcs, graph.Edge{U: int32(from), V: int32(to)})
 		}
 	}
 	p.nodes = most
@@ -264,7 +250,7 @@ func brief(value any) string {
 }
 
 // place puts rows where their nodes are and builds the graph.
-func (p *planetoid) place(d *Data) error {
+func (p *planetoid) place(d *Set) error {
 	b, err := graph.NewBuilder(p.nodes)
 	if err != nil {
 		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
@@ -317,21 +303,22 @@ func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
 
 // publicSplit sets the split that all Planetoid baselines use. Nodes without a
 // label cannot be scored: they are left out of the validation and test sets.
-func (p *planetoid) publicSplit(d *Data) {
+func (p *planetoid) publicSplit(d *Set) {
 	last := min(p.train+planetoidValid, p.allx.rows())
+	d.Split = &Split{}
 	unlabelled := 0
 	for i := range int32(last) {
 		switch {
 		case int(i) < p.train:
 			d.Split.Train = append(d.Split.Train, i)
-		case d.labelled(int(i)):
+		case d.Labels.Class[i] >= 0:
 			d.Split.Valid = append(d.Split.Valid, i)
 		default:
 			unlabelled++
 		}
 	}
 	for _, i := range p.order {
-		if d.labelled(int(i)) {
+		if d.Labels.Class[i] >= 0 {
 			d.Split.Test = append(d.Split.Test, i)
 		} else {
 			unlabelled++

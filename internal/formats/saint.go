@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -14,29 +14,20 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// saintScheme reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
+// SAINT reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
 // adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split and
 // class_map.json with a class, or a list of 0 and 1, a node. Training sees the
-// whole graph: adj_train.npz is not read. Features are standardised over the
-// training nodes, as GraphSAINT's loader does; normalize=none leaves them.
-func saintScheme() Scheme {
-	return Scheme{
-		Name: "saint", Path: "DIR",
-		Summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
-		Keys:    fileKeys(),
-		Open:    openSAINT,
-	}
-}
-
-func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
-	file := func(name string) string { return filepath.Join(spec.Path, name) }
-	d := &Data{Metric: MicroF1}
+// whole graph: adj_train.npz is not read. role.json is read only if split is
+// true.
+func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
+	file := func(name string) string { return filepath.Join(dir, name) }
+	d := &Set{}
 	if err := readSciPyGraph(ctx, file("adj_full.npz"), d); err != nil {
 		return nil, err
 	}
-	n := d.Nodes()
+	n := d.nodes()
 	var err error
-	if d.Features, err = readMatrix(ctx, folder(spec.Path), "feats", n); err != nil {
+	if d.Features, err = readMatrix(ctx, folder(dir), "feats", n); err != nil {
 		return nil, err
 	}
 	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
@@ -45,21 +36,15 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	own, err := ownSplit(spec)
-	if err == nil && own {
+	if split {
 		err = readRoles(ctx, file("role.json"), d)
-	} else if err == nil {
-		err = splitFromSpec(ctx, d, spec)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "standardize")
+	return d, err
 }
 
 // readSciPyGraph reads a matrix that scipy.sparse.save_npz wrote, in CSR or COO
 // form.
-func readSciPyGraph(ctx context.Context, path string, d *Data) error {
+func readSciPyGraph(ctx context.Context, path string, d *Set) error {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return err
@@ -125,8 +110,9 @@ func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *patt
 }
 
 // readRoles reads {"tr": [id, …], "va": […], "te": […]}.
-func readRoles(ctx context.Context, path string, d *Data) error {
+func readRoles(ctx context.Context, path string, d *Set) error {
 	var seen [3]bool
+	d.Split = &Split{}
 	return eachMember(ctx, path, func(key string, value *json.Decoder) error {
 		part := slices.Index([]string{"tr", "va", "te"}, key)
 		if part < 0 {
@@ -141,11 +127,11 @@ func readRoles(ctx context.Context, path string, d *Data) error {
 			if err != nil {
 				return fmt.Errorf("%s: element %d: %w", key, k, err)
 			}
-			if id < 0 || int(id) >= d.Nodes() {
-				return fmt.Errorf("%s: element %d is node %d, outside [0, %d)", key, k, id, d.Nodes())
+			if id < 0 || int(id) >= d.nodes() {
+				return fmt.Errorf("%s: element %d is node %d, outside [0, %d)", key, k, id, d.nodes())
 			}
-			if k >= d.Nodes() {
-				return fmt.Errorf("%s: more than the %d nodes", key, d.Nodes())
+			if k >= d.nodes() {
+				return fmt.Errorf("%s: more than the %d nodes", key, d.nodes())
 			}
 			*to = append(*to, id)
 			return nil
