@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -36,11 +38,11 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
-		if s, err := loadStore(path, true); err == nil {
-			o.record(s) // of valid data, and just written
-			s.unmap()   // nothing was written
+		d, err := openWritten(ctx, path, o)
+		if err != nil {
+			return "", err
 		}
-		return "store:" + path, nil
+		return "store:" + path, d.Close()
 	}
 	d, err := Open(ctx, spec, o)
 	if err != nil {
@@ -130,21 +132,21 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	}
 	for _, file := range []struct {
 		key   string
-		write func(*os.File) error
+		write func(io.Writer) error
 	}{
 		{"train", writeArray(widened(d.Split.Train), len(d.Split.Train))},
 		{"valid", writeArray(widened(d.Split.Valid), len(d.Split.Valid))},
 		{"test", writeArray(widened(d.Split.Test), len(d.Split.Test))},
 		{"labels", labels},
-		{"feat", func(f *os.File) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(f) }},
+		{"feat", func(w io.Writer) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(w) }},
 		{"indices", writeArray(a.Idx[:a.NNZ()], int(a.NNZ()))},
 		{"indptr", writeArray(a.Ptr, len(a.Ptr))},
 	} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeAtomically(at(file.key), file.write); err != nil {
-			return err
+		if err := atomicfile.Write(at(file.key), file.write); err != nil {
+			return fmt.Errorf("datasets: %w", err)
 		}
 	}
 	return nil
@@ -159,15 +161,12 @@ func widened(ids []int32) []int64 {
 	return wide
 }
 
-func writeArray[T npy.Element](values []T, shape ...int) func(*os.File) error {
-	return func(f *os.File) error {
-		w := bufio.NewWriterSize(f, 1<<20)
-		if err := npy.Write(w, values, shape...); err != nil {
-			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
+func writeArray[T npy.Element](values []T, shape ...int) func(io.Writer) error {
+	return func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 1<<20)
+		if err := npy.Write(buffered, values, shape...); err != nil {
+			return err
 		}
-		if err := w.Flush(); err != nil {
-			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
-		}
-		return nil
+		return buffered.Flush()
 	}
 }

@@ -159,7 +159,7 @@ func (d *downloader) insist(ctx context.Context, address, path string, file remo
 		return err
 	}
 	removeVersion(path + ".part")
-	return syncFolder(filepath.Dir(path))
+	return nil
 }
 
 // attempt downloads what is missing of the file at part, and returns how far it

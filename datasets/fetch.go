@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
@@ -34,11 +37,8 @@ func namedScheme(o Options) *Scheme {
 		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
 		Keys: fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			path, err := Fetch(ctx, spec.Path, o)
-			if err != nil {
-				return nil, err
-			}
-			return openStoreSpec(ctx, path, spec, o)
+			_, d, err := newFetcher(o).open(ctx, spec.Path)
+			return adjusted(ctx, d, spec, err)
 		},
 	}
 }
@@ -72,64 +72,77 @@ func newFetcher(o Options) *fetcher {
 }
 
 func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
-	set, err := f.sets(name)
+	path, d, err := f.open(ctx, name)
 	if err != nil {
 		return "", err
+	}
+	return path, d.Close()
+}
+
+// open makes sure that a named data set is in the cache, and opens its store.
+func (f *fetcher) open(ctx context.Context, name string) (path string, d *Data, err error) {
+	set, err := f.sets(name)
+	if err != nil {
+		return "", nil, err
 	}
 	cache, err := f.options.cacheDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := filepath.Join(cache, name+".store")
-	if ready, err := f.ready(ctx, path); ready || err != nil {
-		return path, err
+	path = filepath.Join(cache, name+".store")
+	if d, err := f.openCached(ctx, path); d != nil || err != nil {
+		return path, d, err
 	}
 	if f.options.Offline {
-		return "", fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+		return "", nil, fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
 	}
 	if strings.ContainsRune(cache, '?') {
-		return "", fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
+		return "", nil, fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
 	}
 	downloads := filepath.Join(cache, "downloads", name)
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
+		return "", nil, fmt.Errorf("datasets: %w", err)
 	}
 	lock, err := waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer lock.Close()
-	// Another process may have been at it meanwhile.
-	if ready, err := f.ready(ctx, path); ready || err != nil {
-		return path, err
+	// Another process may have fetched it in the meantime.
+	if d, err := f.openCached(ctx, path); d != nil || err != nil {
+		return path, d, err
 	}
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
+		return "", nil, fmt.Errorf("datasets: %w", err)
 	}
-	return path, f.make(ctx, set, cache, downloads, path)
+	d, err = f.make(ctx, set, cache, downloads, path)
+	return path, d, err
 }
 
-// ready tells whether the store is there. One that is damaged is as good as
-// none.
-func (f *fetcher) ready(ctx context.Context, path string) (bool, error) {
+// openCached opens the store at path. It returns nil where there is none, or a
+// damaged one that may be replaced.
+func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 	if isMissing(path) {
-		return false, nil
+		return nil, nil
 	}
 	d, err := openStore(ctx, path, f.options)
-	switch {
-	case err == nil:
-		return true, d.Close()
-	case errors.Is(err, ErrFormat):
-		return false, nil
+	if errors.Is(err, ErrFormat) && !f.options.verify {
+		return nil, nil
 	}
-	return false, err
+	return d, err
 }
 
-// make downloads and stores a data set.
-func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) error {
+// isMissing tells whether nothing is at path.
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// make downloads and stores a data set, and opens the store.
+func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) (*Data, error) {
 	known, err := readChecksums(cache)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var notes []string
 	seen := map[string]checksum{}
@@ -137,7 +150,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	for _, file := range set.files {
 		address, err := f.downloader.address(set.name, file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f.downloader.report = func(file string, done, total int64) {
 			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
@@ -152,7 +165,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			if before && ctx.Err() == nil {
 				err = fmt.Errorf("%w (what was there before is in %s)", err, checksumsPath(cache))
 			}
-			return err
+			return nil, err
 		}
 		seen[key] = checksum{size, sum}
 		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum))
@@ -161,29 +174,25 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	if set.zipped {
 		dir = filepath.Join(downloads, "unpacked")
 		if err := os.RemoveAll(dir); err != nil { // of a call that was cut short
-			return fmt.Errorf("datasets: %w", err)
+			return nil, fmt.Errorf("datasets: %w", err)
 		}
 		defer os.RemoveAll(dir) // and if it stays, it is removed then
 		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
 		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir); err != nil {
-			return f.bad(ctx, set, downloads, err)
+			return nil, f.bad(ctx, set, downloads, err)
 		}
 	}
 	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
 	if err := prepare(ctx, set, dir, path, notes); err != nil {
-		return f.bad(ctx, set, downloads, err)
-	}
-	if s, err := loadStore(path, true); err == nil {
-		f.options.record(s) // of valid data, and just written
-		s.unmap()           // nothing was written
+		return nil, f.bad(ctx, set, downloads, err)
 	}
 	if err := addChecksums(ctx, cache, seen); err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.RemoveAll(downloads); err != nil {
-		return fmt.Errorf("datasets: %w", err)
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	return nil
+	return openWritten(ctx, path, f.options)
 }
 
 // bad removes files that cannot be used, so that the next call downloads others,
@@ -240,23 +249,20 @@ func prepare(ctx context.Context, set *namedSet, dir, path string, notes []strin
 	return WriteStore(ctx, path, d)
 }
 
-// waitForLock opens a lock file and waits until it is this process's.
+// waitForLock opens a lock file, and waits until this process has the lock.
 func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	if !haveLocks {
-		return f, nil
-	}
 	for {
-		locked, err := lockFile(f, false)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("datasets: %s: %w", path, err)
+		err := filelock.Try(f)
+		if err == nil || errors.Is(err, errors.ErrUnsupported) {
+			return f, nil // without locks, calls of several processes repeat each other's work
 		}
-		if locked {
-			return f, nil
+		if !errors.Is(err, filelock.ErrLocked) {
+			f.Close()
+			return nil, fmt.Errorf("datasets: %w", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -312,8 +318,12 @@ func addChecksums(ctx context.Context, cache string, seen map[string]checksum) e
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	return writeAtomically(checksumsPath(cache), func(f *os.File) error {
-		_, err := f.Write(append(text, '\n'))
+	err = atomicfile.Write(checksumsPath(cache), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
 }

@@ -50,6 +50,8 @@ type Options struct {
 	// Progress, if not nil, is told how fetching a named data set goes on, from
 	// one goroutine, often.
 	Progress func(FetchProgress)
+
+	verify bool // read stores whole, even if they were found valid before
 }
 
 func (o *Options) mirror() string {
@@ -152,21 +154,13 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	return s, scheme, s.checkKeys(scheme.Keys)
 }
 
-// Verify opens a data set and checks all of it, whatever was recorded: of a
-// store the checksums too.
+// Verify opens a data set and checks all of it. It reads a store, also that of a
+// named data set, whole: its checksums, then everything that Data.Validate checks,
+// even if the store was found valid before. The error about a store wraps
+// ErrFormat, ErrVersion or graph.ErrInvalid, or is one of reading. A named data set
+// whose store is damaged is downloaded again by the next Open.
 func Verify(ctx context.Context, spec string, o Options) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	s, scheme, err := parse(spec, o)
-	if err != nil {
-		return err
-	}
-	if scheme.Name == "store" {
-		if err := VerifyStore(ctx, s.Path, o); err != nil {
-			return err
-		}
-	}
+	o.verify = true
 	d, err := Open(ctx, spec, o)
 	if err != nil {
 		return err

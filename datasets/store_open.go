@@ -28,24 +28,25 @@ func storeScheme(o Options) Scheme {
 		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 		Keys:    fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			return openStoreSpec(ctx, spec.Path, spec, o)
+			d, err := openStore(ctx, spec.Path, o)
+			return adjusted(ctx, d, spec, err)
 		},
 	}
 }
 
-func openStoreSpec(ctx context.Context, path string, spec *Spec, o Options) (*Data, error) {
-	d, err := openStore(ctx, path, o)
+// adjusted applies the keys of a SPEC to data from a store, unless opening it
+// failed. On an error it closes the data.
+func adjusted(ctx context.Context, d *Data, spec *Spec, err error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
 	if err := adjust(ctx, d, spec); err != nil {
-		d.Close() // what is wrong is the SPEC
+		d.Close() // the SPEC is wrong, not the store
 		return nil, err
 	}
 	return d, nil
 }
 
-// adjust applies the keys of a SPEC to data from a store.
 func adjust(ctx context.Context, d *Data, spec *Spec) error {
 	own, err := ownSplit(spec)
 	if err != nil {
@@ -107,23 +108,43 @@ func (d *Data) Close() error {
 	return nil
 }
 
-// openStore opens a store and makes sure of what it holds: by the record of an
-// earlier time, or by reading all of it.
+// openStore opens a store. It reads all of it, unless a record says that the store
+// was found valid before.
 func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 	s, err := loadStore(path, true)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.data(ctx)
-	if err == nil && !o.recorded(s) {
-		if err = s.verify(ctx, d); err == nil {
+	if err == nil && (o.verify || !o.recorded(s)) {
+		err = s.verify(ctx, d)
+		switch {
+		case err == nil:
 			o.record(s)
+		case ctx.Err() == nil:
+			o.forget(path)
 		}
 	}
 	if err != nil {
 		s.unmap() // nothing was written
 		return nil, err
 	}
+	return d, nil
+}
+
+// openWritten opens a store that this process has just written. It records the
+// store as valid, since the data were validated before they were written.
+func openWritten(ctx context.Context, path string, o Options) (*Data, error) {
+	s, err := loadStore(path, true)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.data(ctx)
+	if err != nil {
+		s.unmap() // nothing was written
+		return nil, err
+	}
+	o.record(s)
 	return d, nil
 }
 
@@ -344,30 +365,6 @@ func (s *storeFile) verify(ctx context.Context, d *Data) error {
 		return err
 	}
 	return d.validateNodes(ctx)
-}
-
-// VerifyStore reads a store whole: its checksums, then everything that
-// Data.Validate checks. An error wraps ErrFormat, ErrVersion or
-// graph.ErrInvalid, or is one of reading.
-func VerifyStore(ctx context.Context, path string, o Options) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	s, err := loadStore(path, true)
-	if err != nil {
-		return err
-	}
-	defer s.unmap() // nothing was written
-	d, err := s.data(ctx)
-	if err == nil {
-		err = s.verify(ctx, d)
-	}
-	if err != nil {
-		o.forget(path)
-		return err
-	}
-	o.record(s)
-	return nil
 }
 
 // A record says that a store was found valid: a small file in the cache, which

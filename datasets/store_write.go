@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -58,16 +59,17 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error 
 // writeStore writes a store whose features, of the sizes that d says, come from
 // a function; rounded tells that it loses digits of them.
 func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features func(*storeWriter) error) error {
-	return writeAtomically(path, func(f *os.File) error {
+	err := atomicfile.WriteFile(path, func(f *os.File) error {
 		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
-		if err := w.writeAll(d, features); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("datasets: %s: %w", path, err)
-		}
-		return nil
+		return w.writeAll(d, features)
 	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
 }
 
 // storeWriter writes sections one after the other.
