@@ -15,11 +15,11 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// Convert writes the data set that a SPEC names to a store, or, if the path ends
-// in a slash, to a folder of NumPy files; see WriteStore, o.Precision and
-// WriteNumPy. It returns the SPEC of what it wrote. Synthetic data go to a store without their
-// features ever being in memory whole. What is there at the path is replaced if
-// it is of the same kind; anything else is left alone, with an error.
+// Convert writes the data set of a SPEC to a store, or, if the path ends in a
+// slash, to a folder of NumPy files; see WriteStore, o.Precision and WriteNumPy. It
+// returns the SPEC of the result. Features of synthetic data are never in memory
+// whole on their way to a store. Convert replaces a store by a store and a folder
+// by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
 		return "", err
@@ -59,7 +59,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	return written, nil
 }
 
-// replaceable reports a file that is not this package's to replace.
+// replaceable reports something at path that Convert must not replace.
 func replaceable(path string, folder bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -68,11 +68,11 @@ func replaceable(path string, folder bool) error {
 	case err != nil:
 		return fmt.Errorf("datasets: %w", err)
 	case folder && !info.IsDir():
-		return fmt.Errorf("datasets: %s: there already, and no folder", path)
+		return fmt.Errorf("datasets: %s: there already, and not a folder", path)
 	case folder:
 		return nil // its other files stay
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("datasets: %s: there already, and no file; a path that ends in a slash is a folder of NumPy files", path)
+		return fmt.Errorf("datasets: %s: there already, and not a file; a path that ends in a slash is a folder of NumPy files", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func replaceable(path string, folder bool) error {
 	defer f.Close()
 	head := make([]byte, len(storeMagic))
 	if n, _ := f.ReadAt(head, 0); n > 0 && string(head[:n]) != storeMagic {
-		return fmt.Errorf("datasets: %s: there already, and no store: not replaced", path)
+		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
 	}
 	return nil
 }
@@ -102,14 +102,14 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	return writeStoreAs(ctx, path, d, o.Precision)
 }
 
-// WriteNumPy writes a data set as the folder of NumPy files that npy: reads:
+// WriteNumPy writes a data set as a folder of NumPy files, which npy: reads:
 // indptr, indices, feat, labels, train, valid and test, .npy each. Reading it
-// gives the same graph, features, labels and split; a metric other than the
-// usual one of such labels has to be asked for again, with the key metric.
-// Features in half precision are written, and come back, as float32. A
-// weighted graph is an error: the layout has no place for the weights. The data
-// are validated before the first file is replaced. Each file appears whole or not
-// at all, and the folder opens only once all have.
+// gives the same graph, features, labels and split. It gives the usual metric of
+// the labels; any other needs the key metric. Features in half precision are
+// written, and come back, as float32. A weighted graph is an error: the layout has
+// no place for the weights. The data are validated before the first file is
+// replaced. Each file appears whole or not at all, and the folder opens only once
+// all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.validate(ctx); err != nil {
 		return err
@@ -152,7 +152,7 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	return nil
 }
 
-// widened returns ids as int64, which is what NumPy programs index with.
+// widened returns ids as int64, the type that NumPy programs index with.
 func widened(ids []int32) []int64 {
 	wide := make([]int64, len(ids))
 	for k, id := range ids {

@@ -22,7 +22,7 @@ func TestParseSpec(t *testing.T) {
 		"edges:x?sep=%26&labels=l=": {Scheme: "edges", Path: "x", Values: map[string]string{"sep": "&", "labels": "l="}},
 		"npy:C:\\data?split=1/2/3":  {Scheme: "npy", Path: "C:\\data", Values: map[string]string{"split": "1/2/3"}},
 	} {
-		got, err := ParseSpec(text)
+		got, err := parseSpec(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -45,7 +45,7 @@ func TestBadSpec(t *testing.T) {
 		"npy:x?split":                  `"split" is not key=value`,
 		"npy:x?=3":                     `"=3" is not key=value`,
 		"npy:x?":                       `"" is not key=value`,
-		"npy:x?seed=1&seed=2":          `key "seed" is there twice`,
+		"npy:x?seed=1&seed=2":          `key "seed" is given twice`,
 		"npy:x?split=%zz":              "invalid URL escape",
 		"ogb2:x":                       `unknown scheme "ogb2"; want one of synth:NAME, npy:DIR`,
 		"wikipedia":                    "unknown data set; want one of synth:NAME",

@@ -18,20 +18,20 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// ErrOffline is wrapped by the error about a data set that would have to be
-// downloaded where that is forbidden.
+// ErrOffline is wrapped by the error about a data set that is not in the cache when
+// downloading is forbidden.
 var ErrOffline = errors.New("downloading is forbidden")
 
-// FetchProgress is where fetching a named data set stands.
+// FetchProgress reports the progress of fetching a named data set.
 type FetchProgress struct {
 	Name        string // of the data set
 	Stage       string // "download", "unpack" or "prepare"
-	File        string // being downloaded
-	Address     string // it comes from
-	Done, Total int64  // bytes of it; Total is 0 where the server does not say
+	File        string // that is downloaded
+	Address     string // of the file
+	Done, Total int64  // bytes of the file; Total is 0 if the server does not say
 }
 
-// namedScheme opens named data sets: from the cache, else downloaded.
+// namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme(o Options) *Scheme {
 	return &Scheme{
 		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
@@ -43,18 +43,18 @@ func namedScheme(o Options) *Scheme {
 	}
 }
 
-// Fetch makes sure that a named data set is in the cache, and returns the path
-// of its store there. If it is not, its files are downloaded, over HTTPS and
-// taking up what an earlier call left, checked, unpacked, read and stored, and
-// then removed. Sizes and SHA-256 sums that are not known beforehand are noted
-// down in the cache's checksums.json, and hold from then on.
+// Fetch makes sure that a named data set is in the cache, and returns the path of
+// its store there. It downloads the files of a missing data set over HTTPS, resuming
+// the download of an earlier call, and then checks, unpacks, reads, stores and
+// removes them. Sizes and SHA-256 sums that are not published are written to the
+// cache's checksums.json by the first download, and checked by later ones.
 //
-// Files that cannot be used are removed, and downloaded again by the next call;
-// where this machine is at fault, such as by a full disk, they are kept.
+// Files that cannot be used are removed, and the next call downloads them again. If
+// this machine is at fault, as with a full disk, they are kept.
 //
 // The store appears whole or not at all. Calls of several processes wait for one
-// another. The error names the data set and the address; it wraps ErrOffline if
-// o forbids what would have to be done. Cost beyond the download: the memory of
+// another. The error names the data set and the address. It wraps ErrOffline if the
+// data set is missing and o.Offline is set. Cost beside the download: the memory of
 // the data set while it is prepared, and on disk up to three times its archive.
 func Fetch(ctx context.Context, name string, o Options) (path string, err error) {
 	return newFetcher(o).fetch(ctx, name)
@@ -156,14 +156,14 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
 		}
 		key := set.name + "/" + file.name
-		noted, before := known[key]
-		if before && file.sha256 == "" {
-			file.size, file.sha256 = noted.Size, noted.SHA256
+		earlier, found := known[key]
+		if found && file.sha256 == "" {
+			file.size, file.sha256 = earlier.Size, earlier.SHA256
 		}
 		size, sum, err := f.downloader.get(ctx, address, downloads, file)
 		if err != nil {
-			if before && ctx.Err() == nil {
-				err = fmt.Errorf("%w (what was there before is in %s)", err, checksumsPath(cache))
+			if found && ctx.Err() == nil {
+				err = fmt.Errorf("%w (%s has the checksum of an earlier download)", err, checksumsPath(cache))
 			}
 			return nil, err
 		}
@@ -173,18 +173,18 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	dir := downloads
 	if set.zipped {
 		dir = filepath.Join(downloads, "unpacked")
-		if err := os.RemoveAll(dir); err != nil { // of a call that was cut short
+		if err := os.RemoveAll(dir); err != nil { // left by a killed process
 			return nil, fmt.Errorf("datasets: %w", err)
 		}
-		defer os.RemoveAll(dir) // and if it stays, it is removed then
+		defer os.RemoveAll(dir) // if that fails, the next call removes it
 		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
 		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir); err != nil {
-			return nil, f.bad(ctx, set, downloads, err)
+			return nil, f.discard(ctx, set, downloads, err)
 		}
 	}
 	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
 	if err := prepare(ctx, set, dir, path, notes); err != nil {
-		return nil, f.bad(ctx, set, downloads, err)
+		return nil, f.discard(ctx, set, downloads, err)
 	}
 	if err := addChecksums(ctx, cache, seen); err != nil {
 		return nil, err
@@ -195,24 +195,25 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	return openWritten(ctx, path, f.options)
 }
 
-// bad removes files that cannot be used, so that the next call downloads others,
-// unless the call was cut short or this machine is at fault.
-func (f *fetcher) bad(ctx context.Context, set *namedSet, downloads string, err error) error {
+// discard removes files that cannot be used, so that the next call downloads them
+// again. It keeps them if the call was cancelled or this machine is at fault. It
+// returns the error to report.
+func (f *fetcher) discard(ctx context.Context, set *namedSet, downloads string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if isLocal(err) {
-		return fmt.Errorf("%w (what was downloaded is kept in %s)", err, downloads)
+		return fmt.Errorf("%w (the downloaded files are kept in %s)", err, downloads)
 	}
 	for _, file := range set.files {
-		os.Remove(filepath.Join(downloads, file.name)) // they may stay
+		os.Remove(filepath.Join(downloads, file.name)) // if that fails, it stays
 	}
-	return fmt.Errorf("datasets: %s: what was downloaded cannot be used: %w", set.name, err)
+	return fmt.Errorf("datasets: %s: the downloaded files cannot be used: %w", set.name, err)
 }
 
-// isLocal tells whether an error that files gave is of this machine, such as a
-// full disk, rather than of the files. Errors of the system are, but for those
-// about a file or folder that is missing, or is not where or what it should be.
+// isLocal tells whether the cause of an error is this machine, such as a full disk,
+// rather than the files. That is so for errors of the system, except those about a
+// missing file or folder, or one of the wrong kind or in the wrong place.
 func isLocal(err error) bool {
 	if errors.Is(err, memory.ErrTooLarge) {
 		return true
@@ -273,7 +274,8 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// checksum is what a file that was downloaded once must be ever after.
+// checksum is the size and SHA-256 of the first download of a file. All later
+// downloads must have them.
 type checksum struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
@@ -281,7 +283,7 @@ type checksum struct {
 
 func checksumsPath(cache string) string { return filepath.Join(cache, "checksums.json") }
 
-// readChecksums returns the notes on files, by data set and name.
+// readChecksums returns the checksums of earlier downloads by NAME/FILE.
 func readChecksums(cache string) (map[string]checksum, error) {
 	text, err := os.ReadFile(checksumsPath(cache))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -297,7 +299,7 @@ func readChecksums(cache string) (map[string]checksum, error) {
 	return known, nil
 }
 
-// addChecksums notes down what was seen.
+// addChecksums adds checksums to checksums.json.
 func addChecksums(ctx context.Context, cache string, seen map[string]checksum) error {
 	lock, err := waitForLock(ctx, checksumsPath(cache)+".lock")
 	if err != nil {

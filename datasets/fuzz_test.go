@@ -166,7 +166,7 @@ func FuzzSpec(f *testing.F) {
 	f.Add("cora")
 	f.Add("npy:a?b=%zz")
 	f.Fuzz(func(t *testing.T, text string) {
-		spec, err := ParseSpec(text)
+		spec, err := parseSpec(text)
 		if err != nil {
 			return
 		}

@@ -7,12 +7,12 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// synthBuffer is the number of features that are in memory at a time: 64 MB.
+// synthBuffer is the number of features in memory at a time: 64 MB.
 const synthBuffer = 1 << 24
 
-// synthToStore generates a data set straight into a store: the features are
-// drawn on all cores, about buffer of them at a time. The store is the same, byte for
-// byte, as that of the data set generated in memory.
+// synthToStore generates a data set straight into a store. It draws the features on
+// all cores, about buffer of them at a time. The store equals, byte for byte, a store
+// of the data set generated in memory.
 func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Precision) error {
 	m, err := synthFromSpec(spec)
 	if err != nil {

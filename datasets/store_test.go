@@ -488,7 +488,7 @@ func TestStoreOfSynthetic(t *testing.T) {
 	for _, text := range []string{"synth:demo?nodes=9000&features=10", "synth:proteins?nodes=1000&edges=3000"} {
 		direct, inMemory := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 		d := open(t, text)
-		spec, err := ParseSpec(text)
+		spec, err := parseSpec(text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func TestFetchBadArchives(t *testing.T) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = c.archive
 			cache := t.TempDir()
 			_, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv")
-			if err == nil || !strings.Contains(err.Error(), "what was downloaded cannot be used") {
+			if err == nil || !strings.Contains(err.Error(), "the downloaded files cannot be used") {
 				t.Errorf("error %v", err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(cache, "downloads", "ogbn-arxiv", "*")); len(left) > 0 {
