@@ -375,8 +375,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Every reader looks at its context while it reads, and stops wherever it finds
-// it done.
+// Every reader checks its context while it reads, and stops at any check.
 func TestCancelledWhileReading(t *testing.T) {
 	d := made(t, 20, 1)
 	edges := edgeFiles(d)

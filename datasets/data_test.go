@@ -63,8 +63,7 @@ func TestBadSpec(t *testing.T) {
 	}
 }
 
-// A program's own scheme comes before the built-in ones, and what it returns is
-// validated.
+// A program's own scheme comes before the built-in ones, and its data are validated.
 func TestOwnScheme(t *testing.T) {
 	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
 		d := made(t, 30, 1)

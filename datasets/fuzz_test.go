@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// Each fuzz target damages one file of a good data set: the reader must return
-// an error, or a Data that passes Validate. That it does not panic and does not
-// ask for memory out of all proportion shows by the target surviving.
+// Each fuzz target damages one file of a good data set. The reader must return an
+// error, or data that pass Validate. A panic or a huge allocation ends the target.
 
-// tryOpen opens a SPEC, whose outcome does not matter as long as it is proper.
+// tryOpen opens a SPEC. It accepts an error of one line, or valid data.
 func tryOpen(t *testing.T, spec string) {
 	t.Helper()
 	d, err := Open(context.Background(), spec, Options{})

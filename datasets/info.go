@@ -82,7 +82,7 @@ type MemorySize struct {
 	Total    int64 `json:"total"`
 }
 
-// Dropped counts the edges of the source, and those of them that the graph lacks.
+// Dropped counts the edges of the source, and the dropped edges among them.
 type Dropped struct {
 	Given      int64 `json:"given"` // edges read, 0 for synthetic graphs
 	SelfLoops  int64 `json:"self_loops"`

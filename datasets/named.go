@@ -19,8 +19,8 @@ type namedSet struct {
 	suffix string // of the scheme's path, after the folder
 }
 
-// remoteFile is a file to download. Without a published size or checksum, they are
-// 0 and "", and later downloads must have those of the first.
+// remoteFile is a file to download. Size and checksum are 0 and "" if none are
+// published. Later downloads must then have the size and checksum of the first.
 type remoteFile struct {
 	name   string
 	url    string
@@ -132,7 +132,7 @@ func (set *namedSet) spec(dir string) (string, error) {
 		return "", fmt.Errorf("datasets: %w", err)
 	}
 	if found == "" {
-		return "", fmt.Errorf("datasets: %s: the downloaded files lack %s", set.name, set.marker)
+		return "", fmt.Errorf("datasets: %s holds no %s", dir, set.marker)
 	}
 	return set.scheme + ":" + found + set.suffix, nil
 }

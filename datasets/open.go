@@ -154,11 +154,11 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	return s, scheme, s.checkKeys(scheme.Keys)
 }
 
-// Verify opens a data set and checks all of it. It reads a store, also that of a
-// named data set, whole: its checksums, then everything that Data.Validate checks,
-// even if the store was found valid before. The error about a store wraps
+// Verify opens a data set and checks all of it. It reads the whole store of a named
+// data set or of store:FILE, even if the store was found valid before: first its
+// checksums, then everything that Data.Validate checks. The error about a store wraps
 // ErrFormat, ErrVersion or graph.ErrInvalid, or is one of reading. A named data set
-// whose store is damaged is downloaded again by the next Open.
+// with a damaged store is downloaded again by the next Open.
 func Verify(ctx context.Context, spec string, o Options) error {
 	o.verify = true
 	d, err := Open(ctx, spec, o)

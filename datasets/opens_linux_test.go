@@ -50,7 +50,7 @@ func opens(t *testing.T, path string, do func() error) int {
 // and by its name, opens the file.
 func TestStoreIsOpenedOnce(t *testing.T) {
 	ctx := context.Background()
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	o := Options{Cache: t.TempDir(), Offline: true}
 	path, err := fetcherOf(p, o.Cache).fetch(ctx, "pubmed")

@@ -26,7 +26,7 @@ func open(t testing.TB, spec string) *Data {
 	return d
 }
 
-// sameData compares everything that a file holds.
+// sameData compares all that files hold.
 func sameData(t testing.TB, got, want *Data) {
 	t.Helper()
 	for _, part := range []struct {
@@ -114,8 +114,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// A graph whose file holds both directions, sorted, is taken as it is; in any
-// other order it goes through the builder. Both give the same.
+// The arrays of a file with both directions, sorted, become the graph. A file in any
+// other order goes through the builder. Both give the same graph.
 func TestUnsortedPattern(t *testing.T) {
 	d, dir := made(t, 40, 3), t.TempDir()
 	files := npyFiles(t, d)
@@ -194,8 +194,8 @@ func TestPlanetoidUnlabelledTestNode(t *testing.T) {
 	}
 }
 
-// Without node features, those are the mean of the features of a node's edges:
-// a path 0–1–2 with edge features (1, 2) and (3, 6).
+// Without node features, a node gets the mean of the features of its edges. Here: a
+// path 0–1–2 with edge features (1, 2) and (3, 6).
 func TestOGBEdgeFeatures(t *testing.T) {
 	dir := t.TempDir()
 	writeTexts(t, dir, map[string]string{
@@ -209,8 +209,7 @@ func TestOGBEdgeFeatures(t *testing.T) {
 	}
 }
 
-// Of a heterogeneous folder in ogbn-mag's layout papers and their citations are
-// read.
+// A heterogeneous folder in ogbn-mag's layout gives the papers and their citations.
 func TestOGBHeterogeneous(t *testing.T) {
 	d, dir := made(t, 30, 9), t.TempDir()
 	writeTexts(t, dir, map[string]string{
@@ -341,8 +340,8 @@ func TestPartialOGBFolder(t *testing.T) {
 	}
 }
 
-// Self-loops and repeats in a file of both directions are counted as the builder
-// counts them.
+// The report on self-loops and repeated edges in a file with both directions is the same
+// as the builder's.
 func TestTidyReport(t *testing.T) {
 	d, dir := made(t, 20, 1), t.TempDir()
 	files := npyFiles(t, d)

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// madeVariant returns a data set of one of the forms that a store holds.
+// madeVariant returns a data set in one of the forms of a store's contents.
 func madeVariant(t testing.TB, n int, seed uint64, variant int) *Data {
 	t.Helper()
 	d := made(t, n, seed)
@@ -110,7 +110,7 @@ func TestStoreRoundTrip(t *testing.T) {
 		if err := errors.Join(got.Close(), got.Close()); err != nil {
 			t.Error(err)
 		}
-		// And where there is no mmap.
+		// Reading without mmap gives the same.
 		s, err := loadStore(path, false)
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func readBytes(t testing.TB, path string) []byte {
 	return b
 }
 
-// The layout is written down in store.go: a file made by hand from it opens.
+// A file made by hand from the layout in store.go opens.
 func TestStoreLayout(t *testing.T) {
 	le := binary.LittleEndian
 	meta := []byte(`{"metric":"accuracy","classes":2,"notes":["by hand"],"future":1}`)
@@ -219,7 +219,7 @@ func TestStoreGolden(t *testing.T) {
 	}
 }
 
-// halved puts the features of d in half precision.
+// halved converts the features of d to half precision.
 func halved(t testing.TB, d *Data) *Data {
 	t.Helper()
 	x, err := d.Features.ToHalf()
@@ -281,8 +281,7 @@ func testDamage(t *testing.T, good []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Every byte that means something, turned over, is noticed: padding alone
-	// is free.
+	// A change of any byte is found, except in the padding.
 	inside := func(at int) bool {
 		for _, s := range sections {
 			if uint64(at) >= s.offset && uint64(at) < s.offset+s.bytes {
@@ -306,7 +305,7 @@ func testDamage(t *testing.T, good []byte) {
 	if err := try(append(bytes.Clone(good), 0)); !errors.Is(err, ErrFormat) {
 		t.Errorf("a byte more: %v", err)
 	}
-	// With checksums that agree, the contents still have to be valid.
+	// With correct checksums, the contents must still be valid.
 	for _, s := range sections {
 		if s.kind == sectionMeta || s.kind == sectionTasks {
 			continue
@@ -334,7 +333,6 @@ func testDamage(t *testing.T, good []byte) {
 	}
 }
 
-// A store is read whole once, and again only if it has changed.
 // lastChangeIsKept tells whether the system keeps a time of change that programs
 // cannot set.
 func lastChangeIsKept(t *testing.T, path string) bool {
@@ -355,6 +353,7 @@ func lastChangeIsKept(t *testing.T, path string) bool {
 	return !changed.Equal(info.ModTime())
 }
 
+// A store is read whole at its first opening, and again only after a change.
 func TestStoreRecord(t *testing.T) {
 	path := writeStoreFile(t, made(t, 400, 3))
 	o := Options{Cache: t.TempDir()}
@@ -400,8 +399,8 @@ func TestStoreRecord(t *testing.T) {
 	if _, err := Open(ctx, "store:"+path, o); err == nil {
 		t.Error("a damaged store was opened")
 	}
-	// Damage that hides its time of modification is found where the system keeps
-	// another time, and else by verify, which also takes the record back.
+	// Open finds damage behind an old time of modification only if the system keeps
+	// another time. Verify finds it anyway, and removes the record.
 	if err := os.Chtimes(path, past, past); err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +409,7 @@ func TestStoreRecord(t *testing.T) {
 			t.Error("the record goes by the time of modification alone")
 		}
 		if _, err := Open(ctx, "store:"+path, o); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), path) {
-			t.Errorf("a store damaged in secret: %v", err)
+			t.Errorf("a damaged store with an old time of modification: %v", err)
 		}
 	}
 	if err := Verify(ctx, "store:"+path, o); !errors.Is(err, ErrFormat) && !errors.Is(err, graph.ErrInvalid) {
@@ -421,8 +420,8 @@ func TestStoreRecord(t *testing.T) {
 	}
 }
 
-// TestVerifyReadsNamedStores damages the store of a named data set behind its
-// record: Open trusts the record, Verify must not, and takes it back.
+// TestVerifyReadsNamedStores records a damaged store of a named data set as valid. Open
+// trusts the record. Verify must not, and must remove it.
 func TestVerifyReadsNamedStores(t *testing.T) {
 	ctx := context.Background()
 	o := Options{Cache: t.TempDir(), Offline: true}
@@ -482,8 +481,8 @@ func TestStoreKeys(t *testing.T) {
 	}
 }
 
-// Synthetic data written straight to a store, however little at a time, are
-// those made in memory.
+// Synthetic data written straight to a store equal the data made in memory, for any
+// buffer.
 func TestStoreOfSynthetic(t *testing.T) {
 	for _, text := range []string{"synth:demo?nodes=9000&features=10", "synth:proteins?nodes=1000&edges=3000"} {
 		direct, inMemory := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
@@ -521,7 +520,7 @@ func TestConvert(t *testing.T) {
 		}
 		sameData(t, open(t, spec), want)
 	}
-	// Tasks keep their metric and what is unknown.
+	// Tasks keep their metric and their unknown labels.
 	tasks := madeVariant(t, 30, 1, 2)
 	tasks.Metric = MicroF1
 	path := writeStoreFile(t, tasks)
@@ -533,7 +532,7 @@ func TestConvert(t *testing.T) {
 	if _, err := Convert(ctx, "store:"+writeStoreFile(t, madeVariant(t, 30, 1, 1)), filepath.Join(dir, "weighted")+"/", Options{}); err == nil || !strings.Contains(err.Error(), "weighted") {
 		t.Errorf("NumPy files of a weighted graph: %v", err)
 	}
-	// What is not this program's is left alone.
+	// Files of other programs are left alone.
 	mine := filepath.Join(dir, "thesis.txt")
 	write(t, mine, []byte("two years of work"))
 	if _, err := Convert(ctx, "npy:"+source, mine, Options{}); err == nil || string(readBytes(t, mine)) != "two years of work" {
@@ -552,7 +551,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// An export that was cut short does not open: indptr.npy comes last.
+// An incomplete export does not open: indptr.npy comes last.
 func TestNumPyExportIsWholeOrDoesNotOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	d := made(t, 50, 2)
@@ -573,7 +572,7 @@ func TestNumPyExportIsWholeOrDoesNotOpen(t *testing.T) {
 	}
 }
 
-// countdown is a context that is done once Err has been called so often.
+// countdown is a context that is done after left calls of Err.
 type countdown struct {
 	context.Context
 	mu   sync.Mutex
@@ -589,7 +588,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// What WriteNumPy will not write leaves the folder as it was.
+// WriteNumPy refuses invalid data before it changes the folder.
 func TestNumPyExportIsValidatedFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	want := made(t, 50, 2)
@@ -694,8 +693,8 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
-// FuzzStore damages a store, and mends the checksums, which would notice: an
-// error, or valid data.
+// FuzzStore damages a store and repairs its checksums. Opening it must give an error or
+// valid data.
 func FuzzStore(f *testing.F) {
 	for variant := range 8 {
 		d := madeVariant(f, 12, 1, variant)

@@ -13,10 +13,10 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
-// Write makes the file at path, or replaces it, with what write writes. If that
-// fails, what was there before stays. A symbolic link stays one: its target is
-// replaced. What is no regular file, such as a pipe or /dev/stdout, is written
-// as it stands. Errors name the path.
+// Write creates or replaces the file at path; write writes the contents. If that
+// fails, the old contents stay. A symbolic link stays, and its target is replaced. A
+// pipe, /dev/stdout or another path that is not a regular file is written in place.
+// Errors name the path.
 func Write(path string, write func(io.Writer) error) error {
 	return WriteFile(path, func(f *os.File) error { return write(f) })
 }

@@ -111,8 +111,8 @@ func Example() {
 	// <nil>
 }
 
-// TestWriteTakesOver wants the parts of killed processes gone, those of living
-// ones kept, and nothing that lies at their names followed.
+// TestWriteTakesOver checks that Write removes the parts of killed processes, keeps the
+// parts of living ones, and follows no link with the name of a part.
 func TestWriteTakesOver(t *testing.T) {
 	dir := t.TempDir()
 	path, victim := filepath.Join(dir, "a.txt"), filepath.Join(dir, "victim")
@@ -163,8 +163,8 @@ func TestWriteTakesOver(t *testing.T) {
 	check(t, victim, "kept")
 }
 
-// TestWriteAtOnce writes one file from many goroutines: each must succeed, and
-// what is there last must be whole.
+// TestWriteAtOnce writes one file from many goroutines. Each must succeed, and the last
+// contents must be whole.
 func TestWriteAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.txt")

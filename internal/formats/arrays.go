@@ -15,8 +15,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// What every NumPy-based layout needs: arrays read from a member of an archive
-// or a file, checked for shape, and turned into the parts of a Data.
+// Arrays and sparse matrices of NumPy-based layouts: read from a file or a member of
+// an archive, checked, and turned into the parts of a Set.
 
 // arraySource opens a named array: a member of an archive or a file of a folder.
 type arraySource interface {
@@ -40,7 +40,7 @@ func withArray(source arraySource, key string, read func(r *npy.Reader) error) e
 	return read(r)
 }
 
-// vector checks that an array has one dimension; a column of a matrix does.
+// vector checks that an array has one dimension, or is a matrix of one column.
 func vector(r *npy.Reader) error {
 	if len(r.Shape) == 1 || len(r.Shape) == 2 && r.Shape[1] == 1 {
 		return nil
@@ -90,9 +90,9 @@ func readMatrix(ctx context.Context, source arraySource, key string, rows int) (
 	return x, err
 }
 
-// What a graph takes while it is read and built, about: of an edge, the edge
-// itself, again in the builder, and in both directions in the matrix; of a node,
-// its offset, the builder's, its label and its place in the split.
+// Approximate memory of a graph while it is read and built. An edge: the edge, a copy
+// in the builder, and both directions in the matrix. A node: its offset, the
+// builder's offset, its label and its entry in the split.
 const (
 	edgeBytes = 24
 	nodeBytes = 40
@@ -104,8 +104,8 @@ func checkGraph(what string, nodes int, edges int64) error {
 	return memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)
 }
 
-// dense makes a matrix of zeros, if it fits in memory.
-func dense(what string, rows, cols int) ([]float32, error) {
+// zeros makes a matrix of zeros, if it fits in memory.
+func zeros(what string, rows, cols int) ([]float32, error) {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
 	if err := memory.Check(what, memory.Product(int64(rows), int64(cols), 4)); err != nil {
 		return nil, err
@@ -123,9 +123,9 @@ func checkFinite(name string, x *graph.Features) error {
 	return nil
 }
 
-// readLabels reads classes from a vector of integers, −1 meaning unknown, or
+// readLabels reads labels: classes from a vector of integers, where −1 is unknown, or
 // binary tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column
-// is a vector if it holds integers of more than a byte.
+// counts as a vector if it holds integers of more than a byte.
 func readLabels(ctx context.Context, source arraySource, key string, nodes int) (y *graph.Labels, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
@@ -149,8 +149,8 @@ func readLabels(ctx context.Context, source arraySource, key string, nodes int) 
 	return y, err
 }
 
-// classLabels checks classes and counts them. A class number far above the
-// number of nodes is a damaged file rather than a class.
+// classLabels checks classes and counts them. A class far above the number of nodes
+// means a damaged file.
 func classLabels(name string, classes []int32) (*graph.Labels, error) {
 	most := int32(min(max(len(classes), 1<<16), math.MaxInt32))
 	count := int32(0)
@@ -189,16 +189,16 @@ func checkIDs(name string, ids []int32, n int) error {
 	return nil
 }
 
-// pattern is a sparse matrix as read from a file, not yet checked: row i holds
-// the columns idx[ptr[i]:ptr[i+1]].
+// pattern is a sparse matrix without values, as a file gives it: row i has the
+// columns idx[ptr[i]:ptr[i+1]]. It is not valid before check.
 type pattern struct {
 	name  string                  // of the file, for errors
-	files func(key string) string // of indptr and of indices, where each has its own
+	files func(key string) string // the files of indptr and indices; nil: both in one
 	ptr   []int64
 	idx   []int32
 }
 
-// file names the file that holds indptr or indices.
+// file returns the name of the file of indptr or indices.
 func (p *pattern) file(key string) string {
 	if p.files == nil {
 		return p.name
@@ -206,7 +206,7 @@ func (p *pattern) file(key string) string {
 	return p.files(key)
 }
 
-// check reports the first offset or column that is out of place.
+// check reports the first offset or column that is out of range.
 func (p *pattern) check(cols int) error {
 	if len(p.ptr) == 0 || p.ptr[0] != 0 {
 		return fmt.Errorf("datasets: %s: indptr must start with 0", p.file("indptr"))
@@ -227,9 +227,9 @@ func (p *pattern) check(cols int) error {
 	return nil
 }
 
-// adjacency checks p and makes it d's graph: as it is, apart from sorting rows
-// and dropping repeated entries and self-loops, if it holds both directions of
-// every edge, and else through a builder. p is used up.
+// adjacency checks p and makes it d's graph, without self-loops and repeated entries.
+// If p has both directions of every edge, its arrays become the graph's; otherwise a
+// builder makes the graph. p cannot be used afterwards.
 func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	n := max(len(p.ptr)-1, 0)
 	if n > math.MaxInt32 {
@@ -280,7 +280,8 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	return nil
 }
 
-// tidy sorts the columns of every row and drops repeats and self-loops.
+// tidy sorts the columns of every row and drops self-loops and repeated entries. It
+// returns how many it dropped.
 func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 	n := len(p.ptr) - 1
 	const rows = 4096
@@ -321,8 +322,8 @@ func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 // uses all cores and 8 bytes a row. Cost: O(rows + entries).
 func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 	n := len(ptr) - 1
-	// Going through the rows in order meets row j's columns in order, so each must
-	// be the next one that row j has not met yet.
+	// The loop visits rows i in increasing order, so the entries (i, j) of column j
+	// must be, one by one, the entries of row j.
 	next := slices.Clone(ptr[:n])
 	var differs atomic.Bool
 	err := parallel.Entries(ctx, ptr, idx, func(i int, j int32) bool {
@@ -333,11 +334,11 @@ func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 		next[j]++
 		return true
 	})
-	// As many entries as places: if none differed, every place was met.
+	// Rows and columns have the same number of entries in all, so none is left over.
 	return !differs.Load(), err
 }
 
-// build sets the graph from a builder and notes what changed.
+// build sets the graph from a builder, and adds a note.
 func (d *Set) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")

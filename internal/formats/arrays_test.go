@@ -19,7 +19,7 @@ func TestDirectedTriangle(t *testing.T) {
 	}
 }
 
-// A pattern is taken for symmetric exactly if it equals its transpose.
+// Symmetric is true exactly for patterns that equal their transpose.
 func TestSymmetricPattern(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "n")

@@ -50,17 +50,17 @@ type EdgeList struct {
 // edgeList holds the contents of the files before the number of nodes is known.
 type edgeList struct {
 	EdgeList
-	chunks  []weightedArcs
-	lines   int64 // of all files
-	most    int32 // greatest node id met
-	mostIn  string
-	classes *nodeLabels
-	tasks   *rowTable   // labels given as binary tasks
-	rows    *rowTable   // of features
-	hot     *nodeLabels // features given as lists
+	chunks   []weightedArcs
+	lines    int64  // of all files
+	maxID    int32  // greatest node id so far
+	maxIn    string // the file that has it
+	classes  *nodeLabels
+	tasks    *rowTable   // labels given as binary tasks
+	rows     *rowTable   // of features
+	multiHot *nodeLabels // features given as lists
 }
 
-// weightedArcs are edges of some lines; weights is nil where all are 1.
+// weightedArcs holds the edges of some lines; weights is nil if all are 1.
 type weightedArcs struct {
 	arcs    []graph.Edge
 	weights []float32
@@ -68,7 +68,7 @@ type weightedArcs struct {
 
 // Read reads the files. An edge list has no split.
 func (l EdgeList) Read(ctx context.Context) (*Set, error) {
-	e := &edgeList{EdgeList: l, most: -1}
+	e := &edgeList{EdgeList: l, maxID: -1}
 	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (l EdgeList) Read(ctx context.Context) (*Set, error) {
 	return e.data(ctx)
 }
 
-// separator returns what separates the fields of a file.
+// separator returns the character between the fields of a file.
 func (e *edgeList) separator(path string) byte {
 	switch {
 	case e.Separator == "tab", e.Separator == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
@@ -100,10 +100,10 @@ func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
 }
 
-// meet notes a node id and the file that it is in.
-func (e *edgeList) meet(id int32, path string) {
-	if id > e.most {
-		e.most, e.mostIn = id, path
+// record updates the greatest node id.
+func (e *edgeList) record(id int32, path string) {
+	if id > e.maxID {
+		e.maxID, e.maxIn = id, path
 	}
 }
 
@@ -132,7 +132,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 			return err
 		}
 		for _, a := range part.arcs {
-			e.meet(max(a.U, a.V), path)
+			e.record(max(a.U, a.V), path)
 		}
 		e.lines += int64(len(part.arcs))
 		e.chunks = append(e.chunks, part)
@@ -140,8 +140,8 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	})
 }
 
-// parseWeightedArcs reads lines of two node ids and a weight; lines that start
-// with # are comments.
+// parseWeightedArcs reads lines of two node ids and a weight. Lines that start with #
+// are comments.
 func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 	for {
 		line, found := b.next()
@@ -178,7 +178,7 @@ func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	}
 	if e.classes != nil {
 		for _, id := range e.classes.ids {
-			e.meet(id, path)
+			e.record(id, path)
 		}
 		e.lines += int64(len(e.classes.ids))
 	}
@@ -232,7 +232,7 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 	}
 	l := newNodeLabels(path)
 	e.classes = l
-	// A block's labels, each kind's name once.
+	// block holds the labels of some lines, with each name once.
 	type block struct {
 		ids, kinds []int32
 		names      []string
@@ -356,7 +356,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 			p.values = append(p.values, row...)
 		}
 	}, func(p part) error {
-		if err := tally.Add(appended * 4 * int64(len(p.ids)+len(p.values))); err != nil {
+		if err := tally.Add(appendGrowth * 4 * int64(len(p.ids)+len(p.values))); err != nil {
 			return err
 		}
 		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
@@ -366,11 +366,11 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		return nil, err
 	}
 	for _, id := range t.ids {
-		e.meet(id, path)
+		e.record(id, path)
 	}
 	if !withID {
 		t.ids = nil
-		e.meet(int32(min(t.rows(), math.MaxInt32)-1), path)
+		e.record(int32(min(t.rows(), math.MaxInt32)-1), path)
 	}
 	e.lines += int64(t.rows())
 	return t, nil
@@ -387,25 +387,25 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 		e.rows, err = e.readRows(ctx, path, withID)
 		return err
 	}
-	if e.hot, err = readJSONLabels(ctx, path); err != nil {
+	if e.multiHot, err = readJSONLabels(ctx, path); err != nil {
 		return err
 	}
-	if !e.hot.multi {
+	if !e.multiHot.multi {
 		return fmt.Errorf("datasets: %s: want lists of feature numbers", path)
 	}
-	for c := range e.hot.kinds.index {
+	for c := range e.multiHot.kinds.index {
 		if !c.isNumber || c.number < 0 || c.number > math.MaxInt32 {
 			return fmt.Errorf("datasets: %s: feature %q, want numbers from 0", path, c.name)
 		}
 	}
-	for _, id := range e.hot.ids {
-		e.meet(id, path)
+	for _, id := range e.multiHot.ids {
+		e.record(id, path)
 	}
-	e.lines += int64(len(e.hot.ids))
+	e.lines += int64(len(e.multiHot.ids))
 	return nil
 }
 
-// startsWithID looks at the first name of a header.
+// startsWithID tells whether the first name of a header stands for an id.
 func (e *edgeList) startsWithID(path string) (bool, error) {
 	line, err := firstLine(path)
 	if err != nil {
@@ -416,27 +416,27 @@ func (e *edgeList) startsWithID(path string) (bool, error) {
 	return slices.Contains([]string{"id", "node", "node_id", "nodeid"}, first), nil
 }
 
-// data puts the parts together.
+// data makes the set of all parts.
 func (e *edgeList) data(ctx context.Context) (*Set, error) {
-	n := int(e.most) + 1
-	// Ids far beyond what the files hold would claim memory for nothing.
+	n := int(e.maxID) + 1
+	// Ids far above the number of lines would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
-		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.mostIn, e.most, e.lines)
+		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.maxIn, e.maxID, e.lines)
 	}
-	if err := checkGraph(e.mostIn, n, 0); err != nil { // the edges are in a tally
+	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
 		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+		return nil, fmt.Errorf("datasets: %s: %w", e.maxIn, err)
 	}
 	for k, part := range e.chunks {
 		if part.weights == nil {
-			err = addArcs(b, e.mostIn, part.arcs)
+			err = addArcs(b, e.maxIn, part.arcs)
 		}
 		for i, w := range part.weights {
 			if err = b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w); err != nil {
-				err = fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+				err = fmt.Errorf("datasets: %s: %w", e.maxIn, err)
 				break
 			}
 		}
@@ -469,8 +469,8 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	switch {
 	case e.rows != nil:
 		d.Features, err = e.rows.matrix(n)
-	case e.hot != nil:
-		d.Features, err = e.hot.multiHot(n)
+	case e.multiHot != nil:
+		d.Features, err = e.multiHot.matrix(n)
 	default:
 		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
@@ -478,15 +478,15 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	return d, err
 }
 
-// labels makes binary tasks of a table's rows, unknown for nodes without one.
+// labels makes binary tasks of the rows. Tasks of nodes without a row are unknown.
 func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	if _, err := taskLabels(t.path, t.values, t.width); err != nil {
 		return nil, err
 	}
-	if n > (smallDense+emptiestRows*len(t.values))/t.width {
+	if n > (smallMatrix+cellsAnEntry*len(t.values))/t.width {
 		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
 	}
-	values, err := dense(t.path+": labels", n, t.width)
+	values, err := zeros(t.path+": labels", n, t.width)
 	if err != nil {
 		return nil, err
 	}
@@ -497,7 +497,7 @@ func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	return &graph.Labels{Tasks: t.width, Multi: values}, t.place(values, n)
 }
 
-// matrix makes features of a table's rows, which must be there for every node.
+// matrix makes features of the rows. Every node must have one.
 func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	if t.rows() != n {
 		return nil, fmt.Errorf("datasets: %s: %d rows for %d nodes", t.path, t.rows(), n)
@@ -505,7 +505,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	x := &graph.Features{Rows: n, Cols: t.width, Data: t.values}
 	if t.ids != nil {
 		var err error
-		if x.Data, err = dense(t.path+": features", n, t.width); err != nil {
+		if x.Data, err = zeros(t.path+": features", n, t.width); err != nil {
 			return nil, err
 		}
 		if err := t.place(x.Data, n); err != nil {
@@ -515,7 +515,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	return x, checkFinite(t.path, x)
 }
 
-// place copies rows to where their nodes are.
+// place copies each row to its node's row of the matrix to.
 func (t *rowTable) place(to []float32, n int) error {
 	seen := make([]bool, n)
 	for k := range t.rows() {
@@ -532,9 +532,9 @@ func (t *rowTable) place(to []float32, n int) error {
 	return nil
 }
 
-// multiHot makes features of lists of feature numbers.
-func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
-	number := make([]int, len(l.kinds.index)) // by provisional number
+// matrix makes features of lists of feature numbers.
+func (l *nodeLabels) matrix(n int) (*graph.Features, error) {
+	number := make([]int, len(l.kinds.index)) // feature number of each provisional number
 	width, entries := 0, len(l.values)
 	for c, k := range l.kinds.index {
 		number[k] = int(c.number)
@@ -543,10 +543,10 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 	if err := l.checkOnce(n); err != nil {
 		return nil, err
 	}
-	if width == 0 || n > (smallDense+emptiestRows*entries)/width {
+	if width == 0 || n > (smallMatrix+cellsAnEntry*entries)/width {
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely, or none", l.path, n, width, entries)
 	}
-	values, err := dense(l.path+": features", n, width)
+	values, err := zeros(l.path+": features", n, width)
 	if err != nil {
 		return nil, err
 	}
@@ -558,7 +558,8 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 	return &graph.Features{Rows: n, Cols: width, Data: values}, nil
 }
 
-// degreeFeatures are what a node without features is told by.
+// degreeFeatures returns the features for nodes without any: 1, and the logarithm of
+// 1 + the degree.
 func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
 	const rows = 1 << 14
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}

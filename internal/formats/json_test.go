@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// Numbers far apart are put in order without their difference, which overflows.
+// Numbers far apart are sorted without taking their difference, which overflows.
 func TestLabelsFarApart(t *testing.T) {
 	numbers := []int64{math.MinInt64, -1 << 62, -7, 0, 5, 1 << 62, math.MaxInt64}
-	for range 20 { // the order of a map is another each time
+	for range 20 { // the order of a map varies
 		c := newCategories()
 		for _, k := range rand.Perm(len(numbers)) {
 			c.add(category{number: numbers[k], isNumber: true})
@@ -33,8 +33,8 @@ func TestLabelsFarApart(t *testing.T) {
 	}
 }
 
-// Binary tasks may be more than a sparse matrix is expanded to: Yelp has a
-// hundred for each of 716,847 nodes. Here most nodes have no label.
+// A matrix of tasks may be larger than the limit for expanded sparse matrices: Yelp has
+// a hundred tasks for each of 716,847 nodes. Here most nodes have no label.
 func TestManyTasks(t *testing.T) {
 	const n, listed, tasks = 2_000_000, 4000, 10
 	path := filepath.Join(t.TempDir(), "class_map.json")

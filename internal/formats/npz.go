@@ -70,8 +70,8 @@ func readShape(ctx context.Context, a *npy.Archive, key string) (shape [2]int, e
 	return [2]int{int(dims[0]), int(dims[1])}, nil
 }
 
-// readSparse reads shape and pattern of a SciPy CSR matrix whose members'
-// names start with a prefix.
+// readSparse reads shape and pattern of a SciPy CSR matrix. The names of its members
+// start with prefix.
 func readSparse(ctx context.Context, a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
 	p = &pattern{name: strings.TrimSuffix(a.Name()+": "+strings.TrimSuffix(prefix, "_"), ": ")}
 	if shape, err = readShape(ctx, a, prefix+"shape"); err != nil {
@@ -106,16 +106,16 @@ func readSparseFeatures(ctx context.Context, a *npy.Archive, prefix string, node
 	return p.dense(values, shape[1], nodes)
 }
 
-// A sparse feature matrix is expanded if it is small or at least this full, so
-// that a few bytes cannot claim gigabytes. Bags of words have one entry in some
-// hundred.
+// A sparse feature matrix is expanded if it is small, or has enough entries, so that
+// a few bytes cannot claim gigabytes. Bags of words have an entry in about a hundred
+// cells.
 const (
-	smallDense   = 1 << 24
-	emptiestRows = 4096 // cells an entry
+	smallMatrix  = 1 << 24 // cells
+	cellsAnEntry = 4096    // at most, in larger matrices
 )
 
-// dense expands a sparse feature matrix, checked by check. Entries that repeat
-// add up, as in SciPy.
+// dense expands a sparse feature matrix that has passed check. Repeated entries add
+// up, as in SciPy.
 func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, error) {
 	rows := len(p.ptr) - 1
 	switch {
@@ -125,10 +125,10 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 		return nil, fmt.Errorf("datasets: %s: no features", p.name)
 	case len(values) != len(p.idx):
 		return nil, fmt.Errorf("datasets: %s: %d values for %d indices", p.name, len(values), len(p.idx))
-	case rows > (smallDense+emptiestRows*len(values))/cols:
+	case rows > (smallMatrix+cellsAnEntry*len(values))/cols:
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely", p.name, rows, cols, len(values))
 	}
-	cells, err := dense(p.name, rows, cols)
+	cells, err := zeros(p.name, rows, cols)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +142,9 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 	return x, checkFinite(p.name, x)
 }
 
-// readHeterophilous reads node_features, node_labels, edges (each undirected
-// edge once) and {train,val,test}_masks, one row a split. Graphs of two classes
-// are one binary task scored by ROC-AUC, as in their paper.
+// readHeterophilous reads node_features, node_labels, edges (each undirected edge
+// once) and {train,val,test}_masks, which have a row for each split. Two classes
+// become one binary task, as in the paper.
 func readHeterophilous(ctx context.Context, a *npy.Archive, d *Set, split int) error {
 	classes, err := readInt32s(ctx, a, "node_labels")
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 // OGB reads an unzipped node-property folder of the Open Graph Benchmark
 // (Hu et al. 2020, arXiv:2005.00687): raw/*.csv.gz and split/TYPE/*.csv.gz.
 //
-// Edges are symmetrised, whether the data set lists both directions, one
-// (add_inverse_edge) or is directed. Without node features, those are the mean
-// of the features of a node's edges, as OGB's own baseline for ogbn-proteins has
-// it. Of a heterogeneous folder (ogbn-mag) the node type with labels is kept,
-// with the relations from it to itself. The split is read, and must be there,
-// only if split is true.
+// Edges are symmetrised, whether the folder has both directions, only one
+// (add_inverse_edge), or a directed graph. Without node features, a node gets the
+// mean of the features of its edges, as in OGB's own baseline for ogbn-proteins. A
+// heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
+// relations from it to itself. The split is read, and must exist, only if split is
+// true.
 func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	o, err := findOGB(ctx, dir, split)
 	if err != nil {
@@ -61,19 +61,19 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	return d, err
 }
 
-// ogbFolder is where the files of one folder lie.
+// ogbFolder holds the paths of the files of one folder.
 type ogbFolder struct {
 	dir       string
-	edges     []string // edge.csv.gz of each relation kept
+	edges     []string // edge.csv.gz of each relation
 	nodeFeat  string
 	edgeFeat  string // "" in a heterogeneous folder
 	label     string
-	splitDir  string // of the split's type; "" where there is none
-	nodeType  string // of a heterogeneous folder
+	splitDir  string // folder of the split's type; "" without a split
+	nodeType  string // in a heterogeneous folder
 	edgeTypes []string
 }
 
-// findOGB locates the files, or says in one error which are missing.
+// findOGB finds the files. One error names all that are missing.
 func findOGB(ctx context.Context, dir string, split bool) (*ogbFolder, error) {
 	o := &ogbFolder{dir: dir}
 	if _, err := os.Stat(o.raw("")); err != nil {
@@ -127,8 +127,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// findHeterogeneous picks the node type with labels and its relations to
-// itself.
+// findHeterogeneous finds the node type with labels and its relations to itself.
 func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) string) error {
 	path := o.raw("nodetype-has-label.csv.gz")
 	if !exists(need(path)) || !exists(need(o.raw("triplet-type-list.csv.gz"))) {
@@ -169,8 +168,8 @@ func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) str
 	return nil
 }
 
-// findSplit finds the folder of the only split type. A split_dict.pt, which OGB's
-// own loader prefers, is a PyTorch file and not read.
+// findSplit finds the folder of the only split type. It does not read split_dict.pt, a
+// PyTorch file that OGB's own loader prefers.
 func (o *ogbFolder) findSplit(need func(string) string) error {
 	root := filepath.Join(o.dir, "split")
 	entries, err := os.ReadDir(root)
@@ -234,8 +233,7 @@ func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
 	return int(n), ctx.Err()
 }
 
-// readFields reads a small file whole, as the comma-separated fields of its
-// lines.
+// readFields reads the comma-separated fields of all lines of a small file.
 func readFields(ctx context.Context, path string) ([][]string, error) {
 	var rows [][]string
 	const most = 10_000
@@ -275,7 +273,7 @@ func readHeadedRow(ctx context.Context, path string) (names, values []string, er
 	return rows[0], rows[1], nil
 }
 
-// readLabels reads one class a line, or one 0, 1 or nan a task.
+// readLabels reads lines of one class, or of 0, 1 or nan for each task.
 func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
 	m, err := readNumberLines(ctx, o.label, n)
 	if err != nil {
@@ -298,10 +296,10 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 	return classLabels(o.label, classes)
 }
 
-// readEdges reads the edges into d's graph. It returns them too if features are
-// to be made of the edges'.
+// readEdges reads the edges into d's graph. It also returns them if there are no node
+// features, since node features are then made of the features of edges.
 func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge, error) {
-	if err := checkGraph(o.dir, n, 0); err != nil { // edges are in the tallies
+	if err := checkGraph(o.dir, n, 0); err != nil { // tallies count the edges
 		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
@@ -316,7 +314,7 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 		}, func(arcs []graph.Edge) error {
 			edge := int64(edgeBytes)
 			if o.nodeFeat == "" {
-				edge += appended * 8
+				edge += appendGrowth * 8
 			}
 			if err := tally.Add(edge * int64(len(arcs))); err != nil {
 				return err
@@ -341,7 +339,7 @@ func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	return nil
 }
 
-// readFeatureLines reads n lines of as many finite numbers each.
+// readFeatureLines reads n lines of equally many finite numbers.
 func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
 	x, err := readNumberLines(ctx, path, n)
 	if err != nil {
@@ -350,7 +348,7 @@ func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features,
 	return x, checkFinite(path, x)
 }
 
-// readNumberLines reads n lines of as many numbers each, nan included.
+// readNumberLines reads n lines of equally many numbers, which may be nan.
 func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, error) {
 	width, err := countFields(path, ',')
 	if err != nil {
@@ -359,7 +357,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	if err := plausible(path, float64(n)*float64(width)); err != nil {
 		return nil, err
 	}
-	values, err := dense(path, n, width)
+	values, err := zeros(path, n, width)
 	if err != nil {
 		return nil, err
 	}
@@ -397,8 +395,8 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	return x, nil
 }
 
-// meanEdgeFeatures gives each node the mean of the features of the edges at it,
-// line k of the file belonging to arcs[k]. Nodes without edges get zeros.
+// meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
+// the file has the features of arcs[k]. Nodes without edges get zeros.
 func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
 	width, err := countFields(path, ',')
 	if err != nil {

@@ -59,19 +59,19 @@ func SAGE(ctx context.Context, prefix string, split bool) (*Set, error) {
 	return d, nil
 }
 
-// sageGraph is what PREFIX-G.json holds.
+// sageGraph holds the contents of PREFIX-G.json.
 type sageGraph struct {
 	path  string
 	ids   []string // of the nodes, in the order of the file
-	part  []int8   // 0 train, 1 valid, 2 test, −1 dropped
+	part  []int8   // of each node: 0 train, 1 valid, 2 test, −1 dropped
 	index map[string]int32
 	links []graph.Edge // between nodes by their place in the file
 	named [][2]string  // between nodes by their ids
-	rows  []int32      // row of the features of each node kept, increasing
+	rows  []int32      // row of the features of each kept node, increasing
 	tally memory.Tally
 }
 
-// read reads the graph file, whose members come in any order.
+// read reads the graph file. Its members may come in any order.
 func (g *sageGraph) read(ctx context.Context) error {
 	var nodes, links bool
 	return eachMember(ctx, g.path, func(key string, d *json.Decoder) error {
@@ -136,7 +136,7 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	}
 	g.index[name] = int32(k)
 	g.ids, g.part = append(g.ids, name), append(g.part, part)
-	const entry = 256 // of the slices and maps that a node is in, while they grow
+	const entry = 256 // bytes of a node in the slices and maps, while they grow
 	return g.tally.Add(entry + int64(len(name)))
 }
 
@@ -163,7 +163,7 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 			return fmt.Errorf("link %d: %v to %v are not nodes", k, from, to)
 		}
 		g.links = append(g.links, graph.Edge{U: int32(from), V: int32(to)})
-		return g.tally.Add(appended * 8)
+		return g.tally.Add(appendGrowth * 8)
 	}
 	source, err1 := sageID(ends[0])
 	target, err2 := sageID(ends[1])
@@ -171,10 +171,10 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 		return fmt.Errorf("link %d: source or target is neither a number nor a name", k)
 	}
 	g.named = append(g.named, [2]string{source, target})
-	return g.tally.Add(appended*32 + int64(len(source)+len(target)))
+	return g.tally.Add(appendGrowth*32 + int64(len(source)+len(target)))
 }
 
-// sageID writes an id as the keys of the other files do.
+// sageID returns an id in the form of the other files' keys.
 func sageID(value json.Token) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -187,9 +187,8 @@ func sageID(value json.Token) (string, error) {
 	return "", errors.New("id is neither a name nor an integer")
 }
 
-// number numbers the nodes that are kept in the order of their rows, and returns
-// the number of each node of the file, −1 for one dropped, and how many are
-// kept.
+// number numbers the kept nodes in the order of their rows. It returns the number of
+// each node of the file, −1 for dropped nodes, and the count of kept nodes.
 func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n int, err error) {
 	row := slices.Repeat([]int32{-1}, len(g.ids))
 	seen := make(map[int32]bool)
@@ -209,7 +208,7 @@ func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n in
 			}
 			row[k] = r
 		}
-		const entry = 64 // of seen, while it grows
+		const entry = 64 // bytes of a node in seen, while it grows
 		return tally.Add(entry)
 	})
 	if err != nil {
@@ -237,7 +236,7 @@ func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n in
 	return node, len(kept), nil
 }
 
-// build adds the links between nodes that are kept.
+// build makes the graph of the links between kept nodes.
 func (g *sageGraph) build(node []int32, n int, d *Set) error {
 	b, err := graph.NewBuilder(n)
 	if err != nil {
@@ -271,7 +270,7 @@ func (g *sageGraph) build(node []int32, n int, d *Set) error {
 	return nil
 }
 
-// readFeatures reads the rows of the nodes kept.
+// readFeatures reads the rows of the kept nodes.
 func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) error {
 	path := prefix + "-feats.npy"
 	_, err := os.Stat(path)
@@ -296,14 +295,14 @@ func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) err
 		return err
 	}
 	cols := r.Shape[1]
-	for i, row := range g.rows { // rows increase, so none is overwritten before it moved
+	for i, row := range g.rows { // rows increase, so no row is overwritten before its copy
 		copy(data[i*cols:(i+1)*cols], data[int(row)*cols:])
 	}
 	d.Features = &graph.Features{Rows: len(g.rows), Cols: cols, Data: data[:len(g.rows)*cols]}
 	return checkFinite(path, d.Features)
 }
 
-// split deals the nodes by their marks.
+// split sets the split from the marks of the nodes.
 func (g *sageGraph) split(node []int32, d *Set) {
 	d.Split = &Split{}
 	parts := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}

@@ -15,8 +15,8 @@ import (
 )
 
 // SAINT reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
-// adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split and
-// class_map.json with a class, or a list of 0 and 1, a node. Training sees the
+// adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split, and
+// class_map.json with a class, or a list of 0 and 1, for each node. Training sees the
 // whole graph: adj_train.npz is not read. role.json is read only if split is
 // true.
 func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
@@ -42,8 +42,7 @@ func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
 	return d, err
 }
 
-// readSciPyGraph reads a matrix that scipy.sparse.save_npz wrote, in CSR or COO
-// form.
+// readSciPyGraph reads a matrix written by scipy.sparse.save_npz, in CSR or COO form.
 func readSciPyGraph(ctx context.Context, path string, d *Set) error {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
@@ -86,7 +85,7 @@ func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *patt
 	if err := checkIDs(a.Name()+": row", rows, shape[0]); err != nil {
 		return shape, nil, err
 	}
-	// A shape beyond all entries would claim memory for rows that are not there.
+	// Far more rows than entries would claim memory for nothing.
 	if shape[0] > 1<<20+64*len(rows) {
 		return shape, nil, fmt.Errorf("datasets: %s: %d rows for %d entries", p.name, shape[0], len(rows))
 	}
@@ -139,8 +138,8 @@ func readRoles(ctx context.Context, path string, d *Set) error {
 	})
 }
 
-// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes, ids being
-// turned into nodes by node, negative for one to pass over.
+// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes. The function node
+// returns the node of an id, or a negative number to skip it.
 func readClassMap(ctx context.Context, path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
 	m := classMap{path: path, nodes: n}
 	seen := make([]bool, n)
@@ -174,8 +173,8 @@ func readClassMap(ctx context.Context, path string, n int, node func(key string)
 	return m.labels, nil
 }
 
-// classMap makes labels of the values of a class map. The first value says which
-// kind they are of.
+// classMap collects the values of a class map. The first value decides between classes
+// and tasks.
 type classMap struct {
 	path   string
 	nodes  int
@@ -211,8 +210,8 @@ func (m *classMap) setClass(i int, class float64) error {
 	return nil
 }
 
-// readTasks reads the elements of a list, which is known to be valid JSON. They
-// are split here since the decoder takes null for 0.
+// readTasks reads the elements of a list of valid JSON. It splits the list itself,
+// since a decoder takes null for 0.
 func (m *classMap) readTasks(i int, list []byte) error {
 	m.tasks = m.tasks[:0]
 	if len(bytes.TrimSpace(list)) > 0 {
@@ -230,7 +229,7 @@ func (m *classMap) readTasks(i int, list []byte) error {
 		if err := plausible(m.path, float64(m.nodes)*float64(tasks)); err != nil {
 			return err
 		}
-		values, err := dense(m.path+": labels", m.nodes, tasks)
+		values, err := zeros(m.path+": labels", m.nodes, tasks)
 		if err != nil {
 			return err
 		}

@@ -48,8 +48,8 @@ func numbered(t *testing.T, path string) (texts []string, err error) {
 	return texts, err
 }
 
-// Lines come in order, whole and with their numbers, over many blocks and where
-// one line is longer than a block.
+// Lines come whole, in order and with their numbers, over many blocks, and also if a
+// line is longer than a block.
 func TestLinesOfManyBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var want []string
@@ -81,13 +81,13 @@ func TestLinesOfManyBlocks(t *testing.T) {
 
 func TestLineTooLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
-	write(t, path, append([]byte("a\nb\n"), bytes.Repeat([]byte{'x'}, longest+2*textBlock)...))
+	write(t, path, append([]byte("a\nb\n"), bytes.Repeat([]byte{'x'}, longestLine+2*textBlock)...))
 	if _, err := numbered(t, path); err == nil || !strings.Contains(err.Error(), "long:3: line of more than") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The first error stops the reading, whether it is parse's or consume's.
+// The first error of parse or consume stops reading.
 func TestLinesStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
 	write(t, path, bytes.Repeat([]byte("line\n"), 3*textBlock))

@@ -1,5 +1,5 @@
-// Package memory says how much memory this process may take, so that a size
-// read from a file or a flag is refused before it is allocated.
+// Package memory knows how much memory this process may take. It refuses sizes from
+// files and flags before memory is allocated.
 //
 //	header of a file, flags ─▶ memory.Check ─▶ allocate
 package memory

@@ -22,7 +22,7 @@ func machineLimit() uint64 {
 	return min(limit, groupLimit(os.DirFS("/")))
 }
 
-// addressSpace returns how much address space the process may still take.
+// addressSpace returns how many bytes of address space the process may still take.
 func addressSpace() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -41,15 +41,15 @@ func addressSpace() uint64 {
 	return limit.Cur - min(taken, limit.Cur)
 }
 
-// groupLimit returns the least limit of the control groups, of either version,
-// that this process is in.
+// groupLimit returns the least memory limit of the control groups of this process, of
+// either version.
 func groupLimit(root fs.FS) uint64 {
 	limit := uint64(math.MaxUint64)
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
 		return limit
 	}
-	// A line is number:controllers:path, and has no controllers in version 2.
+	// A line is number:controllers:path. In version 2 it has no controllers.
 	for lines := bufio.NewScanner(bytes.NewReader(groups)); lines.Scan(); {
 		fields := strings.SplitN(lines.Text(), ":", 3)
 		if len(fields) < 3 {
@@ -66,7 +66,7 @@ func groupLimit(root fs.FS) uint64 {
 			text, err := fs.ReadFile(root, path.Join(base, group, file))
 			if err == nil {
 				if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
-					limit = min(limit, n) // no number: "max"
+					limit = min(limit, n) // "max" is not a number
 				}
 			}
 			if group == "/" {

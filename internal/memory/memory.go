@@ -9,21 +9,18 @@ import (
 // ErrTooLarge is wrapped by the errors of Check.
 var ErrTooLarge = errors.New("more than there is")
 
-// Limit returns how many bytes this process and the files it has mapped may
-// have in memory: the least of the machine's memory and the limits of its
-// control groups. It is math.MaxUint64 where the system does not tell.
+// Limit returns how many bytes this process and its mapped files may have in memory:
+// the least of the machine's memory and the limits of its control groups. It is
+// math.MaxUint64 on systems that do not report them.
 func Limit() uint64 { return machineLimit() }
 
-// Check returns an error if this process cannot take that many bytes more. The
-// limits are those of Limit and the process's own limit of address space
-// (RLIMIT_AS, "ulimit -v"), less what it has taken of that, and the largest int:
-// so sizes that pass can be multiplied as ints. A negative count
-// stands for a size that overflowed, and is too large. The error says what
-// would take the memory, how much, and how much there is.
-//
-// Sums of sizes that may overflow are best made by Product.
+// Check returns an error if this process cannot take that many more bytes. The limit
+// is the least of Limit, the address space that the process may still take (RLIMIT_AS,
+// "ulimit -v"), and the largest int, so that sizes that pass can be multiplied as
+// ints. A negative count stands for a size that overflowed, and is too large; see
+// Product. The error names the purpose (what), the size and the limit.
 func Check(what string, bytes int64) error {
-	limit := min(Limit(), addressSpace(), math.MaxInt) // a slice is no longer than the last
+	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
 	if bytes >= 0 && uint64(bytes) <= limit {
 		return nil
 	}
@@ -33,8 +30,8 @@ func Check(what string, bytes int64) error {
 	return fmt.Errorf("%s would take %s of memory, this process may take %s: %w", what, Text(uint64(bytes)), Text(limit), ErrTooLarge)
 }
 
-// Product returns the product of counts and sizes, or −1 where one of them is
-// negative or the product does not fit in an int64.
+// Product returns the product of counts and sizes, or −1 if one of them is negative or
+// the product does not fit in an int64.
 func Product(factors ...int64) int64 {
 	p := int64(1)
 	for _, f := range factors {
@@ -46,7 +43,7 @@ func Product(factors ...int64) int64 {
 	return p
 }
 
-// Text is a number of bytes for a reader, such as "3.2 TB".
+// Text prints a number of bytes, such as "3.2 TB".
 func Text(bytes uint64) string {
 	if bytes == math.MaxUint64 {
 		return "any amount"
