@@ -78,7 +78,7 @@ func TestOwnScheme(t *testing.T) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
-		"cannot open": nil,
+		"no function Open": nil,
 		"no data":     func(context.Context, *Spec) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
