@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // expectError opens a SPEC that must fail with one line that holds every part.
@@ -318,7 +320,7 @@ func TestBadPlanetoid(t *testing.T) {
 		"matrix is a number":  {func(f files, d *Data) { f["ind.made.tx"] = []byte("K\x01.") }, []string{"ind.made.tx: not a SciPy CSR matrix"}},
 		"labels are a number": {func(f files, d *Data) { f["ind.made.ty"] = []byte("K\x01.") }, []string{"ind.made.ty: not an array"}},
 		"neighbour out of range": {func(f files, d *Data) {
-			f["ind.made.graph"] = graphPickle(20, []arc{{U: 3, V: 4}, {U: 3, V: 20}})
+			f["ind.made.graph"] = graphPickle(20, []graph.Edge{{U: 3, V: 4}, {U: 3, V: 20}})
 		}, []string{"ind.made.graph: node 3: neighbour 1 is 20, not a node in [0, 20)"}},
 		"array of other size": {func(f files, d *Data) {
 			p := newPickler()
@@ -373,8 +375,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// Every reader looks at its context while it reads, and stops wherever it finds
-// it done.
+// Every reader checks its context while it reads, and stops at any check.
 func TestCancelledWhileReading(t *testing.T) {
 	d := made(t, 20, 1)
 	edges := edgeFiles(d)

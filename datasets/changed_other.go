@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lastChange returns when an open file was last modified: this system tells no
-// more.
+// lastChange returns the time of the last modification of an open file. This system
+// keeps no other.
 func lastChange(f *os.File) (time.Time, error) {
 	info, err := f.Stat()
 	if err != nil {

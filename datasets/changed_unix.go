@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastChange returns when an open file's content or attributes last changed.
-// Unlike the time of modification, which any program may set, the system alone
-// keeps it.
+// lastChange returns the time of the last change of an open file's content or
+// attributes. Programs can set the time of modification, but not this one.
 func lastChange(f *os.File) (time.Time, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {

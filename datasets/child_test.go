@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// child does what TestMain's process was started for: "convert SPEC PATH",
-// "fetch NAME" or "open LIMIT SPEC", which may take LIMIT bytes of address space.
+// child runs the task of a process that a test started: "convert SPEC PATH", "fetch
+// NAME", or "open LIMIT SPEC" within LIMIT bytes of address space.
 func child(task string) int {
 	fields := strings.Fields(task)
 	var err error

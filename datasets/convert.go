@@ -5,19 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// Convert writes the data set that a SPEC names to a store, or, if the path ends
-// in a slash, to a folder of NumPy files; see WriteStore, o.Precision and
-// WriteNumPy. It returns the SPEC of what it wrote. Synthetic data go to a store without their
-// features ever being in memory whole. What is there at the path is replaced if
-// it is of the same kind; anything else is left alone, with an error.
+// Convert writes the data set of a SPEC to a store, or, if the path ends in a
+// slash, to a folder of NumPy files; see WriteStore, o.Precision and WriteNumPy. It
+// returns the SPEC of the result. Features of synthetic data are never in memory
+// whole on their way to a store. Convert replaces a store by a store and a folder
+// by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
 		return "", err
@@ -36,11 +38,11 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
-		if s, err := loadStore(path, true); err == nil {
-			o.record(s) // of valid data, and just written
-			s.unmap()   // nothing was written
+		d, err := openWritten(ctx, path, o)
+		if err != nil {
+			return "", err
 		}
-		return "store:" + path, nil
+		return "store:" + path, d.Close()
 	}
 	d, err := Open(ctx, spec, o)
 	if err != nil {
@@ -57,7 +59,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	return written, nil
 }
 
-// replaceable reports a file that is not this package's to replace.
+// replaceable reports something at path that Convert must not replace.
 func replaceable(path string, folder bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -66,11 +68,11 @@ func replaceable(path string, folder bool) error {
 	case err != nil:
 		return fmt.Errorf("datasets: %w", err)
 	case folder && !info.IsDir():
-		return fmt.Errorf("datasets: %s: there already, and no folder", path)
+		return fmt.Errorf("datasets: %s: there already, and not a folder", path)
 	case folder:
 		return nil // its other files stay
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("datasets: %s: there already, and no file; a path that ends in a slash is a folder of NumPy files", path)
+		return fmt.Errorf("datasets: %s: there already, and not a file; a path that ends in a slash is a folder of NumPy files", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -79,7 +81,7 @@ func replaceable(path string, folder bool) error {
 	defer f.Close()
 	head := make([]byte, len(storeMagic))
 	if n, _ := f.ReadAt(head, 0); n > 0 && string(head[:n]) != storeMagic {
-		return fmt.Errorf("datasets: %s: there already, and no store: not replaced", path)
+		return fmt.Errorf("datasets: %s: there already, and not a store: not replaced", path)
 	}
 	return nil
 }
@@ -100,14 +102,14 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	return writeStoreAs(ctx, path, d, o.Precision)
 }
 
-// WriteNumPy writes a data set as the folder of NumPy files that npy: reads:
+// WriteNumPy writes a data set as a folder of NumPy files, which npy: reads:
 // indptr, indices, feat, labels, train, valid and test, .npy each. Reading it
-// gives the same graph, features, labels and split; a metric other than the
-// usual one of such labels has to be asked for again, with the key metric.
-// Features in half precision are written, and come back, as float32. A
-// weighted graph is an error: the layout has no place for the weights. The data
-// are validated before the first file is replaced. Each file appears whole or not
-// at all, and the folder opens only once all have.
+// gives the same graph, features, labels and split. It gives the usual metric of
+// the labels; any other needs the key metric. Features in half precision are
+// written, and come back, as float32. A weighted graph is an error: the layout has
+// no place for the weights. The data are validated before the first file is
+// replaced. Each file appears whole or not at all, and the folder opens only once
+// all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.validate(ctx); err != nil {
 		return err
@@ -118,9 +120,9 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	to := folder(dir)
+	at := func(key string) string { return filepath.Join(dir, key+".npy") }
 	// Without its first file the folder cannot be opened.
-	if err := os.Remove(to.path("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(at("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	a, x, y := d.Graph, d.Features, d.Labels
@@ -130,27 +132,27 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	}
 	for _, file := range []struct {
 		key   string
-		write func(*os.File) error
+		write func(io.Writer) error
 	}{
 		{"train", writeArray(widened(d.Split.Train), len(d.Split.Train))},
 		{"valid", writeArray(widened(d.Split.Valid), len(d.Split.Valid))},
 		{"test", writeArray(widened(d.Split.Test), len(d.Split.Test))},
 		{"labels", labels},
-		{"feat", func(f *os.File) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(f) }},
+		{"feat", func(w io.Writer) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(w) }},
 		{"indices", writeArray(a.Idx[:a.NNZ()], int(a.NNZ()))},
 		{"indptr", writeArray(a.Ptr, len(a.Ptr))},
 	} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeAtomically(to.path(file.key), file.write); err != nil {
-			return err
+		if err := atomicfile.Write(at(file.key), file.write); err != nil {
+			return fmt.Errorf("datasets: %w", err)
 		}
 	}
 	return nil
 }
 
-// widened returns ids as int64, which is what NumPy programs index with.
+// widened returns ids as int64, the type that NumPy programs index with.
 func widened(ids []int32) []int64 {
 	wide := make([]int64, len(ids))
 	for k, id := range ids {
@@ -159,15 +161,12 @@ func widened(ids []int32) []int64 {
 	return wide
 }
 
-func writeArray[T npy.Element](values []T, shape ...int) func(*os.File) error {
-	return func(f *os.File) error {
-		w := bufio.NewWriterSize(f, 1<<20)
-		if err := npy.Write(w, values, shape...); err != nil {
-			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
+func writeArray[T npy.Element](values []T, shape ...int) func(io.Writer) error {
+	return func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 1<<20)
+		if err := npy.Write(buffered, values, shape...); err != nil {
+			return err
 		}
-		if err := w.Flush(); err != nil {
-			return fmt.Errorf("datasets: %s: %w", f.Name(), err)
-		}
-		return nil
+		return buffered.Flush()
 	}
 }

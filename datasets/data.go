@@ -7,61 +7,61 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Metric names the score that a data set is judged by, higher being better.
+// Metric names the score of a data set. Higher is better.
 type Metric string
 
 // The metrics, as the evaluators of the data sets' authors define them.
 const (
 	// Accuracy is the share of nodes whose highest-scored class is right.
 	Accuracy Metric = "accuracy"
-	// MicroF1 is F1 over all (node, task) pairs together, a task being
-	// predicted where its logit is positive; with one class a node it equals
-	// accuracy.
+	// MicroF1 is F1 over all (node, task) pairs together. A task is predicted
+	// where its logit is positive. With one class a node it equals accuracy.
 	MicroF1 Metric = "micro-f1"
 	// ROCAUC is the area under the ROC curve, averaged over the tasks that
-	// have both labels among the nodes scored.
+	// have both labels among the scored nodes.
 	ROCAUC Metric = "rocauc"
 )
 
-// Split holds the nodes to train on, to choose the best weights with, and to
-// report. The three are disjoint and each holds a node at most once, in the
-// order of the source; they need not cover the graph.
+// Split holds the ids of the training, validation and test nodes, in the order of
+// the source. The three are disjoint, and each holds a node at most once. They need
+// not cover the graph.
 type Split struct {
 	Train, Valid, Test []int32
 }
 
-// Data is one data set in memory. It is read-only once Validate passed, safe
-// for concurrent reading, and must not be copied.
+// Data is one data set in memory. After Validate it is read-only and safe for
+// concurrent reading. It must not be copied.
 type Data struct {
-	Name     string          // the SPEC it was opened by
+	Name     string          // its SPEC
 	Graph    *graph.CSR      // A: symmetric, no self-loops, values nil where all are 1
 	Features *graph.Features // one row a node
 	Labels   *graph.Labels   // one entry or row a node
 	Split    Split
 	Metric   Metric
-	Notes    []string     // what was done to the source, a sentence each
-	Report   graph.Report // what building the graph dropped; zero for synthetic graphs
+	Notes    []string     // changes to the source, a sentence each
+	Report   graph.Report // edges dropped while the graph was built; zero for synthetic graphs
 
-	simple bool // the graph passed ValidateAdjacency, or was built to
+	simple bool // the graph is valid: it was checked, or built so
 
-	source string       // of Data from a store: the SPEC that was stored
-	unmap  func() error // of Data from a store; see Close
+	source string       // SPEC of the stored data; "" unless they come from a store
+	unmap  func() error // nil unless the data come from a store; see Close
 
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian
 }
 
-// Laplacian returns P = D̃^-½ (A+I) D̃^-½ over the graph, made at the first call
-// and shared by all later ones. Cost of the first: O(nodes), or O(edges) for a
-// weighted graph.
+// Laplacian returns P = D̃^-½ (A+I) D̃^-½ of the graph. The first call makes it, and
+// all later calls share it. Cost of the first: O(nodes), or O(edges) for a weighted
+// graph.
 func (d *Data) Laplacian() *graph.Laplacian {
 	d.laplacianOnce.Do(func() { d.laplacian = graph.NewLaplacian(d.Graph) })
 	return d.laplacian
 }
 
-// title is what errors call d.
+// title returns the name of d for errors.
 func (d *Data) title() string {
 	if d.Name == "" {
 		return "data without a name"
@@ -85,12 +85,11 @@ func (d *Data) Edges() int64 {
 	return d.Graph.NNZ() / 2
 }
 
-// Validate reports the first thing wrong with d, as the package promises it:
-// the graph's structure, numbers of rows that disagree, features that are not
-// finite, labels or split nodes out of range, a node that is in a split twice
-// or has no label there, an empty training set, a metric that does not fit the
-// labels. Errors wrap graph.ErrInvalid. Cost: O(edges log(max degree) +
-// features).
+// Validate reports the first fault of d: of the graph's structure, numbers of rows
+// that disagree, features that are not finite, labels or split nodes out of range,
+// a split that holds a node twice or a node without a label, an empty training set,
+// a metric that does not fit the labels. Errors wrap graph.ErrInvalid. Cost:
+// O(edges log(max degree) + features).
 func (d *Data) Validate() error {
 	if err := d.complete(); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (d *Data) Validate() error {
 	return d.validateNodes(context.Background())
 }
 
-// complete reports a part of d that is nil, or d itself.
+// complete reports nil data, or a nil part of them.
 func (d *Data) complete() error {
 	if d == nil {
 		return fmt.Errorf("datasets: no data: %w", graph.ErrInvalid)
@@ -112,11 +111,11 @@ func (d *Data) complete() error {
 	return nil
 }
 
-// plausibleClasses tells whether there may be so many classes of n nodes: a
-// number far above that of the nodes is of a damaged file.
+// plausibleClasses tells whether n nodes may have so many classes. Far more classes
+// than nodes mean a damaged file.
 func plausibleClasses(classes, n int) bool { return classes <= max(n, 1<<16) }
 
-// validateNodes is Validate less the graph's structure.
+// validateNodes is Validate without the graph's structure.
 func (d *Data) validateNodes(ctx context.Context) error {
 	if err := d.validateFeatures(ctx); err != nil {
 		return err
@@ -148,10 +147,10 @@ func (d *Data) validateFeatures(ctx context.Context) error {
 	x := d.Features
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
 	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
-		return fail(x.Validate()) // which says what is wrong
+		return fail(x.Validate())
 	}
 	rows := max(1<<20/x.Cols, 1)
-	return eachChunk(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
+	return parallel.Chunks(ctx, (x.Rows+rows-1)/rows, func(chunk int) error {
 		lo, hi := chunk*rows, min((chunk+1)*rows, x.Rows)
 		part := &graph.Features{Rows: hi - lo, Cols: x.Cols}
 		if x.Half != nil {
@@ -177,7 +176,7 @@ func (d *Data) validateSplit() error {
 	}
 	const unused = 0
 	n := d.Nodes()
-	part := make([]uint8, n) // 1+index of the part that holds the node
+	part := make([]uint8, n) // of each node: the index of its part, plus 1
 	names := [...]string{"", "train", "valid", "test"}
 	for p, ids := range d.Split.parts() {
 		for k, id := range ids {
@@ -199,7 +198,7 @@ func (d *Data) validateSplit() error {
 	return nil
 }
 
-// labelled tells whether a node has a class, or at least one task known.
+// labelled tells whether a node has a class, or at least one known task.
 func (d *Data) labelled(i int) bool {
 	y := d.Labels
 	if y.Class != nil {

@@ -22,7 +22,7 @@ func TestParseSpec(t *testing.T) {
 		"edges:x?sep=%26&labels=l=": {Scheme: "edges", Path: "x", Values: map[string]string{"sep": "&", "labels": "l="}},
 		"npy:C:\\data?split=1/2/3":  {Scheme: "npy", Path: "C:\\data", Values: map[string]string{"split": "1/2/3"}},
 	} {
-		got, err := ParseSpec(text)
+		got, err := parseSpec(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -45,7 +45,7 @@ func TestBadSpec(t *testing.T) {
 		"npy:x?split":                  `"split" is not key=value`,
 		"npy:x?=3":                     `"=3" is not key=value`,
 		"npy:x?":                       `"" is not key=value`,
-		"npy:x?seed=1&seed=2":          `key "seed" is there twice`,
+		"npy:x?seed=1&seed=2":          `key "seed" is given twice`,
 		"npy:x?split=%zz":              "invalid URL escape",
 		"ogb2:x":                       `unknown scheme "ogb2"; want one of synth:NAME, npy:DIR`,
 		"wikipedia":                    "unknown data set; want one of synth:NAME",
@@ -63,8 +63,7 @@ func TestBadSpec(t *testing.T) {
 	}
 }
 
-// A program's own scheme comes before the built-in ones, and what it returns is
-// validated.
+// A program's own scheme comes before the built-in ones, and its data are validated.
 func TestOwnScheme(t *testing.T) {
 	own := Scheme{Name: "own", Path: "N", Keys: []string{"bad"}, Open: func(_ context.Context, s *Spec) (*Data, error) {
 		d := made(t, 30, 1)
@@ -79,8 +78,8 @@ func TestOwnScheme(t *testing.T) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	for says, open := range map[string]func(context.Context, *Spec) (*Data, error){
-		"cannot open": nil,
-		"no data":     func(context.Context, *Spec) (*Data, error) { return nil, nil },
+		"no function Open": nil,
+		"no data":          func(context.Context, *Spec) (*Data, error) { return nil, nil },
 	} {
 		none := Scheme{Name: "none", Open: open}
 		if _, err := Open(context.Background(), "none:3", Options{Schemes: []Scheme{none}}); err == nil || !strings.Contains(err.Error(), says) {
@@ -151,7 +150,8 @@ func TestDescribe(t *testing.T) {
 	}
 	d := &Data{Name: "five", Features: &graph.Features{Rows: 5, Cols: 2, Data: make([]float32, 10)}, Labels: oneTask([]int32{0, 1, 0, 1, -1}),
 		Split: Split{Train: []int32{0, 1}, Valid: []int32{2}, Test: []int32{3}}, Metric: ROCAUC}
-	d.build(b)
+	d.Graph, d.Report = b.Build()
+	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
 	info := Describe(d)
 	text, err := json.Marshal(info)
 	if err != nil {

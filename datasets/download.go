@@ -14,13 +14,12 @@ import (
 	"time"
 )
 
-// downloader gets files over HTTP, taking up broken downloads where they
-// stopped.
+// downloader gets files over HTTP. It resumes broken downloads.
 type downloader struct {
 	client *http.Client
-	mirror string        // "": where the files' own addresses point
+	mirror string        // "": the files' own addresses
 	pause  time.Duration // before the first of several attempts
-	stall  time.Duration // without a byte, after which a connection counts as broken
+	stall  time.Duration // a connection without a byte for so long counts as broken
 	report func(file string, done, total int64)
 }
 
@@ -44,22 +43,22 @@ func newDownloader(o Options) *downloader {
 }
 
 const (
-	mostAttempts  = 4       // in a row that get no further
-	mostDownload  = 1 << 36 // bytes of a file whose size is not known
+	mostAttempts  = 4       // in a row without a new byte
+	mostDownload  = 1 << 36 // bytes of a file of unknown size
 	downloadPiece = 1 << 18
 )
 
-// permanent wraps an error that another attempt would not mend.
+// permanent wraps an error after which another attempt is useless.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
-// startAgain wraps an error after which another attempt begins from the start.
+// startAgain wraps an error after which the next attempt begins from the start.
 type startAgain struct{ error }
 
 func (s startAgain) Unwrap() error { return s.error }
 
-// address is where a file of a data set is downloaded from.
+// address returns the address that a file of a data set is downloaded from.
 func (d *downloader) address(set string, file remoteFile) (string, error) {
 	if d.mirror == "" {
 		return file.url, nil
@@ -71,20 +70,20 @@ func (d *downloader) address(set string, file remoteFile) (string, error) {
 	return address, nil
 }
 
-// get downloads a file into dir, unless it is there from an earlier time, and
-// returns its size and SHA-256, which are those wanted where they are known. A
-// download that breaks is taken up again, now or when get is next called.
+// get downloads a file into dir, unless an earlier call did, and returns its size
+// and SHA-256. It checks them if they are known. A broken download is resumed, now
+// or by the next call.
 func (d *downloader) get(ctx context.Context, address, dir string, file remoteFile) (size int64, sum string, err error) {
 	path := filepath.Join(dir, file.name)
 	if isMissing(path) {
-		if err := d.insist(ctx, address, path, file); err != nil {
+		if err := d.retry(ctx, address, path, file); err != nil {
 			return 0, "", fmt.Errorf("datasets: %s: %w", redacted(address), err)
 		}
 	}
 	size, sum, err = hashFile(ctx, path)
 	if err == nil {
 		if err = file.check(size, sum); err != nil {
-			os.Remove(path) // another download may be better
+			os.Remove(path) // so that the next call downloads it again
 			err = fmt.Errorf("%s: %w", redacted(address), err)
 		}
 	}
@@ -128,8 +127,9 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// insist downloads to path, attempt after attempt as long as there is hope.
-func (d *downloader) insist(ctx context.Context, address, path string, file remoteFile) error {
+// retry downloads to path in several attempts, until one succeeds, the error is
+// permanent, or several in a row get no further.
+func (d *downloader) retry(ctx context.Context, address, path string, file remoteFile) error {
 	failed, furthest := 0, int64(0)
 	for {
 		reached, err := d.attempt(ctx, address, path+".part", file)
@@ -159,11 +159,11 @@ func (d *downloader) insist(ctx context.Context, address, path string, file remo
 		return err
 	}
 	removeVersion(path + ".part")
-	return syncFolder(filepath.Dir(path))
+	return nil
 }
 
-// attempt downloads what is missing of the file at part, and returns how far it
-// got in it.
+// attempt downloads the missing bytes of the file at part. It returns the number of
+// bytes that are there then.
 func (d *downloader) attempt(ctx context.Context, address, part string, file remoteFile) (reached int64, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,10 +182,10 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 		return 0, permanent{err}
 	}
 	if begun.validator() == "" {
-		have = 0 // of nothing that a server could tell apart
+		have = 0 // the server cannot tell versions apart
 	}
 	if have > 0 && have == begun.Total {
-		return have, f.Sync() // a process was killed when all had come
+		return have, f.Sync() // a process was killed after the last byte
 	}
 	stalled := time.AfterFunc(d.stall, cancel)
 	defer stalled.Stop()
@@ -212,8 +212,8 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 	}
 	if !resumed {
 		have = 0
-		// In this order: were the process killed in between, the part would be
-		// empty, and never of another version than is noted beside it.
+		// In this order: if the process is killed in between, the part is empty. It
+		// never holds another version than the note beside it names.
 		if err := f.Truncate(0); err != nil {
 			return 0, permanent{err}
 		}
@@ -258,8 +258,8 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 	return have, nil
 }
 
-// ask requests the file, or where some of it is here and has not changed since,
-// the rest.
+// ask requests the file, or only the bytes from have on if the server still has the
+// version of the first ones.
 func (d *downloader) ask(ctx context.Context, address string, have int64, begun version) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -287,8 +287,8 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
-// withoutURL strips the address that package http puts before its errors; the
-// caller's has it too.
+// withoutURL strips the address that package http puts before its errors. The
+// caller adds it.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// release is one version of a file as a mirror answers with it.
+// release is one version of a file on a mirror.
 type release struct {
 	content            []byte
 	etag, lastModified string
@@ -25,8 +25,7 @@ func (v release) sum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// answer sends the bytes from an offset, whatever If-Range says, and breaks off
-// before the byte numbered end.
+// answer sends the bytes [from, end), ignoring If-Range.
 func (v release) answer(w http.ResponseWriter, from, end int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/octet-stream")
@@ -58,9 +57,8 @@ func testDownloader() *downloader {
 	return d
 }
 
-// The rest of a broken download is only taken from the version that its first
-// part is of, in this process or a later one: what a server says about If-Range
-// is not believed.
+// A broken download is resumed only with the version of its first part, in this
+// process or a later one, even if the server ignores If-Range.
 func TestDownloadIsOfOneVersion(t *testing.T) {
 	const january, february = "Thu, 01 Jan 2026 00:00:00 GMT", "Sun, 01 Feb 2026 00:00:00 GMT"
 	before, after := bytes.Repeat([]byte("before"), 2000), bytes.Repeat([]byte("after."), 2000)
@@ -121,7 +119,7 @@ func TestDownloadIsOfOneVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 				if sum != c.now.sum() || size != int64(len(c.now.content)) {
-					t.Errorf("%d bytes that are not what is there now: %.20q…", size, readBytes(t, filepath.Join(dir, "f"))[5990:])
+					t.Errorf("%d bytes of another version: %.20q…", size, readBytes(t, filepath.Join(dir, "f"))[5990:])
 				}
 				if len(asked) != c.requests || asked[1] != c.from {
 					t.Errorf("asked for the bytes from %v, want %d requests, the second from %d", asked, c.requests, c.from)
@@ -134,8 +132,8 @@ func TestDownloadIsOfOneVersion(t *testing.T) {
 	}
 }
 
-// Notes beside a part that cannot be trusted make the download begin from its
-// start; a part that is whole already is not asked for.
+// A part with an invalid note is downloaded from its start. A complete part is not
+// requested again.
 func TestDownloadFindsAPart(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), 1000)
 	v := release{content, `"1"`, ""}
@@ -179,8 +177,8 @@ func TestDownloadFindsAPart(t *testing.T) {
 	}
 }
 
-// A web page in the place of the file, such as of a network that wants a login,
-// costs no byte that is here.
+// A web page instead of the file, such as a network's login page, does not change the
+// downloaded part.
 func TestDownloadAfterAWebPage(t *testing.T) {
 	v := release{bytes.Repeat([]byte("x"), 1000), `"1"`, ""}
 	var asked []int
@@ -209,7 +207,7 @@ func TestDownloadAfterAWebPage(t *testing.T) {
 	}
 }
 
-// More bytes than a file has are no file.
+// A download with more bytes than the file is an error.
 func TestDownloadTooLong(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), 1000)
 	var asked []int
@@ -239,7 +237,7 @@ func TestDownloadTooLong(t *testing.T) {
 
 // A mirror's password is written nowhere.
 func TestMirrorsPasswordIsNotShown(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	cache := t.TempDir()
 	f := fetcherOf(p, cache)

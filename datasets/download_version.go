@@ -12,19 +12,18 @@ import (
 	"time"
 )
 
-// version tells one version of a file at a server from another. That of the
-// first bytes of a broken download is kept beside them, because the rest may
-// only come from the same version.
+// version identifies a version of a file on a server. It is kept beside the first
+// bytes of a broken download: the rest must come from the same version.
 type version struct {
 	Address      string `json:"address"` // without a password
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
 	Date         string `json:"date,omitempty"`  // of the answer
-	Total        int64  `json:"total,omitempty"` // bytes of the file; 0 where the server does not say
+	Total        int64  `json:"total,omitempty"` // bytes of the file; 0 if the server does not say
 }
 
-// versionOf returns the version that a server answers with, of which it was
-// asked for the bytes from have. The error tells why the answer is of no use.
+// versionOf returns the version that a server answers with. The request was for the
+// bytes from have on. The error says why the answer cannot be used.
 func versionOf(r *http.Response, have int64) (version, error) {
 	v := version{
 		ETag: r.Header.Get("ETag"), LastModified: r.Header.Get("Last-Modified"), Date: r.Header.Get("Date"),
@@ -51,7 +50,7 @@ func versionOf(r *http.Response, have int64) (version, error) {
 	return v, nil
 }
 
-// contentRange parses "bytes FROM-TO/TOTAL", of a range to the file's end.
+// contentRange parses "bytes FROM-TO/TOTAL", where the range ends with the file.
 func contentRange(s string) (from, total int64, ok bool) {
 	s, ok = strings.CutPrefix(s, "bytes ")
 	span, whole, found := strings.Cut(s, "/")
@@ -62,7 +61,7 @@ func contentRange(s string) (from, total int64, ok bool) {
 	return from, total, ok && found && dash && err1 == nil && err2 == nil && err3 == nil && to == total-1 && from <= to
 }
 
-// validator returns what If-Range takes: a strong entity tag, or a date that is
+// validator returns a value for the header If-Range: a strong entity tag, or a date
 // before the answer's, so that no second version can have it too (RFC 9110,
 // sections 8.8.2.2 and 13.1.5). "" means that versions cannot be told apart.
 func (v version) validator() string {
@@ -77,8 +76,8 @@ func (v version) validator() string {
 	return v.LastModified
 }
 
-// same tells whether a partial answer is of version v. A server sends the entity
-// tag with each part, but may leave out the date.
+// same tells whether a partial answer has version v. A server sends the entity tag
+// with each part, but may omit the date.
 func (v version) same(part version) bool {
 	switch {
 	case v.ETag != "" && part.ETag != v.ETag:
@@ -89,11 +88,11 @@ func (v version) same(part version) bool {
 	return v.Total == 0 || part.Total == v.Total
 }
 
-// versionPath is where the version of the part of a file is kept.
+// versionPath returns the path of the note of a part's version.
 func versionPath(part string) string { return part + ".version" }
 
-// readVersion returns the version that a part was begun with: the zero version
-// where that is not known, or it came from another address.
+// readVersion returns the version of a part's bytes. It is the zero version if that
+// is unknown, or if the bytes came from another address.
 func readVersion(part, address string) version {
 	var v version
 	text, err := os.ReadFile(versionPath(part))
@@ -116,5 +115,5 @@ func (v version) write(part string) error {
 
 // removeVersion makes the next attempt begin from the start.
 func removeVersion(part string) {
-	os.Remove(versionPath(part)) // the part may never have had one
+	os.Remove(versionPath(part)) // there may be none
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,49 +13,48 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// ErrOffline is wrapped by the error about a data set that would have to be
-// downloaded where that is forbidden.
+// ErrOffline is wrapped by the error about a data set that is not in the cache when
+// downloading is forbidden.
 var ErrOffline = errors.New("downloading is forbidden")
 
-// FetchProgress is where fetching a named data set stands.
+// FetchProgress reports the progress of fetching a named data set.
 type FetchProgress struct {
 	Name        string // of the data set
 	Stage       string // "download", "unpack" or "prepare"
-	File        string // being downloaded
-	Address     string // it comes from
-	Done, Total int64  // bytes of it; Total is 0 where the server does not say
+	File        string // that is downloaded
+	Address     string // of the file
+	Done, Total int64  // bytes of the file; Total is 0 if the server does not say
 }
 
-// namedScheme opens named data sets: from the cache, else downloaded.
+// namedScheme opens named data sets. It downloads those that are not in the cache.
 func namedScheme(o Options) *Scheme {
 	return &Scheme{
 		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
 		Keys: fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			path, err := Fetch(ctx, spec.Path, o)
-			if err != nil {
-				return nil, err
-			}
-			return openStoreSpec(ctx, path, spec, o)
+			_, d, err := newFetcher(o).open(ctx, spec.Path)
+			return adjusted(ctx, d, spec, err)
 		},
 	}
 }
 
-// Fetch makes sure that a named data set is in the cache, and returns the path
-// of its store there. If it is not, its files are downloaded, over HTTPS and
-// taking up what an earlier call left, checked, unpacked, read and stored, and
-// then removed. Sizes and SHA-256 sums that are not known beforehand are noted
-// down in the cache's checksums.json, and hold from then on.
+// Fetch makes sure that a named data set is in the cache, and returns the path of
+// its store there. It downloads the files of a missing data set over HTTPS, resuming
+// the download of an earlier call, and then checks, unpacks, reads, stores and
+// removes them. Sizes and SHA-256 sums that are not published are written to the
+// cache's checksums.json by the first download, and checked by later ones.
 //
-// Files that cannot be used are removed, and downloaded again by the next call;
-// where this machine is at fault, such as by a full disk, they are kept.
+// Files that cannot be used are removed, and the next call downloads them again. If
+// this machine is at fault, as with a full disk, they are kept.
 //
 // The store appears whole or not at all. Calls of several processes wait for one
-// another. The error names the data set and the address; it wraps ErrOffline if
-// o forbids what would have to be done. Cost beyond the download: the memory of
+// another. The error names the data set and the address. It wraps ErrOffline if the
+// data set is missing and o.Offline is set. Cost beside the download: the memory of
 // the data set while it is prepared, and on disk up to three times its archive.
 func Fetch(ctx context.Context, name string, o Options) (path string, err error) {
 	return newFetcher(o).fetch(ctx, name)
@@ -72,64 +72,77 @@ func newFetcher(o Options) *fetcher {
 }
 
 func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
-	set, err := f.sets(name)
+	path, d, err := f.open(ctx, name)
 	if err != nil {
 		return "", err
+	}
+	return path, d.Close()
+}
+
+// open makes sure that a named data set is in the cache, and opens its store.
+func (f *fetcher) open(ctx context.Context, name string) (path string, d *Data, err error) {
+	set, err := f.sets(name)
+	if err != nil {
+		return "", nil, err
 	}
 	cache, err := f.options.cacheDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	path := filepath.Join(cache, name+".store")
-	if ready, err := f.ready(ctx, path); ready || err != nil {
-		return path, err
+	path = filepath.Join(cache, name+".store")
+	if d, err := f.openCached(ctx, path); d != nil || err != nil {
+		return path, d, err
 	}
 	if f.options.Offline {
-		return "", fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+		return "", nil, fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
 	}
 	if strings.ContainsRune(cache, '?') {
-		return "", fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
+		return "", nil, fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
 	}
 	downloads := filepath.Join(cache, "downloads", name)
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
+		return "", nil, fmt.Errorf("datasets: %w", err)
 	}
 	lock, err := waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer lock.Close()
-	// Another process may have been at it meanwhile.
-	if ready, err := f.ready(ctx, path); ready || err != nil {
-		return path, err
+	// Another process may have fetched it in the meantime.
+	if d, err := f.openCached(ctx, path); d != nil || err != nil {
+		return path, d, err
 	}
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", fmt.Errorf("datasets: %w", err)
+		return "", nil, fmt.Errorf("datasets: %w", err)
 	}
-	return path, f.make(ctx, set, cache, downloads, path)
+	d, err = f.make(ctx, set, cache, downloads, path)
+	return path, d, err
 }
 
-// ready tells whether the store is there. One that is damaged is as good as
-// none.
-func (f *fetcher) ready(ctx context.Context, path string) (bool, error) {
+// openCached opens the store at path. It returns nil where there is none, or a
+// damaged one that may be replaced.
+func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 	if isMissing(path) {
-		return false, nil
+		return nil, nil
 	}
 	d, err := openStore(ctx, path, f.options)
-	switch {
-	case err == nil:
-		return true, d.Close()
-	case errors.Is(err, ErrFormat):
-		return false, nil
+	if errors.Is(err, ErrFormat) && !f.options.verify {
+		return nil, nil
 	}
-	return false, err
+	return d, err
 }
 
-// make downloads and stores a data set.
-func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) error {
+// isMissing tells whether nothing is at path.
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// make downloads and stores a data set, and opens the store.
+func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) (*Data, error) {
 	known, err := readChecksums(cache)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var notes []string
 	seen := map[string]checksum{}
@@ -137,22 +150,22 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	for _, file := range set.files {
 		address, err := f.downloader.address(set.name, file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		f.downloader.report = func(file string, done, total int64) {
 			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
 		}
 		key := set.name + "/" + file.name
-		noted, before := known[key]
-		if before && file.sha256 == "" {
-			file.size, file.sha256 = noted.Size, noted.SHA256
+		earlier, found := known[key]
+		if found && file.sha256 == "" {
+			file.size, file.sha256 = earlier.Size, earlier.SHA256
 		}
 		size, sum, err := f.downloader.get(ctx, address, downloads, file)
 		if err != nil {
-			if before && ctx.Err() == nil {
-				err = fmt.Errorf("%w (what was there before is in %s)", err, checksumsPath(cache))
+			if found && ctx.Err() == nil {
+				err = fmt.Errorf("%w (%s has the checksum of an earlier download)", err, checksumsPath(cache))
 			}
-			return err
+			return nil, err
 		}
 		seen[key] = checksum{size, sum}
 		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum))
@@ -160,50 +173,47 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	dir := downloads
 	if set.zipped {
 		dir = filepath.Join(downloads, "unpacked")
-		if err := os.RemoveAll(dir); err != nil { // of a call that was cut short
-			return fmt.Errorf("datasets: %w", err)
+		if err := os.RemoveAll(dir); err != nil { // left by a killed process
+			return nil, fmt.Errorf("datasets: %w", err)
 		}
-		defer os.RemoveAll(dir) // and if it stays, it is removed then
+		defer os.RemoveAll(dir) // if that fails, the next call removes it
 		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
 		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir); err != nil {
-			return f.bad(ctx, set, downloads, err)
+			return nil, f.discard(ctx, set, downloads, err)
 		}
 	}
 	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
 	if err := prepare(ctx, set, dir, path, notes); err != nil {
-		return f.bad(ctx, set, downloads, err)
-	}
-	if s, err := loadStore(path, true); err == nil {
-		f.options.record(s) // of valid data, and just written
-		s.unmap()           // nothing was written
+		return nil, f.discard(ctx, set, downloads, err)
 	}
 	if err := addChecksums(ctx, cache, seen); err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.RemoveAll(downloads); err != nil {
-		return fmt.Errorf("datasets: %w", err)
+		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	return nil
+	return openWritten(ctx, path, f.options)
 }
 
-// bad removes files that cannot be used, so that the next call downloads others,
-// unless the call was cut short or this machine is at fault.
-func (f *fetcher) bad(ctx context.Context, set *namedSet, downloads string, err error) error {
+// discard removes files that cannot be used, so that the next call downloads them
+// again. It keeps them if the call was cancelled or this machine is at fault. It
+// returns the error to report.
+func (f *fetcher) discard(ctx context.Context, set *namedSet, downloads string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if isLocal(err) {
-		return fmt.Errorf("%w (what was downloaded is kept in %s)", err, downloads)
+		return fmt.Errorf("%w (the downloaded files are kept in %s)", err, downloads)
 	}
 	for _, file := range set.files {
-		os.Remove(filepath.Join(downloads, file.name)) // they may stay
+		os.Remove(filepath.Join(downloads, file.name)) // if that fails, it stays
 	}
-	return fmt.Errorf("datasets: %s: what was downloaded cannot be used: %w", set.name, err)
+	return fmt.Errorf("datasets: %s: the downloaded files cannot be used: %w", set.name, err)
 }
 
-// isLocal tells whether an error that files gave is of this machine, such as a
-// full disk, rather than of the files. Errors of the system are, but for those
-// about a file or folder that is missing, or is not where or what it should be.
+// isLocal tells whether the cause of an error is this machine, such as a full disk,
+// rather than the files. That is so for errors of the system, except those about a
+// missing file or folder, or one of the wrong kind or in the wrong place.
 func isLocal(err error) bool {
 	if errors.Is(err, memory.ErrTooLarge) {
 		return true
@@ -240,23 +250,20 @@ func prepare(ctx context.Context, set *namedSet, dir, path string, notes []strin
 	return WriteStore(ctx, path, d)
 }
 
-// waitForLock opens a lock file and waits until it is this process's.
+// waitForLock opens a lock file, and waits until this process has the lock.
 func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	if !haveLocks {
-		return f, nil
-	}
 	for {
-		locked, err := lockFile(f, false)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("datasets: %s: %w", path, err)
+		err := filelock.Try(f)
+		if err == nil || errors.Is(err, errors.ErrUnsupported) {
+			return f, nil // without locks, calls of several processes repeat each other's work
 		}
-		if locked {
-			return f, nil
+		if !errors.Is(err, filelock.ErrLocked) {
+			f.Close()
+			return nil, fmt.Errorf("datasets: %w", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -267,7 +274,8 @@ func waitForLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// checksum is what a file that was downloaded once must be ever after.
+// checksum is the size and SHA-256 of the first download of a file. All later
+// downloads must have them.
 type checksum struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
@@ -275,7 +283,7 @@ type checksum struct {
 
 func checksumsPath(cache string) string { return filepath.Join(cache, "checksums.json") }
 
-// readChecksums returns the notes on files, by data set and name.
+// readChecksums returns the checksums of earlier downloads by NAME/FILE.
 func readChecksums(cache string) (map[string]checksum, error) {
 	text, err := os.ReadFile(checksumsPath(cache))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -291,7 +299,7 @@ func readChecksums(cache string) (map[string]checksum, error) {
 	return known, nil
 }
 
-// addChecksums notes down what was seen.
+// addChecksums adds checksums to checksums.json.
 func addChecksums(ctx context.Context, cache string, seen map[string]checksum) error {
 	lock, err := waitForLock(ctx, checksumsPath(cache)+".lock")
 	if err != nil {
@@ -312,8 +320,12 @@ func addChecksums(ctx context.Context, cache string, seen map[string]checksum) e
 	if err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
-	return writeAtomically(checksumsPath(cache), func(f *os.File) error {
-		_, err := f.Write(append(text, '\n'))
+	err = atomicfile.Write(checksumsPath(cache), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
 		return err
 	})
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
 }

@@ -20,10 +20,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 )
 
-// place is a mirror on this machine: files by path, which tests may disturb.
-type place struct {
+// mirror is a server of files by path, whose answers tests may replace.
+type mirror struct {
 	*httptest.Server
 	mu      sync.Mutex
 	files   map[string][]byte
@@ -31,14 +33,14 @@ type place struct {
 	asked   []string                                          // path and Range of each request
 }
 
-func newPlace(t testing.TB) *place {
-	p := &place{files: map[string][]byte{}}
+func newMirror(t testing.TB) *mirror {
+	p := &mirror{files: map[string][]byte{}}
 	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
 }
 
-func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	content, found := p.files[r.URL.Path]
 	p.asked = append(p.asked, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Range")))
@@ -56,9 +58,9 @@ func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// fetcherOf returns a fetcher from p into a cache, which takes made files for
-// the real ones: their checksums are not asked for.
-func fetcherOf(p *place, cache string) *fetcher {
+// fetcherOf returns a fetcher from p into a cache. It does not check the published
+// checksums, so that made files may stand in for the real ones.
+func fetcherOf(p *mirror, cache string) *fetcher {
 	f := newFetcher(Options{Cache: cache, Mirror: p.URL})
 	f.downloader.pause = time.Millisecond
 	f.sets = func(name string) (*namedSet, error) {
@@ -101,9 +103,9 @@ func compressed(t testing.TB, texts map[string]string) map[string][]byte {
 	return files
 }
 
-// provide puts a small data set of the layout of a named one at p, and returns
-// what it holds.
-func provide(t testing.TB, p *place, name string) *Data {
+// provide makes p serve a small data set in the layout of a named one. It returns the
+// data set.
+func provide(t testing.TB, p *mirror, name string) *Data {
 	d := made(t, 40, 3)
 	set, err := findNamed(name)
 	if err != nil {
@@ -169,9 +171,9 @@ func provide(t testing.TB, p *place, name string) *Data {
 	return d
 }
 
-// Every named data set's layout, the whole way from the mirror to training data.
+// Every named data set can be fetched from a mirror and opened.
 func TestFetch(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	cache := t.TempDir()
 	for _, name := range Names() {
 		want := provide(t, p, name)
@@ -180,7 +182,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		// From now on offline, by its name.
+		// It opens offline by its name.
 		d, err := Open(context.Background(), name, Options{Cache: cache, Offline: true})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -200,12 +202,12 @@ func TestFetch(t *testing.T) {
 	}
 	asked := len(p.asked)
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "cora"); err != nil || len(p.asked) != asked {
-		t.Errorf("fetching what is there: %v, %d more requests", err, len(p.asked)-asked)
+		t.Errorf("fetching a cached data set: %v, %d more requests", err, len(p.asked)-asked)
 	}
 }
 
 func TestOffline(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	_, err := Open(context.Background(), "pubmed", Options{Cache: t.TempDir(), Mirror: p.URL, Offline: true})
 	if !errors.Is(err, ErrOffline) || len(p.asked) > 0 {
@@ -221,9 +223,9 @@ func TestOffline(t *testing.T) {
 	d.Close()
 }
 
-// Connections that break again and again cost no byte twice.
+// Connections that break repeatedly transfer no byte twice.
 func TestFetchResumes(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	want := provide(t, p, "ogbn-arxiv")
 	size := len(p.files["/ogbn-arxiv/arxiv.zip"])
 	var sent atomic.Int64
@@ -260,11 +262,11 @@ func TestFetchResumes(t *testing.T) {
 	sameData(t, d, want)
 }
 
-// A file that changed between two parts is taken from its beginning; so is one
-// from a server that knows no ranges.
-func TestFetchBeginsAnew(t *testing.T) {
+// A file that changed between two parts is downloaded from its beginning. So is a file
+// of a server without ranges.
+func TestFetchStartsAgain(t *testing.T) {
 	for _, ranges := range []bool{true, false} {
-		p := newPlace(t)
+		p := newMirror(t)
 		want := provide(t, p, "ogbn-arxiv")
 		cache := t.TempDir()
 		part := filepath.Join(cache, "downloads", "ogbn-arxiv", "arxiv.zip.part")
@@ -290,9 +292,9 @@ func TestFetchBeginsAnew(t *testing.T) {
 	}
 }
 
-// A cache's path that no SPEC can hold is said before anything is downloaded.
-func TestFetchIntoAnOddPlace(t *testing.T) {
-	p := newPlace(t)
+// A cache's path that no SPEC can hold is an error before the download.
+func TestFetchCacheWithQuestionMark(t *testing.T) {
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	_, err := fetcherOf(p, filepath.Join(t.TempDir(), "a?b")).fetch(context.Background(), "pubmed")
 	if err == nil || !strings.Contains(err.Error(), "question mark") || len(p.asked) > 0 {
@@ -312,28 +314,28 @@ func TestFetchFails(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		disturb  func(http.ResponseWriter, *http.Request) bool
-		spoil    func(set *namedSet, p *place)
+		spoil    func(set *namedSet, p *mirror)
 		want     string
 		requests int
 	}{
 		{"web page", html, nil, "web page", 1},
 		{"not found", status(404), nil, "404", 1},
 		{"server down", status(503), nil, "503", mostAttempts},
-		{"wrong checksum", nil, func(set *namedSet, _ *place) { set.files[0].sha256 = strings.Repeat("0", 64) }, "SHA-256", 1},
-		{"wrong size", nil, func(set *namedSet, _ *place) { set.files[0].size = 10 }, "want 10", 1},
-		{"no archive", nil, func(_ *namedSet, p *place) { p.files["/ogbn-arxiv/arxiv.zip"] = []byte("nonsense") }, "zip", 1},
-		{"cut short", nil, func(_ *namedSet, p *place) {
+		{"wrong checksum", nil, func(set *namedSet, _ *mirror) { set.files[0].sha256 = strings.Repeat("0", 64) }, "SHA-256", 1},
+		{"wrong size", nil, func(set *namedSet, _ *mirror) { set.files[0].size = 10 }, "want 10", 1},
+		{"no archive", nil, func(_ *namedSet, p *mirror) { p.files["/ogbn-arxiv/arxiv.zip"] = []byte("nonsense") }, "zip", 1},
+		{"cut short", nil, func(_ *namedSet, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = p.files["/ogbn-arxiv/arxiv.zip"][:500]
 		}, "zip", 1},
-		{"another layout", nil, func(_ *namedSet, p *place) {
+		{"another layout", nil, func(_ *namedSet, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "x/", map[string][]byte{"y": nil})
 		}, "holds no raw", 1},
-		{"incomplete", nil, func(_ *namedSet, p *place) {
+		{"incomplete", nil, func(_ *namedSet, p *mirror) {
 			p.files["/ogbn-arxiv/arxiv.zip"] = zipOf(t, "arxiv/", map[string][]byte{"raw/edge.csv.gz": nil})
 		}, "missing", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := newPlace(t)
+			p := newMirror(t)
 			provide(t, p, "ogbn-arxiv")
 			p.disturb = c.disturb
 			cache := t.TempDir()
@@ -356,7 +358,7 @@ func TestFetchFails(t *testing.T) {
 			if !isMissing(filepath.Join(cache, "ogbn-arxiv.store")) {
 				t.Error("a store was left")
 			}
-			// And once the place is mended, the next call succeeds.
+			// Once the mirror answers again, the next call succeeds.
 			p.disturb = nil
 			provide(t, p, "ogbn-arxiv")
 			if _, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv"); err != nil {
@@ -366,9 +368,9 @@ func TestFetchFails(t *testing.T) {
 	}
 }
 
-// What was downloaded once is what it must be ever after.
+// Later downloads must have the checksums of the first.
 func TestFetchRemembersChecksums(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	cache := t.TempDir()
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
@@ -387,7 +389,7 @@ func TestFetchRemembersChecksums(t *testing.T) {
 	if _, err := fetcherOf(p, cache).fetch(context.Background(), "pubmed"); err != nil {
 		t.Error(err)
 	}
-	// A damaged store in the cache is made anew.
+	// A damaged store in the cache is replaced.
 	path := filepath.Join(cache, "pubmed.store")
 	b := readBytes(t, path)
 	write(t, path, b[:len(b)/2])
@@ -397,7 +399,7 @@ func TestFetchRemembersChecksums(t *testing.T) {
 }
 
 func TestFetchStopsWhenCancelled(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "ogbn-arxiv")
 	ctx, cancel := context.WithCancel(context.Background())
 	p.disturb = func(w http.ResponseWriter, r *http.Request) bool {
@@ -414,9 +416,9 @@ func TestFetchStopsWhenCancelled(t *testing.T) {
 	}
 }
 
-// A connection over which nothing comes counts as broken.
+// A connection without data counts as broken.
 func TestFetchStalls(t *testing.T) {
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "ogbn-arxiv")
 	first := true
 	p.disturb = func(w http.ResponseWriter, r *http.Request) bool {
@@ -437,14 +439,19 @@ func TestFetchStalls(t *testing.T) {
 	}
 }
 
-// Several at once: one does the work, the others wait for it.
+// Of several concurrent calls one does the work, and the others wait for it.
 func TestFetchConcurrently(t *testing.T) {
-	if !haveLocks {
-		t.Skip("this system has no locks")
-	}
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "pubmed")
 	cache := t.TempDir()
+	lock, err := os.Create(filepath.Join(cache, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := filelock.Try(lock); err != nil {
+		t.Skip(err) // not every system has locks
+	}
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
@@ -459,7 +466,7 @@ func TestFetchConcurrently(t *testing.T) {
 	}
 }
 
-// Checksums in the table are those of the files that are at hand.
+// The table has the checksums of the real files, where those are available.
 func TestNamedChecksums(t *testing.T) {
 	for _, name := range []string{"cora", "citeseer"} {
 		dir := filepath.Join(filepath.FromSlash(shared), name+"-planetoid")
@@ -492,7 +499,7 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlace(t)
+	p := newMirror(t)
 	provide(t, p, "ogbn-arxiv")
 	p.disturb = func(http.ResponseWriter, *http.Request) bool {
 		time.Sleep(20 * time.Millisecond) // so that some are killed here
@@ -534,7 +541,7 @@ func TestKilled(t *testing.T) {
 			if isMissing(c.path) {
 				continue
 			}
-			if err := VerifyStore(context.Background(), c.path, Options{}); err != nil {
+			if err := Verify(context.Background(), "store:"+c.path, Options{}); err != nil {
 				t.Errorf("%s killed after %d/%d: %v", task, k, kills, err)
 			}
 		}
@@ -546,7 +553,7 @@ func TestKilled(t *testing.T) {
 		} else if !bytes.Equal(readBytes(t, c.path), want) {
 			t.Errorf("%s: after the kills another store", task)
 		}
-		if left, _ := filepath.Glob(filepath.Join(dir, ".*.tmp")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(dir, ".*.part*")); len(left) > 0 {
 			t.Errorf("left behind: %q", left)
 		}
 	}

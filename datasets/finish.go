@@ -1,28 +1,29 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 )
 
-// fileKeys returns the keys that every scheme that reads files takes, and its
-// own.
+// fileKeys returns a scheme's own keys and the keys of all schemes that read files.
 func fileKeys(own ...string) []string {
 	return append(own, "split", "seed", "normalize", "metric")
 }
 
-// finish applies the keys that all readers share: metric, and normalize with
-// its default for the layout. Nothing else is ever done to features.
+// finish applies the keys metric and normalize, which all schemes that read files
+// have. It makes the only changes to features that there are. Without the key,
+// normalize is byDefault, and none if that is "".
 //
 //	normalize=none         as in the files
 //	normalize=row          each node's features scaled to sum to 1 in absolute value
 //	normalize=standardize  each feature to mean 0, deviation 1 over the training nodes
-func finish(ctx context.Context, d *Data, spec *Spec, usual string) error {
+func finish(ctx context.Context, d *Data, spec *Spec, byDefault string) error {
 	if text, given := spec.Values["metric"]; given {
 		d.Metric = Metric(text) // checked by Validate
 	}
-	how := spec.Text("normalize", usual)
+	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
 	if how != "none" && d.Features.Half != nil {
 		if err := d.copyFeatures(); err != nil {
 			return err
@@ -37,7 +38,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, usual string) error {
 		return nil
 	case "standardize":
 		d.Name = spec.String()
-		if err := d.validateNodes(ctx); err != nil { // the split is about to be used
+		if err := d.validateNodes(ctx); err != nil { // standardize uses the split
 			return err
 		}
 		standardize(d)
@@ -63,9 +64,8 @@ func normalizeRows(d *Data) {
 	}
 }
 
-// standardize is scikit-learn's StandardScaler, as the loaders of GraphSAGE and
-// GraphSAINT use it: population deviation, and constant features left at
-// deviation 1.
+// standardize is scikit-learn's StandardScaler, which the loaders of GraphSAGE and
+// GraphSAINT use: it takes the population deviation, and 1 for constant features.
 func standardize(d *Data) {
 	x := d.Features
 	mean, deviation := make([]float64, x.Cols), make([]float64, x.Cols)

@@ -58,24 +58,24 @@ func made(t testing.TB, n int, seed uint64) *Data {
 
 // arcsOf returns every edge once, in an order and direction of the generator's
 // choice, with some repeated in reverse and some self-loops.
-func arcsOf(d *Data, seed uint64) []arc {
+func arcsOf(d *Data, seed uint64) []graph.Edge {
 	random := rand.New(rand.NewPCG(seed, 8))
-	var arcs []arc
+	var arcs []graph.Edge
 	for i := range int32(d.Nodes()) {
 		for _, j := range d.Graph.Row(int(i)) {
 			if i < j {
-				a := arc{U: i, V: j}
+				a := graph.Edge{U: i, V: j}
 				if random.IntN(2) == 0 {
-					a = arc{U: j, V: i}
+					a = graph.Edge{U: j, V: i}
 				}
 				arcs = append(arcs, a)
 				if random.IntN(4) == 0 {
-					arcs = append(arcs, arc{U: a.V, V: a.U})
+					arcs = append(arcs, graph.Edge{U: a.V, V: a.U})
 				}
 			}
 		}
 		if random.IntN(5) == 0 {
-			arcs = append(arcs, arc{U: i, V: i})
+			arcs = append(arcs, graph.Edge{U: i, V: i})
 		}
 	}
 	random.Shuffle(len(arcs), func(i, j int) { arcs[i], arcs[j] = arcs[j], arcs[i] })
@@ -230,7 +230,7 @@ func column(ids []int32) string {
 	return s.String()
 }
 
-func arcLines(arcs []arc, sep string) string {
+func arcLines(arcs []graph.Edge, sep string) string {
 	var s strings.Builder
 	for _, a := range arcs {
 		fmt.Fprintf(&s, "%d%s%d\n", a.U, sep, a.V)
@@ -374,7 +374,7 @@ func oneHotPickle(classes []int32, width int) []byte {
 }
 
 // graphPickle returns a pickled defaultdict(list).
-func graphPickle(n int, arcs []arc) []byte {
+func graphPickle(n int, arcs []graph.Edge) []byte {
 	lists := make([][]int32, n)
 	for _, a := range arcs {
 		lists[a.U] = append(lists[a.U], a.V)
@@ -430,7 +430,7 @@ func planetoidFiles(t testing.TB, d *Data, missing ...int32) map[string][]byte {
 		return ids
 	}
 	train := n / 4
-	d.Split = Split{Train: upTo(train), Valid: upTo(first)[train:min(train+planetoidValid, first)], Test: slices.Sorted(slices.Values(test))}
+	d.Split = Split{Train: upTo(train), Valid: upTo(first)[train:min(train+500, first)], Test: slices.Sorted(slices.Values(test))}
 	x, y := rows(upTo(train))
 	allx, ally := rows(upTo(first))
 	tx, ty := rows(test)
@@ -556,4 +556,16 @@ func edgeFiles(d *Data) map[string][]byte {
 		"features.csv": []byte(matrixLines(d.Features.Data, d.Features.Cols)),
 		"labels.csv":   []byte(column(d.Labels.Class)),
 	}
+}
+
+// oneTask turns classes 0 and 1, −1 unknown, into a binary task.
+func oneTask(classes []int32) *graph.Labels {
+	y := &graph.Labels{Tasks: 1, Multi: make([]float32, len(classes))}
+	for i, c := range classes {
+		y.Multi[i] = float32(c)
+		if c < 0 {
+			y.Multi[i] = float32(math.NaN())
+		}
+	}
+	return y
 }

@@ -17,9 +17,8 @@ import (
 // memoryError is a part of the errors about sizes that do not fit in memory.
 const memoryError = "memory, this process may take "
 
-// hostileFiles writes files that claim more than any machine has, or that hold
-// it once they are unpacked, into dir. It returns their SPECs and a part of the
-// error that each must end in.
+// hostileFiles writes files to dir that claim more memory than any machine has, or need
+// it when they are unpacked. It returns their SPECs, each with a part of its error.
 func hostileFiles(t testing.TB, dir string) map[string]string {
 	const large = 1 << 26
 	file := func(name string, content []byte) { write(t, filepath.Join(dir, filepath.FromSlash(name)), content) }
@@ -101,8 +100,8 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 	}
 }
 
-// Hostile files are refused in one line by a process that may take 3 GB of
-// address space, and never end in the trace of one that has run out.
+// A process with 3 GB of address space refuses hostile files with an error of one line.
+// It must not run out of memory, which would print a trace.
 func TestHostileFiles(t *testing.T) {
 	switch {
 	case testing.Short():

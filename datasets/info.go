@@ -15,11 +15,11 @@ import (
 type Entry struct {
 	Spec    string `json:"spec"` // "synth:demo", or a pattern such as "npz:FILE"
 	Summary string `json:"summary"`
-	Keys    string `json:"keys"` // keys understood, comma-separated
+	Keys    string `json:"keys"` // its keys, comma-separated
 }
 
-// List returns what Open understands: each synthetic data set, each named one,
-// then each scheme that reads files.
+// List returns the SPECs that Open understands: each synthetic data set, each named
+// one, then each scheme that reads files.
 func List() []Entry {
 	var entries []Entry
 	for _, s := range Schemes() {
@@ -38,7 +38,7 @@ func List() []Entry {
 	return entries
 }
 
-// Info describes a data set: what `gcn datasets info` prints.
+// Info describes a data set. `gcn datasets info` prints it.
 type Info struct {
 	Name          string      `json:"name"`
 	Nodes         int         `json:"nodes"`
@@ -63,8 +63,8 @@ type SplitSizes struct {
 	Test  int `json:"test"`
 }
 
-// DegreeStats summarises the number of neighbours of a node, itself not
-// counted. Median and P99 are the order statistics of rank ⌈n/2⌉ and ⌈0.99n⌉.
+// DegreeStats summarises the numbers of neighbours of the nodes. A node is not its
+// own neighbour. Median and P99 are the order statistics of rank ⌈n/2⌉ and ⌈0.99n⌉.
 type DegreeStats struct {
 	Min    int     `json:"min"`
 	Median int     `json:"median"`
@@ -82,14 +82,14 @@ type MemorySize struct {
 	Total    int64 `json:"total"`
 }
 
-// Dropped counts edges of the source that the graph does not hold again.
+// Dropped counts the edges of the source, and the dropped edges among them.
 type Dropped struct {
 	Given      int64 `json:"given"` // edges read, 0 for synthetic graphs
 	SelfLoops  int64 `json:"self_loops"`
 	Duplicates int64 `json:"duplicates"` // reverse directions included
 }
 
-// Describe measures a data set. What is nil, d itself too, counts as empty. Cost:
+// Describe measures a data set. Nil data, and nil parts, count as empty. Cost:
 // O(nodes log nodes).
 func Describe(d *Data) Info {
 	if d == nil {
@@ -135,7 +135,7 @@ func degreeStats(g *graph.CSR) DegreeStats {
 	}
 }
 
-// WriteText writes the description as aligned lines for a reader.
+// WriteText writes the description as aligned lines of text.
 func (info Info) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	outputs := fmt.Sprintf("classes\t%d", info.Classes)

@@ -5,16 +5,17 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -398,45 +399,87 @@ func TestBadTools(t *testing.T) {
 	}
 }
 
-// Numbers far apart are put in order without their difference, which overflows.
-func TestLabelsFarApart(t *testing.T) {
-	numbers := []int64{math.MinInt64, -1 << 62, -7, 0, 5, 1 << 62, math.MaxInt64}
-	for range 20 { // the order of a map is another each time
-		c := newCategories()
-		for _, k := range rand.Perm(len(numbers)) {
-			c.add(category{number: numbers[k], isNumber: true})
+// A UTF-8 byte-order mark is not part of the first field of any text; marks of
+// other encodings are errors.
+func TestByteOrderMark(t *testing.T) {
+	const mark = "\xef\xbb\xbf"
+	d := made(t, 20, 1)
+	edges := edgeFiles(d)
+	var named, features strings.Builder
+	features.WriteString("id,a,b,c,d\n")
+	for i := 19; i >= 0; i-- {
+		fmt.Fprintf(&features, "%d,%s", i, matrixLines(d.Features.Row(i), 4))
+	}
+	for i := range 20 {
+		named.WriteString([]string{"ant", "bee", "cat"}[d.Labels.Class[i]] + "\n")
+	}
+	edges["named.csv"], edges["byid.csv"] = []byte(named.String()), []byte(features.String())
+	edges["labels.json"] = []byte(jsonClasses(d.Labels.Class))
+	edges["headed.csv"] = append([]byte("kind\n"), edges["labels.csv"]...)
+	edges["from.csv"] = append([]byte("from,to\n"), edges["edges.csv"]...)
+	ogb := map[string][]byte{}
+	for name, text := range ogbTexts(d) {
+		ogb[name+".csv.gz"] = zipped(t, text)
+	}
+	gzipped := func(content []byte) bool { return bytes.HasPrefix(content, []byte{0x1f, 0x8b}) }
+	for _, c := range []struct {
+		spec  string // D is the folder
+		files map[string][]byte
+	}{
+		{"edges:D/edges.csv?labels=D/named.csv&features=D/features.csv", edges},
+		{"edges:D/from.csv?labels=D/headed.csv&features=D/byid.csv&header=1", edges},
+		{"edges:D/edges.csv?labels=D/labels.json&features=D/features.csv", edges},
+		{"ogb:D", ogb},
+		{"planetoid:D/made", planetoidFiles(t, d)},
+		{"saint:D", saintFiles(t, d)},
+		{"sage:D/made", sageFiles(t, d)},
+	} {
+		dir := t.TempDir()
+		writeFiles(t, dir, c.files)
+		spec := strings.ReplaceAll(c.spec, "D/", dir+"/")
+		if strings.HasSuffix(spec, ":D") {
+			spec = strings.TrimSuffix(spec, "D") + dir
 		}
-		c.add(category{name: "b"})
-		c.add(category{name: "a"})
-		final := c.order()
-		for k, number := range numbers {
-			if got := final[c.index[category{number: number, isNumber: true}]]; int(got) != k {
-				t.Fatalf("label %d is class %d, want %d", number, got, k)
+		want := open(t, spec)
+		for name, content := range c.files {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			text := content
+			if gzipped(content) {
+				text = unzipped(t, content)
 			}
-		}
-		if a, b := final[c.index[category{name: "a"}]], final[c.index[category{name: "b"}]]; a != 7 || b != 8 {
-			t.Fatalf("names are classes %d and %d, want 7 and 8", a, b)
+			if !utf8.Valid(text) || strings.HasSuffix(name, ".npy") || bytes.HasPrefix(text, []byte{0x80, 2}) {
+				continue
+			}
+			encode := func(text []byte) []byte {
+				if gzipped(content) {
+					return zipped(t, string(text))
+				}
+				return text
+			}
+			write(t, path, encode(append([]byte(mark), text...)))
+			got := open(t, spec)
+			sameNumbers(t, got, want)
+			if strings.HasPrefix(c.spec, "edges:") && !strings.Contains(c.spec, name) || name == "raw/num-edge-list.csv.gz" {
+				continue // this SPEC does not read it
+			}
+			for _, other := range []string{"\xff\xfe1\x00", "\xfe\xff\x001"} {
+				write(t, path, encode(append([]byte(other), text...)))
+				expectError(t, spec, path, "UTF-16", "save it as UTF-8")
+			}
+			write(t, path, content)
 		}
 	}
 }
 
-// Binary tasks may be more than a sparse matrix is expanded to: Yelp has a
-// hundred for each of 716,847 nodes. Here most nodes have no label.
-func TestManyTasks(t *testing.T) {
-	const n, listed, tasks = 2_000_000, 4000, 10
-	path := filepath.Join(t.TempDir(), "class_map.json")
-	list := "[" + strings.Repeat("0, ", tasks-1) + "1]"
-	b := []byte("{")
-	for i := range listed {
-		b = fmt.Appendf(b, "%q: %s,", strconv.Itoa(i), list)
-	}
-	b[len(b)-1] = '}'
-	write(t, path, b)
-	y, err := readClassMap(context.Background(), path, n, nodeKey)
+func unzipped(t *testing.T, content []byte) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y.Tasks != tasks || y.Nodes() != n || y.Multi[tasks-1] != 1 || y.Multi[0] != 0 || y.Multi[listed*tasks] == 0 {
-		t.Errorf("%d tasks of %d nodes", y.Tasks, y.Nodes())
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return text
 }

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// namedSet is a data set that has a name of its own, and is downloaded.
+// namedSet is a data set that is downloaded by its name.
 type namedSet struct {
 	name    string
 	summary string
 	files   []remoteFile
-	zipped  bool // the only file is an archive to unpack
+	zipped  bool // the only file is a zip archive
 
-	scheme string // that reads the files
-	marker string // file or folder that lies where the scheme is to look
-	suffix string // after the folder, in the scheme's path
+	scheme string // reads the files
+	marker string // a file or folder inside the folder that the scheme reads
+	suffix string // of the scheme's path, after the folder
 }
 
-// remoteFile is a file to download. Size and checksum are 0 and "" where no
-// published value is known; then those of the first good download count.
+// remoteFile is a file to download. Size and checksum are 0 and "" if none are
+// published. Later downloads must then have the size and checksum of the first.
 type remoteFile struct {
 	name   string
 	url    string
@@ -47,7 +47,7 @@ func namedSets() []namedSet {
 		saintSet("yelp", "GraphSAINT's Yelp; reviewers and friendships, binary tasks", [4]string{
 			"1Juwx8HtDwSzmVIJ31ooVa1WljI4U5JnA", "1Zy6BZH_zLEjKlEFSduKE5tV9qqA_8VtM", "1VUcBGr0T0-klqerjAjxRmAqFuld_SMWU", "1NI5pa5Chpd-52eSmLW60OnB3WS5ikxq_"}),
 	}
-	// A copy at a fixed commit, whose checksums are known.
+	// A copy at a fixed commit, with known checksums.
 	const shchur = "https://raw.githubusercontent.com/shchur/gnn-benchmark/1e72912a0810cdf27ae54fd589a3b43358a2b161/data/planetoid/"
 	const planetoid = "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/"
 	return append(sets,
@@ -85,8 +85,8 @@ func ogbSet(short, summary string) namedSet {
 	}
 }
 
-// saintSet is a data set that GraphSAINT's authors keep on Google Drive, under
-// the ids that PyTorch Geometric lists.
+// saintSet is a data set of GraphSAINT's authors on Google Drive. PyTorch Geometric
+// lists the ids.
 func saintSet(name, summary string, ids [4]string) namedSet {
 	set := namedSet{name: name, summary: summary, scheme: "saint", marker: "adj_full.npz"}
 	for k, file := range []string{"adj_full.npz", "feats.npy", "class_map.json", "role.json"} {
@@ -117,8 +117,8 @@ func findNamed(name string) (*namedSet, error) {
 	return nil, fmt.Errorf("datasets: %q: unknown data set; want one of %s", name, strings.Join(names, ", "))
 }
 
-// spec returns the SPEC that reads the files, which lie in dir or, where they
-// come from an archive, in a folder within it.
+// spec returns the SPEC that reads the files. They lie in dir, or in a folder within
+// it if they come from an archive.
 func (set *namedSet) spec(dir string) (string, error) {
 	found := ""
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -132,7 +132,7 @@ func (set *namedSet) spec(dir string) (string, error) {
 		return "", fmt.Errorf("datasets: %w", err)
 	}
 	if found == "" {
-		return "", fmt.Errorf("datasets: %s: what was downloaded holds no %s", set.name, set.marker)
+		return "", fmt.Errorf("datasets: %s holds no %s", dir, set.marker)
 	}
 	return set.scheme + ":" + found + set.suffix, nil
 }

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Scheme is one way to get a data set: the part of a SPEC before the colon.
+// Scheme is one way to get a data set. Its name is the part of a SPEC before the
+// colon.
 type Scheme struct {
 	Name    string   // "npz"
-	Path    string   // what the part after the colon is, for help texts: "FILE"
+	Path    string   // the part after the colon, in help texts: "FILE"
 	Summary string   // one sentence
-	Keys    []string // keys understood after the question mark
+	Keys    []string // its keys after the question mark
 
 	// Open reads the data set. It need not call Validate: datasets.Open does.
 	Open func(ctx context.Context, spec *Spec) (*Data, error)
@@ -24,31 +26,32 @@ type Scheme struct {
 
 // Options adjusts Open. The zero value is ready to use.
 type Options struct {
-	// Schemes are a program's own, looked up before the built-in ones: this is
-	// how to register a data set or a format.
+	// Schemes are a program's own data sets and formats. They come before the
+	// built-in ones.
 	Schemes []Scheme
 
-	// Cache is the folder of downloaded data sets and of the records of stores
-	// found valid. "" means $GCN_DATA, or else the folder gcn in the user's
-	// cache folder.
+	// Cache is the folder of downloaded data sets and of the records of valid
+	// stores. "" means $GCN_DATA, or else the folder gcn in the user's cache
+	// folder.
 	Cache string
 
-	// Mirror is an address that files of named data sets are downloaded from
-	// instead of their authors' places: MIRROR/NAME/FILE. "" means $GCN_MIRROR,
-	// or else those places.
+	// Mirror is the address of a server that named data sets are downloaded
+	// from: MIRROR/NAME/FILE. "" means $GCN_MIRROR, or else the authors' servers.
 	Mirror string
 
-	// Offline forbids downloading: a named data set that is not in the cache is
-	// an error that wraps ErrOffline.
+	// Offline forbids downloading. A named data set that is not in the cache then
+	// gives an error that wraps ErrOffline.
 	Offline bool
 
-	// Precision is what Convert writes the features of a store in. "" means
-	// that they are in already.
+	// Precision is the format of the features in stores that Convert writes. ""
+	// keeps the format that they have.
 	Precision Precision
 
-	// Progress, if not nil, is told how fetching a named data set goes on, from
-	// one goroutine, often.
+	// Progress, if not nil, is called often while a named data set is fetched,
+	// from one goroutine.
 	Progress func(FetchProgress)
+
+	verify bool // read stores whole, even if they were found valid before
 }
 
 func (o *Options) mirror() string {
@@ -58,7 +61,7 @@ func (o *Options) mirror() string {
 	return os.Getenv("GCN_MIRROR")
 }
 
-// cacheDir returns the cache's folder, which may not be there yet.
+// cacheDir returns the cache's folder, which need not exist.
 func (o *Options) cacheDir() (string, error) {
 	if o.Cache != "" {
 		return o.Cache, nil
@@ -77,25 +80,14 @@ func (o *Options) cacheDir() (string, error) {
 func Schemes() []Scheme { return builtin(Options{}) }
 
 func builtin(o Options) []Scheme {
-	return []Scheme{
-		synthScheme(),
-		npyScheme(),
-		planetoidScheme(),
-		ogbScheme(),
-		edgesScheme(),
-		saintScheme(),
-		sageScheme(),
-		dglRedditScheme(),
-		npzScheme(),
-		storeScheme(o),
-	}
+	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(), []Scheme{storeScheme(o)})
 }
 
-// Open returns the data set that a SPEC names, validated. The error names the
-// file and the place in it, or what is wrong with the SPEC: an unknown scheme or
-// key comes with those that are known. Reading stops early, with the context's
-// error, when ctx is done. Cost: one pass over the files, and memory for the
-// result plus at most twice the graph while it is built.
+// Open returns the data set of a SPEC, validated. The error names the file and the
+// place in it, or the fault of the SPEC; for an unknown scheme or key it lists the
+// known ones. When ctx is done, reading stops early with the context's error. Cost:
+// one pass over the files, and memory for the result plus at most twice the graph
+// while it is built.
 func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err
@@ -108,7 +100,7 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 		return nil, err
 	}
 	if scheme.Open == nil {
-		return nil, fmt.Errorf("datasets: %s: the scheme %s cannot open anything", spec, scheme.Name)
+		return nil, fmt.Errorf("datasets: %s: the scheme %s has no function Open", spec, scheme.Name)
 	}
 	d, err := scheme.Open(ctx, s)
 	if err != nil {
@@ -121,11 +113,11 @@ func Open(ctx context.Context, spec string, o Options) (*Data, error) {
 		d.Name = spec
 	}
 	if d.unmap != nil {
-		return d, nil // a store, checked in its own way
+		return d, nil // openStore has checked it
 	}
 	validate := d.validate
 	if d.simple {
-		validate = d.validateNodes // looking up every edge's reverse can take longer than reading it
+		validate = d.validateNodes // the structure can take longer to check than to read
 	}
 	if err := validate(ctx); err != nil {
 		return nil, err
@@ -141,17 +133,17 @@ func checkContext(ctx context.Context) error {
 	return nil
 }
 
-// CheckSpec tells what is wrong with the text of a SPEC: an unknown scheme, name
-// or key. Whether there is anything at the path it does not say.
+// CheckSpec reports a SPEC with an unknown scheme, name or key. It does not look
+// for a file at the path.
 func CheckSpec(spec string, o Options) error {
 	_, _, err := parse(spec, o)
 	return err
 }
 
-// parse returns a SPEC's parts and its scheme, its keys known to be the
-// scheme's.
+// parse returns a SPEC's parts and its scheme. It checks that the scheme has the
+// keys.
 func parse(text string, o Options) (*Spec, *Scheme, error) {
-	s, err := ParseSpec(text)
+	s, err := parseSpec(text)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,21 +154,13 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	return s, scheme, s.checkKeys(scheme.Keys)
 }
 
-// Verify opens a data set and checks all of it, whatever was recorded: of a
-// store the checksums too.
+// Verify opens a data set and checks all of it. It reads the whole store of a named
+// data set or of store:FILE, even if the store was found valid before: first its
+// checksums, then everything that Data.Validate checks. The error about a store wraps
+// ErrFormat, ErrVersion or graph.ErrInvalid, or is one of reading. A named data set
+// with a damaged store is downloaded again by the next Open.
 func Verify(ctx context.Context, spec string, o Options) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	s, scheme, err := parse(spec, o)
-	if err != nil {
-		return err
-	}
-	if scheme.Name == "store" {
-		if err := VerifyStore(ctx, s.Path, o); err != nil {
-			return err
-		}
-	}
+	o.verify = true
 	d, err := Open(ctx, spec, o)
 	if err != nil {
 		return err

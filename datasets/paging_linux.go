@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the system is told about a mapping is advice, and errors of it are of no
-// consequence.
+// The calls below give the system advice about a mapping. Their errors do not
+// matter.
 
-// releasePages gives the memory of the whole pages between two places of a
-// mapping back to the system, which reads them from the file again when they are
-// needed.
+// releasePages gives the memory of the whole pages of mapping[from:to] back to the
+// system. The system reads them from the file again on the next access.
 func releasePages(mapping []byte, from, to uint64) {
 	page := uint64(os.Getpagesize())
 	from = (from + page - 1) / page * page
@@ -20,14 +19,14 @@ func releasePages(mapping []byte, from, to uint64) {
 	}
 }
 
-// expectRandom tells the system that what lies around a page that is read will
-// not be read next. Else it reads ahead, on some machines megabytes.
+// expectRandom turns off reading ahead in mapping[from:to]. Otherwise the system
+// reads the neighbours of each page too, on some machines megabytes.
 func expectRandom(mapping []byte, from, to uint64) {
 	_ = unix.Madvise(mapping[from/uint64(os.Getpagesize())*uint64(os.Getpagesize()):to], unix.MADV_RANDOM)
 }
 
-// fetchRows begins to read rows of a matrix that starts at offset in a mapping,
-// all at once, and does not wait for them. Neighbours come in one piece.
+// fetchRows starts to read rows of a matrix that begins at offset in a mapping, and
+// does not wait for them. Neighbouring rows are one request.
 func fetchRows(mapping []byte, offset, stride uint64, rows []int32) {
 	page := uint64(os.Getpagesize())
 	var from, to uint64

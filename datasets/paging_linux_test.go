@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-// TestScarceMemory reads rows of a store that is said to be larger than memory:
-// what is prefetched and released stays what it is.
-func TestScarceMemory(t *testing.T) {
+// TestLargeStore reads rows of a store that counts as larger than memory. Prefetching
+// and releasing rows must not change them.
+func TestLargeStore(t *testing.T) {
 	want := open(t, "synth:demo?nodes=8000&edges=9000&features=512")
 	path := writeStoreFile(t, want)
 	if d := open(t, "store:"+path); d.Features.Prefetch != nil {
-		t.Error("16 MB are said to be more than fits in memory")
+		t.Error("a store of 16 MB counts as larger than memory")
 	}
 	s, err := loadStore(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.scarce = true
+	s.large = true
 	d, err := s.data(context.Background())
 	if err != nil {
 		t.Fatal(err)

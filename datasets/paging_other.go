@@ -2,8 +2,8 @@
 
 package datasets
 
-// What to tell the system about a mapping is left to it: elsewhere than on
-// Linux, such advice means other things, or nothing.
+// Only Linux gets advice about mappings: on other systems the same calls have other
+// meanings, or none.
 
 func releasePages([]byte, uint64, uint64) {}
 

@@ -2,6 +2,6 @@
 
 package datasets
 
-// raceDetector tells that the race detector is on, whose own memory takes more
-// address space than a limit leaves.
+// raceDetector tells that the race detector is on. It needs more address space than the
+// tests' limits allow.
 const raceDetector = true

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"pgregory.net/rapid"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -27,7 +26,7 @@ func open(t testing.TB, spec string) *Data {
 	return d
 }
 
-// sameData compares everything that a file holds.
+// sameData compares all that files hold.
 func sameData(t testing.TB, got, want *Data) {
 	t.Helper()
 	for _, part := range []struct {
@@ -115,8 +114,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// A graph whose file holds both directions, sorted, is taken as it is; in any
-// other order it goes through the builder. Both give the same.
+// The arrays of a file with both directions, sorted, become the graph. A file in any
+// other order goes through the builder. Both give the same graph.
 func TestUnsortedPattern(t *testing.T) {
 	d, dir := made(t, 40, 3), t.TempDir()
 	files := npyFiles(t, d)
@@ -195,8 +194,8 @@ func TestPlanetoidUnlabelledTestNode(t *testing.T) {
 	}
 }
 
-// Without node features, those are the mean of the features of a node's edges:
-// a path 0–1–2 with edge features (1, 2) and (3, 6).
+// Without node features, a node gets the mean of the features of its edges. Here: a
+// path 0–1–2 with edge features (1, 2) and (3, 6).
 func TestOGBEdgeFeatures(t *testing.T) {
 	dir := t.TempDir()
 	writeTexts(t, dir, map[string]string{
@@ -210,8 +209,7 @@ func TestOGBEdgeFeatures(t *testing.T) {
 	}
 }
 
-// Of a heterogeneous folder in ogbn-mag's layout papers and their citations are
-// read.
+// A heterogeneous folder in ogbn-mag's layout gives the papers and their citations.
 func TestOGBHeterogeneous(t *testing.T) {
 	d, dir := made(t, 30, 9), t.TempDir()
 	writeTexts(t, dir, map[string]string{
@@ -342,8 +340,8 @@ func TestPartialOGBFolder(t *testing.T) {
 	}
 }
 
-// Self-loops and repeats in a file of both directions are counted as the builder
-// counts them.
+// The report on self-loops and repeated edges in a file with both directions is the same
+// as the builder's.
 func TestTidyReport(t *testing.T) {
 	d, dir := made(t, 20, 1), t.TempDir()
 	files := npyFiles(t, d)
@@ -359,49 +357,4 @@ func TestTidyReport(t *testing.T) {
 	if want := (&graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 2, 2}, Idx: []int32{1, 0}}); !cmp.Equal(got.Graph, want) {
 		t.Errorf("graph %+v", got.Graph)
 	}
-}
-
-// A directed triangle has as many entries in each row as in each column.
-func TestDirectedTriangle(t *testing.T) {
-	p := &pattern{ptr: []int64{0, 1, 2, 3}, idx: []int32{1, 2, 0}}
-	if got, err := p.symmetric(context.Background()); got || err != nil {
-		t.Errorf("taken for symmetric: %v, %v", got, err)
-	}
-	var d Data
-	if err := p.adjacency(context.Background(), &d); err != nil || d.Edges() != 3 || d.Graph.ValidateAdjacency() != nil {
-		t.Errorf("%v: %+v", err, d.Graph)
-	}
-}
-
-// A pattern is taken for symmetric exactly if it equals its transpose.
-func TestSymmetricPattern(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(t, "n")
-		p := &pattern{ptr: []int64{0}}
-		var dense [8][8]bool
-		for i := range n {
-			for j := range n {
-				switch mirrored := dense[j][i]; {
-				case i == j:
-				case j < i && rapid.IntRange(0, 20).Draw(t, "flip") > 0:
-					dense[i][j] = mirrored
-				default:
-					dense[i][j] = rapid.Bool().Draw(t, "entry")
-				}
-				if dense[i][j] {
-					p.idx = append(p.idx, int32(j))
-				}
-			}
-			p.ptr = append(p.ptr, int64(len(p.idx)))
-		}
-		want := true
-		for i := range n {
-			for j := range n {
-				want = want && dense[i][j] == dense[j][i]
-			}
-		}
-		if got, err := p.symmetric(context.Background()); err != nil || got != want {
-			t.Fatalf("symmetric: %v, %v; want %v", got, err, want)
-		}
-	})
 }

@@ -10,18 +10,18 @@ import (
 )
 
 // Spec is a parsed SPEC: SCHEME:PATH?key=value&key=value. Values may be
-// percent-encoded (%26 for &); the path is taken as it is.
+// percent-encoded (%26 for &); the path may not.
 type Spec struct {
 	Scheme string            // "" for a SPEC without a colon, which names a data set
 	Path   string            // up to the first question mark
-	Values map[string]string // nil where there are none
+	Values map[string]string // nil without a question mark
 
 	text string
 }
 
-// ParseSpec splits a SPEC into its parts. The error says what is wrong with the
-// text: an empty path, a pair that is not key=value, a key given twice.
-func ParseSpec(text string) (*Spec, error) {
+// parseSpec splits a SPEC into its parts. It reports an empty path, a pair that is
+// not key=value, and a key given twice.
+func parseSpec(text string) (*Spec, error) {
 	s := &Spec{text: text}
 	rest, query, hasQuery := strings.Cut(text, "?")
 	if scheme, path, found := strings.Cut(rest, ":"); found {
@@ -45,7 +45,7 @@ func ParseSpec(text string) (*Spec, error) {
 			return nil, fmt.Errorf("datasets: %q: %q is not key=value", text, pair)
 		}
 		if _, twice := s.Values[key]; twice {
-			return nil, fmt.Errorf("datasets: %q: key %q is there twice", text, key)
+			return nil, fmt.Errorf("datasets: %q: key %q is given twice", text, key)
 		}
 		value, err := url.PathUnescape(escaped)
 		if err != nil {
@@ -59,7 +59,7 @@ func ParseSpec(text string) (*Spec, error) {
 // String returns the SPEC as it was given.
 func (s *Spec) String() string { return s.text }
 
-// Text returns the value of a key, or fallback where it is not given.
+// Text returns the value of a key, or fallback if it is not given.
 func (s *Spec) Text(key, fallback string) string {
 	if v, found := s.Values[key]; found {
 		return v
@@ -67,8 +67,8 @@ func (s *Spec) Text(key, fallback string) string {
 	return fallback
 }
 
-// Int returns the value of a key as an integer in [least, most], or fallback
-// where it is not given.
+// Int returns the value of a key as an integer in [least, most], or fallback if it
+// is not given.
 func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
 	v, found := s.Values[key]
 	if !found {
@@ -81,7 +81,7 @@ func (s *Spec) Int(key string, fallback, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// Seed returns the value of a key as a seed, or fallback where it is not given.
+// Seed returns the value of a key as a seed, or fallback if it is not given.
 func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
 	v, found := s.Values[key]
 	if !found {
@@ -94,8 +94,8 @@ func (s *Spec) Seed(key string, fallback uint64) (uint64, error) {
 	return n, nil
 }
 
-// Float returns the value of a key as a finite number in [least, most], or
-// fallback where it is not given.
+// Float returns the value of a key as a finite number in [least, most], or fallback
+// if it is not given.
 func (s *Spec) Float(key string, fallback, least, most float64) (float64, error) {
 	v, found := s.Values[key]
 	if !found {
@@ -108,8 +108,8 @@ func (s *Spec) Float(key string, fallback, least, most float64) (float64, error)
 	return x, nil
 }
 
-// Choice returns the value of a key, which must be one of those allowed, or the
-// first of them where it is not given.
+// Choice returns the value of a key, or the first allowed value if the key is not
+// given. Any other value is an error.
 func (s *Spec) Choice(key string, allowed ...string) (string, error) {
 	v := s.Text(key, allowed[0])
 	if !slices.Contains(allowed, v) {
@@ -118,7 +118,7 @@ func (s *Spec) Choice(key string, allowed ...string) (string, error) {
 	return v, nil
 }
 
-// checkKeys reports the first key that is not among those allowed.
+// checkKeys reports the first key that is not allowed, in alphabetical order.
 func (s *Spec) checkKeys(allowed []string) error {
 	keys := make([]string, 0, len(s.Values))
 	for key := range s.Values {

@@ -12,8 +12,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-// dealSplit deals train and valid nodes at random out of the n nodes, or out of
-// those that eligible accepts where it is not nil; the rest is for testing. Ids
+// dealSplit draws a random split of the n nodes, or of the nodes that eligible
+// accepts if it is not nil: train nodes, valid nodes, and the rest for testing. Ids
 // increase within a part. The error is the context's.
 func dealSplit(ctx context.Context, n, train, valid int, random *rand.Rand, eligible func(int) bool) (Split, error) {
 	ids := make([]int32, 0, n)
@@ -58,11 +58,11 @@ func dealSplit(ctx context.Context, n, train, valid int, random *rand.Rand, elig
 	return Split{Train: parts[0], Valid: parts[1], Test: parts[2]}, nil
 }
 
-// defaultSplit is used where neither source nor SPEC says.
+// defaultSplit is used where neither the source nor the SPEC has a split.
 const defaultSplit = "60/20/20"
 
-// splitFromSpec deals a random split of the labelled nodes of d by the keys
-// split=60/20/20 and seed=1, and notes it.
+// splitFromSpec draws a random split of the labelled nodes of d, by the keys split
+// (60/20/20) and seed (1), and adds a note.
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	text := spec.Text("split", defaultSplit)
 	shares, err := parseShares(text)
@@ -94,20 +94,25 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	return nil
 }
 
-// ownSplit tells whether the split is the source's own, and reports a seed given
-// for it.
+// ownSplit tells whether the SPEC leaves the source's own split as it is. It reports
+// a seed given with that.
 func ownSplit(spec *Spec) (bool, error) {
 	if _, asked := spec.Values["split"]; asked {
 		return false, nil
 	}
-	if _, given := spec.Values["seed"]; given {
-		return false, fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
-	}
-	return true, nil
+	return true, checkNoSeed(spec)
 }
 
-// parseShares reads train/valid/test as three numbers, none negative, the first
-// positive; they need not add up to 100.
+// checkNoSeed reports a seed given for a split that is not random.
+func checkNoSeed(spec *Spec) error {
+	if _, given := spec.Values["seed"]; given {
+		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	}
+	return nil
+}
+
+// parseShares reads TRAIN/VALID/TEST: three numbers that are not negative, the
+// first positive. They need not add up to 100.
 func parseShares(text string) (shares [3]float64, err error) {
 	fields := strings.Split(text, "/")
 	if len(fields) != 3 {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// The store is the project's own file of one data set, laid out so that opening
-// it is mapping it: arrays lie as they are in memory, little-endian, each at a
+// The store is the project's own file format for one data set. It is opened by
+// mapping it: its arrays are little-endian, as in memory, and each begins at a
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
@@ -26,7 +26,7 @@ import (
 //	                    of the section, uint32 zero
 //	 …  sections        in the order of the table, zeros between them
 //
-// The header is written last, so that what was cut short does not open.
+// The header is written last, so that an incomplete file does not open.
 
 const (
 	storeMagic   = "GCNSTORE"
@@ -38,15 +38,15 @@ const (
 	mostMeta     = 1 << 24 // bytes of the section that is JSON
 )
 
-// ErrFormat is wrapped by errors about a store that is damaged, cut short or no
-// store; ErrVersion by those about one that a newer version of this package
-// wrote.
+// ErrFormat is wrapped by errors about a file that is a damaged or incomplete store,
+// or not a store. ErrVersion is wrapped by errors about a store of a newer version
+// of this package.
 var (
 	ErrFormat  = errors.New("not a valid store")
 	ErrVersion = errors.New("newer than this program")
 )
 
-// sectionKind says what a section holds. The numbers are part of the format.
+// sectionKind names the content of a section. The numbers are part of the format.
 type sectionKind uint32
 
 const (
@@ -113,8 +113,8 @@ func (e elementType) size() uint64 {
 	return 0
 }
 
-// element returns the type that the sections of a kind hold, features maybe
-// float16 instead; 0 for a kind that this version does not know.
+// element returns the type of the numbers in sections of a kind, or 0 for an unknown
+// kind. Features may be float16 instead.
 func (k sectionKind) element() elementType {
 	switch k {
 	case sectionMeta:
@@ -129,9 +129,9 @@ func (k sectionKind) element() elementType {
 	return 0
 }
 
-// may tells whether sections of a kind may hold numbers of type e in a store of
+// allows tells whether sections of a kind may hold numbers of type e in a store of
 // the given version.
-func (k sectionKind) may(e elementType, version uint32) bool {
+func (k sectionKind) allows(e elementType, version uint32) bool {
 	return e == k.element() || k == sectionFeatures && e == elementFloat16 && version >= 2
 }
 
@@ -144,9 +144,9 @@ type section struct {
 	checksum      uint32
 }
 
-// storeMeta is what a store holds besides arrays.
+// storeMeta is the part of a store that is not arrays.
 type storeMeta struct {
-	Source     string   `json:"source"` // the SPEC it was made from
+	Source     string   `json:"source"` // SPEC of the stored data
 	Metric     Metric   `json:"metric"`
 	Classes    int      `json:"classes"`
 	Tasks      int      `json:"tasks"`
@@ -159,8 +159,8 @@ type storeMeta struct {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// encodeHeader returns header and table. The version is the least that knows
-// what is in the sections, so that older programs read what they can.
+// encodeHeader returns header and table. The version is the oldest that can hold the
+// sections, so that older programs can read the store.
 func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
@@ -188,13 +188,13 @@ func encodeHeader(size uint64, sections []section) []byte {
 	return b
 }
 
-// decodeHeader checks header and table of a file of which b is the beginning:
-// all of it, or enough. The sections come back in the file's order, of known
-// kinds, each at most once, inside the file and not overlapping.
+// decodeHeader checks header and table of a file of size bytes. b is its beginning,
+// and long enough for the largest table. The sections come in the file's order. They
+// have known kinds, each at most once, and lie inside the file without overlap.
 func decodeHeader(b []byte, size uint64) ([]section, error) {
 	le := binary.LittleEndian
 	if len(b) < headerBytes || string(b[:8]) != storeMagic {
-		return nil, fmt.Errorf("does not begin as a store does: %w", ErrFormat)
+		return nil, fmt.Errorf("does not begin like a store: %w", ErrFormat)
 	}
 	version := le.Uint32(b[8:])
 	if version > storeVersion {
@@ -228,7 +228,7 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 		switch {
 		case s.kind.element() == 0 || seen[s.kind]:
 			return nil, fmt.Errorf("section %d: %v is unknown or there twice: %w", k, s.kind, ErrFormat)
-		case !s.kind.may(s.element, version):
+		case !s.kind.allows(s.element, version):
 			return nil, fmt.Errorf("%v: element type %d, want %d: %w", s.kind, s.element, s.kind.element(), ErrFormat)
 		case s.rows > math.MaxInt || s.cols == 0 || s.rows > math.MaxInt/s.element.size()/s.cols || s.rows*s.cols*s.element.size() != s.bytes:
 			return nil, fmt.Errorf("%v: %d×%d elements in %d bytes: %w", s.kind, s.rows, s.cols, s.bytes, ErrFormat)
@@ -245,16 +245,16 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 	return sections, nil
 }
 
-// number is what sections hold.
+// number is the type of the numbers in a section.
 type number interface {
 	byte | uint16 | int32 | int64 | float32
 }
 
-// littleEndian tells whether this machine's numbers are the file's.
+// littleEndian tells whether this machine has the byte order of stores.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// view returns the numbers of a section, in place: b is the section's bytes as
-// this machine has them.
+// view returns the numbers of a section without copying them. b holds the section's
+// bytes in this machine's byte order.
 func view[T number](b []byte) ([]T, error) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -268,7 +268,7 @@ func view[T number](b []byte) ([]T, error) {
 	return unsafe.Slice((*T)(start), len(b)/size), nil
 }
 
-// byteView is the reverse of view.
+// byteView is the inverse of view.
 func byteView[T number](values []T) []byte {
 	if len(values) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 )
 
-// A generated data set, kept as a store: from the second opening on, opening
-// takes no longer for a large one.
+// A generated data set is kept as a store. From the second opening on, a large store
+// opens as fast as a small one.
 func ExampleConvert() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
-// rounded returns the features as float16 has them.
+// rounded returns the features, rounded to float16.
 func rounded(x *graph.Features) []float32 {
 	var values []float32
 	for _, v := range x.Float32s() {
@@ -68,7 +68,7 @@ func TestConvertPrecision(t *testing.T) {
 		t.Error("widened features differ")
 	}
 
-	// What only reads features takes them in either precision.
+	// Readers of features accept either precision.
 	if _, err := Convert(ctx, "store:"+double, filepath.Join(dir, "npy")+"/", Options{}); err != nil {
 		t.Fatal(err)
 	}

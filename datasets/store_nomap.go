@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-// mapFile is for systems without mmap: stores are read into memory there.
+// mapFile returns errors.ErrUnsupported: this system has no mmap, so that stores are
+// read into memory.
 func mapFile(*os.File) ([]byte, func() error, error) {
 	return nil, nil, errors.ErrUnsupported
 }

@@ -17,34 +17,36 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// storeScheme opens a store. What was found valid once, or written here, is
-// mapped in milliseconds; see docs/adr/0009-store.md.
+// storeScheme opens a store. A store that was found valid before, or was written
+// here, is mapped in milliseconds; see docs/adr/0009-store.md.
 func storeScheme(o Options) Scheme {
 	return Scheme{
 		Name: "store", Path: "FILE",
 		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 		Keys:    fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			return openStoreSpec(ctx, spec.Path, spec, o)
+			d, err := openStore(ctx, spec.Path, o)
+			return adjusted(ctx, d, spec, err)
 		},
 	}
 }
 
-func openStoreSpec(ctx context.Context, path string, spec *Spec, o Options) (*Data, error) {
-	d, err := openStore(ctx, path, o)
+// adjusted applies the keys of a SPEC to data from a store, unless opening it
+// failed. On an error it closes the data.
+func adjusted(ctx context.Context, d *Data, spec *Spec, err error) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
 	if err := adjust(ctx, d, spec); err != nil {
-		d.Close() // what is wrong is the SPEC
+		d.Close() // the SPEC is wrong, not the store
 		return nil, err
 	}
 	return d, nil
 }
 
-// adjust applies the keys of a SPEC to data from a store.
 func adjust(ctx context.Context, d *Data, spec *Spec) error {
 	own, err := ownSplit(spec)
 	if err != nil {
@@ -86,14 +88,13 @@ func (d *Data) copyFeatures() error {
 	return nil
 }
 
-// Close gives back what the data set holds of the system: the mapping of a
-// store. The arrays of d, and all that shares them, must not be used afterwards;
-// without Close they last as long as the process. It does nothing for data in
-// memory, or the second time.
+// Close unmaps the store of d. The arrays of d, and slices of them, must not be used
+// afterwards. Without Close they last as long as the process. Close does nothing
+// for data that do not come from a store, or the second time.
 //
-// The file of an open store must not be written to or cut short: reading what is
-// no longer there ends the process. Replacing it by another (as WriteStore does)
-// or removing it is safe.
+// The file of an open store must not be changed or shortened: reading a lost page
+// ends the process. It may be removed, or replaced by another file, as WriteStore
+// does.
 func (d *Data) Close() error {
 	if d == nil || d.unmap == nil {
 		return nil
@@ -106,23 +107,43 @@ func (d *Data) Close() error {
 	return nil
 }
 
-// openStore opens a store and makes sure of what it holds: by the record of an
-// earlier time, or by reading all of it.
+// openStore opens a store. It reads all of it, unless a record says that the store
+// was found valid before.
 func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 	s, err := loadStore(path, true)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.data(ctx)
-	if err == nil && !o.recorded(s) {
-		if err = s.verify(ctx, d); err == nil {
+	if err == nil && (o.verify || !o.recorded(s)) {
+		err = s.verify(ctx, d)
+		switch {
+		case err == nil:
 			o.record(s)
+		case ctx.Err() == nil:
+			o.forget(path)
 		}
 	}
 	if err != nil {
 		s.unmap() // nothing was written
 		return nil, err
 	}
+	return d, nil
+}
+
+// openWritten opens a store that this process has just written. It records the
+// store as valid, since the data were validated before they were written.
+func openWritten(ctx context.Context, path string, o Options) (*Data, error) {
+	s, err := loadStore(path, true)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.data(ctx)
+	if err != nil {
+		s.unmap() // nothing was written
+		return nil, err
+	}
+	o.record(s)
 	return d, nil
 }
 
@@ -133,14 +154,14 @@ type storeFile struct {
 	changed  time.Time // see lastChange
 	bytes    []byte
 	mapped   bool // bytes are a mapping of the file
-	scarce   bool // which is more than half of what fits in memory
+	large    bool // the file is more than half as large as the memory limit
 	sections []section
-	digest   string // of header and table, and so of the checksums
+	digest   string // SHA-256 of header and table, which hold the checksums
 	unmap    func() error
 }
 
-// loadStore maps a store, or reads it where that cannot be done or is not
-// wanted, and checks its header.
+// loadStore maps a store and checks its header. It reads the store into memory if
+// mapped is false or the system cannot map it.
 func loadStore(path string, mapped bool) (*storeFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -157,9 +178,9 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	}
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", path, err) }
 	if !info.Mode().IsRegular() || info.Size() < headerBytes || info.Size() > math.MaxInt {
-		return nil, fail(fmt.Errorf("no file of at least %d bytes: %w", headerBytes, ErrFormat))
+		return nil, fail(fmt.Errorf("not a file of at least %d bytes: %w", headerBytes, ErrFormat))
 	}
-	// Read before mapping: a file that is no store is not worth reading whole.
+	// The header comes first: a file that is not a store is not worth reading whole.
 	head := make([]byte, min(info.Size(), headerBytes+mostSections*entryBytes))
 	if _, err := io.ReadFull(f, head); err != nil {
 		return nil, fail(err)
@@ -173,7 +194,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	if mapped && littleEndian() {
 		s.bytes, s.unmap, err = mapFile(f)
 		s.mapped = err == nil
-		s.scarce = uint64(info.Size()) > memory.Limit()/2
+		s.large = uint64(info.Size()) > memory.Limit()/2
 	}
 	if s.bytes == nil {
 		s.unmap = func() error { return nil }
@@ -191,7 +212,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 	return s, nil
 }
 
-// readAligned reads a whole file to an address that suits all numbers.
+// readAligned reads a whole file to an address that is aligned for all numbers.
 func readAligned(f *os.File, size int64) ([]byte, error) {
 	words := make([]uint64, (size+7)/8)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), size)
@@ -207,7 +228,7 @@ func (s *storeFile) content(e section) []byte {
 	return s.bytes[e.offset : e.offset+e.bytes : e.offset+e.bytes]
 }
 
-// checked reports a section that is not what was written.
+// checked reports a section whose bytes and checksum differ.
 func (s *storeFile) checked(ctx context.Context, e section) error {
 	const piece = 1 << 24
 	sum := uint32(0)
@@ -223,12 +244,12 @@ func (s *storeFile) checked(ctx context.Context, e section) error {
 	return nil
 }
 
-// smallSection is the size up to which a section is checked at every opening, as
-// the description is whatever its size.
+// smallSection is the largest size of sections that are checked at every opening.
+// The description is checked too, of any size.
 const smallSection = 1 << 16
 
-// data returns the data set that the sections describe, their sizes in
-// agreement, their contents not looked at but for small ones.
+// data returns the data set in the sections. It checks that their sizes agree, and
+// the contents of small sections.
 func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	d := &Data{Name: "store:" + s.path, Graph: &graph.CSR{}, Features: &graph.Features{}, Labels: &graph.Labels{}, simple: true, unmap: s.unmap}
 	var meta *storeMeta
@@ -244,7 +265,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		}
 		rows[e.kind] = e.rows
 		b := s.content(e)
-		if !littleEndian() { // then b is this process's own copy
+		if !littleEndian() { // b is then a copy in memory, which may be changed
 			if err := s.checked(ctx, e); err != nil {
 				return nil, err
 			}
@@ -276,7 +297,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 			if s.mapped {
 				d.Features.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
 			}
-			if s.mapped && s.scarce && e.rows > 0 {
+			if s.mapped && s.large && e.rows > 0 {
 				expectRandom(s.bytes, e.offset, e.offset+e.bytes)
 				d.Features.Prefetch = func(rows []int32) { fetchRows(s.bytes, e.offset, e.bytes/e.rows, rows) }
 			}
@@ -327,11 +348,11 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	return d, nil
 }
 
-// verify reads everything: checksums, and that the data set is a valid one, as
-// kernels rely on.
+// verify reads the whole store. It checks the checksums, and that the data set is
+// valid, which the kernels rely on.
 func (s *storeFile) verify(ctx context.Context, d *Data) error {
-	err := eachChunk(ctx, len(s.sections), func(k int) error {
-		if littleEndian() { // else data did it, before it turned the bytes around
+	err := parallel.Chunks(ctx, len(s.sections), func(k int) error {
+		if littleEndian() { // else data has checked it, before it swapped the bytes
 			return s.checked(ctx, s.sections[k])
 		}
 		return nil
@@ -345,35 +366,11 @@ func (s *storeFile) verify(ctx context.Context, d *Data) error {
 	return d.validateNodes(ctx)
 }
 
-// VerifyStore reads a store whole: its checksums, then everything that
-// Data.Validate checks. An error wraps ErrFormat, ErrVersion or
-// graph.ErrInvalid, or is one of reading.
-func VerifyStore(ctx context.Context, path string, o Options) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	s, err := loadStore(path, true)
-	if err != nil {
-		return err
-	}
-	defer s.unmap() // nothing was written
-	d, err := s.data(ctx)
-	if err == nil {
-		err = s.verify(ctx, d)
-	}
-	if err != nil {
-		o.forget(path)
-		return err
-	}
-	o.record(s)
-	return nil
-}
-
-// A record says that a store was found valid: a small file in the cache, which
-// is the user's own, unlike the store, which may come from anywhere. It counts
-// for the file with that path, size, times of modification and change, and
-// header, the header holding the checksums of the rest. Without a cache, stores
-// are read whole each time they are opened.
+// A record says that a store was found valid. It is a small file in the cache: the
+// store may come from anywhere, but the cache is the user's own. It holds the path,
+// the size, the times of modification and change, and the digest of the header,
+// which holds the checksums of the rest. It counts only while all of them are as
+// they were. Without a cache, stores are read whole each time they are opened.
 
 func (o *Options) recordPath(path string) (string, error) {
 	cache, err := o.cacheDir()
@@ -405,22 +402,23 @@ func (o *Options) recorded(s *storeFile) bool {
 	return err == nil && string(text) == s.recordText()
 }
 
-// record is best effort: without it the next opening takes longer.
+// record writes the record of a valid store. It ignores errors: without a record
+// the next opening takes longer.
 func (o *Options) record(s *storeFile) {
 	path, err := o.recordPath(s.path)
 	if err != nil || os.MkdirAll(filepath.Dir(path), 0o755) != nil {
 		return
 	}
-	// A change within the same tick of the file system's clock would not show.
+	// A later change within the same tick of the file system's clock would not show.
 	const tick = 20 * time.Millisecond
 	if age := time.Since(s.changed); age >= 0 && age < tick {
 		time.Sleep(tick - age)
 	}
-	_ = os.WriteFile(path, []byte(s.recordText()), 0o644) // a torn one matches nothing
+	_ = os.WriteFile(path, []byte(s.recordText()), 0o644) // an incomplete record matches no store
 }
 
 func (o *Options) forget(path string) {
 	if path, err := o.recordPath(path); err == nil {
-		os.Remove(path) // it may not be there
+		os.Remove(path) // there may be none
 	}
 }

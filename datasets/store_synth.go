@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// synthBuffer is the number of features that are in memory at a time: 64 MB.
+// synthBuffer is the number of features in memory at a time: 64 MB.
 const synthBuffer = 1 << 24
 
-// synthToStore generates a data set straight into a store: the features are
-// drawn on all cores, about buffer of them at a time. The store is the same, byte for
-// byte, as that of the data set generated in memory.
+// synthToStore generates a data set straight into a store. It draws the features on
+// all cores, about buffer of them at a time. The store equals, byte for byte, a store
+// of the data set generated in memory.
 func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Precision) error {
 	m, err := synthFromSpec(spec)
 	if err != nil {
@@ -47,7 +48,7 @@ func (m *synthModel) streamFeatures(w *storeWriter, community []int32, size int)
 		count := min(group, chunks-first)
 		rows := min(count*synthChunk, m.nodes-first*synthChunk)
 		part := buffer[:rows*m.features]
-		err := eachChunk(w.ctx, count, func(k int) error {
+		err := parallel.Chunks(w.ctx, count, func(k int) error {
 			chunk := first + k
 			draw(part[k*chunkSize:min((k+1)*chunkSize, len(part))], chunk*synthChunk, m.random(streamFeatures, chunk))
 			return nil

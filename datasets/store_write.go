@@ -11,20 +11,23 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Precision is the format of the numbers that features are.
+// Precision is the number format of features.
 type Precision string
 
-// The precisions. Float16 is IEEE 754 half precision: half the bytes, numbers of
-// at most 65,504 in magnitude, of about three decimal digits.
+// The precisions. Float16 is IEEE 754 half precision: half the bytes, about three
+// decimal digits, magnitudes up to 65,504.
 const (
 	Float32 Precision = "float32"
 	Float16 Precision = "float16"
 )
 
-// check reports a text that is no precision; "" is for leaving them as they are.
+// check reports a text that is neither a precision nor "", which changes nothing.
 func (p Precision) check() error {
 	if p != "" && p != Float32 && p != Float16 {
 		return fmt.Errorf("datasets: features as %q: want %s or %s", string(p), Float32, Float16)
@@ -32,16 +35,16 @@ func (p Precision) check() error {
 	return nil
 }
 
-// WriteStore writes a data set as a store, validated first, its features in the
-// precision that they are in. The file appears
-// whole or not at all, and replaces the one that was there only once it is
-// complete; other processes that have that one open keep it. Cost: one pass over
-// the data to check it, one to write it, and no memory beyond 8 bytes a node.
+// WriteStore validates a data set and writes it as a store, without changing the
+// precision of the features. The file appears whole or not at all: an existing file
+// is replaced only once the new one is complete, and processes that have the old one
+// open keep it. Cost: one pass over the data to check them, one to write them, and
+// 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
 	return writeStoreAs(ctx, path, d, "")
 }
 
-// writeStoreAs is WriteStore in a precision of choice.
+// writeStoreAs is WriteStore in the given precision.
 func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error {
 	if err := d.validate(ctx); err != nil {
 		return err
@@ -53,19 +56,20 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error 
 	return writeStore(ctx, path, d, p, rounded, func(w *storeWriter) error { return w.features(d.Features) })
 }
 
-// writeStore writes a store whose features, of the sizes that d says, come from
-// a function; rounded tells that it loses digits of them.
+// writeStore writes a store. The function writes the features, which have the sizes
+// that d.Features gives; rounded says that they lose digits.
 func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features func(*storeWriter) error) error {
-	return writeAtomically(path, func(f *os.File) error {
+	err := atomicfile.WriteFile(path, func(f *os.File) error {
 		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
-		if err := w.writeAll(d, features); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("datasets: %s: %w", path, err)
-		}
-		return nil
+		return w.writeAll(d, features)
 	})
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("datasets: %w", err)
+	}
+	return nil
 }
 
 // storeWriter writes sections one after the other.
@@ -75,13 +79,13 @@ type storeWriter struct {
 	at       uint64
 	sections []section
 
-	half    bool // features are written in half precision
-	rounded bool // and were not in it before
+	half    bool // write features in half precision
+	rounded bool // the features were not in half precision before
 	cols    int  // of the features
 
-	checksum uint32   // of the section being written
-	buffer   []byte   // on big-endian machines
-	halves   []uint16 // a piece of the features being rounded
+	checksum uint32   // of the current section
+	buffer   []byte   // for swapping bytes on big-endian machines
+	halves   []uint16 // for rounding a piece of the features
 }
 
 func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error {
@@ -128,20 +132,20 @@ func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error
 	}
 	for _, s := range plan {
 		if s.rows == 0 {
-			continue // an empty section is one that is not there
+			continue // empty sections are omitted
 		}
 		if err := w.section(s.kind, s.rows, s.cols, s.write); err != nil {
 			return err
 		}
 	}
-	// What is not a store until now becomes one.
+	// With the header the file becomes a store.
 	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections), 0); err != nil {
 		return err
 	}
 	return nil
 }
 
-// section writes one section, whose bytes come from write.
+// section writes one section; write writes its bytes.
 func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*storeWriter) error) error {
 	padding := -w.at % storeAlign
 	if _, err := w.file.Write(make([]byte, padding)); err != nil {
@@ -188,8 +192,8 @@ func (w *storeWriter) features(x *graph.Features) error {
 
 const featurePiece = 1 << 20 // features converted at a time
 
-// floats writes features that begin with number first of all, in the precision
-// asked for.
+// floats writes features in the precision of w. The first value has index first among
+// all features.
 func (w *storeWriter) floats(values []float32, first int) error {
 	if !w.half {
 		return writeNumbers(w, values)
@@ -212,7 +216,7 @@ func numbersOf[T number](values []T) func(*storeWriter) error {
 	return func(w *storeWriter) error { return writeNumbers(w, values) }
 }
 
-// writeNumbers adds numbers to the current section, in pieces, so that
+// writeNumbers adds numbers to the current section. It writes them in pieces, so that
 // cancelling does not wait for the disk.
 func writeNumbers[T number](w *storeWriter, values []T) error {
 	const piece = 1 << 22
@@ -238,7 +242,7 @@ func writeNumbers[T number](w *storeWriter, values []T) error {
 	return nil
 }
 
-// sourceName is the SPEC that the data came from first.
+// sourceName returns the SPEC of the original data.
 func (d *Data) sourceName() string {
 	if d.source != "" {
 		return d.source
@@ -246,7 +250,7 @@ func (d *Data) sourceName() string {
 	return d.Name
 }
 
-// notesWithSource are the notes of a copy in another format.
+// notesWithSource returns the notes for a copy in another format.
 func (d *Data) notesWithSource() []string {
 	if d.source != "" || d.Name == "" {
 		return d.Notes
@@ -254,7 +258,7 @@ func (d *Data) notesWithSource() []string {
 	return append([]string{"made from " + d.Name}, d.Notes...)
 }
 
-// validate is Validate on all cores, until ctx is done.
+// validate is Validate on all cores; it stops when ctx is done.
 func (d *Data) validate(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
@@ -268,8 +272,8 @@ func (d *Data) validate(ctx context.Context) error {
 	return d.validateNodes(ctx)
 }
 
-// validateStructure is graph.CSR.ValidateAdjacency in time for large graphs: it
-// uses all cores and looks nothing up.
+// validateStructure is graph.CSR.ValidateAdjacency for large graphs: it uses all
+// cores and, without weights, no binary search.
 func (d *Data) validateStructure(ctx context.Context) error {
 	a := d.Graph
 	fail := func(format string, args ...any) error {
@@ -288,7 +292,7 @@ func (d *Data) validateStructure(ctx context.Context) error {
 		}
 	}
 	const rows = 4096
-	err := eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+	err := parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			before := int32(-1)
 			for _, j := range a.Row(i) {
@@ -303,15 +307,14 @@ func (d *Data) validateStructure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := pattern{name: d.Name, ptr: a.Ptr, idx: a.Idx}
-	symmetric, err := p.symmetric(ctx)
+	symmetric, err := formats.Symmetric(ctx, a.Ptr, a.Idx)
 	if err == nil && !symmetric {
 		return fail("an edge lacks its reverse")
 	}
 	if err != nil || a.Val == nil {
 		return err
 	}
-	return eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+	return parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			for k, j := range a.Row(i) {
 				back, _ := slices.BinarySearch(a.Row(int(j)), int32(i))

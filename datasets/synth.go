@@ -9,19 +9,20 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
 // synthModel holds the parameters of one synthetic data set: a degree-corrected
-// stochastic block model (Karrer & Newman 2011, arXiv:1008.3926) whose
-// communities the features and labels follow.
+// stochastic block model (Karrer & Newman 2011, arXiv:1008.3926). Features and labels
+// depend on its communities.
 //
 // Every node i has a community z_i, of Zipf-distributed size, and an expected
-// degree θ_i from a heavy-tailed law. Pair {i, j} is joined with expectation
-// proportional to θ_i·θ_j, more so within a community. Features are the
-// community's mean plus normal noise. The label is the community, but
-// a share of the nodes (noise) gets a label drawn anew, which caps the accuracy
-// that any model can reach; for binary tasks see taskLabels.
+// degree θ_i from a heavy-tailed law. The expected number of edges between i and j is
+// proportional to θ_i·θ_j, with a larger factor within a community. Features are the
+// community's mean plus normal noise. The label is the community, except for a share
+// of the nodes (noise) with a random label. That share limits the accuracy of any
+// model. For binary tasks see taskLabels.
 type synthModel struct {
 	name    string
 	summary string
@@ -30,22 +31,22 @@ type synthModel struct {
 	edges    int64 // undirected
 	features int
 	classes  int // classes, or binary tasks if communities > 0
-	train    int // nodes; what train and valid leave is for testing
+	train    int // training nodes; nodes in neither train nor valid are for testing
 	valid    int
 	metric   Metric
 
-	communities int     // 0: one a class; otherwise classes counts binary tasks
+	communities int     // 0: one for each class; otherwise classes counts binary tasks
 	homophily   float64 // share of edges within a community
-	noise       float64 // share of labels (classes), or spread of the logits (tasks), that is not the community's
-	separation  float64 // length of a community's mean in standard deviations of the features' noise
+	noise       float64 // share of random labels (classes), or deviation of the logits' noise (tasks)
+	separation  float64 // length of a community's mean, in standard deviations of the features' noise
 	skew        float64 // Zipf exponent of the community sizes
 	degree      degreeLaw
 	seed        uint64
 }
 
-// synthModels returns the data sets that synth: knows. Counts are those of the
-// real data sets the twins stand for (Hu et al. 2020, arXiv:2005.00687, and
-// GraphSAINT's Reddit), so that costs measured on a twin mean something.
+// synthModels returns the data sets of synth:. All but demo have the counts of the
+// real data set of that name (Hu et al. 2020, arXiv:2005.00687, and GraphSAINT's
+// Reddit), so that costs measured on them carry over.
 func synthModels() []synthModel {
 	return []synthModel{
 		{
@@ -142,8 +143,8 @@ func synthFromSpec(spec *Spec) (*synthModel, error) {
 	return m, nil
 }
 
-// resize changes the number of nodes and, in proportion, everything counted in
-// nodes or edges.
+// resize changes the number of nodes and, in proportion, the numbers of edges and of
+// training and validation nodes.
 func (m *synthModel) resize(nodes int) {
 	if nodes == m.nodes {
 		return
@@ -155,8 +156,8 @@ func (m *synthModel) resize(nodes int) {
 	m.nodes = nodes
 }
 
-// Streams of random numbers, one a purpose, so that changing how one part draws
-// leaves the others as they were.
+// Streams of random numbers, one for each purpose: a change in one part's draws does
+// not change the other parts.
 const (
 	streamCommunity = iota + 1
 	streamDegree
@@ -169,8 +170,8 @@ const (
 	streamSplit
 )
 
-// synthChunk is the number of nodes that share a stream. Streams belong to
-// chunks, not to workers: the result does not depend on the number of cores.
+// synthChunk is the number of nodes that share a stream. Each chunk has its own
+// streams, so that the result does not depend on the number of cores.
 const synthChunk = 2048
 
 // random returns the generator of one purpose and chunk.
@@ -178,10 +179,10 @@ func (m *synthModel) random(purpose, chunk int) *rand.Rand {
 	return rand.New(rand.NewPCG(splitmix.Hash(m.seed^splitmix.Hash(uint64(purpose))), splitmix.Hash(uint64(chunk)+1)))
 }
 
-// eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with
-// the generator that belongs to the range.
+// eachNode calls f, on all cores, for ranges [lo, hi) that cover the nodes, with the
+// range's generator.
 func (m *synthModel) eachNode(ctx context.Context, purpose int, f func(lo, hi int, random *rand.Rand)) error {
-	return eachChunk(ctx, (m.nodes+synthChunk-1)/synthChunk, func(chunk int) error {
+	return parallel.Chunks(ctx, (m.nodes+synthChunk-1)/synthChunk, func(chunk int) error {
 		lo := chunk * synthChunk
 		f(lo, min(lo+synthChunk, m.nodes), m.random(purpose, chunk))
 		return nil
@@ -201,7 +202,7 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 }
 
 // checkMemory reports a data set that does not fit in memory with the features of
-// so many nodes.
+// that many rows.
 func (m *synthModel) checkMemory(rows int64) error {
 	const (
 		node = 80 // community, degree, offsets, running sums, class, split
@@ -225,8 +226,8 @@ func (m *synthModel) checkMemory(rows int64) error {
 	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), bytes)
 }
 
-// generateBare generates all but the features, and returns the communities that
-// those follow.
+// generateBare generates everything except the features. It returns the communities
+// too, from which the features are drawn.
 func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
 	community, err := m.drawCommunities(ctx)
 	if err != nil {
@@ -300,7 +301,7 @@ func pick(cumulative []float64, u float64) int32 {
 	return int32(lo)
 }
 
-// means returns the communities' means, of length separation each.
+// means returns the communities' means, each a vector of length separation.
 func (m *synthModel) means() []float32 {
 	width := m.features
 	means := make([]float32, m.groups()*width)
@@ -330,11 +331,11 @@ func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*grap
 	})
 }
 
-// featureRows returns a function that draws the features of consecutive nodes,
-// from lo on, as many as there is room for.
+// featureRows returns a function that fills rows with the features of consecutive
+// nodes, from lo on.
 func (m *synthModel) featureRows(community []int32) func(rows []float32, lo int, random *rand.Rand) {
 	width, means := m.features, m.means()
-	scale := float32(1 / math.Sqrt(float64(width))) // rows of about unit length, as word vectors have
+	scale := float32(1 / math.Sqrt(float64(width))) // rows have about unit length, like word vectors
 	return func(rows []float32, lo int, random *rand.Rand) {
 		for i := lo; len(rows) > 0; i++ {
 			c := int(community[i])
@@ -363,10 +364,10 @@ func (m *synthModel) drawLabels(ctx context.Context, community []int32) (*graph.
 	})
 }
 
-// taskLabels draws binary labels: task t holds for a node of community z with
-// logit base_t + 2·⟨a_t, u_z⟩ + noise·ε, where u_z is the direction of the
-// community's mean, so that what the features tell of the community tells of its
-// tasks. Bases around −2 make positives rare, as in protein function prediction.
+// taskLabels draws binary labels. The logit of task t for a node of community z is
+// base_t + 2·⟨a_t, u_z⟩ + noise·ε. u_z is the direction of the community's mean, so
+// the features predict the tasks through it. Bases around −2 make positives rare, as
+// in protein function prediction.
 func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.Labels, error) {
 	tasks, groups, width, means := m.classes, m.groups(), m.features, m.means()
 	logits := make([]float64, groups*tasks)
@@ -400,8 +401,7 @@ func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.
 	})
 }
 
-// drawSplit deals the nodes out at random, in exact numbers; ids increase
-// within a part.
+// drawSplit draws a random split of exact sizes. Ids increase within a part.
 func (m *synthModel) drawSplit(ctx context.Context) (Split, error) {
 	return dealSplit(ctx, m.nodes, m.train, m.valid, m.random(streamSplit, 0), nil)
 }

@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// degreeLaw is the law of the expected degrees: floor + a Lomax (shifted
-// Pareto) variable of tail exponent tail, cut at top. Its scale follows from the
-// mean degree wanted.
+// degreeLaw is the distribution of the expected degrees: floor plus a Lomax (shifted
+// Pareto) variable with exponent tail, cut off at top. The mean degree determines its
+// scale.
 type degreeLaw struct {
 	floor float64 // least expected degree
 	tail  float64 // P(θ > x) falls like x^-tail
@@ -40,8 +41,8 @@ func (l degreeLaw) mean(scale float64) float64 {
 	return sum * 20 / steps
 }
 
-// scaleFor returns the Lomax scale that gives the mean wanted, or the nearest
-// possible.
+// scaleFor returns the Lomax scale with the given mean, or with the nearest possible
+// one.
 func (l degreeLaw) scaleFor(mean float64) float64 {
 	lo, hi := 0.0, 4*l.top
 	for range 60 {
@@ -54,28 +55,28 @@ func (l degreeLaw) scaleFor(mean float64) float64 {
 	return (lo + hi) / 2
 }
 
-// blockModel is what drawing edges reads: nodes by id and by (community, id),
-// with running sums of θ over both orders, so that a draw among the nodes before
-// i, or among those of its community before i, is one lookup.
+// blockModel holds the tables for drawing edges: the nodes ordered by id and by
+// (community, id), with running sums of θ in both orders. One lookup draws a node
+// before i, or a node before i in the same community.
 //
-// Each undirected edge {i, j} with j < i is drawn from row i alone: rows are
-// independent, so they can be drawn in parallel, and no edge comes twice.
+// Each undirected edge {i, j} with j < i is drawn from row i alone. So rows are
+// independent and can be drawn in parallel, and no edge comes twice.
 type blockModel struct {
 	theta   []float64
 	all     runningSum // over nodes by id
 	grouped runningSum // over member
 	member  []int32    // nodes ordered by (community, id)
-	place   []int32    // place[i] is where node i stands in member
-	start   []int32    // start[z] is where community z begins in member
+	place   []int32    // place[i] is the index of node i in member
+	start   []int32    // start[z] is the first index of community z in member
 
-	within, across float64 // weight of an edge within a community, and of one anywhere
+	within, across float64 // shares of edges drawn within a community, and anywhere
 }
 
-// runningSum holds sums before each of n entries, with a guide table that makes
-// inverting it take constant expected time (Chen & Asau 1974).
+// runningSum holds the sums before each of n entries. A guide table makes inverting
+// it take constant expected time (Chen & Asau 1974).
 type runningSum struct {
-	before []float64 // n+1 of them
-	guide  []int32   // guide[b] is the last entry that starts at or before bucket b
+	before []float64 // n+1 sums
+	guide  []int32   // guide[b] is the last entry that begins at or before bucket b
 	scale  float64   // buckets per unit of the sum
 }
 
@@ -95,7 +96,7 @@ func newRunningSum(n int, value func(int) float64) runningSum {
 	return s
 }
 
-// at returns the entry that holds position x of the sum, below limit.
+// at returns the entry at position x of the sum, below limit.
 func (s *runningSum) at(x float64, limit int) int {
 	k := int(s.guide[min(int(x*s.scale), len(s.guide)-1)])
 	for k+1 < limit && s.before[k+1] <= x {
@@ -154,7 +155,7 @@ func (m *synthModel) newBlockModel(ctx context.Context, community []int32) (*blo
 	}
 	b.all = newRunningSum(n, func(i int) float64 { return b.theta[i] })
 	b.grouped = newRunningSum(n, func(k int) float64 { return b.theta[b.member[k]] })
-	// Of the edges drawn anywhere a share falls within a community by chance.
+	// By chance, a share of the edges drawn anywhere lies within a community.
 	var chance float64
 	for z := range m.groups() {
 		share := b.groupSum(z) / b.all.before[n]
@@ -172,9 +173,9 @@ func (b *blockModel) groupSum(z int) float64 {
 	return b.grouped.before[b.start[z+1]] - b.grouped.before[b.start[z]]
 }
 
-// weights returns the expected number of edges, up to a common factor, from
-// node i to the nodes before it: those of its community by virtue of it, and
-// those drawn anywhere.
+// weights returns the expected numbers of edges, up to a common factor, from node i
+// to the nodes before it: edges drawn within its community z, and edges drawn
+// anywhere.
 func (b *blockModel) weights(i, z int) (within, across float64) {
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
 	within = b.theta[i] * b.within * before / b.groupSum(z)
@@ -182,8 +183,8 @@ func (b *blockModel) weights(i, z int) (within, across float64) {
 	return within, across
 }
 
-// rowCounts shares the edges out to the rows, in proportion to their weights and
-// exact in total, and returns the offsets. Row i has room for i of them.
+// rowCounts divides the edges among the rows in proportion to their weights, exact in
+// total, and returns the offsets. Row i has room for i edges.
 func (m *synthModel) rowCounts(b *blockModel, community []int32) []int64 {
 	n := m.nodes
 	var total float64
@@ -203,7 +204,7 @@ func (m *synthModel) rowCounts(b *blockModel, community []int32) []int64 {
 		given += count
 		ptr[i+1] = count
 	}
-	// Rounding, and rows too full to take their share, leave some over.
+	// Rounding and full rows leave some edges over.
 	for i := n - 1; given < m.edges; i-- {
 		more := min(m.edges-given, int64(i)-ptr[i+1])
 		ptr[i+1] += more
@@ -215,7 +216,7 @@ func (m *synthModel) rowCounts(b *blockModel, community []int32) []int64 {
 	return ptr
 }
 
-// drawRow fills row with distinct nodes before i, increasing.
+// drawRow fills row with distinct nodes before i, in increasing order.
 func (b *blockModel) drawRow(row []int32, i, z int, random *rand.Rand) {
 	within, across := b.weights(i, z)
 	first, last := int(b.start[z]), int(b.place[i])
@@ -225,8 +226,8 @@ func (b *blockModel) drawRow(row []int32, i, z int, random *rand.Rand) {
 	if within > 0 {
 		share = within / (within + across)
 	}
-	// A hub would exhaust a small community, and drawing its last free nodes
-	// takes ever longer: at most half of it, and the rest from anywhere.
+	// A hub would exhaust a small community, and its last free nodes take many draws.
+	// So at most half of the community is drawn, and the rest from anywhere.
 	room := (last - first) / 2
 	const rounds = 8
 	kept := 0
@@ -238,7 +239,7 @@ func (b *blockModel) drawRow(row []int32, i, z int, random *rand.Rand) {
 				row[k] = b.member[b.grouped.at(base+random.Float64()*span, last)]
 			case round < rounds:
 				row[k] = int32(b.all.at(random.Float64()*b.all.before[i], i))
-			default: // nearly all the likely ones are taken
+			default: // nearly all likely nodes are taken
 				row[k] = random.Int32N(int32(i))
 			}
 		}
@@ -251,8 +252,8 @@ func (b *blockModel) drawRow(row []int32, i, z int, random *rand.Rand) {
 	}
 }
 
-// fillFree completes row, whose first kept entries are distinct and increasing,
-// with the least numbers that are not in it.
+// fillFree completes row with the least numbers that are not in it. The first kept
+// entries are distinct and increasing.
 func fillFree(row []int32, kept int) {
 	candidate, at := int32(0), 0
 	for k := kept; k < len(row); candidate++ {
@@ -268,14 +269,13 @@ func fillFree(row []int32, kept int) {
 	slices.Sort(row)
 }
 
-// symmetric returns the adjacency matrix of the graph whose lower triangle is
-// given, the columns of each row increasing. Beside the result it needs 8 bytes
-// a node.
+// symmetric returns the adjacency matrix of a graph from its lower triangle, whose
+// columns increase within a row. Beside the result it needs 8 bytes a node.
 func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR, error) {
 	n := len(lowerPtr) - 1
 	m := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}
 	next := make([]int64, n)
-	err := eachEntry(ctx, lowerPtr, lower, func(_ int, i int32) bool {
+	err := parallel.Entries(ctx, lowerPtr, lower, func(_ int, i int32) bool {
 		next[i]++
 		return true
 	})
@@ -291,7 +291,7 @@ func symmetric(ctx context.Context, lowerPtr []int64, lower []int32) (*graph.CSR
 	for i := range n {
 		copy(m.Idx[m.Ptr[i]:], lower[lowerPtr[i]:lowerPtr[i+1]])
 	}
-	err = eachEntry(ctx, lowerPtr, lower, func(j int, i int32) bool {
+	err = parallel.Entries(ctx, lowerPtr, lower, func(j int, i int32) bool {
 		m.Idx[next[i]] = int32(j)
 		next[i]++
 		return true

@@ -112,8 +112,8 @@ func TestSynthExactEdges(t *testing.T) {
 	})
 }
 
-// Without label noise labels are communities, and the share of edges within one
-// is what was asked for, or chance's if that is more.
+// Without noise, labels are communities. The share of edges within a community is the
+// requested one, or that by chance if it is larger.
 func TestSynthHomophily(t *testing.T) {
 	for _, want := range []float64{0, 0.3, 0.6, 0.9} {
 		d := open(t, fmt.Sprintf("synth:demo?noise=0&homophily=%v", want))
@@ -136,8 +136,8 @@ func TestSynthHomophily(t *testing.T) {
 	}
 }
 
-// The share of labels that are not the community's follows noise: two data
-// sets that differ in noise alone have the same communities.
+// The share of labels that differ from the community follows from noise. Two data sets
+// that differ only in noise have the same communities.
 func TestSynthNoise(t *testing.T) {
 	clean, noisy := open(t, "synth:demo?noise=0"), open(t, "synth:demo?noise=0.3")
 	if !cmp.Equal(clean.Graph, noisy.Graph) || !cmp.Equal(clean.Features.Data, noisy.Features.Data) {
@@ -153,7 +153,7 @@ func TestSynthNoise(t *testing.T) {
 	}
 	n := float64(clean.Nodes())
 	for _, s := range size {
-		match += s * s / n / n // a label drawn anew may hit the community's
+		match += s * s / n / n // a random label may equal the community
 	}
 	if want := 0.3 * (1 - match); math.Abs(differ/n-want) > 0.015 {
 		t.Errorf("%.3f of the labels changed, want %.3f", differ/n, want)

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// What an archive may hold: so many entries, and bytes in all up to a multiple
-// of its own size. Data sets are numbers and text, seldom packed better.
+// Limits of an archive. It may unpack to a multiple of its own size: data sets are
+// numbers and text, which are seldom packed better.
 const (
 	mostEntries     = 10_000
 	mostDirectory   = 16 << 20 // bytes of the list of entries
@@ -24,16 +24,16 @@ const (
 	unpackedPerByte = 40
 )
 
-// What an entry's name may hold, so that any system can keep it.
+// Limits of an entry's name, so that any system can keep it.
 const (
 	mostNameBytes   = 255 // of a file or folder
 	mostNameFolders = 32
 )
 
-// unpack unpacks a zip archive into a new folder. Archives come from the
-// network: an entry that is no plain file or folder, whose name leaves the
-// folder, comes twice or is one that not all systems can keep, or that is not of
-// the size it says, or too many or too large ones, are errors.
+// unpack unpacks a zip archive into a new folder. Archives come from the network, so
+// these are errors: an entry that is neither file nor folder or has another size
+// than it claims; a name that leaves the folder, comes twice, or is impossible on
+// some systems; too many entries or too many bytes.
 func unpack(ctx context.Context, archive, dir string) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: %s: %w", archive, fmt.Errorf(format, args...))
@@ -59,7 +59,7 @@ func unpack(ctx context.Context, archive, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fail("%w", err)
 	}
-	root, err := os.OpenRoot(dir) // nothing outside it can be reached
+	root, err := os.OpenRoot(dir) // keeps all names inside the folder
 	if err != nil {
 		return fail("%w", err)
 	}
@@ -78,8 +78,8 @@ func unpack(ctx context.Context, archive, dir string) error {
 	return nil
 }
 
-// meteredReader fails once it has read more bytes than are left to it. An
-// archive's directory is read whole before its length is known.
+// meteredReader fails once it has read more than left bytes. An archive's directory
+// is read whole before its length is known.
 type meteredReader struct {
 	r    io.ReaderAt
 	left int64
@@ -92,8 +92,8 @@ func (m *meteredReader) ReadAt(p []byte, at int64) (int, error) {
 	return m.r.ReadAt(p, at)
 }
 
-// checkEntries tells what is wrong with the entries of an archive of so many
-// bytes, before any is unpacked.
+// checkEntries checks the entries of an archive of size bytes, before any is
+// unpacked.
 func checkEntries(entries []*zip.File, size int64) error {
 	if len(entries) > mostEntries {
 		return fmt.Errorf("%d entries, at most %d are unpacked", len(entries), mostEntries)
@@ -123,8 +123,7 @@ func checkEntries(entries []*zip.File, size int64) error {
 	return nil
 }
 
-// checkEntryName tells what is wrong with the name of an entry, its slash at the
-// end left out.
+// checkEntryName checks the name of an entry, without the slash at its end.
 func checkEntryName(name string) error {
 	if !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 		return errors.New("lies outside the folder")
@@ -144,15 +143,14 @@ func checkEntryName(name string) error {
 	return nil
 }
 
-// entryName is a name that an archive's entries gave to a file or folder.
+// entryName is the name of a file or folder in an archive.
 type entryName struct {
 	name   string
 	folder bool
 }
 
-// addEntryName adds the name of an entry, and those of the folders that it lies
-// in, to the names by their lower case: some systems take upper case for the
-// same.
+// addEntryName adds the name of an entry, and the names of its folders, to names. The
+// keys are in lower case: some systems do not tell it from upper case.
 func addEntryName(names map[string]entryName, name string, folder bool) error {
 	for end := range len(name) + 1 {
 		if end < len(name) && name[end] != '/' {

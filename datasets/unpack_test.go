@@ -57,8 +57,8 @@ func archiveOf(t testing.TB, entries ...packed) []byte {
 	return archive
 }
 
-// longDirectory is an archive that is nothing but a directory of many entries,
-// and says that it has few.
+// longDirectory returns an archive that holds only a directory of many entries, and
+// claims that it has few.
 func longDirectory(entries int) []byte {
 	header := make([]byte, 47)
 	copy(header, "PK\x01\x02")
@@ -73,8 +73,7 @@ func longDirectory(entries int) []byte {
 	return append(b, end...)
 }
 
-// badArchive is an archive that nothing may be unpacked from, with words of the
-// error.
+// badArchive is an archive that must not be unpacked, with words of the error.
 type badArchive struct {
 	name    string
 	archive []byte
@@ -173,13 +172,13 @@ func TestUnpackHostile(t *testing.T) {
 func TestFetchBadArchives(t *testing.T) {
 	for _, c := range badArchives(t) {
 		t.Run(c.name, func(t *testing.T) {
-			p := newPlace(t)
+			p := newMirror(t)
 			want := provide(t, p, "ogbn-arxiv")
 			good := p.files["/ogbn-arxiv/arxiv.zip"]
 			p.files["/ogbn-arxiv/arxiv.zip"] = c.archive
 			cache := t.TempDir()
 			_, err := fetcherOf(p, cache).fetch(context.Background(), "ogbn-arxiv")
-			if err == nil || !strings.Contains(err.Error(), "what was downloaded cannot be used") {
+			if err == nil || !strings.Contains(err.Error(), "the downloaded files cannot be used") {
 				t.Errorf("error %v", err)
 			}
 			if left, _ := filepath.Glob(filepath.Join(cache, "downloads", "ogbn-arxiv", "*")); len(left) > 0 {
@@ -201,7 +200,7 @@ func TestFetchBadArchives(t *testing.T) {
 	}
 }
 
-// Faults of this machine are told from the files' own.
+// isLocal tells faults of this machine from faults of the files.
 func TestIsLocal(t *testing.T) {
 	path := func(errno error) error {
 		return fmt.Errorf("datasets: %w", &fs.PathError{Op: "write", Path: "x", Err: errno})

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// A fault of this machine, at any stage, costs no download: here files that
-// cannot be opened, because too many are.
+// A fault of this machine at any stage keeps the downloaded files. Here files cannot be
+// opened, because too many are open.
 func TestFetchKeepsADownload(t *testing.T) {
 	for _, stage := range []string{"unpack", "prepare"} {
 		t.Run(stage, func(t *testing.T) {
-			p := newPlace(t)
+			p := newMirror(t)
 			provide(t, p, "ogbn-arxiv")
 			cache := t.TempDir()
 			f := fetcherOf(p, cache)

@@ -18,6 +18,12 @@ import (
 // Write writes directly to a file that is not regular, such as a pipe or
 // /dev/stdout. Errors name the path.
 func Write(path string, write func(io.Writer) error) error {
+	return WriteFile(path, func(f *os.File) error { return write(f) })
+}
+
+// WriteFile is Write for files that are not written from the start to the end:
+// write may seek in its file. It must not close it.
+func WriteFile(path string, write func(*os.File) error) error {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil { // no file, or a link without a target
 		target = path
@@ -36,7 +42,7 @@ func Write(path string, write func(io.Writer) error) error {
 // WriteIn is Write for the named file in an open folder, also after the folder has
 // moved. It follows no link: it replaces a link of that name.
 func WriteIn(root *os.Root, name string, write func(io.Writer) error) error {
-	return named(filepath.Join(root.Name(), name), replace(root, name, write))
+	return named(filepath.Join(root.Name(), name), replace(root, name, func(f *os.File) error { return write(f) }))
 }
 
 // named returns err with path in it: in place of a part's name, or before an error
@@ -61,7 +67,7 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-func writeInto(path string, write func(io.Writer) error) error {
+func writeInto(path string, write func(*os.File) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -69,7 +75,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-func replace(root *os.Root, name string, write func(io.Writer) error) (err error) {
+func replace(root *os.Root, name string, write func(*os.File) error) (err error) {
 	file, part, err := createPart(root, name)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func groupLimit(root fs.FS) uint64 {
 			text, err := fs.ReadFile(root, path.Join(base, group, file))
 			if err == nil {
 				if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err == nil {
-					limit = min(limit, n) // no number: "max"
+					limit = min(limit, n) // "max" is not a number
 				}
 			}
 			if group == "/" {

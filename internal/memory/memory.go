@@ -22,7 +22,7 @@ func Limit() uint64 { return machineLimit() }
 //
 // Compute bytes with Product, which detects overflow.
 func Check(what string, bytes int64) error {
-	limit := min(Limit(), addressSpace(), math.MaxInt) // a slice is no longer than the last
+	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
 	if bytes >= 0 && uint64(bytes) <= limit {
 		return nil
 	}

@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 
 func TestTally(t *testing.T) {
 	if memory.Limit() == math.MaxUint64 {
-		t.Skip("this system does not tell its memory")
+		t.Skip("this system does not report its memory")
 	}
 	tally := memory.Tally{What: "a file"}
 	if err := tally.Add(100); err != nil {

@@ -1,16 +1,16 @@
 package memory
 
-// Tally adds up memory that is taken bit by bit, as by a reader that learns only
-// at the end how much a file holds. It calls Check ahead of what is taken. The
-// zero value with What set is ready to use. It is not safe for concurrent use.
+// Tally counts memory that is taken in small amounts, such as by a reader of a file of
+// unknown length. It calls Check before the memory is taken. The zero value with What
+// set is ready to use. It is not safe for concurrent use.
 type Tally struct {
-	What string // starts the error's line, as in Check
+	What string // begins the error, as in Check
 
 	taken, checked int64
 }
 
-// Add notes that bytes more are about to be taken. The error is Check's, about
-// all bytes so far. Most calls cost an addition.
+// Add counts bytes that are about to be taken. The error is Check's, for the sum of all
+// bytes so far. Most calls cost one addition.
 func (t *Tally) Add(bytes int64) error {
 	const step = 64 << 20
 	t.taken += bytes

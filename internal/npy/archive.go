@@ -18,8 +18,8 @@ type Archive struct {
 	close func() error
 }
 
-// OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat
-// if it is no zip archive. Close it after use.
+// OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat if it
+// is not a zip archive. Close the archive after use.
 func OpenArchive(path string) (*Archive, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func NewArchive(name string, r io.ReaderAt, size int64) (*Archive, error) {
 	return &Archive{path: name, zip: z, close: func() error { return nil }}, nil
 }
 
-// Close closes what OpenArchive opened.
+// Close closes the file of OpenArchive.
 func (a *Archive) Close() error { return a.close() }
 
 // Name returns the file's name.
@@ -76,8 +76,8 @@ func (a *Archive) find(key string) *zip.File {
 	return nil
 }
 
-// Open returns a reader of the array of that name. The error names the arrays
-// there are if it is not among them. Close the reader after use.
+// Open returns a reader of the array of that name. For an unknown name the error lists
+// the known ones. Close the reader after use.
 func (a *Archive) Open(key string) (*Reader, error) {
 	f := a.find(key)
 	if f == nil {

@@ -1,18 +1,17 @@
-// Package npy reads and writes NumPy's array files: .npy, one array, and .npz,
-// a zip archive of them.
+// Package npy reads and writes NumPy's array files: .npy with one array, and .npz, a
+// zip archive of .npy files.
 //
-//	file ─▶ npy.Open, npy.OpenArchive ─▶ Reader{Header} ─▶ Float32s, Int32s, Int64s … ─▶ datasets
+//	file ─▶ npy.Open, npy.OpenArchive ─▶ Reader{Header} ─▶ Float32s, Int32s, Int64s … ─▶ internal/formats
 //	scores ─▶ npy.Write ─▶ file
 //
 // The format is NEP 1 (https://numpy.org/neps/nep-0001-npy-format.html):
 // versions 1 to 3, little-endian or one-byte element types, C or Fortran order.
 // Arrays of Python objects, which are pickles, are refused.
 //
-// A reader is made for files from anywhere: the header is parsed strictly, and
-// the number of bytes it promises must be what the file holds, before memory is
-// asked for. Values arrive converted to the type wanted, in pieces, so that no
-// second copy of a large array exists; integers that do not fit are errors that
-// name the element. Package github.com/sbinet/npyio was tried for this: it
-// slices headers unchecked, so that damaged files panic, takes a file cut short
-// for one that is whole, and reads element by element.
+// Files may come from anywhere. The header is parsed strictly, and the size that it
+// claims is compared with the file's before memory is allocated. Values are converted
+// to the requested type in pieces, so that there is no second copy of a large array.
+// An integer that does not fit is an error that names the element. Package
+// github.com/sbinet/npyio does not serve: damaged headers make it panic, it accepts
+// incomplete files, and it reads element by element.
 package npy

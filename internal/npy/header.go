@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ErrFormat is wrapped by every error about what a file holds, as opposed to
-// one from reading it.
+// ErrFormat is wrapped by every error about the contents of a file. Errors of reading
+// do not wrap it.
 var ErrFormat = errors.New("not a valid NumPy file")
 
 const magic = "\x93NUMPY"
@@ -32,7 +32,7 @@ func (h *Header) Len() int {
 	return n
 }
 
-// kind is the part of a Descr that says how to read an element.
+// kind is the kind of an element, from Header.Descr.
 type kind uint8
 
 const (
@@ -81,7 +81,7 @@ func (h *Header) element() (kind, int, error) {
 	return fail()
 }
 
-// readHeader reads the header and returns it with the number of bytes it took.
+// readHeader reads the header. It returns the header and its length in bytes.
 func readHeader(r io.Reader) (Header, int64, error) {
 	var start [12]byte
 	if _, err := io.ReadFull(r, start[:10]); err != nil {
@@ -122,8 +122,8 @@ func cutShort(err error, what string) error {
 	return fmt.Errorf("reading %s: %w", what, err)
 }
 
-// parseDict reads the header's Python dictionary, which holds the keys descr,
-// fortran_order and shape and no others.
+// parseDict reads the header's Python dictionary. Its keys must be descr,
+// fortran_order and shape.
 func parseDict(dict string) (Header, error) {
 	p := literal{rest: dict}
 	var h Header
@@ -174,7 +174,7 @@ func parseDict(dict string) (Header, error) {
 	return h, nil
 }
 
-// literal reads the few Python literals of a header; err is the first failure.
+// literal parses the Python literals of a header; err is the first error.
 type literal struct {
 	rest string
 	err  error
@@ -247,7 +247,7 @@ func (p *literal) tuple() []int {
 			return nil
 		}
 		values = append(values, int(n))
-		p.rest = strings.TrimPrefix(p.rest[digits:], "L") // Python 2 wrote longs so
+		p.rest = strings.TrimPrefix(p.rest[digits:], "L") // the mark of a long in Python 2
 		if !p.accept(',') {
 			p.expect(')')
 			break

@@ -139,7 +139,7 @@ func TestElementTypes(t *testing.T) {
 	}
 }
 
-func TestInt32sRefusesWhatDoesNotFit(t *testing.T) {
+func TestInt32sOutOfRange(t *testing.T) {
 	for _, v := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1} {
 		_, err := reader(t, encode(t, []int64{0, 1, v}, 3)).Int32s(context.Background())
 		if err == nil || !strings.Contains(err.Error(), "made.npy: element 2 is too large") {
@@ -290,7 +290,7 @@ func TestOpenNamesMissingFile(t *testing.T) {
 	}
 }
 
-// readEvery reads a file in every way there is.
+// readEvery reads a file with every method.
 func readEvery(open func() (*Reader, error)) error {
 	for _, read := range []func(*Reader) (int, error){
 		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
@@ -378,8 +378,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// Shapes whose product is 0 say nothing about memory, nor about how long it takes
-// to put the elements in order.
+// A shape with product 0 may have huge dimensions. Reading it must take neither memory
+// nor time.
 func TestEmptyFortranArray(t *testing.T) {
 	for _, shape := range []string{fmt.Sprintf("(0, %d)", math.MaxInt/4), fmt.Sprintf("(%d, 0)", math.MaxInt/4), "(0, 0)"} {
 		head := fmt.Sprintf("%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': "+shape+"}")
@@ -390,8 +390,8 @@ func TestEmptyFortranArray(t *testing.T) {
 	}
 }
 
-// A member that claims more than its bytes can hold is refused before anything
-// is allocated.
+// A member that claims more than its bytes can hold is refused before memory is
+// allocated.
 func TestArchiveClaim(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("the shape does not fit in an int")
@@ -423,7 +423,7 @@ func TestArchiveClaim(t *testing.T) {
 	}
 }
 
-// Values that do not fit in memory are an error before they are allocated.
+// Values that do not fit in memory are an error before memory is allocated.
 func TestTooLargeArray(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("the shape does not fit in an int")

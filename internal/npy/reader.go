@@ -21,13 +21,13 @@ type Reader struct {
 
 	name     string // file, and member of an archive
 	r        io.Reader
-	capacity int // elements worth allocating before any are seen
+	capacity int // elements to allocate before the first is read
 	close    func() error
 }
 
-// Open opens a .npy file. The error names the file, and wraps ErrFormat if it
-// is not one, or holds fewer or more bytes than its header promises. Close the
-// reader after use.
+// Open opens a .npy file. The error names the file. It wraps ErrFormat if the file is
+// not a .npy file, or has another size than its header claims. Close the reader after
+// use.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,11 +51,11 @@ func NewReader(name string, r io.Reader, size int64) (*Reader, error) {
 	return newReader(name, r, size, size)
 }
 
-// mostRatio is the most that an archive's compression, deflate, shrinks data by.
+// mostRatio is the greatest compression ratio of deflate, the method of archives.
 const mostRatio = 1032
 
-// newReader trusts the size claimed for allocating only as far as stored, the
-// bytes that are really there, makes plausible.
+// newReader returns a reader of size bytes, which take stored bytes in the file. It
+// allocates at once only a size that is usual for that many stored bytes.
 func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	h, read, err := readHeader(r)
 	if err != nil {
@@ -72,21 +72,21 @@ func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	if want/mostRatio > stored {
 		return nil, fmt.Errorf("npy: %s: %d bytes cannot hold the %d of shape %v: %w", name, stored, want, h.Shape, ErrFormat)
 	}
-	const usualRatio = 64 // compression beyond it must prove itself
+	const usualRatio = 64 // of compression
 	capacity := min(want, usualRatio*stored+1<<20) / int64(width)
 	return &Reader{Header: h, name: name, r: r, capacity: int(capacity), close: func() error { return nil }}, nil
 }
 
-// Name returns the file's name, with the member's for an archive.
+// Name returns the name of the file, and of the member in an archive.
 func (r *Reader) Name() string { return r.name }
 
-// Close closes what Open opened.
+// Close closes the file or member.
 func (r *Reader) Close() error { return r.close() }
 
-// Float32s returns the values of a numeric or boolean array, in C order.
-// Values beyond float32's range become infinite; NaNs stay. The error is the
-// context's once ctx is done, and wraps memory.ErrTooLarge if the values do not
-// fit in memory; nothing is allocated for them then.
+// Float32s returns the values of a numeric or boolean array, in C order. Values
+// beyond float32's range become infinite; NaNs stay. The caller owns the values. When
+// ctx is done, the error is the context's. It wraps memory.ErrTooLarge, and nothing is
+// allocated, if the values do not fit in memory.
 func (r *Reader) Float32s(ctx context.Context) ([]float32, error) {
 	decode, err := r.floatDecoder()
 	if err != nil {
@@ -95,8 +95,8 @@ func (r *Reader) Float32s(ctx context.Context) ([]float32, error) {
 	return readAll(ctx, r, func(b []byte) (float32, bool) { return float32(decode(b)), true })
 }
 
-// Int64s returns the values of an integer or boolean array, in C order. Errors
-// are those of Float32s, or name an element that does not fit.
+// Int64s returns the values of an integer or boolean array, in C order. Beside the
+// errors of Float32s, it reports an element that does not fit.
 func (r *Reader) Int64s(ctx context.Context) ([]int64, error) {
 	return integers[int64](ctx, r, math.MinInt64, math.MaxInt64)
 }
@@ -114,8 +114,8 @@ func integers[T int32 | int64](ctx context.Context, r *Reader, least, most int64
 	if kind != signed && kind != unsigned && kind != boolean {
 		return nil, fmt.Errorf("npy: %s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
 	}
-	// The common widths have loops of their own: hundreds of millions of
-	// indices are usual.
+	// The common widths have their own decoders, since a file often has hundreds of
+	// millions of indices.
 	var decode func(b []byte) (T, bool)
 	switch {
 	case kind == signed && size == 4:
@@ -170,8 +170,8 @@ func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
 	return nil, fmt.Errorf("npy: %s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
 }
 
-// Text returns the only string of an array of one: the format member of a SciPy
-// matrix, say.
+// Text returns the string of an array of one string, such as the member format of a
+// SciPy matrix.
 func (r *Reader) Text() (string, error) {
 	kind, size, err := r.element()
 	if err != nil {
@@ -196,8 +196,8 @@ func (r *Reader) Text() (string, error) {
 	return s.String(), nil
 }
 
-// readAll decodes every element and returns them in C order. It allocates for no
-// more than r.capacity elements before that many have arrived.
+// readAll decodes all elements and returns them in C order. It allocates memory for
+// at most r.capacity elements before it has read that many.
 func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bool)) ([]T, error) {
 	_, size, err := r.element()
 	if err != nil {
@@ -243,8 +243,7 @@ func readAll[T any](ctx context.Context, r *Reader, decode func(b []byte) (T, bo
 	return transposed(ctx, values, r.Shape[0], r.Shape[1])
 }
 
-// atEnd reads on to the end of the data, where an archive's checksum is
-// compared.
+// atEnd reads to the end of the data, where an archive compares the checksum.
 func (r *Reader) atEnd() error {
 	var one [1]byte
 	switch n, err := r.r.Read(one[:]); {
@@ -256,8 +255,8 @@ func (r *Reader) atEnd() error {
 	return nil
 }
 
-// transposed returns a matrix in C order that is given in Fortran order. Both
-// numbers are positive.
+// transposed returns a matrix in C order from values in Fortran order. rows and cols
+// are positive.
 func transposed[T any](ctx context.Context, values []T, rows, cols int) ([]T, error) {
 	ordered := make([]T, len(values))
 	stride := max(1<<16/rows, 1)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Element is a type that arrays are written of.
+// Element is an element type of written arrays.
 type Element interface {
 	float32 | float64 | int32 | int64 | uint8 | bool
 }
 
-// Write writes values as an array of the given shape, in C order, as version
-// 1.0 of the format. The error is w's, or says that the shape does not hold
-// len(values) elements. Values are written in pieces of 64 KB.
+// Write writes values as an array of the given shape, in C order and version 1.0 of
+// the format. The error is w's, or says that the shape does not have len(values)
+// elements. It needs a buffer of 64 KB.
 func Write[T Element](w io.Writer, values []T, shape ...int) error {
 	n := 1
 	for _, d := range shape {
@@ -82,8 +82,8 @@ func appendValue[T Element](b []byte, value T) []byte {
 	return append(b, 0)
 }
 
-// header returns magic, version, length and dictionary, padded so that the data
-// starts at a multiple of 64 bytes.
+// header returns magic, version, length and dictionary. Padding makes the data start
+// at a multiple of 64 bytes.
 func header(descr string, shape []int) []byte {
 	dims := make([]string, len(shape))
 	for k, d := range shape {

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"cmp"
@@ -15,9 +15,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// eachMember reads the members of the JSON object that a file holds, one by one,
-// so that files larger than memory's worth of values pass. visit must take
-// exactly one value from the decoder, and report keys that it has met before.
+// eachMember reads the members of a file's JSON object one by one, so that the object
+// may be larger than memory. visit must take exactly one value from the decoder, and
+// report repeated keys.
 func eachMember(ctx context.Context, path string, visit func(key string, value *json.Decoder) error) error {
 	text, err := openText(path)
 	if err != nil {
@@ -41,8 +41,8 @@ func eachMember(ctx context.Context, path string, visit func(key string, value *
 	return nil
 }
 
-// jsonSource is a decoder's text. A decoder holds each value that it decodes, so
-// the source ends in an error where one is longer than any line may be.
+// jsonSource is the text of a decoder. A decoder keeps the value that it decodes in
+// memory, so reading fails within a value that is longer than longestLine.
 type jsonSource struct {
 	ctx     context.Context
 	text    io.Reader
@@ -54,8 +54,8 @@ func (s *jsonSource) Read(b []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if s.read-s.decoder.InputOffset() > longest {
-		return 0, fmt.Errorf("a value of more than %d bytes", longest)
+	if s.read-s.decoder.InputOffset() > longestLine {
+		return 0, fmt.Errorf("a value of more than %d bytes", longestLine)
 	}
 	n, err := s.text.Read(b)
 	s.read += int64(n)
@@ -107,9 +107,9 @@ func delimiter(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-const deepestJSON = 10_000 // as encoding/json has it
+const deepestJSON = 10_000 // the limit of encoding/json
 
-// skip passes over one value, however long.
+// skip reads one value of any length and drops it.
 func skip(d *json.Decoder) error {
 	for depth := 0; ; {
 		token, err := d.Token()
@@ -131,7 +131,7 @@ func skip(d *json.Decoder) error {
 	}
 }
 
-// once reports a key that it has been called for before.
+// once reports a repeated key; seen is its mark.
 func once(seen *bool, key string) error {
 	if *seen {
 		return fmt.Errorf("%.40q is there twice", key)
@@ -140,8 +140,8 @@ func once(seen *bool, key string) error {
 	return nil
 }
 
-// decode reads a number or a boolean, of the kind named. Decoder.Decode would leave the variable as
-// it is where the value is null.
+// decode reads a number or a boolean; kind is its name in errors. Decoder.Decode
+// would accept null, and leave the variable as it is.
 func decode[T float64 | bool](d *json.Decoder, kind string) (value T, err error) {
 	token, err := d.Token()
 	if err != nil {
@@ -192,7 +192,7 @@ func nodeKey(key string) (int32, error) {
 	return id, nil
 }
 
-// category is a label of an unordered kind: a name, or a number.
+// category is a label: a name or a number.
 type category struct {
 	name     string
 	number   int64
@@ -224,7 +224,7 @@ func parseCategory(field string) category {
 	return category{name: field}
 }
 
-// categories numbers the labels met, numbers before names, each in order.
+// categories numbers the labels of a file: first numbers, then names, each in order.
 type categories struct{ index map[category]int32 }
 
 func newCategories() *categories { return &categories{index: make(map[category]int32)} }
@@ -261,7 +261,7 @@ func (c *categories) order() []int32 {
 	return final
 }
 
-// renumbered tells whether some category is not its own number.
+// renumbered tells whether a category differs from its number.
 func (c *categories) renumbered() bool {
 	final := c.order()
 	for v, k := range c.index {
@@ -279,9 +279,9 @@ type nodeLabels struct {
 	kinds      *categories
 	multi      bool
 	ids        []int32
-	values     []int32 // provisional categories: one for each id, or lists one after another
-	ends       []int   // of the id's lists in values; nil unless multi
-	unlabelled []int32 // ids given with −1
+	values     []int32 // provisional categories: one for each id, or all lists, concatenated
+	ends       []int   // end of each id's list in values; nil unless multi
+	unlabelled []int32 // ids with the label −1
 	tally      memory.Tally
 }
 
@@ -289,8 +289,8 @@ func newNodeLabels(path string) *nodeLabels {
 	return &nodeLabels{path: path, kinds: newCategories(), tally: newTally(path)}
 }
 
-// none tells the label that stands for no label.
-func (v category) none() bool { return v == category{number: -1, isNumber: true} }
+// isNone tells whether the label is −1, which stands for no label.
+func (v category) isNone() bool { return v == category{number: -1, isNumber: true} }
 
 // kind returns a category's provisional number.
 func (l *nodeLabels) kind(v category) (int32, error) {
@@ -303,21 +303,21 @@ func (l *nodeLabels) kind(v category) (int32, error) {
 	case k >= most:
 		return 0, fmt.Errorf("datasets: %s: more than %d different labels, which are too many for classes", l.path, most)
 	}
-	const entry = 256 // of a map while it grows, and of sorting the kinds
+	const entry = 256 // bytes, in a growing map and while the kinds are sorted
 	return k, l.tally.Add(entry + int64(len(v.name)))
 }
 
 // add gives node id one label, −1 for none.
 func (l *nodeLabels) add(id int32, label category) error {
-	if label.none() {
+	if label.isNone() {
 		l.unlabelled = append(l.unlabelled, id)
-		return l.tally.Add(appended * 4)
+		return l.tally.Add(appendGrowth * 4)
 	}
 	k, err := l.kind(label)
 	if err != nil {
 		return err
 	}
-	if err := l.tally.Add(appended * 8); err != nil {
+	if err := l.tally.Add(appendGrowth * 8); err != nil {
 		return err
 	}
 	l.ids, l.values = append(l.ids, id), append(l.values, k)
@@ -334,7 +334,7 @@ func (l *nodeLabels) addList(id int32, labels []category) error {
 		l.values = append(l.values, k)
 	}
 	l.ids, l.ends = append(l.ids, id), append(l.ends, len(l.values))
-	return l.tally.Add(appended * int64(12+4*len(labels)))
+	return l.tally.Add(appendGrowth * int64(12+4*len(labels)))
 }
 
 // list returns the provisional categories of ids[k].
@@ -346,13 +346,13 @@ func (l *nodeLabels) list(k int) []int32 {
 	return l.values[from:l.ends[k]]
 }
 
-// checkOnce reports a node that is given labels twice.
+// checkOnce reports a node with labels in two places.
 func (l *nodeLabels) checkOnce(n int) error {
 	seen := make([]bool, n)
 	for _, ids := range [][]int32{l.ids, l.unlabelled} {
 		for _, id := range ids {
 			if int(id) >= n {
-				continue // unlabelled, and nowhere else
+				continue // a node beyond all others, without a label
 			}
 			if seen[id] {
 				return fmt.Errorf("datasets: %s: node %d is there twice", l.path, id)
@@ -363,8 +363,8 @@ func (l *nodeLabels) checkOnce(n int) error {
 	return nil
 }
 
-// labels makes the labels of n nodes: classes, or a task each category if the
-// source gave lists. Nodes not given have no label.
+// labels makes the labels of n nodes: classes, or a task for each category if the
+// source has lists. Nodes that are not in the source have no label.
 func (l *nodeLabels) labels(n int) (*graph.Labels, error) {
 	final := l.kinds.order()
 	if len(final) == 0 {
@@ -381,10 +381,10 @@ func (l *nodeLabels) labels(n int) (*graph.Labels, error) {
 		return y, nil
 	}
 	tasks := len(final)
-	if float64(n)*float64(tasks) > smallDense+emptiestRows*float64(len(l.ids)) {
+	if float64(n)*float64(tasks) > smallMatrix+cellsAnEntry*float64(len(l.ids)) {
 		return nil, fmt.Errorf("datasets: %s: %d kinds of labels for %d nodes are too many to hold", l.path, tasks, n)
 	}
-	values, err := dense(l.path+": labels", n, tasks)
+	values, err := zeros(l.path+": labels", n, tasks)
 	if err != nil {
 		return nil, err
 	}

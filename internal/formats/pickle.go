@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// Planetoid's files are Python 2 pickles, and a pickle is a program. It is run
-// by gopickle, after scanPickle has gone through it and let only the opcodes and
-// classes pass that arrays, sparse matrices, lists and dictionaries need.
+// Planetoid's files are Python 2 pickles. A pickle is a program, which gopickle runs.
+// Before that, scanPickle checks it: it allows only the opcodes and classes that
+// arrays, sparse matrices, lists and dictionaries need.
 
 // maxPickle is the largest pickle read: unpickling takes a multiple of it.
 const maxPickle = 1 << 28
@@ -48,10 +48,9 @@ func loadPickle(ctx context.Context, path string) (any, error) {
 	return object, nil
 }
 
-// unpickle runs a pickle. gopickle indexes and slices what it reads unchecked in
-// places (an odd number of dictionary items, say), so its panics are turned into
-// errors here; lengths and memory were checked by scanPickle, since running out
-// of memory cannot be caught.
+// unpickle runs a pickle. gopickle does not check all that it reads, such as the
+// number of items of a dictionary, so unpickle turns its panics into errors. Running
+// out of memory cannot be caught: scanPickle checks lengths and memory beforehand.
 func unpickle(ctx context.Context, raw []byte) (object any, err error) {
 	if err := scanPickle(ctx, raw); err != nil {
 		return nil, err
@@ -64,12 +63,12 @@ func unpickle(ctx context.Context, raw []byte) (object any, err error) {
 	u := pickle.NewUnpickler(&pickleReader{Reader: bytes.NewReader(raw), ctx: ctx})
 	u.FindClass = findClass
 	if object, err = u.Load(); err != nil {
-		return nil, fmt.Errorf("not a valid pickle: %.200s", err) // may print a whole list
+		return nil, fmt.Errorf("not a valid pickle: %.200s", err) // the error may have a whole list in it
 	}
 	return object, nil
 }
 
-// pickleReader gives a pickle out until its context is done.
+// pickleReader reads a pickle until its context is done.
 type pickleReader struct {
 	*bytes.Reader
 	ctx   context.Context
@@ -83,11 +82,10 @@ func (r *pickleReader) ReadByte() (byte, error) {
 	return r.Reader.ReadByte()
 }
 
-// errClass says which class is not among those allowed.
+// errClass is wrapped by errors about classes that are not allowed.
 var errClass = errors.New("only arrays, sparse matrices, lists and dictionaries are read")
 
-// findClass returns the stand-in for one of the few classes that a pickle may
-// name.
+// findClass returns the stand-in for one of the classes that are allowed in a pickle.
 func findClass(module, name string) (any, error) {
 	switch module + " " + name {
 	case "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct":
@@ -106,26 +104,25 @@ func findClass(module, name string) (any, error) {
 	return nil, fmt.Errorf("class %.60q of module %.60q: %w", name, module, errClass)
 }
 
-// opcode says how to step over one opcode's argument.
+// opcode says how to skip an opcode's argument.
 type opcode uint8
 
 const (
 	refused opcode = iota
 	plain          // no argument
-	fixed1         // so many bytes
+	fixed1         // one byte, and so on
 	fixed2
 	fixed4
 	fixed8
 	line     // up to a newline
-	digits   // up to a newline that is near
+	digits   // up to a newline, at most mostDigits bytes away
 	counted1 // a length of one byte, then as many bytes
 	counted4 // a length of four bytes, signed
 	global   // two lines: module, name
 )
 
-// opcodes holds the opcodes of protocols 0 to 3 that data needs; persistent
-// ids, extensions, instances and everything later than protocol 3 are not among
-// them.
+// opcodes returns the allowed opcodes: the opcodes of protocols 0 to 3 for data.
+// Persistent ids, extensions, instances and opcodes of later protocols are refused.
 func opcodes() *[256]opcode {
 	table := &[256]opcode{
 		0x80: fixed1,   // PROTO
@@ -157,16 +154,16 @@ func opcodes() *[256]opcode {
 	return table
 }
 
-// scanPickle steps through a pickle without running it. It reports an opcode or
-// class that is not allowed, a length that reaches past the end, marks nested
-// beyond reason, numbers of too many digits, and a pickle without an end, each
-// with its offset; or that the objects would not fit in memory.
+// scanPickle goes through a pickle without running it. It reports, with the offset,
+// an opcode or class that is not allowed, a length beyond the end, too many open
+// marks, and numbers of too many digits; also a pickle without an end, and objects
+// that would not fit in memory.
 func scanPickle(ctx context.Context, raw []byte) error {
 	table := opcodes()
 	const (
 		deepest    = 1000 // marks
-		mostDigits = 100  // reading a number takes the square of their number
-		// What an opcode costs the unpickler, about, in bytes.
+		mostDigits = 100  // reading a number takes time quadratic in its digits
+		// About how many bytes the unpickler allocates for an opcode.
 		markCost, memoCost, objectCost = 320, 96, 128
 	)
 	marks, steps := 0, 0
@@ -248,8 +245,8 @@ func scanPickle(ctx context.Context, raw []byte) error {
 	return errors.New("the file ends before the pickle does")
 }
 
-// lineLength returns the length of the first line with its newline, or one more
-// than there is if there is none.
+// lineLength returns the length of the first line with its newline, or len(b)+1
+// without a newline.
 func lineLength(b []byte) int {
 	if n := bytes.IndexByte(b, '\n'); n >= 0 {
 		return n + 1
@@ -257,20 +254,18 @@ func lineLength(b []byte) int {
 	return len(b) + 1
 }
 
-// The stand-ins below are what the allowed classes become. Their methods are
-// called by gopickle.
+// The types below stand in for the allowed classes. gopickle calls their methods.
 
-// newArray is numpy.core.multiarray._reconstruct: it makes an array that BUILD
-// fills.
+// newArray is numpy.core.multiarray._reconstruct: it makes an array, which the opcode
+// BUILD fills.
 type newArray struct{}
 
 func (newArray) Call(args ...any) (any, error) { return &pickledArray{}, nil }
 
-// arrayClass is numpy.ndarray, an argument of newArray and nothing else.
+// arrayClass is numpy.ndarray; it occurs only as an argument of newArray.
 type arrayClass struct{}
 
-// listClass is __builtin__.list, the default factory of a dictionary and
-// nothing else.
+// listClass is __builtin__.list; it occurs only as the factory of a defaultdict.
 type listClass struct{}
 
 // newDefaultDict is collections.defaultdict.
@@ -360,7 +355,7 @@ func (a *pickledArray) PySetState(state any) error {
 	return nil
 }
 
-// element returns value k as a float64, exact for the types but i8 beyond 2⁵³.
+// element returns value k as a float64. That is exact, except for i8 beyond 2⁵³.
 func (a *pickledArray) element(k int) float64 {
 	switch a.dtype {
 	case "f4":
@@ -410,22 +405,22 @@ func (a *pickledArray) int32s() ([]int32, error) {
 	return values, nil
 }
 
-// newMatrix is scipy.sparse.csr.csr_matrix: NEWOBJ makes an empty one that BUILD
-// fills from its attributes.
+// newMatrix is scipy.sparse.csr.csr_matrix. The opcode NEWOBJ makes an empty matrix,
+// and BUILD sets its attributes.
 type newMatrix struct{}
 
 func (newMatrix) PyNew(args ...any) (any, error) { return &pickledMatrix{}, nil }
 
-// Call makes what copy protocols below 2 make.
+// Call makes an empty matrix too, in copy protocols below 2.
 func (newMatrix) Call(args ...any) (any, error) { return &pickledMatrix{}, nil }
 
-// pickledMatrix is a SciPy CSR matrix; attributes not listed are ignored.
+// pickledMatrix is a SciPy CSR matrix; other attributes are ignored.
 type pickledMatrix struct {
 	shape                 []int
 	data, indices, indptr *pickledArray
 }
 
-// PyDictSet takes one attribute.
+// PyDictSet sets one attribute.
 func (m *pickledMatrix) PyDictSet(key, value any) error {
 	name, _ := key.(string)
 	var to **pickledArray
@@ -460,7 +455,7 @@ func intTuple(value any) ([]int, error) {
 	for k := range ints {
 		v, isInt := tuple.Get(k).(int)
 		if !isInt || v < 0 || v > math.MaxInt32 {
-			// The value itself is not printed: it may contain itself.
+			// The error omits the value, which may contain itself.
 			return nil, fmt.Errorf("element %d of a tuple is not an integer in [0, %d]", k, math.MaxInt32)
 		}
 		ints[k] = v

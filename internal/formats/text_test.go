@@ -1,20 +1,21 @@
-package datasets
+package formats
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // numbered collects every line with its number.
@@ -47,8 +48,8 @@ func numbered(t *testing.T, path string) (texts []string, err error) {
 	return texts, err
 }
 
-// Lines come in order, whole and with their numbers, over many blocks and where
-// one line is longer than a block.
+// Lines come whole, in order and with their numbers, over many blocks, and also if a
+// line is longer than a block.
 func TestLinesOfManyBlocks(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var want []string
@@ -80,13 +81,13 @@ func TestLinesOfManyBlocks(t *testing.T) {
 
 func TestLineTooLong(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
-	write(t, path, append([]byte("a\nb\n"), bytes.Repeat([]byte{'x'}, longest+2*textBlock)...))
+	write(t, path, append([]byte("a\nb\n"), bytes.Repeat([]byte{'x'}, longestLine+2*textBlock)...))
 	if _, err := numbered(t, path); err == nil || !strings.Contains(err.Error(), "long:3: line of more than") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// The first error stops the reading, whether it is parse's or consume's.
+// The first error of parse or consume stops reading.
 func TestLinesStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text")
 	write(t, path, bytes.Repeat([]byte("line\n"), 3*textBlock))
@@ -124,7 +125,7 @@ func TestParseArcs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 1_000_000_000
 		var text strings.Builder
-		var want []arc
+		var want []graph.Edge
 		bad := false
 		ids := rapid.SampledFrom([]string{"0", "7", "00012", "999999999", "0000000003", "999999998", "1000000000", "2147483646", "2147483647", "99999999999", "", "-1", "x", "1.", " 1"})
 		number := rapid.IntRange(0, 12).Draw(t, "lines")
@@ -152,7 +153,7 @@ func TestParseArcs(t *testing.T) {
 			u, ok1 := parseID([]byte(fields[0]))
 			v, ok2 := parseID([]byte(fields[1]))
 			if bad = !ok1 || !ok2 || u >= n || v >= n; !bad {
-				want = append(want, arc{U: u, V: v})
+				want = append(want, graph.Edge{U: u, V: v})
 			}
 		}
 		got, err := parseArcs(lines{path: "f", number: 1, data: []byte(text.String())}, ',', n)
@@ -176,7 +177,7 @@ func BenchmarkEdgeLines(b *testing.B) {
 	write(b, path, zipped(b, text.String()))
 	b.ResetTimer()
 	for b.Loop() {
-		err := readLines(context.Background(), path, func(block lines) ([]arc, error) { return parseArcs(block, ',', 2_449_029) }, nil)
+		err := readLines(context.Background(), path, func(block lines) ([]graph.Edge, error) { return parseArcs(block, ',', 2_449_029) }, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -184,87 +185,22 @@ func BenchmarkEdgeLines(b *testing.B) {
 	b.ReportMetric(float64(edges)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
 }
 
-// A UTF-8 byte-order mark is not part of the first field of any text; marks of
-// other encodings are errors.
-func TestByteOrderMark(t *testing.T) {
-	const mark = "\xef\xbb\xbf"
-	d := made(t, 20, 1)
-	edges := edgeFiles(d)
-	var named, features strings.Builder
-	features.WriteString("id,a,b,c,d\n")
-	for i := 19; i >= 0; i-- {
-		fmt.Fprintf(&features, "%d,%s", i, matrixLines(d.Features.Row(i), 4))
-	}
-	for i := range 20 {
-		named.WriteString([]string{"ant", "bee", "cat"}[d.Labels.Class[i]] + "\n")
-	}
-	edges["named.csv"], edges["byid.csv"] = []byte(named.String()), []byte(features.String())
-	edges["labels.json"] = []byte(jsonClasses(d.Labels.Class))
-	edges["headed.csv"] = append([]byte("kind\n"), edges["labels.csv"]...)
-	edges["from.csv"] = append([]byte("from,to\n"), edges["edges.csv"]...)
-	ogb := map[string][]byte{}
-	for name, text := range ogbTexts(d) {
-		ogb[name+".csv.gz"] = zipped(t, text)
-	}
-	gzipped := func(content []byte) bool { return bytes.HasPrefix(content, []byte{0x1f, 0x8b}) }
-	for _, c := range []struct {
-		spec  string // D is the folder
-		files map[string][]byte
-	}{
-		{"edges:D/edges.csv?labels=D/named.csv&features=D/features.csv", edges},
-		{"edges:D/from.csv?labels=D/headed.csv&features=D/byid.csv&header=1", edges},
-		{"edges:D/edges.csv?labels=D/labels.json&features=D/features.csv", edges},
-		{"ogb:D", ogb},
-		{"planetoid:D/made", planetoidFiles(t, d)},
-		{"saint:D", saintFiles(t, d)},
-		{"sage:D/made", sageFiles(t, d)},
-	} {
-		dir := t.TempDir()
-		writeFiles(t, dir, c.files)
-		spec := strings.ReplaceAll(c.spec, "D/", dir+"/")
-		if strings.HasSuffix(spec, ":D") {
-			spec = strings.TrimSuffix(spec, "D") + dir
-		}
-		want := open(t, spec)
-		for name, content := range c.files {
-			path := filepath.Join(dir, filepath.FromSlash(name))
-			text := content
-			if gzipped(content) {
-				text = unzipped(t, content)
-			}
-			if !utf8.Valid(text) || strings.HasSuffix(name, ".npy") || bytes.HasPrefix(text, []byte{0x80, 2}) {
-				continue
-			}
-			encode := func(text []byte) []byte {
-				if gzipped(content) {
-					return zipped(t, string(text))
-				}
-				return text
-			}
-			write(t, path, encode(append([]byte(mark), text...)))
-			got := open(t, spec)
-			sameNumbers(t, got, want)
-			if strings.HasPrefix(c.spec, "edges:") && !strings.Contains(c.spec, name) || name == "raw/num-edge-list.csv.gz" {
-				continue // this SPEC does not read it
-			}
-			for _, other := range []string{"\xff\xfe1\x00", "\xfe\xff\x001"} {
-				write(t, path, encode(append([]byte(other), text...)))
-				expectError(t, spec, path, "UTF-16", "save it as UTF-8")
-			}
-			write(t, path, content)
-		}
+func write(t testing.TB, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o666); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func unzipped(t *testing.T, content []byte) []byte {
+func zipped(t testing.TB, text string) []byte {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	text, err := io.ReadAll(z)
-	if err != nil {
+	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return b.Bytes()
 }

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"context"
@@ -12,10 +12,11 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// What every NumPy-based layout needs: arrays read from a member of an archive
-// or a file, checked for shape, and turned into the parts of a Data.
+// Arrays and sparse matrices of NumPy-based layouts: read from a file or a member of
+// an archive, checked, and turned into the parts of a Set.
 
 // arraySource opens a named array: a member of an archive or a file of a folder.
 type arraySource interface {
@@ -39,7 +40,7 @@ func withArray(source arraySource, key string, read func(r *npy.Reader) error) e
 	return read(r)
 }
 
-// vector checks that an array has one dimension; a column of a matrix does.
+// vector checks that an array has one dimension, or is a matrix of one column.
 func vector(r *npy.Reader) error {
 	if len(r.Shape) == 1 || len(r.Shape) == 2 && r.Shape[1] == 1 {
 		return nil
@@ -89,9 +90,9 @@ func readMatrix(ctx context.Context, source arraySource, key string, rows int) (
 	return x, err
 }
 
-// What a graph takes while it is read and built, about: of an edge, the edge
-// itself, again in the builder, and in both directions in the matrix; of a node,
-// its offset, the builder's, its label and its place in the split.
+// Approximate memory of a graph while it is read and built. An edge: the edge, a copy
+// in the builder, and both directions in the matrix. A node: its offset, the
+// builder's offset, its label and its entry in the split.
 const (
 	edgeBytes = 24
 	nodeBytes = 40
@@ -103,8 +104,8 @@ func checkGraph(what string, nodes int, edges int64) error {
 	return memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)
 }
 
-// dense makes a matrix of zeros, if it fits in memory.
-func dense(what string, rows, cols int) ([]float32, error) {
+// zeros makes a matrix of zeros, if it fits in memory.
+func zeros(what string, rows, cols int) ([]float32, error) {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
 	if err := memory.Check(what, memory.Product(int64(rows), int64(cols), 4)); err != nil {
 		return nil, err
@@ -122,9 +123,9 @@ func checkFinite(name string, x *graph.Features) error {
 	return nil
 }
 
-// readLabels reads classes from a vector of integers, −1 meaning unknown, or
+// readLabels reads labels: classes from a vector of integers, where −1 is unknown, or
 // binary tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column
-// is a vector if it holds integers of more than a byte.
+// counts as a vector if it holds integers of more than a byte.
 func readLabels(ctx context.Context, source arraySource, key string, nodes int) (y *graph.Labels, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
@@ -148,8 +149,8 @@ func readLabels(ctx context.Context, source arraySource, key string, nodes int) 
 	return y, err
 }
 
-// classLabels checks classes and counts them. A class number far above the
-// number of nodes is a damaged file rather than a class.
+// classLabels checks classes and counts them. A class far above the number of nodes
+// means a damaged file.
 func classLabels(name string, classes []int32) (*graph.Labels, error) {
 	most := int32(min(max(len(classes), 1<<16), math.MaxInt32))
 	count := int32(0)
@@ -178,14 +179,6 @@ func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error)
 	return &graph.Labels{Tasks: tasks, Multi: values}, nil
 }
 
-// metricFor returns the customary metric of labels whose source names none.
-func metricFor(y *graph.Labels) Metric {
-	if y.Tasks > 0 {
-		return ROCAUC
-	}
-	return Accuracy
-}
-
 // checkIDs names the first id outside [0, n).
 func checkIDs(name string, ids []int32, n int) error {
 	for k, id := range ids {
@@ -196,16 +189,16 @@ func checkIDs(name string, ids []int32, n int) error {
 	return nil
 }
 
-// pattern is a sparse matrix as read from a file, not yet checked: row i holds
-// the columns idx[ptr[i]:ptr[i+1]].
+// pattern is a sparse matrix without values, as a file gives it: row i has the
+// columns idx[ptr[i]:ptr[i+1]]. It is not valid before check.
 type pattern struct {
 	name  string                  // of the file, for errors
-	files func(key string) string // of indptr and of indices, where each has its own
+	files func(key string) string // the files of indptr and indices; nil: both in one
 	ptr   []int64
 	idx   []int32
 }
 
-// file names the file that holds indptr or indices.
+// file returns the name of the file of indptr or indices.
 func (p *pattern) file(key string) string {
 	if p.files == nil {
 		return p.name
@@ -213,7 +206,7 @@ func (p *pattern) file(key string) string {
 	return p.files(key)
 }
 
-// check reports the first offset or column that is out of place.
+// check reports the first offset or column that is out of range.
 func (p *pattern) check(cols int) error {
 	if len(p.ptr) == 0 || p.ptr[0] != 0 {
 		return fmt.Errorf("datasets: %s: indptr must start with 0", p.file("indptr"))
@@ -234,10 +227,10 @@ func (p *pattern) check(cols int) error {
 	return nil
 }
 
-// adjacency checks p and makes it d's graph: as it is, apart from sorting rows
-// and dropping repeated entries and self-loops, if it holds both directions of
-// every edge, and else through a builder. p is used up.
-func (p *pattern) adjacency(ctx context.Context, d *Data) error {
+// adjacency checks p and makes it d's graph, without self-loops and repeated entries.
+// If p has both directions of every edge, its arrays become the graph's; otherwise a
+// builder makes the graph. p cannot be used afterwards.
+func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	n := max(len(p.ptr)-1, 0)
 	if n > math.MaxInt32 {
 		return fmt.Errorf("datasets: %s: %d nodes, at most %d are read", p.name, n, math.MaxInt32)
@@ -250,12 +243,12 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 	if err != nil {
 		return err
 	}
-	symmetric, err := p.symmetric(ctx)
+	symmetric, err := Symmetric(ctx, p.ptr, p.idx)
 	if err != nil {
 		return err
 	}
 	if symmetric {
-		d.Graph, d.simple = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}, true
+		d.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
 		d.Report = graph.Report{Given: given, SelfLoops: loops, Edges: p.ptr[n] / 2, Duplicates: repeats + p.ptr[n]/2}
 		if loops+repeats > 0 {
 			d.Notes = append(d.Notes, "repeated edges and self-loops dropped")
@@ -287,13 +280,14 @@ func (p *pattern) adjacency(ctx context.Context, d *Data) error {
 	return nil
 }
 
-// tidy sorts the columns of every row and drops repeats and self-loops.
+// tidy sorts the columns of every row and drops self-loops and repeated entries. It
+// returns how many it dropped.
 func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 	n := len(p.ptr) - 1
 	const rows = 4096
 	kept := make([]int32, n)
 	looped := make([]int32, n)
-	err = eachChunk(ctx, (n+rows-1)/rows, func(chunk int) error {
+	err = parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
 			row := p.idx[p.ptr[i]:p.ptr[i+1]]
 			if !slices.IsSorted(row) {
@@ -323,28 +317,29 @@ func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 	return loops, repeats, nil
 }
 
-// symmetric tells whether a tidy pattern is its own transpose. Going through the
-// rows in order meets row j's columns in order, so each must be the next one
-// that row j has not met yet.
-func (p *pattern) symmetric(ctx context.Context) (bool, error) {
-	n := len(p.ptr) - 1
-	next := slices.Clone(p.ptr[:n])
+// Symmetric tells whether a square sparse matrix is its own transpose; row i has
+// the columns idx[ptr[i]:ptr[i+1]], increasing. The error is the context's. It
+// uses all cores and 8 bytes a row. Cost: O(rows + entries).
+func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
+	n := len(ptr) - 1
+	// The loop visits rows i in increasing order, so the entries (i, j) of column j
+	// must be, one by one, the entries of row j.
+	next := slices.Clone(ptr[:n])
 	var differs atomic.Bool
-	err := eachEntry(ctx, p.ptr, p.idx, func(i int, j int32) bool {
-		if at := next[j]; at == p.ptr[j+1] || p.idx[at] != int32(i) {
+	err := parallel.Entries(ctx, ptr, idx, func(i int, j int32) bool {
+		if at := next[j]; at == ptr[j+1] || idx[at] != int32(i) {
 			differs.Store(true)
 			return false
 		}
 		next[j]++
 		return true
 	})
-	// As many entries as places: if none differed, every place was met.
+	// Rows and columns have the same number of entries in all, so none is left over.
 	return !differs.Load(), err
 }
 
-// build sets the graph from a builder and notes what changed.
-func (d *Data) build(b *graph.Builder) {
+// build sets the graph from a builder, and adds a note.
+func (d *Set) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
-	d.simple = true
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
 }

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bufio"
@@ -18,17 +18,18 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// Text files, plain or gzipped, are read by one goroutine, parsed by several in
-// blocks of whole lines, and put together in the order of the file:
+// One goroutine reads a text file, plain or gzipped, and cuts it into blocks of whole
+// lines. Several goroutines parse the blocks. One takes the results in the order of
+// the file:
 //
 //	file ─▶ gunzip, cut ─▶ parse ┬▶ consume, in order
 //	                     ─▶ parse ┘
 //
-// so that a large file takes as long as gunzip does.
+// A large file takes as long as gunzip does.
 
 const (
-	textBlock = 1 << 20 // bytes parsed at a time
-	longest   = 1 << 24 // bytes in a line
+	textBlock   = 1 << 20 // bytes parsed at a time
+	longestLine = 1 << 24 // bytes in a line
 )
 
 // lines is a block of whole lines.
@@ -38,7 +39,7 @@ type lines struct {
 	data   []byte
 }
 
-// next cuts off the first line, without its ending. The line's number is
+// next cuts off and returns the first line, without its end. The line's number is
 // b.number−1 afterwards.
 func (b *lines) next() (line []byte, found bool) {
 	if len(b.data) == 0 {
@@ -54,12 +55,12 @@ func (b *lines) next() (line []byte, found bool) {
 	return bytes.TrimSuffix(line, []byte{'\r'}), true
 }
 
-// fail returns an error at the line that next returned last.
+// fail returns an error at the last line that next returned.
 func (b *lines) fail(format string, args ...any) error {
 	return fmt.Errorf("datasets: %s:%d: %w", b.path, b.number-1, fmt.Errorf(format, args...))
 }
 
-// quoteField prints what a file holds within a one-line error.
+// quoteField quotes a part of a file for a one-line error.
 func quoteField(field []byte) string {
 	const most = 40
 	if len(field) > most {
@@ -68,9 +69,9 @@ func quoteField(field []byte) string {
 	return strconv.Quote(string(field))
 }
 
-// readLines calls parse on every block of the file, concurrently, and consume on
-// the results, in order and one at a time; consume may be nil. It stops at the
-// first error. What parse is given it must not keep.
+// readLines calls parse on all blocks of the file, concurrently, and consume on the
+// results, in order and one at a time; consume may be nil. It stops at the first
+// error. parse must not keep its block.
 func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, error), consume func(T) error) error {
 	text, err := openText(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, 
 	workers := runtime.GOMAXPROCS(0)
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan job, workers)
-	order := make(chan chan T, 2*workers) // bounds the blocks under way
+	order := make(chan chan T, 2*workers) // bounds the number of blocks in memory
 	group.Go(func() error {
 		defer close(jobs)
 		defer close(order)
@@ -138,7 +139,7 @@ func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, 
 // cutLines cuts a text into blocks that end with a line.
 func cutLines(r io.Reader, path string, emit func(lines) error) error {
 	number := int64(1)
-	var rest []byte // of the last line read, without an end yet
+	var rest []byte // the beginning of a line whose end has not been read
 	for {
 		block := make([]byte, len(rest)+textBlock)
 		n := copy(block, rest)
@@ -152,8 +153,8 @@ func cutLines(r io.Reader, path string, emit func(lines) error) error {
 		if !ended {
 			whole = bytes.LastIndexByte(block, '\n') + 1
 		}
-		if rest = block[whole:]; len(rest) > longest {
-			return fmt.Errorf("datasets: %s:%d: line of more than %d bytes", path, number, longest)
+		if rest = block[whole:]; len(rest) > longestLine {
+			return fmt.Errorf("datasets: %s:%d: line of more than %d bytes", path, number, longestLine)
 		}
 		if block = block[:whole]; len(block) > 0 {
 			b := lines{path: path, number: number, data: block}
@@ -168,8 +169,8 @@ func cutLines(r io.Reader, path string, emit func(lines) error) error {
 	}
 }
 
-// textFile is an open text file, gunzipped if it starts like gzip, without the
-// byte-order mark that some programs begin UTF-8 with.
+// textFile is an open text file. It is gunzipped if it starts like gzip, and lacks the
+// byte-order mark that some programs write before UTF-8.
 type textFile struct {
 	io.Reader
 	file *os.File
@@ -203,8 +204,8 @@ func openText(path string) (*textFile, error) {
 	return &textFile{buffered, f}, nil
 }
 
-// skipByteOrderMark passes over UTF-8's byte-order mark, and reports the marks
-// of encodings that are not read. An error of reading is left to the next read.
+// skipByteOrderMark skips UTF-8's byte-order mark, and reports the marks of other
+// encodings. An error of reading comes again with the next read.
 func skipByteOrderMark(r *bufio.Reader) error {
 	start, _ := r.Peek(4)
 	switch {
@@ -218,7 +219,7 @@ func skipByteOrderMark(r *bufio.Reader) error {
 	return nil
 }
 
-// gunzipped tells a file cut short from one that ended.
+// gunzipped reports a file that is cut short.
 type gunzipped struct{ z *gzip.Reader }
 
 func (g gunzipped) Read(b []byte) (int, error) {
@@ -271,7 +272,7 @@ func readIDLines(ctx context.Context, path string, n int) (ids []int32, err erro
 			part = append(part, id)
 		}
 	}, func(part []int32) error {
-		if err := tally.Add(appended * int64(4*len(part))); err != nil {
+		if err := tally.Add(appendGrowth * int64(4*len(part))); err != nil {
 			return err
 		}
 		ids = append(ids, part...)
@@ -280,23 +281,20 @@ func readIDLines(ctx context.Context, path string, n int) (ids []int32, err erro
 	return ids, err
 }
 
-// newTally adds up what reading a file takes, which its size does not tell: gzip
-// shrinks a text by up to a thousand.
+// newTally returns a tally of the memory for reading a file. The file's size does not
+// bound it: gzip shrinks a text by up to a thousand.
 func newTally(path string) memory.Tally {
 	return memory.Tally{What: "datasets: " + path + ": reading it"}
 }
 
-// appended is how many times the size of a slice append takes at the most, since
-// it copies into a larger one.
-const appended = 3
+// appendGrowth bounds the memory of append, in sizes of the slice: it copies into a
+// larger array.
+const appendGrowth = 3
 
-// arc is an edge as a file gives it.
-type arc = graph.Edge
-
-// parseArcs reads lines of two node ids below n, split by sep; lines that start
-// with # are comments.
-func parseArcs(b lines, sep byte, n int) ([]arc, error) {
-	arcs := make([]arc, 0, len(b.data)/8)
+// parseArcs reads lines of two node ids below n with sep between them. Lines that
+// start with # are comments.
+func parseArcs(b lines, sep byte, n int) ([]graph.Edge, error) {
+	arcs := make([]graph.Edge, 0, len(b.data)/8)
 	for {
 		if a, size := plainArc(b.data, sep); size > 0 && int(a.U) < n && int(a.V) < n {
 			b.data = b.data[size:]
@@ -323,23 +321,23 @@ func parseArcs(b lines, sep byte, n int) ([]arc, error) {
 		if int(from) >= n || int(to) >= n {
 			return nil, b.fail("edge (%d, %d) outside [0, %d)", from, to, n)
 		}
-		arcs = append(arcs, arc{U: from, V: to})
+		arcs = append(arcs, graph.Edge{U: from, V: to})
 	}
 }
 
-// plainArc reads a line of nothing but two ids of up to nine digits, in one
-// pass; size is its length with the end of the line, 0 for any other line.
-func plainArc(text []byte, sep byte) (a arc, size int) {
+// plainArc reads, in one pass, a line of just two ids of up to nine digits. size is
+// the length of the line with its end, or 0 for any other line.
+func plainArc(text []byte, sep byte) (edge graph.Edge, size int) {
 	from, k := leadingDigits(text)
 	if k == 0 || k >= len(text) || text[k] != sep {
-		return arc{}, 0
+		return graph.Edge{}, 0
 	}
 	to, m := leadingDigits(text[k+1:])
 	end := k + 1 + m
 	if m == 0 || end >= len(text) || text[end] != '\n' {
-		return arc{}, 0
+		return graph.Edge{}, 0
 	}
-	return arc{U: from, V: to}, end + 1
+	return graph.Edge{U: from, V: to}, end + 1
 }
 
 // leadingDigits reads up to nine digits.
@@ -355,8 +353,8 @@ func leadingDigits(text []byte) (id int32, digits int) {
 	return id, digits
 }
 
-// parseFloats reads one line of numbers into row and returns how many there
-// were; more than len(row) are not stored.
+// parseFloats reads a line of numbers and returns how many there are. It stores the
+// first len(row) of them in row.
 func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
 	count := 0
 	for {
@@ -365,7 +363,7 @@ func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
 		if cut >= 0 {
 			field = line[:cut]
 		}
-		// A string made for the call alone is not allocated.
+		// The compiler allocates no string here.
 		v, err := strconv.ParseFloat(string(bytes.TrimSpace(field)), 32)
 		if err != nil {
 			return 0, b.fail("number %d, %s, is not a number", count, quoteField(field))
@@ -381,11 +379,11 @@ func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
 	}
 }
 
-// maxInflate is the most that gzip shrinks a text by.
+// maxInflate is the greatest ratio of text to gzip.
 const maxInflate = 1032
 
-// plausible reports values that a file cannot hold: each takes a digit and a
-// separator. It keeps a damaged size from claiming all memory.
+// plausible reports a number of values that a file cannot hold: each takes a digit and
+// a separator. So a damaged size cannot claim all memory.
 func plausible(path string, values float64) error {
 	info, err := os.Stat(path)
 	if err != nil {

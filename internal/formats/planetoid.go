@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"context"
@@ -13,64 +13,50 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// planetoidScheme reads the files ind.NAME.* of Planetoid (Yang, Cohen &
+// Planetoid reads the files ind.NAME.* of Planetoid (Yang, Cohen &
 // Salakhutdinov 2016, arXiv:1603.08861): Cora, Citeseer, PubMed, NELL.
 //
-// allx and ally hold the nodes from 0 on, of which the first len(y) are the
-// training set and the next 500 the validation set; row i of tx and ty belongs
-// to node test.index[i], and those are the test set. Nodes without a row (15 of
-// Citeseer's, NELL's relations) get zero features and no label. PyTorch Geometric
-// gives each of NELL's a feature of its own, 55,864 more columns, which a dense
-// matrix has no room for.
-func planetoidScheme() Scheme {
-	return Scheme{
-		Name: "planetoid", Path: "DIR/NAME",
-		Summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-		Keys:    fileKeys(),
-		Open:    openPlanetoid,
-	}
-}
-
-// planetoidValid is the size of the public split's validation set.
-const planetoidValid = 500
-
-func openPlanetoid(ctx context.Context, spec *Spec) (*Data, error) {
-	dir, name := filepath.Split(spec.Path)
+// allx and ally hold the nodes from 0 on. The first len(y) of them are the training
+// set, and the next 500 the validation set. Row i of tx and ty belongs to node
+// test.index[i]; these nodes are the test set. Nodes without a row (15 in Citeseer,
+// the relations in NELL) get zero features and no label. PyTorch Geometric gives
+// each relation of NELL a feature of its own: 55,864 more columns, too many for a
+// dense matrix.
+//
+// The path is DIR/NAME. The set has the public split if split is true.
+func Planetoid(ctx context.Context, path string, split bool) (*Set, error) {
+	dir, name := filepath.Split(path)
 	if name == "" {
-		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", spec)
+		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
 	}
 	p := planetoid{prefix: filepath.Join(dir, "ind."+name+".")}
 	if err := p.read(ctx); err != nil {
 		return nil, err
 	}
-	d := &Data{Metric: Accuracy}
+	d := &Set{}
 	if err := p.place(d); err != nil {
 		return nil, err
 	}
-	switch own, err := ownSplit(spec); {
-	case err != nil:
-		return nil, err
-	case own:
+	if split {
 		p.publicSplit(d)
-	default:
-		if err := splitFromSpec(ctx, d, spec); err != nil {
-			return nil, err
-		}
 	}
-	return d, finish(ctx, d, spec, "none")
+	return d, nil
 }
 
-// planetoid holds the files' contents, checked one by one.
+// planetoidValid is the size of the public split's validation set.
+const planetoidValid = 500
+
+// planetoid holds the contents of the files.
 type planetoid struct {
 	prefix string
 
 	allx, tx *sparseRows
-	ally, ty []int32 // class of each row, -1 where the row is zero
+	ally, ty []int32 // class of each row, −1 for a row of zeros
 	classes  int
 	train    int     // rows of y
-	test     []int32 // as in the file
-	order    []int32 // sorted
-	arcs     []arc
+	test     []int32 // test.index
+	order    []int32 // test, sorted
+	arcs     []graph.Edge
 	nodes    int
 }
 
@@ -91,7 +77,7 @@ func (p *planetoid) read(ctx context.Context) (err error) {
 	if p.tx, err = p.matrix(ctx, "tx"); err != nil {
 		return err
 	}
-	// x repeats the first rows of allx; it is read only to be checked.
+	// x repeats the first rows of allx. It is read only to check the number of rows.
 	x, err := p.matrix(ctx, "x")
 	if err != nil {
 		return err
@@ -133,7 +119,7 @@ func (p *planetoid) read(ctx context.Context) (err error) {
 	return p.checkTest()
 }
 
-// checkTest sorts the test nodes and checks that they follow the rows of allx.
+// checkTest sorts the test nodes and checks that they come after the rows of allx.
 func (p *planetoid) checkTest() error {
 	p.order = slices.Clone(p.test)
 	slices.Sort(p.order)
@@ -232,7 +218,7 @@ func (p *planetoid) readGraph(ctx context.Context) error {
 	if !isDict {
 		return fmt.Errorf("datasets: %s: not a dictionary of lists", path)
 	}
-	// Every node is a key, those without features too.
+	// Every node is a key, also a node without features.
 	most := max(p.allx.rows()+p.tx.rows(), lists.Len())
 	for _, entry := range *lists {
 		from, isInt := entry.Key.(int)
@@ -248,14 +234,15 @@ func (p *planetoid) readGraph(ctx context.Context) error {
 			if !isInt || to < 0 || to >= most {
 				return fmt.Errorf("datasets: %s: node %d: neighbour %d is %s, not a node in [0, %d)", path, from, k, brief(value), most)
 			}
-			p.arcs = append(p.arcs, arc{U: int32(from), V: int32(to)})
+			p.arcs = append(p.arcs, graph.Edge{U: int32(from), V: int32(to)})
 		}
 	}
 	p.nodes = most
 	return nil
 }
 
-// brief prints a value of a pickle, which may be of any kind and contain itself.
+// brief prints a value of a pickle. Only integers are printed in full: other values
+// may contain themselves.
 func brief(value any) string {
 	if v, isInt := value.(int); isInt {
 		return strconv.Itoa(v)
@@ -263,8 +250,8 @@ func brief(value any) string {
 	return fmt.Sprintf("a %T", value)
 }
 
-// place puts rows where their nodes are and builds the graph.
-func (p *planetoid) place(d *Data) error {
+// place moves rows to their nodes and builds the graph.
+func (p *planetoid) place(d *Set) error {
 	b, err := graph.NewBuilder(p.nodes)
 	if err != nil {
 		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
@@ -277,10 +264,10 @@ func (p *planetoid) place(d *Data) error {
 
 	cols := p.allx.cols
 	entries := len(p.allx.idx) + len(p.tx.idx)
-	if cols == 0 || p.nodes > (smallDense+emptiestRows*entries)/cols {
+	if cols == 0 || p.nodes > (smallMatrix+cellsAnEntry*entries)/cols {
 		return fmt.Errorf("datasets: %sallx: %d×%d features with %d entries are too sparse to hold densely, or none", p.prefix, p.nodes, cols, entries)
 	}
-	cells, err := dense(p.prefix+"allx", p.nodes, cols)
+	cells, err := zeros(p.prefix+"allx", p.nodes, cols)
 	if err != nil {
 		return err
 	}
@@ -305,7 +292,7 @@ func (p *planetoid) place(d *Data) error {
 	return nil
 }
 
-// expand adds each row of m to the features of the node that it belongs to.
+// expand adds each row of m to the features of its node.
 func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
 	for i := range m.rows() {
 		row := x.Row(node(i))
@@ -315,23 +302,24 @@ func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
 	}
 }
 
-// publicSplit sets the split that all Planetoid baselines use. Nodes without a
-// label cannot be scored: they are left out of the validation and test sets.
-func (p *planetoid) publicSplit(d *Data) {
+// publicSplit sets the split of all Planetoid baselines. It leaves nodes without a
+// label out of the validation and test sets: they cannot be scored.
+func (p *planetoid) publicSplit(d *Set) {
 	last := min(p.train+planetoidValid, p.allx.rows())
+	d.Split = &Split{}
 	unlabelled := 0
 	for i := range int32(last) {
 		switch {
 		case int(i) < p.train:
 			d.Split.Train = append(d.Split.Train, i)
-		case d.labelled(int(i)):
+		case d.Labels.Class[i] >= 0:
 			d.Split.Valid = append(d.Split.Valid, i)
 		default:
 			unlabelled++
 		}
 	}
 	for _, i := range p.order {
-		if d.labelled(int(i)) {
+		if d.Labels.Class[i] >= 0 {
 			d.Split.Test = append(d.Split.Test, i)
 		} else {
 			unlabelled++

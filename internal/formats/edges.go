@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -12,100 +12,85 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// edgesScheme reads an edge list, two node ids a line, with features and labels
-// from files of their own. Ids are numbers from 0; lines that start with # are
-// comments. Any of the files may be gzipped.
-//
-//	labels=FILE.csv     "label", in node order, or "id,label": a class, by number or name;
-//	                    "id,0,1,1": binary tasks
-//	labels=FILE.json    {"id": label} a class, {"id": [label, …]} a binary task for each label
-//	features=FILE.csv   numbers, in node order; after the id if the header's first name is id or node_id
-//	features=FILE.json  {"id": [k, …]} the features that are 1, the others being 0
-//	weights=1           a third column holds the edges' weights, which are positive; of
-//	                    edges over the same two nodes, in either direction, the first counts
-//	header=1            the CSV files start with a line of names
-//	sep=tab             comma (default), tab (default for .tsv), space or semicolon
-//
-// Without features each node gets two: 1, and the logarithm of 1 + its degree.
-func edgesScheme() Scheme {
-	return Scheme{
-		Name: "edges", Path: "FILE",
-		Summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-		Keys:    fileKeys("features", "labels", "weights", "header", "sep"),
-		Open:    openEdges,
-	}
+// EdgeList says where the parts of an edge list are and how they are written. Any
+// of the files may be gzipped.
+type EdgeList struct {
+	// Edges is a file of two node ids a line. Ids are numbers from 0; lines that
+	// start with # are comments. Required.
+	Edges string
+
+	// Labels is a file of labels, required:
+	//
+	//	.csv   "label", in node order, or "id,label": a class, by number or name;
+	//	       "id,0,1,1": binary tasks
+	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label
+	Labels string
+
+	// Features is a file of features:
+	//
+	//	.csv   numbers, in node order; after the id if the header's first name is
+	//	       id or node_id
+	//	.json  {"id": [k, …]}: the features that are 1; the others are 0
+	//
+	// Without it, each node gets two: 1, and the logarithm of 1 + its degree.
+	Features string
+
+	// Weighted says that the edges have a third column: positive weights. Of
+	// several edges between the same two nodes, in either direction, the first
+	// counts.
+	Weighted bool
+
+	Header    bool   // the CSV files start with a line of names
+	Separator string // "comma", "tab", "space" or "semicolon"; "" is tab for .tsv and else comma
 }
 
-// edgeList is what the files of one data set hold before the number of nodes is
-// known.
+// edgeList holds the contents of the files before the number of nodes is known.
 type edgeList struct {
-	header   bool
-	weighted bool
-	sep      string
+	EdgeList
 	chunks   []weightedArcs
-	lines    int64 // of all files
-	most     int32 // greatest node id met
-	mostIn   string
-	labels   *nodeLabels
-	tasks    *rowTable // labels given as binary tasks
-	features *rowTable
-	hot      *nodeLabels // features given as lists
+	lines    int64  // of all files
+	maxID    int32  // greatest node id so far
+	maxIn    string // the file that has it
+	classes  *nodeLabels
+	tasks    *rowTable   // labels given as binary tasks
+	rows     *rowTable   // of features
+	multiHot *nodeLabels // features given as lists
 }
 
-// weightedArcs are edges of some lines; weights is nil where all are 1.
+// weightedArcs holds the edges of some lines; weights is nil if all are 1.
 type weightedArcs struct {
-	arcs    []arc
+	arcs    []graph.Edge
 	weights []float32
 }
 
-func openEdges(ctx context.Context, spec *Spec) (*Data, error) {
-	labels, features := spec.Text("labels", ""), spec.Text("features", "")
-	if labels == "" {
-		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
-	}
-	header, err := spec.Choice("header", "0", "1")
-	if err != nil {
+// Read reads the files. An edge list has no split.
+func (l EdgeList) Read(ctx context.Context) (*Set, error) {
+	e := &edgeList{EdgeList: l, maxID: -1}
+	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
 	}
-	weights, err := spec.Choice("weights", "0", "1")
-	if err != nil {
+	if err := e.readLabels(ctx, l.Labels); err != nil {
 		return nil, err
 	}
-	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
-		return nil, err
-	}
-	e := &edgeList{header: header == "1", weighted: weights == "1", sep: spec.Text("sep", ""), most: -1}
-	if err := e.readEdges(ctx, spec.Path); err != nil {
-		return nil, err
-	}
-	if err := e.readLabels(ctx, labels); err != nil {
-		return nil, err
-	}
-	if features != "" {
-		if err := e.readFeatures(ctx, features); err != nil {
+	if l.Features != "" {
+		if err := e.readFeatures(ctx, l.Features); err != nil {
 			return nil, err
 		}
 	}
-	d, err := e.data(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := splitFromSpec(ctx, d, spec); err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "none")
+	return e.data(ctx)
 }
 
-// separator returns what separates the fields of a file.
+// separator returns the character between the fields of a file.
 func (e *edgeList) separator(path string) byte {
 	switch {
-	case e.sep == "tab", e.sep == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
+	case e.Separator == "tab", e.Separator == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
 		return '\t'
-	case e.sep == "space":
+	case e.Separator == "space":
 		return ' '
-	case e.sep == "semicolon":
+	case e.Separator == "semicolon":
 		return ';'
 	}
 	return ','
@@ -115,20 +100,20 @@ func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
 }
 
-// meet notes a node id and the file that it is in.
-func (e *edgeList) meet(id int32, path string) {
-	if id > e.most {
-		e.most, e.mostIn = id, path
+// record updates the greatest node id.
+func (e *edgeList) record(id int32, path string) {
+	if id > e.maxID {
+		e.maxID, e.maxIn = id, path
 	}
 }
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	sep, tally := e.separator(path), newTally(path)
 	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
-		if e.weighted {
+		if e.Weighted {
 			part, err = parseWeightedArcs(b, sep)
 		} else {
 			part.arcs, err = parseArcs(b, sep, math.MaxInt32)
@@ -136,9 +121,9 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		if err == nil {
 			return part, nil
 		}
-		if line, _ := b.next(); !e.weighted && bytes.Count(line, []byte{sep}) == 2 {
+		if line, _ := b.next(); !e.Weighted && bytes.Count(line, []byte{sep}) == 2 {
 			err = fmt.Errorf("%w (weights=1 reads a third column as weights)", err)
-		} else if b.number == 2 && !e.header {
+		} else if b.number == 2 && !e.Header {
 			err = fmt.Errorf("%w (header=1 skips a line of names)", err)
 		}
 		return part, err
@@ -147,7 +132,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 			return err
 		}
 		for _, a := range part.arcs {
-			e.meet(max(a.U, a.V), path)
+			e.record(max(a.U, a.V), path)
 		}
 		e.lines += int64(len(part.arcs))
 		e.chunks = append(e.chunks, part)
@@ -155,8 +140,8 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	})
 }
 
-// parseWeightedArcs reads lines of two node ids and a weight; lines that start
-// with # are comments.
+// parseWeightedArcs reads lines of two node ids and a weight. Lines that start with #
+// are comments.
 func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 	for {
 		line, found := b.next()
@@ -177,25 +162,25 @@ func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 		if err != nil || float32(weight) <= 0 || weight != weight || weight > math.MaxFloat32 {
 			return part, b.fail("weight %s, want a positive number", quoteField(third))
 		}
-		part.arcs = append(part.arcs, arc{U: from, V: to})
+		part.arcs = append(part.arcs, graph.Edge{U: from, V: to})
 		part.weights = append(part.weights, float32(weight))
 	}
 }
 
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	if isJSON(path) {
-		e.labels, err = readJSONLabels(ctx, path)
+		e.classes, err = readJSONLabels(ctx, path)
 	} else {
 		err = e.readTextLabels(ctx, path)
 	}
 	if err != nil {
 		return err
 	}
-	if e.labels != nil {
-		for _, id := range e.labels.ids {
-			e.meet(id, path)
+	if e.classes != nil {
+		for _, id := range e.classes.ids {
+			e.record(id, path)
 		}
-		e.lines += int64(len(e.labels.ids))
+		e.lines += int64(len(e.classes.ids))
 	}
 	return nil
 }
@@ -246,18 +231,18 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		return err
 	}
 	l := newNodeLabels(path)
-	e.labels = l
-	// A block's labels, each kind's name once.
+	e.classes = l
+	// block holds the labels of some lines, with each name once.
 	type block struct {
 		ids, kinds []int32
 		names      []string
 	}
 	headed := int64(0)
-	if e.header {
+	if e.Header {
 		headed = 1
 	}
 	return readLines(ctx, path, func(b lines) (part block, err error) {
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
 		kinds := make(map[string]int32)
@@ -341,7 +326,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 	}
 	err = readLines(ctx, path, func(b lines) (part, error) {
 		var p part
-		if e.header && b.number == 1 {
+		if e.Header && b.number == 1 {
 			b.next()
 		}
 		row := make([]float32, t.width)
@@ -371,7 +356,7 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 			p.values = append(p.values, row...)
 		}
 	}, func(p part) error {
-		if err := tally.Add(appended * 4 * int64(len(p.ids)+len(p.values))); err != nil {
+		if err := tally.Add(appendGrowth * 4 * int64(len(p.ids)+len(p.values))); err != nil {
 			return err
 		}
 		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
@@ -381,11 +366,11 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		return nil, err
 	}
 	for _, id := range t.ids {
-		e.meet(id, path)
+		e.record(id, path)
 	}
 	if !withID {
 		t.ids = nil
-		e.meet(int32(min(t.rows(), math.MaxInt32)-1), path)
+		e.record(int32(min(t.rows(), math.MaxInt32)-1), path)
 	}
 	e.lines += int64(t.rows())
 	return t, nil
@@ -394,33 +379,33 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 	if !isJSON(path) {
 		withID := false
-		if e.header {
+		if e.Header {
 			if withID, err = e.startsWithID(path); err != nil {
 				return err
 			}
 		}
-		e.features, err = e.readRows(ctx, path, withID)
+		e.rows, err = e.readRows(ctx, path, withID)
 		return err
 	}
-	if e.hot, err = readJSONLabels(ctx, path); err != nil {
+	if e.multiHot, err = readJSONLabels(ctx, path); err != nil {
 		return err
 	}
-	if !e.hot.multi {
+	if !e.multiHot.multi {
 		return fmt.Errorf("datasets: %s: want lists of feature numbers", path)
 	}
-	for c := range e.hot.kinds.index {
+	for c := range e.multiHot.kinds.index {
 		if !c.isNumber || c.number < 0 || c.number > math.MaxInt32 {
 			return fmt.Errorf("datasets: %s: feature %q, want numbers from 0", path, c.name)
 		}
 	}
-	for _, id := range e.hot.ids {
-		e.meet(id, path)
+	for _, id := range e.multiHot.ids {
+		e.record(id, path)
 	}
-	e.lines += int64(len(e.hot.ids))
+	e.lines += int64(len(e.multiHot.ids))
 	return nil
 }
 
-// startsWithID looks at the first name of a header.
+// startsWithID tells whether the first name of a header stands for an id.
 func (e *edgeList) startsWithID(path string) (bool, error) {
 	line, err := firstLine(path)
 	if err != nil {
@@ -431,27 +416,27 @@ func (e *edgeList) startsWithID(path string) (bool, error) {
 	return slices.Contains([]string{"id", "node", "node_id", "nodeid"}, first), nil
 }
 
-// data puts the parts together.
-func (e *edgeList) data(ctx context.Context) (*Data, error) {
-	n := int(e.most) + 1
-	// Ids far beyond what the files hold would claim memory for nothing.
+// data makes the set of all parts.
+func (e *edgeList) data(ctx context.Context) (*Set, error) {
+	n := int(e.maxID) + 1
+	// Ids far above the number of lines would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
-		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.mostIn, e.most, e.lines)
+		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.maxIn, e.maxID, e.lines)
 	}
-	if err := checkGraph(e.mostIn, n, 0); err != nil { // the edges are in a tally
+	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
 		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+		return nil, fmt.Errorf("datasets: %s: %w", e.maxIn, err)
 	}
 	for k, part := range e.chunks {
 		if part.weights == nil {
-			err = addArcs(b, e.mostIn, part.arcs)
+			err = addArcs(b, e.maxIn, part.arcs)
 		}
 		for i, w := range part.weights {
 			if err = b.AddWeighted(part.arcs[i].U, part.arcs[i].V, w); err != nil {
-				err = fmt.Errorf("datasets: %s: %w", e.mostIn, err)
+				err = fmt.Errorf("datasets: %s: %w", e.maxIn, err)
 				break
 			}
 		}
@@ -460,19 +445,19 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Data{}
+	d := &Set{}
 	d.build(b)
-	if e.weighted {
+	if e.Weighted {
 		d.Notes = append(d.Notes, "edges weighted by the third column; of repeated ones the first counts")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if e.labels != nil {
-		if d.Labels, err = e.labels.labels(n); err != nil {
+	if e.classes != nil {
+		if d.Labels, err = e.classes.labels(n); err != nil {
 			return nil, err
 		}
-		if e.labels.kinds.renumbered() {
+		if e.classes.kinds.renumbered() {
 			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
 		}
 	} else if d.Labels, err = e.tasks.labels(n); err != nil {
@@ -481,12 +466,11 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	d.Metric = metricFor(d.Labels)
 	switch {
-	case e.features != nil:
-		d.Features, err = e.features.matrix(n)
-	case e.hot != nil:
-		d.Features, err = e.hot.multiHot(n)
+	case e.rows != nil:
+		d.Features, err = e.rows.matrix(n)
+	case e.multiHot != nil:
+		d.Features, err = e.multiHot.matrix(n)
 	default:
 		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
@@ -494,15 +478,15 @@ func (e *edgeList) data(ctx context.Context) (*Data, error) {
 	return d, err
 }
 
-// labels makes binary tasks of a table's rows, unknown for nodes without one.
+// labels makes binary tasks of the rows. Tasks of nodes without a row are unknown.
 func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	if _, err := taskLabels(t.path, t.values, t.width); err != nil {
 		return nil, err
 	}
-	if n > (smallDense+emptiestRows*len(t.values))/t.width {
+	if n > (smallMatrix+cellsAnEntry*len(t.values))/t.width {
 		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
 	}
-	values, err := dense(t.path+": labels", n, t.width)
+	values, err := zeros(t.path+": labels", n, t.width)
 	if err != nil {
 		return nil, err
 	}
@@ -513,7 +497,7 @@ func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	return &graph.Labels{Tasks: t.width, Multi: values}, t.place(values, n)
 }
 
-// matrix makes features of a table's rows, which must be there for every node.
+// matrix makes features of the rows. Every node must have one.
 func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	if t.rows() != n {
 		return nil, fmt.Errorf("datasets: %s: %d rows for %d nodes", t.path, t.rows(), n)
@@ -521,7 +505,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	x := &graph.Features{Rows: n, Cols: t.width, Data: t.values}
 	if t.ids != nil {
 		var err error
-		if x.Data, err = dense(t.path+": features", n, t.width); err != nil {
+		if x.Data, err = zeros(t.path+": features", n, t.width); err != nil {
 			return nil, err
 		}
 		if err := t.place(x.Data, n); err != nil {
@@ -531,7 +515,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 	return x, checkFinite(t.path, x)
 }
 
-// place copies rows to where their nodes are.
+// place copies each row to its node's row of the matrix to.
 func (t *rowTable) place(to []float32, n int) error {
 	seen := make([]bool, n)
 	for k := range t.rows() {
@@ -548,9 +532,9 @@ func (t *rowTable) place(to []float32, n int) error {
 	return nil
 }
 
-// multiHot makes features of lists of feature numbers.
-func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
-	number := make([]int, len(l.kinds.index)) // by provisional number
+// matrix makes features of lists of feature numbers.
+func (l *nodeLabels) matrix(n int) (*graph.Features, error) {
+	number := make([]int, len(l.kinds.index)) // feature number of each provisional number
 	width, entries := 0, len(l.values)
 	for c, k := range l.kinds.index {
 		number[k] = int(c.number)
@@ -559,10 +543,10 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 	if err := l.checkOnce(n); err != nil {
 		return nil, err
 	}
-	if width == 0 || n > (smallDense+emptiestRows*entries)/width {
+	if width == 0 || n > (smallMatrix+cellsAnEntry*entries)/width {
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely, or none", l.path, n, width, entries)
 	}
-	values, err := dense(l.path+": features", n, width)
+	values, err := zeros(l.path+": features", n, width)
 	if err != nil {
 		return nil, err
 	}
@@ -574,11 +558,12 @@ func (l *nodeLabels) multiHot(n int) (*graph.Features, error) {
 	return &graph.Features{Rows: n, Cols: width, Data: values}, nil
 }
 
-// degreeFeatures are what a node without features is told by.
+// degreeFeatures returns the features for nodes without any: 1, and the logarithm of
+// 1 + the degree.
 func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
 	const rows = 1 << 14
 	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	return x, eachChunk(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
+	return x, parallel.Chunks(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
 		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
 			x.Data[2*i] = 1
 			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"context"
@@ -10,43 +10,32 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// npzScheme reads the two layouts of single-file archives that are in use: the
-// one of gnn-benchmark (Shchur et al. 2018, arXiv:1811.05868) and the one of the
-// heterophilous graphs (Platonov et al. 2023, arXiv:2302.11640).
-func npzScheme() Scheme {
-	return Scheme{
-		Name: "npz", Path: "FILE",
-		Summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-		Keys:    fileKeys(),
-		Open:    openNPZ,
-	}
-}
-
-func openNPZ(ctx context.Context, spec *Spec) (*Data, error) {
-	a, err := npy.OpenArchive(spec.Path)
+// NPZ reads an archive in one of two layouts: gnn-benchmark's (Shchur et al.
+// 2018, arXiv:1811.05868), which has no split, or the heterophilous graphs'
+// (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads the split
+// of the given number, from 0, or none if split is negative.
+func NPZ(ctx context.Context, path string, split int) (*Set, error) {
+	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	d := &Data{}
+	d := &Set{}
 	switch {
 	case a.Has("adj_indptr"):
-		err = readBenchmark(ctx, a, d, spec)
+		err = readBenchmark(ctx, a, d)
 	case a.Has("node_features") && a.Has("edges"):
-		err = readHeterophilous(ctx, a, d, spec)
+		err = readHeterophilous(ctx, a, d, split)
 	default:
-		err = fmt.Errorf("datasets: %s: neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …); it holds %s", spec.Path, strings.Join(a.Keys(), ", "))
+		err = fmt.Errorf("datasets: %s: neither gnn-benchmark's layout (adj_indptr …) nor the heterophilous graphs' (node_features, edges …); it holds %s", path, strings.Join(a.Keys(), ", "))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "none")
+	return d, err
 }
 
 // readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
 // shape} or attr_matrix, and labels. Edges are stored as found, in one direction
 // or both; there is no split.
-func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
+func readBenchmark(ctx context.Context, a *npy.Archive, d *Set) error {
 	shape, p, err := readSparse(ctx, a, "adj_")
 	if err != nil {
 		return err
@@ -58,18 +47,15 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) err
 		return err
 	}
 	if a.Has("attr_matrix") {
-		d.Features, err = readMatrix(ctx, a, "attr_matrix", d.Nodes())
+		d.Features, err = readMatrix(ctx, a, "attr_matrix", d.nodes())
 	} else {
-		d.Features, err = readSparseFeatures(ctx, a, "attr_", d.Nodes())
+		d.Features, err = readSparseFeatures(ctx, a, "attr_", d.nodes())
 	}
 	if err != nil {
 		return err
 	}
-	if d.Labels, err = readLabels(ctx, a, "labels", d.Nodes()); err != nil {
-		return err
-	}
-	d.Metric = metricFor(d.Labels)
-	return splitFromSpec(ctx, d, spec)
+	d.Labels, err = readLabels(ctx, a, "labels", d.nodes())
+	return err
 }
 
 // readShape reads the shape of a SciPy matrix.
@@ -84,8 +70,8 @@ func readShape(ctx context.Context, a *npy.Archive, key string) (shape [2]int, e
 	return [2]int{int(dims[0]), int(dims[1])}, nil
 }
 
-// readSparse reads shape and pattern of a SciPy CSR matrix whose members'
-// names start with a prefix.
+// readSparse reads shape and pattern of a SciPy CSR matrix. The names of its members
+// start with prefix.
 func readSparse(ctx context.Context, a *npy.Archive, prefix string) (shape [2]int, p *pattern, err error) {
 	p = &pattern{name: strings.TrimSuffix(a.Name()+": "+strings.TrimSuffix(prefix, "_"), ": ")}
 	if shape, err = readShape(ctx, a, prefix+"shape"); err != nil {
@@ -120,16 +106,16 @@ func readSparseFeatures(ctx context.Context, a *npy.Archive, prefix string, node
 	return p.dense(values, shape[1], nodes)
 }
 
-// A sparse feature matrix is expanded if it is small or at least this full, so
-// that a few bytes cannot claim gigabytes. Bags of words have one entry in some
-// hundred.
+// A sparse feature matrix is expanded if it is small, or has enough entries, so that
+// a few bytes cannot claim gigabytes. Bags of words have an entry in about a hundred
+// cells.
 const (
-	smallDense   = 1 << 24
-	emptiestRows = 4096 // cells an entry
+	smallMatrix  = 1 << 24 // cells
+	cellsAnEntry = 4096    // at most, in larger matrices
 )
 
-// dense expands a sparse feature matrix, checked by check. Entries that repeat
-// add up, as in SciPy.
+// dense expands a sparse feature matrix that has passed check. Repeated entries add
+// up, as in SciPy.
 func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, error) {
 	rows := len(p.ptr) - 1
 	switch {
@@ -139,10 +125,10 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 		return nil, fmt.Errorf("datasets: %s: no features", p.name)
 	case len(values) != len(p.idx):
 		return nil, fmt.Errorf("datasets: %s: %d values for %d indices", p.name, len(values), len(p.idx))
-	case rows > (smallDense+emptiestRows*len(values))/cols:
+	case rows > (smallMatrix+cellsAnEntry*len(values))/cols:
 		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely", p.name, rows, cols, len(values))
 	}
-	cells, err := dense(p.name, rows, cols)
+	cells, err := zeros(p.name, rows, cols)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +142,10 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 	return x, checkFinite(p.name, x)
 }
 
-// readHeterophilous reads node_features, node_labels, edges (each undirected
-// edge once) and {train,val,test}_masks, one row a split. Graphs of two classes
-// are one binary task scored by ROC-AUC, as in their paper.
-func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
+// readHeterophilous reads node_features, node_labels, edges (each undirected edge
+// once) and {train,val,test}_masks, which have a row for each split. Two classes
+// become one binary task, as in the paper.
+func readHeterophilous(ctx context.Context, a *npy.Archive, d *Set, split int) error {
 	classes, err := readInt32s(ctx, a, "node_labels")
 	if err != nil {
 		return err
@@ -179,11 +165,10 @@ func readHeterophilous(ctx context.Context, a *npy.Archive, d *Data, spec *Spec)
 		d.Labels = oneTask(classes)
 		d.Notes = append(d.Notes, "two classes taken as one binary task")
 	}
-	d.Metric = metricFor(d.Labels)
-	if strings.Contains(spec.Text("split", ""), "/") || !a.Has("train_masks") {
-		return splitFromSpec(ctx, d, spec)
+	if split < 0 || !a.Has("train_masks") {
+		return nil
 	}
-	return readMasks(ctx, a, d, spec)
+	return readMasks(ctx, a, d, split)
 }
 
 // oneTask turns classes 0 and 1, -1 unknown, into a binary task.
@@ -199,7 +184,7 @@ func oneTask(classes []int32) *graph.Labels {
 }
 
 // readEdgePairs reads an E×2 matrix of node ids.
-func readEdgePairs(ctx context.Context, source arraySource, key string, nodes int, d *Data) error {
+func readEdgePairs(ctx context.Context, source arraySource, key string, nodes int, d *Set) error {
 	return withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) != 2 || r.Shape[1] != 2 {
 			return fmt.Errorf("datasets: %s: shape %v, want (edges, 2)", r.Name(), r.Shape)
@@ -228,12 +213,10 @@ func readEdgePairs(ctx context.Context, source arraySource, key string, nodes in
 	})
 }
 
-// readMasks reads row K of the three mask matrices, K being the key split.
-func readMasks(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
-	if _, given := spec.Values["seed"]; given {
-		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
-	}
-	n := d.Nodes()
+// readMasks reads one row of the three mask matrices.
+func readMasks(ctx context.Context, a *npy.Archive, d *Set, row int) error {
+	n := d.nodes()
+	d.Split = &Split{}
 	for _, part := range []struct {
 		key string
 		to  *[]int32
@@ -242,15 +225,14 @@ func readMasks(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
 			if len(r.Shape) != 2 || r.Shape[1] != n || r.Shape[0] == 0 {
 				return fmt.Errorf("datasets: %s: shape %v, want (splits, %d)", r.Name(), r.Shape, n)
 			}
-			row, err := spec.Int("split", 0, 0, int64(r.Shape[0]-1))
-			if err != nil {
-				return fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
+			if row >= r.Shape[0] {
+				return fmt.Errorf("datasets: %s: split=%d: want an integer in [0, %d], or shares such as 60/20/20", r.Name(), row, r.Shape[0]-1)
 			}
 			mask, err := r.Int32s(ctx)
 			if err != nil {
 				return err
 			}
-			mask = mask[int(row)*n : (int(row)+1)*n]
+			mask = mask[row*n : (row+1)*n]
 			*part.to = make([]int32, 0, n-countZeros(mask))
 			for i, in := range mask {
 				if in != 0 {
@@ -263,7 +245,7 @@ func readMasks(ctx context.Context, a *npy.Archive, d *Data, spec *Spec) error {
 			return err
 		}
 	}
-	d.Notes = append(d.Notes, fmt.Sprintf("split %s of the file", spec.Text("split", "0")))
+	d.Notes = append(d.Notes, fmt.Sprintf("split %d of the file", row))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -17,37 +17,17 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
-// ogbScheme reads an unzipped node-property folder of the Open Graph Benchmark
+// OGB reads an unzipped node-property folder of the Open Graph Benchmark
 // (Hu et al. 2020, arXiv:2005.00687): raw/*.csv.gz and split/TYPE/*.csv.gz.
 //
-// Edges are symmetrised, whether the data set lists both directions, one
-// (add_inverse_edge) or is directed. Without node features, those are the mean
-// of the features of a node's edges, as OGB's own baseline for ogbn-proteins has
-// it. Of a heterogeneous folder (ogbn-mag) the node type with labels is kept,
-// with the relations from it to itself.
-func ogbScheme() Scheme {
-	return Scheme{
-		Name: "ogb", Path: "DIR",
-		Summary: "an unzipped OGB node-property folder (raw/, split/)",
-		Keys:    fileKeys(),
-		Open:    openOGB,
-	}
-}
-
-// ogbFolder is where the files of one folder lie.
-type ogbFolder struct {
-	dir       string
-	edges     []string // edge.csv.gz of each relation kept
-	nodeFeat  string
-	edgeFeat  string // "" in a heterogeneous folder
-	label     string
-	splitDir  string // of the split's type; "" where there is none
-	nodeType  string // of a heterogeneous folder
-	edgeTypes []string
-}
-
-func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
-	o, err := findOGB(ctx, spec)
+// Edges are symmetrised, whether the folder has both directions, only one
+// (add_inverse_edge), or a directed graph. Without node features, a node gets the
+// mean of the features of its edges, as in OGB's own baseline for ogbn-proteins. A
+// heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
+// relations from it to itself. The split is read, and must exist, only if split is
+// true.
+func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
+	o, err := findOGB(ctx, dir, split)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +35,10 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{}
+	d := &Set{}
 	if d.Labels, err = o.readLabels(ctx, n); err != nil {
 		return nil, err
 	}
-	d.Metric = metricFor(d.Labels)
 	arcs, err := o.readEdges(ctx, n, d)
 	if err != nil {
 		return nil, err
@@ -76,15 +55,27 @@ func openOGB(ctx context.Context, spec *Spec) (*Data, error) {
 	if o.nodeType != "" {
 		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
 	}
-	if err := o.split(ctx, d, spec); err != nil {
-		return nil, err
+	if split {
+		err = o.readSplit(ctx, d)
 	}
-	return d, finish(ctx, d, spec, "none")
+	return d, err
 }
 
-// findOGB locates the files, or says in one error which are missing.
-func findOGB(ctx context.Context, spec *Spec) (*ogbFolder, error) {
-	o := &ogbFolder{dir: spec.Path}
+// ogbFolder holds the paths of the files of one folder.
+type ogbFolder struct {
+	dir       string
+	edges     []string // edge.csv.gz of each relation
+	nodeFeat  string
+	edgeFeat  string // "" in a heterogeneous folder
+	label     string
+	splitDir  string // folder of the split's type; "" without a split
+	nodeType  string // in a heterogeneous folder
+	edgeTypes []string
+}
+
+// findOGB finds the files. One error names all that are missing.
+func findOGB(ctx context.Context, dir string, split bool) (*ogbFolder, error) {
+	o := &ogbFolder{dir: dir}
 	if _, err := os.Stat(o.raw("")); err != nil {
 		return nil, fmt.Errorf("datasets: %s: no raw folder in it; want an unzipped OGB folder: %w", o.dir, err)
 	}
@@ -118,7 +109,7 @@ func findOGB(ctx context.Context, spec *Spec) (*ogbFolder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, asked := spec.Values["split"]; !asked {
+	if split {
 		if err := o.findSplit(need); err != nil {
 			return nil, err
 		}
@@ -136,8 +127,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// findHeterogeneous picks the node type with labels and its relations to
-// itself.
+// findHeterogeneous finds the node type with labels and its relations to itself.
 func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) string) error {
 	path := o.raw("nodetype-has-label.csv.gz")
 	if !exists(need(path)) || !exists(need(o.raw("triplet-type-list.csv.gz"))) {
@@ -178,8 +168,8 @@ func (o *ogbFolder) findHeterogeneous(ctx context.Context, need func(string) str
 	return nil
 }
 
-// findSplit finds the folder of the only split type. A split_dict.pt, which OGB's
-// own loader prefers, is a PyTorch file and not read.
+// findSplit finds the folder of the only split type. It does not read split_dict.pt, a
+// PyTorch file that OGB's own loader prefers.
 func (o *ogbFolder) findSplit(need func(string) string) error {
 	root := filepath.Join(o.dir, "split")
 	entries, err := os.ReadDir(root)
@@ -198,7 +188,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 		return nil
 	case 1:
 	default:
-		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=%s", root, strings.Join(kinds, ", "), defaultSplit)
+		return fmt.Errorf("datasets: %s: several splits (%s); want one, or ?split=60/20/20", root, strings.Join(kinds, ", "))
 	}
 	kind := filepath.Join(root, kinds[0])
 	o.splitDir = filepath.Join(kind, o.nodeType)
@@ -243,8 +233,7 @@ func (o *ogbFolder) countNodes(ctx context.Context) (int, error) {
 	return int(n), ctx.Err()
 }
 
-// readFields reads a small file whole, as the comma-separated fields of its
-// lines.
+// readFields reads the comma-separated fields of all lines of a small file.
 func readFields(ctx context.Context, path string) ([][]string, error) {
 	var rows [][]string
 	const most = 10_000
@@ -284,7 +273,7 @@ func readHeadedRow(ctx context.Context, path string) (names, values []string, er
 	return rows[0], rows[1], nil
 }
 
-// readLabels reads one class a line, or one 0, 1 or nan a task.
+// readLabels reads lines of one class, or of 0, 1 or nan for each task.
 func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
 	m, err := readNumberLines(ctx, o.label, n)
 	if err != nil {
@@ -307,25 +296,25 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 	return classLabels(o.label, classes)
 }
 
-// readEdges reads the edges into d's graph. It returns them too if features are
-// to be made of the edges'.
-func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error) {
-	if err := checkGraph(o.dir, n, 0); err != nil { // edges are in the tallies
+// readEdges reads the edges into d's graph. It also returns them if there are no node
+// features, since node features are then made of the features of edges.
+func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge, error) {
+	if err := checkGraph(o.dir, n, 0); err != nil { // tallies count the edges
 		return nil, err
 	}
 	b, err := graph.NewBuilder(n)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
 	}
-	var kept []arc
+	var kept []graph.Edge
 	for _, path := range o.edges {
 		tally := newTally(path)
-		err := readLines(ctx, path, func(block lines) ([]arc, error) {
+		err := readLines(ctx, path, func(block lines) ([]graph.Edge, error) {
 			return parseArcs(block, ',', n)
-		}, func(arcs []arc) error {
+		}, func(arcs []graph.Edge) error {
 			edge := int64(edgeBytes)
 			if o.nodeFeat == "" {
-				edge += appended * 8
+				edge += appendGrowth * 8
 			}
 			if err := tally.Add(edge * int64(len(arcs))); err != nil {
 				return err
@@ -343,14 +332,14 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Data) ([]arc, error
 	return kept, nil
 }
 
-func addArcs(b *graph.Builder, path string, arcs []arc) error {
+func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	if err := b.AddEdges(arcs); err != nil {
 		return fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	return nil
 }
 
-// readFeatureLines reads n lines of as many finite numbers each.
+// readFeatureLines reads n lines of equally many finite numbers.
 func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
 	x, err := readNumberLines(ctx, path, n)
 	if err != nil {
@@ -359,7 +348,7 @@ func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features,
 	return x, checkFinite(path, x)
 }
 
-// readNumberLines reads n lines of as many numbers each, nan included.
+// readNumberLines reads n lines of equally many numbers, which may be nan.
 func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, error) {
 	width, err := countFields(path, ',')
 	if err != nil {
@@ -368,7 +357,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	if err := plausible(path, float64(n)*float64(width)); err != nil {
 		return nil, err
 	}
-	values, err := dense(path, n, width)
+	values, err := zeros(path, n, width)
 	if err != nil {
 		return nil, err
 	}
@@ -406,9 +395,9 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 	return x, nil
 }
 
-// meanEdgeFeatures gives each node the mean of the features of the edges at it,
-// line k of the file belonging to arcs[k]. Nodes without edges get zeros.
-func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*graph.Features, error) {
+// meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
+// the file has the features of arcs[k]. Nodes without edges get zeros.
+func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
 	width, err := countFields(path, ',')
 	if err != nil {
 		return nil, err
@@ -476,13 +465,9 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []arc, n int) (*gra
 	return x, checkFinite(path, x)
 }
 
-// split reads the three id files, or deals a split at random if the SPEC asks.
-func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
-	if own, err := ownSplit(spec); err != nil {
-		return err
-	} else if !own {
-		return splitFromSpec(ctx, d, spec)
-	}
+// readSplit reads the three id files.
+func (o *ogbFolder) readSplit(ctx context.Context, d *Set) error {
+	d.Split = &Split{}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
 	}
@@ -490,7 +475,7 @@ func (o *ogbFolder) split(ctx context.Context, d *Data, spec *Spec) error {
 		name string
 		to   *[]int32
 	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
-		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.Nodes())
+		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.nodes())
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"cmp"
@@ -17,36 +17,14 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// sageScheme reads GraphSAGE's files (Hamilton, Ying & Leskovec 2017,
+// SAGE reads GraphSAGE's files (Hamilton, Ying & Leskovec 2017,
 // arXiv:1706.02216): PREFIX-G.json, a networkx graph as nodes and links,
 // PREFIX-id_map.json from ids to rows, PREFIX-class_map.json and
-// PREFIX-feats.npy. Nodes that lack the marks val and test are dropped, links
-// that are numbers count nodes in the order of the file, and features are
-// standardised over the training nodes, all as GraphSAGE's loader does;
-// normalize=none leaves the features.
-func sageScheme() Scheme {
-	return Scheme{
-		Name: "sage", Path: "PREFIX",
-		Summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-		Keys:    fileKeys(),
-		Open:    openSAGE,
-	}
-}
-
-// sageGraph is what PREFIX-G.json holds.
-type sageGraph struct {
-	path  string
-	ids   []string // of the nodes, in the order of the file
-	part  []int8   // 0 train, 1 valid, 2 test, −1 dropped
-	index map[string]int32
-	links []arc       // between nodes by their place in the file
-	named [][2]string // between nodes by their ids
-	rows  []int32     // row of the features of each node kept, increasing
-	tally memory.Tally
-}
-
-func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
-	path := spec.Path + "-G.json"
+// PREFIX-feats.npy. As in GraphSAGE's loader, nodes that lack the marks val and
+// test are dropped, and links that are numbers count nodes in the order of the
+// file. The set has the split of the marks if split is true.
+func SAGE(ctx context.Context, prefix string, split bool) (*Set, error) {
+	path := prefix + "-G.json"
 	g := &sageGraph{path: path, index: make(map[string]int32), tally: newTally(path)}
 	if err := g.read(ctx); err != nil {
 		return nil, err
@@ -54,18 +32,18 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	node, n, err := g.number(ctx, spec.Path+"-id_map.json")
+	node, n, err := g.number(ctx, prefix+"-id_map.json")
 	if err != nil {
 		return nil, err
 	}
-	d := &Data{Metric: MicroF1}
+	d := &Set{}
 	if err := g.build(node, n, d); err != nil {
 		return nil, err
 	}
-	if err := g.readFeatures(ctx, spec.Path, d); err != nil {
+	if err := g.readFeatures(ctx, prefix, d); err != nil {
 		return nil, err
 	}
-	d.Labels, err = readClassMap(ctx, spec.Path+"-class_map.json", n, func(key string) (int32, error) {
+	d.Labels, err = readClassMap(ctx, prefix+"-class_map.json", n, func(key string) (int32, error) {
 		k, known := g.index[key]
 		if !known {
 			return 0, fmt.Errorf("node %.40q is not in the graph", key)
@@ -75,19 +53,25 @@ func openSAGE(ctx context.Context, spec *Spec) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := ownSplit(spec)
-	if err == nil && own {
+	if split {
 		g.split(node, d)
-	} else if err == nil {
-		err = splitFromSpec(ctx, d, spec)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "standardize")
+	return d, nil
 }
 
-// read reads the graph file, whose members come in any order.
+// sageGraph holds the contents of PREFIX-G.json.
+type sageGraph struct {
+	path  string
+	ids   []string // of the nodes, in the order of the file
+	part  []int8   // of each node: 0 train, 1 valid, 2 test, −1 dropped
+	index map[string]int32
+	links []graph.Edge // between nodes by their place in the file
+	named [][2]string  // between nodes by their ids
+	rows  []int32      // row of the features of each kept node, increasing
+	tally memory.Tally
+}
+
+// read reads the graph file. Its members may come in any order.
 func (g *sageGraph) read(ctx context.Context) error {
 	var nodes, links bool
 	return eachMember(ctx, g.path, func(key string, d *json.Decoder) error {
@@ -152,7 +136,7 @@ func (g *sageGraph) readNode(d *json.Decoder, k int) error {
 	}
 	g.index[name] = int32(k)
 	g.ids, g.part = append(g.ids, name), append(g.part, part)
-	const entry = 256 // of the slices and maps that a node is in, while they grow
+	const entry = 256 // bytes of a node in the slices and maps, while they grow
 	return g.tally.Add(entry + int64(len(name)))
 }
 
@@ -178,8 +162,8 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 		if from != math.Trunc(from) || to != math.Trunc(to) || min(from, to) < 0 || max(from, to) >= math.MaxInt32 {
 			return fmt.Errorf("link %d: %v to %v are not nodes", k, from, to)
 		}
-		g.links = append(g.links, arc{U: int32(from), V: int32(to)})
-		return g.tally.Add(appended * 8)
+		g.links = append(g.links, graph.Edge{U: int32(from), V: int32(to)})
+		return g.tally.Add(appendGrowth * 8)
 	}
 	source, err1 := sageID(ends[0])
 	target, err2 := sageID(ends[1])
@@ -187,10 +171,10 @@ func (g *sageGraph) readLink(d *json.Decoder, k int) error {
 		return fmt.Errorf("link %d: source or target is neither a number nor a name", k)
 	}
 	g.named = append(g.named, [2]string{source, target})
-	return g.tally.Add(appended*32 + int64(len(source)+len(target)))
+	return g.tally.Add(appendGrowth*32 + int64(len(source)+len(target)))
 }
 
-// sageID writes an id as the keys of the other files do.
+// sageID returns an id in the form of the other files' keys.
 func sageID(value json.Token) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -203,9 +187,8 @@ func sageID(value json.Token) (string, error) {
 	return "", errors.New("id is neither a name nor an integer")
 }
 
-// number numbers the nodes that are kept in the order of their rows, and returns
-// the number of each node of the file, −1 for one dropped, and how many are
-// kept.
+// number numbers the kept nodes in the order of their rows. It returns the number of
+// each node of the file, −1 for dropped nodes, and the count of kept nodes.
 func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n int, err error) {
 	row := slices.Repeat([]int32{-1}, len(g.ids))
 	seen := make(map[int32]bool)
@@ -225,7 +208,7 @@ func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n in
 			}
 			row[k] = r
 		}
-		const entry = 64 // of seen, while it grows
+		const entry = 64 // bytes of a node in seen, while it grows
 		return tally.Add(entry)
 	})
 	if err != nil {
@@ -253,8 +236,8 @@ func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n in
 	return node, len(kept), nil
 }
 
-// build adds the links between nodes that are kept.
-func (g *sageGraph) build(node []int32, n int, d *Data) error {
+// build makes the graph of the links between kept nodes.
+func (g *sageGraph) build(node []int32, n int, d *Set) error {
 	b, err := graph.NewBuilder(n)
 	if err != nil {
 		return fmt.Errorf("datasets: %s: %w", g.path, err)
@@ -265,7 +248,7 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 		if !known || !alsoKnown {
 			return fmt.Errorf("datasets: %s: link %d: %.40q to %.40q: no such nodes", g.path, k, ids[0], ids[1])
 		}
-		g.links = append(g.links, arc{U: from, V: to})
+		g.links = append(g.links, graph.Edge{U: from, V: to})
 	}
 	for k, link := range g.links {
 		if int(max(link.U, link.V)) >= len(node) {
@@ -287,8 +270,8 @@ func (g *sageGraph) build(node []int32, n int, d *Data) error {
 	return nil
 }
 
-// readFeatures reads the rows of the nodes kept.
-func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Data) error {
+// readFeatures reads the rows of the kept nodes.
+func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) error {
 	path := prefix + "-feats.npy"
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -312,15 +295,16 @@ func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Data) er
 		return err
 	}
 	cols := r.Shape[1]
-	for i, row := range g.rows { // rows increase, so none is overwritten before it moved
+	for i, row := range g.rows { // rows increase, so no row is overwritten before its copy
 		copy(data[i*cols:(i+1)*cols], data[int(row)*cols:])
 	}
 	d.Features = &graph.Features{Rows: len(g.rows), Cols: cols, Data: data[:len(g.rows)*cols]}
 	return checkFinite(path, d.Features)
 }
 
-// split deals the nodes by their marks.
-func (g *sageGraph) split(node []int32, d *Data) {
+// split sets the split from the marks of the nodes.
+func (g *sageGraph) split(node []int32, d *Set) {
+	d.Split = &Split{}
 	parts := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}
 	for k, i := range node {
 		if i >= 0 {

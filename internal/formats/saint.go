@@ -1,4 +1,4 @@
-package datasets
+package formats
 
 import (
 	"bytes"
@@ -14,29 +14,20 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// saintScheme reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
-// adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split and
-// class_map.json with a class, or a list of 0 and 1, a node. Training sees the
-// whole graph: adj_train.npz is not read. Features are standardised over the
-// training nodes, as GraphSAINT's loader does; normalize=none leaves them.
-func saintScheme() Scheme {
-	return Scheme{
-		Name: "saint", Path: "DIR",
-		Summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
-		Keys:    fileKeys(),
-		Open:    openSAINT,
-	}
-}
-
-func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
-	file := func(name string) string { return filepath.Join(spec.Path, name) }
-	d := &Data{Metric: MicroF1}
+// SAINT reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
+// adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split, and
+// class_map.json with a class, or a list of 0 and 1, for each node. Training sees the
+// whole graph: adj_train.npz is not read. role.json is read only if split is
+// true.
+func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
+	file := func(name string) string { return filepath.Join(dir, name) }
+	d := &Set{}
 	if err := readSciPyGraph(ctx, file("adj_full.npz"), d); err != nil {
 		return nil, err
 	}
-	n := d.Nodes()
+	n := d.nodes()
 	var err error
-	if d.Features, err = readMatrix(ctx, folder(spec.Path), "feats", n); err != nil {
+	if d.Features, err = readMatrix(ctx, folder(dir), "feats", n); err != nil {
 		return nil, err
 	}
 	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
@@ -45,21 +36,14 @@ func openSAINT(ctx context.Context, spec *Spec) (*Data, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	own, err := ownSplit(spec)
-	if err == nil && own {
+	if split {
 		err = readRoles(ctx, file("role.json"), d)
-	} else if err == nil {
-		err = splitFromSpec(ctx, d, spec)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d, finish(ctx, d, spec, "standardize")
+	return d, err
 }
 
-// readSciPyGraph reads a matrix that scipy.sparse.save_npz wrote, in CSR or COO
-// form.
-func readSciPyGraph(ctx context.Context, path string, d *Data) error {
+// readSciPyGraph reads a matrix written by scipy.sparse.save_npz, in CSR or COO form.
+func readSciPyGraph(ctx context.Context, path string, d *Set) error {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return err
@@ -101,7 +85,7 @@ func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *patt
 	if err := checkIDs(a.Name()+": row", rows, shape[0]); err != nil {
 		return shape, nil, err
 	}
-	// A shape beyond all entries would claim memory for rows that are not there.
+	// Far more rows than entries would claim memory for nothing.
 	if shape[0] > 1<<20+64*len(rows) {
 		return shape, nil, fmt.Errorf("datasets: %s: %d rows for %d entries", p.name, shape[0], len(rows))
 	}
@@ -125,8 +109,9 @@ func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *patt
 }
 
 // readRoles reads {"tr": [id, …], "va": […], "te": […]}.
-func readRoles(ctx context.Context, path string, d *Data) error {
+func readRoles(ctx context.Context, path string, d *Set) error {
 	var seen [3]bool
+	d.Split = &Split{}
 	return eachMember(ctx, path, func(key string, value *json.Decoder) error {
 		part := slices.Index([]string{"tr", "va", "te"}, key)
 		if part < 0 {
@@ -141,11 +126,11 @@ func readRoles(ctx context.Context, path string, d *Data) error {
 			if err != nil {
 				return fmt.Errorf("%s: element %d: %w", key, k, err)
 			}
-			if id < 0 || int(id) >= d.Nodes() {
-				return fmt.Errorf("%s: element %d is node %d, outside [0, %d)", key, k, id, d.Nodes())
+			if id < 0 || int(id) >= d.nodes() {
+				return fmt.Errorf("%s: element %d is node %d, outside [0, %d)", key, k, id, d.nodes())
 			}
-			if k >= d.Nodes() {
-				return fmt.Errorf("%s: more than the %d nodes", key, d.Nodes())
+			if k >= d.nodes() {
+				return fmt.Errorf("%s: more than the %d nodes", key, d.nodes())
 			}
 			*to = append(*to, id)
 			return nil
@@ -153,8 +138,8 @@ func readRoles(ctx context.Context, path string, d *Data) error {
 	})
 }
 
-// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes, ids being
-// turned into nodes by node, negative for one to pass over.
+// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes. The function node
+// returns the node of an id, or a negative number to skip it.
 func readClassMap(ctx context.Context, path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
 	m := classMap{path: path, nodes: n}
 	seen := make([]bool, n)
@@ -188,8 +173,8 @@ func readClassMap(ctx context.Context, path string, n int, node func(key string)
 	return m.labels, nil
 }
 
-// classMap makes labels of the values of a class map. The first value says which
-// kind they are of.
+// classMap collects the values of a class map. The first value decides between classes
+// and tasks.
 type classMap struct {
 	path   string
 	nodes  int
@@ -225,8 +210,8 @@ func (m *classMap) setClass(i int, class float64) error {
 	return nil
 }
 
-// readTasks reads the elements of a list, which is known to be valid JSON. They
-// are split here since the decoder takes null for 0.
+// readTasks reads the elements of a list of valid JSON. It splits the list itself,
+// since a decoder takes null for 0.
 func (m *classMap) readTasks(i int, list []byte) error {
 	m.tasks = m.tasks[:0]
 	if len(bytes.TrimSpace(list)) > 0 {
@@ -244,7 +229,7 @@ func (m *classMap) readTasks(i int, list []byte) error {
 		if err := plausible(m.path, float64(m.nodes)*float64(tasks)); err != nil {
 			return err
 		}
-		values, err := dense(m.path+": labels", m.nodes, tasks)
+		values, err := zeros(m.path+": labels", m.nodes, tasks)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,150 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
+)
+
+// fileScheme is a built-in scheme that reads files.
+type fileScheme struct {
+	name, path, summary string
+	keys                []string // besides the keys of all file schemes
+	metric              Metric   // "" is the usual one of the labels
+	normalize           string   // default of the key normalize; "" is none
+
+	// read reads the files, with their own split if split is true.
+	read func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error)
+}
+
+// atPath adapts a reader that needs nothing of the SPEC but its path.
+func atPath(read func(ctx context.Context, path string, split bool) (*formats.Set, error)) func(context.Context, *Spec, bool) (*formats.Set, error) {
+	return func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error) {
+		return read(ctx, spec.Path, split)
+	}
+}
+
+// fileSchemes returns the schemes that read files, in the order of the manual.
+func fileSchemes() []Scheme {
+	all := []fileScheme{
+		{
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy)",
+			read: atPath(formats.NPYFolder),
+		},
+		{
+			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
+			read: atPath(formats.Planetoid),
+		},
+		{
+			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
+			read: atPath(formats.OGB),
+		},
+		{
+			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
+			keys: []string{"features", "labels", "weights", "header", "sep"},
+			read: readEdgeList,
+		},
+		{
+			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
+			metric: MicroF1, normalize: "standardize",
+			read: atPath(formats.SAINT),
+		},
+		{
+			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
+			metric: MicroF1, normalize: "standardize",
+			read: atPath(formats.SAGE),
+		},
+		{
+			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
+			metric: MicroF1,
+			read:   atPath(formats.DGLReddit),
+		},
+		{
+			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
+			read: readArchive,
+		},
+	}
+	schemes := make([]Scheme, len(all))
+	for k, f := range all {
+		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: fileKeys(f.keys...), Open: f.open}
+	}
+	return schemes
+}
+
+// open reads the files, and applies the keys that all file schemes share.
+func (f fileScheme) open(ctx context.Context, spec *Spec) (*Data, error) {
+	_, asked := spec.Values["split"]
+	set, err := f.read(ctx, spec, !asked)
+	if err != nil {
+		return nil, err
+	}
+	d := &Data{
+		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
+		Notes: set.Notes, Metric: f.metric, simple: true,
+	}
+	if d.Metric == "" {
+		d.Metric = metricFor(d.Labels)
+	}
+	if set.Split != nil {
+		if err := checkNoSeed(spec); err != nil {
+			return nil, err
+		}
+		d.Split = Split(*set.Split)
+	} else if err := splitFromSpec(ctx, d, spec); err != nil {
+		return nil, err
+	}
+	return d, finish(ctx, d, spec, f.normalize)
+}
+
+// metricFor returns the usual metric of labels whose source names none.
+func metricFor(y *graph.Labels) Metric {
+	if y.Tasks > 0 {
+		return ROCAUC
+	}
+	return Accuracy
+}
+
+// readEdgeList reads an edge list:
+//
+//	labels=FILE, features=FILE  see formats.EdgeList
+//	weights=1                   a third column holds the edges' weights
+//	header=1                    the CSV files start with a line of names
+//	sep=tab                     comma (default), tab (default for .tsv), space or semicolon
+func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
+	labels := spec.Text("labels", "")
+	if labels == "" {
+		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
+	}
+	header, err := spec.Choice("header", "0", "1")
+	if err != nil {
+		return nil, err
+	}
+	weights, err := spec.Choice("weights", "0", "1")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
+		return nil, err
+	}
+	return formats.EdgeList{
+		Edges: spec.Path, Labels: labels, Features: spec.Text("features", ""),
+		Weighted: weights == "1", Header: header == "1", Separator: spec.Text("sep", ""),
+	}.Read(ctx)
+}
+
+// readArchive reads an .npz archive. split=K is the number of one of its own
+// splits, from 0; split=60/20/20 asks for a random one.
+func readArchive(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
+	if strings.Contains(spec.Text("split", ""), "/") {
+		return formats.NPZ(ctx, spec.Path, -1)
+	}
+	k, err := spec.Int("split", 0, 0, math.MaxInt32)
+	if err != nil {
+		return nil, fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
+	}
+	return formats.NPZ(ctx, spec.Path, int(k))
+}

@@ -1,0 +1,53 @@
+package formats
+
+import (
+	"context"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A directed triangle has as many entries in each row as in each column.
+func TestDirectedTriangle(t *testing.T) {
+	p := &pattern{ptr: []int64{0, 1, 2, 3}, idx: []int32{1, 2, 0}}
+	if got, err := Symmetric(context.Background(), p.ptr, p.idx); got || err != nil {
+		t.Errorf("taken for symmetric: %v, %v", got, err)
+	}
+	var d Set
+	if err := p.adjacency(context.Background(), &d); err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency() != nil {
+		t.Errorf("%v: %+v", err, d.Graph)
+	}
+}
+
+// Symmetric is true exactly for patterns that equal their transpose.
+func TestSymmetricPattern(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 8).Draw(t, "n")
+		p := &pattern{ptr: []int64{0}}
+		var dense [8][8]bool
+		for i := range n {
+			for j := range n {
+				switch mirrored := dense[j][i]; {
+				case i == j:
+				case j < i && rapid.IntRange(0, 20).Draw(t, "flip") > 0:
+					dense[i][j] = mirrored
+				default:
+					dense[i][j] = rapid.Bool().Draw(t, "entry")
+				}
+				if dense[i][j] {
+					p.idx = append(p.idx, int32(j))
+				}
+			}
+			p.ptr = append(p.ptr, int64(len(p.idx)))
+		}
+		want := true
+		for i := range n {
+			for j := range n {
+				want = want && dense[i][j] == dense[j][i]
+			}
+		}
+		if got, err := Symmetric(context.Background(), p.ptr, p.idx); err != nil || got != want {
+			t.Fatalf("symmetric: %v, %v; want %v", got, err, want)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package formats
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+)
+
+// DGLReddit reads Reddit as DGL and PyG ship it: reddit_data.npz with feature,
+// label and node_types (1 train, 2 valid, 3 test), and reddit_graph.npz, a SciPy
+// matrix. It reads the split only if split is true. DGL and PyG train on the
+// features as they are; GraphSAGE and GraphSAINT standardise them.
+func DGLReddit(ctx context.Context, dir string, split bool) (*Set, error) {
+	d := &Set{}
+	if err := readSciPyGraph(ctx, filepath.Join(dir, "reddit_graph.npz"), d); err != nil {
+		return nil, err
+	}
+	a, err := npy.OpenArchive(filepath.Join(dir, "reddit_data.npz"))
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	if d.Features, err = readMatrix(ctx, a, "feature", d.nodes()); err != nil {
+		return nil, err
+	}
+	if d.Labels, err = readLabels(ctx, a, "label", d.nodes()); err != nil {
+		return nil, err
+	}
+	if split {
+		err = readNodeTypes(ctx, a, d)
+	}
+	return d, err
+}
+
+// readNodeTypes reads which part of the split each node belongs to.
+func readNodeTypes(ctx context.Context, a *npy.Archive, d *Set) error {
+	kinds, err := readInt32s(ctx, a, "node_types")
+	if err != nil {
+		return err
+	}
+	if len(kinds) != d.nodes() {
+		return fmt.Errorf("datasets: %s: node_types: %d for %d nodes", a.Name(), len(kinds), d.nodes())
+	}
+	d.Split = &Split{}
+	for i, kind := range kinds {
+		switch kind {
+		case 1:
+			d.Split.Train = append(d.Split.Train, int32(i))
+		case 2:
+			d.Split.Valid = append(d.Split.Valid, int32(i))
+		case 3:
+			d.Split.Test = append(d.Split.Test, int32(i))
+		default:
+			return fmt.Errorf("datasets: %s: node_types: node %d is of type %d, want 1, 2 or 3", a.Name(), i, kind)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package formats
+
+import "github.com/gcn-layerwise/gcn/graph"
+
+// Set is one data set as its files have it. The caller owns it.
+type Set struct {
+	Graph    *graph.CSR      // symmetric, no self-loops, values nil where all are 1
+	Report   graph.Report    // edges dropped while the graph was built
+	Features *graph.Features // one row a node, finite
+	Labels   *graph.Labels   // one entry or row a node
+	Split    *Split          // nil: the files have none, or the caller did not ask for it
+	Notes    []string        // changes to the source, a sentence each
+}
+
+// Split holds node ids in the order of the source. Only their range is checked.
+type Split struct {
+	Train, Valid, Test []int32
+}
+
+func (d *Set) nodes() int { return d.Graph.Rows }
