@@ -27,6 +27,9 @@ import (
 // chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
 // does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("layers: inference: the context is nil")
+	}
 	model, err := m.inference(p, x, nodes)
 	if err != nil {
 		return nil, err

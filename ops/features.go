@@ -54,6 +54,7 @@ type features struct {
 	outputs bool
 	node    *G.Node
 
+	whole bool // gathers always
 	skip  bool // every consumer gathers by itself
 	known int  // nodes in the graph when skip was computed
 }
@@ -144,8 +145,15 @@ func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
+// MakeWhole makes the op gather its rows also if every reader could: its value is read
+// beside the graph.
+func (op *features) MakeWhole() { op.whole = true }
+
 // skipped reports whether all consumers in the graph gather by themselves.
 func (op *features) skipped() bool {
+	if op.whole {
+		return false
+	}
 	g := op.node.Graph()
 	if n := len(g.AllNodes()); n != op.known {
 		op.known = n

@@ -40,6 +40,9 @@ import (
 // Fit needs memory for five values per parameter, beside the model and the batches. All
 // goroutines have ended when Fit returns.
 func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -333,7 +336,7 @@ func (r *run) step(loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	if err := r.program.Advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
+	if err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
 		return r.failed(item.Index, err)
 	}
 	s.Batch++

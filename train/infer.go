@@ -16,6 +16,9 @@ import (
 // Inference if there is one, and otherwise compiles the model. The parameters do not
 // change, and a program of m can be used as before.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}

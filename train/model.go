@@ -14,6 +14,8 @@ import (
 // ErrModelInUse is wrapped by errors about a model that is being trained.
 var ErrModelInUse = errors.New("train: the model is being trained already")
 
+var errNoContext = errors.New("train: the context is nil")
+
 var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
 // Model is what this package trains: a *layers.Model, or a pointer to a struct
@@ -62,8 +64,8 @@ func parametersOf(m *layers.Model) ([]parameter, error) {
 			return nil, fmt.Errorf("train: parameter %d (%v) has no value", k, n)
 		}
 		dense, ok := n.Value().(*tensor.Dense)
-		if !ok || dense.Dtype() != tensor.Float32 || dense.RequiresIterator() {
-			return nil, fmt.Errorf("train: parameter %q is %v, want a contiguous float32 tensor", n.Name(), n.Type())
+		if !ok || dense.Dtype() != tensor.Float32 || dense.RequiresIterator() || dense.DataOrder().IsColMajor() {
+			return nil, fmt.Errorf("train: parameter %q is %v, want a contiguous row-major float32 tensor", n.Name(), n.Type())
 		}
 		if seen[n.Name()] {
 			return nil, fmt.Errorf("train: two parameters are named %q", n.Name())

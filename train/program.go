@@ -3,6 +3,8 @@ package train
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unsafe"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -18,7 +20,10 @@ import (
 // ErrNotFinite is wrapped by errors about a loss or a gradient that overflowed.
 var ErrNotFinite = errors.New("not finite")
 
-var errClosed = errors.New("train: the program is closed")
+var (
+	errClosed   = errors.New("train: the program is closed")
+	errReplaced = errors.New("train: another program of the model has taken its parameters")
+)
 
 // Program is a compiled model: its expression graph with gradients, planned for the CPU
 // or for the model's GPU.
@@ -35,7 +40,8 @@ type Program struct {
 	grads   []float32
 	logits  []float32
 	backend plan.Backend // nil after Close
-	ahead   bool         // the back end's parameters are newer than values
+	ahead   bool         // the backend's parameters are newer than values
+	moments []float32    // first moments of the state that the backend has
 }
 
 // NewProgram differentiates m's loss and plans its ops. The caller closes the program.
@@ -144,8 +150,8 @@ func (p *Program) Step(batch *samplers.MiniBatch, seed uint64) (float64, error) 
 }
 
 func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, error) {
-	if p.backend == nil {
-		return 0, errClosed
+	if err := p.usable(); err != nil {
+		return 0, err
 	}
 	p.ahead = false
 	if err := p.backend.Push(nil, nil); err != nil {
@@ -164,6 +170,19 @@ func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, erro
 	return float64(loss), p.checkFinite(loss, !kernel.Finite(p.grads))
 }
 
+// usable returns an error if the program is closed, or if another program has taken the
+// model's parameters.
+func (p *Program) usable() error {
+	if p.backend == nil {
+		return errClosed
+	}
+	value, ok := p.params[0].node.Value().(*tensor.Dense)
+	if !ok || len(value.Float32s()) == 0 || unsafe.SliceData(value.Float32s()) != unsafe.SliceData(p.values) {
+		return errReplaced
+	}
+	return nil
+}
+
 // checkFinite returns an error if the loss is not finite, or the gradient overflowed.
 func (p *Program) checkFinite(loss float32, overflowed bool) error {
 	switch {
@@ -178,18 +197,25 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 // Advance trains on one mini-batch: it computes the loss and its gradients, and updates
 // the parameters by one step of a. On a GPU it only queues this work. Pull copies
 // parameters and moments to the host, Settle returns the losses. Call Settle after at
-// most Depth calls of Advance.
+// most Depth calls of Advance. Pull the moments before another state takes the place of
+// the one before.
 func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
-	if p.backend == nil {
-		return errClosed
+	err := p.advance(batch, seed, a, state)
+	if err != nil && !strings.HasPrefix(err.Error(), "train: ") {
+		err = fmt.Errorf("train: %w", err)
+	}
+	return err
+}
+
+func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
+	if err := p.usable(); err != nil {
+		return err
 	}
 	if err := a.Validate(); err != nil {
 		return err
 	}
-	if !p.ahead {
-		if err := p.push(state); err != nil {
-			return err
-		}
+	if err := p.push(state); err != nil {
+		return err
 	}
 	if err := p.model.Batch.Set(batch, true, seed); err != nil {
 		return err
@@ -218,6 +244,9 @@ func (p *Program) Settle(state *AdamState) ([]float32, error) {
 	if p.backend == nil {
 		return nil, errClosed
 	}
+	if state == nil {
+		return nil, fmt.Errorf("train: Settle needs the state of Advance")
+	}
 	losses, failed, err := p.backend.Settle()
 	if err != nil || failed == 0 {
 		return losses, err
@@ -228,23 +257,36 @@ func (p *Program) Settle(state *AdamState) ([]float32, error) {
 	return losses[:failed-first], p.checkFinite(loss, true)
 }
 
-// push copies the parameters and moments from the host to the back end.
+// push copies the parameters and moments from the host to the backend, unless it has
+// them.
 func (p *Program) push(state *AdamState) error {
 	if err := state.fit(len(p.values)); err != nil {
 		return err
 	}
-	p.ahead = true
+	if p.ahead && unsafe.SliceData(state.M) == unsafe.SliceData(p.moments) {
+		return nil
+	}
+	if p.ahead { // only the moments are others
+		if err := p.backend.Pull(nil, nil); err != nil {
+			return err
+		}
+	}
+	p.ahead, p.moments = true, state.M
 	return p.backend.Push(state.M, state.V)
 }
 
 // Pull waits for the steps of Advance and copies the parameters to the host. If state is
 // not nil, it also copies the moments and the model's own state, such as histories.
 func (p *Program) Pull(state *AdamState) error {
-	if !p.ahead {
+	switch {
+	case p.backend == nil:
+		return errClosed
+	case !p.ahead:
 		return nil
-	}
-	if state == nil {
+	case state == nil:
 		return p.backend.Pull(nil, nil)
+	case unsafe.SliceData(state.M) != unsafe.SliceData(p.moments):
+		return fmt.Errorf("train: Pull of moments into another state than Advance had last")
 	}
 	return p.backend.Pull(state.M, state.V)
 }
@@ -252,8 +294,8 @@ func (p *Program) Pull(state *AdamState) error {
 // Forward returns the logits of one mini-batch without dropout, as in evaluation. The
 // slice is valid until the next call.
 func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err error) {
-	if p.backend == nil {
-		return nil, errClosed
+	if err := p.usable(); err != nil {
+		return nil, err
 	}
 	defer func() { // Gorgonia may panic, as in compile
 		if r := recover(); r != nil {
@@ -261,7 +303,7 @@ func (p *Program) Forward(batch *samplers.MiniBatch) (logits []float32, err erro
 		}
 	}()
 	if err := p.model.Batch.Set(batch, false, 0); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	if p.ahead {
 		err = p.Pull(nil)

@@ -256,6 +256,10 @@ func TestProgramErrors(t *testing.T) {
 	float64s := func(m *layers.Model) {
 		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float64, G.WithName("w64"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
 	}
+	columnMajor := func(m *layers.Model) {
+		value := tensor.New(tensor.WithShape(3, 2), tensor.AsFortran([]float32{1, 2, 3, 4, 5, 6}))
+		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float32, G.WithName("columns"), G.WithShape(3, 2), G.WithValue(value))}
+	}
 	foreign := func(m *layers.Model) {
 		m.Parameters = G.Nodes{G.NewMatrix(m.Loss.Graph(), tensor.Float32, G.WithName("apart"), G.WithShape(2, 2), G.WithInit(G.Zeroes()))}
 	}
@@ -265,6 +269,7 @@ func TestProgramErrors(t *testing.T) {
 		"named \"conv0.we":  func(m *layers.Model) { m.Parameters = append(m.Parameters, m.Parameters[0]) },
 		"has no value":      func(m *layers.Model) { m.Parameters = G.Nodes{m.Logits} },
 		"want a contiguous": float64s,
+		"row-major float32": columnMajor,
 		"differentiating":   foreign,
 		"scalar":            func(m *layers.Model) { m.Loss = m.Logits },
 	} {
@@ -366,4 +371,122 @@ func TestClosedProgramsAreFree(t *testing.T) {
 		runtime.KeepAlive(m.Batch)
 	}
 	t.Errorf("%d of %d closed programs were freed", freed.Load(), programs)
+}
+
+// Another Adam state, or a fresh one, begins with its own moments.
+func TestAdvanceWithOtherStates(t *testing.T) {
+	d := smallData(t, 60, 3)
+	sampler := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{10, 12}}
+	advance := func(p *Program, batch *samplers.MiniBatch, state *AdamState) {
+		t.Helper()
+		if err := p.Advance(batch, 1, Adam{}, state); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Settle(state); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Pull(state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := modelOver(t, d, sampler, 4)
+	p, batch := compiled(t, m), sampled(t, m, d.Split.Train[:9], 0)
+	first := new(AdamState)
+	advance(p, batch, first)
+	moments := slices.Clone(first.M)
+	start := slices.Clone(p.Parameters())
+	second := new(AdamState)
+	advance(p, batch, second)
+	if second.Steps != 1 || len(second.M) != len(start) || !slices.Equal(first.M, moments) {
+		t.Errorf("another state counts %d steps and has %d moments; the first one changed: %v", second.Steps, len(second.M), !slices.Equal(first.M, moments))
+	}
+	// The reference is a program that starts from these parameters.
+	other := modelOver(t, d, sampler, 4)
+	q := compiled(t, other)
+	copy(q.Parameters(), start)
+	fresh := new(AdamState)
+	advance(q, sampled(t, other, d.Split.Train[:9], 0), fresh)
+	if !slices.Equal(p.Parameters(), q.Parameters()) || !slices.Equal(second.M, fresh.M) {
+		t.Error("a step with a fresh state differs from the first step of a program")
+	}
+	if err := p.Advance(batch, 1, Adam{}, &AdamState{M: make([]float32, 3), V: make([]float32, 3)}); err == nil {
+		t.Error("moments of another size passed")
+	}
+	if err := p.Pull(first); err == nil {
+		t.Error("moments were pulled into another state")
+	}
+}
+
+// Methods in an order that makes no sense return errors.
+func TestProgramOrders(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := smallModel(t, d)
+	p := compiled(t, m)
+	batch := sampled(t, m, d.Split.Train[:9], 0)
+	state := new(AdamState)
+	if err := p.Advance(batch, 1, Adam{}, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Advance(batch, 1, Adam{}, nil); err == nil {
+		t.Error("Advance without a state passed")
+	}
+	if _, err := p.Settle(nil); err == nil {
+		t.Error("Settle without a state passed")
+	}
+	if err := p.Advance(nil, 1, Adam{}, state); err == nil || !strings.HasPrefix(err.Error(), "train: ") {
+		t.Errorf("Advance without a batch: error %v", err)
+	}
+	next, err := NewProgram(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	_, stepping := p.Step(batch, 1)
+	_, forwarding := p.Forward(batch)
+	for _, err := range []error{stepping, forwarding, p.Advance(batch, 1, Adam{}, state)} {
+		if err == nil || !strings.Contains(err.Error(), "another program") {
+			t.Errorf("a program whose parameters went to another one: error %v", err)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Pull(state); err == nil {
+		t.Error("Pull of a closed program passed")
+	}
+	var none context.Context
+	if _, err := Fit(none, m, d, Options{}); err == nil {
+		t.Error("Fit without a context passed")
+	}
+	if _, err := Predict(none, m, d, d.Split.Test); err == nil {
+		t.Error("Predict without a context passed")
+	}
+}
+
+// Logits that are the features themselves are gathered, although the op below would
+// read them in place.
+func TestLogitsAreFeatures(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := *smallModel(t, d)
+	x, err := m.Batch.Features(d.Features)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Logits = x
+	p := compiled(t, &m)
+	batch := sampled(t, &m, d.Split.Train[:9], 0)
+	if _, err := p.Step(batch, 1); err != nil {
+		t.Fatal(err)
+	}
+	logits, err := p.Forward(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []float32
+	for _, node := range batch.Inputs() {
+		want = append(want, d.Features.Row(int(node))...)
+	}
+	if !slices.Equal(logits, want) {
+		t.Errorf("%d logits, want the %d features of the input nodes", len(logits), len(want))
+	}
 }

@@ -65,6 +65,10 @@ func New(s Spec) (*Plan, error) {
 	}
 	p := &Plan{Spec: s, readers: make(map[*G.Node]int)}
 	b := builder{plan: p, place: make(map[*G.Node]int)}
+	// Features may leave their rows to their readers. The caller reads the output.
+	if op, ok := s.Output.Op().(interface{ MakeWhole() }); ok {
+		op.MakeWhole()
+	}
 	var err error
 	if p.output, err = b.visit(s.Output); err != nil {
 		return nil, err
