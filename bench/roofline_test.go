@@ -1,6 +1,5 @@
-// Package bench measures the kernels against the machine's own ceilings, taken
-// in the same process: a stream for what memory bounds, and a large dense
-// product for what arithmetic bounds.
+// Package bench measures the kernels against the machine's own ceilings in the
+// same process: a stream over memory, and a large dense product.
 package bench
 
 import (
@@ -74,8 +73,8 @@ func random(rows, cols, degree int) *graph.CSR {
 
 // BenchmarkRoofline reports each product's GFLOP/s and GB/s, and its share of
 // the ceiling: %stream, of the stream's bandwidth, and %dense, of the dense
-// product's rate. Bytes are those of the rows of X that are read, with their
-// indices and values, and of the rows that are written; a row that is still in
+// product's rate. Bytes count the rows of X that are read, with their indices and
+// values, and the rows that are written; a row that is still in
 // cache from an entry before counts too, so %stream may exceed 100.
 func BenchmarkRoofline(b *testing.B) {
 	bandwidth, rate := stream(), dense(b)

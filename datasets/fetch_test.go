@@ -490,7 +490,7 @@ func TestNamedChecksums(t *testing.T) {
 }
 
 // Killed at any moment, convert and fetch leave nothing that opens; the next
-// call completes what they began, and tidies up.
+// call completes their work and removes their parts.
 func TestKilled(t *testing.T) {
 	if testing.Short() || runtime.GOOS == "windows" {
 		t.Skip("starts and kills processes")

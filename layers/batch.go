@@ -40,7 +40,7 @@ type Batch struct {
 	targets  *ops.Targets
 	features map[*graph.Features]*G.Node
 
-	training sync.Mutex // held by the one that trains the model
+	training sync.Mutex // held while the model is trained
 }
 
 // NewBatch connects sampler to g. If sampler is nil or has no layers, the batch has no

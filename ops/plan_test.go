@@ -238,8 +238,8 @@ func near(a, b []float32) bool {
 	return len(a) == len(b) && worst <= 1e-5*largest
 }
 
-// A planned graph runs batches of any size, and gives what a graph built for that
-// size does, with plain nodes of Gorgonia among its own too.
+// A planned graph runs batches of any size, plain Gorgonia nodes included. Its values
+// equal the values of a graph built for that size.
 func TestPlannedBetweenPlainNodes(t *testing.T) {
 	for name, middle := range middles {
 		t.Run(name, func(t *testing.T) {

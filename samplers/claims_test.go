@@ -95,7 +95,7 @@ func sizesOf(m samplers.Method, n int) []int {
 	return []int{n}
 }
 
-// TestSizesAreOfTheirLayer checks that the first size is that of the layer next to
+// TestSizesAreOfTheirLayer checks that the first size belongs to the layer next to
 // the output: one sample there gives a block of fewer entries than many.
 func TestSizesAreOfTheirLayer(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 300, 3000, false, 4))
@@ -163,7 +163,7 @@ func TestSizesAreMet(t *testing.T) {
 	}
 }
 
-// TestMethodsRefuse checks that each method refuses what it cannot use, and that
+// TestMethodsRefuse checks that each method refuses settings that it cannot use, and that
 // its nominal sizes, where it has them, are one for each layer and one for the
 // outputs.
 func TestMethodsRefuse(t *testing.T) {

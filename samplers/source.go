@@ -15,7 +15,7 @@ func NewSource(seed, epoch, batch uint64) *rand.PCG {
 	return source
 }
 
-// Seed makes source the one that NewSource returns, without allocating.
+// Seed sets source to the state of NewSource's result, without allocating.
 func Seed(source *rand.PCG, seed, epoch, batch uint64) {
 	source.Seed(splitmix.Hash(seed^splitmix.Hash(epoch)), splitmix.Hash(batch+1))
 }

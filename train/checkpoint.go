@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
@@ -101,23 +102,8 @@ type runState struct {
 	EvalSeconds     float64 `json:"eval_seconds"`
 }
 
-// number is a float64 that is null in JSON if it is not finite. null is read as NaN.
-type number float64
-
-func (x number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(x))
-}
-
-func (x *number) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*x = number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(x))
-}
+// number is a float64 that is null in JSON if it is not finite.
+type number = finite.Number
 
 // write writes c in the format above.
 func (c *checkpoint) write(w io.Writer) error {

@@ -49,7 +49,7 @@ type ContextFlags byte
 // SchedAuto leaves it to the driver how to wait.
 const SchedAuto ContextFlags = 0
 
-// MakeContext gives the primary context of the device and makes it the one that
+// MakeContext gives the primary context of the device and makes it the context that
 // functions without a receiver work in. The first call for a device takes a
 // good part of a second. It returns OutOfMemory itself, not wrapped, as
 // Gorgonia compares it.

@@ -235,7 +235,7 @@ func inputsOf(s *step, in []G.Value) [][]float32 {
 	return before
 }
 
-// checkInputs reports an input that is no longer what it was before.
+// checkInputs returns an error if an input differs from its copy in before.
 func checkInputs(before [][]float32, in []G.Value) error {
 	for i, want := range before {
 		if want == nil {
