@@ -10,5 +10,5 @@ package filelock
 
 import "errors"
 
-// Try's error wraps ErrLocked if another open file has the lock.
+// ErrLocked is wrapped by the error of Try if another open file has the lock.
 var ErrLocked = errors.New("locked by another process")
