@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -155,8 +157,13 @@ func metrics(t *testing.T, dir string) string {
 // prints how to go on, and exits with 130.
 func testSignal(t *testing.T, gcn string) {
 	t.Chdir(t.TempDir())
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
-		cmd := exec.Command(gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "0", "--out", "run", "--overwrite")...)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for _, sent := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(sent.(syscall.Signal)) { // as under nohup: the command ignores it too
+			continue
+		}
+		cmd := exec.CommandContext(ctx, gcn, trainArgs("--max-batches", "10000000", "--patience", "0", "--checkpoint-interval", "0", "--out", "run", "--overwrite")...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		if err := cmd.Start(); err != nil {
@@ -168,18 +175,18 @@ func testSignal(t *testing.T, gcn string) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		if err := cmd.Process.Signal(signal); err != nil {
+		if err := cmd.Process.Signal(sent); err != nil {
 			t.Fatal(err)
 		}
 		err := cmd.Wait()
 		if cmd.ProcessState.ExitCode() != exitInterrupted {
-			t.Fatalf("%v: %v, want exit code 130: %s", signal, err, stderr.String())
+			t.Fatalf("%v: %v, want exit code 130: %s", sent, err, stderr.String())
 		}
 		if message := lastLine(stderr.String()); !strings.Contains(message, "interrupted after") || !strings.Contains(message, "gcn train --out run --resume") {
-			t.Errorf("%v: the last line is %q", signal, message)
+			t.Errorf("%v: the last line is %q", sent, message)
 		}
 		if err := os.Remove("run/last.ckpt"); err != nil {
-			t.Fatalf("%v: no checkpoint: %v", signal, err)
+			t.Fatalf("%v: no checkpoint: %v", sent, err)
 		}
 	}
 }
