@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // One goroutine reads a text file, plain or gzipped, and cuts it into blocks of whole
@@ -179,7 +180,7 @@ type textFile struct {
 func (t *textFile) Close() error { return t.file.Close() }
 
 func openText(path string) (*textFile, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}

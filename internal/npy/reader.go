@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -29,7 +29,7 @@ type Reader struct {
 // not a .npy file, or has another size than its header claims. Close the reader after
 // use.
 func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -83,7 +84,7 @@ func Load(dirs ...string) ([]Run, error) {
 func load(dir string) (*Run, error) {
 	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
 	path := filepath.Join(dir, metricsFile)
-	text, err := readFile(path)
+	text, err := regularfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -112,23 +113,10 @@ func load(dir string) (*Run, error) {
 	return run, err
 }
 
-// readFile reads a regular file. It refuses pipes and devices, which may never
-// end.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: no regular file", path)
-	}
-	return os.ReadFile(path)
-}
-
 // readObject reads a JSON object, or returns nil if the file does not exist.
 // Numbers are json.Number, since seeds have 64 bits.
 func readObject(path string) (map[string]any, error) {
-	text, err := readFile(path)
+	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
