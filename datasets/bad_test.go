@@ -47,6 +47,9 @@ func TestBadNPY(t *testing.T) {
 			[]string{"feat.npy", "no such file"}},
 		"missing part of the split": {func(f map[string][]byte, d *Data) { delete(f, "valid.npy") },
 			[]string{"valid.npy", "no such file"}},
+		"mask in the split": {func(f map[string][]byte, d *Data) {
+			f["train.npy"] = array(t, make([]bool, d.Nodes()))
+		}, []string{"train.npy: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)"}},
 		"truncated": {func(f map[string][]byte, d *Data) { f["indices.npy"] = f["indices.npy"][:150] },
 			[]string{"indices.npy: holds 22 bytes of data"}},
 		"truncated in the header": {func(f map[string][]byte, d *Data) { f["feat.npy"] = f["feat.npy"][:30] },

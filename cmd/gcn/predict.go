@@ -181,6 +181,9 @@ func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
 		return nil, errors.Join(err, r.Close())
 	}
+	if err := r.NotMask(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	ids, err := r.Int64s(ctx)
 	return ids, errors.Join(err, r.Close())
 }
