@@ -87,7 +87,7 @@ func TestNodesFromPipe(t *testing.T) {
 		}
 	}
 	written := make(chan error, 1)
-	go func() { written <- os.WriteFile("written", []byte("1\n2\n"), 0) }()
+	go func() { written <- os.WriteFile("written", []byte("# two nodes\n1\n2\n"), 0) }()
 	out := gcnInTime(t.Context(), t, "predict", "--run", "run", "--nodes", "written", "--out", "scores.csv", "--json")
 	if err := <-written; err != nil || out.code != exitDone || object(t, out)["nodes"] != 2.0 {
 		t.Errorf("%v, %+v", err, out)

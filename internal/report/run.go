@@ -95,7 +95,7 @@ func load(dir string) (*Run, error) {
 			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
 				break // still being written, or cut off when the program died
 			}
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+			return nil, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
 	}
@@ -123,11 +123,9 @@ func readObject(path string) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	object, err := rundir.DecodeObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged: %w", path, err)
 	}
 	return object, nil
 }

@@ -210,7 +210,7 @@ func TestSameConfig(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, text := range []string{"", "null", "[]", "{} {}", "{"} {
+	for _, text := range []string{"", "null", "[]", "{} {}", "{", "{}"} {
 		if m, err := rundir.DecodeConfig([]byte(text)); err == nil {
 			t.Errorf("%q is %v", text, m)
 		}
