@@ -4,9 +4,6 @@ package atomicfile
 
 import "os"
 
-// openDevice opens a device or a pipe for writing.
-func openDevice(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }
-
 // syncFolder does nothing. Windows has no such call, and keeps renames in its
 // journal. Not all other systems can open a folder.
 func syncFolder(*os.Root) error { return nil }
