@@ -47,6 +47,9 @@ func TestBadNPY(t *testing.T) {
 			[]string{"feat.npy", "no such file"}},
 		"missing part of the split": {func(f map[string][]byte, d *Data) { delete(f, "valid.npy") },
 			[]string{"valid.npy", "no such file"}},
+		"mask in the split": {func(f map[string][]byte, d *Data) {
+			f["train.npy"] = array(t, make([]bool, d.Nodes()))
+		}, []string{"train.npy: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)"}},
 		"truncated": {func(f map[string][]byte, d *Data) { f["indices.npy"] = f["indices.npy"][:150] },
 			[]string{"indices.npy: holds 22 bytes of data"}},
 		"truncated in the header": {func(f map[string][]byte, d *Data) { f["feat.npy"] = f["feat.npy"][:30] },
@@ -232,7 +235,7 @@ func TestBadOGB(t *testing.T) {
 		"too many nodes":          {"raw/num-node-list", "20", "3000000000", "not a number of nodes in [1, 2147483647]"},
 		"split node out of range": {"split/sometime/valid", "", "20\n", `split/sometime/valid.csv.gz:1: "20" is not a node in [0, 20)`},
 		"split of letters":        {"split/sometime/train", "", "all\n", `train.csv.gz:1: "all" is not a node`},
-		"empty features":          {"raw/node-feat", "", "\n", "raw/node-feat.csv.gz:1: empty"},
+		"empty features":          {"raw/node-feat", "", "\n", "raw/node-feat.csv.gz: it holds no data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, texts := t.TempDir(), ogbTexts(made(t, 20, 1))

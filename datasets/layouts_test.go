@@ -105,6 +105,65 @@ func TestEdgeListForms(t *testing.T) {
 	}
 }
 
+// Comments and the quotes of CSV change no data, before, between and after the lines of
+// all files.
+func TestEdgeListComments(t *testing.T) {
+	const edges, features = "0,1\n1,2\n2,3\n", "1,2\n3,4\n5,6\n7,8\n"
+	commented := func(text string) string {
+		return "# comment, one\n" + strings.ReplaceAll(text, "\n", "\n#\n#, comment\r\n") + "\n\n# end"
+	}
+	for name, labels := range map[string]string{
+		"column":   "a\nb\n-1\na\n",
+		"by id":    "3,a\n0,a\n1,b\n",
+		"tasks":    "3,0,1\n0,1,1\n1,0,0\n",
+		"quoted":   "\"a\"\n\"b\"\n-1\na\n",
+		"quoted 2": "\"3\",\"a\"\n\"0\",\"a\"\n\"1\",b\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			plain := strings.ReplaceAll(labels, "\"", "")
+			writeFiles(t, dir, map[string][]byte{
+				"e": []byte(edges), "f": []byte(features), "l": []byte(plain),
+				"ec": []byte(commented("\"0\",\"1\"\n1,2\n2,3\n")), "fc": []byte(commented("\"1\",2\n3,4\n5,6\n7,8\n")), "lc": []byte(commented(labels)),
+				"mark": []byte("\ufeff" + commented(labels)),
+				"he":   []byte("from,to\n" + edges), "hl": []byte("name\n" + commented(labels)), "hf": []byte("a,b\n" + commented(features)),
+			})
+			in := func(spec string) string { return "edges:" + strings.ReplaceAll(spec, "D", dir) + "&split=1/1/1" }
+			want := open(t, in("D/e?labels=D/l&features=D/f"))
+			for _, spec := range []string{
+				"D/ec?labels=D/lc&features=D/fc", "D/ec?labels=D/mark&features=D/f", "D/he?labels=D/hl&features=D/hf&header=1",
+			} {
+				sameNumbers(t, open(t, in(spec)), want)
+			}
+		})
+	}
+}
+
+// A label file of several blocks is numbered without its comments.
+func TestLongLabelColumn(t *testing.T) {
+	const n = 300_000
+	dir := t.TempDir()
+	var edges, labels, gap strings.Builder
+	for i := range n {
+		fmt.Fprintf(&edges, "%d,%d\n", i, (i+1)%n)
+		fmt.Fprintf(&labels, "# node %d\n%d\n", i, i*i%7)
+		fmt.Fprintf(&gap, "%d\n", i*i%7)
+		if i == 1000 {
+			gap.WriteString("\n")
+		}
+	}
+	writeFiles(t, dir, map[string][]byte{"e": []byte(edges.String()), "l": []byte(labels.String()), "gap": []byte(gap.String()), "only": []byte(strings.Repeat("\n", 1<<20+5) + "1\n")})
+	d := open(t, "edges:"+dir+"/e?labels="+dir+"/l")
+	kinds := map[int]int32{0: 0, 1: 1, 2: 2, 4: 3} // the squares modulo 7, in order
+	for i, c := range d.Labels.Class {
+		if c != kinds[i*i%7] {
+			t.Fatalf("node %d has class %d, want %d", i, c, kinds[i*i%7])
+		}
+	}
+	expectError(t, "edges:"+dir+"/e?labels="+dir+"/gap", "gap:1002: no label")
+	expectError(t, "edges:"+dir+"/e?labels="+dir+"/only", "only:1: no label")
+}
+
 func TestWeightedEdgeList(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string][]byte{
@@ -245,7 +304,11 @@ func TestBadEdgeList(t *testing.T) {
 		"header neither":    {"", "", "?labels=D/labels.csv&header=yes", "header=yes: want 0, 1"},
 		"NaN feature":       {"features.csv", strings.Repeat("1,2\n", 13) + "nan,1\n", "?labels=D/labels.csv&features=D/features.csv", "feature 0 of node 13 is NaN"},
 		"rows missing":      {"features.csv", "1,2\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv: 1 rows for 14 nodes"},
-		"ragged":            {"features.csv", "1,2\n3\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv:2: 1 numbers, want 2 as in line 1"},
+		"ragged":            {"features.csv", "1,2\n3\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv:2: 1 numbers, want 2 as in the first row"},
+		"empty label line":  {"labels.csv", "a\nb\n\na\n", "?labels=D/labels.csv", "labels.csv:3: no label; write -1 for a node without one"},
+		"empty row":         {"features.csv", "1,2\n\n3,4\n", "?labels=D/labels.csv&features=D/features.csv", "features.csv:2: no numbers"},
+		"only comments":     {"labels.csv", "# a\n# b\n", "?labels=D/labels.csv", "labels.csv: it holds no data"},
+		"quotes in quotes":  {"labels.csv", "0,\"a\"\"b\"\n", "?labels=D/labels.csv", "labels.csv:1: quotes within the label"},
 		"JSON list":         {"l.json", "[1]", "?labels=D/l.json", `l.json: byte 1: "[" where "{" should be`},
 		"JSON cut short":    {"l.json", `{"0": 1, "1"`, "?labels=D/l.json", "l.json: byte 12: the file ends within a value"},
 		"JSON key":          {"l.json", `{"x": 1}`, "?labels=D/l.json", `key "x" is not a node id`},

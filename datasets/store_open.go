@@ -18,6 +18,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // storeScheme opens a store. A store that was found valid before, or was written
@@ -163,7 +164,7 @@ type storeFile struct {
 // loadStore maps a store and checks its header. It reads the store into memory if
 // mapped is false or the system cannot map it.
 func loadStore(path string, mapped bool) (*storeFile, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
@@ -177,7 +178,7 @@ func loadStore(path string, mapped bool) (*storeFile, error) {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", path, err) }
-	if !info.Mode().IsRegular() || info.Size() < headerBytes || info.Size() > math.MaxInt {
+	if info.Size() < headerBytes || info.Size() > math.MaxInt {
 		return nil, fail(fmt.Errorf("not a file of at least %d bytes: %w", headerBytes, ErrFormat))
 	}
 	// The header comes first: a file that is not a store is not worth reading whole.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 )
@@ -256,7 +257,7 @@ func readFloats(body []byte, n int) ([]float32, []byte) {
 
 // readCheckpoint reads a checkpoint file. Errors name the file.
 func readCheckpoint(path string) (*checkpoint, error) {
-	data, err := rundir.ReadFile(path)
+	data, err := regularfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 )
 
@@ -149,7 +150,7 @@ func sameConfig(path string, before, now map[string]any) error {
 // versions get today's names. The error names the file.
 func ReadConfig(dir string) (map[string]any, error) {
 	path := filepath.Join(dir, configFile)
-	text, err := rundir.ReadFile(path)
+	text, err := regularfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}

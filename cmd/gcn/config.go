@@ -110,31 +110,38 @@ func (c *config) check(more ...string) error {
 // readAtMost reads a file, a pipe or a device. It is an error if there are more than the
 // given number of bytes. When ctx ends it returns at once.
 func readAtMost(ctx context.Context, path string, most int64) ([]byte, error) {
-	type contents struct {
-		data []byte
-		err  error
-	}
-	done := make(chan contents, 1)
-	// Opening a pipe without a writer never returns. The goroutine then lives until the
-	// process ends.
-	go func() {
+	return unlessDone(ctx, func() ([]byte, error) {
 		file, err := os.Open(path)
 		if err != nil {
-			done <- contents{nil, err}
-			return
+			return nil, err
 		}
 		defer file.Close()
 		data, err := io.ReadAll(io.LimitReader(file, most+1))
 		if err == nil && int64(len(data)) > most {
 			err = fmt.Errorf("%s: more than %s: too long for a file of options", path, memory.Text(uint64(most)))
 		}
-		done <- contents{data, err}
+		return data, err
+	})
+}
+
+// unlessDone returns the result of read, or the error of ctx as soon as ctx ends. Opening
+// a pipe without a writer never returns: the goroutine then lives until the process ends.
+func unlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case c := <-done:
-		return c.data, c.err
+		var none T
+		return none, ctx.Err()
+	case r := <-done:
+		return r.value, r.err
 	}
 }
 

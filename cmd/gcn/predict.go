@@ -149,9 +149,12 @@ func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 	if strings.ToLower(filepath.Ext(p.nodes)) == ".npy" {
 		ids, err = readNodeArray(ctx, p.nodes)
 	} else {
-		var lines []int
-		ids, lines, err = readNodeLines(p.nodes)
-		place = func(k int) string { return fmt.Sprintf("%s:%d: the node", p.nodes, lines[k]) }
+		var list *nodeLines
+		list, err = unlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes) })
+		if err == nil {
+			ids = list.ids
+		}
+		place = func(k int) string { return fmt.Sprintf("%s:%d: the node", p.nodes, list.lines[k]) }
 	}
 	if err != nil {
 		return nil, err
@@ -178,20 +181,30 @@ func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
 		return nil, errors.Join(err, r.Close())
 	}
+	if err := r.NotMask(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
 	ids, err := r.Int64s(ctx)
 	return ids, errors.Join(err, r.Close())
 }
 
 func notFinite(x float32) bool { return x-x != 0 }
 
-// readNodeLines reads one number a line and skips blank lines. It returns the
-// numbers and their line numbers.
-func readNodeLines(path string) (ids []int64, lines []int, err error) {
+// nodeLines holds the nodes of a text file, and the lines that they are on.
+type nodeLines struct {
+	ids   []int64
+	lines []int
+}
+
+// readNodeLines reads one number a line, from a file or a pipe. It skips blank lines, and
+// lines that start with #.
+func readNodeLines(path string) (*nodeLines, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer file.Close()
+	list := new(nodeLines)
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
 		text := scanner.Text()
@@ -199,24 +212,24 @@ func readNodeLines(path string) (ids []int64, lines []int, err error) {
 			text = strings.TrimPrefix(text, "\ufeff") // UTF-8's byte-order mark
 		}
 		text = strings.TrimSpace(text)
-		if text == "" {
+		if text == "" || text[0] == '#' {
 			continue
 		}
 		id, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
+			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
 		}
-		ids, lines = append(ids, id), append(lines, k)
-		if len(ids)%(1<<20) == 0 { // a pipe has no length to check before
-			if err := memory.Check(path, 2*2*8*int64(len(ids))); err != nil {
-				return nil, nil, err
+		list.ids, list.lines = append(list.ids, id), append(list.lines, k)
+		if len(list.ids)%(1<<20) == 0 { // a pipe has no length to check before
+			if err := memory.Check(path, 2*2*8*int64(len(list.ids))); err != nil {
+				return nil, err
 			}
 		}
 	}
 	if err := scanner.Err(); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return ids, lines, nil
+	return list, nil
 }
 
 // writeCSV writes rows of comma-separated scores. Each score has the fewest digits

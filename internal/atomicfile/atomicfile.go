@@ -16,7 +16,7 @@ import (
 // Write makes or replaces the file at path with the output of write. If that fails,
 // the old contents stay. A symbolic link stays a link: Write replaces its target.
 // Write writes directly to a file that is not regular, such as a pipe or
-// /dev/stdout. Errors name the path.
+// /dev/stdout; it does not wait for a reader of a pipe. Errors name the path.
 func Write(path string, write func(io.Writer) error) error {
 	return WriteFile(path, func(f *os.File) error { return write(f) })
 }
@@ -68,7 +68,7 @@ func named(path string, err error) error {
 }
 
 func writeInto(path string, write func(*os.File) error) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	file, err := openDevice(path)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,23 @@ func readInt32s(ctx context.Context, source arraySource, key string) (values []i
 	return values, err
 }
 
+// readIDs reads nodes in [0, n).
+func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
+	err = withArray(dir, key, func(r *npy.Reader) error {
+		if err := r.NotMask(); err != nil {
+			return err
+		}
+		if err := vector(r); err != nil {
+			return err
+		}
+		if ids, err = r.Int32s(ctx); err != nil {
+			return err
+		}
+		return checkIDs(r.Name(), ids, n)
+	})
+	return ids, err
+}
+
 func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {

@@ -18,13 +18,14 @@ import (
 // EdgeList says where the parts of an edge list are and how they are written. Any
 // of the files may be gzipped.
 type EdgeList struct {
-	// Edges is a file of two node ids a line. Ids are numbers from 0; lines that
-	// start with # are comments. Required.
+	// Edges is a file of two node ids a line. Ids are numbers from 0. In all files but
+	// JSON, lines that start with # are comments, and fields may be in double quotes.
+	// Required.
 	Edges string
 
 	// Labels is a file of labels, required:
 	//
-	//	.csv   "label", in node order, or "id,label": a class, by number or name;
+	//	.csv   "label", in node order, −1 for none, or "id,label": a class, by number or name;
 	//	       "id,0,1,1": binary tasks
 	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label
 	Labels string
@@ -144,21 +145,21 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 // are comments.
 func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 	for {
-		line, found := b.next()
+		line, found := b.nextData()
 		if !found {
 			return part, nil
 		}
-		if len(line) == 0 || line[0] == '#' {
+		if len(line) == 0 {
 			continue
 		}
 		first, rest, _ := bytes.Cut(line, []byte{sep})
 		second, third, found := bytes.Cut(rest, []byte{sep})
-		from, ok1 := parseID(first)
-		to, ok2 := parseID(second)
+		from, ok1 := parseID(unquoted(first))
+		to, ok2 := parseID(unquoted(second))
 		if !ok1 || !ok2 || !found {
 			return part, b.fail("%s is not two node ids and a weight", quoteField(line))
 		}
-		weight, err := strconv.ParseFloat(string(bytes.TrimSpace(third)), 32)
+		weight, err := strconv.ParseFloat(string(unquoted(bytes.TrimSpace(third))), 32)
 		if err != nil || float32(weight) <= 0 || weight != weight || weight > math.MaxFloat32 {
 			return part, b.fail("weight %s, want a positive number", quoteField(third))
 		}
@@ -219,10 +220,42 @@ func readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
 	return l, err
 }
 
+// countFields counts the fields of a file's first line of data.
+func (e *edgeList) countFields(path string) (int, error) {
+	line, err := firstLine(path, func(b *lines) ([]byte, bool) {
+		if e.Header && b.number == 1 {
+			b.next()
+		}
+		for {
+			line, found := b.nextData()
+			if !found || len(line) > 0 {
+				return line, found
+			}
+		}
+	})
+	return 1 + bytes.Count(line, []byte{e.separator(path)}), err
+}
+
+// extent holds the numbers of a file's first empty line and of its last line of data so
+// far. It is 0 for none.
+type extent struct{ empty, data int64 }
+
+// grow adds the next block. It returns the empty line before a line of data, or 0. Empty
+// lines may only end a file in node order: elsewhere they could stand for a node.
+func (x *extent) grow(block extent) int64 {
+	if x.empty == 0 {
+		x.empty = block.empty
+	}
+	if x.data = max(x.data, block.data); x.empty > x.data {
+		return 0
+	}
+	return x.empty
+}
+
 // readTextLabels reads one label a line, or id and label, or id and tasks.
 func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 	sep := e.separator(path)
-	width, err := countFields(path, sep)
+	width, err := e.countFields(path)
 	if err != nil {
 		return err
 	}
@@ -234,41 +267,47 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 	e.classes = l
 	// block holds the labels of some lines, with each name once.
 	type block struct {
-		ids, kinds []int32
+		extent     extent
+		ids, kinds []int32 // ids is nil if the labels are in node order
 		names      []string
 	}
-	headed := int64(0)
-	if e.Header {
-		headed = 1
-	}
+	var whole extent
 	return readLines(ctx, path, func(b lines) (part block, err error) {
 		if e.Header && b.number == 1 {
 			b.next()
 		}
 		kinds := make(map[string]int32)
 		for {
-			line, found := b.next()
+			line, found := b.nextData()
 			if !found {
 				return part, nil
 			}
 			if len(line) == 0 {
+				if part.extent.empty == 0 {
+					part.extent.empty = b.number - 1
+				}
 				continue
 			}
-			field, id := line, int32(b.number-2-headed)
+			part.extent.data = b.number - 1
+			field := line
 			if width == 2 {
 				cut := bytes.IndexByte(line, sep)
 				if cut < 0 {
 					return part, b.fail("%s is not an id and a label", quoteField(line))
 				}
-				var ok bool
-				if id, ok = parseID(line[:cut]); !ok {
+				id, ok := parseID(unquoted(line[:cut]))
+				if !ok {
 					return part, b.fail("%s is not a node id", quoteField(line[:cut]))
 				}
+				part.ids = append(part.ids, id)
 				field = line[cut+1:]
 			}
-			label := bytes.TrimSpace(field)
+			label := unquoted(bytes.TrimSpace(field))
 			if len(label) == 0 {
-				return part, b.fail("no label")
+				return part, b.fail(noLabel)
+			}
+			if label[0] == '"' {
+				return part, b.fail("quotes within the label %s, which are not read", quoteField(label))
 			}
 			if bytes.HasPrefix(label, []byte("\ufeff")) {
 				return part, b.fail("a byte-order mark within the file")
@@ -279,21 +318,30 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 				part.names = append(part.names, string(label))
 				kinds[part.names[kind]] = kind
 			}
-			part.ids, part.kinds = append(part.ids, id), append(part.kinds, kind)
+			part.kinds = append(part.kinds, kind)
 		}
 	}, func(part block) error {
+		if line := whole.grow(part.extent); width == 1 && line > 0 {
+			return fmt.Errorf("datasets: %s:%d: %s", path, line, noLabel)
+		}
 		labels := make([]category, len(part.names))
 		for k, name := range part.names {
 			labels[k] = parseCategory(name)
 		}
-		for k, id := range part.ids {
-			if err := l.add(id, labels[part.kinds[k]]); err != nil {
+		for k, kind := range part.kinds {
+			id := int32(len(l.ids) + len(l.unlabelled))
+			if width == 2 {
+				id = part.ids[k]
+			}
+			if err := l.add(id, labels[kind]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 }
+
+const noLabel = "no label; write -1 for a node without one"
 
 // rowTable holds rows of numbers by node.
 type rowTable struct {
@@ -308,7 +356,7 @@ func (t *rowTable) rows() int { return len(t.values) / t.width }
 // readRows reads rows of numbers, after an id if withID.
 func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*rowTable, error) {
 	sep := e.separator(path)
-	width, err := countFields(path, sep)
+	width, err := e.countFields(path)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +368,9 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		t.ids = []int32{}
 	}
 	tally := newTally(path)
+	var whole extent
 	type part struct {
+		extent extent
 		ids    []int32
 		values []float32
 	}
@@ -331,16 +381,20 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		}
 		row := make([]float32, t.width)
 		for {
-			line, found := b.next()
+			line, found := b.nextData()
 			if !found {
 				return p, nil
 			}
 			if len(line) == 0 {
+				if p.extent.empty == 0 {
+					p.extent.empty = b.number - 1
+				}
 				continue
 			}
+			p.extent.data = b.number - 1
 			if withID {
 				field, rest, _ := bytes.Cut(line, []byte{sep})
-				id, ok := parseID(field)
+				id, ok := parseID(unquoted(field))
 				if !ok {
 					return p, b.fail("%s is not a node id", quoteField(field))
 				}
@@ -351,11 +405,14 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 				return p, err
 			}
 			if count != t.width {
-				return p, b.fail("%d numbers, want %d as in line 1", count, t.width)
+				return p, b.fail("%d numbers, want %d as in the first row", count, t.width)
 			}
 			p.values = append(p.values, row...)
 		}
 	}, func(p part) error {
+		if line := whole.grow(p.extent); !withID && line > 0 {
+			return fmt.Errorf("datasets: %s:%d: no numbers", path, line)
+		}
 		if err := tally.Add(appendGrowth * 4 * int64(len(p.ids)+len(p.values))); err != nil {
 			return err
 		}
@@ -407,7 +464,7 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 
 // startsWithID tells whether the first name of a header stands for an id.
 func (e *edgeList) startsWithID(path string) (bool, error) {
-	line, err := firstLine(path)
+	line, err := firstLine(path, (*lines).next)
 	if err != nil {
 		return false, err
 	}

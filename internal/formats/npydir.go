@@ -54,11 +54,8 @@ func (dir folder) readSplit(ctx context.Context, d *Set) error {
 		return nil
 	}
 	for _, part := range parts {
-		ids, err := readInt32s(ctx, dir, part.key)
+		ids, err := readIDs(ctx, dir, part.key, d.nodes())
 		if err != nil {
-			return err
-		}
-		if err := checkIDs(dir.path(part.key), ids, d.nodes()); err != nil {
 			return err
 		}
 		*part.to = ids

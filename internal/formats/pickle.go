@@ -13,6 +13,7 @@ import (
 	"github.com/nlpodyssey/gopickle/types"
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Planetoid's files are Python 2 pickles. A pickle is a program, which gopickle runs.
@@ -31,10 +32,7 @@ func loadPickle(ctx context.Context, path string) (any, error) {
 	if info.Size() > maxPickle {
 		return nil, fmt.Errorf("datasets: %s: pickle of %d bytes, at most %d are read", path, info.Size(), maxPickle)
 	}
-	if err := memory.Check("datasets: "+path+": reading it", info.Size()); err != nil {
-		return nil, err
-	}
-	raw, err := os.ReadFile(path)
+	raw, err := regularfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}

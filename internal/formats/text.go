@@ -16,6 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // One goroutine reads a text file, plain or gzipped, and cuts it into blocks of whole
@@ -53,6 +54,16 @@ func (b *lines) next() (line []byte, found bool) {
 	}
 	b.number++
 	return bytes.TrimSuffix(line, []byte{'\r'}), true
+}
+
+// nextData is next for files with comments, lines that start with #. It skips them.
+func (b *lines) nextData() (line []byte, found bool) {
+	for {
+		line, found = b.next()
+		if !found || len(line) == 0 || line[0] != '#' {
+			return line, found
+		}
+	}
 }
 
 // fail returns an error at the last line that next returned.
@@ -179,7 +190,7 @@ type textFile struct {
 func (t *textFile) Close() error { return t.file.Close() }
 
 func openText(path string) (*textFile, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
@@ -235,6 +246,16 @@ func noEOF(err error) error {
 		return errors.New("gzip data cut short")
 	}
 	return err
+}
+
+// unquoted returns a field of CSV without the quotes around it. It leaves a field with
+// quotes within it as it is.
+func unquoted(field []byte) []byte {
+	last := len(field) - 1
+	if last > 0 && field[0] == '"' && field[last] == '"' && bytes.IndexByte(field[1:last], '"') < 0 {
+		return field[1:last]
+	}
+	return field
 }
 
 // parseID reads a node id, a decimal number below 2³¹−1.
@@ -302,19 +323,19 @@ func parseArcs(b lines, sep byte, n int) ([]graph.Edge, error) {
 			arcs = append(arcs, a)
 			continue
 		}
-		line, found := b.next()
+		line, found := b.nextData()
 		if !found {
 			return arcs, nil
 		}
-		if len(line) == 0 || line[0] == '#' {
+		if len(line) == 0 {
 			continue
 		}
 		cut := bytes.IndexByte(line, sep)
 		if cut < 0 {
 			return nil, b.fail("%s is not two node ids", quoteField(line))
 		}
-		from, ok1 := parseID(line[:cut])
-		to, ok2 := parseID(line[cut+1:])
+		from, ok1 := parseID(unquoted(line[:cut]))
+		to, ok2 := parseID(unquoted(line[cut+1:]))
 		if !ok1 || !ok2 {
 			return nil, b.fail("%s is not two node ids", quoteField(line))
 		}
@@ -364,7 +385,7 @@ func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
 			field = line[:cut]
 		}
 		// The compiler allocates no string here.
-		v, err := strconv.ParseFloat(string(bytes.TrimSpace(field)), 32)
+		v, err := strconv.ParseFloat(string(unquoted(bytes.TrimSpace(field))), 32)
 		if err != nil {
 			return 0, b.fail("number %d, %s, is not a number", count, quoteField(field))
 		}
@@ -398,8 +419,8 @@ func plausible(path string, values float64) error {
 // errFirstLine stops cutLines after the first line.
 var errFirstLine = errors.New("first line read")
 
-// firstLine returns a file's first line.
-func firstLine(path string) ([]byte, error) {
+// firstLine returns a file's first line. next takes it from a block; it may skip lines.
+func firstLine(path string, next func(b *lines) ([]byte, bool)) ([]byte, error) {
 	text, err := openText(path)
 	if err != nil {
 		return nil, err
@@ -407,20 +428,23 @@ func firstLine(path string) ([]byte, error) {
 	defer text.Close()
 	var first []byte
 	err = cutLines(text, path, func(b lines) error {
-		first, _ = b.next()
+		var found bool
+		if first, found = next(&b); !found {
+			return nil
+		}
 		return errFirstLine
 	})
 	if err != nil && err != errFirstLine {
 		return nil, err
 	}
 	if len(first) == 0 {
-		return nil, fmt.Errorf("datasets: %s:1: empty", path)
+		return nil, fmt.Errorf("datasets: %s: it holds no data", path)
 	}
 	return first, nil
 }
 
 // countFields counts the fields of the first line.
 func countFields(path string, sep byte) (int, error) {
-	line, err := firstLine(path)
+	line, err := firstLine(path, (*lines).next)
 	return 1 + bytes.Count(line, []byte{sep}), err
 }

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Archive is an open .npz file. Readers of different members may be used
@@ -21,7 +22,7 @@ type Archive struct {
 // OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat if it
 // is not a zip archive. Close the archive after use.
 func OpenArchive(path string) (*Archive, error) {
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
 	}

@@ -84,15 +84,25 @@ func TestLoadErrors(t *testing.T) {
 	if _, err := Load(filepath.Join(empty, "missing")); err == nil {
 		t.Error("no error about a folder that is not there")
 	}
-	for name, broken := range map[string][3]string{
-		metricsFile + ":2": {"{}", "{\"batch\":1}\n{\"batch\":\n", ""},
-		configFile:         {"{", curve, ""},
-		resultFile:         {"{}", curve, "[1]"},
+	const config = `{"seed": 1}`
+	for words, broken := range map[string][3]string{
+		metricsFile + ":2: cut short":                           {config, "{\"batch\":1}\n{\"batch\":\n", ""},
+		metricsFile + ":1: want a JSON object, got array":       {config, "[]\n" + curve, ""},
+		metricsFile + `:1: "batch" has a value of kind string`:  {config, "{\"batch\":\"1\"}\n" + curve, ""},
+		configFile + ": damaged: cut short":                     {"{", curve, ""},
+		configFile + ": damaged: empty":                         {"\n", curve, ""},
+		configFile + ": damaged: want a JSON object, got array": {"[]", curve, ""},
+		configFile + ": damaged: want a JSON object, got null":  {"null", curve, ""},
+		configFile + ": damaged: an object without fields":      {"{}", curve, ""},
+		configFile + ": damaged: byte 2: invalid character":     {"{]", curve, ""},
+		configFile + ": damaged: something follows the object":  {config + "}", curve, ""},
+		resultFile + ": damaged: want a JSON object, got array": {config, curve, "[1]"},
+		resultFile + ": damaged: an object without fields":      {config, curve, "{}"},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
 		writeRun(t, dir, broken[0], broken[1], broken[2])
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
-			t.Errorf("error %v, want one that names %s", err, name)
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, words)) {
+			t.Errorf("error %v, want %s", err, words)
 		}
 	}
 }
@@ -105,12 +115,12 @@ func TestDevices(t *testing.T) {
 	}
 	for _, name := range []string{configFile, metricsFile, resultFile} {
 		dir := t.TempDir()
-		writeRun(t, dir, "{}", curve, "{}")
+		writeRun(t, dir, `{"seed": 1}`, curve, `{"batches": 1}`)
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.Remove(path), os.Symlink(os.DevNull, path)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), path+": no regular file") {
+		if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), path+": not a regular file") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -83,7 +84,7 @@ func Load(dirs ...string) ([]Run, error) {
 func load(dir string) (*Run, error) {
 	run := &Run{Name: filepath.ToSlash(filepath.Clean(dir))}
 	path := filepath.Join(dir, metricsFile)
-	text, err := readFile(path)
+	text, err := regularfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func load(dir string) (*Run, error) {
 			if bytes.HasSuffix(text, lines.Bytes()) && len(lines.Bytes()) > 0 {
 				break // still being written, or cut off when the program died
 			}
-			return nil, fmt.Errorf("%s:%d: %w", path, n, err)
+			return nil, fmt.Errorf("%s:%d: %w", path, n, rundir.JSONError(err))
 		}
 		run.Points = append(run.Points, p)
 	}
@@ -112,34 +113,19 @@ func load(dir string) (*Run, error) {
 	return run, err
 }
 
-// readFile reads a regular file. It refuses pipes and devices, which may never
-// end.
-func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: no regular file", path)
-	}
-	return os.ReadFile(path)
-}
-
 // readObject reads a JSON object, or returns nil if the file does not exist.
 // Numbers are json.Number, since seeds have 64 bits.
 func readObject(path string) (map[string]any, error) {
-	text, err := readFile(path)
+	text, err := regularfile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	object, err := rundir.DecodeObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: damaged: %w", path, err)
 	}
 	return object, nil
 }

@@ -10,11 +10,40 @@ import (
 	"slices"
 )
 
-// DecodeConfig reads a configuration, one JSON object, and gives its fields today's
-// names. Numbers become json.Number, because seeds have 64 bits.
+// DecodeConfig is DecodeObject for a configuration. It gives the fields today's names.
 func DecodeConfig(text []byte) (map[string]any, error) {
-	m, err := decode(text)
+	m, err := DecodeObject(text)
 	return Upgrade(m), err
+}
+
+// DecodeObject reads the contents of a run's file, one JSON object with fields. Numbers
+// become json.Number, because seeds have 64 bits.
+func DecodeObject(text []byte) (map[string]any, error) {
+	m, err := decode(text)
+	if err == nil && len(m) == 0 {
+		return nil, errors.New("an object without fields")
+	}
+	return m, err
+}
+
+// JSONError puts an error of reading a JSON object into words about the text, instead of
+// words about Go's types.
+func JSONError(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == io.EOF:
+		return errors.New("empty")
+	case err == io.ErrUnexpectedEOF, errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input":
+		return errors.New("cut short")
+	case syntax != nil:
+		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%q has a value of kind %s, which does not fit", kind.Field, kind.Value)
+	case kind != nil:
+		return fmt.Errorf("want a JSON object, got %s", kind.Value)
+	}
+	return err
 }
 
 func decode(text []byte) (map[string]any, error) {
@@ -22,7 +51,7 @@ func decode(text []byte) (map[string]any, error) {
 	decoder.UseNumber()
 	var m map[string]any
 	if err := decoder.Decode(&m); err != nil {
-		return nil, err
+		return nil, JSONError(err)
 	}
 	if m == nil {
 		return nil, errors.New("want a JSON object, got null")

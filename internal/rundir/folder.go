@@ -142,31 +142,13 @@ func (f *Folder) Read(name string) ([]byte, error) {
 		return nil, f.named(name, err)
 	}
 	if !info.Mode().IsRegular() { // links, devices and pipes are not files of a run
-		return nil, fmt.Errorf("%s: %w", f.Path(name), errNotRegular)
+		return nil, fmt.Errorf("%s: not a regular file", f.Path(name))
 	}
 	if err := memory.Check(f.Path(name), info.Size()); err != nil {
 		return nil, err
 	}
 	data, err := f.root.ReadFile(name)
 	return data, f.named(name, err)
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// ReadFile returns the contents of a run's file in a folder that is not open. It
-// follows links, and reads only regular files.
-func ReadFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: %w", path, errNotRegular)
-	}
-	if err := memory.Check(path, info.Size()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
 }
 
 // Write replaces a file in the folder with the output of write. After an
