@@ -64,7 +64,7 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	return r, err
 }
 
-// noteOtherData prints a note if the data are not those of the training run.
+// noteOtherData prints a note if the run was trained on other data.
 func (r *savedRun) noteOtherData(w io.Writer) {
 	config, err := train.ReadConfig(r.dir)
 	if err != nil {
