@@ -38,6 +38,7 @@ func openDriver() (driver, error) {
 	}
 	c := &cuda{kernels: map[string]cu.Function{}}
 	if err := c.open(gpu); err != nil {
+		_ = c.close() // of the part that was opened
 		return nil, fmt.Errorf("device: %w", err)
 	}
 	return c, nil
@@ -135,7 +136,10 @@ type cudaEvent struct {
 
 func (c *cuda) newEvent() (event, error) {
 	e, err := cu.MakeEvent(cu.DisableTiming)
-	return &cudaEvent{e, c}, err
+	if err != nil {
+		return nil, err
+	}
+	return &cudaEvent{e, c}, nil
 }
 
 func (c *cuda) stream(q queue) cu.Stream {
