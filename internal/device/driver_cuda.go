@@ -68,13 +68,7 @@ func (c *cuda) open(gpu cu.Device) (err error) {
 
 func (c *cuda) name() string { return c.gpu }
 
-func (c *cuda) counts() Counts {
-	r := cu.ReadCounters()
-	return Counts{
-		Launches: r.Launches, Products: r.Products, Syncs: r.Syncs,
-		CopiesIn: r.CopiesIn, CopiesOut: r.CopiesOut, Copies: r.Copies, BytesIn: r.BytesIn, Allocs: r.Allocs,
-	}
-}
+func (c *cuda) counts() Counts { return Counts(cu.ReadCounters()) }
 
 func (c *cuda) close() error { return first(c.copies.Destroy(), c.module.Unload()) }
 

@@ -14,7 +14,7 @@ import (
 // another goroutine initialises it. Its slices lie on the device.
 type Standard struct{}
 
-// ConsOpt is an option of New and Init.
+// ConsOpt is an option of Init.
 type ConsOpt func(*Standard)
 
 // WithContext tells the context that its engine has started: the engine initialises
@@ -25,13 +25,6 @@ func WithContext(c cu.Context) ConsOpt {
 			c.Started()
 		}
 	}
-}
-
-// New makes a Standard.
-func New(opts ...ConsOpt) *Standard {
-	s := new(Standard)
-	_ = s.Init(opts...) // kept for Err
-	return s
 }
 
 // The first error of the calls below since Err was last asked. It cannot lie in
