@@ -62,7 +62,6 @@ func (e *CallError) Error() string {
 // Unwrap gives the Result, so that errors.Is(err, cu.OutOfMemory) works.
 func (e *CallError) Unwrap() error { return e.Result }
 
-// check makes an error of a result.
 func check(r C.CUresult, call string) error {
 	if r == 0 {
 		return nil

@@ -122,7 +122,6 @@ func (c *cuda) sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Poi
 	return c.blas.Sgemm(cublas.T(transA), cublas.T(transB), m, n, k, 1, cu.DevicePtr(a), lda, cu.DevicePtr(b), ldb, beta, cu.DevicePtr(to), ldc)
 }
 
-// cudaEvent is an event of the driver.
 type cudaEvent struct {
 	cu.Event
 	c *cuda

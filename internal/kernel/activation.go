@@ -140,7 +140,6 @@ func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, sc
 	}
 }
 
-// rowKey returns the key of a row's mask.
 func rowKey(seed uint64, row int) uint64 { return splitmix.Output(splitmix.Hash(seed), uint64(row)) }
 
 // Multipliers of the 32-bit mask hash: the Weyl step, and the multipliers of lowbias32

@@ -182,7 +182,6 @@ func (p *Placement) placeInputs() {
 	}
 }
 
-// result returns the array for the value of s.
 func (p *Placement) result(s *step) *Result {
 	r := &Result{Array: Array{d: p.d}, Over: s.over}
 	switch {

@@ -100,7 +100,6 @@ func at[E any](s []E) cu.DevicePtr { return cu.DevicePtr(unsafe.Pointer(unsafe.S
 
 func trans(t blas.Transpose) T { return t != blas.NoTrans }
 
-// Sgemm is Handle.Sgemm.
 func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if cpu() {
 		native.Sgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
@@ -111,7 +110,6 @@ func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []
 	})
 }
 
-// Dgemm is Handle.Dgemm.
 func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
 	if cpu() {
 		native.Dgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
@@ -122,7 +120,6 @@ func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []
 	})
 }
 
-// Sgemv is Handle.Sgemv.
 func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
 	if cpu() {
 		native.Sgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
@@ -133,7 +130,6 @@ func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32
 	})
 }
 
-// Dgemv is Handle.Dgemv.
 func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int, beta float64, y []float64, incY int) {
 	if cpu() {
 		native.Dgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
@@ -144,7 +140,6 @@ func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64
 	})
 }
 
-// Sger is Handle.Sger.
 func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []float32, incY int, a []float32, lda int) {
 	if cpu() {
 		native.Sger(n, m, alpha, y, incY, x, incX, a, lda)
@@ -153,7 +148,6 @@ func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []floa
 	on(func(h *Handle) error { return h.Sger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
 }
 
-// Dger is Handle.Dger.
 func (s *Standard) Dger(m, n int, alpha float64, x []float64, incX int, y []float64, incY int, a []float64, lda int) {
 	if cpu() {
 		native.Dger(n, m, alpha, y, incY, x, incX, a, lda)

@@ -11,7 +11,6 @@ import (
 // group is how many columns one vector of 16 mask hashes decides about.
 const group = 32
 
-// laneWeyl holds lane·maskWeyl.
 var laneWeyl Mem
 
 // activation generates Activate over groups of 32 elements of one row. The first
@@ -95,7 +94,6 @@ func activation(v vectors, act string) {
 // broadcast fills r with the 32-bit word at p.
 func (v vectors) broadcast(p Mem, r reg.VecVirtual) { VBROADCASTSS(p, r) }
 
-// xor sets a = a ⊕ b.
 func (v vectors) xor(b Op, a reg.VecVirtual) {
 	if v.lanes == 16 {
 		VPXORD(b, a, a)

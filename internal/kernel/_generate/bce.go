@@ -6,7 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// negativeAbs sets x = −|x|.
 func (v vectors) negativeAbs(x reg.VecVirtual) {
 	if v.lanes == 16 {
 		VPORD(bits(1<<31), x, x)

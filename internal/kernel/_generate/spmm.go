@@ -115,7 +115,6 @@ func spmm(v vectors, gather, far bool) {
 	end()
 }
 
-// spmmState is the registers of spmm.
 type spmmState struct {
 	v                      vectors
 	dst, step, cols, ids   reg.Register

@@ -26,7 +26,6 @@ func function(name, signature string) {
 	Pragma("noescape")
 }
 
-// end returns from a function.
 func end() {
 	VZEROUPPER()
 	RET()
