@@ -60,7 +60,6 @@ func Fetch(ctx context.Context, name string, o Options) (path string, err error)
 	return newFetcher(o).fetch(ctx, name)
 }
 
-// fetcher is one call of Fetch.
 type fetcher struct {
 	options    Options
 	sets       func(name string) (*namedSet, error)

@@ -148,7 +148,6 @@ func openWritten(ctx context.Context, path string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// storeFile is an open store.
 type storeFile struct {
 	path     string
 	info     os.FileInfo

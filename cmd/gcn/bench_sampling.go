@@ -171,7 +171,6 @@ type measurement struct {
 	allocs  uint64
 }
 
-// take measures the batches of one turn.
 func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]int32, from int) error {
 	source := new(rand.PCG)
 	rng := rand.New(source)
@@ -200,7 +199,6 @@ func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]in
 	return nil
 }
 
-// summary returns the row of n batches.
 func (m *measurement) summary(n float64) samplingRow {
 	row := m.row
 	median, mean, sd := summary(m.times)

@@ -103,7 +103,6 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-// newSampler builds the sampler that the options name.
 func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, error) {
 	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
 	if !o.namesParts() {

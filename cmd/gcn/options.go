@@ -103,7 +103,6 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
-// modelFlags registers the options of the model.
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
@@ -296,10 +295,9 @@ func oneOf(name, value string, allowed []string) error {
 	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, allowed), strings.Join(allowed, ", "))
 }
 
-// intList is a flag with whole numbers, separated by commas.
+// intList is a flag (pflag.Value) with whole numbers, separated by commas.
 type intList []int
 
-// String implements pflag.Value.
 func (l *intList) String() string {
 	words := make([]string, len(*l))
 	for i, n := range *l {
@@ -308,7 +306,6 @@ func (l *intList) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set implements pflag.Value.
 func (l *intList) Set(text string) error {
 	var numbers []int
 	for word := range strings.SplitSeq(text, ",") {
@@ -322,7 +319,6 @@ func (l *intList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*intList) Type() string { return "N,…" }
 
 func (l intList) check() error {
@@ -349,13 +345,11 @@ func (l *intList) repeat(layers, fallback int) error {
 	return nil
 }
 
-// wordList is a flag with words, separated by commas.
+// wordList is a flag (pflag.Value) with words, separated by commas.
 type wordList []string
 
-// String implements pflag.Value.
 func (l *wordList) String() string { return strings.Join(*l, ",") }
 
-// Set implements pflag.Value.
 func (l *wordList) Set(text string) error {
 	*l = nil
 	for word := range strings.SplitSeq(text, ",") {
@@ -364,5 +358,4 @@ func (l *wordList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*wordList) Type() string { return "NAME,…" }

@@ -87,7 +87,6 @@ func meanStd(runs []result, of func(result) number) (mean, std number) {
 	return mean, number(math.Sqrt(float64(squares / (n - 1))))
 }
 
-// print writes the result as a table.
 func (r *result) print(w io.Writer) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes of the command.
 const (
 	exitDone        = 0
 	exitFailed      = 1

@@ -28,7 +28,6 @@ func newStudyCommand() *cobra.Command {
 		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyAdviseCommand())
 }
 
-// studyOptions are the options of every study.
 type studyOptions struct {
 	data   string
 	run    string

@@ -113,7 +113,6 @@ func everySeconds(w io.Writer, total int) func(done int) {
 	}
 }
 
-// contenders returns the contenders of these names.
 func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {
 	var all []study.Contender
 	for _, name := range names {

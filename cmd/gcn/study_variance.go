@@ -138,10 +138,9 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 	return printLine(w, "%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)
 }
 
-// floatList is a flag of comma-separated positive numbers.
+// floatList is a flag (pflag.Value) of comma-separated positive numbers.
 type floatList []float64
 
-// String implements pflag.Value.
 func (l *floatList) String() string {
 	words := make([]string, len(*l))
 	for i, x := range *l {
@@ -150,7 +149,6 @@ func (l *floatList) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set implements pflag.Value.
 func (l *floatList) Set(text string) error {
 	var numbers []float64
 	for word := range strings.SplitSeq(text, ",") {
@@ -164,5 +162,4 @@ func (l *floatList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*floatList) Type() string { return "X,…" }

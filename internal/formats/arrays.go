@@ -23,14 +23,12 @@ type arraySource interface {
 	Open(key string) (*npy.Reader, error)
 }
 
-// folder is a directory of .npy files.
 type folder string
 
 func (dir folder) path(key string) string { return filepath.Join(string(dir), key+".npy") }
 
 func (dir folder) Open(key string) (*npy.Reader, error) { return npy.Open(dir.path(key)) }
 
-// withArray opens an array, hands it to read, and closes it.
 func withArray(source arraySource, key string, read func(r *npy.Reader) error) error {
 	r, err := source.Open(key)
 	if err != nil {
@@ -59,7 +57,6 @@ func readInt32s(ctx context.Context, source arraySource, key string) (values []i
 	return values, err
 }
 
-// readIDs reads nodes in [0, n).
 func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
 	err = withArray(dir, key, func(r *npy.Reader) error {
 		if err := r.NotMask(); err != nil {
@@ -130,7 +127,6 @@ func zeros(what string, rows, cols int) ([]float32, error) {
 	return make([]float32, rows*cols), nil
 }
 
-// checkFinite names the first feature that is not finite.
 func checkFinite(name string, x *graph.Features) error {
 	for k, v := range x.Data {
 		if v-v != 0 { // NaN or infinite
@@ -196,7 +192,6 @@ func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error)
 	return &graph.Labels{Tasks: tasks, Multi: values}, nil
 }
 
-// checkIDs names the first id outside [0, n).
 func checkIDs(name string, ids []int32, n int) error {
 	for k, id := range ids {
 		if id < 0 || int(id) >= n {
@@ -355,7 +350,6 @@ func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 	return !differs.Load(), err
 }
 
-// build sets the graph from a builder, and adds a note.
 func (d *Set) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")

@@ -60,7 +60,6 @@ type planetoid struct {
 	nodes    int
 }
 
-// sparseRows is a sparse matrix with its values.
 type sparseRows struct {
 	pattern
 	cols   int
@@ -138,7 +137,6 @@ func (p *planetoid) checkTest() error {
 
 func (m *sparseRows) rows() int { return len(m.ptr) - 1 }
 
-// matrix reads a sparse matrix of features.
 func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error) {
 	path := p.prefix + part
 	object, err := loadPickle(ctx, path)
