@@ -225,7 +225,7 @@ func TestBadOGB(t *testing.T) {
 		"edge of letters":         {"raw/edge", "", "3,x\n", `raw/edge.csv.gz:1: "3,x" is not two node ids`},
 		"negative node":           {"raw/edge", "", "-3,1\n", `"-3,1" is not two node ids`},
 		"short row":               {"raw/node-feat", "\n", "\n1,2\n", "raw/node-feat.csv.gz:2: 2 numbers, want 4 as in line 1"},
-		"feature of letters":      {"raw/node-feat", "\n", "\n1,2,x,4\n", `raw/node-feat.csv.gz:2: number 2, "x", is not a number`},
+		"feature of letters":      {"raw/node-feat", "\n", "\n1,2,x,4\n", `raw/node-feat.csv.gz:2: column 3, "x", is not a number`},
 		"too many rows":           {"raw/node-label", "", "1\n", "raw/node-label.csv.gz:21: more lines than the 20 nodes"},
 		"label of a fraction":     {"raw/node-label", "0\n", "0.5\n", "raw/node-label.csv.gz:1: 0.5 is not a class"},
 		"nodes are letters":       {"raw/num-node-list", "20", "xx", `raw/num-node-list.csv.gz: "xx" is not a number of nodes`},
