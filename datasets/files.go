@@ -32,7 +32,7 @@ func atPath(read func(ctx context.Context, path string, split bool) (*formats.Se
 func fileSchemes() []Scheme {
 	all := []fileScheme{
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy)",
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
 			read: atPath(formats.NPYFolder),
 		},
 		{

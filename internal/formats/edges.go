@@ -422,8 +422,8 @@ type rowTable struct {
 
 func (t *rowTable) rows() int { return len(t.values) / t.width }
 
-// readRows reads rows of numbers, after an id if withID. If missing, a field may be
-// empty, which stands for NaN.
+// readRows reads rows of finite numbers, after an id if withID. If missing, a field may
+// be NaN, or empty, which stands for NaN.
 func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool) (*rowTable, error) {
 	path, sep := l.path, l.sep
 	t := &rowTable{path: path, width: l.fields}
@@ -660,7 +660,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 			return nil, err
 		}
 	}
-	return x, checkFinite(t.path, x)
+	return x, nil
 }
 
 // place copies each row to its node's row of the matrix to.

@@ -44,7 +44,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 		return nil, err
 	}
 	if o.nodeFeat != "" {
-		d.Features, err = readFeatureLines(ctx, o.nodeFeat, n)
+		d.Features, err = readNumberLines(ctx, o.nodeFeat, n, false)
 	} else {
 		d.Features, err = meanEdgeFeatures(ctx, o.edgeFeat, arcs, n)
 		d.Notes = append(d.Notes, "features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
@@ -340,17 +340,8 @@ func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	return nil
 }
 
-// readFeatureLines reads n lines of equally many finite numbers.
-func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
-	x, err := readNumberLines(ctx, path, n, false)
-	if err != nil {
-		return nil, err
-	}
-	return x, checkFinite(path, x)
-}
-
-// readNumberLines reads n lines of equally many numbers, which may be nan. If missing, a
-// field may be empty, which stands for nan.
+// readNumberLines reads n lines of equally many finite numbers. If missing, a field may
+// be nan, or empty, which stands for nan.
 func readNumberLines(ctx context.Context, path string, n int, missing bool) (*graph.Features, error) {
 	width, err := countFields(path)
 	if err != nil {

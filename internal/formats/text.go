@@ -396,11 +396,11 @@ func leadingDigits(text []byte) (id int32, digits int) {
 type numbers struct {
 	sep     byte
 	column  int  // of the first number, from 1
-	missing bool // a field may be empty, which stands for NaN
+	missing bool // a field may be NaN, or empty, which stands for NaN
 }
 
-// parseFloats reads a line of numbers and returns how many there are. It stores the
-// first len(row) of them in row.
+// parseFloats reads a line of finite numbers and returns how many there are. It stores
+// the first len(row) of them in row.
 func parseFloats(b *lines, line []byte, n numbers, row []float32) (int, error) {
 	count := 0
 	for {
@@ -415,8 +415,8 @@ func parseFloats(b *lines, line []byte, n numbers, row []float32) (int, error) {
 		if n.missing && len(text) == 0 {
 			v, err = math.NaN(), nil
 		}
-		if err != nil {
-			return 0, b.fail("column %d, %s, is not a number", n.column+count, quoteField(field))
+		if err != nil || v-v != 0 && !n.missing { // NaN or infinite
+			return 0, b.fail("column %d, %s, is not a finite number", n.column+count, quoteField(field))
 		}
 		if count < len(row) {
 			row[count] = float32(v)
