@@ -57,18 +57,25 @@ func readInt32s(ctx context.Context, source arraySource, key string) (values []i
 	return values, err
 }
 
+// readIDs reads nodes in [0, n): their numbers, or a mask of n booleans.
 func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
 	err = withArray(dir, key, func(r *npy.Reader) error {
-		if err := r.NotMask(); err != nil {
-			return err
-		}
 		if err := vector(r); err != nil {
 			return err
 		}
-		if ids, err = r.Int32s(ctx); err != nil {
+		values, err := r.Int32s(ctx)
+		if err != nil {
 			return err
 		}
-		return checkIDs(r.Name(), ids, n)
+		if !r.Mask() {
+			ids = values
+			return checkIDs(r.Name(), ids, n)
+		}
+		if len(values) != n {
+			return fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
+		}
+		ids = maskedNodes(values)
+		return nil
 	})
 	return ids, err
 }
@@ -192,6 +199,27 @@ func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error)
 	return &graph.Labels{Tasks: tasks, Multi: values}, nil
 }
 
+// maskedNodes returns the nodes whose entry is not 0.
+func maskedNodes(mask []int32) []int32 {
+	nodes := make([]int32, 0, len(mask)-countZeros(mask))
+	for i, in := range mask {
+		if in != 0 {
+			nodes = append(nodes, int32(i))
+		}
+	}
+	return nodes
+}
+
+func countZeros(mask []int32) int {
+	zeros := 0
+	for _, v := range mask {
+		if v == 0 {
+			zeros++
+		}
+	}
+	return zeros
+}
+
 func checkIDs(name string, ids []int32, n int) error {
 	for k, id := range ids {
 		if id < 0 || int(id) >= n {
@@ -201,13 +229,14 @@ func checkIDs(name string, ids []int32, n int) error {
 	return nil
 }
 
-// pattern is a sparse matrix without values, as a file gives it: row i has the
-// columns idx[ptr[i]:ptr[i+1]]. It is not valid before check.
+// pattern is a sparse matrix as a file gives it: row i has the columns
+// idx[ptr[i]:ptr[i+1]]. It is not valid before check.
 type pattern struct {
 	name  string                  // of the file, for errors
 	files func(key string) string // the files of indptr and indices; nil: both in one
 	ptr   []int64
 	idx   []int32
+	val   []float32 // of the entries, positive and finite; nil: all 1
 }
 
 // file returns the name of the file of indptr or indices.
@@ -250,6 +279,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := p.check(n); err != nil {
 		return err
 	}
+	if p.val != nil {
+		return p.weightedAdjacency(ctx, d)
+	}
 	given := p.ptr[n]
 	loops, repeats, err := p.tidy(ctx)
 	if err != nil {
@@ -289,6 +321,47 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	d.Report.Given += loops + repeats
 	d.Report.SelfLoops += loops
 	d.Report.Duplicates += repeats
+	return nil
+}
+
+// weightedAdjacency is adjacency for a pattern with values, which has passed check. Of
+// several weights of a pair of nodes, in either direction, the first one counts, as in an
+// edge list.
+func (p *pattern) weightedAdjacency(ctx context.Context, d *Set) error {
+	n := len(p.ptr) - 1
+	const weight = 16 // bytes an edge in the builder and the matrix
+	if err := checkGraph(p.name, n, p.ptr[n]*(edgeBytes+weight)/edgeBytes); err != nil {
+		return err
+	}
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return fmt.Errorf("datasets: %s: %w", p.name, err)
+	}
+	for i := range n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			if err := b.AddWeighted(int32(i), p.idx[k], p.val[k]); err != nil {
+				return fmt.Errorf("datasets: %s: data[%d]: %w", p.file("data"), k, err)
+			}
+		}
+	}
+	d.build(b)
+	other := 0
+	for i := range n {
+		row, values := d.Graph.Row(i), d.Graph.RowValues(i)
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			at, there := slices.BinarySearch(row, p.idx[k])
+			if there && values != nil && values[at] != p.val[k] {
+				other++
+			}
+		}
+	}
+	d.Notes = append(d.Notes, "edges weighted by data.npy")
+	if other > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d entries have another weight than the first entry of their pair of nodes, which counts", other))
+	}
 	return nil
 }
 

@@ -3,13 +3,19 @@ package formats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy and
-// labels.npy. If split is true, it reads train.npy, valid.npy and test.npy too;
-// the set has no split where all three are missing.
+// labels.npy, and data.npy, the edges' weights, if it is there. If split is true, it reads
+// train.npy, valid.npy and test.npy too, numbers of nodes or masks of booleans; the set
+// has no split where all three are missing.
 func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")
@@ -22,6 +28,11 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	}
 	d := &Set{}
 	p := pattern{name: path, files: dir.path, ptr: ptr, idx: idx}
+	if exists(dir.path("data")) {
+		if p.val, err = readWeights(ctx, dir, "data", len(idx)); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
@@ -35,6 +46,32 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 		err = dir.readSplit(ctx, d)
 	}
 	return d, err
+}
+
+// readWeights reads as many positive finite weights as there are indices. It returns nil
+// if all are 1.
+func readWeights(ctx context.Context, dir folder, key string, indices int) (weights []float32, err error) {
+	err = withArray(dir, key, func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		if weights, err = r.Float32s(ctx); err != nil {
+			return err
+		}
+		if len(weights) != indices {
+			return fmt.Errorf("datasets: %s: %d weights for %d indices", r.Name(), len(weights), indices)
+		}
+		for k, w := range weights {
+			if !(w > 0) || w > math.MaxFloat32 {
+				return fmt.Errorf("datasets: %s: data[%d] is %v, want positive and finite", r.Name(), k, w)
+			}
+		}
+		return nil
+	})
+	if !slices.ContainsFunc(weights, func(w float32) bool { return w != 1 }) {
+		weights = nil
+	}
+	return weights, err
 }
 
 // readSplit reads the three id files, unless all are missing.

@@ -232,13 +232,7 @@ func readMasks(ctx context.Context, a *npy.Archive, d *Set, row int) error {
 			if err != nil {
 				return err
 			}
-			mask = mask[row*n : (row+1)*n]
-			*part.to = make([]int32, 0, n-countZeros(mask))
-			for i, in := range mask {
-				if in != 0 {
-					*part.to = append(*part.to, int32(i))
-				}
-			}
+			*part.to = maskedNodes(mask[row*n : (row+1)*n])
 			return nil
 		})
 		if err != nil {
@@ -247,14 +241,4 @@ func readMasks(ctx context.Context, a *npy.Archive, d *Set, row int) error {
 	}
 	d.Notes = append(d.Notes, fmt.Sprintf("split %d of the file", row))
 	return nil
-}
-
-func countZeros(mask []int32) int {
-	zeros := 0
-	for _, v := range mask {
-		if v == 0 {
-			zeros++
-		}
-	}
-	return zeros
 }

@@ -44,7 +44,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 		return nil, err
 	}
 	if o.nodeFeat != "" {
-		d.Features, err = readFeatureLines(ctx, o.nodeFeat, n)
+		d.Features, err = readNumberLines(ctx, o.nodeFeat, n, false)
 	} else {
 		d.Features, err = meanEdgeFeatures(ctx, o.edgeFeat, arcs, n)
 		d.Notes = append(d.Notes, "features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
@@ -273,9 +273,10 @@ func readHeadedRow(ctx context.Context, path string) (names, values []string, er
 	return rows[0], rows[1], nil
 }
 
-// readLabels reads lines of one class, or of 0, 1 or nan for each task.
+// readLabels reads lines of one class, or of 0, 1 or nan for each task. An empty field
+// stands for nan.
 func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
-	m, err := readNumberLines(ctx, o.label, n)
+	m, err := readNumberLines(ctx, o.label, n, true)
 	if err != nil {
 		return nil, err
 	}
@@ -339,18 +340,10 @@ func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	return nil
 }
 
-// readFeatureLines reads n lines of equally many finite numbers.
-func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
-	x, err := readNumberLines(ctx, path, n)
-	if err != nil {
-		return nil, err
-	}
-	return x, checkFinite(path, x)
-}
-
-// readNumberLines reads n lines of equally many numbers, which may be nan.
-func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, error) {
-	width, err := countFields(path, ',')
+// readNumberLines reads n lines of equally many finite numbers. If missing, a field may
+// be nan, or empty, which stands for nan.
+func readNumberLines(ctx context.Context, path string, n int, missing bool) (*graph.Features, error) {
+	width, err := countFields(path)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +367,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 			if row >= int64(n) {
 				return 0, b.fail("more lines than the %d nodes", n)
 			}
-			count, err := parseFloats(&b, line, ',', x.Row(int(row)))
+			count, err := parseFloats(&b, line, numbers{sep: ',', column: 1, missing: missing}, x.Row(int(row)))
 			if err != nil {
 				return 0, err
 			}
@@ -398,7 +391,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
 func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
-	width, err := countFields(path, ',')
+	width, err := countFields(path)
 	if err != nil {
 		return nil, err
 	}
@@ -424,7 +417,7 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int
 			if !found {
 				return part, nil
 			}
-			got, err := parseFloats(&b, line, ',', row)
+			got, err := parseFloats(&b, line, numbers{sep: ',', column: 1}, row)
 			if err != nil {
 				return part, err
 			}

@@ -106,13 +106,11 @@ func (r *Reader) Int32s(ctx context.Context) ([]int32, error) {
 	return integers[int32](ctx, r, math.MinInt32, math.MaxInt32)
 }
 
-// NotMask returns an error for an array of booleans. Callers that read numbers of nodes
-// would take them for nodes 0 and 1. The error does not wrap ErrFormat.
-func (r *Reader) NotMask() error {
-	if kind, _, err := r.element(); err != nil || kind != boolean {
-		return err
-	}
-	return fmt.Errorf("npy: %s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", r.name)
+// Mask tells whether the elements are booleans. Callers that read numbers of nodes would
+// take them for nodes 0 and 1.
+func (r *Reader) Mask() bool {
+	kind, _, err := r.element()
+	return err == nil && kind == boolean
 }
 
 func integers[T int32 | int64](ctx context.Context, r *Reader, least, most int64) ([]T, error) {
