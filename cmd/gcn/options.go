@@ -13,7 +13,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// samplingOptions name the sampler: a method, or the parts of a layer-wise method.
+// samplingOptions name the sampler: a method, or the parts of a layer-wise method, or
+// the method neighbor and its parts.
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
@@ -68,7 +69,8 @@ type trainOptions struct {
 const (
 	defaultData    = "synth:demo"
 	defaultMethod  = "ladies-flat-debiased"
-	defaultSamples = 512 // a layer
+	nodeWiseMethod = "neighbor" // the method that takes parts
+	defaultSamples = 512        // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
@@ -131,8 +133,8 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor (default 512, or 2)")
-	fs.StringVar(&o.Importance, "importance", "", "instead of --method: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
+	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor (default 512, or 2)")
+	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
 	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
@@ -242,7 +244,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 }
 
 // check returns an error for the first option with an unknown value, or for a method
-// together with parts.
+// together with parts that it does not take.
 func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
@@ -263,8 +265,8 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	if !o.namesParts() {
 		return checkMethod("method", o.Method)
 	}
-	if fs.Changed("method") {
-		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
+	if fs.Changed("method") && !o.nodeWise() {
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows; only --method neighbor takes parts", o.Method)
 	}
 	return o.checkParts()
 }
