@@ -609,6 +609,9 @@ func (r *run) result() *Result {
 		perBatch := 1000 / float64(s.Batch)
 		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
 	}
+	if n := s.Batch - r.resumed; n > 0 {
+		h.CommMS = 1000 * r.ranks.seconds / float64(n)
+	}
 	return h
 }
 

@@ -88,6 +88,9 @@ func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	} {
 		config[name] = value
 	}
+	if j.Micro > 1 { // as Fit
+		config["micro"] = j.Micro
+	}
 	return rundir.ThroughJSON(config)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -62,7 +63,8 @@ interruption.`,
   gcn train --data synth:arxiv --runs 3 --json
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
   gcn train --config runs/a/config.json --seed 2`,
-		Args: noArguments,
+		Args:        noArguments,
+		Annotations: shared(),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -70,7 +72,7 @@ interruption.`,
 	output.flags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		job := &trainJob{
-			trainOptions: &options, outputOptions: &output, fs: fs,
+			trainOptions: &options, outputOptions: &output, fs: fs, world: worldOf(cmd.Context()),
 			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		}
 		return job.run(cmd.Context())
@@ -85,6 +87,7 @@ type trainJob struct {
 	*trainOptions
 	*outputOptions
 	fs             *pflag.FlagSet // knows the options on the command line
+	world          *mpi.World     // nil: this process alone
 	stdout, stderr io.Writer
 }
 
@@ -97,7 +100,7 @@ func (j *trainJob) run(ctx context.Context) error {
 		return err
 	}
 	r, err := j.trainAll(ctx, data)
-	if err != nil {
+	if err != nil || r == nil { // only rank 0 has a result
 		return err
 	}
 	if j.JSON {
@@ -106,9 +109,16 @@ func (j *trainJob) run(ctx context.Context) error {
 	return r.print(j.stdout)
 }
 
+// follows reports whether this process is a rank without a folder of its own. Rank 0 tells
+// it the state of a run to resume.
+func (j *trainJob) follows() bool { return j.world != nil && j.world.Rank() > 0 }
+
 // fillOptions takes the options that are not on the command line from --config and from
 // the run to resume, and checks all options.
 func (j *trainJob) fillOptions(ctx context.Context) error {
+	if j.follows() {
+		j.Out, j.Resume, j.Overwrite = "", false, false
+	}
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
@@ -161,7 +171,7 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 // trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
 	dir, method := j.Out, j.methodName()
-	if dir == "" {
+	if dir == "" && !j.follows() {
 		var err error
 		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
 			return nil, err
@@ -177,6 +187,14 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
+	}
+	if j.follows() {
+		for i := range j.Runs {
+			if _, err := j.trainOnce(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
 	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
@@ -205,9 +223,15 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
+	if j.world != nil {
+		options.Group = j.world
+	}
 	var r *result
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
+		if j.world != nil {
+			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+		}
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
@@ -250,7 +274,7 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: o.Seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
+		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
@@ -284,7 +308,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Adam: train.Adam{
 			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
 		},
-		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,

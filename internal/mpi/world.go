@@ -154,6 +154,15 @@ func (w *World) Gather(ctx context.Context, parts [][]float32) error {
 	return w.Exchange(ctx, send, parts)
 }
 
+// Barrier returns when all ranks have called it.
+func (w *World) Barrier(ctx context.Context) error {
+	parts := make([][]float32, w.size)
+	for k := range parts {
+		parts[k] = make([]float32, 1)
+	}
+	return w.Gather(ctx, parts)
+}
+
 // request is a message under way.
 type request struct {
 	handle handle
