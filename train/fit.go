@@ -84,10 +84,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if o.Group != nil {
 		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
 	}
-	if err := r.stream.Validate(); err != nil {
+	if err := r.ranks.prepare(r); err != nil {
 		return nil, err
 	}
-	if err := r.ranks.prepare(r); err != nil {
+	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
 	r.begin()

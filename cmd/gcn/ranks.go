@@ -81,6 +81,7 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, std
 			message = fmt.Sprintf("rank %d on %s: %s", w.Rank(), w.Host(w.Rank()), message)
 		}
 		say(&stream{w: stderr, closed: func() {}}, "gcn: %s", message)
+		time.Sleep(time.Second / 5) // MPICH's launcher drops what it has not read when a rank aborts
 	}
 	w.Abort(code)
 	return code
