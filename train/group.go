@@ -1,6 +1,9 @@
 package train
 
-import "context"
+import (
+	"context"
+	"unsafe"
+)
 
 // Group is the processes, or goroutines, that train one model together. They are called
 // ranks. All ranks call Exchange and Gather in the same order, with sizes that fit. After
@@ -20,3 +23,23 @@ type Group interface {
 
 // share returns the range [lo, hi) of n things that belong to rank r of size.
 func share(n, r, size int) (lo, hi int) { return n * r / size, n * (r + 1) / size }
+
+// Broadcast returns rank 0's data on every rank of g. The other ranks' data are not used.
+func Broadcast(ctx context.Context, g Group, data []byte) ([]byte, error) {
+	// The ranks must know the lengths of what they gather: first comes the length.
+	length := make([]float32, 2)
+	n := (*uint64)(unsafe.Pointer(&length[0]))
+	*n = uint64(len(data))
+	parts := make([][]float32, g.Size())
+	parts[0] = length
+	if err := g.Gather(ctx, parts); err != nil {
+		return nil, err
+	}
+	values := make([]float32, (*n+3)/4)
+	if g.Rank() == 0 {
+		copy(asBytes(values), data)
+	}
+	parts[0] = values
+	err := g.Gather(ctx, parts)
+	return asBytes(values)[:*n], err
+}

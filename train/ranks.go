@@ -151,26 +151,6 @@ func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int)
 	return nil
 }
 
-// broadcast returns rank 0's data on every rank.
-func (r *ranks) broadcast(ctx context.Context, data []byte) ([]byte, error) {
-	parts := make([][]float32, r.group.Size())
-	length := make([]float32, 2)
-	if r.leads() {
-		*(*uint64)(unsafe.Pointer(&length[0])) = uint64(len(data))
-	}
-	parts[0] = length
-	if err := r.group.Gather(ctx, parts); err != nil {
-		return nil, err
-	}
-	n := *(*uint64)(unsafe.Pointer(&length[0]))
-	parts[0] = make([]float32, (n+3)/4)
-	if r.leads() {
-		copy(asBytes(parts[0]), data)
-	}
-	err := r.group.Gather(ctx, parts)
-	return asBytes(parts[0])[:n], err
-}
-
 // asBytes returns the memory of values. What travels as float32 keeps its bits.
 func asBytes(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
@@ -187,7 +167,7 @@ func (r *run) follow(ctx context.Context) error {
 			return fmt.Errorf("train: %w", err)
 		}
 	}
-	state, err := r.ranks.broadcast(ctx, text.Bytes())
+	state, err := Broadcast(ctx, r.ranks.group, text.Bytes())
 	if err != nil || r.ranks.leads() || len(state) == 0 {
 		return err
 	}

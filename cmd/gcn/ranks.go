@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // sharesWork is the annotation of commands that share their work between MPI's ranks.
@@ -85,6 +89,81 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, std
 	}
 	w.Abort(code)
 	return code
+}
+
+// follows reports whether this process is a rank other than 0.
+func (j *trainJob) follows() bool { return j.world != nil && j.world.Rank() > 0 }
+
+// dealsRuns reports whether each rank trains whole runs of --runs by itself.
+func (j *trainJob) dealsRuns() bool {
+	return j.world != nil && j.world.Size() > 1 && j.Runs > 1 && j.Micro == 1
+}
+
+// agreeOnOptions fills in the options. Rank 0 does so as a process alone, and the others
+// take its options, because only rank 0 may be able to read the run's folder.
+func (j *trainJob) agreeOnOptions(ctx context.Context) error {
+	if j.world == nil || j.world.Size() == 1 {
+		return j.fillOptions(ctx)
+	}
+	var text []byte
+	if !j.follows() {
+		if err := j.fillOptions(ctx); err != nil {
+			return err
+		}
+		options := j.severalConfig()
+		var err error
+		if j.dealsRuns() {
+			if j.Out == "" {
+				if j.Out, err = newRunDir(j.trainOptions, j.methodName(), time.Now()); err != nil {
+					return err
+				}
+			}
+			options["out"] = j.Out
+		}
+		if text, err = json.Marshal(options); err != nil {
+			return err
+		}
+	}
+	text, err := train.Broadcast(ctx, j.world, text)
+	if err != nil || !j.follows() {
+		return err
+	}
+	values, err := parseConfig(text)
+	if err != nil {
+		return fmt.Errorf("the options from rank 0: %w", err)
+	}
+	if err := (&config{path: "the options from rank 0", values: values}).apply(j.fs, "out"); err != nil {
+		return err
+	}
+	return j.check(j.fs)
+}
+
+// follow trains with rank 0, or this rank's share of the runs.
+func (j *trainJob) follow(ctx context.Context, data *datasets.Data) error {
+	if j.dealsRuns() {
+		return j.trainShare(ctx, data)
+	}
+	j.Resume, j.Overwrite = false, false
+	for i := range j.Runs {
+		if _, err := j.trainOnce(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainShare trains the runs of this rank after rank 0 has prepared their folder.
+func (j *trainJob) trainShare(ctx context.Context, data *datasets.Data) error {
+	if err := j.world.Barrier(ctx); err != nil {
+		return err
+	}
+	for i := j.world.Rank(); i < j.Runs; i += j.world.Size() {
+		seed := j.Seed + uint64(i)
+		if _, err := j.trainOnce(ctx, data, filepath.Join(j.Out, seedFolder(seed)), seed, "", nil); err != nil {
+			return err
+		}
+	}
+	return j.world.Barrier(ctx)
 }
 
 // hosts returns the number of hosts of the ranks.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -43,6 +44,7 @@ func testRanks(t *testing.T, gcn string) {
 				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
 			}
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
+			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
 			t.Run("killed", func(t *testing.T) { testRanksKilled(t, gcn, l) })
 		})
@@ -89,6 +91,33 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 				t.Errorf("%s: %d ranks end with other parameters than one process", c.method, n)
 			}
 		}
+	}
+}
+
+// testRanksSeveral deals whole runs to ranks.
+func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	line := ranksLine("--micro", "1", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
+	want, err := exec.Command(gcn, append(line, "alone")...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	got, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "dealt")...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	mean := regexp.MustCompile(`"test_mean":[^}]*`)
+	if a, b := mean.Find(want), mean.Find(got); len(a) == 0 || !bytes.Equal(a, b) {
+		t.Errorf("two ranks end with %s, one process with %s", b, a)
+	}
+	for _, seed := range []string{"seed-1", "seed-2", "seed-3"} {
+		if !bytes.Equal(readFile(t, filepath.Join("dealt", seed, "best.ckpt")), readFile(t, filepath.Join("alone", seed, "best.ckpt"))) {
+			t.Errorf("%s differs", seed)
+		}
+	}
+	again, err := l.command(t.Context(), 3, append(append([]string{gcn}, line...), "dealt", "--resume")...).Output()
+	if err != nil || !bytes.Equal(mean.Find(again), mean.Find(want)) {
+		t.Errorf("resumed when done: %v\n%s%s", err, again, stderrOf(err))
 	}
 }
 

@@ -92,7 +92,7 @@ type trainJob struct {
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.fillOptions(ctx); err != nil {
+	if err := j.agreeOnOptions(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -109,16 +109,9 @@ func (j *trainJob) run(ctx context.Context) error {
 	return r.print(j.stdout)
 }
 
-// follows reports whether this process is a rank without a folder of its own. Rank 0 tells
-// it the state of a run to resume.
-func (j *trainJob) follows() bool { return j.world != nil && j.world.Rank() > 0 }
-
 // fillOptions takes the options that are not on the command line from --config and from
 // the run to resume, and checks all options.
 func (j *trainJob) fillOptions(ctx context.Context) error {
-	if j.follows() {
-		j.Out, j.Resume, j.Overwrite = "", false, false
-	}
 	switch {
 	case j.Resume && j.Overwrite:
 		return usagef("--resume and --overwrite exclude each other")
@@ -170,8 +163,11 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 
 // trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
+	if j.follows() {
+		return nil, j.follow(ctx, data)
+	}
 	dir, method := j.Out, j.methodName()
-	if dir == "" && !j.follows() {
+	if dir == "" {
 		var err error
 		if dir, err = newRunDir(j.trainOptions, method, time.Now()); err != nil {
 			return nil, err
@@ -187,14 +183,6 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
-	}
-	if j.follows() {
-		for i := range j.Runs {
-			if _, err := j.trainOnce(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
-				return nil, err
-			}
-		}
-		return nil, nil
 	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
@@ -223,7 +211,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
-	if j.world != nil {
+	if j.world != nil && !j.dealsRuns() {
 		options.Group = j.world
 	}
 	var r *result
