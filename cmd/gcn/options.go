@@ -36,6 +36,7 @@ type trainOptions struct {
 	samplingOptions
 
 	Batch           int
+	Micro           int
 	BatchesPerEpoch int
 	Epochs          int
 	MaxBatches      int
@@ -87,6 +88,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
 	o.samplingOptions.flags(fs)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
+	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
@@ -153,6 +155,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		least int
 	}{
 		{"batch", o.Batch, 1},
+		{"micro", o.Micro, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
