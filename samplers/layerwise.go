@@ -138,6 +138,8 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *LayerWise) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
