@@ -203,18 +203,18 @@ func (a Attention) factor() (keep, average arg) {
 	return f32(a.Keep), 0
 }
 
-// scores sets dst to the scores of rows of z, as kernel.AttentionScores.
-func (d *Device) scores(dst, z, vector Pointer, rows int, a Attention) error {
-	return d.elements("gcn_attention_scores", rows*a.Heads, arg(dst), arg(z), arg(vector), arg(rows), arg(a.Heads), arg(a.Width))
+// AttentionScores sets dst to the scores of rows of z, as kernel.AttentionScores.
+func (d *Device) AttentionScores(dst, z, vector Pointer, rows, heads, width int) error {
+	return d.elements("gcn_attention_scores", rows*heads, arg(dst), arg(z), arg(vector), arg(rows), arg(heads), arg(width))
 }
 
 // Attend sets dst to the output, s and t to the scores of all columns, and alpha to the
 // coefficients, as kernel.Attention. bias may be 0.
 func (d *Device) Attend(a Attention, dst, alpha, s, t, z, source, target, bias Pointer) error {
-	if err := d.scores(s, z, source, a.Cols, a); err != nil {
+	if err := d.AttentionScores(s, z, source, a.Cols, a.Heads, a.Width); err != nil {
 		return err
 	}
-	if err := d.scores(t, z, target, a.Cols, a); err != nil {
+	if err := d.AttentionScores(t, z, target, a.Cols, a.Heads, a.Width); err != nil {
 		return err
 	}
 	return d.AttendScored(a, dst, alpha, s, t, z, bias)
