@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -15,19 +17,25 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 	if _, err := blas.Default(); err != nil {
 		return nil, err
 	}
-	sampler, err := o.newSampler(data, o.Layers)
+	sampler, err := o.newSampler(data, o.Layers, o.Conv == convGAT)
 	if err != nil {
 		return nil, err
 	}
 	gcn := layers.GCNOptions{
-		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
-		LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		Hidden: o.Hidden, Activation: ops.ActivationELU, LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		// 0 means none here, and the default there.
+		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
+		InputDropout: o.InputDropout,
 	}
 	if o.Activation == "relu" {
 		gcn.Activation = ops.ActivationReLU
 	}
-	if o.Dropout == 0 {
-		gcn.Dropout = -1 // none; 0 means the default
+	if o.Conv == convGAT {
+		gcn.Heads, gcn.OutputHeads = o.Heads, o.OutputHeads
+		gcn.AttentionDropout, gcn.PlainAttention = o.AttentionDropout, o.PlainAttention
+	}
+	if o.Model == modelEquation {
+		gcn.Form = layers.FormEquation
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
