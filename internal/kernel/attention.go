@@ -102,16 +102,17 @@ func (a *Attention) Coefficients(alpha, s, t []float32) {
 	threshold, _ := a.Dropout.threshold()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			key := rowKey(a.Dropout.Seed, i)
 			for h := range a.Heads {
 				a.softmax(alpha, s, t, i, h)
-				if threshold == 0 {
-					continue
-				}
-				for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-					if at := int(k)*a.Heads + h; dropHash(key, int(k-a.Ptr[i])*a.Heads+h) < threshold {
-						alpha[at] = -alpha[at]
-					}
+			}
+			if threshold == 0 {
+				continue
+			}
+			key := rowKey(a.Dropout.Seed, i)
+			row := alpha[int(a.Ptr[i])*a.Heads : int(a.Ptr[i+1])*a.Heads]
+			for at, c := range row {
+				if dropHash(key, at) < threshold {
+					row[at] = -c
 				}
 			}
 		}
@@ -163,14 +164,14 @@ func (a *Attention) Attend(dst, alpha, z, bias []float32) {
 			clear(y)
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
 				row := z[int(a.Idx[k])*columns:][:columns]
-				for h := range a.Heads {
-					if c := alpha[int(k)*a.Heads+h]; kept(c) {
-						axpy(a.head(y, h), keep*c, row[h*a.Width:][:a.Width])
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					if kept(c) {
+						add(a.head(y, h), keep*c, row[h*a.Width:][:a.Width])
 					}
 				}
 			}
 			if bias != nil {
-				axpy(y, 1, bias)
+				add(y, 1, bias[:out])
 			}
 		}
 	})
@@ -194,30 +195,36 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 	_, keep := a.Dropout.threshold()
 	keep *= a.share()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
+		means, sums := make([]float64, a.Heads), make([]float64, a.Heads)
 		for i := lo; i < hi; i++ {
+			clear(means) // Σ α ∂L/∂α
+			clear(sums)
 			g := grad[i*out:][:out]
-			for h := range a.Heads {
-				var mean float64 // Σ α ∂L/∂α
-				for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-					at := int(k)*a.Heads + h
-					dq[at] = 0
-					if c := alpha[at]; kept(c) {
-						dq[at] = keep * dot(a.head(g, h), z[int(a.Idx[k])*columns+h*a.Width:][:a.Width])
-						mean += float64(c) * float64(dq[at])
+			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+				row := z[int(a.Idx[k])*columns:][:columns]
+				d := dq[int(k)*a.Heads:][:a.Heads]
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					d[h] = 0
+					if kept(c) {
+						d[h] = keep * dot(a.head(g, h), row[h*a.Width:][:a.Width])
+						means[h] += float64(c) * float64(d[h])
 					}
 				}
-				own := int(a.Own[i])*a.Heads + h
-				var sum float64
-				for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-					at := int(k)*a.Heads + h
-					d := float32(math.Abs(float64(alpha[at]))) * (dq[at] - float32(mean))
-					if !(s[int(a.Idx[k])*a.Heads+h]+t[own] > 0) {
-						d *= LeakySlope
+			}
+			own := t[int(a.Own[i])*a.Heads:][:a.Heads]
+			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+				other := s[int(a.Idx[k])*a.Heads:][:a.Heads]
+				d := dq[int(k)*a.Heads:][:a.Heads]
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					d[h] = float32(math.Abs(float64(c))) * (d[h] - float32(means[h]))
+					if !(other[h]+own[h] > 0) {
+						d[h] *= LeakySlope
 					}
-					dq[at] = d
-					sum += float64(d)
+					sums[h] += float64(d[h])
 				}
-				dt[own] = float32(sum)
+			}
+			for h, sum := range sums {
+				dt[int(a.Own[i])*a.Heads+h] = float32(sum)
 			}
 		}
 	})
@@ -232,21 +239,25 @@ func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float
 	_, keep := a.Dropout.threshold()
 	keep *= a.share()
 	parallel.For(a.Cols, a.perRow(a.Cols), func(lo, hi int) {
+		sums := make([]float64, a.Heads)
 		for j := lo; j < hi; j++ {
-			for h := range a.Heads {
-				d := dz[j*columns+h*a.Width:][:a.Width]
-				clear(d)
-				var sum float64
-				for p := a.ColPtr[j]; p < a.ColPtr[j+1]; p++ {
-					at := int(a.Entry[p])*a.Heads + h
-					if c := alpha[at]; kept(c) {
-						axpy(d, keep*c, a.head(grad[int(a.Row[p])*out:][:out], h))
+			d := dz[j*columns:][:columns]
+			clear(d)
+			clear(sums)
+			for p := a.ColPtr[j]; p < a.ColPtr[j+1]; p++ {
+				g := grad[int(a.Row[p])*out:][:out]
+				at := int(a.Entry[p]) * a.Heads
+				for h, c := range alpha[at:][:a.Heads] {
+					if kept(c) {
+						add(d[h*a.Width:][:a.Width], keep*c, a.head(g, h))
 					}
-					sum += float64(dq[at])
+					sums[h] += float64(dq[at+h])
 				}
+			}
+			for h, sum := range sums {
 				ds[j*a.Heads+h] = float32(sum)
-				axpy(d, float32(sum), source[h*a.Width:][:a.Width])
-				axpy(d, dt[j*a.Heads+h], target[h*a.Width:][:a.Width])
+				add(d[h*a.Width:][:a.Width], float32(sum), source[h*a.Width:][:a.Width])
+				add(d[h*a.Width:][:a.Width], dt[j*a.Heads+h], target[h*a.Width:][:a.Width])
 			}
 		}
 	})
@@ -286,6 +297,30 @@ func leaky(x float32) float32 {
 	return LeakySlope * x
 }
 
+// narrow is the width below which a plain loop is faster than a call of gonum's.
+const narrow = 24
+
+// dot returns Σ x·y, for slices of one length.
 func dot(x, y []float32) float32 {
-	return gonum.Implementation{}.Sdot(len(x), x, 1, y, 1)
+	if len(x) >= narrow {
+		return gonum.Implementation{}.Sdot(len(x), x, 1, y, 1)
+	}
+	var sum float32
+	y = y[:len(x)]
+	for j, v := range x {
+		sum += v * y[j]
+	}
+	return sum
+}
+
+// add adds alpha·x to y, for slices of one length.
+func add(y []float32, alpha float32, x []float32) {
+	if len(y) >= narrow {
+		axpy(y, alpha, x)
+		return
+	}
+	x = x[:len(y)]
+	for j := range y {
+		y[j] += alpha * x[j]
+	}
 }
