@@ -30,6 +30,7 @@ type Config struct {
 	Laplacian *graph.Laplacian // required
 	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
+	KeepSelf  bool             // LayerWise.KeepSelf; other methods keep a row's own term anyway
 	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
 }
 
@@ -134,7 +135,7 @@ func Methods() []Method {
 		Source:  sourceLABOR,
 		Sizes:   "nodes a layer, on average",
 		make: func(c Config) validSampler {
-			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}}
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}, KeepSelf: c.KeepSelf}
 		},
 	}, Method{
 		Name:    "labor",
@@ -181,7 +182,7 @@ func layerWiseMethods() []Method {
 				Source:  source,
 				Sizes:   "nodes a layer",
 				make: func(c Config) validSampler {
-					return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight}
+					return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight, KeepSelf: c.KeepSelf}
 				},
 			})
 		}

@@ -90,7 +90,7 @@ func unknownPart(part, name string, known []string) error {
 }
 
 // FromParts returns the layer-wise sampler made of the named parts. It uses
-// Laplacian, Layers and Sizes of config. The error names an unknown name, a weight
+// Laplacian, Layers, KeepSelf and Sizes of config. The error names an unknown name, a weight
 // that does not go with the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	sizes, err := config.layerSizes()
@@ -99,7 +99,7 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	}
 	s := &LayerWise{
 		Laplacian: config.Laplacian, Sizes: sizes,
-		IncludeRows: parts.IncludeRows, NormalizeRows: parts.NormalizeRows,
+		IncludeRows: parts.IncludeRows, KeepSelf: config.KeepSelf, NormalizeRows: parts.NormalizeRows,
 	}
 	if s.Importance, s.Draw, s.Weight, err = parts.parse("ladies"); err != nil {
 		return nil, err

@@ -257,6 +257,10 @@ func (o *trainOptions) runConfig() map[string]any {
 		"model": o.Model, "layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
+	if o.InputDropout > 0 {
+		config["input_dropout"] = o.InputDropout
+	}
+	o.attentionOptions.addTo(config)
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config

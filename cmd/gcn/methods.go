@@ -103,8 +103,9 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, error) {
-	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
+// newSampler builds the sampler that the options name. keepSelf is samplers.Config's.
+func (o *samplingOptions) newSampler(data *datasets.Data, layers int, keepSelf bool) (samplers.Sampler, error) {
+	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples, KeepSelf: keepSelf}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
 	}
@@ -123,7 +124,7 @@ func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.
 		sampler = &samplers.LayerWise{
 			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
 			Weight:      samplers.Debiased{Population: data.Nodes()},
-			IncludeRows: sampler.IncludeRows, NormalizeRows: sampler.NormalizeRows,
+			IncludeRows: sampler.IncludeRows, KeepSelf: sampler.KeepSelf, NormalizeRows: sampler.NormalizeRows,
 		}
 	}
 	return sampler, nil

@@ -43,12 +43,14 @@ type trainOptions struct {
 	EvalEvery       int
 	Patience        int
 
-	Model      string
+	Model string
+	attentionOptions
 	Layers     int
 	Hidden     int
 	Dropout    float64
 	Activation string
 
+	InputDropout      float64
 	ClassifierDropout float64
 	LayerNorm         bool
 	Residual          bool
@@ -109,9 +111,11 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
+	o.attentionOptions.flags(fs)
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
+	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
@@ -214,7 +218,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	for _, rate := range []struct {
 		name  string
 		value float64
-	}{{"dropout", o.Dropout}, {"classifier-dropout", o.ClassifierDropout}} {
+	}{{"dropout", o.Dropout}, {"input-dropout", o.InputDropout}, {"classifier-dropout", o.ClassifierDropout}, {"attention-dropout", o.AttentionDropout}} {
 		if !(rate.value >= 0 && rate.value < 1) {
 			return usagef("--%s %v: want a number in [0, 1)", rate.name, rate.value)
 		}
@@ -227,6 +231,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--classifier-dropout %v: --model equation has no classifier: want 0", o.ClassifierDropout)
 		}
 		o.ClassifierDropout = 0
+	}
+	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
+		return err
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)

@@ -18,6 +18,8 @@ type InferenceMemory struct {
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows of features to prefetch
+
+	neighborhoods neighborhoods
 }
 
 // Bytes returns the size of m.
@@ -26,6 +28,8 @@ func (m *InferenceMemory) Bytes() int64 {
 	for _, s := range m.scratch {
 		n += cap(s)
 	}
+	e := &m.neighborhoods.edges
+	n += 2*cap(e.Ptr) + cap(e.Own) + cap(e.Idx) + cap(e.Weight)
 	return 4 * int64(n)
 }
 
