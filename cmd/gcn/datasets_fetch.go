@@ -113,12 +113,7 @@ func newDatasetsFetchCommand() *cobra.Command {
 It resumes an interrupted download. A data set already in the cache is not changed.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", "))
-			}
-			return nil
-		},
+		Args:      exactly(1, "datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", ")),
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if names := datasets.Names(); !slices.Contains(names, args[0]) {

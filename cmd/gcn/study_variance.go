@@ -37,12 +37,7 @@ draws.`,
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := v.check(); err != nil {
-				return err
-			}
-			return v.do(cmd)
-		},
+		RunE: checked(v.check, v.do),
 	}
 	v.flags(cmd, false)
 	fs := cmd.Flags()
@@ -67,7 +62,7 @@ func (v *varianceStudy) check() error {
 	return v.sizes.check()
 }
 
-func (v *varianceStudy) do(cmd *cobra.Command) error {
+func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
 	what := study.Variance{Weights: v.weights, Watch: v.watch, Repeats: v.repeats, Seed: v.seed}
 	s := &subject{spec: "weights:" + v.weights.String()}
 	if len(v.weights) == 0 {
