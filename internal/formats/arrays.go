@@ -46,42 +46,37 @@ func vector(r *npy.Reader) error {
 	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
 }
 
-func readInt32s(ctx context.Context, source arraySource, key string) (values []int32, err error) {
+func readInt32s(ctx context.Context, source arraySource, key string) ([]int32, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int32s)
+}
+
+func readInt64s(ctx context.Context, source arraySource, key string) ([]int64, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int64s)
+}
+
+func readVector[T any](ctx context.Context, source arraySource, key string, read func(*npy.Reader, context.Context) ([]T, error)) (values []T, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int32s(ctx)
+		values, err = read(r, ctx)
 		return err
 	})
 	return values, err
 }
 
-func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
-	err = withArray(dir, key, func(r *npy.Reader) error {
+// readIDs reads nodes in [0, n).
+func readIDs(ctx context.Context, dir folder, key string, n int) ([]int32, error) {
+	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
 		if err := r.NotMask(); err != nil {
-			return err
+			return nil, err
 		}
-		if err := vector(r); err != nil {
-			return err
+		ids, err := r.Int32s(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if ids, err = r.Int32s(ctx); err != nil {
-			return err
-		}
-		return checkIDs(r.Name(), ids, n)
+		return ids, checkIDs(r.Name(), ids, n)
 	})
-	return ids, err
-}
-
-func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		values, err = r.Int64s(ctx)
-		return err
-	})
-	return values, err
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
@@ -270,9 +265,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := checkGraph(p.name, n, p.ptr[n]); err != nil {
 		return err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(p.name, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", p.name, err)
+		return err
 	}
 	for i := range n {
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -348,6 +343,14 @@ func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 	})
 	// Rows and columns have the same number of entries in all, so none is left over.
 	return !differs.Load(), err
+}
+
+func newBuilder(name string, nodes int) (*graph.Builder, error) {
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", name, err)
+	}
+	return b, nil
 }
 
 func (d *Set) build(b *graph.Builder) {
