@@ -79,19 +79,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 		return
 	}
 	if f.bar == nil {
-		total := p.Total
-		if total <= 0 {
-			total = -1 // a spinner
-		}
-		f.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(terminal),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetWidth(barWidth),
-			progressbar.OptionSetTheme(progressbar.ThemeASCII),
-			progressbar.OptionClearOnFinish(),
-		)
+		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(true))
 	}
 	// A terminal that went away must not end the download.
 	_ = f.bar.Set64(p.Done)
