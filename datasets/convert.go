@@ -38,7 +38,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
-		d, err := openWritten(ctx, path, o)
+		d, err := openStore(ctx, path, o, true)
 		if err != nil {
 			return "", err
 		}

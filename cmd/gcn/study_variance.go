@@ -32,12 +32,7 @@ draws.`,
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := v.check(); err != nil {
-				return err
-			}
-			return v.do(cmd)
-		},
+		RunE: checked(v.check, v.do),
 	}
 	v.flags(cmd, false)
 	fs := cmd.Flags()
@@ -62,7 +57,7 @@ func (v *varianceStudy) check() error {
 	return v.sizes.check()
 }
 
-func (v *varianceStudy) do(cmd *cobra.Command) error {
+func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
 	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed}
 	s, err := v.candidates(cmd, v.weights, v.squared, &what.Weights)
 	if err != nil {

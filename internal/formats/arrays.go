@@ -46,49 +46,39 @@ func vector(r *npy.Reader) error {
 	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
 }
 
-func readInt32s(ctx context.Context, source arraySource, key string) (values []int32, err error) {
+func readInt32s(ctx context.Context, source arraySource, key string) ([]int32, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int32s)
+}
+
+func readInt64s(ctx context.Context, source arraySource, key string) ([]int64, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int64s)
+}
+
+func readVector[T any](ctx context.Context, source arraySource, key string, read func(*npy.Reader, context.Context) ([]T, error)) (values []T, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int32s(ctx)
+		values, err = read(r, ctx)
 		return err
 	})
 	return values, err
 }
 
 // readIDs reads nodes in [0, n): their numbers, or a mask of n booleans.
-func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
-	err = withArray(dir, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
+func readIDs(ctx context.Context, dir folder, key string, n int) ([]int32, error) {
+	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
 		values, err := r.Int32s(ctx)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return nil, err
+		case !r.Mask():
+			return values, checkIDs(r.Name(), values, n)
+		case len(values) != n:
+			return nil, fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
 		}
-		if !r.Mask() {
-			ids = values
-			return checkIDs(r.Name(), ids, n)
-		}
-		if len(values) != n {
-			return fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
-		}
-		ids = maskedNodes(values)
-		return nil
+		return maskedNodes(values), nil
 	})
-	return ids, err
-}
-
-func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		values, err = r.Int64s(ctx)
-		return err
-	})
-	return values, err
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
@@ -302,9 +292,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := checkGraph(p.name, n, p.ptr[n]); err != nil {
 		return err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(p.name, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", p.name, err)
+		return err
 	}
 	for i := range n {
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -421,6 +411,14 @@ func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 	})
 	// Rows and columns have the same number of entries in all, so none is left over.
 	return !differs.Load(), err
+}
+
+func newBuilder(name string, nodes int) (*graph.Builder, error) {
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", name, err)
+	}
+	return b, nil
 }
 
 func (d *Set) build(b *graph.Builder) {

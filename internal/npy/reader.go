@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -29,20 +29,13 @@ type Reader struct {
 // not a .npy file, or has another size than its header claims. Close the reader after
 // use.
 func Open(path string) (*Reader, error) {
-	f, err := regularfile.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w", err)
-	}
-	info, err := f.Stat()
-	if err == nil {
-		var r *Reader
-		if r, err = newReader(path, f, info.Size(), info.Size()); err == nil {
+	return openFile(path, func(f *os.File, size int64) (*Reader, error) {
+		r, err := newReader(path, f, size, size)
+		if err == nil {
 			r.close = f.Close
-			return r, nil
 		}
-	}
-	f.Close()
-	return nil, err
+		return r, err
+	})
 }
 
 // NewReader reads an array from r, which holds size bytes. Errors start with
