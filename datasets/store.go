@@ -15,7 +15,8 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 2 if the features are float16, else 1
+//	 8  uint32          version: 3 if there are propagated features, else 2 if the
+//	                    features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -30,7 +31,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 2 // the newest that is read
+	storeVersion = 3 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -60,6 +61,8 @@ const (
 	sectionTrain    sectionKind = 8  // node ids
 	sectionValid    sectionKind = 9  //
 	sectionTest     sectionKind = 10 //
+
+	sectionPropagated sectionKind = 11 // P·X, nodes × features; since version 3
 )
 
 func (k sectionKind) String() string {
@@ -84,6 +87,8 @@ func (k sectionKind) String() string {
 		return "validation nodes"
 	case sectionTest:
 		return "test nodes"
+	case sectionPropagated:
+		return "propagated features"
 	}
 	return fmt.Sprintf("section of kind %d", uint32(k))
 }
@@ -114,7 +119,7 @@ func (e elementType) size() uint64 {
 }
 
 // element returns the type of the numbers in sections of a kind, or 0 for an unknown
-// kind. Features may be float16 instead.
+// kind. Features, propagated or not, may be float16 instead.
 func (k sectionKind) element() elementType {
 	switch k {
 	case sectionMeta:
@@ -123,7 +128,7 @@ func (k sectionKind) element() elementType {
 		return elementInt64
 	case sectionIdx, sectionClass, sectionTrain, sectionValid, sectionTest:
 		return elementInt32
-	case sectionVal, sectionFeatures, sectionTasks:
+	case sectionVal, sectionFeatures, sectionPropagated, sectionTasks:
 		return elementFloat32
 	}
 	return 0
@@ -132,8 +137,14 @@ func (k sectionKind) element() elementType {
 // allows tells whether sections of a kind may hold numbers of type e in a store of
 // the given version.
 func (k sectionKind) allows(e elementType, version uint32) bool {
-	return e == k.element() || k == sectionFeatures && e == elementFloat16 && version >= 2
+	if k == sectionPropagated && version < 3 {
+		return false
+	}
+	return e == k.element() || k.features() && e == elementFloat16 && version >= 2
 }
+
+// features tells whether sections of a kind hold a matrix of features.
+func (k sectionKind) features() bool { return k == sectionFeatures || k == sectionPropagated }
 
 // section is an entry of the table.
 type section struct {
@@ -165,8 +176,11 @@ func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
 	for _, s := range sections {
-		if s.element == elementFloat16 {
-			version = 2
+		switch {
+		case s.kind == sectionPropagated:
+			version = 3
+		case s.element == elementFloat16:
+			version = max(version, 2)
 		}
 	}
 	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -34,6 +33,12 @@ type GCNOptions struct {
 	// not be among its input nodes.
 	Residual bool
 
+	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
+	// dense layer on its rows, and the batch's sampler draws the blocks of the
+	// convolutions above: the model has one convolution more than the sampler has
+	// layers. Parameters and inference are those of the same model without it.
+	ExactInput *ExactInput
+
 	Order Order // order of the products in training; zero means by cost
 
 	Init Initialiser // nil means PyTorch
@@ -41,8 +46,8 @@ type GCNOptions struct {
 }
 
 // GCN is the paper's model: L × [graph convolution with bias → ELU → dropout] and a linear
-// classifier. L is the number of layers of the batch's sampler; the paper's "2-layer GCN"
-// has L = 2.
+// classifier. L is the number of layers of the batch's sampler, plus 1 with exact input; the
+// paper's "2-layer GCN" has L = 2.
 //
 // Its parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also norm0.gain, norm0.shift,
@@ -54,7 +59,9 @@ type GCN struct {
 	Skips        []*G.Node // with Residual: a weight (features, hidden) a convolution
 	Classifier   *Linear
 
-	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
+	exact *ExactInput // nil: the first convolution is sampled
+
+	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
@@ -72,18 +79,18 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
-	h, err := batch.Features(x)
+	slots, h, err := o.input(batch, x)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
+	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
 	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
-	for l := range batch.Layers() {
-		if h, err = m.convolution(batch, x, l, h, o, start); err != nil {
+	for l, slot := range slots {
+		if h, err = m.convolution(batch, x, l, slot, h, o, start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
@@ -101,9 +108,26 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
+// input returns the slots of the convolutions, and the matrix that the first one reads.
+func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node, error) {
+	e := o.ExactInput
+	if e == nil {
+		h, err := batch.Features(x)
+		return batch.slots, h, err
+	}
+	if e.x != x {
+		return nil, nil, fmt.Errorf("layers: exact input of other features than the model's")
+	}
+	if err := batch.useExactInput(e); err != nil {
+		return nil, nil, err
+	}
+	h, err := ops.OutputFeatures(batch.Graph(), e.px, batch.input.Slot)
+	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
+}
+
 // convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	g, slot := batch.Graph(), batch.Slot(l)
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	g := batch.Graph()
 	conv, err := NewGraphConv(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, start)
 	if err != nil {
 		return nil, err
@@ -117,12 +141,17 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 	}
 	m.Convolutions = append(m.Convolutions, conv)
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
-	z, err := conv.Convolve(slot, h)
+	var z *G.Node
+	if l == 0 && o.ExactInput != nil { // h is P·X
+		z, err = affine(h, conv.W, conv.B, slot)
+	} else {
+		z, err = conv.Convolve(slot, h)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if o.Residual {
-		if z, err = m.skip(batch, x, l, z, o, start); err != nil {
+		if z, err = m.skip(batch, x, l, slot, z, o, start); err != nil {
 			return nil, err
 		}
 	}
@@ -130,14 +159,14 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 }
 
 // skip adds a linear map of the output nodes' own features to z.
-func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	w, _, err := newParameters(batch.Graph(), fmt.Sprintf("skip%d", l), x.Cols, o.Hidden, false, start)
 	if err != nil {
 		return nil, err
 	}
 	m.Skips = append(m.Skips, w)
 	m.Parameters = append(m.Parameters, w)
-	own, err := ops.OutputFeatures(batch.Graph(), x, batch.Slot(l))
+	own, err := ops.OutputFeatures(batch.Graph(), x, slot)
 	if err != nil {
 		return nil, err
 	}

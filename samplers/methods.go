@@ -31,6 +31,10 @@ type Config struct {
 	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
 	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
+
+	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
+	// layer reads activations in place of features. Methods with a history use it.
+	ExactInput bool
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -117,7 +121,7 @@ func Methods() []Method {
 		Sizes:   "neighbours a node",
 		Default: []int{2},
 		make: func(c Config) validSampler {
-			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes}
+			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
 	})
 	methods = append(methods, saintMethods()...)

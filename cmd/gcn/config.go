@@ -257,6 +257,9 @@ func (o *trainOptions) runConfig() map[string]any {
 		"layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
+	if o.ExactInput { // earlier programs do not know the option
+		config["exact_input"] = true
+	}
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config

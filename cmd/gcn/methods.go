@@ -104,8 +104,10 @@ func methodText(method string, samples intList) string {
 }
 
 // newSampler builds the sampler that the options name.
-func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, error) {
-	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
+func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
+	config := samplers.Config{
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: o.sampledLayers(), Sizes: o.Samples, ExactInput: o.ExactInput,
+	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
 	}

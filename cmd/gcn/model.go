@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -11,17 +13,20 @@ import (
 
 // newModel builds the model that the options describe, in an expression graph
 // of its own.
-func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
+func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*layers.GCN, error) {
 	if _, err := blas.Default(); err != nil {
 		return nil, err
 	}
-	sampler, err := o.newSampler(data, o.Layers)
+	if err := o.propagate(ctx, data, nil); err != nil {
+		return nil, err
+	}
+	sampler, err := o.newSampler(data)
 	if err != nil {
 		return nil, err
 	}
 	gcn := layers.GCNOptions{
 		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
-		LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		LayerNorm: o.LayerNorm, Residual: o.Residual, ExactInput: o.exact, Seed: o.Seed,
 	}
 	if o.Activation == "relu" {
 		gcn.Activation = ops.ActivationReLU
@@ -36,4 +41,20 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 	}
 	m.Device = o.device
 	return m, nil
+}
+
+// propagate computes P·X of the data with --exact-input, unless it is there already.
+func (o *trainOptions) propagate(ctx context.Context, data *datasets.Data, show func(datasets.FetchProgress)) (err error) {
+	if !o.ExactInput || o.exact != nil {
+		return nil
+	}
+	var progress func(done, rows int)
+	if show != nil {
+		row := 4 * int64(data.Features.Cols)
+		progress = func(done, rows int) {
+			show(datasets.FetchProgress{Name: o.Data, Stage: "propagate", Done: row * int64(done), Total: row * int64(rows)})
+		}
+	}
+	o.exact, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, progress)
+	return err
 }

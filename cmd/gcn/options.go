@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -49,6 +50,7 @@ type trainOptions struct {
 	ClassifierDropout float64
 	LayerNorm         bool
 	Residual          bool
+	ExactInput        bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -62,6 +64,9 @@ type trainOptions struct {
 	Device  string
 
 	device *ops.Device // nil: the CPU
+
+	unused intList            // sample sizes of the input, which --exact-input does not draw
+	exact  *layers.ExactInput // of the data; nil before the first model
 }
 
 const (
@@ -108,6 +113,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped too; the program of the paper's authors has 0.2")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the layers above; --samples then has no number for the input, and --layers gives the depth")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -222,10 +228,30 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if len(o.Samples) > 1 && !fs.Changed("layers") {
-		o.Layers = len(o.Samples)
+	if !o.ExactInput {
+		if len(o.Samples) > 1 && !fs.Changed("layers") {
+			o.Layers = len(o.Samples)
+		}
+		return o.fillSamples(o.Layers)
 	}
-	return o.fillSamples(o.Layers)
+	sampled := o.sampledLayers()
+	switch given := len(o.Samples); {
+	case sampled == 0:
+		return usagef("--exact-input with --layers 1: the only propagation is then exact, and nothing is left to sample; use --method full, or more layers")
+	case given == o.Layers:
+		o.Samples, o.unused = o.Samples[:sampled], o.Samples[sampled:]
+	case given > 1 && given != sampled:
+		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
+	}
+	return o.fillSamples(sampled)
+}
+
+// sampledLayers returns the number of layers that the sampler draws.
+func (o *trainOptions) sampledLayers() int {
+	if o.ExactInput {
+		return o.Layers - 1
+	}
+	return o.Layers
 }
 
 // check returns an error for the first option with an unknown value, or for a method

@@ -14,6 +14,7 @@ type result struct {
 	Dataset    string  `json:"dataset"`
 	Method     string  `json:"method"`
 	Samples    intList `json:"samples"` // empty if the method has no sample size
+	ExactInput bool    `json:"exact_input,omitempty"`
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
@@ -91,7 +92,11 @@ func meanStd(runs []result, of func(result) number) (mean, std number) {
 func (r *result) print(w io.Writer) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
-	t.row("method", methodText(r.Method, r.Samples))
+	method := methodText(r.Method, r.Samples)
+	if r.ExactInput {
+		method += ", exact input"
+	}
+	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test))
 		t.row("best valid", fmt.Sprintf("%s, at batch %d", formatScore(r.BestValid), r.BestBatch))

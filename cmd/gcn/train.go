@@ -175,8 +175,18 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
+	if len(j.unused) > 0 {
+		j.say("--exact-input: the input is not sampled; --samples %s is not used for it", j.unused.String())
+	}
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
+	}
+	show := dataOptions(ctx).Progress
+	if j.Quiet {
+		show = nil
+	}
+	if err := j.propagate(ctx, data, show); err != nil {
+		return nil, err
 	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
@@ -189,7 +199,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
-	model, err := o.newModel(data)
+	model, err := o.newModel(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +257,7 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 // result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
 	return &result{
-		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
+		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
