@@ -73,11 +73,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	defer program.Close()
 	r := &run{
 		model: model, data: d, options: o, program: program,
-		stream: Stream{
-			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-			BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		},
-		start: time.Now(),
+		stream: o.stream(model, d), start: time.Now(),
 	}
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
@@ -281,9 +277,8 @@ func (r *run) fit(ctx context.Context) error {
 
 // end returns the largest number of batches that the limits allow, and the limit's name.
 func (r *run) end() (batches int, limit string) {
-	perEpoch := r.stream.PerEpoch()
-	if r.options.Epochs <= r.options.MaxBatches/perEpoch {
-		return r.options.Epochs * perEpoch, "epochs"
+	if batches := r.options.epochBatches(r.stream.PerEpoch()); batches <= r.options.MaxBatches && r.options.Epochs != Unlimited {
+		return batches, "epochs"
 	}
 	return r.options.MaxBatches, "max-batches"
 }

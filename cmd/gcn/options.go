@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,7 +40,7 @@ type trainOptions struct {
 	BatchesPerEpoch int
 	Epochs          int
 	MaxBatches      int
-	EvalEvery       int
+	EvalEvery       evalInterval
 	Patience        int
 
 	Layers     int
@@ -89,7 +90,8 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
-	fs.IntVar(&o.EvalEvery, "eval-every", 10, "mini-batches between two scores of the validation nodes")
+	o.EvalEvery = 10
+	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
@@ -156,7 +158,6 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
-		{"eval-every", o.EvalEvery, 1},
 		{"patience", o.Patience, 0},
 		{"runs", o.Runs, 1},
 	} {
@@ -360,6 +361,47 @@ func (l *intList) repeat(layers, fallback int) error {
 	*l = slices.Repeat(intList{fallback}, layers)
 	return nil
 }
+
+// evalInterval is a flag with a number of batches, or auto.
+type evalInterval int
+
+const autoInterval evalInterval = -1
+
+// String implements pflag.Value.
+func (i *evalInterval) String() string {
+	if *i == autoInterval {
+		return "auto"
+	}
+	return strconv.Itoa(int(*i))
+}
+
+// Set implements pflag.Value.
+func (i *evalInterval) Set(text string) error {
+	if text == "auto" {
+		*i = autoInterval
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("want a whole number or auto")
+	}
+	if n < 1 {
+		return errors.New("want at least 1, or auto")
+	}
+	*i = evalInterval(n)
+	return nil
+}
+
+// MarshalJSON writes the number, or "auto", as the flag takes them.
+func (i evalInterval) MarshalJSON() ([]byte, error) {
+	if i == autoInterval {
+		return []byte(`"auto"`), nil
+	}
+	return strconv.AppendInt(nil, int64(i), 10), nil
+}
+
+// Type implements pflag.Value.
+func (*evalInterval) Type() string { return "N|auto" }
 
 // wordList is a flag with words, separated by commas.
 type wordList []string

@@ -116,9 +116,17 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+	t.row("spent on", r.spent())
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
+}
+
+// spent says where the wall-clock time went.
+func (r *result) spent() string {
+	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
+	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS), 0)
+	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s, test and files %.2f s", steps, wait, r.EvalS, rest)
 }
 
 func testScores(runs []result) string {

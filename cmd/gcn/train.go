@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -140,6 +141,11 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
+		if j.EvalEvery == autoInterval { // the run has chosen
+			if err := saved.set(j.fs, "eval-every"); err != nil {
+				return noUsage(err)
+			}
+		}
 	}
 	if err = j.check(j.fs); err == nil {
 		return nil
@@ -208,6 +214,12 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 			j.say("%s", text)
 		}
 	}
+	if o.EvalEvery == autoInterval {
+		if err := j.chooseInterval(ctx, model, data); err != nil {
+			return nil, err
+		}
+		o.EvalEvery = j.EvalEvery
+	}
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
@@ -229,6 +241,22 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		return nil, err
 	}
 	return r, nil
+}
+
+// chooseInterval sets the number of batches between two evaluations, for this run and the
+// runs after it.
+func (j *trainJob) chooseInterval(ctx context.Context, model *layers.GCN, data *datasets.Data) error {
+	interval, share, err := train.EvaluationInterval(ctx, model, data, j.fitOptions())
+	if err != nil {
+		return err
+	}
+	j.EvalEvery = evalInterval(interval)
+	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
+	if share > 0.3 {
+		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
+	}
+	j.say("%s", text)
+	return nil
 }
 
 // interruption returns the error of a run that was interrupted after the given number of
@@ -296,7 +324,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		},
 		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
-		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
+		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }
