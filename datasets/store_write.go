@@ -41,11 +41,12 @@ func (p Precision) check() error {
 // open keep it. Cost: one pass over the data to check them, one to write them, and
 // 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
-	return writeStoreAs(ctx, path, d, "")
+	return writeStoreAs(ctx, path, d, "", nil)
 }
 
-// writeStoreAs is WriteStore in the given precision.
-func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error {
+// writeStoreAs is WriteStore in the given precision. propagated, if not nil, writes the
+// propagated features.
+func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propagated func(*storeWriter) error) error {
 	if err := d.validate(ctx); err != nil {
 		return err
 	}
@@ -53,15 +54,17 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error 
 	if p == "" && d.Features.Half != nil {
 		p = Float16
 	}
-	return writeStore(ctx, path, d, p, rounded, func(w *storeWriter) error { return w.features(d.Features) })
+	features := func(w *storeWriter) error { return w.features(d.Features) }
+	return writeStore(ctx, path, d, p, rounded, features, propagated)
 }
 
-// writeStore writes a store. The function writes the features, which have the sizes
-// that d.Features gives; rounded says that they lose digits.
-func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features func(*storeWriter) error) error {
+// writeStore writes a store. The functions write the features and, unless it is nil, the
+// propagated features. Both have the sizes that d.Features gives; rounded says that the
+// features lose digits.
+func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features, propagated func(*storeWriter) error) error {
 	err := atomicfile.WriteFile(path, func(f *os.File) error {
 		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
-		return w.writeAll(d, features)
+		return w.writeAll(d, features, propagated)
 	})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -88,7 +91,7 @@ type storeWriter struct {
 	halves   []uint16 // for rounding a piece of the features
 }
 
-func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error {
+func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) error) error {
 	notes := d.notesWithSource()
 	if w.rounded {
 		notes = append(slices.Clone(notes), "features rounded to float16")
@@ -103,7 +106,10 @@ func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error
 	if len(meta) > mostMeta {
 		return fmt.Errorf("notes of %d bytes, at most %d are stored", len(meta), mostMeta)
 	}
-	n := uint64(d.Nodes())
+	n, rowsPropagated := uint64(d.Nodes()), uint64(0)
+	if propagated != nil {
+		rowsPropagated = n
+	}
 	plan := []struct {
 		kind       sectionKind
 		rows, cols uint64
@@ -119,6 +125,7 @@ func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error
 		{sectionTrain, uint64(len(d.Split.Train)), 1, numbersOf(d.Split.Train)},
 		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
 		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
+		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), propagated},
 	}
 	count := 0
 	for _, s := range plan {
@@ -154,7 +161,7 @@ func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*s
 	w.at += padding
 	w.checksum = 0
 	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at}
-	if kind == sectionFeatures && w.half {
+	if kind.features() && w.half {
 		s.element = elementFloat16
 	}
 	s.bytes = rows * cols * s.element.size()
