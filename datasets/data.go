@@ -94,15 +94,7 @@ func (d *Data) Edges() int64 {
 // a split that holds a node twice or a node without a label, an empty training set,
 // a metric that does not fit the labels. Errors wrap graph.ErrInvalid. Cost:
 // O(edges log(max degree) + features).
-func (d *Data) Validate() error {
-	if err := d.complete(); err != nil {
-		return err
-	}
-	if err := d.Graph.ValidateAdjacency(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
-	}
-	return d.validateNodes(context.Background())
-}
+func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // complete reports nil data, or a nil part of them.
 func (d *Data) complete() error {

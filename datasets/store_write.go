@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 	"os"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Precision is the number format of features.
@@ -279,57 +276,11 @@ func (d *Data) validate(ctx context.Context) error {
 	return d.validateNodes(ctx)
 }
 
-// validateStructure is graph.CSR.ValidateAdjacency for large graphs: it uses all
-// cores and, without weights, no binary search.
+// validateStructure checks the graph.
 func (d *Data) validateStructure(ctx context.Context) error {
-	a := d.Graph
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("datasets: %s: graph: %w: %w", d.title(), fmt.Errorf(format, args...), graph.ErrInvalid)
-	}
-	n := a.Rows
-	if a.Val != nil && len(a.Val) != len(a.Idx) {
-		return fail("%d values for %d columns", len(a.Val), len(a.Idx))
-	}
-	if n < 0 || n > math.MaxInt32 || a.Cols != n || len(a.Ptr) != n+1 || a.Ptr[0] != 0 || a.Ptr[n] != int64(len(a.Idx)) {
-		return fail("%d×%d with %d row offsets for %d columns", a.Rows, a.Cols, len(a.Ptr), len(a.Idx))
-	}
-	for i := range n {
-		if a.Ptr[i+1] < a.Ptr[i] {
-			return fail("row offset %d is %d, below the %d before it", i+1, a.Ptr[i+1], a.Ptr[i])
-		}
-	}
-	const rows = 4096
-	err := parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			before := int32(-1)
-			for _, j := range a.Row(i) {
-				if j <= before || int(j) >= n || int(j) == i {
-					return fail("row %d: column %d after %d, want increasing ones in [0, %d) other than the row", i, j, before, n)
-				}
-				before = j
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	err := d.Graph.ValidateAdjacencyContext(ctx)
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	symmetric, err := formats.Symmetric(ctx, a.Ptr, a.Idx)
-	if err == nil && !symmetric {
-		return fail("an edge lacks its reverse")
-	}
-	if err != nil || a.Val == nil {
-		return err
-	}
-	return parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			for k, j := range a.Row(i) {
-				back, _ := slices.BinarySearch(a.Row(int(j)), int32(i))
-				if v, w := a.RowValues(i)[k], a.RowValues(int(j))[back]; !(v > 0) || v > math.MaxFloat32 || v != w {
-					return fail("values %v at (%d, %d) and %v at (%d, %d), want positive and equal", v, i, j, w, j, i)
-				}
-			}
-		}
-		return nil
-	})
+	return fmt.Errorf("datasets: %s: %w", d.title(), err)
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Laplacian is the propagation matrix P over a graph, its values implicit:
@@ -109,7 +111,7 @@ func (p *Laplacian) At(i, j int) float32 {
 // Cost: O(edges).
 func (p *Laplacian) ColumnNorms2() []float64 {
 	norms := make([]float64, p.Nodes())
-	eachRowRange(p.Nodes(), func(lo, hi int) {
+	parallel.For(p.Nodes(), rowRange, func(lo, hi int) {
 		for j := lo; j < hi; j++ {
 			sum := square(p.RowScale[j])
 			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
