@@ -40,7 +40,8 @@ type AttentionOptions struct {
 // w_ij is the sampler's weight of the edge, times the edge's weight in A+I. With unbiased
 // weights, E[w_ij] over the drawn blocks is that weight, so the numerator and the
 // denominator of out_i are unbiased estimates of the sums over all neighbours, given z.
-// Their ratio is not: its bias falls like 1/s with the number s of drawn neighbours.
+// Their ratio is not: its bias falls like 1/s with the number s of drawn neighbours, and is
+// 0 if all are drawn.
 //
 // Each output node must be among the block's input nodes, and the block must have column
 // scales and no Control; otherwise a run is an error. Cost: O(NNZ·Heads·k).
