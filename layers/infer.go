@@ -306,7 +306,7 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 // layer writes the output of one layer to out. If logits is not nil, it writes the logits
 // of that output there instead.
 func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	transformed := layer.attention != nil || transformFirst(r.p, layer, h.Count, rows)
+	transformed := transformFirst(r.p, layer, h.Count, rows)
 	if transformed {
 		var err error
 		if h, err = r.transform(layer, h); err != nil {
@@ -356,8 +356,11 @@ func (r *inference) logits(layer inferenceLayer, h plan.Rows, lo, n int, logits 
 }
 
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
-// of the output rows.
+// of the output rows. Attention always reads HW.
 func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows []int32) bool {
+	if layer.attention != nil {
+		return true
+	}
 	var nnz float64
 	for _, v := range rows {
 		nnz += float64(p.RowNNZ(int(v)))
