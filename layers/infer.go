@@ -123,9 +123,10 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		return v, fmt.Errorf("layers: inference: a convolution has no weight")
 	}
 	v.in, v.out = l.W.Shape()[0], l.W.Shape()[1]
-	if v.activation, err = kernelActivation(l.Activation); err != nil {
-		return v, err
+	if l.Activation > ops.ActivationReLU {
+		return v, fmt.Errorf("layers: unknown activation %v", l.Activation)
 	}
+	v.activation = kernel.Activation(l.Activation)
 	if v.w, err = valueOf(l.W); err != nil {
 		return v, err
 	}
@@ -146,18 +147,6 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 	}
 	v.shift, err = valueOf(l.Norm.Shift)
 	return v, err
-}
-
-func kernelActivation(a ops.Activation) (kernel.Activation, error) {
-	switch a {
-	case ops.ActivationNone:
-		return kernel.Identity, nil
-	case ops.ActivationELU:
-		return kernel.ELU, nil
-	case ops.ActivationReLU:
-		return kernel.ReLU, nil
-	}
-	return 0, fmt.Errorf("layers: unknown activation %v", a)
 }
 
 // neededRows returns the nodes whose output each layer must compute: nodes in the last

@@ -111,7 +111,7 @@ func Methods() []Method {
 		make: func(c Config) validSampler {
 			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes}
 		},
-	}, Method{
+	}, neighborMethod("-debiased", "P_ij²", false), neighborMethod("-flat-debiased", "|P_ij|", true), Method{
 		Name:    "vrgcn",
 		Summary: "neighbor on the change since each node's last activations, which are kept, and added exactly",
 		Source:  sourceVRGCN,
@@ -188,6 +188,21 @@ func layerWiseMethods() []Method {
 		}
 	}
 	return methods
+}
+
+// neighborMethod returns node-wise importance sampling with debiased weights. law is
+// the probability of neighbour j of node i, up to a factor.
+func neighborMethod(suffix, law string, flat bool) Method {
+	return Method{
+		Name:    "neighbor" + suffix,
+		Summary: fmt.Sprintf("each node k of its neighbours, p ∝ %s, without replacement, debiased weights", law),
+		Source:  sourceCalibrate,
+		Sizes:   "neighbours a node",
+		Default: []int{2},
+		make: func(c Config) validSampler {
+			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: flat}, Weight: Debiased{}}
+		},
+	}
 }
 
 // saintMethods returns GraphSAINT with each of its laws.

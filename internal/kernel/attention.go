@@ -99,7 +99,7 @@ func AttentionScores(dst, z, vector []float32, rows, heads, width int) {
 // scores of all columns.
 func (a *Attention) Coefficients(alpha, s, t []float32) {
 	checkLen("Attention.Coefficients", "alpha", len(alpha), len(a.Idx)*a.Heads)
-	threshold, _ := a.Dropout.threshold()
+	threshold, _ := a.Dropout.Threshold()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			for h := range a.Heads {
@@ -156,7 +156,7 @@ func (a *Attention) softmax(alpha, s, t []float32, i, h int) {
 func (a *Attention) Attend(dst, alpha, z, bias []float32) {
 	out, columns := a.Out(), a.columns()
 	checkLen("Attention.Attend", "dst", len(dst), a.Rows()*out)
-	_, keep := a.Dropout.threshold()
+	_, keep := a.Dropout.Threshold()
 	keep *= a.share()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -192,7 +192,7 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 	checkLen("Attention.Slopes", "dq", len(dq), len(a.Idx)*a.Heads)
 	checkLen("Attention.Slopes", "dt", len(dt), a.Cols*a.Heads)
 	clear(dt[:a.Cols*a.Heads]) // a column that is no row's own
-	_, keep := a.Dropout.threshold()
+	_, keep := a.Dropout.Threshold()
 	keep *= a.share()
 	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
 		means, sums := make([]float64, a.Heads), make([]float64, a.Heads)
@@ -236,7 +236,7 @@ func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float
 	out, columns := a.Out(), a.columns()
 	checkLen("Attention.Gradient", "dz", len(dz), a.Cols*columns)
 	checkLen("Attention.Gradient", "ds", len(ds), a.Cols*a.Heads)
-	_, keep := a.Dropout.threshold()
+	_, keep := a.Dropout.Threshold()
 	keep *= a.share()
 	parallel.For(a.Cols, a.perRow(a.Cols), func(lo, hi int) {
 		sums := make([]float64, a.Heads)

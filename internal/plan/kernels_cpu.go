@@ -42,7 +42,6 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// cpuKernels are the kernels of the host.
 type cpuKernels struct {
 	p      *graph.Laplacian
 	memory *InferenceMemory
