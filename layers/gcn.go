@@ -77,8 +77,8 @@ type GCNOptions struct {
 // L convolutions without bias. The last one's Z has a column for each class or task and is
 // the logits.
 //
-// With Heads, both are a GAT: attention takes the place of P, and the last convolution of
-// FormEquation has a bias too.
+// With Heads, both are a GAT: attention takes the place of P, and all convolutions have a
+// bias.
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,

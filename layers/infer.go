@@ -373,13 +373,15 @@ func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
 	if l == 0 && r.model.exact != nil {
 		return false
 	}
-	layer := r.model.layers[l]
-	return layer.attention != nil || transformFirst(r.p, layer, h.Count, rows)
+	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
 }
 
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
-// of the output rows.
+// of the output rows. Attention always reads HW.
 func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows []int32) bool {
+	if layer.attention != nil {
+		return true
+	}
 	var nnz float64
 	for _, v := range rows {
 		nnz += float64(p.RowNNZ(int(v)))

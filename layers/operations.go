@@ -96,7 +96,7 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 		}
 		exact := l == 0 && model.exact != nil
 		switch {
-		case !exact && (layer.attention != nil || transformFirst(p, layer, inputs, rows)):
+		case !exact && transformFirst(p, layer, inputs, rows):
 			sum += float64(inputs)*in*out + nnz*out
 		case l == 0: // P·X is kept
 			sum += count * in * out

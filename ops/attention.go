@@ -6,6 +6,7 @@ import (
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -40,7 +41,8 @@ type AttentionOptions struct {
 // w_ij is the sampler's weight of the edge, times the edge's weight in A+I. With unbiased
 // weights, E[w_ij] over the drawn blocks is that weight, so the numerator and the
 // denominator of out_i are unbiased estimates of the sums over all neighbours, given z.
-// Their ratio is not: its bias falls like 1/s with the number s of drawn neighbours.
+// Their ratio is not: its bias falls like 1/s with the number s of drawn neighbours, and is
+// 0 if all are drawn.
 //
 // Each output node must be among the block's input nodes, and the block must have column
 // scales and no Control; otherwise a run is an error. Cost: O(NNZ·Heads·k).
@@ -160,6 +162,12 @@ func (op *attention) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 		return nil, err
 	}
 	a := &op.last
+	if coefficients := len(a.Idx) * a.Heads; coefficients > cap(op.alpha) { // and as many for the gradient
+		what := fmt.Sprintf("ops: Attention: coefficients of %d edges and %d heads", len(a.Idx), a.Heads)
+		if err := memory.Check(what, memory.Product(2, 4, int64(coefficients))); err != nil {
+			return nil, fmt.Errorf("%w; draw fewer neighbours", err)
+		}
+	}
 	op.s, op.t = scratch(op.s, z.rows*a.Heads), scratch(op.t, z.rows*a.Heads)
 	op.alpha = scratch(op.alpha, len(a.Idx)*a.Heads)
 	kernel.AttentionScores(op.s, z.data, vectors[0], z.rows, a.Heads, a.Width)

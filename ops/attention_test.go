@@ -8,6 +8,8 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
 	G "gorgonia.org/gorgonia"
 )
 
@@ -217,4 +219,84 @@ func TestAttentionErrors(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
+}
+
+// TestAttentionBias enumerates all draws of s of 7 neighbours, with equal and with unequal
+// probabilities and with debiased weights, for 30 nodes with random scores. The numerator
+// and the denominator are unbiased. The attention, their ratio, is not: its bias, on
+// average over the nodes, falls like 1/s − 1/7 with equal probabilities, and is 0 with all
+// neighbours. Plain attention has a larger one. For a single node it can be the other way
+// round.
+func TestAttentionBias(t *testing.T) {
+	const neighbors, nodes = 7, 30
+	for _, equal := range []bool{true, false} {
+		rng := rand.New(rand.NewPCG(7, 8))
+		var bias, plain [neighbors]float64
+		for range nodes {
+			weighted, unweighted := attentionBias(t, rng, neighbors, equal)
+			for k := range bias {
+				bias[k] += weighted[k] / nodes
+				plain[k] += unweighted[k] / nodes
+			}
+		}
+		t.Logf("equal probabilities %v: bias by s %.4f, plain %.4f", equal, bias, plain)
+		rate := func(s int) float64 { return bias[s-1] / (1/float64(s) - 1.0/neighbors) }
+		for s := 1; s < neighbors; s++ {
+			if b := bias[s-1]; !(b > 0 && b < 0.8*plain[s-1]) {
+				t.Errorf("equal probabilities %v: bias %v at s = %d, plain %v", equal, b, s, plain[s-1])
+			}
+			if off := rate(s) / rate(neighbors-1); equal && s >= 3 && (off < 0.8 || off > 1.2) {
+				t.Errorf("s = %d: the bias is %v times what 1/s − 1/m says", s, off)
+			}
+		}
+		if last := bias[neighbors-1]; last > 1e-12 {
+			t.Errorf("bias %v with all neighbours", last)
+		}
+	}
+}
+
+// attentionBias returns the magnitude of the bias of one output by the number of neighbours
+// drawn, for the attention with weights and for the plain one. The node itself is always
+// there.
+func attentionBias(t *testing.T, rng *rand.Rand, neighbors int, equal bool) (weighted, plain []float64) {
+	t.Helper()
+	powers, values := make([]float64, neighbors+1), make([]float64, neighbors+1) // the node itself last
+	var numerator, denominator float64
+	for j := range powers {
+		powers[j], values[j] = math.Exp(rng.NormFloat64()), rng.NormFloat64()
+		numerator += powers[j] * values[j]
+		denominator += powers[j]
+	}
+	population := samplers.Population{Weights: make([]float64, neighbors), Positive: neighbors}
+	for j := range population.Weights {
+		population.Weights[j] = 1
+		if !equal {
+			population.Weights[j] = 0.5 + rng.Float64()
+		}
+		population.Total += population.Weights[j]
+	}
+	for s := 1; s <= neighbors; s++ {
+		var up, down, estimate, unweighted float64
+		beta := make([]float64, s)
+		err := samplertest.Enumerate(samplers.WithoutReplacement{}, population.Weights, s, func(probability float64, sample *samplers.Sample) {
+			samplers.Debiased{}.Weigh(&population, sample, beta)
+			n, d := powers[neighbors]*values[neighbors], powers[neighbors]
+			plainN, plainD := n, d
+			for k, j := range sample.Index {
+				n, d = n+beta[k]*powers[j]*values[j], d+beta[k]*powers[j]
+				plainN, plainD = plainN+powers[j]*values[j], plainD+powers[j]
+			}
+			up, down = up+probability*n, down+probability*d
+			estimate, unweighted = estimate+probability*n/d, unweighted+probability*plainN/plainD
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(up-numerator) > 1e-11 || math.Abs(down-denominator) > 1e-11 {
+			t.Errorf("s = %d: numerator %v and denominator %v, want %v and %v", s, up, down, numerator, denominator)
+		}
+		weighted = append(weighted, math.Abs(estimate-numerator/denominator))
+		plain = append(plain, math.Abs(unweighted-numerator/denominator))
+	}
+	return weighted, plain
 }
