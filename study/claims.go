@@ -18,7 +18,7 @@ import (
 // number of outcomes is small, and else with simulation:
 //
 //   - the theorem on variance and covariance of the debiased factors β (Chen et al.
-//     2023, §5.5), corrected and as printed, its bounds, and the finite population
+//     2023, §5.6), corrected and as printed, its bounds, and the finite population
 //     correction (§5, remark), for the given weights;
 //   - with a Laplacian: the variance of approximate products and the comparison of flat
 //     and LADIES probabilities (appendix, lemmas), the bound of Drineas, Kannan &
@@ -29,7 +29,7 @@ type Claims struct {
 	Sizes       []int     // numbers of draws; required
 	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
 	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
-	Repeats     int       // simulated draws; 0 means 20,000; at least 40
+	Repeats     int       // simulated draws; 0 means 20,000; at least 200
 	Seed        uint64    // of draws and batches
 
 	Laplacian *graph.Laplacian // nil: only the claims on β
@@ -78,16 +78,17 @@ type Claimed struct {
 }
 
 // Simulated values agree with predicted ones within mostDeviation standard errors.
-// Candidates with fewer than fewestHits expected draws do not count: their standard
-// errors are not known well enough.
+// Candidates, or pairs of them, that fewer than fewestHits samples hold on average
+// count for the mean only: their standard errors are not known well enough.
 const (
 	mostDeviation = 5
 	fewestHits    = 200
 	exactness     = 1e-7 // largest relative difference of exact values
 )
 
-// simulationGroups is the number of groups of draws that standard errors come from.
-const simulationGroups = 20
+// simulationGroups is the number of groups of draws that standard errors come from:
+// with few of them, a right value is too often far off by its standard error.
+const simulationGroups = 100
 
 // Run checks the claims. Cost: that of Theorem for the largest size; for each size and
 // population, Repeats draws; for each batch and size, a few calls of samplers.
@@ -168,13 +169,16 @@ func (c *Claims) factors(ctx context.Context, t *ClaimTable, law *missingLaw, wa
 	}
 	predicted, printed := law.moments(s, AlphaPopulation(n), false), law.moments(s, AlphaPopulation(n), true)
 	var mean, corrected, slipped, covariance []claimedValue
+	after := &law.after[s]
 	for i := range watch {
-		rare := float64(c.Repeats)*(1-law.after[s].one[i]) < fewestHits
+		rare := float64(c.Repeats)*(1-after.one[i]) < fewestHits
 		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, rare})
 		corrected = append(corrected, claimedValue{predicted.Var(i), func(m *Moments) float64 { return m.aboutOne(i, i) }, rare})
 		slipped = append(slipped, claimedValue{printed.Var(i), corrected[i].of, rare})
 		for j := range i {
-			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare || mean[j].rare})
+			both := 1 - after.one[i] - after.one[j] + after.two[pair(i, j)]
+			rare := float64(c.Repeats)*both < fewestHits
+			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare})
 		}
 		v, se := measured.estimate(corrected[i].of)
 		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: law.p[i], Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})

@@ -91,6 +91,8 @@ type subject struct {
 	spec  string
 	data  *datasets.Data
 	model *layers.GCN // nil without --run
+
+	noWeight bool // the study has no weight W
 }
 
 // open opens the data, and the model of --run.
@@ -165,7 +167,8 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return err
 	}
-	fields["dataset"], fields["weights"] = s.spec, s.weights()
+	fields["dataset"] = s.spec
+	more["weights"] = s.weights()
 	for name, v := range more {
 		if v != "" {
 			fields[name] = v
@@ -174,9 +177,12 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	return printJSON(w, fields)
 }
 
-// weights returns "trained" or "random", for the weight W.
+// weights returns "trained" or "glorot", for the weight W, or "" if the study has none.
 func (s *subject) weights() string {
-	if s.model != nil {
+	switch {
+	case s.noWeight || s.data == nil:
+		return ""
+	case s.model != nil:
 		return "trained"
 	}
 	return "glorot"

@@ -76,6 +76,7 @@ func (o *kernelStudy) do(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	s.noWeight = true
 	what := study.KernelRidge{
 		Features: s.data.Features, Labels: s.data.Labels, Train: s.data.Split.Train, Test: s.data.Split.Test,
 		Nodes: o.nodes, Bandwidth: o.bandwidth, Ridge: o.ridge, Repeats: o.repeats, Seed: o.seed,

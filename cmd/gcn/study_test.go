@@ -218,7 +218,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "40", "--hidden", "8"},
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "200", "--hidden", "8"},
 	} {
 		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))

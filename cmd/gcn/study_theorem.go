@@ -71,7 +71,7 @@ func (o *theoremStudy) check() error {
 	for _, c := range []struct {
 		name         string
 		value, least int
-	}{{"repeats", o.repeats, 40}, {"watch", o.watch, 1}, {"batches", o.batches, 2}, {"components", o.components, 1}} {
+	}{{"repeats", o.repeats, 200}, {"watch", o.watch, 1}, {"batches", o.batches, 2}, {"components", o.components, 1}} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
