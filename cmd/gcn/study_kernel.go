@@ -29,10 +29,9 @@ draws with p ∝ ‖K^[i]‖² and weights 1/(s p), flat with p ∝ ‖K^[i]‖;
 unbiased. The graph is not used.
 
 product is the error of KSK as an estimate of K², and bias the part of it that more
-draws do not average out. weighted is the difference from the
-exact predictions on test nodes, if both products of K in its equation are estimated;
-sketched the same for the least squares of all rows over the columns drawn. The weights
-cancel in the latter.`,
+draws do not average out. weighted is the difference from the exact predictions on test
+nodes, if both products of K in the equation are estimated. sketched is the same for the
+least squares of all rows over the columns drawn; the weights cancel in it.`,
 		Example: `  gcn study kernel-ridge --data synth:demo
   gcn study kernel-ridge --data ogbn-arxiv --nodes 2000 --samples 64,256,1024`,
 		Args: noArguments,

@@ -137,9 +137,9 @@ func printClaims(w io.Writer, t *study.ClaimTable) error {
 		if !r.Agrees {
 			agrees = "NO"
 		}
-		se, worst := "exact", ""
-		if r.SE != 0 {
-			se = fmt.Sprintf("%.2g", float64(r.SE))
+		se, worst := fmt.Sprintf("%.2g", float64(r.SE)), ""
+		if r.Exact {
+			se = "exact"
 		}
 		if r.Deviation != 0 {
 			worst = fmt.Sprintf("%.2g", float64(r.Deviation))
