@@ -284,14 +284,15 @@ func (t *KernelRidgeTable) Records() [][]string {
 // Figure implements Table: the errors of the product and of both regressions over the
 // number of columns, one curve for each method.
 func (t *KernelRidgeTable) Figure() *figure.Figure {
+	const rounding = 1e-5 // all columns are drawn
 	f := &figure.Figure{Title: fmt.Sprintf("Column sampling in kernel ridge regression, %d rows, %d draws", t.Nodes, t.Repeats)}
 	for _, p := range []struct {
 		title, y string
 		value    func(KernelRidgeRow) (value, bar float64)
 	}{
 		{"product (bars: standard error)", "‖KSK − K²‖ / ‖K²‖", func(r KernelRidgeRow) (float64, float64) { return r.Product, r.ProductSEM }},
-		{"weighted regression", "‖f̂ − f‖ / ‖f‖", func(r KernelRidgeRow) (float64, float64) { return r.Weighted, r.WeightedSEM }},
-		{"sketched regression", "‖f̂ − f‖ / ‖f‖", func(r KernelRidgeRow) (float64, float64) { return r.Sketched, r.SketchedSEM }},
+		{"weighted regression", "relative error of predictions", func(r KernelRidgeRow) (float64, float64) { return r.Weighted, r.WeightedSEM }},
+		{"sketched regression", "relative error of predictions", func(r KernelRidgeRow) (float64, float64) { return r.Sketched, r.SketchedSEM }},
 	} {
 		panel := figure.Panel{Title: p.title, X: "columns drawn", Y: p.y, LogX: true, LogY: true}
 		for _, r := range t.Rows {
@@ -300,6 +301,9 @@ func (t *KernelRidgeTable) Figure() *figure.Figure {
 			}
 			line := &panel.Lines[len(panel.Lines)-1]
 			v, bar := p.value(r)
+			if v < rounding {
+				v = 0 // not drawn on a logarithmic axis
+			}
 			line.X, line.Y, line.Error = append(line.X, float64(r.Samples)), append(line.Y, v), append(line.Error, bar)
 		}
 		f.Panels = append(f.Panels, panel)
