@@ -28,7 +28,7 @@ func newStudyCommand() *cobra.Command {
 		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(), newStudyKernelRidgeCommand(), newStudyAdviseCommand())
 }
 
-// studyOptions are the options of the studies.
+// studyOptions are the options of every study.
 type studyOptions struct {
 	data   string
 	run    string
@@ -40,8 +40,8 @@ type studyOptions struct {
 	asJSON bool
 }
 
-// flags registers the options of a study of a graph. oneLayer adds the options of studies of
-// a single layer.
+// flags registers the options of a study of a graph. oneLayer adds the options of
+// studies of a single layer.
 func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
