@@ -17,17 +17,28 @@ import (
 // does the same.
 const NoDropout = -1.0
 
-// GCNOptions are the options of a GCN. The zero value is the paper's model.
+// Form tells the two forms of the paper's model apart; docs/paper.md compares them.
+type Form uint8
+
+const (
+	FormProgram  Form = iota // of the program released with the paper
+	FormEquation             // of the paper's equation 1
+)
+
+// GCNOptions are the options of a GCN. The zero value is the model of the program
+// released with the paper.
 type GCNOptions struct {
-	Hidden     int            // width of each convolution; 0 means 256
-	Activation ops.Activation // after each convolution; zero means ELU
+	Form       Form
+	Hidden     int            // width of each hidden layer; 0 means 256
+	Activation ops.Activation // of each hidden layer; zero means ELU
 	Dropout    float64        // after each activation; 0 means 0.2, NoDropout means none
 
-	// ClassifierDropout is the rate of a further dropout before the classifier. The
-	// program released with the paper has one of 0.2; the paper does not mention it.
+	// ClassifierDropout is the rate of a further dropout before the classifier; 0
+	// means 0.2, NoDropout means none. FormEquation has no classifier, and no such
+	// rate.
 	ClassifierDropout float64
 
-	LayerNorm bool // normalise each convolution before its activation
+	LayerNorm bool // normalise before each activation
 
 	// Residual adds a linear map of the output nodes' own features to each
 	// convolution. It uses the features, since a sampled layer's output nodes need
@@ -40,19 +51,24 @@ type GCNOptions struct {
 	Seed uint64      // of the parameters' first values
 }
 
-// GCN is the paper's model: L × [graph convolution with bias → ELU → dropout] and a linear
-// classifier. L is the number of layers of the batch's sampler; the paper's "2-layer GCN"
-// has L = 2.
+// GCN is the paper's model over a sampler of L layers; the paper's "2-layer GCN" has
+// L = 2. FormProgram is L × [graph convolution with bias → ELU → dropout], another
+// dropout and a linear classifier. FormEquation is
 //
-// Its parameters are named conv0.weight, conv0.bias, …, classifier.weight and
+//	Z^(l+1) = P·H^(l)·W^(l),  H^(l) = dropout(ELU(Z^(l))):
+//
+// L convolutions without bias. The last one's Z has a column for each class or task and is
+// the logits.
+//
+// The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also norm0.gain, norm0.shift,
 // skip0.weight, ….
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
 	Convolutions []*GraphConv
-	Skips        []*G.Node // with Residual: a weight (features, hidden) a convolution
-	Classifier   *Linear
+	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
+	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
 	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
 }
@@ -83,32 +99,50 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	for l := range batch.Layers() {
-		if h, err = m.convolution(batch, x, l, h, o, start); err != nil {
+		if h, err = m.convolution(batch, x, l, h, o.convolution(l, batch.Layers(), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
-	if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
-		return nil, err
-	}
-	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
-	if h, err = ops.Dropout(h, o.ClassifierDropout, batch.Mode()); err != nil {
-		return nil, err
-	}
-	if m.Logits, err = m.Classifier.Forward(h); err != nil {
-		return nil, err
+	m.Logits = h
+	if o.Form == FormProgram {
+		if err := m.classify(h, y.Outputs(), o, start); err != nil {
+			return nil, err
+		}
 	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err
 }
 
+// convolution returns the options of convolution l. The last one of FormEquation gives the
+// logits.
+func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
+	if o.Form == FormEquation && l == layers-1 {
+		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
+	}
+	return o
+}
+
+// classify adds the classifier over h.
+func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
+	if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
+		return err
+	}
+	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
+	if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
+		return err
+	}
+	m.Logits, err = m.Classifier.Forward(h)
+	return err
+}
+
 // convolution adds layer l over h and returns its output.
 func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g, slot := batch.Graph(), batch.Slot(l)
-	conv, err := NewGraphConv(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, start)
+	w, b, err := newParameters(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, o.Form == FormProgram, start)
 	if err != nil {
 		return nil, err
 	}
-	conv.Activation, conv.Order = o.Activation, o.Order
+	conv := &GraphConv{W: w, B: b, Activation: o.Activation, Order: o.Order}
 	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
 	if o.LayerNorm {
 		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
@@ -151,13 +185,24 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptio
 // checkMemory reports a model that is too large to be trained here.
 func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	// In float64, where nothing overflows.
-	l, in, hidden := float64(convolutions), float64(features), float64(o.Hidden)
-	values := (in+(l-1)*hidden+l)*hidden + (hidden+1)*float64(outputs)
-	if o.LayerNorm {
-		values += l * 2 * hidden
+	values, width := 0.0, float64(features)
+	for l := range convolutions {
+		layer := o.convolution(l, convolutions, outputs)
+		each := width // values for each column of the output
+		if layer.Form == FormProgram {
+			each++
+		}
+		if layer.LayerNorm {
+			each += 2
+		}
+		if layer.Residual {
+			each += float64(features)
+		}
+		width = float64(layer.Hidden)
+		values += each * width
 	}
-	if o.Residual {
-		values += l * in * hidden
+	if o.Form == FormProgram {
+		values += (width + 1) * float64(outputs)
 	}
 	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
 	bytes := int64(-1) // too many to count
@@ -177,6 +222,14 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	}
 	if o.Dropout == 0 {
 		o.Dropout = 0.2
+	}
+	switch {
+	case o.Form > FormEquation:
+		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
+	case o.Form == FormEquation && o.ClassifierDropout > 0:
+		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
+	case o.Form == FormProgram && o.ClassifierDropout == 0:
+		o.ClassifierDropout = 0.2
 	}
 	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
 		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)

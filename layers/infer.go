@@ -61,7 +61,8 @@ type inferenceLayer struct {
 // inferenceModel holds the parameters of a GCN.
 type inferenceModel struct {
 	layers     []inferenceLayer
-	classifier inferenceLayer
+	classifier *inferenceLayer // nil: none
+	outputs    int             // width of the logits
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -98,16 +99,20 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		width = layer.out
 		model.layers = append(model.layers, layer)
 	}
-	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
-		return nil, fmt.Errorf("layers: inference: the model has no classifier for %d columns", width)
+	model.outputs = width
+	if m.Classifier == nil {
+		return model, nil
 	}
-	c := &model.classifier
-	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
+	if m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
+		return nil, fmt.Errorf("layers: inference: the classifier does not read %d columns", width)
+	}
+	c := &inferenceLayer{in: width, out: m.Classifier.W.Shape()[1]}
 	var err error
 	if c.w, err = valueOf(m.Classifier.W); err != nil {
 		return nil, err
 	}
 	c.b, err = valueOf(m.Classifier.B)
+	model.classifier, model.outputs = c, c.out
 	return model, err
 }
 
@@ -196,7 +201,9 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	for l := range m.layers {
 		layers = append(layers, &m.layers[l])
 	}
-	layers = append(layers, &m.classifier)
+	if m.classifier != nil {
+		layers = append(layers, m.classifier)
+	}
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
@@ -239,11 +246,11 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
 		if err = k.Needed(rows, all); err == nil {
 			if l == top {
-				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.classifier.out)
-				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.classifier.out), 4)); err != nil {
+				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.outputs)
+				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.outputs), 4)); err != nil {
 					return nil, fmt.Errorf("layers: inference: %w", err)
 				}
-				logits = make([]float32, len(rows)*m.classifier.out)
+				logits = make([]float32, len(rows)*m.outputs)
 				err = r.layer(layer, h, rows, plan.Span{}, logits)
 			} else {
 				h, err = r.hidden(l, layer, h, rows)
@@ -289,31 +296,46 @@ func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out p
 			return err
 		}
 	}
-	c := r.model.classifier
 	chunk := r.ChunkRows(max(layer.in, layer.out))
 	for lo := 0; lo < len(rows); lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		n := min(chunk, len(rows)-lo)
+		var err error
 		if logits == nil {
-			if err := r.chunk(layer, h, lo, n, out.From(lo*layer.out), transformed); err != nil {
-				return err
-			}
-			continue
+			err = r.chunk(layer, h, lo, n, out.From(lo*layer.out), transformed)
+		} else {
+			err = r.logits(layer, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
 		}
-		z, err := r.Scratch(plan.Last, n*layer.out)
 		if err != nil {
-			return err
-		}
-		if err := r.chunk(layer, h, lo, n, z, transformed); err != nil {
-			return err
-		}
-		if err := r.classify(c, z, n, logits[lo*c.out:(lo+n)*c.out]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// logits writes the logits at the needed rows lo to lo+n, over the last layer.
+func (r *inference) logits(layer inferenceLayer, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
+	to, err := r.Logits(logits)
+	if err != nil {
+		return err
+	}
+	c, z := r.model.classifier, to
+	if c != nil {
+		if z, err = r.Scratch(plan.Last, n*layer.out); err != nil {
+			return err
+		}
+	}
+	if err := r.chunk(layer, h, lo, n, z, transformed); err != nil {
+		return err
+	}
+	if c != nil {
+		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
+			return err
+		}
+	}
+	return r.Read(logits, to)
 }
 
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
@@ -384,27 +406,17 @@ func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int,
 	if err != nil {
 		return err
 	}
-	sums, err := r.Scratch(plan.Sums, n)
-	if err != nil {
-		return err
-	}
 	if err := r.Propagate(mixed, h, lo, n); err != nil {
 		return err
 	}
-	if err := r.RowSums(sums, lo, n); err != nil {
-		return err
+	var sums plan.Span
+	if layer.b != nil {
+		if sums, err = r.Scratch(plan.Sums, n); err != nil {
+			return err
+		}
+		if err := r.RowSums(sums, lo, n); err != nil {
+			return err
+		}
 	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
-}
-
-// classify writes the logits of z, n rows of the last layer's output.
-func (r *inference) classify(c inferenceLayer, z plan.Span, n int, logits []float32) error {
-	to, err := r.Logits(logits)
-	if err != nil {
-		return err
-	}
-	if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
-		return err
-	}
-	return r.Read(logits, to)
 }

@@ -48,6 +48,7 @@ func TestInferOnDevice(t *testing.T) {
 			for depth := 1; depth <= 3; depth++ {
 				for name, o := range map[string]GCNOptions{
 					"plain": {}, "norm": {LayerNorm: true}, "residual": {Residual: true, Activation: ops.ActivationReLU},
+					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, LayerNorm: true, Residual: true},
 				} {
 					o.Hidden = 16
 					_, m := testModel(t, p, x, y, depth, o)

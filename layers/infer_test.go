@@ -107,6 +107,9 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 			return v
 		})
 	}
+	if m.Classifier == nil {
+		return h
+	}
 	c := parameterOf(m.Classifier.B)
 	z := h.times(parameterOf(m.Classifier.W))
 	return z.each(func(i, j int) float64 { return z.at(i, j) + c.data[j] })
@@ -124,6 +127,10 @@ var inferenceCases = map[string]struct {
 	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
 	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
 	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
+	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
+	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
+	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
+	"equation with more":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, LayerNorm: true, Residual: true}},
 }
 
 // Inference, the compiled graph over full neighbourhoods, and the dense formula
@@ -385,6 +392,9 @@ func TestInferErrors(t *testing.T) {
 		},
 		"no weight": func() ([]float32, error) {
 			return (&GCN{Convolutions: []*GraphConv{{}}, Classifier: m.Classifier}).Infer(context.Background(), p, x, nil)
+		},
+		"classifier without a weight": func() ([]float32, error) {
+			return (&GCN{Convolutions: m.Convolutions, Classifier: &Linear{}}).Infer(context.Background(), p, x, nil)
 		},
 		"classifier of another width": func() ([]float32, error) {
 			return (&GCN{Convolutions: m.Convolutions[:1], Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)

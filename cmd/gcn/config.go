@@ -254,7 +254,7 @@ func jsonError(data []byte, err error) error {
 func (o *trainOptions) runConfig() map[string]any {
 	config := map[string]any{
 		"data": o.Data, "samples": []int(o.Samples), "device": o.Device,
-		"layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
+		"model": o.Model, "layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
 	if !o.namesParts() {

@@ -194,7 +194,7 @@ func TestDamagedConfig(t *testing.T) {
 		"{":                           "",
 		good:                          "null",
 		`"device": "cpu"`:             `"device": "abacus"`,
-		`"classifier_dropout": 0`:     `"classifier_dropout": 7`,
+		`"classifier_dropout": 0.2`:   `"classifier_dropout": 7`,
 		`"max_batches": 4`:            `"max_batches": []`,
 		`"patience": 200`:             `"patience": -3`,
 		`"data": "` + smallData[:9]:   `"data": "`,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -20,14 +22,15 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 		return nil, err
 	}
 	gcn := layers.GCNOptions{
-		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
-		LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		Hidden: o.Hidden, Activation: ops.ActivationELU, LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		// 0 means none here, and the default there.
+		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
 	}
 	if o.Activation == "relu" {
 		gcn.Activation = ops.ActivationReLU
 	}
-	if o.Dropout == 0 {
-		gcn.Dropout = -1 // none; 0 means the default
+	if o.Model == modelEquation {
+		gcn.Form = layers.FormEquation
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)

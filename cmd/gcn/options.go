@@ -41,6 +41,7 @@ type trainOptions struct {
 	EvalEvery       int
 	Patience        int
 
+	Model      string
 	Layers     int
 	Hidden     int
 	Dropout    float64
@@ -72,6 +73,9 @@ const (
 	mostHidden = 1 << 16
 	mostLayers = 1000
 
+	modelProgram  = "program"
+	modelEquation = "equation"
+
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
 )
@@ -101,11 +105,12 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 
 // modelFlags registers the options of the model.
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions, before the linear classifier")
+	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
+	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
-	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped too; the program of the paper's authors has 0.2")
+	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 }
@@ -209,6 +214,15 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if !(rate.value >= 0 && rate.value < 1) {
 			return usagef("--%s %v: want a number in [0, 1)", rate.name, rate.value)
 		}
+	}
+	if err := oneOf("model", o.Model, []string{modelProgram, modelEquation}); err != nil {
+		return err
+	}
+	if o.Model == modelEquation && o.ClassifierDropout > 0 {
+		if fs.Changed("classifier-dropout") {
+			return usagef("--classifier-dropout %v: --model equation has no classifier: want 0", o.ClassifierDropout)
+		}
+		o.ClassifierDropout = 0
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)
