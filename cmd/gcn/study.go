@@ -25,7 +25,7 @@ func newStudyCommand() *cobra.Command {
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyAdviseCommand())
+		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyFeaturesCommand(), newStudyAdviseCommand())
 }
 
 // studyOptions are the options of every study.
