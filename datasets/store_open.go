@@ -116,7 +116,7 @@ func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 		return nil, err
 	}
 	d, err := s.data(ctx)
-	if err == nil && (o.verify || !o.recorded(s)) {
+	if err == nil && (o.Verify || !o.recorded(s)) {
 		err = s.verify(ctx, d)
 		switch {
 		case err == nil:
