@@ -35,12 +35,7 @@ decimal digits. They are widened on use.`,
   gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn train --data store:products.store`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("datasets convert needs a SPEC and a path to write")
-			}
-			return nil
-		},
+		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err

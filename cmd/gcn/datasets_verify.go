@@ -25,12 +25,7 @@ For a generated data set of the same size it prints the comparison only.`,
 		Example: `  gcn datasets verify store:products.store
   gcn datasets verify npy:mygraph
   gcn datasets verify ogbn-arxiv`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets verify needs one SPEC, such as store:FILE")
-			}
-			return nil
-		},
+		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := verification{Spec: args[0]}
 			if err := checkSpec(v.Spec); err != nil {
