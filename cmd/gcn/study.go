@@ -25,7 +25,8 @@ func newStudyCommand() *cobra.Command {
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(), newStudyKernelRidgeCommand(), newStudyAdviseCommand())
+		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(),
+		newStudyKernelRidgeCommand(), newStudyFeaturesCommand(), newStudyAdviseCommand())
 }
 
 type studyOptions struct {
