@@ -11,6 +11,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // samplingOptions name the sampler: a method, or the parts of a layer-wise method.
@@ -36,6 +37,8 @@ type trainOptions struct {
 
 	Batch           int
 	BatchesPerEpoch int
+	Seeds           string
+	SeedsEvery      int
 	Epochs          int
 	MaxBatches      int
 	EvalEvery       int
@@ -74,6 +77,10 @@ const (
 
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
+
+	seedsUniform  = "uniform"
+	seedsLoss     = "loss"
+	seedsGradient = "gradient"
 )
 
 // flags registers the options of a training run, with their defaults.
@@ -82,6 +89,8 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	o.samplingOptions.flags(fs)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "which training nodes a mini-batch prefers: `uniform`, or those of a large last loss or gradient; the loss is weighed against it")
+	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates of the probabilities")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	fs.IntVar(&o.EvalEvery, "eval-every", 10, "mini-batches between two scores of the validation nodes")
@@ -148,6 +157,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	}{
 		{"batch", o.Batch, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
+		{"seeds-every", o.SeedsEvery, 1},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
 		{"eval-every", o.EvalEvery, 1},
@@ -161,6 +171,9 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Epochs == 0 && o.MaxBatches == 0 && o.Patience == 0 {
 		return usagef("--epochs, --max-batches and --patience are all 0: training would not end")
 	}
+	if err := o.checkSeeds(fs); err != nil {
+		return err
+	}
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
@@ -168,6 +181,30 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
 	return o.checkModel(fs)
+}
+
+func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
+	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
+		return err
+	}
+	switch {
+	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
+		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
+	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
+		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
+	}
+	return nil
+}
+
+// seeds returns the Seeds of the options, nil for uniform.
+func (o *trainOptions) seeds() train.Seeds {
+	switch o.Seeds {
+	case seedsLoss:
+		return train.ImportantSeeds{By: ops.LossScore}
+	case seedsGradient:
+		return train.ImportantSeeds{By: ops.GradientScore}
+	}
+	return nil
 }
 
 func (o *trainOptions) checkAdam() error {

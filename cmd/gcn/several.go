@@ -88,6 +88,9 @@ func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
 	} {
 		config[name] = value
 	}
+	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
+		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
+	}
 	return rundir.ThroughJSON(config)
 }
 

@@ -287,6 +287,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
+		Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }
