@@ -18,6 +18,7 @@ import (
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
+	Auto    bool    // choose them: gcn train only
 
 	Importance    string
 	Flat          bool
@@ -136,7 +137,7 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor (default 512, or 2)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
 	fs.StringVar(&o.Importance, "importance", "", "instead of --method: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
@@ -252,6 +253,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
+	}
+	if o.Auto {
+		return usagef("--samples auto is for gcn train")
 	}
 	if err := o.Samples.check(); err != nil {
 		return err

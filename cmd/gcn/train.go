@@ -85,6 +85,7 @@ type trainJob struct {
 	*trainOptions
 	*outputOptions
 	fs             *pflag.FlagSet // knows the options on the command line
+	auto           bool           // --samples is auto
 	stdout, stderr io.Writer
 }
 
@@ -95,6 +96,11 @@ func (j *trainJob) run(ctx context.Context) error {
 	data, err := openData(ctx, j.Data)
 	if err != nil {
 		return err
+	}
+	if j.auto {
+		if err := j.adviseSamples(ctx, data); err != nil {
+			return err
+		}
 	}
 	r, err := j.trainAll(ctx, data)
 	if err != nil {
@@ -138,6 +144,14 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 			return err
 		}
 		if err := saved.apply(j.fs); err != nil {
+			return noUsage(err)
+		}
+	}
+	if err := j.checkAuto(); err != nil {
+		return err
+	}
+	if j.auto && saved != nil {
+		if err := j.takeSaved(saved); err != nil {
 			return noUsage(err)
 		}
 	}
@@ -212,6 +226,9 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	}
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
+	if err == nil && seed == j.Seed+uint64(j.Runs-1) {
+		j.warnOfFewSamples(ctx, model, data)
+	}
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = j.interruption(err, dir, history.Batches)
