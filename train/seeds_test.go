@@ -210,3 +210,84 @@ func TestSeedsErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestSeedsGradient draws batches of a trained model. The mean of their gradients must be
+// the gradient of the mean loss, and with probabilities from the nodes' gradients their
+// variance must be lower than with uniform ones.
+func TestSeedsGradient(t *testing.T) {
+	const size, batches = 24, 600
+	d := smallData(t, 400, 4)
+	m := modelOver(t, d, &samplers.Full{Laplacian: d.Laplacian(), Depth: 2}, 16)
+	mustFit(t, m, d, Options{MaxBatches: 150, Batch: 64, Adam: Adam{LR: 0.01}})
+	p := compiled(t, m)
+	step := func(batch *samplers.MiniBatch) []float64 {
+		if err := m.Batch.Set(batch, false, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.backend.Push(nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.backend.Run(); err != nil {
+			t.Fatal(err)
+		}
+		gradient := make([]float64, len(p.Gradients()))
+		for k, g := range p.Gradients() {
+			gradient[k] = float64(g)
+		}
+		return gradient
+	}
+	targets, err := m.Batch.Targets(d.Labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets.Observe(ops.GradientScore)
+	all := new(samplers.MiniBatch)
+	if err := m.Batch.Sampler().Sample(context.Background(), d.Split.Train, nil, all); err != nil {
+		t.Fatal(err)
+	}
+	want := step(all)
+	weights := make([]float64, len(d.Split.Train))
+	ImportantSeeds{By: ops.GradientScore, Uniform: 0.1}.Weights(slices.Clone(targets.Scores()), weights)
+	targets.Observe(ops.NoScore)
+	variance := map[bool]float64{}
+	for _, important := range []bool{false, true} {
+		law, err := samplers.NewSeedLaw(slices.Repeat([]float64{1}, len(weights)))
+		if important {
+			law, err = samplers.NewSeedLaw(weights)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := &Stream{Sampler: m.Batch.Sampler(), Train: d.Split.Train, BatchSize: size, BatchesPerEpoch: 1, Seed: 3}
+		drawer, item := newDrawer(stream), &Item{Blocks: new(samplers.MiniBatch)}
+		mean := make([]float64, len(want))
+		var total float64
+		for k := range batches {
+			item.Epoch = k
+			drawer.important(item, law)
+			if err := stream.Sampler.Sample(context.Background(), item.Seeds, drawer.rng, item.Blocks); err != nil {
+				t.Fatal(err)
+			}
+			if err := item.weigh(); err != nil {
+				t.Fatal(err)
+			}
+			for i, g := range step(item.Blocks) {
+				mean[i] += g / batches
+				total += (g - want[i]) * (g - want[i]) / batches
+			}
+		}
+		var distance float64
+		for i, g := range mean {
+			distance += (g - want[i]) * (g - want[i])
+		}
+		// E of the distance is total/batches; few directions carry it, so it may be a few times that.
+		if distance > 3*total/batches {
+			t.Errorf("importance %v: the mean gradient is %v away, want about %v", important, math.Sqrt(distance), math.Sqrt(total/batches))
+		}
+		variance[important] = total
+	}
+	t.Logf("variance by importance over uniform: %.3f", variance[true]/variance[false])
+	if variance[true] > 0.8*variance[false] {
+		t.Errorf("variance %v by importance, %v uniform", variance[true], variance[false])
+	}
+}
