@@ -111,6 +111,7 @@ func (c *config) check(more ...string) error {
 	if err := c.apply(fs, more...); err != nil {
 		return err
 	}
+	options.Auto = false
 	if err := options.check(fs); err != nil {
 		return usagef("config: %s: %w", c.path, noUsage(err))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // samplingOptions name the sampler: a method, or the parts of a layer-wise method, or
@@ -20,6 +21,7 @@ import (
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
+	Auto    bool    // choose them: gcn train only
 
 	Importance    string
 	Flat          bool
@@ -40,6 +42,8 @@ type trainOptions struct {
 	Batch           int
 	Micro           int
 	BatchesPerEpoch int
+	Seeds           string
+	SeedsEvery      int
 	Epochs          int
 	MaxBatches      int
 	EvalEvery       evalInterval
@@ -89,6 +93,10 @@ const (
 
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
+
+	seedsUniform  = "uniform"
+	seedsLoss     = "loss"
+	seedsGradient = "gradient"
 )
 
 // flags registers the options of a training run, with their defaults.
@@ -98,6 +106,8 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "which training nodes a mini-batch prefers: `uniform`, or those of a large last loss or gradient; the loss is weighed against it")
+	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates of the probabilities")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
@@ -147,7 +157,7 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor (default 512, or 2)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
 	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
@@ -169,6 +179,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"batch", o.Batch, 1},
 		{"micro", o.Micro, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
+		{"seeds-every", o.SeedsEvery, 1},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
 		{"patience", o.Patience, 0},
@@ -181,6 +192,9 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Epochs == 0 && o.MaxBatches == 0 && o.Patience == 0 {
 		return usagef("--epochs, --max-batches and --patience are all 0: training would not end")
 	}
+	if err := o.checkSeeds(fs); err != nil {
+		return err
+	}
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
@@ -188,6 +202,30 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
 	return o.checkModel(fs)
+}
+
+func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
+	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
+		return err
+	}
+	switch {
+	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
+		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
+	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
+		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
+	}
+	return nil
+}
+
+// seeds returns the Seeds of the options, nil for uniform.
+func (o *trainOptions) seeds() train.Seeds {
+	switch o.Seeds {
+	case seedsLoss:
+		return train.ImportantSeeds{By: ops.LossScore}
+	case seedsGradient:
+		return train.ImportantSeeds{By: ops.GradientScore}
+	}
+	return nil
 }
 
 func (o *trainOptions) checkAdam() error {
@@ -247,6 +285,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
+	}
+	if o.Auto {
+		return usagef("--samples auto is for gcn train")
 	}
 	if err := o.Samples.check(); err != nil {
 		return err
