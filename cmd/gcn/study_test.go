@@ -126,7 +126,7 @@ func TestReproduce(t *testing.T) {
 	for _, row := range rowsOf(t, first) {
 		wantFields(t, row, "dataset", "method", "quantity", "n", "mean", "std", "sem")
 	}
-	wantFiles(t, "reproduced", "accuracy", ".csv", ".json", ".md", ".svg", ".png")
+	wantFiles(t, "reproduced", "table4", ".csv", ".json", ".md", ".svg", ".png")
 	again := succeed(t, append(args, "--json")...)
 	if again.stderr != "" {
 		t.Errorf("computed again: %s", again.stderr)
@@ -141,6 +141,34 @@ func TestReproduce(t *testing.T) {
 	}
 	if string(a) != string(b) {
 		t.Errorf("rows %s, before %s", b, a)
+	}
+}
+
+// TestReproduceAll makes every table and figure on a small graph, and again from the
+// cells: the second time nothing is computed, and the text is the same.
+func TestReproduceAll(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"reproduce", "all", "--data", smallData, "--runs", "1", "--eval-every", "5", "--batch", "32", "--hidden", "8", "--max-batches", "5", "--repeats", "2", "--batches", "5"}
+	first := succeed(t, args...)
+	for _, words := range []string{"Section 4.1: ", ": not measured", "saved in reproduced/results.md"} {
+		if !strings.Contains(first.stdout, words) {
+			t.Errorf("the output lacks %q: %s", words, first.stdout)
+		}
+	}
+	if !strings.Contains(first.stderr, "[cell 2 of ") || !strings.Contains(first.stderr, " left] ") {
+		t.Errorf("no cells counted: %s", first.stderr)
+	}
+	text, err := os.ReadFile("reproduced/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := "`gcn reproduce all --data '" + smallData + "' --runs 1 --eval-every 5 --batch 32"; !strings.Contains(string(text), words) {
+		t.Errorf("the text lacks %q", words)
+	}
+	again := succeed(t, append(args, "--json", "--out", "reproduced")...)
+	wantFields(t, object(t, again), "date", "machine", "command", "reports", "claims")
+	if after, err := os.ReadFile("reproduced/results.md"); err != nil || string(after) != string(text) || again.stderr != "" {
+		t.Errorf("made again: %v, %s", err, again.stderr)
 	}
 }
 
@@ -205,8 +233,12 @@ func TestStudyUsage(t *testing.T) {
 		{"study variance --weights 1,-2", "-2"},
 		{"study advise a b", "one SPEC"},
 		{"study advise --target 0", "--target"},
-		{"reproduce", "accuracy"},
+		{"reproduce", "table1,all"},
 		{"reproduce acuracy", "did you mean accuracy?"},
+		{"reproduce table11", "did you mean"},
+		{"reproduce table4 --runs 0", "--runs,from 1 up"},
+		{"reproduce table4 --eval-every 10,products=x", "products=x"},
+		{"reproduce table4 --data nothing:x", "nothing"},
 		{"reproduce accuracy --setting odd", "odd,fixed"},
 		{"reproduce accuracy --methods ladys", "did you mean ladies?"},
 		{"report", "DIR"},

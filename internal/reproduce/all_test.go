@@ -1,0 +1,301 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// tiny are options with which all tables and figures take seconds.
+func tiny(t *testing.T) Options {
+	return Options{
+		Data: []string{smallData}, Runs: PerData{Each: 2}, Batch: 32, Hidden: 8, MaxBatches: 10, Repeats: 2, Batches: 6, Dir: t.TempDir(),
+	}
+}
+
+// all runs All and saves the results.
+func all(t *testing.T, o Options) *Results {
+	t.Helper()
+	results, err := All(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results.Date, results.Commit, results.Command = "2026-01-02", "abc", "gcn reproduce all"
+	if err := results.Save(o.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// tree returns the texts of the files in a folder, without cells and pictures in PNG.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "/cells/") || strings.HasSuffix(path, ".png") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestAll makes everything on a small graph: once whole, and once stopped after some
+// cells, three times. Both give the same numbers, except times. Making everything
+// again computes nothing and gives the same bytes.
+func TestAll(t *testing.T) {
+	whole, cells := tiny(t), 0
+	whole.Log = func(string) { cells++ }
+	results := all(t, whole)
+	checkResults(t, whole.Dir, results)
+
+	stopped, computed := tiny(t), 0
+	for _, after := range []int{1, 7, 40} {
+		ctx, stop := context.WithCancel(t.Context())
+		now := 0
+		stopped.Log = func(string) {
+			computed++
+			if now++; now == after {
+				stop()
+			}
+		}
+		if _, err := All(ctx, stopped); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want the context's", err)
+		}
+		stop()
+	}
+	stopped.Log = func(string) { computed++ }
+	all(t, stopped)
+	if computed != cells {
+		t.Errorf("%d cells computed with stops, %d without", computed, cells)
+	}
+	first := tree(t, stopped.Dir)
+	for path, want := range tree(t, whole.Dir) {
+		if strings.HasSuffix(path, ".csv") && !slices.Equal(timeless(t, first[path]), timeless(t, want)) {
+			t.Errorf("%s after stops is\n%s\nwithout\n%s", path, first[path], want)
+		}
+	}
+	all(t, stopped)
+	for path, text := range tree(t, stopped.Dir) {
+		if text != first[path] {
+			t.Errorf("%s is not the same when it is made again", path)
+		}
+	}
+	if computed != cells {
+		t.Errorf("%d cells computed again", computed-cells)
+	}
+}
+
+// timeless returns the lines of a CSV file that are not times, and do not depend on
+// times.
+func timeless(t *testing.T, text string) []string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, record := range records {
+		line := strings.Join(record, ",")
+		if !regexp.MustCompile(`\bms\b|\btime\b|slower|verdict|times`).MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(records) > 0 && records[0][0] == "number" { // the claims: some are about times
+		return nil
+	}
+	return lines
+}
+
+// checkResults checks the files of the whole report.
+func checkResults(t *testing.T, dir string, results *Results) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "results.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"2026-01-02", "abc", "`gcn reproduce all`", results.Machine.String(), "## Table 4. ", "## Figure 11. ", "Data that are not in the paper: synth:demo", "2 runs"} {
+		if !strings.Contains(string(text), words) {
+			t.Errorf("results.md lacks %q", words)
+		}
+	}
+	for _, link := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join(dir, link[1])); err != nil {
+			t.Errorf("results.md shows a figure that is not there: %v", err)
+		}
+	}
+	for _, e := range Experiments() {
+		for _, ext := range []string{".csv", ".json"} {
+			content, err := os.ReadFile(filepath.Join(dir, FiguresDir, e.Name+ext))
+			if err != nil || len(content) < 100 || ext == ".json" && !json.Valid(content) {
+				t.Errorf("%s%s: %d bytes, %v", e.Name, ext, len(content), err)
+			}
+		}
+		if strings.HasPrefix(e.Name, "figure") {
+			if _, err := os.Stat(filepath.Join(dir, FiguresDir, e.Name+".svg")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(results.Claims) != len(claims()) || strings.Count(string(text), "| Section ")+strings.Count(string(text), "| Appendix ") != len(claims()) {
+		t.Errorf("%d claims are judged, want %d, each in the text", len(results.Claims), len(claims()))
+	}
+}
+
+// TestAllOnRealGraphs makes everything on the real graphs that lie beside the
+// repository.
+func TestAllOnRealGraphs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	o := tiny(t)
+	o.Data, o.Runs.Each = nil, 1
+	for _, spec := range []string{"planetoid:../../../shared/data/cora-planetoid/cora", "npz:../../../shared/data/tolokers/tolokers.npz"} {
+		_, path, _ := strings.Cut(spec, ":")
+		if _, err := os.Stat(filepath.Dir(path)); err == nil {
+			o.Data = append(o.Data, spec)
+		}
+	}
+	if len(o.Data) == 0 {
+		t.Skip("no real graphs in ../shared/data")
+	}
+	results := all(t, o)
+	for _, r := range results.Reports {
+		if len(r.Rows) == 0 {
+			t.Errorf("%s has no rows", r.Experiment)
+		}
+	}
+}
+
+// TestDataChoice checks that the original is used if it is in the cache, and else the
+// twin; and that data sets that the paper leaves out of a table are left out.
+func TestDataChoice(t *testing.T) {
+	cache := t.TempDir()
+	data, err := datasets.Open(t.Context(), smallData, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := datasets.WriteStore(t.Context(), filepath.Join(cache, "ogbn-mag.store"), data); err != nil {
+		t.Fatal(err)
+	}
+	o := tiny(t)
+	o.Data, o.DataOptions = nil, datasets.Options{Cache: cache}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"table4":  {"synth:reddit", "synth:arxiv", "ogbn-mag", "synth:proteins", "synth:products"},
+		"table2":  {"synth:reddit", "synth:arxiv", "synth:proteins", "ogbn-mag"},
+		"figure1": {"synth:arxiv", "ogbn-mag"},
+		"figure5": {"synth:reddit", "synth:arxiv", "ogbn-mag", "synth:proteins", "synth:products"},
+	} {
+		for _, e := range Experiments() {
+			if e.Name != name {
+				continue
+			}
+			if got, err := r.dataOf(t.Context(), e); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s is made from %v, want %v; %v", name, got, want, err)
+			}
+		}
+	}
+	o.Data = []string{"synth:products", smallData}
+	if r, err = newRunner(o); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.dataOf(t.Context(), Experiments()[1]); err != nil || !slices.Equal(got, []string{smallData}) {
+		t.Errorf("table2 is made from %v; %v", got, err)
+	}
+}
+
+// TestCaption checks that a caption names originals and twins, and data sets with
+// fewer runs or scores.
+func TestCaption(t *testing.T) {
+	o := tiny(t)
+	if err := o.Runs.Set("5,products=3,proteins=3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.EvalEvery.Set("10,products=100"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := columns{Experiment: Experiments()[3], data: []string{"synth:arxiv", "synth:products", "ogbn-proteins", "cora"}, jobs: []job{{kind: training}}}
+	caption := r.caption(c)
+	for _, words := range []string{
+		"Original data: ogbn-proteins.", "Generated twins, not the original data: synth:arxiv, synth:products.", "Data that are not in the paper: cora.",
+		"5 runs on ogbn-arxiv (twin), cora, 3 runs on ogbn-products (twin), ogbn-proteins;",
+		"every 10 mini-batches on ogbn-arxiv (twin), ogbn-proteins, cora, 100 mini-batches on ogbn-products (twin);",
+	} {
+		if !strings.Contains(caption, words) {
+			t.Errorf("the caption does not say %q: %s", words, caption)
+		}
+	}
+	c.data, c.jobs = []string{"synth:arxiv"}, nil
+	if caption := r.caption(c); strings.Contains(caption, "runs") {
+		t.Errorf("a table without runs has the caption %q", caption)
+	}
+}
+
+func TestPerData(t *testing.T) {
+	var p PerData
+	p.Each = 5
+	if err := p.Set("products=3,synth:demo?nodes=2&seed=1=2,7"); err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string]int{"synth:products": 3, "ogbn-products": 3, "synth:arxiv": 7, "synth:demo?nodes=2&seed=1": 2} {
+		if got := p.of(spec); got != want {
+			t.Errorf("%d for %s, want %d", got, spec, want)
+		}
+	}
+	if text := p.String(); text != "7,products=3,synth:demo?nodes=2&seed=1=2" || p.least() != 2 {
+		t.Errorf("%s, at least %d", text, p.least())
+	}
+	for _, wrong := range []string{"", "0", "a=", "a=x", "a=1,a=2", "-1", "products=0"} {
+		if err := new(PerData).Set(wrong); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}
+
+// TestPace checks the time left: from the same method, else the same kind on the same
+// data, else the same kind.
+func TestPace(t *testing.T) {
+	jobs := []job{
+		{kind: training, spec: "a", method: "full"}, {kind: training, spec: "a", method: "ladies"},
+		{kind: training, spec: "a", method: "full", run: 1}, {kind: training, spec: "a", method: "vrgcn"}, {kind: training, spec: "b", method: "full"}, {kind: erring, spec: "b"},
+	}
+	var p pace
+	p.start(jobs)
+	if p.left() != 0 {
+		t.Errorf("%v left before anything is done", p.left())
+	}
+	for _, seconds := range []float64{10, 2} {
+		p.took(seconds)
+		p.next()
+	}
+	// full on a: 10; vrgcn on a: the mean 6; full on b: the mean 6; the error: unknown.
+	if want := 22 * time.Second; p.left() != want {
+		t.Errorf("%v left, want %v", p.left(), want)
+	}
+	if text := p.String(); text != "[cell 3 of 6, about 22s left] " {
+		t.Errorf("%q", text)
+	}
+}
