@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
 // tiny are options with which all tables and figures take seconds.
@@ -297,5 +299,44 @@ func TestPace(t *testing.T) {
 	}
 	if text := p.String(); text != "[cell 3 of 6, about 22s left] " {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestTooLarge makes two tables from data sets of which one is too large for the
+// memory: its rows are left out, or have no measurements, and a note says why.
+func TestTooLarge(t *testing.T) {
+	o := tiny(t)
+	o.Data = []string{"synth:arxiv", "synth:products"}
+	o.Methods, o.Samples = []string{"ladies"}, nil
+	o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
+		if spec == "synth:products" {
+			return nil, fmt.Errorf("the graph: %w", memory.ErrTooLarge)
+		}
+		return datasets.Open(ctx, smallData, datasets.Options{})
+	}
+	for name, rows := range map[string]int{"table4": 5, "table5": 4} {
+		report := run(t, name, o)
+		measured := 0
+		for _, row := range report.Rows {
+			if row.N > 0 {
+				measured++
+			}
+			if row.N > 0 && row.Dataset != "synth:arxiv" {
+				t.Errorf("a row from data that are too large: %+v", row)
+			}
+		}
+		if measured == 0 || len(report.Rows) < rows {
+			t.Errorf("%s has %d rows, %d of them measured", name, len(report.Rows), measured)
+		}
+		if len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "synth:products") || !strings.Contains(report.Notes[0], memory.ErrTooLarge.Error()) {
+			t.Errorf("%s does not say why rows are left out: %q", name, report.Notes)
+		}
+		if err := report.Save(o.Dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(o.Dir, name+".md"))
+		if err != nil || strings.Contains(string(text), "NaN") || !strings.Contains(string(text), "– (") {
+			t.Errorf("%v in %s", err, text)
+		}
 	}
 }

@@ -360,6 +360,9 @@ func claimsOfAppendix() []claim {
 				if row == nil {
 					return nil
 				}
+				if row.N == 0 {
+					return &finding{true, "a step is left out: it is too large for the memory"}
+				}
 				return &finding{false, fmt.Sprintf("a step takes %s ms", short(row.Median))}
 			}),
 		}, {
@@ -479,7 +482,7 @@ func gainsMost(e evidence) (Verdict, string) {
 // times returns the ratio of two times: medians. It is NaN if one was not measured.
 func (e evidence) times(experiment, data, a, b string) float64 {
 	x, y := e.row(experiment, data, a, "ms "), e.row(experiment, data, b, "ms ")
-	if x == nil || y == nil || !(y.Median > 0) {
+	if x == nil || y == nil || !(x.Median > 0) || !(y.Median > 0) {
 		return math.NaN()
 	}
 	return x.Median / y.Median

@@ -151,7 +151,10 @@ func (r *runner) caption(c columns) string {
 			sentences = append(sentences, s.words+strings.Join(s.specs, ", ")+".")
 		}
 	}
-	if slices.ContainsFunc(c.jobs, func(j job) bool { return j.kind == training || j.kind == regressing }) {
+	has := func(kinds ...kind) bool {
+		return slices.ContainsFunc(c.jobs, func(j job) bool { return slices.Contains(kinds, j.kind) })
+	}
+	if has(training, regressing) && !has(erring) { // the errors need one run only
 		sentences = append(sentences, grouped(runs, "%s runs", r.Runs.Each)+"; a validation score every "+grouped(every, "%s mini-batches", r.EvalEvery.Each)+
 			fmt.Sprintf("; at most %d mini-batches of %d.", r.MaxBatches, r.Batch))
 	}

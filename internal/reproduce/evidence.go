@@ -23,6 +23,7 @@ type Claim struct {
 	Text    string  `json:"text"`
 	Verdict Verdict `json:"verdict"`
 	Numbers string  `json:"numbers"` // behind the verdict
+	Paper   Verdict `json:"paper"`   // by the numbers that the paper itself prints
 }
 
 // claim is a statement with its predicate.
@@ -37,8 +38,8 @@ type predicate func(e evidence) (Verdict, string)
 
 // judge decides the claims that the reports have all rows for. Claims that no rows
 // can decide belong to the whole paper.
-func judge(reports []*Report) []Claim {
-	e := evidence{}
+func (n *Numbers) judge(reports []*Report) []Claim {
+	printed, e := n.evidence(), evidence{}
 	for _, r := range reports {
 		e[r.Experiment] = r.Rows
 	}
@@ -54,6 +55,7 @@ func judge(reports []*Report) []Claim {
 		}
 		out := Claim{Where: c.where, Text: c.text}
 		out.Verdict, out.Numbers = c.check(e)
+		out.Paper, _ = c.check(printed)
 		judged = append(judged, out)
 	}
 	return judged
@@ -61,6 +63,41 @@ func judge(reports []*Report) []Claim {
 
 // evidence holds the rows of experiments by name.
 type evidence map[string][]Row
+
+// evidence returns the paper's own numbers as rows, with its ± as standard errors. The
+// SPEC of a row is the twin's: rows are found by the data set that a SPEC stands for.
+func (n *Numbers) evidence() evidence {
+	e := evidence{}
+	add := func(experiment, quantity string, rows []PaperRow) {
+		for _, row := range rows {
+			for name, v := range row.Values {
+				e[experiment] = append(e[experiment], Row{
+					Dataset: "synth:" + name, Label: row.Label, Method: row.Method, Quantity: quantity, N: paperRuns, Mean: v.Mean, SEM: v.PM, Median: v.Mean,
+				})
+			}
+		}
+	}
+	add("table3", "ms to sample a layer", n.SamplingTime)
+	add("table4", "test metric, %", n.Accuracy)
+	add("table5", "ms a training step", n.TrainingTime["2"])
+	add("table6", "ms a training step", n.TrainingTime["3"])
+	add("table7", "test metric, %", n.FastGCNVariants)
+	for _, c := range n.Regression {
+		experiment := "table2"
+		switch {
+		case c.On == onQP:
+			experiment = "table10"
+		case strings.HasPrefix(c.Method, "fastgcn"):
+			experiment = "table9"
+		}
+		for name, v := range map[string]PaperValue{"β0": c.Beta0, "β1": c.Beta1, "R²": c.R2} {
+			e[experiment] = append(e[experiment], Row{
+				Dataset: "synth:" + c.Dataset, Label: c.Label, Method: c.Method, Quantity: coefficient(name, c.On, overTrain, c.Layer), N: paperRuns, Mean: v.Mean,
+			})
+		}
+	}
+	return e
+}
 
 // dataKey is the paper's name of a data set, or the SPEC of another one.
 func dataKey(spec string) string {

@@ -252,6 +252,9 @@ func (row *Row) ours() string {
 	if row.Quantity == quantityCount {
 		return count(row.Mean)
 	}
+	if row.N == 0 {
+		return "–"
+	}
 	value, spread := row.Mean, row.Std
 	if row.Median > 0 {
 		value = row.Median
@@ -280,7 +283,11 @@ func (r *Report) timed() bool {
 
 // cellsOf returns the cells of a row, in the order of the headings.
 func (r *Report) cellsOf(row *Row) []string {
-	cells := []string{row.Dataset, row.labelled(), row.Quantity, short(row.Mean), spread(row.Std, row.N), spread(row.SEM, row.N)}
+	mean := short(row.Mean)
+	if row.N == 0 {
+		mean = "–"
+	}
+	cells := []string{row.Dataset, row.labelled(), row.Quantity, mean, spread(row.Std, row.N), spread(row.SEM, row.N)}
 	if r.timed() {
 		cells = append(cells, short(row.Median))
 	}

@@ -55,9 +55,13 @@ func (a *Results) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(&b, "\n## What the paper says of its results\n\n%s\n\n", a.tally())
-	b.WriteString("| where | claim | here | numbers |\n|---|---|---|---|\n")
+	b.WriteString("| where | claim | here | paper's tables | our numbers |\n|---|---|---|---|---|\n")
 	for _, c := range a.Claims {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Where, escaped(c.Text), c.Verdict, escaped(c.Numbers))
+		paper := string(c.Paper)
+		if c.Paper == NotMeasured {
+			paper = "–"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Where, escaped(c.Text), c.Verdict, paper, escaped(c.Numbers))
 	}
 	for _, r := range a.Reports {
 		b.WriteString("\n")
@@ -75,7 +79,10 @@ func (a *Results) tally() string {
 	for _, c := range a.Claims {
 		count[c.Verdict]++
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen and %d are not measured.", len(a.Claims), count[Seen], count[NotSeen], count[NotMeasured])
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen and %d are not measured. "+
+		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
+		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
+		len(a.Claims), count[Seen], count[NotSeen], count[NotMeasured])
 }
 
 // claimTable is the list of claims as files.
@@ -85,14 +92,14 @@ type claimTable struct {
 
 // Header implements study.Table.
 func (claimTable) Header() []string {
-	return []string{"number", "where", "claim", "verdict", "numbers"}
+	return []string{"number", "where", "claim", "verdict", "paper", "numbers"}
 }
 
 // Records implements study.Table.
 func (t claimTable) Records() [][]string {
 	var records [][]string
 	for k, c := range t.Claims {
-		records = append(records, []string{strconv.Itoa(k + 1), c.Where, c.Text, string(c.Verdict), c.Numbers})
+		records = append(records, []string{strconv.Itoa(k + 1), c.Where, c.Text, string(c.Verdict), string(c.Paper), c.Numbers})
 	}
 	return records
 }

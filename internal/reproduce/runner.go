@@ -70,7 +70,7 @@ func Run(ctx context.Context, name string, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		report.Claims = judge([]*Report{report})
+		report.Claims = r.paper.judge([]*Report{report})
 		return report, nil
 	}
 	return nil, fmt.Errorf("reproduce: unknown table or figure %q; known: %s", name, strings.Join(names, ", "))
@@ -98,7 +98,7 @@ func All(ctx context.Context, o Options) (*Results, error) {
 		}
 		all.Reports = append(all.Reports, report)
 	}
-	all.Claims = judge(all.Reports)
+	all.Claims = r.paper.judge(all.Reports)
 	return all, nil
 }
 

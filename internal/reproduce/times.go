@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -80,13 +81,14 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 	})
 }
 
-// addTime adds a timing beside the paper's. The paper prints a standard deviation
+// addTime adds a timing beside the paper's; without measurements if the model was too
+// large for the memory. The paper prints a standard deviation
 // over the batches after ±, which is far above the error of the mean. A number within
 // twice the ± is in range.
 func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedBy string) {
 	t := resultOf[timeResult](r, j)
-	if t == nil {
-		return
+	if t == nil { // too large for the memory: a row of 0 measurements
+		t = &timeResult{Mean: math.NaN()}
 	}
 	row := Row{
 		Dataset: j.spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity,
