@@ -105,7 +105,7 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
 		panel := figure.Panel{Title: lastName(spec)}
 		for _, row := range rows {
-			if row.Dataset != spec {
+			if row.Dataset != spec || row.N == 0 {
 				continue
 			}
 			x := float64(len(panel.Names))

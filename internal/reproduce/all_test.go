@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -222,6 +224,68 @@ func TestDataChoice(t *testing.T) {
 	}
 	if got, err := r.dataOf(t.Context(), Experiments()[1]); err != nil || !slices.Equal(got, []string{smallData}) {
 		t.Errorf("table2 is made from %v; %v", got, err)
+	}
+}
+
+// TestErrorWeights checks that figure 2 alone, which trains W itself, gives the rows
+// that it has in the whole report.
+func TestErrorWeights(t *testing.T) {
+	o := tiny(t)
+	o.Methods = []string{"ladies", "ladies-flat-debiased"}
+	results, err := All(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = t.TempDir()
+	alone := run(t, "figure2", o)
+	for _, r := range results.Reports {
+		if r.Experiment == "figure2" && (len(r.Rows) != 2*len(errorSizes()) || !reflect.DeepEqual(r.Rows, alone.Rows)) {
+			t.Errorf("%d rows %+v\nalone %+v", len(r.Rows), r.Rows, alone.Rows)
+		}
+	}
+	cells, err := filepath.Glob(filepath.Join(o.Dir, "cells", "*.json"))
+	if err != nil || len(cells) != 2 {
+		t.Errorf("figure 2 alone has cells %v, want a training run and the errors; %v", cells, err)
+	}
+}
+
+// TestPooled checks that a regression has the pairs of all runs, over the training
+// nodes and over all, and a scatter plot 200 points of each run.
+func TestPooled(t *testing.T) {
+	o := tiny(t)
+	o.Methods = []string{"ladies"}
+	const nodes, train, layers = 500, 250, 3
+	report := run(t, "figure1", o)
+	if len(report.Rows) != 2*3*layers {
+		t.Fatalf("%d rows", len(report.Rows))
+	}
+	for _, row := range report.Rows {
+		want := 2 * nodes
+		if strings.HasSuffix(row.Quantity, overTrain) {
+			want = 2 * train
+		}
+		if row.N != want {
+			t.Errorf("%s has %d pairs, want %d of two runs", row.Quantity, row.N, want)
+		}
+	}
+	if len(report.figure.Panels) != layers {
+		t.Fatalf("%d panels", len(report.figure.Panels))
+	}
+	for _, p := range report.figure.Panels {
+		if len(p.Cloud) != 2*pointsPerRun || p.Fit == nil || len(p.Lines) != 1 {
+			t.Errorf("%s: %d points, fit %v, %d lines", p.Title, len(p.Cloud), p.Fit, len(p.Lines))
+		}
+	}
+}
+
+// TestExponent fits powers, and checks how much a layer adds.
+func TestExponent(t *testing.T) {
+	line := exponent([]float64{1, 2, 4, 8, 0}, []float64{3, 12, 48, 192, 5})
+	if math.Abs(line.Slope-2) > 1e-12 || line.N != 4 {
+		t.Errorf("exponent %v of %d points, want 2 of 4", line.Slope, line.N)
+	}
+	if g := growth([]float64{1, 3, 9, 15}); g != 3 { // layers of 1, 2, 6 and 6
+		t.Errorf("growth %v, want 3", g)
 	}
 }
 

@@ -244,7 +244,7 @@ func (r *runner) scatters(c columns, method, on string) *figure.Figure {
 			line, trained := all[l].Sums.Line(), train[l].Sums.Line()
 			panel := figure.Panel{
 				Title: fmt.Sprintf("%s, layer %d", columnName(spec), l+1), X: "‖" + on + "^[i]‖", Y: "‖(HW)_[i]‖",
-				Caption: fmt.Sprintf("all nodes: slope %.3g, R² = %.3f; training nodes: slope %.3g, R² = %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
+				Caption: fmt.Sprintf("β1 %.3g, R² %.3f; training nodes %.3g, %.3f", line.Slope, line.R2, trained.Slope, trained.R2),
 				Fit:     &figure.Straight{Name: "all nodes", Intercept: line.Intercept, Slope: line.Slope},
 			}
 			low, high := math.Inf(1), math.Inf(-1)
