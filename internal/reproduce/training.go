@@ -21,18 +21,19 @@ import (
 
 // trainSettings is everything that a training run depends on.
 type trainSettings struct {
-	Kind       string `json:"kind"` // the kind of result
-	Data       string `json:"data"`
-	Method     string `json:"method"`
-	Samples    []int  `json:"samples"`
-	Layers     int    `json:"layers"`
-	Hidden     int    `json:"hidden"`
-	Batch      int    `json:"batch"`
-	MaxBatches int    `json:"max_batches"`
-	EvalEvery  int    `json:"eval_every"`
-	Patience   int    `json:"patience"`
-	Seed       uint64 `json:"seed"`
-	BLAS       string `json:"blas"`
+	Kind       string  `json:"kind"` // the kind of result
+	Data       string  `json:"data"`
+	Method     string  `json:"method"`
+	Samples    []int   `json:"samples"`
+	Layers     int     `json:"layers"`
+	Hidden     int     `json:"hidden"`
+	Dropout    float64 `json:"classifier_dropout"` // of the classifier's inputs
+	Batch      int     `json:"batch"`
+	MaxBatches int     `json:"max_batches"`
+	EvalEvery  int     `json:"eval_every"`
+	Patience   int     `json:"patience"`
+	Seed       uint64  `json:"seed"`
+	BLAS       string  `json:"blas"`
 
 	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
 }
@@ -66,7 +67,7 @@ type curvePoint struct {
 // trainSettings returns the settings of a run.
 func (r *runner) trainSettings(j job) trainSettings {
 	s := trainSettings{
-		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Layers: j.layers, Hidden: r.Hidden, Batch: r.Batch,
+		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Layers: j.layers, Hidden: r.Hidden, Dropout: classifierDropout, Batch: r.Batch,
 		MaxBatches: r.MaxBatches, EvalEvery: r.EvalEvery.of(j.spec), Patience: r.Patience, Seed: r.Seed + uint64(j.run), Fingerprint: r.fingerprint,
 	}
 	if b, err := blas.Default(); err == nil {
@@ -158,8 +159,11 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 	return model, history, nil
 }
 
-// model builds the paper's model over a job's sampler. As in the paper's program,
-// there is one more dropout before the classifier.
+// classifierDropout is the rate of the further dropout that the paper's program has
+// before the classifier.
+const classifierDropout = 0.2
+
+// model builds the paper's model over a job's sampler.
 func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
 	sizes := j.samples
 	if len(sizes) == 0 {
@@ -172,7 +176,7 @@ func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
 		return nil, err
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
-	return layers.NewGCN(batch, r.data.Features, r.data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: 0.2, Seed: seed})
+	return layers.NewGCN(batch, r.data.Features, r.data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: classifierDropout, Seed: seed})
 }
 
 func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
