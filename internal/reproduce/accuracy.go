@@ -42,7 +42,7 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 			}
 			return jobs
 		},
-		fill: func(r *runner, c columns, report *Report) error {
+		fill: func(r *runner, c task, report *Report) {
 			for _, spec := range c.data {
 				for _, row := range rows(r) {
 					runs := r.trained(spec, row, 2)
@@ -66,7 +66,6 @@ func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed 
 					r.addTime(report, stepJob(spec, row, 2), row, quantityStep, paperTraining)
 				}
 			}
-			return nil
 		},
 	}
 }

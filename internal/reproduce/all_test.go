@@ -303,7 +303,7 @@ func TestCaption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := columns{Experiment: Experiments()[3], data: []string{"synth:arxiv", "synth:products", "ogbn-proteins", "cora"}, jobs: []job{{kind: training}}}
+	c := task{Experiment: Experiments()[3], data: []string{"synth:arxiv", "synth:products", "ogbn-proteins", "cora"}, jobs: []job{{kind: training}}}
 	caption := r.caption(c)
 	for _, words := range []string{
 		"Original data: ogbn-proteins.", "Generated twins, not the original data: synth:arxiv, synth:products.", "Data that are not in the paper: cora.",

@@ -226,7 +226,7 @@ func exponent(x, y []float64) study.Line {
 }
 
 // fillScaling makes the table of exponents.
-func fillScaling(r *runner, c columns, report *Report) error {
+func fillScaling(r *runner, c task, report *Report) {
 	for _, spec := range c.data {
 		result := resultOf[scalingResult](r, job{kind: scaling, spec: spec})
 		if result == nil {
@@ -273,7 +273,6 @@ func fillScaling(r *runner, c columns, report *Report) error {
 		}
 		fit("sampling", "exponent of the time in N", nodes, times, 0)
 	}
-	return nil
 }
 
 // growth returns the largest ratio of two layers' own costs, one after the other.

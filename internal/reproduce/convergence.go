@@ -48,12 +48,11 @@ func curvesFigure(name, alias, title string, data []string, rows func(*runner) [
 			}
 			return jobs
 		},
-		fill: func(r *runner, c columns, report *Report) error {
+		fill: func(r *runner, c task, report *Report) {
 			report.figure = &figure.Figure{Title: title + ", mean of the runs", Columns: 2}
 			for _, spec := range c.data {
 				r.addCurves(spec, rows(r), report)
 			}
-			return nil
 		},
 	}
 }

@@ -127,7 +127,7 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 }
 
 // caption says what a table or figure was made from.
-func (r *runner) caption(c columns) string {
+func (r *runner) caption(c task) string {
 	var originals, twins, others []string
 	runs, every := map[int][]string{}, map[int][]string{}
 	for _, spec := range c.data {

@@ -25,7 +25,7 @@ func (r *runner) describe(ctx context.Context, j job) (any, error) {
 }
 
 // fillDatasets makes the table of data sets.
-func fillDatasets(r *runner, c columns, report *Report) error {
+func fillDatasets(r *runner, c task, report *Report) {
 	for _, spec := range c.data {
 		info := resultOf[datasets.Info](r, job{kind: describing, spec: spec})
 		if info == nil {
@@ -50,5 +50,4 @@ func fillDatasets(r *runner, c columns, report *Report) error {
 	report.Notes = append(report.Notes,
 		"degree is twice the edges over the nodes; the paper prints the edges over the nodes for Reddit and ogbn-mag",
 		"ogbn-arxiv has 169,343 nodes; the paper prints 160,343")
-	return nil
 }

@@ -14,7 +14,7 @@ type Experiment struct {
 
 	// jobs lists the cells of one data set, and fill makes the report from them.
 	jobs func(r *runner, spec string) []job
-	fill func(r *runner, c columns, report *Report) error
+	fill func(r *runner, c task, report *Report)
 }
 
 // Names returns the names that Run knows the experiment by.
@@ -88,7 +88,7 @@ func regressionTable(name, alias, on, title string, methods ...string) Experimen
 			}
 			return jobs
 		},
-		fill: func(r *runner, c columns, report *Report) error { return r.fillRegression(c, report, methods, on) },
+		fill: func(r *runner, c task, report *Report) { r.fillRegression(c, report, methods, on) },
 	}
 }
 
@@ -97,12 +97,9 @@ func regressionFigure(name, on, method string, data []string) Experiment {
 	return Experiment{
 		Name: name, Title: fmt.Sprintf("‖(HW)_[i]‖ over ‖%s^[i]‖ in 3-layer models, `%s`", on, method), Data: data, Caption: captionOfRegression,
 		jobs: func(r *runner, spec string) []job { return r.regressionJobs(spec, method) },
-		fill: func(r *runner, c columns, report *Report) error {
-			if err := r.fillRegression(c, report, []string{method}, on); err != nil {
-				return err
-			}
+		fill: func(r *runner, c task, report *Report) {
+			r.fillRegression(c, report, []string{method}, on)
 			report.figure, report.figureOnly = r.scatters(c, method, on), true
-			return nil
 		},
 	}
 }
@@ -119,14 +116,13 @@ func samplingTable(name, alias string) Experiment {
 			}
 			return jobs
 		},
-		fill: func(r *runner, c columns, report *Report) error {
+		fill: func(r *runner, c task, report *Report) {
 			for _, spec := range c.data {
 				for _, row := range rows(r) {
 					r.addTime(report, samplingJob(spec, row), row, "ms to sample a layer", paperSampling)
 				}
 			}
 			report.figure = compareFigure("Sampling time of one layer, ms a batch", report.Rows, c.data)
-			return nil
 		},
 	}
 }
@@ -143,14 +139,13 @@ func stepTable(name, alias string, layers int) Experiment {
 			}
 			return jobs
 		},
-		fill: func(r *runner, c columns, report *Report) error {
+		fill: func(r *runner, c task, report *Report) {
 			for _, spec := range c.data {
 				for _, row := range rows(r) {
 					r.addTime(report, stepJob(spec, row, layers), row, fmt.Sprintf("ms a training step, %d layers", layers), paperTraining)
 				}
 			}
 			report.figure = compareFigure(report.Title, report.Rows, c.data)
-			return nil
 		},
 	}
 }

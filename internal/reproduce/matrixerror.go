@@ -105,7 +105,7 @@ func captionOfErrors(r *runner) string {
 }
 
 // fillErrors adds the errors, and a panel for each data set.
-func fillErrors(r *runner, c columns, report *Report) error {
+func fillErrors(r *runner, c task, report *Report) {
 	f := &figure.Figure{Title: report.Title, Columns: 3}
 	for _, spec := range c.data {
 		t := resultOf[study.ErrorTable](r, errorJob(spec))
@@ -133,7 +133,6 @@ func fillErrors(r *runner, c columns, report *Report) error {
 	if len(f.Panels) > 0 {
 		report.figure = f
 	}
-	return nil
 }
 
 // slug turns a SPEC into a file name.

@@ -14,7 +14,7 @@ func captionOfNorms(*runner) string {
 }
 
 // fillNorms adds the constants of the paper's assumption and the histograms.
-func fillNorms(r *runner, c columns, report *Report) error {
+func fillNorms(r *runner, c task, report *Report) {
 	f := &figure.Figure{Title: "Norms of the columns of P and of the rows of HW, tails cut off", Columns: 4}
 	for _, spec := range c.data {
 		results := r.regressed(spec, "ladies")
@@ -54,7 +54,6 @@ func fillNorms(r *runner, c columns, report *Report) error {
 	if len(f.Panels) > 0 {
 		report.figure = f
 	}
-	return nil
 }
 
 // histogram is the panel of one histogram.

@@ -167,7 +167,7 @@ func captionOfRegression(r *runner) string {
 }
 
 // fillRegression adds the coefficients of methods, over training nodes and over all.
-func (r *runner) fillRegression(c columns, report *Report, methods []string, on string) error {
+func (r *runner) fillRegression(c task, report *Report, methods []string, on string) {
 	for _, method := range methods {
 		for _, spec := range c.data {
 			for _, over := range []string{overTrain, overAll} {
@@ -177,7 +177,6 @@ func (r *runner) fillRegression(c columns, report *Report, methods []string, on 
 			}
 		}
 	}
-	return nil
 }
 
 // coefficients are the three rows of one regression.
@@ -236,7 +235,7 @@ func (r *runner) printed(spec, method string, layer int, on string) *PaperRegres
 
 // scatters draws, for each data set and layer, pairs of all runs over all nodes, the
 // line through them, and the line over the training nodes.
-func (r *runner) scatters(c columns, method, on string) *figure.Figure {
+func (r *runner) scatters(c task, method, on string) *figure.Figure {
 	f := &figure.Figure{Title: fmt.Sprintf("‖(HW)_[i]‖ over ‖%s^[i]‖, %s, 3 layers", on, method), Columns: 3}
 	for _, spec := range c.data {
 		all, train := r.pooled(spec, method, on, overAll), r.pooled(spec, method, on, overTrain)

@@ -66,10 +66,7 @@ func Run(ctx context.Context, name string, o Options) (*Report, error) {
 		if err := r.compute(ctx, work); err != nil {
 			return nil, err
 		}
-		report, err := r.report(work[0])
-		if err != nil {
-			return nil, err
-		}
+		report := r.report(work[0])
 		report.Claims = r.paper.judge([]*Report{report})
 		return report, nil
 	}
@@ -92,11 +89,7 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	}
 	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
 	for _, w := range work {
-		report, err := r.report(w)
-		if err != nil {
-			return nil, err
-		}
-		all.Reports = append(all.Reports, report)
+		all.Reports = append(all.Reports, r.report(w))
 	}
 	all.Claims = r.paper.judge(all.Reports)
 	return all, nil
@@ -154,16 +147,16 @@ func newRunner(o Options) (*runner, error) {
 	}, err
 }
 
-// columns is one experiment on its data sets.
-type columns struct {
+// task is one experiment on its data sets.
+type task struct {
 	Experiment
 	data []string // SPECs
 	jobs []job
 }
 
 // plan chooses the data sets of experiments and lists their cells.
-func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]columns, error) {
-	var work []columns
+func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, error) {
+	var work []task
 	for _, e := range experiments {
 		data, err := r.dataOf(ctx, e)
 		if err != nil {
@@ -172,7 +165,7 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]columns,
 		if len(data) == 0 && len(experiments) == 1 {
 			data = r.Data // asked for by name: the paper lacks these data sets here
 		}
-		c := columns{Experiment: e, data: data}
+		c := task{Experiment: e, data: data}
 		for _, spec := range data {
 			c.jobs = append(c.jobs, e.jobs(r, spec)...)
 		}
@@ -185,7 +178,7 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]columns,
 }
 
 // compute makes sure that all cells have a result, data set by data set.
-func (r *runner) compute(ctx context.Context, work []columns) error {
+func (r *runner) compute(ctx context.Context, work []task) error {
 	var all []job
 	known := map[string]bool{}
 	var specs []string
@@ -223,24 +216,22 @@ func (r *runner) compute(ctx context.Context, work []columns) error {
 func (r *runner) log(line string) { r.Log(r.pace.String() + line) }
 
 // report makes the report of one experiment from the results.
-func (r *runner) report(c columns) (*Report, error) {
+func (r *runner) report(c task) *Report {
 	report := &Report{
 		Experiment: c.Name, Title: c.Title, Source: r.paper.Source, Machine: machine.Describe(), Settings: r.settings(c),
 	}
-	if err := c.fill(r, c, report); err != nil {
-		return nil, err
-	}
+	c.fill(r, c, report)
 	report.Caption = r.caption(c)
 	for _, j := range c.jobs {
 		if err := r.failed[j.key()]; err != nil {
 			report.Notes = append(report.Notes, fmt.Sprintf("%s is left out: %v", j, err))
 		}
 	}
-	return report, nil
+	return report
 }
 
 // settings are the options that the report shows.
-func (r *runner) settings(c columns) map[string]any {
+func (r *runner) settings(c task) map[string]any {
 	return map[string]any{
 		"data": c.data, "runs": r.Runs.String(), "eval_every": r.EvalEvery.String(), "seed": r.Seed, "batch": r.Batch, "hidden": r.Hidden,
 		"max_batches": r.MaxBatches, "patience": r.Patience, "samples": r.Samples, "setting": r.Setting,
