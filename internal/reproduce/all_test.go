@@ -256,13 +256,16 @@ func TestPooled(t *testing.T) {
 	o.Methods = []string{"ladies"}
 	const nodes, train, layers = 500, 250, 3
 	report := run(t, "figure1", o)
-	if len(report.Rows) != 2*3*layers {
+	if len(report.Rows) != (2*3+1)*layers {
 		t.Fatalf("%d rows", len(report.Rows))
 	}
 	for _, row := range report.Rows {
 		want := 2 * nodes
-		if strings.HasSuffix(row.Quantity, overTrain) {
+		switch {
+		case strings.HasSuffix(row.Quantity, overTrain):
 			want = 2 * train
+		case strings.Contains(row.Quantity, "leverage"): // of the sampled pairs
+			want = 2 * pointsPerRun
 		}
 		if row.N != want {
 			t.Errorf("%s has %d pairs, want %d of two runs", row.Quantity, row.N, want)
@@ -275,6 +278,27 @@ func TestPooled(t *testing.T) {
 		if len(p.Cloud) != 2*pointsPerRun || p.Fit == nil || len(p.Lines) != 1 {
 			t.Errorf("%s: %d points, fit %v, %d lines", p.Title, len(p.Cloud), p.Fit, len(p.Lines))
 		}
+	}
+}
+
+// TestHighLeverage counts the pairs of high leverage by the formula.
+func TestHighLeverage(t *testing.T) {
+	var s scatter
+	for _, x := range []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 40} {
+		s.Sums.Add(x, 1)
+		s.Points = append(s.Points, [2]float64{x, 1})
+	}
+	want, n := 0, float64(s.Sums.N)
+	for _, p := range s.Points {
+		if h := 1/n + (p[0]-8.5)*(p[0]-8.5)/s.Sums.SXX; h > 4/n {
+			want++
+		}
+	}
+	if got := s.highLeverage(); want != 1 || got != float64(want)/n {
+		t.Errorf("share %v, want %d of 10", got, want)
+	}
+	if got := new(scatter).highLeverage(); got != 0 {
+		t.Errorf("share %v of no pairs", got)
 	}
 }
 

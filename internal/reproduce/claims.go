@@ -375,13 +375,19 @@ func claimsOfAppendix() []claim {
 			"Appendix D.4", "most slopes on ‖QP^[i]‖ are negative", []string{"table10"},
 			mostNegative,
 		}, {
-			"Appendix D.4", "a higher portion of the points has a high leverage with ‖QP^[i]‖", nil,
-			elsewhere("no row counts them"),
+			"Appendix D.4", "a higher portion of the points has a high leverage with ‖QP^[i]‖ than with ‖P^[i]‖", []string{"table2", "table10"},
+			on("table10", nil, every, func(e evidence, data string) *finding {
+				p, qp := e.row("table2", data, "LADIES", leverage(onP, 1)), e.row("table10", data, "LADIES", leverage(onQP, 1))
+				if p == nil || qp == nil {
+					return nil
+				}
+				return &finding{qp.Mean > p.Mean, fmt.Sprintf("%s %% and %s %%", short(qp.Mean), short(p.Mean))}
+			}),
 		},
 	}
 }
 
-// elsewhere is the predicate of a claim that no row decides.
+// elsewhere is the predicate of a claim that another command decides.
 func elsewhere(note string) predicate {
 	return func(evidence) (Verdict, string) { return NotMeasured, note }
 }

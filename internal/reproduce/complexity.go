@@ -240,6 +240,9 @@ func fillScaling(r *runner, c task, report *Report) {
 		}
 		fit := func(label, quantity string, x, y []float64, theory float64) {
 			line := exponent(x, y)
+			if line.N < 3 {
+				return // too few sizes on a small graph
+			}
 			add(label, quantity, line.N, line.Slope, line.SlopeSE, theory)
 		}
 		var s, nnz, rowsNNZ, sampled, aggregated, linear, share []float64

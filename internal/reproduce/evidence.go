@@ -166,7 +166,7 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 				holds++
 				answer = "yes"
 			}
-			words = append(words, fmt.Sprintf("%s: %s, %s", name, answer, f.numbers))
+			words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
 		}
 		verdict := NotSeen
 		switch {

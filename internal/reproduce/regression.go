@@ -173,6 +173,13 @@ func (r *runner) fillRegression(c task, report *Report, methods []string, on str
 			for _, over := range []string{overTrain, overAll} {
 				for l, s := range r.pooled(spec, method, on, over) {
 					report.Rows = append(report.Rows, r.coefficients(spec, method, l+1, on, over, s.Sums.Line())...)
+					if over == overAll {
+						label := r.regressionLabel(method)
+						report.Rows = append(report.Rows, Row{
+							Dataset: spec, Label: label, Method: method, Quantity: leverage(on, l+1), N: len(s.Points), Mean: 100 * s.highLeverage(),
+							line: regressionLine(label, spec, l+1), column: "high leverage, %, " + over,
+						})
+					}
 				}
 			}
 		}
@@ -187,7 +194,7 @@ func (r *runner) coefficients(spec, method string, layer int, on, over string, l
 		c := Row{
 			Dataset: spec, Label: label, Method: method,
 			Quantity: coefficient(name, on, over, layer), N: line.N, Mean: mean, SEM: se,
-			line: fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), layer), column: name + ", " + over,
+			line: regressionLine(label, spec, layer), column: name + ", " + over,
 		}
 		if printed != nil && over == overTrain {
 			v := of(*printed)
@@ -215,6 +222,29 @@ func (r *runner) regressionLabel(method string) string {
 		}
 	}
 	return method
+}
+
+// regressionLine names a line of a table of coefficients.
+func regressionLine(label, spec string, layer int) string {
+	return fmt.Sprintf("%s, %s, layer %d", label, columnName(spec), layer)
+}
+
+// highLeverage returns the share of the sampled pairs with a high leverage: 1/n +
+// (x−x̄)²/Sxx above 4/n, twice its mean over the n pairs.
+func (s *scatter) highLeverage() float64 {
+	high := 0
+	for _, p := range s.Points {
+		d := p[0] - s.Sums.MeanX
+		if d*d*float64(s.Sums.N) > 3*s.Sums.SXX {
+			high++
+		}
+	}
+	return float64(high) / float64(max(len(s.Points), 1))
+}
+
+// leverage is the quantity of a share of pairs with a high leverage.
+func leverage(on string, layer int) string {
+	return fmt.Sprintf("pairs of high leverage on |%s|, layer %d, %%", on, layer)
 }
 
 // coefficient is the quantity of a row of a regression.
