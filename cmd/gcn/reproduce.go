@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -127,7 +128,7 @@ func (r *reproduction) do(cmd *cobra.Command, name string) error {
 	}
 	report, err := reproduce.Run(cmd.Context(), name, r.Options)
 	if err != nil {
-		return err
+		return r.stopped(cmd.Context(), err)
 	}
 	if err := report.Save(r.out); err != nil {
 		return err
@@ -145,7 +146,7 @@ func (r *reproduction) do(cmd *cobra.Command, name string) error {
 func (r *reproduction) doAll(cmd *cobra.Command) error {
 	all, err := reproduce.All(cmd.Context(), r.Options)
 	if err != nil {
-		return err
+		return r.stopped(cmd.Context(), err)
 	}
 	version, err := currentVersion()
 	if err != nil {
@@ -168,6 +169,14 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 		}
 	}
 	return printLine(w, "saved in %s and %s", filepath.Join(r.out, "results.md"), filepath.Join(r.out, reproduce.FiguresDir))
+}
+
+// stopped adds to the error of an interrupted command how to go on.
+func (r *reproduction) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", r.out)}
 }
 
 // commandLine is the command with the flags that were set, without those that do not

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -169,6 +172,35 @@ func TestReproduceAll(t *testing.T) {
 	wantFields(t, object(t, again), "date", "machine", "command", "reports", "claims")
 	if after, err := os.ReadFile("reproduced/results.md"); err != nil || string(after) != string(text) || again.stderr != "" {
 		t.Errorf("made again: %v, %s", err, again.stderr)
+	}
+}
+
+// cancelling ends a context at the first write.
+type cancelling struct {
+	text   bytes.Buffer
+	cancel context.CancelFunc
+}
+
+func (w *cancelling) Write(p []byte) (int, error) {
+	w.cancel()
+	return w.text.Write(p)
+}
+
+// TestReproduceInterrupted interrupts after the first cell: the command says how to go
+// on, and goes on.
+func TestReproduceInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--batch", "16", "--hidden", "8", "--max-batches", "3"}
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &cancelling{cancel: cancel}
+	if code := run(ctx, args, io.Discard, stderr); code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, &stderr.text)
+	}
+	if message := lastLine(stderr.text.String()); !strings.Contains(message, "interrupted; to go on, give the same command again: reproduced holds") {
+		t.Errorf("the last line is %q", message)
+	}
+	if rest := succeed(t, args...).stderr; strings.Contains(rest, "[cell 1 of ") || !strings.Contains(rest, "[cell 5 of 5") {
+		t.Errorf("the rest is %s", rest)
 	}
 }
 
