@@ -91,6 +91,7 @@ const (
 	sourceGraphSAGE = "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216"
 	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
 	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
+	sourceMVS       = "Cong, Forsati, Kandemir & Mahdavi, KDD 2020, arXiv:2006.13866"
 	sourceSAINT     = "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931"
 	sourceVRGCN     = "Chen, Zhu & Song, ICML 2018, arXiv:1710.10568"
 )
@@ -127,6 +128,13 @@ func Methods() []Method {
 	})
 	methods = append(methods, saintMethods()...)
 	return append(methods, Method{
+		Name:    "saint-node-normalized",
+		Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
+		Source:  sourceMVS,
+		make: func(c Config) validSampler {
+			return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
+		},
+	}, Method{
 		Name:    "cluster",
 		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,

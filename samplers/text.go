@@ -41,6 +41,11 @@ func (s *SAINT) String() string {
 		Set("NormalizeRows", s.NormalizeRows).String()
 }
 
+// String returns the settings.
+func (s *NormalizedSAINT) String() string {
+	return describe.New("NormalizedSAINT").Set("Train", s.Train).Set("Depth", s.Depth).String()
+}
+
 // String returns the name.
 func (RandomNodes) String() string { return "RandomNodes{}" }
 

@@ -37,6 +37,28 @@ func (row *Row) compare() {
 	}
 }
 
+// comparePrinted compares the row with a count as the paper prints it: equal to its
+// last digit.
+func (row *Row) comparePrinted() {
+	p := row.Paper
+	if p == nil {
+		return
+	}
+	half := 0.5
+	if p.Mean != math.Trunc(p.Mean) {
+		half = 0.05
+	}
+	switch {
+	case row.Mean > p.Mean+half:
+		row.Range = "above"
+	case row.Mean < p.Mean-half:
+		row.Range = "below"
+	default:
+		row.Range = "in"
+	}
+	row.explain("")
+}
+
 // The programs behind the paper's times.
 const (
 	paperSampling = "the paper: Python and SciPy on a CPU"
