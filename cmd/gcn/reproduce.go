@@ -112,7 +112,8 @@ func (r *reproduction) check() error {
 	return r.samples.check()
 }
 
-func (r *reproduction) do(cmd *cobra.Command, name string) error {
+func (r *reproduction) do(cmd *cobra.Command, args []string) error {
+	name := args[0]
 	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
 	if !r.quiet {
