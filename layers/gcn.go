@@ -86,8 +86,17 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
+	if o.ExactInput == nil && slots[0].KeepsHistory() {
+		return nil, fmt.Errorf("layers: the sampler keeps activations below its lowest layer: it needs a model with exact input")
+	}
+	if err := batch.useRefreshed(slots, x, o); err != nil {
+		return nil, err
+	}
 	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
 	m.Inference = m
+	if batch.refresher != nil {
+		m.Refresher = m
+	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	for l, slot := range slots {
 		if h, err = m.convolution(batch, x, l, slot, h, o, start); err != nil {
@@ -104,8 +113,20 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if m.Logits, err = m.Classifier.Forward(h); err != nil {
 		return nil, err
 	}
+	if batch.refresher != nil {
+		batch.refresher.params = make([]float32, m.size())
+	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err
+}
+
+// size returns the number of values of all parameters.
+func (m *GCN) size() int {
+	n := 0
+	for _, p := range m.Parameters {
+		n += p.Shape().TotalSize()
+	}
+	return n
 }
 
 // input returns the slots of the convolutions, and the matrix that the first one reads.

@@ -16,6 +16,8 @@ type Parts struct {
 
 	IncludeRows   bool // see LayerWise
 	NormalizeRows bool // see LayerWise
+
+	Control string // one of ControlNames; "" means none
 }
 
 // ImportanceNames returns the names that ParseImportance knows.
@@ -87,8 +89,8 @@ func unknownPart(part, name string, known []string) error {
 	return fmt.Errorf("samplers: unknown %s %q; known: %s", part, name, strings.Join(known, ", "))
 }
 
-// FromParts returns the layer-wise sampler made of the named parts. It uses
-// Laplacian, Layers and Sizes of config. The error names an unknown name, a weight
+// FromParts returns the layer-wise sampler made of the named parts. It uses all fields
+// of config. The error names an unknown name, a weight
 // that does not go with the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	if parts.Importance == "" {
@@ -104,6 +106,10 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	s := &LayerWise{
 		Laplacian: config.Laplacian, Sizes: sizes,
 		IncludeRows: parts.IncludeRows, NormalizeRows: parts.NormalizeRows,
+		Train: config.Train, ExactInput: config.ExactInput,
+	}
+	if s.Control, err = ParseControl(parts.Control); err != nil {
+		return nil, err
 	}
 	if s.Importance, err = ParseImportance(parts.Importance, parts.Flat, parts.Neighborhood); err != nil {
 		return nil, err

@@ -278,6 +278,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	config["flat"], config["neighborhood"] = o.Flat, o.Neighborhood
 	config["draw"], config["weight"], config["population"] = cmp.Or(o.Draw, "wrs"), o.weightName(), o.Population
 	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
+	if o.controls() {
+		config["control"] = o.Control
+	}
 	return config
 }
 
