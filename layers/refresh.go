@@ -70,6 +70,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if !refreshed {
 		return nil
 	}
+	if len(slots) == 1 {
+		return fmt.Errorf("layers: control: the only layer reads features, so there are no activations to keep; use exact input or more layers")
+	}
 	if p == nil || p.Nodes() != x.Rows {
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
