@@ -16,6 +16,9 @@ type Method struct {
 	Sizes   string // the unit of a sample size, "nodes a layer"; "" for a method without sizes
 	Default []int  // sample sizes where none are given; nil where they are required, or not used
 
+	// ExactInput says that the method is for models with exact input only.
+	ExactInput bool
+
 	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
@@ -108,6 +111,15 @@ func Methods() []Method {
 	}}
 	methods = append(methods, layerWiseMethods()...)
 	methods = append(methods, Method{
+		Name:       "ladies-cv",
+		Summary:    "ladies-flat-debiased on the change since activations that are refreshed now and then; features propagated exactly",
+		Source:     "this program, after " + sourceVRGCN,
+		Sizes:      "nodes a layer",
+		ExactInput: true,
+		make: func(c Config) validSampler {
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+		},
+	}, Method{
 		Name:    "neighbor",
 		Summary: "each node k of its d neighbours, uniformly without replacement, weights d/k",
 		Source:  sourceGraphSAGE,

@@ -11,7 +11,8 @@ import "github.com/gcn-layerwise/gcn/internal/describe"
 func (s *LayerWise) String() string {
 	return describe.New("LayerWise").Set("Sizes", s.Sizes).
 		Set("Importance", s.Importance).Set("Draw", s.Draw).Set("Weight", s.Weight).
-		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).String()
+		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).
+		Set("Control", s.Control).Set("ExactInput", s.ExactInput).String()
 }
 
 // String returns the settings.

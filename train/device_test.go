@@ -89,6 +89,11 @@ func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(devi
 func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int, adam Adam) ([]float32, []float32) {
 	t.Helper()
 	p := compiled(t, m)
+	if m.Refresher != nil {
+		if err := m.Refresher.Refresh(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batchSize, BatchesPerEpoch: 10, Seed: 5}
 	drawer := newDrawer(&stream)
 	item := &Item{Blocks: new(samplers.MiniBatch)}
@@ -439,6 +444,10 @@ func TestMethodsOnDevice(t *testing.T) {
 				}
 				if method.Sizes == "" {
 					sizes = nil
+				}
+				if c.options.ExactInput = nil; method.ExactInput {
+					c.depth--
+					c.options.ExactInput = exactInput(t, c.data)
 				}
 				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
 				if err != nil {

@@ -264,6 +264,9 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if o.Seeds != nil { // runs without it have no such field
 		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
 	}
+	if r.model.Refresher != nil {
+		config["control_every"] = o.ControlEvery
+	}
 	for name, v := range o.Config {
 		_, taken := config[name]
 		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
@@ -357,6 +360,9 @@ func (r *run) train(ctx context.Context) error {
 	}
 	defer loader.Close()
 	s := &r.state
+	if err := r.restoreHistories(ctx); err != nil {
+		return err
+	}
 	for {
 		evaluated := s.Batch > s.Evaluated && (s.Batch%r.options.EvalEvery == 0 || s.Batch >= end)
 		if evaluated {
@@ -380,6 +386,9 @@ func (r *run) train(ctx context.Context) error {
 			r.stop = "patience"
 			return nil
 		}
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
 		step := r.step
 		if r.ranks.values != nil {
 			step = r.accumulate
@@ -388,6 +397,39 @@ func (r *run) train(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// refresh refreshes the histories of a control before every ControlEvery-th batch.
+func (r *run) refresh(ctx context.Context) error {
+	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery != 0 {
+		return nil
+	}
+	return r.timeRefresh(ctx, r.model.Refresher.Refresh)
+}
+
+// restoreHistories refreshes the histories of a resumed run as its last refresh did, unless
+// they are refreshed now anyway.
+func (r *run) restoreHistories(ctx context.Context) error {
+	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery == 0 {
+		return nil
+	}
+	return r.timeRefresh(ctx, r.model.Refresher.Restore)
+}
+
+func (r *run) timeRefresh(ctx context.Context, refresh func(context.Context) error) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := r.program.Pull(nil); err != nil {
+		return err
+	}
+	if err := refresh(ctx); err != nil {
+		return fmt.Errorf("train: before batch %d: %w", r.state.Batch, err)
+	}
+	r.dirty = true
+	r.state.RefreshSeconds += time.Since(start).Seconds()
+	return nil
 }
 
 // step trains on the next batch.
@@ -644,7 +686,7 @@ func (r *run) result() *Result {
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
 		StateBytes: r.model.Batch.StateBytes() + r.seeds.bytes(),
-		EvalS:      s.EvalSeconds, WallS: r.seconds(),
+		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
 	}
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)

@@ -47,6 +47,11 @@ type Options struct {
 	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
+	// ControlEvery is the number of batches between two refreshes of the histories of a
+	// control (layers.Refresher), beside the one before the first batch; 0 means 50.
+	// Without such histories it does nothing.
+	ControlEvery int
+
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it
 	Seed    uint64 // seed of every random decision
 
@@ -116,7 +121,7 @@ func (o Options) withDefaults() Options {
 		value int
 	}{
 		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
-		{&o.EvalEvery, 10}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
+		{&o.EvalEvery, 10}, {&o.ControlEvery, 50}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -135,7 +140,7 @@ func (o Options) validate() error {
 		value int
 	}{
 		{"Batch", o.Batch}, {"Micro", o.Micro}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
-		{"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
+		{"ControlEvery", o.ControlEvery}, {"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("train: Options.%s is %d, want at least 1, or 0 for the default", f.name, f.value)

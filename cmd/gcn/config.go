@@ -287,6 +287,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	}
 	config["neighborhood"], config["population"] = o.Neighborhood, o.Population
 	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
+	if o.controls() {
+		config["control"] = o.Control
+	}
 	return config
 }
 

@@ -31,6 +31,7 @@ type samplingOptions struct {
 	Population    string // the n of debiased weights
 	IncludeRows   bool
 	NormalizeRows bool
+	Control       string
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -48,6 +49,7 @@ type trainOptions struct {
 	MaxBatches      int
 	EvalEvery       evalInterval
 	Patience        int
+	ControlEvery    int
 
 	Model string
 	attentionOptions
@@ -113,6 +115,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
+	fs.IntVar(&o.ControlEvery, "control-every", 50, "mini-batches between two refreshes of the activations that --control refresh and ladies-cv keep")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
@@ -166,6 +169,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the program of the paper's authors")
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as the program of LADIES' authors does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
+	fs.StringVar(&o.Control, "control", "", "sample the change since activations that are kept, `NAME`: refresh (computed every --control-every mini-batches), rolling (each node's last) or none")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -183,6 +187,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
 		{"patience", o.Patience, 0},
+		{"control-every", o.ControlEvery, 1},
 		{"runs", o.Runs, 1},
 	} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
@@ -295,7 +300,13 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if !o.namesParts() && methodNamed(o.Method).ExactInput {
+		o.ExactInput = true
+	}
 	if !o.ExactInput {
+		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
+			return usagef("--control %s with --layers 1: the only layer reads features, so there are no activations to keep", o.Control)
+		}
 		if len(o.Samples) > 1 && !fs.Changed("layers") {
 			o.Layers = len(o.Samples)
 		}
@@ -336,6 +347,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"draw", o.Draw, samplers.DrawNames()},
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
+		{"control", o.Control, samplers.ControlNames()},
 	} {
 		if c.value == "" {
 			continue
@@ -348,7 +360,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		return checkMethod("method", o.Method)
 	}
 	if fs.Changed("method") && !o.nodeWise() {
-		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows; only --method neighbor takes parts", o.Method)
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows, --normalize-rows and --control; only --method neighbor takes parts", o.Method)
 	}
 	return o.checkParts()
 }

@@ -319,7 +319,7 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
-		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
+		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
 	}
 }
@@ -354,7 +354,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
-		Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
+		ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }
