@@ -22,13 +22,13 @@ import (
 // downloading is forbidden.
 var ErrOffline = errors.New("downloading is forbidden")
 
-// FetchProgress reports the progress of fetching a named data set.
+// FetchProgress reports the progress of fetching a named data set, or of computing P·X.
 type FetchProgress struct {
 	Name        string // of the data set
-	Stage       string // "download", "unpack" or "prepare"
+	Stage       string // "download", "unpack", "prepare" or "propagate"
 	File        string // that is downloaded
 	Address     string // of the file
-	Done, Total int64  // bytes of the file; Total is 0 if the server does not say
+	Done, Total int64  // bytes of the file, or of P·X; Total is 0 if the server does not say
 }
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
@@ -125,7 +125,7 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 		return nil, nil
 	}
 	d, err := openStore(ctx, path, f.options, false)
-	if errors.Is(err, ErrFormat) && !f.options.verify {
+	if errors.Is(err, ErrFormat) && !f.options.Verify {
 		return nil, nil
 	}
 	return d, err

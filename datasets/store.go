@@ -15,7 +15,8 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 2 if the features are float16, else 1
+//	 8  uint32          version: 3 if there are propagated features, else 2 if the
+//	                    features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -30,7 +31,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 2 // the newest that is read
+	storeVersion = 3 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -60,10 +61,12 @@ const (
 	sectionTrain    sectionKind = 8  // node ids
 	sectionValid    sectionKind = 9  //
 	sectionTest     sectionKind = 10 //
+
+	sectionPropagated sectionKind = 11 // P·X, nodes × features; since version 3
 )
 
-// sectionKinds holds the name of each kind, and the type of its numbers. Features may be
-// float16 instead.
+// sectionKinds holds the name of each kind, and the type of its numbers. Features,
+// propagated or not, may be float16 instead.
 var sectionKinds = [...]struct {
 	name    string
 	element elementType
@@ -78,6 +81,8 @@ var sectionKinds = [...]struct {
 	sectionTrain:    {"training nodes", elementInt32},
 	sectionValid:    {"validation nodes", elementInt32},
 	sectionTest:     {"test nodes", elementInt32},
+
+	sectionPropagated: {"propagated features", elementFloat32},
 }
 
 func (k sectionKind) String() string {
@@ -124,8 +129,14 @@ func (k sectionKind) element() elementType {
 // allows tells whether sections of a kind may hold numbers of type e in a store of
 // the given version.
 func (k sectionKind) allows(e elementType, version uint32) bool {
-	return e == k.element() || k == sectionFeatures && e == elementFloat16 && version >= 2
+	if k == sectionPropagated && version < 3 {
+		return false
+	}
+	return e == k.element() || k.features() && e == elementFloat16 && version >= 2
 }
+
+// features tells whether sections of a kind hold a matrix of features.
+func (k sectionKind) features() bool { return k == sectionFeatures || k == sectionPropagated }
 
 // section is an entry of the table.
 type section struct {
@@ -157,8 +168,11 @@ func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
 	for _, s := range sections {
-		if s.element == elementFloat16 {
-			version = 2
+		switch {
+		case s.kind == sectionPropagated:
+			version = 3
+		case s.element == elementFloat16:
+			version = max(version, 2)
 		}
 	}
 	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))

@@ -21,7 +21,7 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Pr
 	if err := m.checkMemory(max(int64(buffer/m.features), synthChunk)); err != nil {
 		return err
 	}
-	d, community, err := m.generateBare(ctx)
+	d, c, err := m.generateBare(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,15 +34,15 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Pr
 		return err
 	}
 	half := p == Float16
-	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) })
+	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, c, buffer) }, nil)
 }
 
 // streamFeatures writes the features of all nodes, a group of chunks at a time.
-func (m *synthModel) streamFeatures(w *storeWriter, community []int32, size int) error {
+func (m *synthModel) streamFeatures(w *storeWriter, c *communities, size int) error {
 	chunkSize := synthChunk * m.features
 	group := max(size/chunkSize, 1)
 	buffer := make([]float32, group*chunkSize)
-	draw := m.featureRows(community)
+	draw := m.featureRows(c)
 	chunks := (m.nodes + synthChunk - 1) / synthChunk
 	for first := 0; first < chunks; first += group {
 		count := min(group, chunks-first)

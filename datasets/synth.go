@@ -13,16 +13,22 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
-// synthModel holds the parameters of one synthetic data set: a degree-corrected
-// stochastic block model (Karrer & Newman 2011, arXiv:1008.3926). Features and labels
-// depend on its communities.
+// synthModel holds the parameters of one generated data set. Its graph is a block
+// two-level Erdős–Rényi graph (Seshadhri, Kolda & Pinar 2012, arXiv:1112.3644) whose
+// second level is a degree-corrected block model (Karrer & Newman 2011, arXiv:1008.3926):
 //
-// Every node i has a community z_i, of Zipf-distributed size, and an expected
-// degree θ_i from a heavy-tailed law. The expected number of edges between i and j is
-// proportional to θ_i·θ_j, with a larger factor within a community. Features are the
-// community's mean plus normal noise. The label is the community, except for a share
-// of the nodes (noise) with a random label. That share limits the accuracy of any
-// model. For binary tasks see taskLabels.
+//   - Every node has an expected degree from a heavy-tailed law. Nodes of like degree
+//     form small communities. Within a community every pair of nodes is joined with
+//     probability density. These edges make the triangles.
+//   - Every community belongs to a group. The other edges join nodes in proportion to
+//     the rest of their expected degrees: a share of them within a group, so that the
+//     graph has the homophily asked for, the others anywhere.
+//   - A group is a class, and all nodes of a community have its label. With binary
+//     tasks a group gives the tasks' probabilities; see taskLabels.
+//   - The features of a node are the mean of its group, plus the offset of its
+//     community, plus noise of its own. A share of the communities (noise) has the
+//     features of a random group instead. So a model without the graph errs by all
+//     three, and averages over neighbours err by the offsets and by that share.
 type synthModel struct {
 	name    string
 	summary string
@@ -30,54 +36,64 @@ type synthModel struct {
 	nodes    int
 	edges    int64 // undirected
 	features int
-	classes  int // classes, or binary tasks if communities > 0
+	classes  int // classes, or binary tasks if groups > 0
 	train    int // training nodes; nodes in neither train nor valid are for testing
 	valid    int
 	metric   Metric
+	groups   int // with binary tasks; 0: one for each class
 
-	communities int     // 0: one for each class; otherwise classes counts binary tasks
-	homophily   float64 // share of edges within a community
-	noise       float64 // share of random labels (classes), or deviation of the logits' noise (tasks)
-	separation  float64 // length of a community's mean, in standard deviations of the features' noise
-	skew        float64 // Zipf exponent of the community sizes
-	degree      degreeLaw
-	seed        uint64
+	degree     degreeLaw
+	inside     float64 // share of a node's expected edges within its community
+	density    float64 // probability of an edge between two nodes of a community
+	homophily  float64 // share of edges within a group
+	skew       float64 // Zipf exponent of the sizes of the groups
+	noise      float64 // share of communities with the features of a random group
+	separation float64 // length of a group's mean, in deviations of a node's noise
+	offset     float64 // deviation of a community's offset, in deviations of a node's noise
+	seed       uint64
 }
 
-// synthModels returns the data sets of synth:. All but demo have the counts of the
-// real data set of that name (Hu et al. 2020, arXiv:2005.00687, and GraphSAINT's
-// Reddit), so that costs measured on them carry over.
+// synthModels returns the data sets of synth:. All but demo are twins: they have the
+// counts of the real data set of that name (Hu et al. 2020, arXiv:2005.00687, and
+// GraphSAINT's Reddit), and its published figures as far as there are any.
+// `gcn reproduce twins` compares them.
 func synthModels() []synthModel {
 	return []synthModel{
 		{
 			name: "demo", summary: "20,000 nodes in 10 classes; trains in seconds",
 			nodes: 20_000, edges: 150_000, features: 64, classes: 10, train: 10_000, valid: 4_000, metric: Accuracy,
-			homophily: 0.75, noise: 0.12, separation: 3, skew: 0.6, degree: degreeLaw{floor: 2, tail: 2.5, top: 1_000}, seed: 1,
+			degree: degreeLaw{floor: 2, tail: 2.5}, inside: 0.5, density: 0.6, homophily: 0.75, skew: 0.6,
+			noise: 0.1, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "arxiv", summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
 			nodes: 169_343, edges: 1_166_243, features: 128, classes: 40, train: 90_941, valid: 29_799, metric: Accuracy,
-			homophily: 0.8, noise: 0.25, separation: 3.5, skew: 1, degree: degreeLaw{floor: 2, tail: 2, top: 13_000}, seed: 1,
+			degree: degreeLaw{floor: 1, tail: 1.77}, inside: 0.61, density: 0.75, homophily: 0.655, skew: 1,
+			noise: 0.2, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
-			homophily: 0.8, noise: 0.05, separation: 3.5, skew: 0.8, degree: degreeLaw{floor: 2, tail: 1.8, top: 20_000}, seed: 1,
+			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, homophily: 0.756, skew: 0.8,
+			noise: 0.04, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
-			nodes: 132_534, edges: 39_561_252, features: 8, classes: 112, train: 86_619, valid: 21_236, metric: ROCAUC,
-			communities: 64, homophily: 0.6, noise: 1, separation: 2, skew: 0.6, degree: degreeLaw{floor: 1, tail: 3, top: 7_750}, seed: 1,
+			nodes: 132_534, edges: 39_561_252, features: 8, classes: 112, train: 86_619, valid: 21_236, metric: ROCAUC, groups: 64,
+			degree: degreeLaw{floor: 1, tail: 130}, inside: 0.605, density: 0.74, homophily: 0.65, skew: 0.6,
+			noise: 0.1, separation: 2, offset: 0.5, seed: 1,
 		},
 		{
 			name: "mag", summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
 			nodes: 736_389, edges: 5_396_336, features: 128, classes: 349, train: 629_571, valid: 64_879, metric: Accuracy,
-			homophily: 0.75, noise: 0.5, separation: 3.5, skew: 0.9, degree: degreeLaw{floor: 2, tail: 2.2, top: 10_000}, seed: 1,
+			degree: degreeLaw{floor: 1, tail: 2.22}, inside: 0.25, density: 0.5, homophily: 0.3, skew: 0.9,
+			noise: 0.4, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "products", summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
 			nodes: 2_449_029, edges: 61_859_140, features: 100, classes: 47, train: 196_615, valid: 39_323, metric: Accuracy,
-			homophily: 0.85, noise: 0.15, separation: 3, skew: 1, degree: degreeLaw{floor: 2, tail: 2.5, top: 17_500}, seed: 1,
+			degree: degreeLaw{floor: 1, tail: 2.96}, inside: 0.735, density: 0.78, homophily: 0.808, skew: 1,
+			noise: 0.15, separation: 3, offset: 0.5, seed: 1,
 		},
 	}
 }
@@ -133,11 +149,7 @@ func synthFromSpec(spec *Spec) (*synthModel, error) {
 	if m.homophily, err = spec.Float("homophily", m.homophily, 0, 1); err != nil {
 		return nil, err
 	}
-	mostNoise := 1.0
-	if m.communities > 0 {
-		mostNoise = 100
-	}
-	if m.noise, err = spec.Float("noise", m.noise, 0, mostNoise); err != nil {
+	if m.noise, err = spec.Float("noise", m.noise, 0, 1); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -159,11 +171,14 @@ func (m *synthModel) resize(nodes int) {
 // Streams of random numbers, one for each purpose: a change in one part's draws does
 // not change the other parts.
 const (
-	streamCommunity = iota + 1
-	streamDegree
+	streamOrder = iota + 1
+	streamGroups
+	streamInside
 	streamRounding
 	streamEdges
 	streamMeans
+	streamShown
+	streamOffsets
 	streamFeatures
 	streamLabels
 	streamTasks
@@ -193,11 +208,11 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 	if err := m.checkMemory(int64(m.nodes)); err != nil {
 		return nil, err
 	}
-	d, community, err := m.generateBare(ctx)
+	d, c, err := m.generateBare(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.Features, err = m.drawFeatures(ctx, community)
+	d.Features, err = m.drawFeatures(ctx, c)
 	return d, err
 }
 
@@ -205,11 +220,11 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 // that many rows.
 func (m *synthModel) checkMemory(rows int64) error {
 	const (
-		node = 80 // community, degree, offsets, running sums, class, split
-		edge = 12 // in the lower triangle, and in both directions
+		node = 100 // communities, degree, offsets, running sums, class, split
+		edge = 12  // in the lower triangle, and in both directions
 	)
-	nodes, width, groups, tasks := int64(m.nodes), int64(m.features), int64(m.groups()), int64(0)
-	if m.communities > 0 {
+	nodes, width, groups, tasks := int64(m.nodes), int64(m.features), int64(m.groupCount()), int64(0)
+	if m.groups > 0 {
 		tasks = int64(m.classes)
 	}
 	var bytes int64
@@ -228,16 +243,13 @@ func (m *synthModel) checkMemory(rows int64) error {
 
 // generateBare generates everything except the features. It returns the communities
 // too, from which the features are drawn.
-func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
-	community, err := m.drawCommunities(ctx)
+func (m *synthModel) generateBare(ctx context.Context) (*Data, *communities, error) {
+	c := m.drawCommunities()
+	adjacency, err := m.drawGraph(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	adjacency, err := m.drawGraph(ctx, community)
-	if err != nil {
-		return nil, nil, err
-	}
-	labels, err := m.drawLabels(ctx, community)
+	labels, err := m.drawLabels(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -251,32 +263,22 @@ func (m *synthModel) generateBare(ctx context.Context) (*Data, []int32, error) {
 		Labels: labels,
 		Split:  split,
 		Metric: m.metric,
-		Notes: []string{fmt.Sprintf("synthetic: degree-corrected stochastic block model of %d communities, homophily %v, noise %v, seed %d",
-			m.groups(), m.homophily, m.noise, m.seed)},
-	}, community, nil
+		Notes: []string{fmt.Sprintf("synthetic: %d communities in %d groups, homophily %v, noise %v, seed %d",
+			c.count(), m.groupCount(), m.homophily, m.noise, m.seed)},
+	}, c, nil
 }
 
-// groups returns the number of communities.
-func (m *synthModel) groups() int {
-	if m.communities > 0 {
-		return m.communities
+// groupCount returns the number of groups.
+func (m *synthModel) groupCount() int {
+	if m.groups > 0 {
+		return m.groups
 	}
 	return m.classes
 }
 
-func (m *synthModel) drawCommunities(ctx context.Context) ([]int32, error) {
-	cumulative := m.zipf()
-	community := make([]int32, m.nodes)
-	return community, m.eachNode(ctx, streamCommunity, func(lo, hi int, random *rand.Rand) {
-		for i := lo; i < hi; i++ {
-			community[i] = pick(cumulative, random.Float64())
-		}
-	})
-}
-
-// zipf returns the cumulative distribution of the community sizes.
+// zipf returns the cumulative distribution of the sizes of the groups.
 func (m *synthModel) zipf() []float64 {
-	cumulative := make([]float64, m.groups())
+	cumulative := make([]float64, m.groupCount())
 	var sum float64
 	for c := range cumulative {
 		sum += math.Pow(float64(c+1), -m.skew)
@@ -301,12 +303,12 @@ func pick(cumulative []float64, u float64) int32 {
 	return int32(lo)
 }
 
-// means returns the communities' means, each a vector of length separation.
+// means returns the means of the groups, each a vector of length separation.
 func (m *synthModel) means() []float32 {
 	width := m.features
-	means := make([]float32, m.groups()*width)
+	means := make([]float32, m.groupCount()*width)
 	random := m.random(streamMeans, 0)
-	for c := range m.groups() {
+	for c := range m.groupCount() {
 		mean := means[c*width : (c+1)*width]
 		var norm2 float64
 		for j := range mean {
@@ -323,8 +325,8 @@ func (m *synthModel) means() []float32 {
 	return means
 }
 
-func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*graph.Features, error) {
-	width, draw := m.features, m.featureRows(community)
+func (m *synthModel) drawFeatures(ctx context.Context, c *communities) (*graph.Features, error) {
+	width, draw := m.features, m.featureRows(c)
 	x := &graph.Features{Rows: m.nodes, Cols: width, Data: make([]float32, m.nodes*width)}
 	return x, m.eachNode(ctx, streamFeatures, func(lo, hi int, random *rand.Rand) {
 		draw(x.Data[lo*width:hi*width], lo, random)
@@ -332,45 +334,58 @@ func (m *synthModel) drawFeatures(ctx context.Context, community []int32) (*grap
 }
 
 // featureRows returns a function that fills rows with the features of consecutive
-// nodes, from lo on.
-func (m *synthModel) featureRows(community []int32) func(rows []float32, lo int, random *rand.Rand) {
-	width, means := m.features, m.means()
-	scale := float32(1 / math.Sqrt(float64(width))) // rows have about unit length, like word vectors
+// nodes, from lo on. It is safe for concurrent use. The offset of a community is drawn
+// again for each of its nodes, so that no memory is needed for the offsets.
+func (m *synthModel) featureRows(c *communities) func(rows []float32, lo int, random *rand.Rand) {
+	width, means, shown := m.features, m.means(), m.shownGroups(c)
+	scale := float32(1 / math.Sqrt(float64(width)*(1+m.offset*m.offset))) // rows have about unit length, like word vectors
+	deviation := float32(m.offset)
 	return func(rows []float32, lo int, random *rand.Rand) {
 		for i := lo; len(rows) > 0; i++ {
-			c := int(community[i])
-			mean := means[c*width : (c+1)*width]
-			for j := range mean {
-				rows[j] = scale * (mean[j] + float32(random.NormFloat64()))
+			k := int(c.of[i])
+			offset := m.random(streamOffsets, k)
+			mean := means[int(shown[k])*width:][:width]
+			for j, v := range mean {
+				rows[j] = scale * (v + deviation*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
 			}
 			rows = rows[width:]
 		}
 	}
 }
 
-func (m *synthModel) drawLabels(ctx context.Context, community []int32) (*graph.Labels, error) {
-	if m.communities > 0 {
-		return m.taskLabels(ctx, community)
-	}
-	cumulative := m.zipf()
-	y := &graph.Labels{Classes: m.classes, Class: make([]int32, m.nodes)}
-	return y, m.eachNode(ctx, streamLabels, func(lo, hi int, random *rand.Rand) {
-		for i := lo; i < hi; i++ {
-			y.Class[i] = community[i]
-			if random.Float64() < m.noise {
-				y.Class[i] = pick(cumulative, random.Float64())
-			}
+// shownGroups returns the group whose mean the features of each community have: its
+// own, or for a share of them (noise) a random one.
+func (m *synthModel) shownGroups(c *communities) []int32 {
+	cumulative, random := m.zipf(), m.random(streamShown, 0)
+	shown := make([]int32, c.count())
+	for k, own := range c.group {
+		other, changed := pick(cumulative, random.Float64()), random.Float64() < m.noise
+		shown[k] = own
+		if changed {
+			shown[k] = other
 		}
-	})
+	}
+	return shown
 }
 
-// taskLabels draws binary labels. The logit of task t for a node of community z is
-// base_t + 2·⟨a_t, u_z⟩ + noise·ε. u_z is the direction of the community's mean, so
+func (m *synthModel) drawLabels(ctx context.Context, c *communities) (*graph.Labels, error) {
+	if m.groups > 0 {
+		return m.taskLabels(ctx, c)
+	}
+	y := &graph.Labels{Classes: m.classes, Class: make([]int32, m.nodes)}
+	for i, k := range c.of {
+		y.Class[i] = c.group[k]
+	}
+	return y, nil
+}
+
+// taskLabels draws binary labels. The logit of task t for a node of group z is
+// base_t + 2·⟨a_t, u_z⟩ with random a_t. u_z is the direction of the group's mean, so
 // the features predict the tasks through it. Bases around −2 make positives rare, as
 // in protein function prediction.
-func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.Labels, error) {
-	tasks, groups, width, means := m.classes, m.groups(), m.features, m.means()
-	logits := make([]float64, groups*tasks)
+func (m *synthModel) taskLabels(ctx context.Context, c *communities) (*graph.Labels, error) {
+	tasks, groups, width, means := m.classes, m.groupCount(), m.features, m.means()
+	positive := make([]float64, groups*tasks) // probabilities
 	random := m.random(streamTasks, 0)
 	direction := make([]float64, width)
 	for t := range tasks {
@@ -383,17 +398,16 @@ func (m *synthModel) taskLabels(ctx context.Context, community []int32) (*graph.
 			for j, v := range means[z*width : (z+1)*width] {
 				logit += direction[j] * float64(v)
 			}
-			logits[z*tasks+t] = logit
+			positive[z*tasks+t] = 1 / (1 + math.Exp(-logit))
 		}
 	}
 	y := &graph.Labels{Tasks: tasks, Multi: make([]float32, m.nodes*tasks)}
 	return y, m.eachNode(ctx, streamLabels, func(lo, hi int, random *rand.Rand) {
 		for i := lo; i < hi; i++ {
-			of := logits[int(community[i])*tasks:]
+			of := positive[int(c.group[c.of[i]])*tasks:]
 			row := y.Multi[i*tasks : (i+1)*tasks]
 			for t := range row {
-				logit := of[t] + m.noise*random.NormFloat64()
-				if random.Float64() < 1/(1+math.Exp(-logit)) {
+				if random.Float64() < of[t] {
 					row[t] = 1
 				}
 			}

@@ -11,53 +11,122 @@ import (
 )
 
 // degreeLaw is the distribution of the expected degrees: floor plus a Lomax (shifted
-// Pareto) variable with exponent tail, cut off at top. The mean degree determines its
-// scale.
+// Pareto) variable with exponent tail. The mean degree determines its scale.
 type degreeLaw struct {
 	floor float64 // least expected degree
-	tail  float64 // P(θ > x) falls like x^-tail
-	top   float64 // greatest expected degree
+	tail  float64 // P(θ > x) falls like x^-tail; above 1
 }
 
-// quantile returns the u-quantile for a Lomax scale.
-func (l degreeLaw) quantile(u, scale float64) float64 {
-	if l.top <= l.floor || scale <= 0 {
-		return l.floor
-	}
-	cut := 1 - math.Pow(1+(l.top-l.floor)/scale, -l.tail) // the mass below top
-	return l.floor + scale*(math.Pow(1-u*cut, -1/l.tail)-1)
+// quantile returns the expected degree at rank r of n, from the smallest, for a Lomax
+// scale: the quantile of (r+½)/n. So the degrees follow the law without noise, and the
+// largest is about the same for every seed.
+func (l degreeLaw) quantile(r, n int, scale float64) float64 {
+	above := (float64(n-r) - 0.5) / float64(n)
+	return l.floor + scale*(math.Pow(above, -1/l.tail)-1)
 }
 
-// mean returns the law's mean for a Lomax scale, by the midpoint rule on the
-// survival function over geometric steps.
-func (l degreeLaw) mean(scale float64) float64 {
-	const steps = 2000
+// scaleFor returns the Lomax scale of n degrees with the given mean. It sums the
+// largest degrees, and integrates over the others.
+func (l degreeLaw) scaleFor(n int, mean float64) float64 {
+	summed := min(n, 1024)
 	var sum float64
-	for k := range steps {
-		// Substituting u = 1−e^{−t} spreads the steps over the tail.
-		t := (float64(k) + 0.5) / steps * 20
-		sum += l.quantile(1-math.Exp(-t), scale) * math.Exp(-t)
+	for r := n - summed; r < n; r++ {
+		sum += degreeLaw{tail: l.tail}.quantile(r, n, 1)
 	}
-	return sum * 20 / steps
+	power, rest := 1-1/l.tail, float64(summed)/float64(n)
+	unit := sum/float64(n) + (1-math.Pow(rest, power))/power - (1 - rest)
+	return (mean - l.floor) / unit
 }
 
-// scaleFor returns the Lomax scale with the given mean, or with the nearest possible
+// communities holds small sets of nodes of like expected degree. Nodes are numbered
+// within them by place: place p has node member[p], and the places of community k are
+// start[k] … start[k+1]−1, with increasing nodes.
+type communities struct {
+	of     []int32 // community of each node
+	member []int32
+	start  []int32
+	group  []int32 // of each community
+
+	degrees func(place int) float64 // expected
+	density float64                 // probability of an edge within a community
+}
+
+func (c *communities) count() int { return len(c.group) }
+
+// members returns the nodes of community k.
+func (c *communities) members(k int) []int32 { return c.member[c.start[k]:c.start[k+1]] }
+
+// drawCommunities puts the nodes in random order, gives the next ones a larger degree
+// each, and cuts the order into communities. The first of a community determines its
+// size: it has the share inside of its edges there. At most an eighth of the nodes that
+// are left form a community, so that the nodes of the largest degrees are not all in
 // one.
-func (l degreeLaw) scaleFor(mean float64) float64 {
-	lo, hi := 0.0, 4*l.top
-	for range 60 {
-		if mid := (lo + hi) / 2; l.mean(mid) < mean {
-			lo = mid
-		} else {
-			hi = mid
+func (m *synthModel) drawCommunities() *communities {
+	n := m.nodes
+	mean := 2 * float64(m.edges) / float64(n)
+	law := m.degree
+	law.floor = min(law.floor, mean/4)
+	scale := law.scaleFor(n, mean)
+	c := &communities{of: make([]int32, n), member: make([]int32, n), density: m.density}
+	c.degrees = func(place int) float64 { return law.quantile(place, n, scale) }
+	for i := range c.member {
+		c.member[i] = int32(i)
+	}
+	m.random(streamOrder, 0).Shuffle(n, func(i, j int) { c.member[i], c.member[j] = c.member[j], c.member[i] })
+	cumulative, random := m.zipf(), m.random(streamGroups, 0)
+	for first := 0; first < n; {
+		size := int(1.5 + m.inside*c.degrees(first)/m.density)
+		size = max(min(size, (n-first)/8), 1)
+		members := c.member[first : first+size]
+		slices.Sort(members)
+		for _, i := range members {
+			c.of[i] = int32(len(c.group))
+		}
+		c.start = append(c.start, int32(first))
+		c.group = append(c.group, pick(cumulative, random.Float64()))
+		first += size
+	}
+	c.start = append(c.start, int32(n))
+	c.density *= m.thinning(c)
+	return c
+}
+
+// thinning returns the share of the edges within communities that a low homophily
+// leaves: 1 if their number alone does not exceed it.
+func (m *synthModel) thinning(c *communities) float64 {
+	var expected, chance, before float64
+	for k := range c.count() {
+		size := float64(len(c.members(k)))
+		expected += m.density * size * (size - 1) / 2
+	}
+	for _, sum := range m.zipf() {
+		chance += (sum - before) * (sum - before)
+		before = sum
+	}
+	wanted := float64(m.edges) * (m.homophily - chance) // of expected·(1 − chance)
+	if wanted >= expected*(1-chance) {
+		return 1
+	}
+	return max(wanted/(expected*(1-chance)), 0)
+}
+
+// neighbours appends to row the neighbours of node i, before i, in its community.
+func (c *communities) neighbours(row []int32, i int, random *rand.Rand) []int32 {
+	for _, j := range c.members(int(c.of[i])) {
+		if j >= int32(i) {
+			break
+		}
+		if random.Float64() < c.density {
+			row = append(row, j)
 		}
 	}
-	return (lo + hi) / 2
+	return row
 }
 
-// blockModel holds the tables for drawing edges: the nodes ordered by id and by
-// (community, id), with running sums of θ in both orders. One lookup draws a node
-// before i, or a node before i in the same community.
+// blockModel holds the tables for drawing the edges beyond the communities: the nodes
+// ordered by id and by (group, id), with running sums in both orders of θ, the expected
+// number of a node's edges beyond its community. One lookup draws a node before i, or a
+// node before i in the same group.
 //
 // Each undirected edge {i, j} with j < i is drawn from row i alone. So rows are
 // independent and can be drawn in parallel, and no edge comes twice.
@@ -65,11 +134,12 @@ type blockModel struct {
 	theta   []float64
 	all     runningSum // over nodes by id
 	grouped runningSum // over member
-	member  []int32    // nodes ordered by (community, id)
+	group   []int32    // of each node
+	member  []int32    // nodes ordered by (group, id)
 	place   []int32    // place[i] is the index of node i in member
-	start   []int32    // start[z] is the first index of community z in member
+	start   []int32    // start[z] is the first index of group z in member
 
-	within, across float64 // shares of edges drawn within a community, and anywhere
+	within, across float64 // shares of edges drawn within a group, and anywhere
 }
 
 // runningSum holds the sums before each of n entries. A guide table makes inverting
@@ -85,7 +155,9 @@ func newRunningSum(n int, value func(int) float64) runningSum {
 	for k := range n {
 		s.before[k+1] = s.before[k] + value(k)
 	}
-	s.scale = float64(n) / s.before[n]
+	if s.before[n] > 0 {
+		s.scale = float64(n) / s.before[n]
+	}
 	entry := 0
 	for b := range s.guide {
 		for entry+1 < n && s.before[entry+1]*s.scale <= float64(b) {
@@ -105,16 +177,32 @@ func (s *runningSum) at(x float64, limit int) int {
 	return min(k, limit-1)
 }
 
-func (m *synthModel) drawGraph(ctx context.Context, community []int32) (*graph.CSR, error) {
-	b, err := m.newBlockModel(ctx, community)
+func (m *synthModel) drawGraph(ctx context.Context, c *communities) (*graph.CSR, error) {
+	lowerPtr := make([]int64, m.nodes+1) // first the numbers of edges within communities
+	err := m.eachNode(ctx, streamInside, func(lo, hi int, random *rand.Rand) {
+		var row []int32
+		for i := lo; i < hi; i++ {
+			row = c.neighbours(row[:0], i, random)
+			lowerPtr[i+1] = int64(len(row))
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	lowerPtr := m.rowCounts(b, community)
+	var inside int64
+	for _, count := range lowerPtr {
+		inside += count
+	}
+	b := m.newBlockModel(c, min(inside, m.edges))
+	m.rowCounts(b, lowerPtr)
 	lower := make([]int32, lowerPtr[m.nodes])
 	err = m.eachNode(ctx, streamEdges, func(lo, hi int, random *rand.Rand) {
+		var near []int32
+		again := m.random(streamInside, lo/synthChunk)
 		for i := lo; i < hi; i++ {
-			b.drawRow(lower[lowerPtr[i]:lowerPtr[i+1]], i, int(community[i]), random)
+			near = c.neighbours(near[:0], i, again)
+			row := lower[lowerPtr[i]:lowerPtr[i+1]]
+			b.drawRow(row, copy(row, near), i, random)
 		}
 	})
 	if err != nil {
@@ -123,133 +211,149 @@ func (m *synthModel) drawGraph(ctx context.Context, community []int32) (*graph.C
 	return symmetric(ctx, lowerPtr, lower)
 }
 
-func (m *synthModel) newBlockModel(ctx context.Context, community []int32) (*blockModel, error) {
+// newBlockModel makes the tables. inside is the number of edges within communities.
+func (m *synthModel) newBlockModel(c *communities, inside int64) *blockModel {
 	n := m.nodes
-	mean := 2 * float64(m.edges) / float64(n)
-	law := m.degree
-	law.top = min(law.top, float64(n)/4+1)
-	law.floor = min(law.floor, mean/4+1e-9)
-	scale := law.scaleFor(mean)
-	b := &blockModel{theta: make([]float64, n)}
-	err := m.eachNode(ctx, streamDegree, func(lo, hi int, random *rand.Rand) {
-		for i := lo; i < hi; i++ {
-			b.theta[i] = law.quantile(random.Float64(), scale)
+	b := &blockModel{theta: make([]float64, n), group: make([]int32, n)}
+	for k := range c.count() {
+		members := c.members(k)
+		expected := c.density * float64(len(members)-1)
+		for p, i := range members {
+			b.theta[i] = max(c.degrees(int(c.start[k])+p)-expected, 0)
+			b.group[i] = c.group[k]
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	b.start = make([]int32, m.groups()+1)
-	for _, z := range community {
+	b.start = make([]int32, m.groupCount()+1)
+	for _, z := range b.group {
 		b.start[z+1]++
 	}
-	for z := range m.groups() {
+	for z := range m.groupCount() {
 		b.start[z+1] += b.start[z]
 	}
 	b.member, b.place = make([]int32, n), make([]int32, n)
 	next := slices.Clone(b.start)
-	for i, z := range community {
+	for i, z := range b.group {
 		b.place[i] = next[z]
 		b.member[next[z]] = int32(i)
 		next[z]++
 	}
 	b.all = newRunningSum(n, func(i int) float64 { return b.theta[i] })
 	b.grouped = newRunningSum(n, func(k int) float64 { return b.theta[b.member[k]] })
-	// By chance, a share of the edges drawn anywhere lies within a community.
+	// By chance, a share of the edges drawn anywhere lies within a group.
 	var chance float64
-	for z := range m.groups() {
-		share := b.groupSum(z) / b.all.before[n]
-		chance += share * share
+	for z := range m.groupCount() {
+		if sum := b.groupSum(z); sum > 0 {
+			share := sum / b.all.before[n]
+			chance += share * share
+		}
 	}
-	if m.homophily > chance {
-		b.within = (m.homophily - chance) / (1 - chance)
+	if beyond := float64(m.edges - inside); beyond > 0 && chance < 1 {
+		wanted := (m.homophily*float64(m.edges) - float64(inside)) / beyond
+		b.within = min(max((wanted-chance)/(1-chance), 0), 1)
 	}
 	b.across = 1 - b.within
-	return b, nil
+	return b
 }
 
-// groupSum returns the sum of θ over a community.
+// groupSum returns the sum of θ over a group.
 func (b *blockModel) groupSum(z int) float64 {
 	return b.grouped.before[b.start[z+1]] - b.grouped.before[b.start[z]]
 }
 
 // weights returns the expected numbers of edges, up to a common factor, from node i
-// to the nodes before it: edges drawn within its community z, and edges drawn
-// anywhere.
-func (b *blockModel) weights(i, z int) (within, across float64) {
+// to the nodes before it: edges drawn within its group, and edges drawn anywhere.
+func (b *blockModel) weights(i int) (within, across float64) {
+	if b.theta[i] == 0 {
+		return 0, 0
+	}
+	z := b.group[i]
 	before := b.grouped.before[b.place[i]] - b.grouped.before[b.start[z]]
-	within = b.theta[i] * b.within * before / b.groupSum(z)
+	within = b.theta[i] * b.within * before / b.groupSum(int(z))
 	across = b.theta[i] * b.across * b.all.before[i] / b.all.before[len(b.theta)]
 	return within, across
 }
 
-// rowCounts divides the edges among the rows in proportion to their weights, exact in
-// total, and returns the offsets. Row i has room for i edges.
-func (m *synthModel) rowCounts(b *blockModel, community []int32) []int64 {
+// rowCounts turns the numbers of edges within communities, ptr[i+1] for row i, into the
+// offsets of the rows with all edges. It divides the other edges among the rows in
+// proportion to their weights, exact in total. Row i has room for i edges.
+func (m *synthModel) rowCounts(b *blockModel, ptr []int64) {
 	n := m.nodes
+	left := m.edges
+	for i := range n { // in a small graph the communities may have more edges than asked for
+		ptr[i+1] = min(ptr[i+1], left)
+		left -= ptr[i+1]
+	}
 	var total float64
 	for i := range n {
-		within, across := b.weights(i, int(community[i]))
+		within, across := b.weights(i)
 		total += within + across
 	}
-	ptr := make([]int64, n+1)
 	random := m.random(streamRounding, 0)
 	due, given := random.Float64(), int64(0)
 	for i := range n {
 		if total > 0 {
-			within, across := b.weights(i, int(community[i]))
-			due += (within + across) / total * float64(m.edges)
+			within, across := b.weights(i)
+			due += (within + across) / total * float64(left)
 		}
-		count := min(int64(due)-given, int64(i), m.edges-given)
+		count := min(int64(due)-given, int64(i)-ptr[i+1], left-given)
 		given += count
-		ptr[i+1] = count
+		ptr[i+1] += count
 	}
 	// Rounding and full rows leave some edges over.
-	for i := n - 1; given < m.edges; i-- {
-		more := min(m.edges-given, int64(i)-ptr[i+1])
+	for i := n - 1; given < left; i-- {
+		more := min(left-given, int64(i)-ptr[i+1])
 		ptr[i+1] += more
 		given += more
 	}
 	for i := range n {
 		ptr[i+1] += ptr[i]
 	}
-	return ptr
 }
 
-// drawRow fills row with distinct nodes before i, in increasing order.
-func (b *blockModel) drawRow(row []int32, i, z int, random *rand.Rand) {
-	within, across := b.weights(i, z)
+// drawRow completes row i with distinct nodes before i, in increasing order. The first
+// kept entries are there already.
+func (b *blockModel) drawRow(row []int32, kept, i int, random *rand.Rand) {
+	z := b.group[i]
+	within, across := b.weights(i)
 	first, last := int(b.start[z]), int(b.place[i])
 	base := b.grouped.before[first]
 	span := b.grouped.before[last] - base
-	share := 0.0
+	grouped := 0
 	if within > 0 {
-		share = within / (within + across)
-	}
-	// A hub would exhaust a small community, and its last free nodes take many draws.
-	// So at most half of the community is drawn, and the rest from anywhere.
-	room := (last - first) / 2
-	const rounds = 8
-	kept := 0
-	for round := 0; kept < len(row); round++ {
-		for k := kept; k < len(row); k++ {
-			switch {
-			case room > 0 && random.Float64() < share:
-				room--
-				row[k] = b.member[b.grouped.at(base+random.Float64()*span, last)]
-			case round < rounds:
-				row[k] = int32(b.all.at(random.Float64()*b.all.before[i], i))
-			default: // nearly all likely nodes are taken
-				row[k] = random.Int32N(int32(i))
+		for range len(row) - kept {
+			if random.Float64()*(within+across) < within {
+				grouped++
 			}
+		}
+		// A hub would exhaust a small group, and its last free nodes take many draws. So
+		// at most half of the group is drawn, and the rest from anywhere.
+		grouped = min(grouped, (last-first)/2)
+	}
+	const rounds = 8 // after so many, nearly all likely nodes are taken
+	kept = fill(row[:kept+grouped], kept, rounds, func() int32 {
+		return b.member[b.grouped.at(base+random.Float64()*span, last)]
+	})
+	if b.all.before[i] > 0 {
+		kept = fill(row, kept, rounds, func() int32 { return int32(b.all.at(random.Float64()*b.all.before[i], i)) })
+	}
+	kept = fill(row, kept, 3*rounds, func() int32 { return random.Int32N(int32(i)) })
+	if kept < len(row) {
+		fillFree(row, kept)
+	}
+}
+
+// fill completes row with drawn numbers, distinct and increasing as the first kept
+// entries are. It draws again in the place of numbers that come twice, rounds times at
+// most, and returns the number of entries that are then in place.
+func fill(row []int32, kept, rounds int, draw func() int32) int {
+	for ; kept < len(row) && rounds > 0; rounds-- {
+		for k := kept; k < len(row); k++ {
+			row[k] = draw()
 		}
 		slices.Sort(row)
 		kept = len(slices.Compact(row))
-		if kept < len(row) && round >= 4*rounds {
-			fillFree(row, kept)
-			return
-		}
 	}
+	return kept
 }
 
 // fillFree completes row with the least numbers that are not in it. The first kept

@@ -112,67 +112,145 @@ func TestSynthExactEdges(t *testing.T) {
 	})
 }
 
-// Without noise, labels are communities. The share of edges within a community is the
-// requested one, or that by chance if it is larger.
+// The share of edges within a class is the requested one, or that by chance if it is
+// larger.
 func TestSynthHomophily(t *testing.T) {
 	for _, want := range []float64{0, 0.3, 0.6, 0.9} {
-		d := open(t, fmt.Sprintf("synth:demo?noise=0&homophily=%v", want))
-		var within, chance float64
+		d := open(t, fmt.Sprintf("synth:demo?homophily=%v", want))
+		got, err := EdgeHomophily(t.Context(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chance float64
 		mass := make([]float64, d.Labels.Classes)
 		for i := range d.Nodes() {
 			mass[d.Labels.Class[i]] += float64(d.Graph.Degree(i))
-			for _, j := range d.Graph.Row(i) {
-				if d.Labels.Class[i] == d.Labels.Class[j] {
-					within++
-				}
-			}
 		}
 		for _, m := range mass {
 			chance += m * m / float64(d.Graph.NNZ()) / float64(d.Graph.NNZ())
 		}
-		if got, expected := within/float64(d.Graph.NNZ()), max(want, chance); math.Abs(got-expected) > 0.02 {
+		if expected := max(want, chance); math.Abs(got-expected) > 0.02 {
 			t.Errorf("homophily %v: %.3f of the edges are within a class, want %.3f", want, got, expected)
 		}
 	}
 }
 
-// The share of labels that differ from the community follows from noise. Two data sets
-// that differ only in noise have the same communities.
+// Two data sets that differ only in noise have the same graph and labels. The features
+// differ for that share of the communities, less those whose random group is their own.
 func TestSynthNoise(t *testing.T) {
-	clean, noisy := open(t, "synth:demo?noise=0"), open(t, "synth:demo?noise=0.3")
-	if !cmp.Equal(clean.Graph, noisy.Graph) || !cmp.Equal(clean.Features.Data, noisy.Features.Data) {
-		t.Error("noise changes more than the labels")
+	const noise = 0.3
+	clean, noisy := synth(t, "synth:demo?noise=0"), synth(t, fmt.Sprintf("synth:demo?noise=%v", noise))
+	a, b := open(t, "synth:demo?noise=0"), open(t, fmt.Sprintf("synth:demo?noise=%v", noise))
+	if !cmp.Equal(a.Graph, b.Graph) || !cmp.Equal(a.Labels, b.Labels) {
+		t.Error("noise changes more than the features")
 	}
-	differ, match := 0.0, 0.0
-	size := make([]float64, clean.Labels.Classes)
-	for i, c := range clean.Labels.Class {
-		size[c]++
-		if c != noisy.Labels.Class[i] {
+	c := clean.drawCommunities()
+	plain, shown := clean.shownGroups(c), noisy.shownGroups(c)
+	differ, same, before := 0.0, 0.0, 0.0
+	for k := range plain {
+		if plain[k] != c.group[k] {
+			t.Fatalf("without noise, community %d of group %d has the features of group %d", k, c.group[k], plain[k])
+		}
+		if plain[k] != shown[k] {
 			differ++
 		}
+		for _, i := range c.members(k) {
+			if equal := a.Features.Data[int(i)*a.Features.Cols] == b.Features.Data[int(i)*b.Features.Cols]; equal != (plain[k] == shown[k]) {
+				t.Fatalf("node %d of community %d: equal features: %v", i, k, equal)
+			}
+		}
 	}
-	n := float64(clean.Nodes())
-	for _, s := range size {
-		match += s * s / n / n // a random label may equal the community
+	for _, sum := range clean.zipf() {
+		same += (sum - before) * (sum - before)
+		before = sum
 	}
-	if want := 0.3 * (1 - match); math.Abs(differ/n-want) > 0.015 {
-		t.Errorf("%.3f of the labels changed, want %.3f", differ/n, want)
+	n := float64(len(plain))
+	if want := noise * (1 - same); math.Abs(differ/n-want) > 4*math.Sqrt(want/n) {
+		t.Errorf("%.3f of the communities changed, want %.3f", differ/n, want)
+	}
+}
+
+// synth returns the model of a SPEC.
+func synth(t *testing.T, spec string) *synthModel {
+	t.Helper()
+	parsed, err := parseSpec(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := synthFromSpec(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Communities are sets of nodes of like degree. Each node is in one.
+func TestSynthCommunities(t *testing.T) {
+	m := synth(t, "synth:demo")
+	c := m.drawCommunities()
+	seen := make([]bool, m.nodes)
+	for k := range c.count() {
+		members := c.members(k)
+		for p, i := range members {
+			if seen[i] || c.of[i] != int32(k) || p > 0 && members[p-1] >= i {
+				t.Fatalf("community %d has the nodes %v; node %d is in community %d", k, members, i, c.of[i])
+			}
+			seen[i] = true
+		}
+		first := c.degrees(int(c.start[k]))
+		if want := int(1.5 + m.inside*first/m.density); len(members) > want || int(c.start[k]) < m.nodes*9/10 && len(members) != want {
+			t.Errorf("community %d from place %d, degree %v, has %d nodes, want %d", k, c.start[k], first, len(members), want)
+		}
+	}
+	if int(c.start[c.count()]) != m.nodes {
+		t.Errorf("the communities have %d places, want %d", c.start[c.count()], m.nodes)
+	}
+}
+
+// The degrees of the graph follow the expected ones.
+func TestSynthDegrees(t *testing.T) {
+	m, d := synth(t, "synth:demo"), open(t, "synth:demo")
+	c := m.drawCommunities()
+	var squares, degrees float64
+	for p := range m.nodes {
+		want := c.degrees(p)
+		got := 0.0
+		if p%100 == 0 { // mean of 100 nodes of like degree
+			for _, i := range c.member[p : p+100] {
+				got += float64(d.Graph.Degree(int(i))) / 100
+			}
+			want = 0
+			for k := p; k < p+100; k++ {
+				want += c.degrees(k) / 100
+			}
+			squares += (got - want) * (got - want) / want
+			degrees++
+		}
+	}
+	// A degree has about the variance of a Poisson variable. Sizes of communities are
+	// rounded, which is a small systematic error.
+	if got := 100 * squares / degrees; got > 3 {
+		t.Errorf("mean square of the standardised error is %.2f, want about 1", got)
 	}
 }
 
 func TestDegreeLaw(t *testing.T) {
-	l := degreeLaw{floor: 1, tail: 2.2, top: 13_000}
-	scale := l.scaleFor(13.8)
-	var sum float64
-	const n = 1_000_000
-	for k := range n {
-		sum += l.quantile((float64(k)+0.5)/n, scale)
-	}
-	if got := sum / n; math.Abs(got-13.8) > 0.05 {
-		t.Errorf("mean %v, want 13.8", got)
-	}
-	if lo, hi := l.quantile(0, scale), l.quantile(1, scale); lo != 1 || math.Abs(hi-13_000) > 1 {
-		t.Errorf("degrees from %v to %v, want 1 to 13000", lo, hi)
+	for _, c := range []struct {
+		law  degreeLaw
+		n    int
+		mean float64
+	}{{degreeLaw{1, 1.77}, 169_343, 13.8}, {degreeLaw{1, 130}, 132_534, 597}, {degreeLaw{2, 2.5}, 100, 9}} {
+		scale := c.law.scaleFor(c.n, c.mean)
+		var sum float64
+		for r := range c.n {
+			sum += c.law.quantile(r, c.n, scale)
+		}
+		if got := sum / float64(c.n); math.Abs(got/c.mean-1) > 1e-3 {
+			t.Errorf("%+v: mean %v, want %v", c.law, got, c.mean)
+		}
+		if least := c.law.quantile(0, c.n, scale); least < c.law.floor || least > c.law.floor+scale/float64(c.n) {
+			t.Errorf("%+v: smallest degree %v", c.law, least)
+		}
 	}
 }
 

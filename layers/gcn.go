@@ -8,7 +8,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -54,6 +53,13 @@ type GCNOptions struct {
 	// not be among its input nodes.
 	Residual bool
 
+	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
+	// dense layer on its rows, and the batch's sampler draws the blocks of the
+	// convolutions above: the model has one convolution more than the sampler has
+	// layers. Parameters and inference are those of the same model without it. It excludes
+	// Heads and InputDropout.
+	ExactInput *ExactInput
+
 	Order Order // order of the products in training; zero means by cost
 
 	Init Initialiser // nil means PyTorch, and GlorotUniform for attention
@@ -62,9 +68,9 @@ type GCNOptions struct {
 	average bool // the mean of the heads
 }
 
-// GCN is the paper's model over a sampler of L layers; the paper's "2-layer GCN" has
-// L = 2. FormProgram is L × [graph convolution with bias → ELU → dropout], another
-// dropout and a linear classifier. FormEquation is
+// GCN is the paper's model over a sampler of L layers, or of L−1 with exact input; the
+// paper's "2-layer GCN" has L = 2. FormProgram is L × [graph convolution with bias → ELU →
+// dropout], another dropout and a linear classifier. FormEquation is
 //
 //	Z^(l+1) = P·H^(l)·W^(l),  H^(l) = dropout(ELU(Z^(l))):
 //
@@ -84,7 +90,9 @@ type GCN struct {
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
-	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
+	exact *ExactInput // nil: the first convolution is sampled
+
+	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
@@ -102,21 +110,21 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
-	h, err := batch.Features(x)
+	slots, h, err := o.input(batch, x)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
+	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
 	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
 		return nil, err
 	}
-	for l := range batch.Layers() {
-		if h, err = m.convolution(batch, x, l, h, o.convolution(l, batch.Layers(), y.Outputs()), start); err != nil {
+	for l, slot := range slots {
+		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
@@ -155,9 +163,26 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 	return err
 }
 
+// input returns the slots of the convolutions, and the matrix that the first one reads.
+func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node, error) {
+	e := o.ExactInput
+	if e == nil {
+		h, err := batch.Features(x)
+		return batch.slots, h, err
+	}
+	if e.x != x {
+		return nil, nil, fmt.Errorf("layers: exact input of other features than the model's")
+	}
+	if err := batch.useExactInput(e); err != nil {
+		return nil, nil, err
+	}
+	h, err := ops.OutputFeatures(batch.Graph(), e.px, batch.input.Slot)
+	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
+}
+
 // convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	g, slot := batch.Graph(), batch.Slot(l)
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	g := batch.Graph()
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
 		return nil, err
@@ -174,12 +199,17 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 	}
 	m.Convolutions = append(m.Convolutions, conv)
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
-	z, err := conv.Convolve(slot, h)
+	var z *G.Node
+	if l == 0 && o.ExactInput != nil { // h is P·X
+		z, err = affine(h, conv.W, conv.B, slot)
+	} else {
+		z, err = conv.Convolve(slot, h)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if o.Residual {
-		if z, err = m.skip(batch, x, l, z, o, start); err != nil {
+		if z, err = m.skip(batch, x, l, slot, z, o, start); err != nil {
 			return nil, err
 		}
 	}
@@ -196,14 +226,14 @@ func (o GCNOptions) newConvolution(g *G.ExprGraph, name string, in int, start Pa
 }
 
 // skip adds a linear map of the output nodes' own features to z.
-func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	w, _, err := newParameters(batch.Graph(), fmt.Sprintf("skip%d", l), x.Cols, o.Hidden, false, start)
 	if err != nil {
 		return nil, err
 	}
 	m.Skips = append(m.Skips, w)
 	m.Parameters = append(m.Parameters, w)
-	own, err := ops.OutputFeatures(batch.Graph(), x, batch.Slot(l))
+	own, err := ops.OutputFeatures(batch.Graph(), x, slot)
 	if err != nil {
 		return nil, err
 	}
@@ -277,6 +307,12 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)
 	case o.Heads > 0 && o.Hidden%o.Heads != 0:
 		return o, fmt.Errorf("layers: GCN of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)
+	}
+	switch e := o.ExactInput; {
+	case e != nil && o.Heads > 0:
+		return o, fmt.Errorf("layers: GCN with attention and exact input: attention reads the features themselves, P·X has no use in it")
+	case e != nil && o.InputDropout > 0:
+		return o, fmt.Errorf("layers: GCN with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)
 	}
 	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
 		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)

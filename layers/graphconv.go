@@ -32,6 +32,8 @@ type GraphConv struct {
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
 	Order      Order          // zero: by cost
+
+	order Order // in use; zero before Convolve
 }
 
 // NewGraphConv adds the parameters name.weight and name.bias to g. Set the other
@@ -71,6 +73,7 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))
 	}
+	l.order = order
 	if order == TransformFirst {
 		z, err := affine(h, l.W, l.B, nil)
 		if err != nil {

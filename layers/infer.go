@@ -22,6 +22,10 @@ import (
 // computed first. The memory is reused by the next call. A GPU copies the features and the
 // Laplacian at the first call and keeps them until the device is closed.
 //
+// A further call for the same nodes uses the list of rows and, on the CPU, P·X of the first
+// call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// and x must not change between two calls. A model with exact input has P·X already.
+//
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
 // bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
 // chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
@@ -37,14 +41,15 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	// Not a sync.Pool: it may hold several memories, each as large as a layer.
 	memory := m.memory.Swap(nil)
 	if memory == nil {
-		memory = new(plan.InferenceMemory)
+		memory = new(inferenceMemory)
 	}
 	defer m.memory.Store(memory)
-	k, err := plan.NewKernels(m.Device, p, memory)
+	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	return model.run(ctx, k, p, x, nodes)
+	memory.kept.onHost = m.Device == nil
+	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
 // inferenceLayer holds a layer's parameters.
@@ -64,6 +69,7 @@ type inferenceModel struct {
 	layers     []inferenceLayer
 	classifier *inferenceLayer // nil: none
 	outputs    int             // width of the logits
+	exact      *ExactInput     // P·X of the call's features; nil: not known
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -83,6 +89,9 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
+	if m.exact.of(p, x) {
+		model.exact = m.exact
+	}
 	width := x.Cols
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
@@ -231,24 +240,24 @@ type inference struct {
 	ctx   context.Context
 	model *inferenceModel
 	p     *graph.Laplacian
-	x     plan.Rows // the features of all nodes
+	x     plan.Rows // the features of all nodes; not set if no layer reads them
+	input firstInput
 }
 
 // run computes layer after layer.
-func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
-	if err := m.load(k); err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
-	features, err := k.Features(x)
+func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32, kept *keptInput) ([]float32, error) {
+	r, err := m.begin(ctx, k, p, x)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, x: features}
-	needed := neededRows(p, nodes, len(m.layers))
-	h, top := features, len(m.layers)-1
+	kept.use(p, x, nodes, len(m.layers))
+	if err := r.first(kept); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	h, top := r.x, len(m.layers)-1
 	var logits []float32
-	for l, layer := range m.layers {
-		rows := needed[l]
+	for l := range m.layers {
+		rows := kept.rows[l]
 		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
 		if err = k.Needed(rows, all); err == nil {
 			if l == top {
@@ -257,9 +266,9 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 					return nil, fmt.Errorf("layers: inference: %w", err)
 				}
 				logits = make([]float32, len(rows)*m.outputs)
-				err = r.layer(layer, h, rows, plan.Span{}, logits)
+				err = r.layer(l, h, rows, plan.Span{}, logits)
 			} else {
-				h, err = r.hidden(l, layer, h, rows)
+				h, err = r.hidden(l, h, rows)
 			}
 		}
 		if err != nil {
@@ -272,8 +281,22 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	return logits, nil
 }
 
+// begin puts the parameters, and the features if a layer reads them, on the processor.
+func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features) (*inference, error) {
+	if err := m.load(k); err != nil {
+		return nil, err
+	}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p}
+	var err error
+	if m.exact == nil || m.layers[0].skip != nil {
+		r.x, err = k.Features(x)
+	}
+	return r, err
+}
+
 // hidden returns the output of layer l at the given rows, with their index.
-func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
+func (r *inference) hidden(l int, h plan.Rows, rows []int32) (plan.Rows, error) {
+	layer := r.model.layers[l]
 	name := plan.Hidden0
 	if l%2 == 1 {
 		name = plan.Hidden1
@@ -282,7 +305,7 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(layer, h, rows, out, nil); err != nil {
+	if err := r.layer(l, h, rows, out, nil); err != nil {
 		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(rows)}
@@ -292,10 +315,11 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 	return above, err
 }
 
-// layer writes the output of one layer to out. If logits is not nil, it writes the logits
-// of that output there instead.
-func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	transformed := transformFirst(r.p, layer, h.Count, rows)
+// layer writes the output of layer l to out. If logits is not nil, it writes the logits of
+// that output there instead.
+func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
+	layer := r.model.layers[l]
+	transformed := r.transformFirst(l, h, rows)
 	if transformed {
 		var err error
 		if h, err = r.transform(layer, h); err != nil {
@@ -310,9 +334,9 @@ func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out p
 		n := min(chunk, len(rows)-lo)
 		var err error
 		if logits == nil {
-			err = r.chunk(layer, h, lo, n, out.From(lo*layer.out), transformed)
+			err = r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
 		} else {
-			err = r.logits(layer, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+			err = r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
 		}
 		if err != nil {
 			return err
@@ -322,18 +346,18 @@ func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out p
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
-func (r *inference) logits(layer inferenceLayer, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
+func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
 	to, err := r.Logits(logits)
 	if err != nil {
 		return err
 	}
 	c, z := r.model.classifier, to
 	if c != nil {
-		if z, err = r.Scratch(plan.Last, n*layer.out); err != nil {
+		if z, err = r.Scratch(plan.Last, n*r.model.layers[l].out); err != nil {
 			return err
 		}
 	}
-	if err := r.chunk(layer, h, lo, n, z, transformed); err != nil {
+	if err := r.chunk(l, h, lo, n, z, transformed); err != nil {
 		return err
 	}
 	if c != nil {
@@ -342,6 +366,14 @@ func (r *inference) logits(layer inferenceLayer, h plan.Rows, lo, n int, logits 
 		}
 	}
 	return r.Read(logits, to)
+}
+
+// transformFirst reports whether layer l computes P(HW).
+func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
+	if l == 0 && r.model.exact != nil {
+		return false
+	}
+	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
 }
 
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
@@ -391,14 +423,15 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 }
 
 // chunk writes the layer's output at the needed rows lo to lo+n to z.
-func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+	layer := r.model.layers[l]
 	var err error
 	if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
 	} else if transformed {
 		err = r.Propagate(z, h, lo, n)
 	} else {
-		err = r.propagateFirst(layer, h, lo, n, z)
+		err = r.propagateFirst(l, h, lo, n, z)
 	}
 	if err != nil {
 		return err
@@ -421,22 +454,35 @@ func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.S
 }
 
 // propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P.
-func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span) error {
-	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
+func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) error {
+	mixed, sums, err := r.mixed(l, h, lo, n)
 	if err != nil {
 		return err
 	}
-	if err := r.Propagate(mixed, h, lo, n); err != nil {
-		return err
-	}
-	var sums plan.Span
-	if layer.b != nil {
-		if sums, err = r.Scratch(plan.Sums, n); err != nil {
-			return err
-		}
-		if err := r.RowSums(sums, lo, n); err != nil {
-			return err
-		}
-	}
+	layer := r.model.layers[l]
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
+}
+
+// mixed returns P·H and the row sums of P at the needed rows lo to lo+n. They are valid
+// until the next call of mixed, Part or Own.
+func (r *inference) mixed(l int, h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
+	if l == 0 {
+		return r.input.mixed(r, h, lo, n)
+	}
+	return r.propagate(h, lo, n)
+}
+
+// propagate computes P·H and the row sums of P at the needed rows lo to lo+n, in scratch
+// memory.
+func (r *inference) propagate(h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
+	if mixed, err = r.Scratch(plan.Mixed, n*h.Width); err != nil {
+		return
+	}
+	if sums, err = r.Scratch(plan.Sums, n); err != nil {
+		return
+	}
+	if err = r.Propagate(mixed, h, lo, n); err != nil {
+		return
+	}
+	return mixed, sums, r.RowSums(sums, lo, n)
 }

@@ -284,26 +284,12 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		if drawn == 0 {
 			continue
 		}
-		factor := rowSum(s.Laplacian, int(r)) / drawn
+		factor := s.Laplacian.RowSum(int(r)) / drawn
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
 		}
 	}
 	block.Finish()
-}
-
-// rowSum returns the sum of row i of p.
-func rowSum(p *graph.Laplacian, i int) float64 {
-	sum := float64(p.ColScale[i])
-	values := p.Adjacency.RowValues(i)
-	for k, j := range p.Adjacency.Row(i) {
-		v := float64(p.ColScale[j])
-		if values != nil {
-			v *= float64(values[k])
-		}
-		sum += v
-	}
-	return float64(p.RowScale[i]) * sum
 }
 
 // population returns the candidates of a layer, and whether they are all nodes of

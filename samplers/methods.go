@@ -32,6 +32,10 @@ type Config struct {
 	Layers    int              // number of layers; required
 	KeepSelf  bool             // LayerWise.KeepSelf; other methods keep a row's own term anyway
 	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
+
+	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
+	// layer reads activations in place of features. Methods with a history use it.
+	ExactInput bool
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -118,7 +122,7 @@ func Methods() []Method {
 		Sizes:   "neighbours a node",
 		Default: []int{2},
 		make: func(c Config) validSampler {
-			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes}
+			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
 	})
 	methods = append(methods, saintMethods()...)

@@ -228,7 +228,7 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 
 // scaleToRow rescales entries, which are positive, to the sum of row v of p.
 func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
-	want := rowSum(p, int(v))
+	want := p.RowSum(int(v))
 	sum := 0.0
 	for _, e := range entries {
 		sum += float64(e)

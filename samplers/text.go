@@ -22,7 +22,9 @@ func (s *Neighbor) String() string {
 }
 
 // String returns the settings.
-func (s *VRGCN) String() string { return describe.New("VRGCN").Set("Sizes", s.Sizes).String() }
+func (s *VRGCN) String() string {
+	return describe.New("VRGCN").Set("Sizes", s.Sizes).Set("ExactInput", s.ExactInput).String()
+}
 
 // String returns the settings.
 func (s *Labor) String() string {

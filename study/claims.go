@@ -18,7 +18,7 @@ import (
 // number of outcomes is small, and else with simulation:
 //
 //   - the theorem on variance and covariance of the debiased factors β (Chen et al.
-//     2023, §5.5), corrected and as printed, its bounds, and the finite population
+//     2023, §5.6), corrected and as printed, its bounds, and the finite population
 //     correction (§5, remark), for the given weights;
 //   - with a Laplacian: the variance of approximate products and the comparison of flat
 //     and LADIES probabilities (appendix, lemmas), the bound of Drineas, Kannan &
@@ -29,7 +29,7 @@ type Claims struct {
 	Sizes       []int     // numbers of draws; required
 	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
 	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
-	Repeats     int       // simulated draws; 0 means 20,000; at least 40
+	Repeats     int       // simulated draws; 0 means 20,000; at least 200
 	Seed        uint64    // of draws and batches
 
 	Laplacian *graph.Laplacian // nil: only the claims on β
@@ -50,7 +50,8 @@ type ClaimRow struct {
 
 	Predicted Number `json:"predicted"`
 	Measured  Number `json:"measured"`
-	SE        Number `json:"se"`        // standard error of Measured; 0 if it is exact
+	Exact     bool   `json:"exact"`     // Measured is exact
+	SE        Number `json:"se"`        // standard error of Measured
 	Deviation Number `json:"deviation"` // largest |measured − predicted| over the candidates, in standard errors
 	Agrees    bool   `json:"agrees"`
 }
@@ -78,16 +79,17 @@ type Claimed struct {
 }
 
 // Simulated values agree with predicted ones within mostDeviation standard errors.
-// Candidates with fewer than fewestHits expected draws do not count: their standard
-// errors are not known well enough.
+// Candidates, or pairs of them, that fewer than fewestHits samples hold on average
+// count for the mean only: their standard errors are not known well enough.
 const (
 	mostDeviation = 5
 	fewestHits    = 200
 	exactness     = 1e-7 // largest relative difference of exact values
 )
 
-// simulationGroups is the number of groups of draws that standard errors come from.
-const simulationGroups = 20
+// simulationGroups is the number of groups of draws that standard errors come from:
+// with few of them, a right value is too often far off by its standard error.
+const simulationGroups = 100
 
 // Run checks the claims. Cost: that of Theorem for the largest size; for each size and
 // population, Repeats draws; for each batch and size, a few calls of samplers.
@@ -102,12 +104,20 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 		return nil, err
 	}
 	for _, s := range c.Sizes {
-		for _, n := range c.Populations {
-			if err := c.factors(ctx, t, law, watch, s, n); err != nil {
-				return nil, err
-			}
+		measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{})
+		if err != nil {
+			return nil, err
 		}
-		if err := c.finitePopulation(ctx, t, law, watch, s); err != nil {
+		for _, n := range c.Populations {
+			of := measured
+			if n != float64(len(c.Weights)) {
+				if of, err = c.measure(ctx, c.Weights, watch, s, samplers.Debiased{Population: populationCount(n)}); err != nil {
+					return nil, err
+				}
+			}
+			c.factors(t, law, of, s, n)
+		}
+		if err := c.finitePopulation(ctx, t, law, watch, measured, s); err != nil {
 			return nil, err
 		}
 	}
@@ -147,6 +157,10 @@ func (c *Claims) setDefaults(ctx context.Context) error {
 			return fmt.Errorf("study: a population of %v for %d candidates, want at least as many", n, m)
 		}
 	}
+	var err error
+	if c.Weights, err = drawableWeights(c.Weights); err != nil {
+		return err
+	}
 	if c.Laplacian == nil {
 		return nil
 	}
@@ -160,24 +174,23 @@ func (c *Claims) setDefaults(ctx context.Context) error {
 }
 
 // factors checks the theorem on variance for s draws and the population n.
-func (c *Claims) factors(ctx context.Context, t *ClaimTable, law *missingLaw, watch []int32, s int, n float64) error {
+func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMoments, s int, n float64) {
 	name := "n = " + populationText(n, len(c.Weights))
-	measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{Population: populationCount(n)})
-	if err != nil {
-		return err
-	}
 	predicted, printed := law.moments(s, AlphaPopulation(n), false), law.moments(s, AlphaPopulation(n), true)
 	var mean, corrected, slipped, covariance []claimedValue
-	for i := range watch {
-		rare := float64(c.Repeats)*(1-law.after[s].one[i]) < fewestHits
+	after := &law.after[s]
+	for i, p := range law.p {
+		rare := float64(c.Repeats)*(1-after.one[i]) < fewestHits
 		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, rare})
 		corrected = append(corrected, claimedValue{predicted.Var(i), func(m *Moments) float64 { return m.aboutOne(i, i) }, rare})
 		slipped = append(slipped, claimedValue{printed.Var(i), corrected[i].of, rare})
 		for j := range i {
-			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare || mean[j].rare})
+			both := 1 - after.one[i] - after.one[j] + after.two[pair(i, j)]
+			rare := float64(c.Repeats)*both < fewestHits
+			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare})
 		}
 		v, se := measured.estimate(corrected[i].of)
-		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: law.p[i], Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
+		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
 	}
 	t.add(measured.compare("E β = 1", mean), name, s)
 	t.add(measured.compare("Var β, corrected recursion", corrected), name, s)
@@ -191,12 +204,12 @@ func (c *Claims) factors(ctx context.Context, t *ClaimTable, law *missingLaw, wa
 		t.add(atMost("s·|Cov β|", 1, predicted.CovarianceOverBound(s)), name, s)
 		t.add(atMost("largest Cov β", 0, predicted.LargestCovariance()), name, s)
 	}
-	return nil
 }
 
 // finitePopulation compares variances of draws without replacement with those with
-// replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1).
-func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missingLaw, watch []int32, s int) error {
+// replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1). given
+// holds the moments of the given weights, with n = m.
+func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missingLaw, watch []int32, given *measuredMoments, s int) error {
 	m := len(c.Weights)
 	if m < 2 {
 		return nil
@@ -205,35 +218,26 @@ func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missi
 	for i := range equal {
 		equal[i] = 1
 	}
-	for _, of := range []struct {
-		name, weights string
-		law           []float64
-	}{{"equal p", "equal", equal}, {"given p", "given", c.Weights}} {
-		measured, err := c.measure(ctx, of.law, watch, s, samplers.Debiased{})
-		if err != nil {
-			return err
-		}
-		predicted := float64(m-s) / float64(m-1)
-		var bound float64
-		for _, p := range law.p {
-			if of.weights == "equal" {
-				p = 1 / float64(m)
-			}
-			bound += (1/p - 1) / float64(s)
-		}
-		if of.weights == "given" {
-			predicted = sumVar(law.moments(s, AlphaPopulation(float64(m)), false)) / bound
-		}
-		t.add(measured.compare("finite population: Var β ratio", []claimedValue{
-			{predicted, func(moments *Moments) float64 {
-				var sum float64
-				for i := range watch {
-					sum += moments.aboutOne(i, i)
-				}
-				return sum / bound
-			}, false},
-		}), of.name, s)
+	measured, err := c.measure(ctx, equal, watch, s, samplers.Debiased{})
+	if err != nil {
+		return err
 	}
+	replaced := 0.0 // ΣVar(β_i) with replacement, for the given weights
+	for _, p := range law.p {
+		replaced += (1/p - 1) / float64(s)
+	}
+	ratio := func(measured *measuredMoments, predicted, replaced float64, name string) {
+		value := claimedValue{predicted, func(moments *Moments) float64 {
+			var sum float64
+			for i := range watch {
+				sum += moments.aboutOne(i, i)
+			}
+			return sum / replaced
+		}, false}
+		t.add(measured.compare("finite population: Var β ratio", []claimedValue{value}), name, s)
+	}
+	ratio(measured, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
+	ratio(given, sumVar(law.moments(s, AlphaPopulation(float64(m)), false))/replaced, replaced, "given p")
 	return nil
 }
 
@@ -254,7 +258,7 @@ func (t *ClaimTable) add(row ClaimRow, name string, s int) {
 
 // atMost is a claim about a value that is known exactly.
 func atMost(claim string, bound, value float64) ClaimRow {
-	return ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(bound), Measured: Number(value), Agrees: value <= bound+exactness}
+	return ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(bound), Measured: Number(value), Exact: true, Agrees: value <= bound+exactness}
 }
 
 // measuredMoments are exact moments, or independent estimates of them.
@@ -305,7 +309,7 @@ func (m *measuredMoments) estimate(of func(*Moments) float64) (value, se float64
 
 // compare compares every value, and their mean.
 func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow {
-	row := ClaimRow{Claim: claim, Relation: "=", Agrees: true}
+	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
 	var mean claimedValue
 	for _, v := range values {
 		mean.predicted += v.predicted / float64(len(values))

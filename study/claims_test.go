@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -191,5 +192,33 @@ func TestClaimsProducts(t *testing.T) {
 	}
 	if row := varianceClaim(outcomes, 0, func(int) float64 { return 9 }); row.Agrees {
 		t.Error("a wrong variance agrees")
+	}
+}
+
+// TestClaimsErrors checks that wrong settings are errors, and that tiny weights count
+// by their ratios.
+func TestClaimsErrors(t *testing.T) {
+	p := randomLaplacian(t, 10, 20, false, 1)
+	for want, c := range map[string]Claims{
+		"need candidates":            {Sizes: []int{1}},
+		"1 to 4 draws":               {Weights: []float64{1, 2, 3}, Sizes: []int{1, 4}},
+		"weights from -1":            {Weights: []float64{1, -1}, Sizes: []int{1}},
+		"weights from 1e-300":        {Weights: []float64{1, 1e-300}, Sizes: []int{1}},
+		"population of 2":            {Weights: []float64{1, 2, 3}, Sizes: []int{1}, Populations: []float64{2}},
+		"from 30 draws":              {Weights: []float64{1, 2}, Sizes: []int{1}, Repeats: 30},
+		"no nodes to draw":           {Weights: []float64{1, 2}, Sizes: []int{1}, Laplacian: p},
+		"the product HW is nil":      {Weights: []float64{1, 2}, Sizes: []int{1}, Laplacian: p, Nodes: []int32{1}},
+		"node 0 of the list is 1000": {Weights: []float64{1, 2}, Sizes: []int{1}, Laplacian: p, Nodes: []int32{1000}},
+	} {
+		if _, err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	table, err := Claims{Weights: []float64{1e-310, 2e-310, 3e-310}, Sizes: []int{2}, Populations: []float64{math.Inf(1)}}.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, claim := range betaClaims {
+		table.wantAgreement(t, claim, true)
 	}
 }

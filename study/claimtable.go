@@ -10,7 +10,7 @@ import (
 
 // Header implements Table.
 func (t *ClaimTable) Header() []string {
-	return []string{"claim", "case", "samples", "relation", "predicted", "measured", "se", "deviation", "agrees"}
+	return []string{"claim", "case", "samples", "relation", "predicted", "measured", "exact", "se", "deviation", "agrees"}
 }
 
 // Records implements Table.
@@ -18,7 +18,7 @@ func (t *ClaimTable) Records() [][]string {
 	var records [][]string
 	for _, r := range t.Rows {
 		records = append(records, []string{r.Claim, r.Case, strconv.Itoa(r.Samples), r.Relation, finite.Text(float64(r.Predicted)), finite.Text(float64(r.Measured)),
-			finite.Text(float64(r.SE)), finite.Text(float64(r.Deviation)), strconv.FormatBool(r.Agrees)})
+			strconv.FormatBool(r.Exact), finite.Text(float64(r.SE)), finite.Text(float64(r.Deviation)), strconv.FormatBool(r.Agrees)})
 	}
 	return records
 }

@@ -242,7 +242,7 @@ func (c *Claims) lowRank(ctx context.Context, t *ClaimTable, s int) error {
 		exactRank = append(exactRank, sum(exact.values)/exact.values[0])
 		sampledRank = append(sampledRank, sum(sampled.values)/sampled.values[0])
 	}
-	t.add(atMost("rank of BSC", float64(highestPossible), float64(highest)), method, s)
+	t.add(ClaimRow{Claim: "rank of BSC", Relation: "≤", Predicted: Number(highestPossible), Measured: Number(highest), Agrees: highest <= highestPossible}, method, s)
 	if len(captured) == 0 {
 		return nil
 	}

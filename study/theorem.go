@@ -23,7 +23,7 @@ func AlphaPopulation(n float64) Alpha {
 
 // Theorem returns the moments of the debiased factors β of the watched candidates
 // after s draws, by the recursion of the paper's theorem on variance (Chen et al.
-// 2023, §5.5):
+// 2023, §5.6):
 //
 //	Var_{k+1}(β_i)      = (1−α_{k+1})² Var_k(β_i) + α²_{k+1} (r_i/p_i − q̄_i),
 //	Cov_{k+1}(β_i, β_j) = (1−α_{k+1})² Cov_k(β_i, β_j) − α²_{k+1} q̄_ij,

@@ -73,13 +73,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	defer program.Close()
 	r := &run{
 		model: model, data: d, options: o, program: program,
-		stream: Stream{
-			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-			BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-			Micro: o.Micro,
-		},
-		ranks: ranks{group: o.Group},
-		start: time.Now(),
+		stream: o.stream(model, d), ranks: ranks{group: o.Group}, start: time.Now(),
 	}
 	if o.Group != nil {
 		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
@@ -304,9 +298,8 @@ func (r *run) fit(ctx context.Context) error {
 
 // end returns the largest number of batches that the limits allow, and the limit's name.
 func (r *run) end() (batches int, limit string) {
-	perEpoch, micro := r.stream.PerEpoch(), r.options.Micro
-	if r.options.Epochs <= r.options.MaxBatches/perEpoch*micro {
-		return (r.options.Epochs*perEpoch + micro - 1) / micro, "epochs"
+	if batches := r.options.epochBatches(r.stream.PerEpoch()); batches <= r.options.MaxBatches && r.options.Epochs != Unlimited {
+		return batches, "epochs"
 	}
 	return r.options.MaxBatches, "max-batches"
 }

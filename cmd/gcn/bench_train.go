@@ -104,6 +104,6 @@ func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.G
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := o.newModel(data)
+	model, err := o.newModel(cmd.Context(), data)
 	return data, model, err
 }

@@ -91,6 +91,16 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	return nil
 }
 
+// set gives one flag its value in the file, if there is one.
+func (c *config) set(fs *pflag.FlagSet, flag string) error {
+	for _, v := range c.values {
+		if v.flag == flag {
+			return fs.Set(flag, v.text)
+		}
+	}
+	return nil
+}
+
 // check returns an error for the first option in the file with a wrong value, also if the
 // command line sets this option.
 func (c *config) check(more ...string) error {
@@ -261,6 +271,9 @@ func (o *trainOptions) runConfig() map[string]any {
 		config["input_dropout"] = o.InputDropout
 	}
 	o.attentionOptions.addTo(config)
+	if o.ExactInput { // earlier programs do not know the option
+		config["exact_input"] = true
+	}
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config

@@ -96,7 +96,7 @@ func TestOneName(t *testing.T) {
 	new(trainOptions).flags(flags)
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input")...)
 	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
 	for _, dir := range []string{"method", "parts"} {
 		config, err := train.ReadConfig(dir)

@@ -22,6 +22,7 @@ type conversion struct {
 func newDatasetsConvertCommand() *cobra.Command {
 	var asJSON bool
 	var precision string
+	var propagated bool
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
@@ -30,9 +31,13 @@ opens in milliseconds, and reads from disk only the parts in use. If the path en
 in a slash, the command writes a folder of NumPy files, which npy: and Python read.
 
 With --features float16 the features take half the bytes, rounded to about three
-decimal digits. They are widened on use.`,
+decimal digits. They are widened on use.
+
+With --propagated the store also holds P·X, the features after one propagation, in
+the same format. Training with --exact-input then reads it from the file.`,
 		Example: `  gcn datasets convert synth:products products.store
   gcn datasets convert ogbn-products small.store --features float16
+  gcn datasets convert synth:products products.store --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn train --data store:products.store`,
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
@@ -47,6 +52,7 @@ decimal digits. They are widened on use.`,
 			default:
 				return usagef("--features %s: want %s or %s", precision, datasets.Float32, datasets.Float16)
 			}
+			o.Propagated = propagated
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
 				return err
@@ -55,6 +61,7 @@ decimal digits. They are widened on use.`,
 		},
 	}
 	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
+	cmd.Flags().BoolVar(&propagated, "propagated", false, "write the features after one propagation too, for --exact-input")
 	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -78,31 +85,4 @@ func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJ
 	}
 	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory",
 		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))
-}
-
-func newDatasetsVerifyCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "verify SPEC",
-		Short: "Read a whole data set and check it, including a store's checksums",
-		Example: `  gcn datasets verify store:products.store
-  gcn datasets verify npy:mygraph`,
-		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkSpec(args[0]); err != nil {
-				return err
-			}
-			start := time.Now()
-			if err := datasets.Verify(cmd.Context(), args[0], dataOptions(cmd.Context())); err != nil {
-				return err
-			}
-			seconds := time.Since(start).Seconds()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"spec": args[0], "valid": true, "wall_s": measured(seconds)})
-			}
-			return printLine(cmd.OutOrStdout(), "%s: valid (%.1f s)", args[0], seconds)
-		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
 }

@@ -46,7 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download on standard error, with a bar on a terminal.
+// fetchDisplay shows a download, or the propagation of the features, on standard error,
+// with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -72,10 +73,12 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: unpacking", p.Name)
 		case "prepare":
 			say(f.w, "%s: reading it and writing the store", p.Name)
+		case "propagate":
+			say(f.w, "%s: propagating the features once", p.Name)
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage != "download" || terminal == nil {
+	if p.Stage != "download" && p.Stage != "propagate" || terminal == nil {
 		return
 	}
 	if f.bar == nil {

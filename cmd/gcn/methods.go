@@ -103,9 +103,12 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-// newSampler builds the sampler that the options name. keepSelf is samplers.Config's.
-func (o *samplingOptions) newSampler(data *datasets.Data, layers int, keepSelf bool) (samplers.Sampler, error) {
-	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples, KeepSelf: keepSelf}
+// newSampler builds the sampler that the options name.
+func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
+	config := samplers.Config{
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: o.sampledLayers(), Sizes: o.Samples,
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT,
+	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -40,7 +42,7 @@ type trainOptions struct {
 	BatchesPerEpoch int
 	Epochs          int
 	MaxBatches      int
-	EvalEvery       int
+	EvalEvery       evalInterval
 	Patience        int
 
 	Model string
@@ -54,6 +56,7 @@ type trainOptions struct {
 	ClassifierDropout float64
 	LayerNorm         bool
 	Residual          bool
+	ExactInput        bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -67,6 +70,9 @@ type trainOptions struct {
 	Device  string
 
 	device *ops.Device // nil: the CPU
+
+	unused intList            // sample sizes of the input, which --exact-input does not draw
+	exact  *layers.ExactInput // of the data; nil before the first model
 }
 
 const (
@@ -94,7 +100,8 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
-	fs.IntVar(&o.EvalEvery, "eval-every", 10, "mini-batches between two scores of the validation nodes")
+	o.EvalEvery = 10
+	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
@@ -120,6 +127,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the layers above; --samples then has no number for the input, and --layers gives the depth")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -163,7 +171,6 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
-		{"eval-every", o.EvalEvery, 1},
 		{"patience", o.Patience, 0},
 		{"runs", o.Runs, 1},
 	} {
@@ -247,10 +254,34 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if len(o.Samples) > 1 && !fs.Changed("layers") {
-		o.Layers = len(o.Samples)
+	if !o.ExactInput {
+		if len(o.Samples) > 1 && !fs.Changed("layers") {
+			o.Layers = len(o.Samples)
+		}
+		return o.fillSamples(o.Layers)
 	}
-	return o.fillSamples(o.Layers)
+	sampled := o.sampledLayers()
+	switch given := len(o.Samples); {
+	case o.Conv == convGAT:
+		return usagef("--exact-input excludes --conv gat: attention reads the features themselves")
+	case o.InputDropout > 0:
+		return usagef("--exact-input excludes --input-dropout: the features are propagated once, without dropout")
+	case sampled == 0:
+		return usagef("--exact-input with --layers 1: the only propagation is then exact, and nothing is left to sample; use --method full, or more layers")
+	case given == o.Layers:
+		o.Samples, o.unused = o.Samples[:sampled], o.Samples[sampled:]
+	case given > 1 && given != sampled:
+		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
+	}
+	return o.fillSamples(sampled)
+}
+
+// sampledLayers returns the number of layers that the sampler draws.
+func (o *trainOptions) sampledLayers() int {
+	if o.ExactInput {
+		return o.Layers - 1
+	}
+	return o.Layers
 }
 
 // check returns an error for the first option with an unknown value, or for a method
@@ -356,6 +387,47 @@ func (l *intList) repeat(layers, fallback int) error {
 	*l = slices.Repeat(intList{fallback}, layers)
 	return nil
 }
+
+// evalInterval is a flag with a number of batches, or auto.
+type evalInterval int
+
+const autoInterval evalInterval = -1
+
+// String implements pflag.Value.
+func (i *evalInterval) String() string {
+	if *i == autoInterval {
+		return "auto"
+	}
+	return strconv.Itoa(int(*i))
+}
+
+// Set implements pflag.Value.
+func (i *evalInterval) Set(text string) error {
+	if text == "auto" {
+		*i = autoInterval
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("want a whole number or auto")
+	}
+	if n < 1 {
+		return errors.New("want at least 1, or auto")
+	}
+	*i = evalInterval(n)
+	return nil
+}
+
+// MarshalJSON writes the number, or "auto", as the flag takes them.
+func (i evalInterval) MarshalJSON() ([]byte, error) {
+	if i == autoInterval {
+		return []byte(`"auto"`), nil
+	}
+	return strconv.AppendInt(nil, int64(i), 10), nil
+}
+
+// Type implements pflag.Value.
+func (*evalInterval) Type() string { return "N|auto" }
 
 // wordList is a flag (pflag.Value) with words, separated by commas.
 type wordList []string

@@ -14,6 +14,7 @@ type result struct {
 	Dataset    string  `json:"dataset"`
 	Method     string  `json:"method"`
 	Samples    intList `json:"samples"` // empty if the method has no sample size
+	ExactInput bool    `json:"exact_input,omitempty"`
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
@@ -96,7 +97,11 @@ func meanStd(runs []result, of func(result) number) (mean, std number) {
 func (r *result) print(w io.Writer) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
-	t.row("method", methodText(r.Method, r.Samples))
+	method := methodText(r.Method, r.Samples)
+	if r.ExactInput {
+		method += ", exact input"
+	}
+	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test))
 		t.row("best valid", fmt.Sprintf("%s, at batch %d", formatScore(r.BestValid), r.BestBatch))
@@ -119,9 +124,17 @@ func (r *result) print(w io.Writer) error {
 	if r.Ranks > 1 {
 		t.row("ranks", fmt.Sprintf("%d on %d hosts; an update: %.2f ms communication", r.Ranks, r.Hosts, r.CommMS))
 	}
+	t.row("spent on", r.spent())
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
+}
+
+// spent says where the wall-clock time went.
+func (r *result) spent() string {
+	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
+	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS), 0)
+	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s, test and files %.2f s", steps, wait, r.EvalS, rest)
 }
 
 func testScores(runs []result) string {

@@ -153,6 +153,23 @@ func TestStudyTheorem(t *testing.T) {
 	fail(t, exitFailed, []string{"missing.txt"}, "study", "theorem", "--weights", "missing.txt")
 }
 
+func TestStudyKernelRidge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"study", "kernel-ridge", "--data", smallData, "--nodes", "40", "--repeats", "4", "--out", "out"}
+	m := object(t, succeed(t, append(args, "--json")...))
+	for _, row := range rowsOf(t, m) {
+		wantFields(t, row, "method", "samples", "product", "product_sem", "product_bias2", "weighted", "weighted_risk", "sketched", "sketched_risk")
+	}
+	wantFields(t, m, "dataset", "bandwidth", "risk", "mean_risk", "saved", "seed")
+	wantFiles(t, "out", "kernel-ridge", ".csv", ".json", ".svg", ".png")
+	text := succeed(t, append(args, "--samples", "5,5000")...).stdout
+	for _, words := range []string{"flat-debiased", "risk of the exact regression", "saved in"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the table does not say %q: %s", words, text)
+		}
+	}
+}
+
 func TestStudyAdvise(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := succeed(t, "study", "advise", smallData, "--batch", "32").stdout
@@ -201,7 +218,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "40", "--hidden", "8"},
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "200", "--hidden", "8"},
 	} {
 		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
@@ -252,6 +269,10 @@ func TestStudyUsage(t *testing.T) {
 		{"study theorem --weights 1,2 --population some", "some,candidates"},
 		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
 		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
+		{"study kernel-ridge --nodes 1", "--nodes"},
+		{"study kernel-ridge --ridge 0", "--ridge"},
+		{"study kernel-ridge --bandwidth -1", "--bandwidth"},
+		{"study kernel-ridge --run x", "--run"},
 		{"study advise a b", "one SPEC"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "accuracy"},

@@ -71,7 +71,7 @@ func (o *theoremStudy) check() error {
 	for _, c := range []struct {
 		name         string
 		value, least int
-	}{{"repeats", o.repeats, 40}, {"watch", o.watch, 1}, {"batches", o.batches, 2}, {"components", o.components, 1}} {
+	}{{"repeats", o.repeats, 200}, {"watch", o.watch, 1}, {"batches", o.batches, 2}, {"components", o.components, 1}} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
@@ -137,9 +137,9 @@ func printClaims(w io.Writer, t *study.ClaimTable) error {
 		if !r.Agrees {
 			agrees = "NO"
 		}
-		se, worst := "exact", ""
-		if r.SE != 0 {
-			se = fmt.Sprintf("%.2g", float64(r.SE))
+		se, worst := fmt.Sprintf("%.2g", float64(r.SE)), ""
+		if r.Exact {
+			se = "exact"
 		}
 		if r.Deviation != 0 {
 			worst = fmt.Sprintf("%.2g", float64(r.Deviation))

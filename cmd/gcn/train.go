@@ -18,6 +18,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -143,6 +144,11 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
+		if j.EvalEvery == autoInterval { // the run has chosen
+			if err := saved.set(j.fs, "eval-every"); err != nil {
+				return noUsage(err)
+			}
+		}
 	}
 	if err = j.check(j.fs); err == nil {
 		return nil
@@ -181,8 +187,18 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
+	if len(j.unused) > 0 {
+		j.say("--exact-input: the input is not sampled; --samples %s is not used for it", j.unused.String())
+	}
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
+	}
+	show := dataOptions(ctx).Progress
+	if j.Quiet {
+		show = nil
+	}
+	if err := j.propagate(ctx, data, show); err != nil {
+		return nil, err
 	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
@@ -195,7 +211,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
-	model, err := o.newModel(data)
+	model, err := o.newModel(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +219,12 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		if text := d.Describe(); text != "" {
 			j.say("%s", text)
 		}
+	}
+	if o.EvalEvery == autoInterval {
+		if err := j.chooseInterval(ctx, model, data); err != nil {
+			return nil, err
+		}
+		o.EvalEvery = j.EvalEvery
 	}
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
@@ -233,6 +255,22 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	return r, nil
 }
 
+// chooseInterval sets the number of batches between two evaluations, for this run and the
+// runs after it.
+func (j *trainJob) chooseInterval(ctx context.Context, model *layers.GCN, data *datasets.Data) error {
+	interval, share, err := train.EvaluationInterval(ctx, model, data, j.fitOptions())
+	if err != nil {
+		return err
+	}
+	j.EvalEvery = evalInterval(interval)
+	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
+	if share > 0.3 {
+		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
+	}
+	j.say("%s", text)
+	return nil
+}
+
 // interruption returns the error of a run that was interrupted after the given number of
 // batches, with the command that continues it.
 func (j *trainJob) interruption(err error, dir string, batches int) error {
@@ -259,7 +297,7 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 // result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
 	return &result{
-		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
+		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
@@ -298,7 +336,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		},
 		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
-		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
+		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -277,7 +276,7 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err != nil {
 		return err
 	}
-	symmetric, err := Symmetric(ctx, p.ptr, p.idx)
+	symmetric, err := parallel.Symmetric(ctx, p.ptr, p.idx)
 	if err != nil {
 		return err
 	}
@@ -390,27 +389,6 @@ func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 	p.ptr[n] = at
 	p.idx = p.idx[:at]
 	return loops, repeats, nil
-}
-
-// Symmetric tells whether a square sparse matrix is its own transpose; row i has
-// the columns idx[ptr[i]:ptr[i+1]], increasing. The error is the context's. It
-// uses all cores and 8 bytes a row. Cost: O(rows + entries).
-func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
-	n := len(ptr) - 1
-	// The loop visits rows i in increasing order, so the entries (i, j) of column j
-	// must be, one by one, the entries of row j.
-	next := slices.Clone(ptr[:n])
-	var differs atomic.Bool
-	err := parallel.Entries(ctx, ptr, idx, func(i int, j int32) bool {
-		if at := next[j]; at == ptr[j+1] || idx[at] != int32(i) {
-			differs.Store(true)
-			return false
-		}
-		next[j]++
-		return true
-	})
-	// Rows and columns have the same number of entries in all, so none is left over.
-	return !differs.Load(), err
 }
 
 func newBuilder(name string, nodes int) (*graph.Builder, error) {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -168,32 +167,6 @@ func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("npy: %s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
-}
-
-// Text returns the string of an array of one string, such as the member format of a
-// SciPy matrix.
-func (r *Reader) Text() (string, error) {
-	kind, size, err := r.element()
-	if err != nil {
-		return "", err
-	}
-	if kind != byteString && kind != unicode || r.Len() != 1 {
-		return "", fmt.Errorf("npy: %s: %s of shape %v, want one string: %w", r.name, r.Descr, r.Shape, ErrFormat)
-	}
-	raw := make([]byte, size)
-	if _, err := io.ReadFull(r.r, raw); err != nil {
-		return "", fmt.Errorf("npy: %s: %w", r.name, cutShort(err, "the data"))
-	}
-	if kind == byteString {
-		return strings.TrimRight(string(raw), "\x00"), nil
-	}
-	var s strings.Builder
-	for k := 0; k < size; k += 4 {
-		if c := binary.LittleEndian.Uint32(raw[k:]); c != 0 {
-			s.WriteRune(rune(c))
-		}
-	}
-	return s.String(), nil
 }
 
 // readAll decodes all elements and returns them in C order. It allocates memory for

@@ -74,6 +74,9 @@ type Span struct {
 // None reports whether s is the zero value.
 func (s Span) None() bool { return s.host == nil && s.at == 0 }
 
+// HostSpan returns values as memory of the CPU.
+func HostSpan(values []float32) Span { return Span{host: values} }
+
 // From returns s from element k on.
 func (s Span) From(k int) Span {
 	if s.host != nil {

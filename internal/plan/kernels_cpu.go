@@ -143,20 +143,10 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 }
 
 func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
-	p, rows, sums := k.p, k.rows[lo:lo+n], dst.host
+	rows, sums := k.rows[lo:lo+n], dst.host
 	parallel.For(n, 1024, func(from, to int) {
 		for i := from; i < to; i++ {
-			v := int(rows[i])
-			sum := float64(p.ColScale[v])
-			values := p.Adjacency.RowValues(v)
-			for j, u := range p.Adjacency.Row(v) {
-				s := float64(p.ColScale[u])
-				if values != nil {
-					s *= float64(values[j])
-				}
-				sum += s
-			}
-			sums[i] = float32(sum * float64(p.RowScale[v]))
+			sums[i] = float32(k.p.RowSum(int(rows[i])))
 		}
 	})
 	return nil

@@ -56,6 +56,7 @@ func Experiments() []Experiment {
 		{"regression", "‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖ in trained models (tables of coefficients)", runRegression},
 		{"matrix-error", "‖QPHW − QPSHW‖_F over the sample size (figure of approximation errors)", runMatrixError},
 		{"convergence", "validation metric over batches and seconds (figures of convergence)", runConvergence},
+		{"twins", "generated data sets beside the published figures of their originals (not in the paper)", runTwins},
 	}
 }
 
@@ -144,7 +145,7 @@ func newRunner(name string, o Options) (*runner, error) {
 // days.
 func defaultData(name string) []string {
 	switch name {
-	case "sampling-time", "training-time":
+	case "sampling-time", "training-time", "twins":
 		return []string{"synth:reddit", "synth:arxiv", "synth:mag", "synth:proteins", "synth:products"}
 	}
 	return []string{"synth:arxiv"}

@@ -1,0 +1,101 @@
+package datasets
+
+import (
+	"math"
+	"runtime"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// The coefficient is that of the definition: pairs of neighbours, looked up one by one.
+func TestClustering(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "nodes")
+		b, err := graph.NewBuilder(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := rapid.Int32Range(0, int32(n-1))
+		for range rapid.IntRange(0, 120).Draw(t, "edges") {
+			if err := b.Add(node.Draw(t, "i"), node.Draw(t, "j")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, _ := b.Build()
+		joined := make(map[[2]int32]bool)
+		for i := range n {
+			for _, j := range g.Row(i) {
+				joined[[2]int32{int32(i), j}] = true
+			}
+		}
+		var want float64
+		for i := range n {
+			row := g.Row(i)
+			pairs, closed := 0.0, 0.0
+			for a, j := range row {
+				for _, k := range row[:a] {
+					pairs++
+					if joined[[2]int32{j, k}] {
+						closed++
+					}
+				}
+			}
+			if pairs > 0 {
+				want += closed / pairs / float64(n)
+			}
+		}
+		got, sem, err := Clustering(t.Context(), g)
+		if err != nil || math.Abs(got-want) > 1e-12 || sem != 0 {
+			t.Fatalf("coefficient %v ± %v, error %v; want %v", got, sem, err, want)
+		}
+	})
+}
+
+// A sample of nodes has the coefficient of the graph, within its standard error, on any
+// number of processors.
+func TestClusteringSample(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	d := open(t, "synth:demo?nodes=5000")
+	exact, _, err := clustering(t.Context(), d.Graph, d.Nodes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first float64
+	for k, procs := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(procs)
+		got, sem, err := clustering(t.Context(), d.Graph, 1000)
+		if err != nil || sem <= 0 || sem > 0.02 || math.Abs(got-exact) > 3*sem {
+			t.Errorf("coefficient %v ± %v of 1000 nodes, error %v; want %v", got, sem, err, exact)
+		}
+		if k == 0 {
+			first = got
+		} else if got != first {
+			t.Errorf("coefficient %v on %d processors, %v on 1", got, procs, first)
+		}
+	}
+}
+
+func TestEdgeHomophily(t *testing.T) {
+	path := &graph.CSR{Rows: 4, Cols: 4, Ptr: []int64{0, 1, 3, 5, 6}, Idx: []int32{1, 0, 2, 1, 3, 2}}
+	features := &graph.Features{Rows: 4, Cols: 1, Data: make([]float32, 4)}
+	for _, c := range []struct {
+		labels graph.Labels
+		want   float64
+	}{
+		{graph.Labels{Classes: 2, Class: []int32{0, 0, 1, 1}}, 2.0 / 3},
+		{graph.Labels{Classes: 2, Class: []int32{0, 0, -1, 1}}, 1},
+		{graph.Labels{Classes: 2, Class: []int32{0, -1, -1, 1}}, math.NaN()},
+		{graph.Labels{Tasks: 1, Multi: []float32{0, 0, 1, 1}}, math.NaN()},
+	} {
+		got, err := EdgeHomophily(t.Context(), &Data{Graph: path, Features: features, Labels: &c.labels})
+		if err != nil || got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("labels %+v: homophily %v, error %v; want %v", c.labels, got, err, c.want)
+		}
+	}
+	if _, err := EdgeHomophily(t.Context(), nil); err == nil {
+		t.Error("nil data have a homophily")
+	}
+}
