@@ -140,15 +140,15 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // heading is the experiment as the paper writes it: Table 4.
 func (r *Report) heading() string {
-	if kind, number, ok := strings.Cut(r.Experiment, "e"); ok && kind == "figur" || kind == "tabl" {
-		return strings.ToUpper(kind[:1]) + kind[1:] + "e " + number
+	if number, ok := strings.CutPrefix(r.Experiment, "table"); ok {
+		return "Table " + number
 	}
-	return r.Experiment
+	return "Figure " + strings.TrimPrefix(r.Experiment, "figure")
 }
 
 // WriteMarkdown writes a section: the caption, a table in the paper's layout, one line
-// a method and one column a data set, and the figure, which lies in the folder figures
-// beside the text.
+// a method and one column a data set, and a link to the figure. figures is the folder of
+// the figure with a slash, or "".
 func (r *Report) WriteMarkdown(w io.Writer, figures string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s. %s\n\n%s\n", r.heading(), r.Title, r.Caption)
