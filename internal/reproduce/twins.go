@@ -57,25 +57,20 @@ func runTwins(ctx context.Context, r *runner) (*Report, error) {
 }
 
 // published returns the published figures for a SPEC: a twin, with or without keys, or
-// the original.
-func published(spec string) (*datasets.Published, error) {
-	var known []string
+// the original. Other data have none.
+func published(spec string) datasets.Published {
 	location, _, _ := strings.Cut(spec, "?")
 	for _, p := range datasets.PublishedFigures() {
 		if location == p.Twin || location == p.Original {
-			return &p, nil
+			return p
 		}
-		known = append(known, p.Twin, p.Original)
 	}
-	return nil, fmt.Errorf("reproduce: %s has no published figures; these have: %s", spec, strings.Join(known, ", "))
+	return datasets.Published{}
 }
 
 // twin adds the rows and the claim of one data set to the report.
 func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
-	p, err := published(spec)
-	if err != nil {
-		return err
-	}
+	p := published(spec)
 	data, err := r.open(ctx, spec)
 	if err != nil {
 		return err
@@ -106,13 +101,13 @@ func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
 	if err != nil {
 		return err
 	}
-	published := p.OGBMLP
-	if p.FullBatch.Known() && published.Known() && published.Value > p.FullBatch.Value {
+	target := p.OGBMLP
+	if target.Known() && target.Value > p.FullBatch.Value {
 		report.Notes = append(report.Notes, fmt.Sprintf("%s: the published score of the features alone, %v (%s), is above full batch's %v (%s): it is no target",
-			p.Name, published.Value, published.Source, p.FullBatch.Value, p.FullBatch.Source))
-		published = datasets.Figure{}
+			p.Name, target.Value, target.Source, p.FullBatch.Value, p.FullBatch.Source))
+		target = datasets.Figure{}
 	}
-	t.score("features alone", quantity, published, alone)
+	t.score("features alone", quantity, target, alone)
 	var full []float64
 	for run := range r.Runs {
 		result, err := r.train(ctx, spec, PaperRow{Label: "Full-batch", Method: "full"}, run)
@@ -122,7 +117,9 @@ func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
 		full = append(full, 100*float64(result.Test))
 	}
 	t.score("full batch", quantity, p.FullBatch, full)
-	report.Claims = append(report.Claims, t.claim(p.Name))
+	if t.compared > 0 {
+		report.Claims = append(report.Claims, t.claim(p.Name))
+	}
 	return nil
 }
 
@@ -137,22 +134,25 @@ type twinRows struct {
 	points    float64 // largest difference of a score
 }
 
-// figure adds a row unless the figure is not published.
+// figure adds a row with the published figure, if there is one. A value that the data do
+// not have, 0 or NaN, gets no row unless it is published.
 func (t *twinRows) figure(quantity string, published datasets.Figure, value, sem float64) {
-	if !published.Known() {
+	if !published.Known() && !(value > 0) {
 		return
 	}
-	t.report.Rows = append(t.report.Rows, Row{
-		Dataset: t.spec, Label: "graph", Quantity: quantity, N: 1, Mean: value, SEM: sem, Paper: &PaperValue{Mean: published.Value},
-	})
-	t.compared++
-	share := math.Abs(value/published.Value - 1)
-	if share > t.worst {
-		t.worst, t.worstOf = share, quantity
+	row := Row{Dataset: t.spec, Label: "graph", Quantity: quantity, N: 1, Mean: value, SEM: sem}
+	if published.Known() {
+		row.Paper = &PaperValue{Mean: published.Value}
+		t.compared++
+		share := math.Abs(value/published.Value - 1)
+		if share > t.worst {
+			t.worst, t.worstOf = share, quantity
+		}
+		if !(share <= twinShare) {
+			t.different = append(t.different, quantity)
+		}
 	}
-	if !(share <= twinShare) {
-		t.different = append(t.different, quantity)
-	}
+	t.report.Rows = append(t.report.Rows, row)
 }
 
 // score adds a row of test scores, in per cent, with the published one if there is one.
