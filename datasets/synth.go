@@ -75,13 +75,13 @@ func synthModels() []synthModel {
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
 			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, homophily: 0.756, skew: 0.8,
-			noise: 0.04, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.03, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
 			nodes: 132_534, edges: 39_561_252, features: 8, classes: 112, train: 86_619, valid: 21_236, metric: ROCAUC, groups: 64,
 			degree: degreeLaw{floor: 1, tail: 130}, inside: 0.605, density: 0.74, homophily: 0.65, skew: 0.6,
-			noise: 0.1, separation: 2, offset: 0.5, seed: 1,
+			noise: 0.25, separation: 2, offset: 0.5, seed: 1,
 		},
 		{
 			name: "mag", summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
@@ -93,7 +93,7 @@ func synthModels() []synthModel {
 			name: "products", summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
 			nodes: 2_449_029, edges: 61_859_140, features: 100, classes: 47, train: 196_615, valid: 39_323, metric: Accuracy,
 			degree: degreeLaw{floor: 1, tail: 2.96}, inside: 0.735, density: 0.78, homophily: 0.808, skew: 1,
-			noise: 0.15, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.31, separation: 5, offset: 1, seed: 1,
 		},
 	}
 }

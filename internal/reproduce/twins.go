@@ -40,6 +40,7 @@ type featuresSettings struct {
 	Batch       int    `json:"batch"`
 	MaxBatches  int    `json:"max_batches"`
 	Patience    int    `json:"patience"`
+	EvalEvery   int    `json:"eval_every,omitempty"`
 	Seed        uint64 `json:"seed"`
 	BLAS        string `json:"blas"`
 	Fingerprint string `json:"fingerprint"`
@@ -203,7 +204,7 @@ func (r *runner) featuresAlone(ctx context.Context, spec string) ([]float64, err
 	for run := range r.Runs {
 		settings := featuresSettings{
 			Kind: "features", Data: spec, Hidden: r.Hidden, Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience,
-			Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
+			EvalEvery: r.EvalEvery, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
 		}
 		if b, err := blas.Default(); err == nil {
 			settings.BLAS = b.Name()
@@ -211,7 +212,7 @@ func (r *runner) featuresAlone(ctx context.Context, spec string) ([]float64, err
 		row := new(study.FeaturesRow)
 		err := r.cell(ctx, "features", settings, row, []string{spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
 			t, err := study.FeaturesAlone{Data: r.data, Hidden: r.Hidden, Options: train.Options{
-				Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed,
+				Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, EvalEvery: r.EvalEvery, Seed: settings.Seed,
 			}}.Run(ctx)
 			if err != nil {
 				return err
