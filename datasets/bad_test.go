@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,9 +48,17 @@ func TestBadNPY(t *testing.T) {
 			[]string{"feat.npy", "no such file"}},
 		"missing part of the split": {func(f map[string][]byte, d *Data) { delete(f, "valid.npy") },
 			[]string{"valid.npy", "no such file"}},
-		"mask in the split": {func(f map[string][]byte, d *Data) {
-			f["train.npy"] = array(t, make([]bool, d.Nodes()))
-		}, []string{"train.npy: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)"}},
+		"short mask": {func(f map[string][]byte, d *Data) {
+			f["train.npy"] = array(t, make([]bool, d.Nodes()-1))
+		}, []string{"train.npy: a mask of 19 booleans for 20 nodes"}},
+		"too few weights": {func(f map[string][]byte, d *Data) {
+			f["data.npy"] = array(t, []float32{2})
+		}, []string{"data.npy: 1 weights for"}},
+		"negative weight": {func(f map[string][]byte, d *Data) {
+			weights := slices.Repeat([]float64{1}, len(d.Graph.Idx))
+			weights[5] = -2
+			f["data.npy"] = array(t, weights)
+		}, []string{"data.npy: data[5] is -2, want positive and finite"}},
 		"truncated": {func(f map[string][]byte, d *Data) { f["indices.npy"] = f["indices.npy"][:150] },
 			[]string{"indices.npy: holds 22 bytes of data"}},
 		"truncated in the header": {func(f map[string][]byte, d *Data) { f["feat.npy"] = f["feat.npy"][:30] },
@@ -225,7 +234,7 @@ func TestBadOGB(t *testing.T) {
 		"edge of letters":         {"raw/edge", "", "3,x\n", `raw/edge.csv.gz:1: "3,x" is not two node ids`},
 		"negative node":           {"raw/edge", "", "-3,1\n", `"-3,1" is not two node ids`},
 		"short row":               {"raw/node-feat", "\n", "\n1,2\n", "raw/node-feat.csv.gz:2: 2 numbers, want 4 as in line 1"},
-		"feature of letters":      {"raw/node-feat", "\n", "\n1,2,x,4\n", `raw/node-feat.csv.gz:2: number 2, "x", is not a number`},
+		"feature of letters":      {"raw/node-feat", "\n", "\n1,2,x,4\n", `raw/node-feat.csv.gz:2: column 3, "x", is not a finite number`},
 		"too many rows":           {"raw/node-label", "", "1\n", "raw/node-label.csv.gz:21: more lines than the 20 nodes"},
 		"label of a fraction":     {"raw/node-label", "0\n", "0.5\n", "raw/node-label.csv.gz:1: 0.5 is not a class"},
 		"nodes are letters":       {"raw/num-node-list", "20", "xx", `raw/num-node-list.csv.gz: "xx" is not a number of nodes`},
@@ -250,7 +259,7 @@ func TestBadOGB(t *testing.T) {
 		rows[6] = "0,0,nan,0\n"
 		texts["raw/node-feat"] = strings.Join(rows, "")
 		writeTexts(t, dir, texts)
-		expectError(t, "ogb:"+dir, "node-feat.csv.gz: feature 2 of node 6 is NaN")
+		expectError(t, "ogb:"+dir, `node-feat.csv.gz:7: column 3, "nan", is not a finite number`)
 	})
 	t.Run("missing files", func(t *testing.T) {
 		dir, texts := t.TempDir(), ogbTexts(made(t, 20, 1))

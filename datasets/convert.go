@@ -38,7 +38,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
-		d, err := openWritten(ctx, path, o)
+		d, err := openStore(ctx, path, o, true)
 		if err != nil {
 			return "", err
 		}
@@ -106,34 +106,38 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 // indptr, indices, feat, labels, train, valid and test, .npy each. Reading it
 // gives the same graph, features, labels and split. It gives the usual metric of
 // the labels; any other needs the key metric. Features in half precision are
-// written, and come back, as float32. A weighted graph is an error: the layout has
-// no place for the weights. The data are validated before the first file is
+// written, and come back, as float32. The weights of a weighted graph are in data.npy,
+// which is removed for any other graph. The data are validated before the first file is
 // replaced. Each file appears whole or not at all, and the folder opens only once
 // all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.validate(ctx); err != nil {
 		return err
 	}
-	if d.Graph.Val != nil {
-		return fmt.Errorf("datasets: %s: a weighted graph has no NumPy layout; convert it to a store", d.title())
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("datasets: %w", err)
 	}
 	at := func(key string) string { return filepath.Join(dir, key+".npy") }
 	// Without its first file the folder cannot be opened.
-	if err := os.Remove(at("indptr")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("datasets: %w", err)
+	for _, key := range []string{"indptr", "data"} {
+		if err := os.Remove(at(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("datasets: %w", err)
+		}
 	}
 	a, x, y := d.Graph, d.Features, d.Labels
 	labels := writeArray(widened(y.Class), len(y.Class))
 	if y.Tasks > 0 {
 		labels = writeArray(y.Multi, len(y.Multi)/y.Tasks, y.Tasks)
 	}
-	for _, file := range []struct {
+	type file struct {
 		key   string
 		write func(io.Writer) error
-	}{
+	}
+	var files []file
+	if a.Val != nil {
+		files = append(files, file{"data", writeArray(a.Val[:a.NNZ()], int(a.NNZ()))})
+	}
+	files = append(files, []file{
 		{"train", writeArray(widened(d.Split.Train), len(d.Split.Train))},
 		{"valid", writeArray(widened(d.Split.Valid), len(d.Split.Valid))},
 		{"test", writeArray(widened(d.Split.Test), len(d.Split.Test))},
@@ -141,7 +145,8 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 		{"feat", func(w io.Writer) error { return writeArray(x.Float32s(), x.Rows, x.Cols)(w) }},
 		{"indices", writeArray(a.Idx[:a.NNZ()], int(a.NNZ()))},
 		{"indptr", writeArray(a.Ptr, len(a.Ptr))},
-	} {
+	}...)
+	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

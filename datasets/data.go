@@ -61,7 +61,6 @@ func (d *Data) Laplacian() *graph.Laplacian {
 	return d.laplacian
 }
 
-// title returns the name of d for errors.
 func (d *Data) title() string {
 	if d.Name == "" {
 		return "data without a name"

@@ -60,7 +60,6 @@ func Fetch(ctx context.Context, name string, o Options) (path string, err error)
 	return newFetcher(o).fetch(ctx, name)
 }
 
-// fetcher is one call of Fetch.
 type fetcher struct {
 	options    Options
 	sets       func(name string) (*namedSet, error)
@@ -125,8 +124,8 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 	if isMissing(path) {
 		return nil, nil
 	}
-	d, err := openStore(ctx, path, f.options)
-	if errors.Is(err, ErrFormat) && !f.options.verify {
+	d, err := openStore(ctx, path, f.options, false)
+	if errors.Is(err, ErrFormat) && !f.options.Verify {
 		return nil, nil
 	}
 	return d, err
@@ -192,7 +191,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	if err := os.RemoveAll(downloads); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	return openWritten(ctx, path, f.options)
+	return openStore(ctx, path, f.options, true)
 }
 
 // discard removes files that cannot be used, so that the next call downloads them

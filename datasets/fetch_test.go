@@ -489,6 +489,20 @@ func TestNamedChecksums(t *testing.T) {
 	}
 }
 
+// The archives of OGB with built-in checksums are refused if they are others.
+func TestBuiltInChecksums(t *testing.T) {
+	for name, want := range map[string]string{"ogbn-arxiv": "want 83058288", "ogbn-mag": "want 2afe62ead87f2c30"} {
+		p, cache := newMirror(t), t.TempDir()
+		provide(t, p, name)
+		if _, err := Fetch(t.Context(), name, Options{Cache: cache, Mirror: p.URL}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+		if !isMissing(filepath.Join(cache, name+".store")) {
+			t.Errorf("%s: another archive was stored", name)
+		}
+	}
+}
+
 // Killed at any moment, convert and fetch leave nothing that opens; the next
 // call completes their work and removes their parts.
 func TestKilled(t *testing.T) {
@@ -500,7 +514,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newMirror(t)
-	provide(t, p, "ogbn-arxiv")
+	provide(t, p, "ogbn-products")
 	p.disturb = func(http.ResponseWriter, *http.Request) bool {
 		time.Sleep(20 * time.Millisecond) // so that some are killed here
 		return false
@@ -508,7 +522,7 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ task, path string }{
 		{"convert synth:arxiv?nodes=60000&features=64 ", filepath.Join(dir, "x.store")},
-		{"fetch ogbn-arxiv", filepath.Join(dir, "ogbn-arxiv.store")},
+		{"fetch ogbn-products", filepath.Join(dir, "ogbn-products.store")},
 	} {
 		task := c.task
 		if strings.HasPrefix(task, "convert") {

@@ -10,7 +10,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
-// fileScheme is a built-in scheme that reads files.
 type fileScheme struct {
 	name, path, summary string
 	keys                []string // besides the keys of all file schemes
@@ -32,7 +31,7 @@ func atPath(read func(ctx context.Context, path string, split bool) (*formats.Se
 func fileSchemes() []Scheme {
 	all := []fileScheme{
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy)",
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
 			read: atPath(formats.NPYFolder),
 		},
 		{
@@ -45,7 +44,7 @@ func fileSchemes() []Scheme {
 		},
 		{
 			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-			keys: []string{"features", "labels", "weights", "header", "sep"},
+			keys: []string{"features", "labels", "weights", "header", "labels-header", "features-header", "sep", "lists"},
 			read: readEdgeList,
 		},
 		{
@@ -112,27 +111,32 @@ func metricFor(y *graph.Labels) Metric {
 //
 //	labels=FILE, features=FILE  see formats.EdgeList
 //	weights=1                   a third column holds the edges' weights
-//	header=1                    the CSV files start with a line of names
-//	sep=tab                     comma (default), tab (default for .tsv), space or semicolon
+//	header=1                    the edge list starts with a line of names, 0: it does not
+//	labels-header=, features-header=  the same for the other CSV files
+//	sep=tab                     comma, tab, space or semicolon, tried first
+//	lists=multi-hot             how JSON lists are read, or sets
+//
+// Without the keys, headers, separators and the form of lists are found in each file.
 func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
 	labels := spec.Text("labels", "")
 	if labels == "" {
 		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
 	}
-	header, err := spec.Choice("header", "0", "1")
-	if err != nil {
-		return nil, err
-	}
-	weights, err := spec.Choice("weights", "0", "1")
-	if err != nil {
-		return nil, err
+	for _, key := range []string{"header", "labels-header", "features-header", "weights"} {
+		if _, err := spec.Choice(key, "0", "1"); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := spec.Choice("sep", "comma", "tab", "space", "semicolon"); err != nil {
 		return nil, err
 	}
+	if _, err := spec.Choice("lists", "sets", "multi-hot"); err != nil {
+		return nil, err
+	}
 	return formats.EdgeList{
 		Edges: spec.Path, Labels: labels, Features: spec.Text("features", ""),
-		Weighted: weights == "1", Header: header == "1", Separator: spec.Text("sep", ""),
+		Weighted: spec.Text("weights", "0") == "1", Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
+		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
 	}.Read(ctx)
 }
 

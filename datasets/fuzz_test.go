@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,13 @@ func tryOpen(t *testing.T, spec string) {
 func FuzzNPY(f *testing.F) {
 	d := made(f, 12, 1)
 	files := npyFiles(f, d)
-	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy"}
+	mask := make([]bool, d.Nodes())
+	for _, i := range d.Split.Train {
+		mask[i] = true
+	}
+	files["train.npy"] = array(f, mask)
+	files["data.npy"] = array(f, slices.Repeat([]float32{0.5}, int(d.Graph.NNZ())))
+	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy"}
 	for k, name := range names {
 		f.Add(byte(k), files[name])
 	}
@@ -126,6 +133,10 @@ func FuzzTools(f *testing.F) {
 	f.Add(byte(0), byte(2), []byte(`{"tr": null, "tr": [null]}`))
 	f.Add(byte(1), byte(0), []byte(`{"nodes": [{"id": null, "id": 1, "val": null, "test": true}], "links": null}`))
 	f.Add(byte(2), byte(1), []byte("\ufeffa\nb\n\ufeffa\n"))
+	f.Add(byte(2), byte(1), []byte("id\tkind\n0\tnan\n1\t2.5\n2\t\n3\t1e3\n"))
+	f.Add(byte(2), byte(1), []byte("kind\n\"\"\n2.5\n"))
+	f.Add(byte(3), byte(1), []byte(`{"0": [0, 0, 1], "1": [1, 1, 0]}`))
+	f.Add(byte(3), byte(1), []byte(`{"0": [0, 1], "1": [1, 0]}`))
 	f.Fuzz(func(t *testing.T, which, file byte, content []byte) {
 		layout := layouts[int(which)%len(layouts)]
 		dir := t.TempDir()

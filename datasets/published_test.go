@@ -1,8 +1,13 @@
 package datasets
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -74,6 +79,128 @@ func TestFigureAgrees(t *testing.T) {
 	} {
 		if got := c.figure.Agrees(c.v); got != c.want {
 			t.Errorf("%v agrees with %v: %v, want %v", c.figure, c.v, got, c.want)
+		}
+	}
+}
+
+func TestFindPublished(t *testing.T) {
+	for spec, want := range map[string]string{
+		"ogbn-arxiv": "ogbn-arxiv", "ogbn-mag?normalize=row": "ogbn-mag", "reddit-saint": "Reddit", "reddit": "Reddit with all edges",
+		"synth:arxiv": "ogbn-arxiv twin", "synth:products?seed=3": "ogbn-products twin",
+		"synth:arxiv?nodes=500": "", "synth:arxiv?homophily=0.2": "", "synth:demo": "", "cora": "", "ogb:ogbn-arxiv": "", ":": "",
+	} {
+		got := ""
+		if p, twin := FindPublished(spec); p != nil {
+			got = p.Name
+			if twin {
+				got += " twin"
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", spec, got, want)
+		}
+	}
+}
+
+// TestCompare compares a small data set with figures of its own, and with these figures
+// changed one by one.
+func TestCompare(t *testing.T) {
+	d := made(t, 60, 4)
+	info := Describe(d)
+	homophily, err := EdgeHomophily(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clustering, _, err := Clustering(t.Context(), d.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figure := func(v float64) Figure { return Figure{v, 1e-9, "made"} }
+	p := Published{
+		Nodes: figure(60), Edges: figure(float64(info.Edges)), Features: figure(float64(info.Features)), Classes: figure(float64(info.Classes)),
+		Train: figure(float64(info.Split.Train)), Valid: figure(float64(info.Split.Valid)), Test: figure(float64(info.Split.Test)),
+		MeanDegree: figure(info.Degree.Mean), LargestDegree: figure(float64(info.Degree.Max)), Clustering: figure(clustering), Homophily: figure(homophily),
+	}
+	differing := func() (names string) {
+		all, err := p.Compare(t.Context(), d)
+		if err != nil || len(all) != 11 {
+			t.Fatalf("%d figures, error %v", len(all), err)
+		}
+		for _, c := range all {
+			if !c.Agrees {
+				names += c.Name
+			}
+		}
+		return names
+	}
+	if names := differing(); names != "" {
+		t.Errorf("%s: differ from the same figures", names)
+	}
+	for name, f := range map[string]*Figure{
+		"nodes": &p.Nodes, "edges": &p.Edges, "features": &p.Features, "classes": &p.Classes, "training nodes": &p.Train,
+		"validation nodes": &p.Valid, "test nodes": &p.Test, "mean degree": &p.MeanDegree, "largest degree": &p.LargestDegree,
+		"clustering": &p.Clustering, "homophily": &p.Homophily,
+	} {
+		f.Value += 0.01
+		if names := differing(); names != name {
+			t.Errorf("with other %s, these differ: %q", name, names)
+		}
+		f.Value -= 0.01
+	}
+
+	// The edges that the source lists agree too.
+	p.Edges.Value, d.Report.Given = 1000, 1000
+	if names := differing(); names != "" {
+		t.Errorf("%s: differ, with the source's number of edges", names)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Compare(ctx, d); err == nil {
+		t.Error("a cancelled comparison succeeds")
+	}
+	if _, err := p.Compare(t.Context(), nil); err == nil {
+		t.Error("no data are compared")
+	}
+}
+
+// TestCompareArxiv compares OGB's own labels and split of ogbn-arxiv with the published
+// figures. The edges and features are made here.
+func TestCompareArxiv(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 169,343 nodes")
+	}
+	dir := filepath.Join(t.TempDir(), "ogbn_arxiv")
+	source := filepath.Join(filepath.FromSlash(shared), "ogbn-arxiv-partial", "ogbn_arxiv")
+	if _, err := os.Stat(source); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"raw/node-label", "raw/num-node-list", "split/time/train", "split/time/valid", "split/time/test"} {
+		content, err := os.ReadFile(filepath.Join(source, name+".csv.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name+".csv.gz"), content)
+	}
+	const nodes, edges = 169_343, 1_166_243
+	var lines strings.Builder
+	for k := range edges { // a circulant graph: every node has its next neighbours
+		i, step := k%nodes, 1+k/nodes
+		fmt.Fprintf(&lines, "%d,%d\n", i, (i+step)%nodes)
+	}
+	write(t, filepath.Join(dir, "raw/edge.csv.gz"), zipped(t, lines.String()))
+	write(t, filepath.Join(dir, "raw/node-feat.csv.gz"), zipped(t, strings.Repeat("0,1\n", nodes)))
+
+	d := open(t, "ogb:"+dir)
+	p, _ := FindPublished("ogbn-arxiv")
+	all, err := p.Compare(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No two of these edges join the same nodes, as some of the original's do.
+	differ := []string{"features", "mean degree", "largest degree", "clustering", "homophily"}
+	for _, c := range all {
+		if c.Agrees == slices.Contains(differ, c.Name) {
+			t.Errorf("%s: found %v, published %v", c.Name, c.Found, c.Published)
 		}
 	}
 }

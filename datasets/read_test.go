@@ -4,10 +4,12 @@ import (
 	"archive/zip"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -356,5 +358,56 @@ func TestTidyReport(t *testing.T) {
 	}
 	if want := (&graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 2, 2}, Idx: []int32{1, 0}}); !cmp.Equal(got.Graph, want) {
 		t.Errorf("graph %+v", got.Graph)
+	}
+}
+
+// Weights beside the arrays are read, and masks are read as the nodes that they mark.
+func TestWeightedNPY(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	files := npyFiles(t, d)
+	d.Graph.Val = make([]float32, d.Graph.NNZ())
+	for i := range d.Nodes() {
+		for k, j := range d.Graph.Row(i) {
+			d.Graph.RowValues(i)[k] = 1 + float32(i)*float32(j)/8
+		}
+	}
+	files["data.npy"] = array(t, d.Graph.Val)
+	for key, part := range map[string][]int32{"train": d.Split.Train, "valid": d.Split.Valid, "test": d.Split.Test} {
+		mask := make([]bool, d.Nodes())
+		for _, i := range part {
+			mask[i] = true
+		}
+		slices.Sort(part)
+		files[key+".npy"] = array(t, mask)
+	}
+	writeFiles(t, dir, files)
+	got := open(t, "npy:"+dir)
+	sameData(t, got, d)
+	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, "edges weighted by data.npy") || strings.Contains(notes, "another weight") {
+		t.Errorf("notes %q", notes)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	for _, weighted := range []bool{true, false} { // the second export removes the weights
+		if !weighted {
+			d.Graph.Val = nil
+		}
+		if err := WriteNumPy(context.Background(), out, d); err != nil {
+			t.Fatal(err)
+		}
+		sameData(t, open(t, "npy:"+out), d)
+	}
+	// Another weight in the other direction is named.
+	weights := make([]float32, d.Graph.NNZ())
+	for k := range weights {
+		weights[k] = float32(k + 1)
+	}
+	files["data.npy"] = array(t, weights)
+	writeFiles(t, dir, files)
+	got = open(t, "npy:"+dir)
+	if notes := strings.Join(got.Notes, "; "); !strings.Contains(notes, fmt.Sprintf("%d entries have another weight", d.Edges())) {
+		t.Errorf("notes %q", notes)
+	}
+	if got.Graph.Val[0] != 1 {
+		t.Errorf("the first entry has weight %v, want 1", got.Graph.Val[0])
 	}
 }

@@ -62,30 +62,29 @@ const (
 	sectionTest     sectionKind = 10 //
 )
 
+// sectionKinds holds the name of each kind, and the type of its numbers. Features may be
+// float16 instead.
+var sectionKinds = [...]struct {
+	name    string
+	element elementType
+}{
+	sectionMeta:     {"description", elementByte},
+	sectionPtr:      {"row offsets", elementInt64},
+	sectionIdx:      {"columns", elementInt32},
+	sectionVal:      {"edge values", elementFloat32},
+	sectionFeatures: {"features", elementFloat32},
+	sectionClass:    {"classes", elementInt32},
+	sectionTasks:    {"tasks", elementFloat32},
+	sectionTrain:    {"training nodes", elementInt32},
+	sectionValid:    {"validation nodes", elementInt32},
+	sectionTest:     {"test nodes", elementInt32},
+}
+
 func (k sectionKind) String() string {
-	switch k {
-	case sectionMeta:
-		return "description"
-	case sectionPtr:
-		return "row offsets"
-	case sectionIdx:
-		return "columns"
-	case sectionVal:
-		return "edge values"
-	case sectionFeatures:
-		return "features"
-	case sectionClass:
-		return "classes"
-	case sectionTasks:
-		return "tasks"
-	case sectionTrain:
-		return "training nodes"
-	case sectionValid:
-		return "validation nodes"
-	case sectionTest:
-		return "test nodes"
+	if k.element() == 0 {
+		return fmt.Sprintf("section of kind %d", uint32(k))
 	}
-	return fmt.Sprintf("section of kind %d", uint32(k))
+	return sectionKinds[k].name
 }
 
 // elementType is the type of a section's numbers.
@@ -114,19 +113,12 @@ func (e elementType) size() uint64 {
 }
 
 // element returns the type of the numbers in sections of a kind, or 0 for an unknown
-// kind. Features may be float16 instead.
+// kind.
 func (k sectionKind) element() elementType {
-	switch k {
-	case sectionMeta:
-		return elementByte
-	case sectionPtr:
-		return elementInt64
-	case sectionIdx, sectionClass, sectionTrain, sectionValid, sectionTest:
-		return elementInt32
-	case sectionVal, sectionFeatures, sectionTasks:
-		return elementFloat32
+	if int64(k) >= int64(len(sectionKinds)) {
+		return 0
 	}
-	return 0
+	return sectionKinds[k].element
 }
 
 // allows tells whether sections of a kind may hold numbers of type e in a store of

@@ -29,7 +29,7 @@ func storeScheme(o Options) Scheme {
 		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 		Keys:    fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			d, err := openStore(ctx, spec.Path, o)
+			d, err := openStore(ctx, spec.Path, o, false)
 			return adjusted(ctx, d, spec, err)
 		},
 	}
@@ -109,19 +109,21 @@ func (d *Data) Close() error {
 }
 
 // openStore opens a store. It reads all of it, unless a record says that the store
-// was found valid before.
-func openStore(ctx context.Context, path string, o Options) (*Data, error) {
+// was found valid before, or this process has just written it: the data were validated
+// before.
+func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
 	s, err := loadStore(path, true)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.data(ctx)
-	if err == nil && (o.verify || !o.recorded(s)) {
-		err = s.verify(ctx, d)
-		switch {
-		case err == nil:
+	switch {
+	case err == nil && written:
+		o.record(s)
+	case err == nil && (o.Verify || !o.recorded(s)):
+		if err = s.verify(ctx, d); err == nil {
 			o.record(s)
-		case ctx.Err() == nil:
+		} else if ctx.Err() == nil {
 			o.forget(path)
 		}
 	}
@@ -132,23 +134,6 @@ func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// openWritten opens a store that this process has just written. It records the
-// store as valid, since the data were validated before they were written.
-func openWritten(ctx context.Context, path string, o Options) (*Data, error) {
-	s, err := loadStore(path, true)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.data(ctx)
-	if err != nil {
-		s.unmap() // nothing was written
-		return nil, err
-	}
-	o.record(s)
-	return d, nil
-}
-
-// storeFile is an open store.
 type storeFile struct {
 	path     string
 	info     os.FileInfo

@@ -40,6 +40,15 @@ type GCNOptions struct {
 
 	LayerNorm bool // normalise before each activation
 
+	// Heads makes each convolution an attention of so many heads, whose outputs are
+	// concatenated; Hidden must be a multiple of them. 0 means P̃. The last
+	// convolution of FormEquation has OutputHeads instead, and takes their mean.
+	Heads, OutputHeads int     // of OutputHeads 0 means 1
+	AttentionDropout   float64 // of the coefficients; 0 means none
+	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
+
+	InputDropout float64 // of the features, except for Residual; 0 means none
+
 	// Residual adds a linear map of the output nodes' own features to each
 	// convolution. It uses the features, since a sampled layer's output nodes need
 	// not be among its input nodes.
@@ -47,8 +56,10 @@ type GCNOptions struct {
 
 	Order Order // order of the products in training; zero means by cost
 
-	Init Initialiser // nil means PyTorch
+	Init Initialiser // nil means PyTorch, and GlorotUniform for attention
 	Seed uint64      // of the parameters' first values
+
+	average bool // the mean of the heads
 }
 
 // GCN is the paper's model over a sampler of L layers; the paper's "2-layer GCN" has
@@ -60,9 +71,12 @@ type GCNOptions struct {
 // L convolutions without bias. The last one's Z has a column for each class or task and is
 // the logits.
 //
+// With Heads, both are a GAT: attention takes the place of P, and the last convolution of
+// FormEquation has a bias too.
+//
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
-// classifier.bias; with the options on, also norm0.gain, norm0.shift,
-// skip0.weight, ….
+// classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
+// norm0.shift, skip0.weight, ….
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -98,6 +112,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	m := &GCN{Model: Model{Batch: batch}}
 	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
+	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
+		return nil, err
+	}
 	for l := range batch.Layers() {
 		if h, err = m.convolution(batch, x, l, h, o.convolution(l, batch.Layers(), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
@@ -118,6 +135,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	if o.Form == FormEquation && l == layers-1 {
 		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
+		if o.Heads > 0 {
+			o.Heads, o.average = o.OutputHeads, true
+		}
 	}
 	return o
 }
@@ -138,11 +158,14 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 // convolution adds layer l over h and returns its output.
 func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g, slot := batch.Graph(), batch.Slot(l)
-	w, b, err := newParameters(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, o.Form == FormProgram, start)
+	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
 		return nil, err
 	}
-	conv := &GraphConv{W: w, B: b, Activation: o.Activation, Order: o.Order}
+	conv.Activation, conv.Order = o.Activation, o.Order
+	if conv.Attention != nil {
+		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+	}
 	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
 	if o.LayerNorm {
 		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
@@ -161,6 +184,15 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 		}
 	}
 	return conv.Finish(z)
+}
+
+// newConvolution adds the parameters of a convolution.
+func (o GCNOptions) newConvolution(g *G.ExprGraph, name string, in int, start ParameterOptions) (*GraphConv, error) {
+	if o.Heads > 0 {
+		return NewGATConv(g, name, in, o.Hidden, o.Heads, o.average, start)
+	}
+	w, b, err := newParameters(g, name, in, o.Hidden, o.Form == FormProgram, start)
+	return &GraphConv{W: w, B: b}, err
 }
 
 // skip adds a linear map of the output nodes' own features to z.
@@ -189,8 +221,14 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	for l := range convolutions {
 		layer := o.convolution(l, convolutions, outputs)
 		each := width // values for each column of the output
-		if layer.Form == FormProgram {
+		if layer.Form == FormProgram || layer.Heads > 0 {
 			each++
+		}
+		if layer.Heads > 0 {
+			each += 2
+		}
+		if layer.average {
+			each *= float64(layer.Heads)
 		}
 		if layer.LayerNorm {
 			each += 2
@@ -230,6 +268,15 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
 	case o.Form == FormProgram && o.ClassifierDropout == 0:
 		o.ClassifierDropout = 0.2
+	}
+	if o.OutputHeads == 0 {
+		o.OutputHeads = 1
+	}
+	switch {
+	case o.Heads < 0 || o.OutputHeads < 0:
+		return o, fmt.Errorf("layers: GCN of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)
+	case o.Heads > 0 && o.Hidden%o.Heads != 0:
+		return o, fmt.Errorf("layers: GCN of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)
 	}
 	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
 		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)

@@ -53,6 +53,7 @@ type inferenceLayer struct {
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
+	attention   *inferenceAttention
 	activation  kernel.Activation
 
 	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
@@ -122,32 +123,30 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		return v, fmt.Errorf("layers: inference: a convolution has no weight")
 	}
 	v.in, v.out = l.W.Shape()[0], l.W.Shape()[1]
-	if v.activation, err = kernelActivation(l.Activation); err != nil {
-		return v, err
+	if l.Activation > ops.ActivationReLU {
+		return v, fmt.Errorf("layers: unknown activation %v", l.Activation)
 	}
+	v.activation = kernel.Activation(l.Activation)
 	if v.w, err = valueOf(l.W); err != nil {
 		return v, err
 	}
-	if v.b, err = valueOf(l.B); err != nil || l.Norm == nil {
+	if v.b, err = valueOf(l.B); err != nil {
 		return v, err
+	}
+	if l.Attention != nil {
+		if v.attention, err = l.Attention.values(v.out); err != nil {
+			return v, err
+		}
+		v.out = v.attention.sizes.Out()
+	}
+	if l.Norm == nil {
+		return v, nil
 	}
 	if v.gain, err = valueOf(l.Norm.Gain); err != nil {
 		return v, err
 	}
 	v.shift, err = valueOf(l.Norm.Shift)
 	return v, err
-}
-
-func kernelActivation(a ops.Activation) (kernel.Activation, error) {
-	switch a {
-	case ops.ActivationNone:
-		return kernel.Identity, nil
-	case ops.ActivationELU:
-		return kernel.ELU, nil
-	case ops.ActivationReLU:
-		return kernel.ReLU, nil
-	}
-	return 0, fmt.Errorf("layers: unknown activation %v", a)
 }
 
 // neededRows returns the nodes whose output each layer must compute: nodes in the last
@@ -207,14 +206,21 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+		if a := l.attention; a != nil {
+			all = append(all, a.source, a.target)
+		}
 	}
 	spans, err := k.Load(all)
 	if err != nil {
 		return err
 	}
-	for i, l := range layers {
-		on := spans[5*i:]
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = on[0], on[1], on[2], on[3], on[4]
+	for _, l := range layers {
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = spans[0], spans[1], spans[2], spans[3], spans[4]
+		spans = spans[5:]
+		if a := l.attention; a != nil {
+			a.on.source, a.on.target = spans[0], spans[1]
+			spans = spans[2:]
+		}
 	}
 	return nil
 }
@@ -289,7 +295,7 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 // layer writes the output of one layer to out. If logits is not nil, it writes the logits
 // of that output there instead.
 func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	transformed := transformFirst(r.p, layer, h.Count, rows)
+	transformed := layer.attention != nil || transformFirst(r.p, layer, h.Count, rows)
 	if transformed {
 		var err error
 		if h, err = r.transform(layer, h); err != nil {
@@ -349,13 +355,18 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 	return float64(inputs)*in*out+sparseCost*nnz*out < float64(len(rows))*in*out+sparseCost*nnz*in
 }
 
-// transform returns H·W + 1⊗b of all rows of H.
+// transform returns H·W + 1⊗b of all rows of H. For an attention it returns H·W, and
+// computes the scores.
 func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
-	out, err := r.Scratch(plan.Transformed, h.Count*layer.out)
+	columns, bias := layer.out, layer.on.b
+	if a := layer.attention; a != nil {
+		columns, bias = a.sizes.Heads*a.sizes.Width, plan.Span{}
+	}
+	out, err := r.Scratch(plan.Transformed, h.Count*columns)
 	if err != nil {
 		return h, err
 	}
-	chunk := r.ChunkRows(max(layer.in, layer.out))
+	chunk := r.ChunkRows(max(layer.in, columns))
 	for lo := 0; lo < h.Count; lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return h, err
@@ -365,17 +376,23 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		if err != nil {
 			return h, err
 		}
-		if err := r.Affine(out.From(lo*layer.out), x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out); err != nil {
+		if err := r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns); err != nil {
 			return h, err
 		}
 	}
-	return plan.Rows{Span: out, Width: layer.out, Count: h.Count, Index: h.Index}, nil
+	z := plan.Rows{Span: out, Width: columns, Count: h.Count, Index: h.Index}
+	if layer.attention != nil {
+		err = r.scores(layer.attention, z)
+	}
+	return z, err
 }
 
 // chunk writes the layer's output at the needed rows lo to lo+n to z.
 func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
 	var err error
-	if transformed {
+	if a := layer.attention; a != nil {
+		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
+	} else if transformed {
 		err = r.Propagate(z, h, lo, n)
 	} else {
 		err = r.propagateFirst(layer, h, lo, n, z)

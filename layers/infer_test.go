@@ -84,11 +84,16 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	h := features
 	for l, conv := range m.Convolutions {
 		z := h.times(parameterOf(conv.W))
+		if conv.Attention != nil {
+			z = denseAttention(p, conv.Attention, z)
+		}
 		if conv.B != nil {
 			b := parameterOf(conv.B)
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
 		}
-		z = dense.times(z)
+		if conv.Attention == nil {
+			z = dense.times(z)
+		}
 		if l < len(m.Skips) {
 			skip := features.times(parameterOf(m.Skips[l]))
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
@@ -126,6 +131,10 @@ var inferenceCases = map[string]struct {
 	"wide features first": {features: 90, hidden: 3, classes: 5, depth: 2},
 	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
 	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
+	"gat":                 {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
+	"gat, weighted":       {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, LayerNorm: true, Residual: true}},
+	"gat, plain":          {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
+	"gat of the equation": {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
 	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},

@@ -17,6 +17,7 @@ type Slot struct {
 
 	nodes     int // nodes of the graph if the slot keeps histories, or 0
 	histories []*History
+	edges     blockEdges // of block, for attention
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
@@ -63,7 +64,7 @@ func (s *Slot) Set(b *graph.Block) error {
 	if err := s.checkControl(b); err != nil {
 		return err
 	}
-	s.block = b
+	s.block, s.edges.filled = b, false
 	return nil
 }
 

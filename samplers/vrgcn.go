@@ -85,6 +85,8 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *VRGCN) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block := batch.Blocks[at]
 	if at == 0 {

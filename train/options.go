@@ -24,6 +24,16 @@ type Options struct {
 	Batch           int // training nodes per batch, at most all of them; 0 means 512
 	BatchesPerEpoch int // independent random batches per epoch, or OnePass; 0 means 10
 
+	// Micro is the number of mini-batches whose mean gradient makes one update; 0 means
+	// 1. With more, a batch of the limits and intervals below is an update.
+	Micro int
+
+	// Group is the ranks that share the Micro mini-batches of each update; nil means
+	// this process alone. The parameters have the same bits for any number of ranks.
+	// All ranks call Fit with equal options. Only rank 0 uses Dir, Begin, Progress and
+	// Result. If Fit fails on one rank, the caller ends the others: they wait for it.
+	Group Group
+
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
 	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
@@ -97,7 +107,7 @@ func (o Options) withDefaults() Options {
 		field *int
 		value int
 	}{
-		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
+		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
 		{&o.EvalEvery, 10}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)},
 	} {
 		if *f.field == 0 {
@@ -116,7 +126,7 @@ func (o Options) validate() error {
 		name  string
 		value int
 	}{
-		{"Batch", o.Batch}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
+		{"Batch", o.Batch}, {"Micro", o.Micro}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
 		{"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
 	} {
 		if f.value < 0 {

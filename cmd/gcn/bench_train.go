@@ -81,7 +81,6 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	return cmd
 }
 
-// benchModelFlags registers the options of the model that a benchmark builds.
 func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.samplingOptions.flags(fs)

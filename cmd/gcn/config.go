@@ -257,13 +257,21 @@ func (o *trainOptions) runConfig() map[string]any {
 		"model": o.Model, "layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
 	}
+	if o.InputDropout > 0 {
+		config["input_dropout"] = o.InputDropout
+	}
+	o.attentionOptions.addTo(config)
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config
 	}
-	config["importance"] = cmp.Or(o.Importance, "ladies")
-	config["flat"], config["neighborhood"] = o.Flat, o.Neighborhood
-	config["draw"], config["weight"], config["population"] = cmp.Or(o.Draw, "wrs"), o.weightName(), o.Population
+	config["importance"], config["flat"] = o.importanceName(), o.Flat
+	config["draw"], config["weight"] = cmp.Or(o.Draw, "wrs"), o.weightName()
+	if o.nodeWise() {
+		config["method"] = o.Method
+		return config
+	}
+	config["neighborhood"], config["population"] = o.Neighborhood, o.Population
 	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
 	return config
 }

@@ -35,12 +35,7 @@ decimal digits. They are widened on use.`,
   gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn train --data store:products.store`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("datasets convert needs a SPEC and a path to write")
-			}
-			return nil
-		},
+		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err
@@ -83,36 +78,4 @@ func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJ
 	}
 	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory",
 		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))
-}
-
-func newDatasetsVerifyCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "verify SPEC",
-		Short: "Read a whole data set and check it, including a store's checksums",
-		Example: `  gcn datasets verify store:products.store
-  gcn datasets verify npy:mygraph`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets verify needs one SPEC, such as store:FILE")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkSpec(args[0]); err != nil {
-				return err
-			}
-			start := time.Now()
-			if err := datasets.Verify(cmd.Context(), args[0], dataOptions(cmd.Context())); err != nil {
-				return err
-			}
-			seconds := time.Since(start).Seconds()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]any{"spec": args[0], "valid": true, "wall_s": measured(seconds)})
-			}
-			return printLine(cmd.OutOrStdout(), "%s: valid (%.1f s)", args[0], seconds)
-		},
-	}
-	addJSONFlag(cmd, &asJSON)
-	return cmd
 }

@@ -79,19 +79,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 		return
 	}
 	if f.bar == nil {
-		total := p.Total
-		if total <= 0 {
-			total = -1 // a spinner
-		}
-		f.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(terminal),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetWidth(barWidth),
-			progressbar.OptionSetTheme(progressbar.ThemeASCII),
-			progressbar.OptionClearOnFinish(),
-		)
+		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(true))
 	}
 	// A terminal that went away must not end the download.
 	_ = f.bar.Set64(p.Done)
@@ -113,12 +101,7 @@ func newDatasetsFetchCommand() *cobra.Command {
 It resumes an interrupted download. A data set already in the cache is not changed.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", "))
-			}
-			return nil
-		},
+		Args:      exactly(1, "datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", ")),
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if names := datasets.Names(); !slices.Contains(names, args[0]) {

@@ -17,7 +17,7 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 	if _, err := blas.Default(); err != nil {
 		return nil, err
 	}
-	sampler, err := o.newSampler(data, o.Layers)
+	sampler, err := o.newSampler(data, o.Layers, o.Conv == convGAT)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +25,14 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 		Hidden: o.Hidden, Activation: ops.ActivationELU, LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
 		// 0 means none here, and the default there.
 		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
+		InputDropout: o.InputDropout,
 	}
 	if o.Activation == "relu" {
 		gcn.Activation = ops.ActivationReLU
+	}
+	if o.Conv == convGAT {
+		gcn.Heads, gcn.OutputHeads = o.Heads, o.OutputHeads
+		gcn.AttentionDropout, gcn.PlainAttention = o.AttentionDropout, o.PlainAttention
 	}
 	if o.Model == modelEquation {
 		gcn.Form = layers.FormEquation

@@ -13,7 +13,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// samplingOptions name the sampler: a method, or the parts of a layer-wise method.
+// samplingOptions name the sampler: a method, or the parts of a layer-wise method, or
+// the method neighbor and its parts.
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
@@ -35,18 +36,21 @@ type trainOptions struct {
 	samplingOptions
 
 	Batch           int
+	Micro           int
 	BatchesPerEpoch int
 	Epochs          int
 	MaxBatches      int
 	EvalEvery       int
 	Patience        int
 
-	Model      string
+	Model string
+	attentionOptions
 	Layers     int
 	Hidden     int
 	Dropout    float64
 	Activation string
 
+	InputDropout      float64
 	ClassifierDropout float64
 	LayerNorm         bool
 	Residual          bool
@@ -68,7 +72,8 @@ type trainOptions struct {
 const (
 	defaultData    = "synth:demo"
 	defaultMethod  = "ladies-flat-debiased"
-	defaultSamples = 512 // a layer
+	nodeWiseMethod = "neighbor" // the method that takes parts
+	defaultSamples = 512        // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
@@ -85,6 +90,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
 	o.samplingOptions.flags(fs)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
+	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
@@ -103,12 +109,13 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
-// modelFlags registers the options of the model.
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
+	o.attentionOptions.flags(fs)
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
+	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
@@ -132,8 +139,8 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor (default 512, or 2)")
-	fs.StringVar(&o.Importance, "importance", "", "instead of --method: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
+	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor (default 512, or 2)")
+	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
 	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
@@ -152,6 +159,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		least int
 	}{
 		{"batch", o.Batch, 1},
+		{"micro", o.Micro, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
@@ -210,7 +218,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	for _, rate := range []struct {
 		name  string
 		value float64
-	}{{"dropout", o.Dropout}, {"classifier-dropout", o.ClassifierDropout}} {
+	}{{"dropout", o.Dropout}, {"input-dropout", o.InputDropout}, {"classifier-dropout", o.ClassifierDropout}, {"attention-dropout", o.AttentionDropout}} {
 		if !(rate.value >= 0 && rate.value < 1) {
 			return usagef("--%s %v: want a number in [0, 1)", rate.name, rate.value)
 		}
@@ -223,6 +231,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--classifier-dropout %v: --model equation has no classifier: want 0", o.ClassifierDropout)
 		}
 		o.ClassifierDropout = 0
+	}
+	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
+		return err
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)
@@ -243,7 +254,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 }
 
 // check returns an error for the first option with an unknown value, or for a method
-// together with parts.
+// together with parts that it does not take.
 func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
@@ -264,8 +275,8 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	if !o.namesParts() {
 		return checkMethod("method", o.Method)
 	}
-	if fs.Changed("method") {
-		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
+	if fs.Changed("method") && !o.nodeWise() {
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows; only --method neighbor takes parts", o.Method)
 	}
 	return o.checkParts()
 }
@@ -296,10 +307,9 @@ func oneOf(name, value string, allowed []string) error {
 	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, allowed), strings.Join(allowed, ", "))
 }
 
-// intList is a flag with whole numbers, separated by commas.
+// intList is a flag (pflag.Value) with whole numbers, separated by commas.
 type intList []int
 
-// String implements pflag.Value.
 func (l *intList) String() string {
 	words := make([]string, len(*l))
 	for i, n := range *l {
@@ -308,7 +318,6 @@ func (l *intList) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set implements pflag.Value.
 func (l *intList) Set(text string) error {
 	var numbers []int
 	for word := range strings.SplitSeq(text, ",") {
@@ -322,7 +331,6 @@ func (l *intList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*intList) Type() string { return "N,…" }
 
 func (l intList) check() error {
@@ -349,13 +357,11 @@ func (l *intList) repeat(layers, fallback int) error {
 	return nil
 }
 
-// wordList is a flag with words, separated by commas.
+// wordList is a flag (pflag.Value) with words, separated by commas.
 type wordList []string
 
-// String implements pflag.Value.
 func (l *wordList) String() string { return strings.Join(*l, ",") }
 
-// Set implements pflag.Value.
 func (l *wordList) Set(text string) error {
 	*l = nil
 	for word := range strings.SplitSeq(text, ",") {
@@ -364,5 +370,4 @@ func (l *wordList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*wordList) Type() string { return "NAME,…" }

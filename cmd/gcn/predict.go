@@ -181,7 +181,8 @@ func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 		err = fmt.Errorf("%s: an array of shape %v: want one dimension, of the nodes' numbers", path, r.Shape)
 		return nil, errors.Join(err, r.Close())
 	}
-	if err := r.NotMask(); err != nil {
+	if r.Mask() {
+		err = fmt.Errorf("%s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", path)
 		return nil, errors.Join(err, r.Close())
 	}
 	ids, err := r.Int64s(ctx)

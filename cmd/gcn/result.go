@@ -21,6 +21,7 @@ type result struct {
 	BestBatch  int     `json:"best_batch"`
 	Stop       string  `json:"stop,omitempty"` // why the run ended; empty for several runs
 	Seed       uint64  `json:"seed"`
+	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`
 	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step
 	TrainMS    number  `json:"train_ms_per_batch"`
@@ -32,6 +33,11 @@ type result struct {
 	BLAS       string  `json:"blas"`
 	Device     string  `json:"device"`
 	RunDir     string  `json:"run_dir"`
+
+	// Of a run on the ranks of an MPI launcher.
+	Ranks  int    `json:"ranks,omitempty"`
+	Hosts  int    `json:"hosts,omitempty"`
+	CommMS number `json:"comm_ms_per_step,omitempty"` // of an update
 
 	// With --runs, the scores and milliseconds above are means over the runs,
 	// batches and seconds are sums, and the seed is the first run's.
@@ -87,7 +93,6 @@ func meanStd(runs []result, of func(result) number) (mean, std number) {
 	return mean, number(math.Sqrt(float64(squares / (n - 1))))
 }
 
-// print writes the result as a table.
 func (r *result) print(w io.Writer) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
@@ -111,6 +116,9 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+	if r.Ranks > 1 {
+		t.row("ranks", fmt.Sprintf("%d on %d hosts; an update: %.2f ms communication", r.Ranks, r.Hosts, r.CommMS))
+	}
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)

@@ -25,10 +25,9 @@ func newStudyCommand() *cobra.Command {
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyFeaturesCommand(), newStudyAdviseCommand())
+		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(), newStudyFeaturesCommand(), newStudyAdviseCommand())
 }
 
-// studyOptions are the options of every study.
 type studyOptions struct {
 	data   string
 	run    string

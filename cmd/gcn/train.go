@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -62,7 +63,8 @@ interruption.`,
   gcn train --data synth:arxiv --runs 3 --json
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
   gcn train --config runs/a/config.json --seed 2`,
-		Args: noArguments,
+		Args:        noArguments,
+		Annotations: shared(),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -70,7 +72,7 @@ interruption.`,
 	output.flags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		job := &trainJob{
-			trainOptions: &options, outputOptions: &output, fs: fs,
+			trainOptions: &options, outputOptions: &output, fs: fs, world: worldOf(cmd.Context()),
 			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		}
 		return job.run(cmd.Context())
@@ -85,11 +87,12 @@ type trainJob struct {
 	*trainOptions
 	*outputOptions
 	fs             *pflag.FlagSet // knows the options on the command line
+	world          *mpi.World     // nil: this process alone
 	stdout, stderr io.Writer
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.fillOptions(ctx); err != nil {
+	if err := j.agreeOnOptions(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -97,7 +100,7 @@ func (j *trainJob) run(ctx context.Context) error {
 		return err
 	}
 	r, err := j.trainAll(ctx, data)
-	if err != nil {
+	if err != nil || r == nil { // only rank 0 has a result
 		return err
 	}
 	if j.JSON {
@@ -160,6 +163,9 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 
 // trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
+	if j.follows() {
+		return nil, j.follow(ctx, data)
+	}
 	dir, method := j.Out, j.methodName()
 	if dir == "" {
 		var err error
@@ -205,9 +211,15 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
+	if j.world != nil && !j.dealsRuns() {
+		options.Group = j.world
+	}
 	var r *result
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
+		if j.world != nil {
+			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+		}
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
@@ -250,7 +262,7 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: o.Seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
+		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
@@ -284,7 +296,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Adam: train.Adam{
 			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
 		},
-		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
 		Workers: o.Workers, Seed: o.Seed,

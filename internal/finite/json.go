@@ -13,7 +13,6 @@ import (
 // NaN.
 type Number float64
 
-// MarshalJSON implements json.Marshaler.
 func (x Number) MarshalJSON() ([]byte, error) {
 	if !Is(float64(x)) {
 		return []byte("null"), nil
@@ -21,7 +20,6 @@ func (x Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(x))
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (x *Number) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		*x = Number(math.NaN())

@@ -23,14 +23,12 @@ type arraySource interface {
 	Open(key string) (*npy.Reader, error)
 }
 
-// folder is a directory of .npy files.
 type folder string
 
 func (dir folder) path(key string) string { return filepath.Join(string(dir), key+".npy") }
 
 func (dir folder) Open(key string) (*npy.Reader, error) { return npy.Open(dir.path(key)) }
 
-// withArray opens an array, hands it to read, and closes it.
 func withArray(source arraySource, key string, read func(r *npy.Reader) error) error {
 	r, err := source.Open(key)
 	if err != nil {
@@ -48,43 +46,39 @@ func vector(r *npy.Reader) error {
 	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
 }
 
-func readInt32s(ctx context.Context, source arraySource, key string) (values []int32, err error) {
+func readInt32s(ctx context.Context, source arraySource, key string) ([]int32, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int32s)
+}
+
+func readInt64s(ctx context.Context, source arraySource, key string) ([]int64, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int64s)
+}
+
+func readVector[T any](ctx context.Context, source arraySource, key string, read func(*npy.Reader, context.Context) ([]T, error)) (values []T, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int32s(ctx)
+		values, err = read(r, ctx)
 		return err
 	})
 	return values, err
 }
 
-// readIDs reads nodes in [0, n).
-func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
-	err = withArray(dir, key, func(r *npy.Reader) error {
-		if err := r.NotMask(); err != nil {
-			return err
+// readIDs reads nodes in [0, n): their numbers, or a mask of n booleans.
+func readIDs(ctx context.Context, dir folder, key string, n int) ([]int32, error) {
+	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
+		values, err := r.Int32s(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case !r.Mask():
+			return values, checkIDs(r.Name(), values, n)
+		case len(values) != n:
+			return nil, fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
 		}
-		if err := vector(r); err != nil {
-			return err
-		}
-		if ids, err = r.Int32s(ctx); err != nil {
-			return err
-		}
-		return checkIDs(r.Name(), ids, n)
+		return maskedNodes(values), nil
 	})
-	return ids, err
-}
-
-func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		values, err = r.Int64s(ctx)
-		return err
-	})
-	return values, err
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
@@ -130,7 +124,6 @@ func zeros(what string, rows, cols int) ([]float32, error) {
 	return make([]float32, rows*cols), nil
 }
 
-// checkFinite names the first feature that is not finite.
 func checkFinite(name string, x *graph.Features) error {
 	for k, v := range x.Data {
 		if v-v != 0 { // NaN or infinite
@@ -196,7 +189,27 @@ func taskLabels(name string, values []float32, tasks int) (*graph.Labels, error)
 	return &graph.Labels{Tasks: tasks, Multi: values}, nil
 }
 
-// checkIDs names the first id outside [0, n).
+// maskedNodes returns the nodes whose entry is not 0.
+func maskedNodes(mask []int32) []int32 {
+	nodes := make([]int32, 0, len(mask)-countZeros(mask))
+	for i, in := range mask {
+		if in != 0 {
+			nodes = append(nodes, int32(i))
+		}
+	}
+	return nodes
+}
+
+func countZeros(mask []int32) int {
+	zeros := 0
+	for _, v := range mask {
+		if v == 0 {
+			zeros++
+		}
+	}
+	return zeros
+}
+
 func checkIDs(name string, ids []int32, n int) error {
 	for k, id := range ids {
 		if id < 0 || int(id) >= n {
@@ -206,13 +219,14 @@ func checkIDs(name string, ids []int32, n int) error {
 	return nil
 }
 
-// pattern is a sparse matrix without values, as a file gives it: row i has the
-// columns idx[ptr[i]:ptr[i+1]]. It is not valid before check.
+// pattern is a sparse matrix as a file gives it: row i has the columns
+// idx[ptr[i]:ptr[i+1]]. It is not valid before check.
 type pattern struct {
 	name  string                  // of the file, for errors
 	files func(key string) string // the files of indptr and indices; nil: both in one
 	ptr   []int64
 	idx   []int32
+	val   []float32 // of the entries, positive and finite; nil: all 1
 }
 
 // file returns the name of the file of indptr or indices.
@@ -255,6 +269,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := p.check(n); err != nil {
 		return err
 	}
+	if p.val != nil {
+		return p.weightedAdjacency(ctx, d)
+	}
 	given := p.ptr[n]
 	loops, repeats, err := p.tidy(ctx)
 	if err != nil {
@@ -275,9 +292,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := checkGraph(p.name, n, p.ptr[n]); err != nil {
 		return err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(p.name, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", p.name, err)
+		return err
 	}
 	for i := range n {
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -294,6 +311,47 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	d.Report.Given += loops + repeats
 	d.Report.SelfLoops += loops
 	d.Report.Duplicates += repeats
+	return nil
+}
+
+// weightedAdjacency is adjacency for a pattern with values, which has passed check. Of
+// several weights of a pair of nodes, in either direction, the first one counts, as in an
+// edge list.
+func (p *pattern) weightedAdjacency(ctx context.Context, d *Set) error {
+	n := len(p.ptr) - 1
+	const weight = 16 // bytes an edge in the builder and the matrix
+	if err := checkGraph(p.name, n, p.ptr[n]*(edgeBytes+weight)/edgeBytes); err != nil {
+		return err
+	}
+	b, err := graph.NewBuilder(n)
+	if err != nil {
+		return fmt.Errorf("datasets: %s: %w", p.name, err)
+	}
+	for i := range n {
+		if i%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			if err := b.AddWeighted(int32(i), p.idx[k], p.val[k]); err != nil {
+				return fmt.Errorf("datasets: %s: data[%d]: %w", p.file("data"), k, err)
+			}
+		}
+	}
+	d.build(b)
+	other := 0
+	for i := range n {
+		row, values := d.Graph.Row(i), d.Graph.RowValues(i)
+		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
+			at, there := slices.BinarySearch(row, p.idx[k])
+			if there && values != nil && values[at] != p.val[k] {
+				other++
+			}
+		}
+	}
+	d.Notes = append(d.Notes, "edges weighted by data.npy")
+	if other > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d entries have another weight than the first entry of their pair of nodes, which counts", other))
+	}
 	return nil
 }
 
@@ -355,7 +413,14 @@ func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
 	return !differs.Load(), err
 }
 
-// build sets the graph from a builder, and adds a note.
+func newBuilder(name string, nodes int) (*graph.Builder, error) {
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", name, err)
+	}
+	return b, nil
+}
+
 func (d *Set) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -25,16 +26,19 @@ type EdgeList struct {
 
 	// Labels is a file of labels, required:
 	//
-	//	.csv   "label", in node order, −1 for none, or "id,label": a class, by number or name;
-	//	       "id,0,1,1": binary tasks
-	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label
+	//	.csv   "label", in node order, or "id,label": a class, by number or name; −1, nan
+	//	       and an empty field stand for none
+	//	       "id,0,1,1": binary tasks; nan and an empty field stand for unknown
+	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label;
+	//	       {"id": [0, 1, 1]}: binary tasks (see Lists)
 	Labels string
 
 	// Features is a file of features:
 	//
 	//	.csv   numbers, in node order; after the id if the header's first name is
 	//	       id or node_id
-	//	.json  {"id": [k, …]}: the features that are 1; the others are 0
+	//	.json  {"id": [k, …]}: the features that are 1, the others are 0; or
+	//	       {"id": [0, 1, 1]}: the features (see Lists)
 	//
 	// Without it, each node gets two: 1, and the logarithm of 1 + its degree.
 	Features string
@@ -44,8 +48,15 @@ type EdgeList struct {
 	// counts.
 	Weighted bool
 
-	Header    bool   // the CSV files start with a line of names
-	Separator string // "comma", "tab", "space" or "semicolon"; "" is tab for .tsv and else comma
+	// Each file has its own header, a line of names, and its own separator. Both are
+	// found in the file. "1" says that there is a header, "0" that there is none; a
+	// separator by name, "comma", "tab", "space" or "semicolon", is tried first.
+	Header, LabelsHeader, FeaturesHeader string
+	Separator                            string
+
+	// Lists says how JSON lists are read: "sets" of labels or of feature numbers, or
+	// "multi-hot", a 0 or 1 for each. "" finds it, and is an error where both fit.
+	Lists string
 }
 
 // edgeList holds the contents of the files before the number of nodes is known.
@@ -59,6 +70,7 @@ type edgeList struct {
 	tasks    *rowTable   // labels given as binary tasks
 	rows     *rowTable   // of features
 	multiHot *nodeLabels // features given as lists
+	notes    []string
 }
 
 // weightedArcs holds the edges of some lines; weights is nil if all are 1.
@@ -73,29 +85,18 @@ func (l EdgeList) Read(ctx context.Context) (*Set, error) {
 	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
 	}
-	if err := e.readLabels(ctx, l.Labels); err != nil {
-		return nil, err
-	}
 	if l.Features != "" {
 		if err := e.readFeatures(ctx, l.Features); err != nil {
 			return nil, err
 		}
 	}
+	if err := e.readLabels(ctx, l.Labels); err != nil {
+		return nil, err
+	}
 	return e.data(ctx)
 }
 
-// separator returns the character between the fields of a file.
-func (e *edgeList) separator(path string) byte {
-	switch {
-	case e.Separator == "tab", e.Separator == "" && strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".tsv"):
-		return '\t'
-	case e.Separator == "space":
-		return ' '
-	case e.Separator == "semicolon":
-		return ';'
-	}
-	return ','
-}
+func (e *edgeList) note(text string) { e.notes = append(e.notes, text) }
 
 func isJSON(path string) bool {
 	return strings.EqualFold(filepath.Ext(strings.TrimSuffix(path, ".gz")), ".json")
@@ -109,23 +110,27 @@ func (e *edgeList) record(id int32, path string) {
 }
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
-	sep, tally := e.separator(path), newTally(path)
-	return readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
-		if e.Header && b.number == 1 {
-			b.next()
-		}
+	l, err := findLayout(path, e.Separator, e.Header, func(first, _ []string) (bool, error) {
+		return len(first) > 1 && !isNumber(first[0]) && !isNumber(first[1]), nil
+	})
+	if errors.Is(err, errNoData) {
+		e.note("no edges in " + path)
+		return nil
+	}
+	if err == nil {
+		err = l.checkEdgeHeader()
+	}
+	if err != nil {
+		return err
+	}
+	tally := newTally(path)
+	err = readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
+		l.skipHeader(&b)
 		if e.Weighted {
-			part, err = parseWeightedArcs(b, sep)
-		} else {
-			part.arcs, err = parseArcs(b, sep, math.MaxInt32)
+			return parseWeightedArcs(b, l.sep)
 		}
-		if err == nil {
-			return part, nil
-		}
-		if line, _ := b.next(); !e.Weighted && bytes.Count(line, []byte{sep}) == 2 {
+		if part.arcs, err = parseArcs(b, l.sep, math.MaxInt32); err != nil && l.fields == 3 {
 			err = fmt.Errorf("%w (weights=1 reads a third column as weights)", err)
-		} else if b.number == 2 && !e.Header {
-			err = fmt.Errorf("%w (header=1 skips a line of names)", err)
 		}
 		return part, err
 	}, func(part weightedArcs) error {
@@ -139,6 +144,26 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		e.chunks = append(e.chunks, part)
 		return nil
 	})
+	columns := "two node ids a line"
+	if e.Weighted {
+		columns = "two node ids and a weight a line"
+	}
+	e.note(l.describe("edges", columns))
+	return err
+}
+
+// checkEdgeHeader reports an edge in the place of the header. "0,1" is a header too:
+// pandas numbers the columns of a table without names.
+func (l *layout) checkEdgeHeader() error {
+	if l.header == 0 || len(l.names) < 2 {
+		return nil
+	}
+	_, ok1 := parseID([]byte(l.names[0]))
+	_, ok2 := parseID([]byte(l.names[1]))
+	if !ok1 || !ok2 || l.names[0] == "0" && l.names[1] == "1" {
+		return nil
+	}
+	return fmt.Errorf("datasets: %s:%d: header=1, but %s is an edge; without the key, headers are found in each file", l.path, l.header, quoteField([]byte(l.first)))
 }
 
 // parseWeightedArcs reads lines of two node ids and a weight. Lines that start with #
@@ -154,8 +179,8 @@ func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 		}
 		first, rest, _ := bytes.Cut(line, []byte{sep})
 		second, third, found := bytes.Cut(rest, []byte{sep})
-		from, ok1 := parseID(unquoted(first))
-		to, ok2 := parseID(unquoted(second))
+		from, ok1 := parseID(unquoted(bytes.TrimSpace(first)))
+		to, ok2 := parseID(unquoted(bytes.TrimSpace(second)))
 		if !ok1 || !ok2 || !found {
 			return part, b.fail("%s is not two node ids and a weight", quoteField(line))
 		}
@@ -170,7 +195,9 @@ func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
 
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	if isJSON(path) {
-		e.classes, err = readJSONLabels(ctx, path)
+		if e.classes, err = readJSONLabels(ctx, path); err == nil && e.classes.multi {
+			err = e.findLists(e.classes, "labels")
+		}
 	} else {
 		err = e.readTextLabels(ctx, path)
 	}
@@ -178,10 +205,10 @@ func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if e.classes != nil {
-		for _, id := range e.classes.ids {
+		for _, id := range slices.Concat(e.classes.ids, e.classes.unlabelled) {
 			e.record(id, path)
+			e.lines++
 		}
-		e.lines += int64(len(e.classes.ids))
 	}
 	return nil
 }
@@ -220,22 +247,6 @@ func readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
 	return l, err
 }
 
-// countFields counts the fields of a file's first line of data.
-func (e *edgeList) countFields(path string) (int, error) {
-	line, err := firstLine(path, func(b *lines) ([]byte, bool) {
-		if e.Header && b.number == 1 {
-			b.next()
-		}
-		for {
-			line, found := b.nextData()
-			if !found || len(line) > 0 {
-				return line, found
-			}
-		}
-	})
-	return 1 + bytes.Count(line, []byte{e.separator(path)}), err
-}
-
 // extent holds the numbers of a file's first empty line and of its last line of data so
 // far. It is 0 for none.
 type extent struct{ empty, data int64 }
@@ -252,15 +263,66 @@ func (x *extent) grow(block extent) int64 {
 	return x.empty
 }
 
+// findLabelLayout finds the layout of a file of labels. In a single column of labels a
+// header looks like a label: maybe is then true, and resolveHeader decides.
+func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err error) {
+	l, err = findLayout(path, e.Separator, e.LabelsHeader, func(first, second []string) (bool, error) {
+		if max(len(first), len(second)) > 1 {
+			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second)), nil
+		}
+		maybe = second != nil
+		return maybe, nil
+	})
+	if err == nil && l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && namesID(l.names[1]) {
+		err = fmt.Errorf("datasets: %s:%d: the columns are %.40q and %.40q, want the node id first", path, l.header, l.names[0], l.names[1])
+	}
+	return l, maybe, err
+}
+
+// headerWords are names of a column of labels.
+var headerWords = []string{"label", "labels", "class", "classes", "category", "target", "targets", "y", "kind", "type", "group", "name"}
+
+// resolveHeader decides whether the first line of a column of labels, which was left out
+// so far, is a header. nodes is the number of nodes that the other files have.
+func (l *layout) resolveHeader(labels *nodeLabels, nodes int) error {
+	first := parseCategory(l.names[0])
+	zero := first == category{isNumber: true} // pandas calls a column without a name 0
+	numbers, names := false, false            // in the lines after the first
+	for v := range labels.kinds.index {
+		numbers, names = numbers || v.isNumber, names || !v.isNumber
+	}
+	_, again := labels.kinds.index[first]
+	after := len(labels.ids) + len(labels.unlabelled)
+	switch {
+	case zero && names && !numbers, !first.isNumber && numbers && !names:
+		return nil
+	case zero && after == nodes:
+		return l.headerOrLabel(nodes)
+	case first.isNumber, again:
+	case slices.Contains(headerWords, strings.ToLower(l.names[0])):
+		return nil
+	case after+1 != nodes:
+		return l.headerOrLabel(nodes)
+	}
+	l.header, l.names = 0, nil
+	return labels.addFirst(first)
+}
+
+func (l *layout) headerOrLabel(nodes int) error {
+	return fmt.Errorf("datasets: %s:%d: %s is a header, or the label of node 0: say labels-header=1 or labels-header=0 (the other files have %d nodes)", l.path, l.header, quoteField([]byte(l.first)), nodes)
+}
+
 // readTextLabels reads one label a line, or id and label, or id and tasks.
 func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
-	sep := e.separator(path)
-	width, err := e.countFields(path)
+	layout, maybe, err := e.findLabelLayout(path)
 	if err != nil {
 		return err
 	}
+	sep, width := layout.sep, layout.fields
 	if width > 2 {
-		e.tasks, err = e.readRows(ctx, path, true)
+		if e.tasks, err = e.readRows(ctx, layout, true, true); err == nil {
+			e.note(layout.describe("labels", fmt.Sprintf("node id, %d binary tasks", e.tasks.width)))
+		}
 		return err
 	}
 	l := newNodeLabels(path)
@@ -272,10 +334,8 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		names      []string
 	}
 	var whole extent
-	return readLines(ctx, path, func(b lines) (part block, err error) {
-		if e.Header && b.number == 1 {
-			b.next()
-		}
+	err = readLines(ctx, path, func(b lines) (part block, err error) {
+		layout.skipHeader(&b)
 		kinds := make(map[string]int32)
 		for {
 			line, found := b.nextData()
@@ -295,18 +355,15 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 				if cut < 0 {
 					return part, b.fail("%s is not an id and a label", quoteField(line))
 				}
-				id, ok := parseID(unquoted(line[:cut]))
+				id, ok := parseID(unquoted(bytes.TrimSpace(line[:cut])))
 				if !ok {
 					return part, b.fail("%s is not a node id", quoteField(line[:cut]))
 				}
 				part.ids = append(part.ids, id)
 				field = line[cut+1:]
 			}
-			label := unquoted(bytes.TrimSpace(field))
-			if len(label) == 0 {
-				return part, b.fail(noLabel)
-			}
-			if label[0] == '"' {
+			label := bytes.TrimSpace(unquoted(bytes.TrimSpace(field)))
+			if len(label) > 0 && label[0] == '"' {
 				return part, b.fail("quotes within the label %s, which are not read", quoteField(label))
 			}
 			if bytes.HasPrefix(label, []byte("\ufeff")) {
@@ -339,9 +396,21 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		}
 		return nil
 	})
+	if err == nil && maybe {
+		err = layout.resolveHeader(l, int(e.maxID)+1)
+	}
+	if err != nil {
+		return err
+	}
+	columns := "one label a line, in node order"
+	if width == 2 {
+		columns = "node id, label"
+	}
+	e.note(layout.describe("labels", fmt.Sprintf("%s; %d nodes with one of %d labels, %d without", columns, len(l.ids), len(l.kinds.index), len(l.unlabelled))))
+	return nil
 }
 
-const noLabel = "no label; write -1 for a node without one"
+const noLabel = "no label; write -1 or nan for a node without one"
 
 // rowTable holds rows of numbers by node.
 type rowTable struct {
@@ -353,19 +422,17 @@ type rowTable struct {
 
 func (t *rowTable) rows() int { return len(t.values) / t.width }
 
-// readRows reads rows of numbers, after an id if withID.
-func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*rowTable, error) {
-	sep := e.separator(path)
-	width, err := e.countFields(path)
-	if err != nil {
-		return nil, err
-	}
-	t := &rowTable{path: path, width: width}
+// readRows reads rows of finite numbers, after an id if withID. If missing, a field may
+// be NaN, or empty, which stands for NaN.
+func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool) (*rowTable, error) {
+	path, sep := l.path, l.sep
+	t := &rowTable{path: path, width: l.fields}
+	column := 1 // of the first number
 	if withID {
 		if t.width--; t.width == 0 {
 			return nil, fmt.Errorf("datasets: %s: nothing after the id", path)
 		}
-		t.ids = []int32{}
+		t.ids, column = []int32{}, 2
 	}
 	tally := newTally(path)
 	var whole extent
@@ -374,11 +441,9 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 		ids    []int32
 		values []float32
 	}
-	err = readLines(ctx, path, func(b lines) (part, error) {
+	err := readLines(ctx, path, func(b lines) (part, error) {
 		var p part
-		if e.Header && b.number == 1 {
-			b.next()
-		}
+		l.skipHeader(&b)
 		row := make([]float32, t.width)
 		for {
 			line, found := b.nextData()
@@ -394,13 +459,13 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 			p.extent.data = b.number - 1
 			if withID {
 				field, rest, _ := bytes.Cut(line, []byte{sep})
-				id, ok := parseID(unquoted(field))
+				id, ok := parseID(unquoted(bytes.TrimSpace(field)))
 				if !ok {
 					return p, b.fail("%s is not a node id", quoteField(field))
 				}
 				p.ids, line = append(p.ids, id), rest
 			}
-			count, err := parseFloats(&b, line, sep, row)
+			count, err := parseFloats(&b, line, numbers{sep: sep, column: column, missing: missing}, row)
 			if err != nil {
 				return p, err
 			}
@@ -433,27 +498,43 @@ func (e *edgeList) readRows(ctx context.Context, path string, withID bool) (*row
 	return t, nil
 }
 
-func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
-	if !isJSON(path) {
-		withID := false
-		if e.Header {
-			if withID, err = e.startsWithID(path); err != nil {
-				return err
-			}
-		}
-		e.rows, err = e.readRows(ctx, path, withID)
+func (e *edgeList) readFeatures(ctx context.Context, path string) error {
+	if isJSON(path) {
+		return e.readFeatureLists(ctx, path)
+	}
+	l, err := findLayout(path, e.Separator, e.FeaturesHeader, func(first, _ []string) (bool, error) {
+		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber), nil
+	})
+	if err != nil {
 		return err
 	}
+	withID := l.header > 0 && namesID(l.names[0])
+	if e.rows, err = e.readRows(ctx, l, withID, false); err != nil {
+		return err
+	}
+	columns := fmt.Sprintf("%d numbers a line, in node order", e.rows.width)
+	if withID {
+		columns = fmt.Sprintf("node id, %d numbers", e.rows.width)
+	}
+	e.note(l.describe("features", columns))
+	return nil
+}
+
+// readFeatureLists reads {"id": [k, …]}.
+func (e *edgeList) readFeatureLists(ctx context.Context, path string) (err error) {
 	if e.multiHot, err = readJSONLabels(ctx, path); err != nil {
 		return err
 	}
 	if !e.multiHot.multi {
 		return fmt.Errorf("datasets: %s: want lists of feature numbers", path)
 	}
-	for c := range e.multiHot.kinds.index {
-		if !c.isNumber || c.number < 0 || c.number > math.MaxInt32 {
-			return fmt.Errorf("datasets: %s: feature %q, want numbers from 0", path, c.name)
+	for _, c := range e.multiHot.kinds.sorted() {
+		if !c.isNumber || c.number < 0 || c.number > math.MaxInt32 || c.number != math.Trunc(c.number) {
+			return fmt.Errorf("datasets: %s: feature %q, want numbers from 0", path, c)
 		}
+	}
+	if err := e.findLists(e.multiHot, "features"); err != nil {
+		return err
 	}
 	for _, id := range e.multiHot.ids {
 		e.record(id, path)
@@ -462,15 +543,25 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-// startsWithID tells whether the first name of a header stands for an id.
-func (e *edgeList) startsWithID(path string) (bool, error) {
-	line, err := firstLine(path, (*lines).next)
-	if err != nil {
-		return false, err
+// findLists decides whether lists are sets or multi-hot, by the key lists if it is given,
+// and makes sets of the latter.
+func (e *edgeList) findLists(l *nodeLabels, what string) error {
+	form := e.Lists
+	if form == "" {
+		var err error
+		if form, err = l.listForm(); err != nil {
+			return err
+		}
 	}
-	name, _, _ := bytes.Cut(line, []byte{e.separator(path)})
-	first := string(bytes.ToLower(bytes.Trim(name, "\" ")))
-	return slices.Contains([]string{"id", "node", "node_id", "nodeid"}, first), nil
+	if form == "multi-hot" {
+		if err := l.fromMultiHot(); err != nil {
+			return err
+		}
+		e.note(fmt.Sprintf("%s from %s: lists of a 0 or 1 for each of %d (lists=multi-hot)", what, l.path, len(l.kinds.index)))
+		return nil
+	}
+	e.note(fmt.Sprintf("%s from %s: lists of the numbers or names that each node has (lists=sets)", what, l.path))
+	return nil
 }
 
 // data makes the set of all parts.
@@ -502,7 +593,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Set{}
+	d := &Set{Notes: e.notes}
 	d.build(b)
 	if e.Weighted {
 		d.Notes = append(d.Notes, "edges weighted by the third column; of repeated ones the first counts")
@@ -569,7 +660,7 @@ func (t *rowTable) matrix(n int) (*graph.Features, error) {
 			return nil, err
 		}
 	}
-	return x, checkFinite(t.path, x)
+	return x, nil
 }
 
 // place copies each row to its node's row of the matrix to.

@@ -192,11 +192,19 @@ func nodeKey(key string) (int32, error) {
 	return id, nil
 }
 
-// category is a label: a name or a number.
+// category is a label: a name or a number. A number beyond 2⁵³ keeps its text as its name,
+// since it may not be exact.
 type category struct {
 	name     string
-	number   int64
+	number   float64
 	isNumber bool
+}
+
+func (v category) String() string {
+	if v.isNumber && v.name == "" {
+		return strconv.FormatFloat(v.number, 'g', -1, 64)
+	}
+	return v.name
 }
 
 // categoryOf reads a JSON scalar.
@@ -208,7 +216,7 @@ func categoryOf(value any) (category, error) {
 		if v != math.Trunc(v) || math.Abs(v) > 1<<52 {
 			return category{}, fmt.Errorf("label %v is neither a name nor an integer", v)
 		}
-		return category{number: int64(v), isNumber: true}, nil
+		return category{number: v, isNumber: true}, nil
 	}
 	if value == nil {
 		return category{}, errors.New("label null is neither a name nor an integer")
@@ -216,12 +224,21 @@ func categoryOf(value any) (category, error) {
 	return category{}, fmt.Errorf("label of kind %T is neither a name nor an integer", value)
 }
 
-// parseCategory reads a field of a text file.
+// none is the label of a node without one.
+var none = category{number: -1, isNumber: true}
+
+// parseCategory reads a field of a text file. An empty one, and nan, stand for none.
 func parseCategory(field string) category {
-	if n, err := strconv.ParseInt(field, 10, 64); err == nil {
-		return category{number: n, isNumber: true}
+	v, err := strconv.ParseFloat(field, 64)
+	switch {
+	case field == "", err == nil && math.IsNaN(v):
+		return none
+	case err != nil || math.IsInf(v, 0):
+		return category{name: field}
+	case math.Abs(v) > 1<<53:
+		return category{name: field, number: v, isNumber: true}
 	}
-	return category{name: field}
+	return category{number: v, isNumber: true}
 }
 
 // categories numbers the labels of a file: first numbers, then names, each in order.
@@ -239,8 +256,8 @@ func (c *categories) add(v category) int32 {
 	return k
 }
 
-// order returns the final number of each provisional one.
-func (c *categories) order() []int32 {
+// sorted returns the categories in order.
+func (c *categories) sorted() []category {
 	all := make([]category, 0, len(c.index))
 	for v := range c.index {
 		all = append(all, v)
@@ -254,6 +271,12 @@ func (c *categories) order() []int32 {
 		}
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.name, b.name))
 	})
+	return all
+}
+
+// order returns the final number of each provisional one.
+func (c *categories) order() []int32 {
+	all := c.sorted()
 	final := make([]int32, len(all))
 	for k, v := range all {
 		final[c.index[v]] = int32(k)
@@ -265,7 +288,7 @@ func (c *categories) order() []int32 {
 func (c *categories) renumbered() bool {
 	final := c.order()
 	for v, k := range c.index {
-		if !v.isNumber || v.number != int64(final[k]) {
+		if !v.isNumber || v.number != float64(final[k]) {
 			return true
 		}
 	}
@@ -290,7 +313,7 @@ func newNodeLabels(path string) *nodeLabels {
 }
 
 // isNone tells whether the label is −1, which stands for no label.
-func (v category) isNone() bool { return v == category{number: -1, isNumber: true} }
+func (v category) isNone() bool { return v == none }
 
 // kind returns a category's provisional number.
 func (l *nodeLabels) kind(v category) (int32, error) {
@@ -337,6 +360,88 @@ func (l *nodeLabels) addList(id int32, labels []category) error {
 	return l.tally.Add(appendGrowth * int64(12+4*len(labels)))
 }
 
+// addFirst puts a label before all others, which are in node order.
+func (l *nodeLabels) addFirst(label category) error {
+	for _, ids := range [][]int32{l.ids, l.unlabelled} {
+		for k := range ids {
+			ids[k]++
+		}
+	}
+	return l.add(0, label)
+}
+
+// listForm tells whether the lists are "sets" or "multi-hot": lists of one length with
+// only 0 and 1. A set has no number twice. The error names a file that can be both, or
+// neither.
+func (l *nodeLabels) listForm() (string, error) {
+	length, twice := -1, int32(-1) // the common length; a node whose list repeats a number
+	for k, id := range l.ids {
+		list := slices.Clone(l.list(k))
+		if length >= 0 && len(list) != length || len(list) == 0 {
+			return "sets", nil
+		}
+		length = len(list)
+		if slices.Sort(list); twice < 0 && len(slices.Compact(list)) < length {
+			twice = id
+		}
+	}
+	for _, c := range l.kinds.sorted() {
+		if c.isNumber && (c.number == 0 || c.number == 1) {
+			continue
+		}
+		if twice >= 0 && c.isNumber && len(l.ids) > 1 {
+			return "", fmt.Errorf("datasets: %s: lists of %d numbers each: node %d has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", l.path, length, twice, c)
+		}
+		return "sets", nil
+	}
+	switch {
+	case length < 0:
+		return "sets", nil
+	case twice >= 0:
+		return "multi-hot", nil
+	}
+	return "", fmt.Errorf("datasets: %s: lists of %d numbers, all 0 or 1: say lists=multi-hot (a 0 or 1 for each label or feature) or lists=sets (the labels or features of the node)", l.path, length)
+}
+
+// fromMultiHot turns lists of a 0 or 1 for each label into sets of the labels.
+func (l *nodeLabels) fromMultiHot() error {
+	zero, isZero := l.kinds.index[category{isNumber: true}]
+	one, isOne := l.kinds.index[category{number: 1, isNumber: true}]
+	known := 0
+	for _, there := range []bool{isZero, isOne} {
+		if there {
+			known++
+		}
+	}
+	if known < len(l.kinds.index) {
+		return fmt.Errorf("datasets: %s: lists=multi-hot, but the lists hold more than 0 and 1", l.path)
+	}
+	if len(l.ids) == 0 {
+		return nil
+	}
+	width := len(l.list(0))
+	l.kinds = newCategories()
+	for j := range width {
+		l.kinds.add(category{number: float64(j), isNumber: true})
+	}
+	values := l.values[:0]
+	from := 0
+	for k, id := range l.ids {
+		list := l.values[from:l.ends[k]]
+		if from = l.ends[k]; len(list) != width {
+			return fmt.Errorf("datasets: %s: node %d has %d numbers, the first node %d (lists=multi-hot)", l.path, id, len(list), width)
+		}
+		for j, v := range list {
+			if isOne && v == one && !(isZero && v == zero) {
+				values = append(values, int32(j))
+			}
+		}
+		l.ends[k] = len(values)
+	}
+	l.values = values
+	return nil
+}
+
 // list returns the provisional categories of ids[k].
 func (l *nodeLabels) list(k int) []int32 {
 	from := 0
@@ -351,9 +456,6 @@ func (l *nodeLabels) checkOnce(n int) error {
 	seen := make([]bool, n)
 	for _, ids := range [][]int32{l.ids, l.unlabelled} {
 		for _, id := range ids {
-			if int(id) >= n {
-				continue // a node beyond all others, without a label
-			}
 			if seen[id] {
 				return fmt.Errorf("datasets: %s: node %d is there twice", l.path, id)
 			}

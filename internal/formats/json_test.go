@@ -17,13 +17,13 @@ func TestLabelsFarApart(t *testing.T) {
 	for range 20 { // the order of a map varies
 		c := newCategories()
 		for _, k := range rand.Perm(len(numbers)) {
-			c.add(category{number: numbers[k], isNumber: true})
+			c.add(category{number: float64(numbers[k]), isNumber: true})
 		}
 		c.add(category{name: "b"})
 		c.add(category{name: "a"})
 		final := c.order()
 		for k, number := range numbers {
-			if got := final[c.index[category{number: number, isNumber: true}]]; int(got) != k {
+			if got := final[c.index[category{number: float64(number), isNumber: true}]]; int(got) != k {
 				t.Fatalf("label %d is class %d, want %d", number, got, k)
 			}
 		}

@@ -3,13 +3,19 @@ package formats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy and
-// labels.npy. If split is true, it reads train.npy, valid.npy and test.npy too;
-// the set has no split where all three are missing.
+// labels.npy, and data.npy, the edges' weights, if it is there. If split is true, it reads
+// train.npy, valid.npy and test.npy too, numbers of nodes or masks of booleans; the set
+// has no split where all three are missing.
 func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")
@@ -22,6 +28,11 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	}
 	d := &Set{}
 	p := pattern{name: path, files: dir.path, ptr: ptr, idx: idx}
+	if exists(dir.path("data")) {
+		if p.val, err = readWeights(ctx, dir, "data", len(idx)); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
@@ -37,28 +48,49 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	return d, err
 }
 
+// readWeights reads as many positive finite weights as there are indices. It returns nil
+// if all are 1.
+func readWeights(ctx context.Context, dir folder, key string, indices int) (weights []float32, err error) {
+	err = withArray(dir, key, func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		if weights, err = r.Float32s(ctx); err != nil {
+			return err
+		}
+		if len(weights) != indices {
+			return fmt.Errorf("datasets: %s: %d weights for %d indices", r.Name(), len(weights), indices)
+		}
+		for k, w := range weights {
+			if !(w > 0) || w > math.MaxFloat32 {
+				return fmt.Errorf("datasets: %s: data[%d] is %v, want positive and finite", r.Name(), k, w)
+			}
+		}
+		return nil
+	})
+	if !slices.ContainsFunc(weights, func(w float32) bool { return w != 1 }) {
+		weights = nil
+	}
+	return weights, err
+}
+
 // readSplit reads the three id files, unless all are missing.
 func (dir folder) readSplit(ctx context.Context, d *Set) error {
 	s := &Split{}
-	parts := []struct {
-		key string
-		to  *[]int32
-	}{{"train", &s.Train}, {"valid", &s.Valid}, {"test", &s.Test}}
 	missing := 0
-	for _, part := range parts {
-		if _, err := os.Stat(dir.path(part.key)); errors.Is(err, fs.ErrNotExist) {
+	for _, name := range partNames {
+		if _, err := os.Stat(dir.path(name)); errors.Is(err, fs.ErrNotExist) {
 			missing++
 		}
 	}
-	if missing == len(parts) {
+	if missing == len(partNames) {
 		return nil
 	}
-	for _, part := range parts {
-		ids, err := readIDs(ctx, dir, part.key, d.nodes())
-		if err != nil {
+	for k, part := range s.parts() {
+		var err error
+		if *part, err = readIDs(ctx, dir, partNames[k], d.nodes()); err != nil {
 			return err
 		}
-		*part.to = ids
 	}
 	d.Split = s
 	return nil

@@ -44,7 +44,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 		return nil, err
 	}
 	if o.nodeFeat != "" {
-		d.Features, err = readFeatureLines(ctx, o.nodeFeat, n)
+		d.Features, err = readNumberLines(ctx, o.nodeFeat, n, false)
 	} else {
 		d.Features, err = meanEdgeFeatures(ctx, o.edgeFeat, arcs, n)
 		d.Notes = append(d.Notes, "features are the mean of the features of a node's edges (raw/edge-feat.csv.gz)")
@@ -195,7 +195,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 	if torch := filepath.Join(kind, "split_dict.pt"); exists(torch) && !exists(filepath.Join(o.splitDir, "train.csv.gz")) {
 		return fmt.Errorf("datasets: %s: this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it", torch)
 	}
-	for _, part := range []string{"train", "valid", "test"} {
+	for _, part := range partNames {
 		need(filepath.Join(o.splitDir, part+".csv.gz"))
 	}
 	return nil
@@ -273,9 +273,10 @@ func readHeadedRow(ctx context.Context, path string) (names, values []string, er
 	return rows[0], rows[1], nil
 }
 
-// readLabels reads lines of one class, or of 0, 1 or nan for each task.
+// readLabels reads lines of one class, or of 0, 1 or nan for each task. An empty field
+// stands for nan.
 func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error) {
-	m, err := readNumberLines(ctx, o.label, n)
+	m, err := readNumberLines(ctx, o.label, n, true)
 	if err != nil {
 		return nil, err
 	}
@@ -302,9 +303,9 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 	if err := checkGraph(o.dir, n, 0); err != nil { // tallies count the edges
 		return nil, err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(o.dir, n)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
+		return nil, err
 	}
 	var kept []graph.Edge
 	for _, path := range o.edges {
@@ -339,18 +340,10 @@ func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
 	return nil
 }
 
-// readFeatureLines reads n lines of equally many finite numbers.
-func readFeatureLines(ctx context.Context, path string, n int) (*graph.Features, error) {
-	x, err := readNumberLines(ctx, path, n)
-	if err != nil {
-		return nil, err
-	}
-	return x, checkFinite(path, x)
-}
-
-// readNumberLines reads n lines of equally many numbers, which may be nan.
-func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, error) {
-	width, err := countFields(path, ',')
+// readNumberLines reads n lines of equally many finite numbers. If missing, a field may
+// be nan, or empty, which stands for nan.
+func readNumberLines(ctx context.Context, path string, n int, missing bool) (*graph.Features, error) {
+	width, err := countFields(path)
 	if err != nil {
 		return nil, err
 	}
@@ -374,7 +367,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 			if row >= int64(n) {
 				return 0, b.fail("more lines than the %d nodes", n)
 			}
-			count, err := parseFloats(&b, line, ',', x.Row(int(row)))
+			count, err := parseFloats(&b, line, numbers{sep: ',', column: 1, missing: missing}, x.Row(int(row)))
 			if err != nil {
 				return 0, err
 			}
@@ -398,7 +391,7 @@ func readNumberLines(ctx context.Context, path string, n int) (*graph.Features, 
 // meanEdgeFeatures gives each node the mean of the features of its edges. Line k of
 // the file has the features of arcs[k]. Nodes without edges get zeros.
 func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int) (*graph.Features, error) {
-	width, err := countFields(path, ',')
+	width, err := countFields(path)
 	if err != nil {
 		return nil, err
 	}
@@ -424,7 +417,7 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int
 			if !found {
 				return part, nil
 			}
-			got, err := parseFloats(&b, line, ',', row)
+			got, err := parseFloats(&b, line, numbers{sep: ',', column: 1}, row)
 			if err != nil {
 				return part, err
 			}
@@ -471,15 +464,11 @@ func (o *ogbFolder) readSplit(ctx context.Context, d *Set) error {
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
 	}
-	for _, part := range []struct {
-		name string
-		to   *[]int32
-	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
-		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.nodes())
-		if err != nil {
+	for k, part := range d.Split.parts() {
+		var err error
+		if *part, err = readIDLines(ctx, filepath.Join(o.splitDir, partNames[k]+".csv.gz"), d.nodes()); err != nil {
 			return err
 		}
-		*part.to = ids
 	}
 	d.Notes = append(d.Notes, "split "+filepath.Base(strings.TrimSuffix(o.splitDir, string(filepath.Separator)+o.nodeType)))
 	return nil

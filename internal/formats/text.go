@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -81,8 +82,8 @@ func quoteField(field []byte) string {
 }
 
 // readLines calls parse on all blocks of the file, concurrently, and consume on the
-// results, in order and one at a time; consume may be nil. It stops at the first
-// error. parse must not keep its block.
+// results, in order and one at a time; consume may be nil. It stops at the first error
+// in the order of the file. parse must not keep its block.
 func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, error), consume func(T) error) error {
 	text, err := openText(path)
 	if err != nil {
@@ -90,23 +91,33 @@ func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, 
 	}
 	defer text.Close()
 
+	type result struct {
+		value T
+		err   error
+	}
 	type job struct {
 		block  lines
-		result chan T // takes one
+		result chan result // takes one
 	}
 	workers := runtime.GOMAXPROCS(0)
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan job, workers)
-	order := make(chan chan T, 2*workers) // bounds the number of blocks in memory
+	order := make(chan chan result, 2*workers) // bounds the number of blocks in memory
 	group.Go(func() error {
 		defer close(jobs)
 		defer close(order)
-		return cutLines(text.Reader, path, func(b lines) error {
-			j := job{b, make(chan T, 1)}
+		enqueue := func(j job) error {
 			select {
 			case order <- j.result:
+				return nil
 			case <-ctx.Done():
 				return ctx.Err()
+			}
+		}
+		err := cutLines(text.Reader, path, func(b lines) error {
+			j := job{b, make(chan result, 1)}
+			if err := enqueue(j); err != nil {
+				return err
 			}
 			select {
 			case jobs <- j:
@@ -115,27 +126,34 @@ func readLines[T any](ctx context.Context, path string, parse func(b lines) (T, 
 			}
 			return nil
 		})
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		// An error in a line before comes first.
+		last := job{result: make(chan result, 1)}
+		last.result <- result{err: err}
+		return enqueue(last)
 	})
 	for range workers {
 		group.Go(func() error {
 			for j := range jobs {
 				value, err := parse(j.block)
-				if err != nil {
-					return err
-				}
-				j.result <- value
+				j.result <- result{value, err}
 			}
 			return nil
 		})
 	}
 	group.Go(func() error {
-		for result := range order {
+		for next := range order {
 			select {
-			case value := <-result:
+			case r := <-next:
+				if r.err != nil {
+					return r.err
+				}
 				if consume == nil {
 					continue
 				}
-				if err := consume(value); err != nil {
+				if err := consume(r.value); err != nil {
 					return err
 				}
 			case <-ctx.Done():
@@ -334,8 +352,8 @@ func parseArcs(b lines, sep byte, n int) ([]graph.Edge, error) {
 		if cut < 0 {
 			return nil, b.fail("%s is not two node ids", quoteField(line))
 		}
-		from, ok1 := parseID(unquoted(line[:cut]))
-		to, ok2 := parseID(unquoted(line[cut+1:]))
+		from, ok1 := parseID(unquoted(bytes.TrimSpace(line[:cut])))
+		to, ok2 := parseID(unquoted(bytes.TrimSpace(line[cut+1:])))
 		if !ok1 || !ok2 {
 			return nil, b.fail("%s is not two node ids", quoteField(line))
 		}
@@ -374,20 +392,31 @@ func leadingDigits(text []byte) (id int32, digits int) {
 	return id, digits
 }
 
-// parseFloats reads a line of numbers and returns how many there are. It stores the
-// first len(row) of them in row.
-func parseFloats(b *lines, line []byte, sep byte, row []float32) (int, error) {
+// numbers says how the numbers of a line are written.
+type numbers struct {
+	sep     byte
+	column  int  // of the first number, from 1
+	missing bool // a field may be NaN, or empty, which stands for NaN
+}
+
+// parseFloats reads a line of finite numbers and returns how many there are. It stores
+// the first len(row) of them in row.
+func parseFloats(b *lines, line []byte, n numbers, row []float32) (int, error) {
 	count := 0
 	for {
-		cut := bytes.IndexByte(line, sep)
+		cut := bytes.IndexByte(line, n.sep)
 		field := line
 		if cut >= 0 {
 			field = line[:cut]
 		}
+		text := unquoted(bytes.TrimSpace(field))
 		// The compiler allocates no string here.
-		v, err := strconv.ParseFloat(string(unquoted(bytes.TrimSpace(field))), 32)
-		if err != nil {
-			return 0, b.fail("number %d, %s, is not a number", count, quoteField(field))
+		v, err := strconv.ParseFloat(string(text), 32)
+		if n.missing && len(text) == 0 {
+			v, err = math.NaN(), nil
+		}
+		if err != nil || v-v != 0 && !n.missing { // NaN or infinite
+			return 0, b.fail("column %d, %s, is not a finite number", n.column+count, quoteField(field))
 		}
 		if count < len(row) {
 			row[count] = float32(v)
@@ -416,35 +445,23 @@ func plausible(path string, values float64) error {
 	return nil
 }
 
-// errFirstLine stops cutLines after the first line.
-var errFirstLine = errors.New("first line read")
-
-// firstLine returns a file's first line. next takes it from a block; it may skip lines.
-func firstLine(path string, next func(b *lines) ([]byte, bool)) ([]byte, error) {
+// countFields counts the fields of the first line, which separates them by commas.
+func countFields(path string) (int, error) {
 	text, err := openText(path)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer text.Close()
 	var first []byte
 	err = cutLines(text, path, func(b lines) error {
-		var found bool
-		if first, found = next(&b); !found {
-			return nil
-		}
-		return errFirstLine
+		first, _ = b.next()
+		return errEnoughRead
 	})
-	if err != nil && err != errFirstLine {
-		return nil, err
+	if err != nil && err != errEnoughRead {
+		return 0, err
 	}
 	if len(first) == 0 {
-		return nil, fmt.Errorf("datasets: %s: it holds no data", path)
+		return 0, fmt.Errorf("datasets: %s: %w", path, errNoData)
 	}
-	return first, nil
-}
-
-// countFields counts the fields of the first line.
-func countFields(path string, sep byte) (int, error) {
-	line, err := firstLine(path, (*lines).next)
-	return 1 + bytes.Count(line, []byte{sep}), err
+	return 1 + bytes.Count(first, []byte{','}), nil
 }

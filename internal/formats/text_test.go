@@ -150,8 +150,8 @@ func TestParseArcs(t *testing.T) {
 				bad = true
 				continue
 			}
-			u, ok1 := parseID([]byte(fields[0]))
-			v, ok2 := parseID([]byte(fields[1]))
+			u, ok1 := parseID([]byte(strings.TrimSpace(fields[0])))
+			v, ok2 := parseID([]byte(strings.TrimSpace(fields[1])))
 			if bad = !ok1 || !ok2 || u >= n || v >= n; !bad {
 				want = append(want, graph.Edge{U: u, V: v})
 			}

@@ -44,7 +44,6 @@ const (
 	unicode    // fixed number of UTF-32 code units, zero-padded
 )
 
-// element returns the kind of h's elements and their size in bytes.
 func (h *Header) element() (kind, int, error) {
 	fail := func() (kind, int, error) {
 		if strings.HasPrefix(h.Descr, "|O") {
@@ -81,7 +80,6 @@ func (h *Header) element() (kind, int, error) {
 	return fail()
 }
 
-// readHeader reads the header. It returns the header and its length in bytes.
 func readHeader(r io.Reader) (Header, int64, error) {
 	var start [12]byte
 	if _, err := io.ReadFull(r, start[:10]); err != nil {

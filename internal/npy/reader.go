@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -29,20 +29,13 @@ type Reader struct {
 // not a .npy file, or has another size than its header claims. Close the reader after
 // use.
 func Open(path string) (*Reader, error) {
-	f, err := regularfile.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w", err)
-	}
-	info, err := f.Stat()
-	if err == nil {
-		var r *Reader
-		if r, err = newReader(path, f, info.Size(), info.Size()); err == nil {
+	return openFile(path, func(f *os.File, size int64) (*Reader, error) {
+		r, err := newReader(path, f, size, size)
+		if err == nil {
 			r.close = f.Close
-			return r, nil
 		}
-	}
-	f.Close()
-	return nil, err
+		return r, err
+	})
 }
 
 // NewReader reads an array from r, which holds size bytes. Errors start with
@@ -106,13 +99,11 @@ func (r *Reader) Int32s(ctx context.Context) ([]int32, error) {
 	return integers[int32](ctx, r, math.MinInt32, math.MaxInt32)
 }
 
-// NotMask returns an error for an array of booleans. Callers that read numbers of nodes
-// would take them for nodes 0 and 1. The error does not wrap ErrFormat.
-func (r *Reader) NotMask() error {
-	if kind, _, err := r.element(); err != nil || kind != boolean {
-		return err
-	}
-	return fmt.Errorf("npy: %s: a mask of booleans, want the numbers of nodes: numpy.flatnonzero(mask)", r.name)
+// Mask tells whether the elements are booleans. Callers that read numbers of nodes would
+// take them for nodes 0 and 1.
+func (r *Reader) Mask() bool {
+	kind, _, err := r.element()
+	return err == nil && kind == boolean
 }
 
 func integers[T int32 | int64](ctx context.Context, r *Reader, least, most int64) ([]T, error) {

@@ -18,6 +18,8 @@ type InferenceMemory struct {
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows of features to prefetch
+
+	neighborhoods neighborhoods
 }
 
 // Bytes returns the size of m.
@@ -26,6 +28,8 @@ func (m *InferenceMemory) Bytes() int64 {
 	for _, s := range m.scratch {
 		n += cap(s)
 	}
+	e := &m.neighborhoods.edges
+	n += 2*cap(e.Ptr) + cap(e.Own) + cap(e.Idx) + cap(e.Weight)
 	return 4 * int64(n)
 }
 
@@ -38,7 +42,6 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// cpuKernels are the kernels of the host.
 type cpuKernels struct {
 	p      *graph.Laplacian
 	memory *InferenceMemory

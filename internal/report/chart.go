@@ -141,10 +141,11 @@ func (c *chart) barSVG() template.HTML {
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, height-marginBottom+18, v.Label)
 	}
 	fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, height-8, html.EscapeString(c.X))
+	labels := c.barLabels(44)
 	for k, v := range c.Bars {
 		at := float64(marginTop + k*barHeight + barHeight/2)
 		style := v.Group % styles
-		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, names-14, at+4, html.EscapeString(shorten(v.Name, 44)))
+		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, names-14, at+4, html.EscapeString(labels[k]))
 		for _, value := range v.Values {
 			fmt.Fprintf(&b, `<circle class="faint s%d" cx="%.1f" cy="%.1f" r="3"/>`, style, x.at(value), at)
 		}
@@ -202,6 +203,34 @@ func (s *scale) at(v float64) float64 {
 // ticks returns the labelled ticks, up to n+1.
 func (s *scale) ticks(n int) []plot.Tick {
 	return slices.DeleteFunc(s.Ticks(n), plot.Tick.IsMinor)
+}
+
+// barLabels returns different labels of the bars, of at most the given number of letters.
+// The parts that all names share are left out.
+func (c *chart) barLabels(most int) []string {
+	const between = " · "
+	count := map[string]int{}
+	for _, b := range c.Bars {
+		for _, part := range strings.Split(b.Name, between) {
+			count[part]++
+		}
+	}
+	labels := make([]string, len(c.Bars))
+	taken := map[string]bool{}
+	for k, b := range c.Bars {
+		own := slices.DeleteFunc(strings.Split(b.Name, between), func(part string) bool { return count[part] >= len(c.Bars) })
+		name := b.Name
+		if len([]rune(name)) > most && len(own) > 0 {
+			name = strings.Join(own, between)
+		}
+		labels[k] = shorten(name, most)
+		if taken[labels[k]] {
+			number := fmt.Sprintf(" (%d)", k+1)
+			labels[k] = shorten(name, most-len(number)) + number
+		}
+		taken[labels[k]] = true
+	}
+	return labels
 }
 
 // shorten replaces the middle of a long name by an ellipsis.

@@ -60,9 +60,10 @@ type view struct {
 }
 
 type group struct {
-	Name  string
-	Style int
-	Runs  int
+	Name    string
+	Style   int
+	Runs    int
+	Repeats int // runs with the settings and the seed of another one, not in Runs
 }
 
 type cell struct {
@@ -76,16 +77,22 @@ type setting struct{ Name, Value string }
 func (p *Page) view() view {
 	v := view{Title: p.Title, Machine: p.Machine.String()}
 	names, of := groups(p.Runs)
-	counts := make([]int, len(names))
-	for _, g := range of {
-		counts[g]++
+	standIn := repeats(p.Runs, of)
+	groups := make([]group, len(names))
+	for k, g := range of {
+		if standIn[k] < 0 {
+			groups[g].Runs++
+		} else {
+			groups[g].Repeats++
+		}
 	}
 	for g, name := range names {
-		v.Groups = append(v.Groups, group{name, g % styles, counts[g]})
+		groups[g].Name, groups[g].Style = name, g%styles
 	}
+	v.Groups = groups
 	v.Charts = p.curves(names, of)
-	v.Compare = p.comparison(names, of)
-	v.Head, v.Rows = p.table()
+	v.Compare = p.comparison(names, of, standIn)
+	v.Head, v.Rows = p.table(standIn)
 	v.Settings, v.Differ, v.Differs = p.settings()
 	return v
 }
@@ -137,8 +144,8 @@ func (p *Page) metric() string {
 }
 
 // comparison draws the test metric, the best validation metric and the time a
-// batch of each group that has them.
-func (p *Page) comparison(names []string, of []int) []template.HTML {
+// batch of each group that has them. A run for which another stands in does not count.
+func (p *Page) comparison(names []string, of, standIn []int) []template.HTML {
 	metric := p.metric()
 	var charts []template.HTML
 	for _, c := range []struct{ field, title, x string }{
@@ -150,7 +157,7 @@ func (p *Page) comparison(names []string, of []int) []template.HTML {
 		for g, name := range names {
 			var values []float64
 			for k := range p.Runs {
-				if v := p.Runs[k].number(c.field); of[k] == g && drawable(v) {
+				if v := p.Runs[k].number(c.field); of[k] == g && standIn[k] < 0 && drawable(v) {
 					values = append(values, v)
 				}
 			}
@@ -167,7 +174,7 @@ func (p *Page) comparison(names []string, of []int) []template.HTML {
 }
 
 // table is the table of runs.
-func (p *Page) table() (head []string, rows [][]cell) {
+func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 	columns := []struct {
 		title, field string
 		score        bool
@@ -184,6 +191,9 @@ func (p *Page) table() (head []string, rows [][]cell) {
 	for k := range p.Runs {
 		run := &p.Runs[k]
 		row := []cell{{Text: run.Name}}
+		if standIn[k] >= 0 {
+			row[0].Text += " (the same run as " + p.Runs[standIn[k]].Name + ")"
+		}
 		for _, c := range columns {
 			text, numeric := run.text(c.field), c.score || c.field == "seed" || c.field == "batches"
 			v := run.number(c.field)

@@ -147,7 +147,7 @@ func TestUnfinished(t *testing.T) {
 	if !slices.Equal(of, []int{0, 0, 1, 2, 3}) || names[0] != "ladies · 512, 1024" || !strings.HasSuffix(names[3], "/d (settings not known)") {
 		t.Errorf("groups %q of %v", names, of)
 	}
-	head, rows := (&Page{Runs: runs}).table()
+	head, rows := (&Page{Runs: runs}).table(repeats(runs, of))
 	for name, want := range map[string]string{"batches": "30", "best valid": "0.5", "seconds": "2", "stopped by": "not done", "test": "–"} {
 		if got := rows[3][slices.Index(head, name)].Text; got != want {
 			t.Errorf("%s of a run that is not done: %s, want %s", name, got, want)
@@ -214,6 +214,74 @@ func TestLinePath(t *testing.T) {
 	path, points := l.path(x, y)
 	if path != "M64.0,294.0L304.0,165.0M544.0,36.0" || points != 3 {
 		t.Errorf("path %s of %d points", path, points)
+	}
+}
+
+// TestOneSeedTwice checks that a run counts once where a folder holds it twice: by itself,
+// and among several runs.
+func TestOneSeedTwice(t *testing.T) {
+	dir := t.TempDir()
+	config := func(seed string) string {
+		return `{"data":"synth:demo","method":"full","samples":null,"seed":` + seed + `,"metric":"accuracy"}`
+	}
+	result := `{"test":0.5,"best_valid":0.5,"metric":"accuracy"}`
+	writeRun(t, filepath.Join(dir, "again"), config("1"), curve, "")
+	writeRun(t, filepath.Join(dir, "several", "seed-1"), config("1"), curve, result)
+	writeRun(t, filepath.Join(dir, "several", "seed-2"), config("2"), curve, `{"test":0.75,"best_valid":0.5,"metric":"accuracy"}`)
+	writeRun(t, filepath.Join(dir, "single"), config("1"), curve, result)
+	runs, err := Load(dir, filepath.Join(dir, "single"), filepath.Join(dir, "several"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 4 {
+		t.Fatalf("%d runs, want 4: a folder within another counts once", len(runs))
+	}
+	_, of := groups(runs)
+	if got := repeats(runs, of); !slices.Equal(got, []int{1, -1, -1, 1}) {
+		t.Errorf("runs that stand in: %v", got)
+	}
+	v := (&Page{Runs: runs}).view()
+	if v.Groups[0].Runs != 2 || v.Groups[0].Repeats != 2 {
+		t.Errorf("group %+v", v.Groups[0])
+	}
+	if !strings.Contains(string(v.Compare[0]), "full: 0.625 ± 0.176777, 2 runs") {
+		t.Errorf("comparison %s", v.Compare[0])
+	}
+	if !strings.Contains(v.Rows[3][0].Text, "the same run as "+runs[1].Name) {
+		t.Errorf("row %v", v.Rows[3])
+	}
+}
+
+// TestNamesOfGroups checks that names leave out the shapes of the parameters, and that two
+// bars never have one label.
+func TestNamesOfGroups(t *testing.T) {
+	var runs []Run
+	shapes := []string{"GraphConv 0 W [128 256], GraphConv 0 b [256]", "GraphConv 0 W [128 64], GraphConv 0 b [64]"}
+	for k, hidden := range []string{"256", "64"} {
+		runs = append(runs, Run{Config: map[string]any{"method": "full", "hidden": hidden, "parameters": shapes[k], "seed": "1"}})
+	}
+	if names, _ := groups(runs); !slices.Equal(names, []string{"full · hidden 256", "full · hidden 64"}) {
+		t.Errorf("names %q", names)
+	}
+	for k := range runs { // only the shapes differ
+		delete(runs[k].Config, "hidden")
+	}
+	if names, of := groups(runs); len(names) != 2 || !slices.Equal(of, []int{0, 1}) {
+		t.Errorf("names %q", names)
+	}
+	c := chart{}
+	for _, name := range []string{"lr 0.1", "lr 0.2"} {
+		c.Bars = append(c.Bars, bar{Name: "ladies-flat-debiased · 512, 1024 · " + name + " · some setting of the value 1"})
+	}
+	if got := c.barLabels(44); !slices.Equal(got, []string{"lr 0.1", "lr 0.2"}) {
+		t.Errorf("labels %q", got)
+	}
+	for k, middle := range []string{"a", "b", "c"} {
+		c.Bars = append(c.Bars[:k], bar{Name: strings.Repeat("x", 40) + middle + strings.Repeat("y", 40)})
+	}
+	labels := c.barLabels(44)
+	if slices.Sort(labels); len(slices.Compact(labels)) != 3 {
+		t.Errorf("labels %q", labels)
 	}
 }
 

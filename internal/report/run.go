@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,13 +49,14 @@ type Point struct {
 // maxDepth is the largest depth below a folder at which Load finds runs.
 const maxDepth = 4
 
-// Load reads the runs in the folders. Each folder is a run's own, or holds runs
-// below it. The error names the file and the line; a folder without a run is an
+// Load reads the runs in the folders, each folder once. Each is a run's own, or holds
+// runs below it. The error names the file and the line; a folder without a run is an
 // error.
 func Load(dirs ...string) ([]Run, error) {
 	var runs []Run
+	loaded := map[string]bool{} // by the real path of metrics.jsonl
 	for _, dir := range dirs {
-		before := len(runs)
+		found := 0
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err
@@ -65,6 +67,13 @@ func Load(dirs ...string) ([]Run, error) {
 			if entry.IsDir() || entry.Name() != metricsFile {
 				return nil
 			}
+			found++
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				if real, err = filepath.Abs(real); err == nil && loaded[real] {
+					return nil
+				}
+				loaded[real] = true
+			}
 			run, err := load(filepath.Dir(path))
 			if err == nil {
 				runs = append(runs, *run)
@@ -74,7 +83,7 @@ func Load(dirs ...string) ([]Run, error) {
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
-		if len(runs) == before {
+		if found == 0 {
 			return nil, fmt.Errorf("report: %s: it holds no run (no %s)", dir, metricsFile)
 		}
 	}
@@ -190,9 +199,53 @@ func valueText(v any) string {
 }
 
 // groups names the groups of runs that differ only in the seed, after the settings
-// that differ between groups.
+// that differ between groups. The shapes of the parameters, a long text, are in a name
+// only if no other setting tells two runs apart.
 func groups(runs []Run) (names []string, of []int) {
+	const shapes = "parameters"
 	differing := differingSettings(runs)
+	short := slices.DeleteFunc(slices.Clone(differing), func(name string) bool { return name == shapes })
+	if names, of = groupsBy(runs, short); !slices.Contains(differing, shapes) {
+		return names, of
+	}
+	first := map[int]string{}
+	for k := range runs {
+		text := valueText(runs[k].Config[shapes])
+		if known, there := first[of[k]]; there && known != text {
+			return groupsBy(runs, differing)
+		}
+		first[of[k]] = text
+	}
+	return names, of
+}
+
+// repeats returns, for each run, the number of another run that stands for it, because
+// all their settings and the seed are equal, or -1. A finished run stands for others.
+func repeats(runs []Run, of []int) []int {
+	standIn := slices.Repeat([]int{-1}, len(runs))
+	for k := range runs {
+		for j := range k {
+			if standIn[j] >= 0 || of[j] != of[k] || runs[j].Config == nil || runs[k].text("seed") == "" || !reflect.DeepEqual(runs[j].Config, runs[k].Config) {
+				continue
+			}
+			standIn[k] = j
+			if runs[j].Result != nil || runs[k].Result == nil {
+				break
+			}
+			for i := range k {
+				if i == j || standIn[i] == j {
+					standIn[i] = k
+				}
+			}
+			standIn[k] = -1
+			break
+		}
+	}
+	return standIn
+}
+
+// groupsBy groups runs by their method, samples and the given settings.
+func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 	number := map[string]int{}
 	for k := range runs {
 		words := []string{runs[k].text("method")}

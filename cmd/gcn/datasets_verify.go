@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+func newDatasetsVerifyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify SPEC",
+		Short: "Read a whole data set and check it, including a store's checksums",
+		Long: `Read a whole data set and check it, including a store's checksums.
+
+The counts, degrees, clustering and labels of ogbn-arxiv, ogbn-mag, ogbn-products,
+ogbn-proteins, reddit and reddit-saint are compared with published figures: the
+command says that this is the original, or fails and names the figures that differ.
+For a generated data set of the same size it prints the comparison only.`,
+		Example: `  gcn datasets verify store:products.store
+  gcn datasets verify npy:mygraph
+  gcn datasets verify ogbn-arxiv`,
+		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v := verification{Spec: args[0]}
+			if err := checkSpec(v.Spec); err != nil {
+				return err
+			}
+			start := time.Now()
+			options := dataOptions(cmd.Context())
+			options.Verify = true
+			data, err := datasets.Open(cmd.Context(), v.Spec, options)
+			if err != nil {
+				return err
+			}
+			defer data.Close() // it was only read
+			v.Valid, v.WallS = true, measured(time.Since(start).Seconds())
+			if published, twin := datasets.FindPublished(v.Spec); published != nil {
+				if v.Published, err = published.Compare(cmd.Context(), data); err != nil {
+					return err
+				}
+				v.judge(published.Name, twin)
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), v)
+			} else {
+				err = v.print(cmd.OutOrStdout())
+			}
+			if err == nil {
+				err = v.difference()
+			}
+			return err
+		},
+	}
+	addJSONFlag(cmd, &asJSON)
+	return cmd
+}
+
+// verification is the result of "gcn datasets verify".
+type verification struct {
+	Spec  string `json:"spec"`
+	Valid bool   `json:"valid"`
+	WallS number `json:"wall_s"`
+
+	// Of a data set with published figures.
+	Name      string                `json:"name,omitempty"` // of the original
+	Published []datasets.Comparison `json:"published,omitempty"`
+	Original  *bool                 `json:"original,omitempty"` // absent for a twin
+}
+
+// judge decides whether the data are the original of that name. There is no verdict about
+// a twin.
+func (v *verification) judge(name string, twin bool) {
+	v.Name = name
+	if !twin {
+		original := len(v.differing()) == 0
+		v.Original = &original
+	}
+}
+
+// differing returns the names of the figures that differ from the published ones.
+func (v *verification) differing() []string {
+	var names []string
+	for _, c := range v.Published {
+		if !c.Agrees {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// difference is the error about data that are not the original.
+func (v *verification) difference() error {
+	if v.Original == nil || *v.Original {
+		return nil
+	}
+	return fmt.Errorf("%s: not the original %s: these figures differ: %s", v.Spec, v.Name, strings.Join(v.differing(), ", "))
+}
+
+func (v *verification) print(w io.Writer) error {
+	if err := printLine(w, "%s: valid (%.1f s)", v.Spec, float64(v.WallS)); err != nil || len(v.Published) == 0 {
+		return err
+	}
+	t := newTable(false)
+	t.row(v.Name, "published", "found", "", "source")
+	for _, c := range v.Published {
+		mark := ""
+		if !c.Agrees {
+			mark = "differs"
+		}
+		t.row(c.Name, figureText(c.Published), figureText(c.Found), mark, c.Source)
+	}
+	if err := t.print(w); err != nil || v.Original == nil || !*v.Original {
+		return err
+	}
+	return printLine(w, "this is the original %s", v.Name)
+}
+
+// figureText writes counts in full and other numbers with four digits.
+func figureText(x float64) string {
+	if x == float64(int64(x)) {
+		return thousands(int64(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+func TestVerifyTwin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("generates 169,343 nodes")
+	}
+	out := succeed(t, "datasets", "verify", "synth:arxiv").stdout
+	for _, want := range []string{"valid", "169,343", "homophily", "arXiv:2005.00687"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "this is the original") {
+		t.Errorf("a twin is the original:\n%s", out)
+	}
+	// Another data set under the name of an original.
+	cache := t.TempDir()
+	t.Setenv("GCN_DATA", cache)
+	succeed(t, "datasets", "convert", smallData, filepath.Join(cache, "ogbn-arxiv.store"))
+	fail(t, exitFailed, []string{"ogbn-arxiv", "not the original", "nodes, edges"}, "datasets", "verify", "ogbn-arxiv")
+	m := object(t, gcn(t, "datasets", "verify", "ogbn-arxiv", "--json"))
+	if m["original"] != false || m["valid"] != true || len(m["published"].([]any)) != 11 {
+		t.Errorf("another data set: %v", m)
+	}
+	if m := object(t, succeed(t, "datasets", "verify", smallData, "--json")); m["published"] != nil || m["original"] != nil {
+		t.Errorf("a data set without published figures: %v", m)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	v := &verification{Spec: "ogbn-arxiv", Valid: true, Published: []datasets.Comparison{
+		{Name: "nodes", Published: 169_343, Found: 169_343, Agrees: true, Source: "OGB"},
+		{Name: "homophily", Published: 0.655, Found: 0.65512, Agrees: true, Source: "OGB"},
+	}}
+	text := func() string {
+		var b strings.Builder
+		v.judge("ogbn-arxiv", false)
+		if err := v.print(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if got := text(); !strings.HasSuffix(got, "this is the original ogbn-arxiv\n") || !strings.Contains(got, "0.6551") {
+		t.Errorf("the original:\n%s", got)
+	}
+	if err := v.difference(); err != nil {
+		t.Errorf("the original: %v", err)
+	}
+	v.Published[0].Agrees = false
+	if got := text(); strings.Contains(got, "this is") || strings.Count(got, "differs") != 1 {
+		t.Errorf("not the original:\n%s", got)
+	}
+	if err := v.difference(); err == nil || !strings.HasSuffix(err.Error(), "these figures differ: nodes") {
+		t.Errorf("not the original: %v", err)
+	}
+}
