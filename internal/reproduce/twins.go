@@ -18,18 +18,12 @@ const (
 	twinPoints = 2.0  // percentage points of a score
 )
 
-// structureSettings is everything that the structure of a data set depends on.
-type structureSettings struct {
-	Kind        string `json:"kind"`
-	Data        string `json:"data"`
-	Fingerprint string `json:"fingerprint"`
-}
-
-// structure holds the figures of a graph that cost more than a pass over its nodes.
-type structure struct {
-	Clustering    study.Number `json:"clustering"`
-	ClusteringSEM study.Number `json:"clustering_sem"` // 0: exact
-	Homophily     study.Number `json:"homophily"`      // NaN for binary tasks
+// figuresSettings is everything that the figures of a data set depend on.
+type figuresSettings struct {
+	Kind        string             `json:"kind"`
+	Data        string             `json:"data"`
+	Published   datasets.Published `json:"published"`
+	Fingerprint string             `json:"fingerprint"`
 }
 
 // featuresSettings is everything that a run without the graph depends on.
@@ -57,47 +51,27 @@ func runTwins(ctx context.Context, r *runner) (*Report, error) {
 	return report, nil
 }
 
-// published returns the published figures for a SPEC: a twin, with or without keys, or
-// the original. Other data have none.
-func published(spec string) datasets.Published {
-	location, _, _ := strings.Cut(spec, "?")
-	for _, p := range datasets.PublishedFigures() {
-		if location == p.Twin || location == p.Original {
-			return p
-		}
-	}
-	return datasets.Published{}
-}
-
-// twin adds the rows and the claim of one data set to the report.
+// twin adds the rows and the claim of one data set to the report. A data set without
+// published figures has the scores alone.
 func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
-	p := published(spec)
+	t := &twinRows{report: report, spec: spec}
 	data, err := r.open(ctx, spec)
 	if err != nil {
 		return err
 	}
-	s, err := r.structure(ctx, spec)
-	if err != nil {
-		return err
-	}
-	info := datasets.Describe(data)
-	t := &twinRows{report: report, spec: spec}
-	for _, c := range []struct {
-		quantity  string
-		published datasets.Figure
-		value     int64
-	}{
-		{"nodes", p.Nodes, int64(info.Nodes)}, {"edges", p.Edges, info.Edges}, {"features", p.Features, int64(info.Features)},
-		{"classes", p.Classes, int64(info.Classes)}, {"tasks", p.Tasks, int64(info.Tasks)}, {"training nodes", p.Train, int64(info.Split.Train)},
-		{"validation nodes", p.Valid, int64(info.Split.Valid)}, {"test nodes", p.Test, int64(info.Split.Test)},
-		{"largest degree", p.LargestDegree, int64(info.Degree.Max)},
-	} {
-		t.figure(c.quantity, c.published, float64(c.value), 0)
-	}
-	t.figure("mean degree", p.MeanDegree, info.Degree.Mean, 0)
-	t.figure("clustering coefficient", p.Clustering, float64(s.Clustering), float64(s.ClusteringSEM))
-	t.figure("edge homophily", p.Homophily, float64(s.Homophily), 0)
 	quantity := fmt.Sprintf("test %s, %%", data.Metric)
+	p, _ := datasets.FindPublished(spec)
+	if p != nil {
+		figures, err := r.figures(ctx, spec, p)
+		if err != nil {
+			return err
+		}
+		for _, c := range figures {
+			t.figure(c)
+		}
+	} else {
+		p = new(datasets.Published)
+	}
 	alone, err := r.featuresAlone(ctx, spec)
 	if err != nil {
 		return err
@@ -135,25 +109,19 @@ type twinRows struct {
 	points    float64 // largest difference of a score
 }
 
-// figure adds a row with the published figure, if there is one. A value that the data do
-// not have, 0 or NaN, gets no row unless it is published.
-func (t *twinRows) figure(quantity string, published datasets.Figure, value, sem float64) {
-	if !published.Known() && !(value > 0) {
-		return
+// figure adds a row of a figure of the graph, with the published one.
+func (t *twinRows) figure(c datasets.Comparison) {
+	t.report.Rows = append(t.report.Rows, Row{
+		Dataset: t.spec, Label: "graph", Quantity: c.Name, N: 1, Mean: c.Found, Paper: &PaperValue{Mean: c.Published},
+	})
+	t.compared++
+	share := math.Abs(c.Found/c.Published - 1)
+	if share > t.worst {
+		t.worst, t.worstOf = share, c.Name
 	}
-	row := Row{Dataset: t.spec, Label: "graph", Quantity: quantity, N: 1, Mean: value, SEM: sem}
-	if published.Known() {
-		row.Paper = &PaperValue{Mean: published.Value}
-		t.compared++
-		share := math.Abs(value/published.Value - 1)
-		if share > t.worst {
-			t.worst, t.worstOf = share, quantity
-		}
-		if !(share <= twinShare) {
-			t.different = append(t.different, quantity)
-		}
+	if !(share <= twinShare) {
+		t.different = append(t.different, c.Name)
 	}
-	t.report.Rows = append(t.report.Rows, row)
 }
 
 // score adds a row of test scores, in per cent, with the published one if there is one.
@@ -184,18 +152,15 @@ func (t *twinRows) claim(original string) Claim {
 	return Claim{Dataset: t.spec, Text: "agrees with the published figures of " + original, Holds: len(t.different) == 0, Numbers: numbers}
 }
 
-// structure returns the figures of an open data set's graph.
-func (r *runner) structure(ctx context.Context, spec string) (*structure, error) {
-	s := new(structure)
-	return s, r.cell(ctx, "structure", structureSettings{"structure", spec, r.fingerprint}, s, []string{spec}, func() error {
-		mean, sem, err := datasets.Clustering(ctx, r.data.Graph)
-		if err != nil {
-			return err
-		}
-		homophily, err := datasets.EdgeHomophily(ctx, r.data)
-		*s = structure{study.Number(mean), study.Number(sem), study.Number(homophily)}
+// figures returns the figures of the open data set beside the published ones.
+func (r *runner) figures(ctx context.Context, spec string, p *datasets.Published) ([]datasets.Comparison, error) {
+	var all []datasets.Comparison
+	settings := figuresSettings{"figures", spec, *p, r.fingerprint}
+	err := r.cell(ctx, "figures", settings, &all, []string{spec}, func() (err error) {
+		all, err = p.Compare(ctx, r.data)
 		return err
 	})
+	return all, err
 }
 
 // featuresAlone returns the test scores, in per cent, of runs without the graph.
