@@ -65,6 +65,7 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&r.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.IntVar(&r.MaxBatches, "max-batches", 1000, "limit of a training run")
 	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
+	fs.IntVar(&r.EvalEvery, "eval-every", 10, "batches between evaluations of a training run")
 	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
 	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of matrix-error")
 	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the cells, and of the CSV, JSON, Markdown, SVG and PNG files")
@@ -85,7 +86,7 @@ func (r *reproduction) check() error {
 		value, least int
 	}{
 		{"runs", r.Runs, 1}, {"batch", r.Batch, 1}, {"max-batches", r.MaxBatches, 1},
-		{"patience", r.Patience, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
+		{"patience", r.Patience, 1}, {"eval-every", r.EvalEvery, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
 	} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err

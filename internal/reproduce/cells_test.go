@@ -63,11 +63,13 @@ func TestOtherOptions(t *testing.T) {
 		"accuracy": {
 			"seed": func(o *Options) { o.Seed = 9 }, "layers": func(o *Options) { o.Layers, o.Samples = 1, []int{32} }, "batch": func(o *Options) { o.Batch = 16 },
 			"hidden": func(o *Options) { o.Hidden = 4 }, "max-batches": func(o *Options) { o.MaxBatches = 10 }, "patience": func(o *Options) { o.Patience = 5 },
-			"samples": func(o *Options) { o.Samples = []int{16, 16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
+			"eval-every": func(o *Options) { o.EvalEvery = 5 },
+			"samples":    func(o *Options) { o.Samples = []int{16, 16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
 			"data": func(o *Options) { o.Data = []string{smallData + "&seed=2"} },
 		},
 		"sampling-time": {"batches": func(o *Options) { o.Batches = 7 }, "batch": func(o *Options) { o.Batch = 16 }, "seed": func(o *Options) { o.Seed = 9 }},
 		"training-time": {"batches": func(o *Options) { o.Batches = 7 }, "hidden": func(o *Options) { o.Hidden = 4 }, "layers": func(o *Options) { o.Layers, o.Samples = 3, []int{32, 32, 32} }},
+		"twins":         {"eval-every": func(o *Options) { o.EvalEvery = 5 }, "hidden": func(o *Options) { o.Hidden = 4 }},
 		"matrix-error": {
 			"repeats": func(o *Options) { o.Repeats = 3 }, "samples": func(o *Options) { o.Samples = []int{16} }, "method": func(o *Options) { o.Methods = []string{"ladies-flat"} },
 			"hidden": func(o *Options) { o.Hidden = 4 },

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ type Options struct {
 	Hidden     int // 0 means 256
 	MaxBatches int // limit of a training run; 0 means 1000
 	Patience   int // 0 means 200
+	EvalEvery  int // batches between evaluations of a training run; 0 means 10
 	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
@@ -111,6 +113,9 @@ func newRunner(name string, o Options) (*runner, error) {
 			*d.field = d.value
 		}
 	}
+	if o.EvalEvery == paperEvalEvery {
+		o.EvalEvery = 0 // as in cells that are older than the option
+	}
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
@@ -123,6 +128,8 @@ func newRunner(name string, o Options) (*runner, error) {
 	switch {
 	case !slices.Contains([]string{"", "both", "fixed", "increasing"}, o.Setting):
 		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
+	case o.EvalEvery < 0:
+		return nil, fmt.Errorf("reproduce: an evaluation every %d batches: want at least 1, or 0 for %d", o.EvalEvery, paperEvalEvery)
 	case o.Runs < 1 || o.Layers < 1 || o.Batch < 1 || o.Repeats < 2:
 		return nil, fmt.Errorf("reproduce: %d runs of %d layers on batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs, o.Layers, o.Batch, o.Repeats)
 	}
@@ -155,7 +162,7 @@ func defaultData(name string) []string {
 func (r *runner) settings() map[string]any {
 	return map[string]any{
 		"data": r.Data, "runs": r.Runs, "seed": r.Seed, "layers": r.Layers, "batch": r.Batch, "hidden": r.Hidden,
-		"max_batches": r.MaxBatches, "patience": r.Patience, "samples": r.Samples, "setting": r.Setting,
+		"max_batches": r.MaxBatches, "patience": r.Patience, "eval_every": cmp.Or(r.EvalEvery, paperEvalEvery), "samples": r.Samples, "setting": r.Setting,
 	}
 }
 

@@ -31,6 +31,7 @@ type trainSettings struct {
 	MaxBatches int    `json:"max_batches"`
 	Patience   int    `json:"patience"`
 	Seed       uint64 `json:"seed"`
+	EvalEvery  int    `json:"eval_every,omitempty"` // 0: paperEvalEvery
 	BLAS       string `json:"blas"`
 
 	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
@@ -65,7 +66,7 @@ func (r *runner) trainSettings(ctx context.Context, kind, spec string, row Paper
 	}
 	s := trainSettings{
 		Kind: kind, Data: spec, Method: row.Method, Samples: row.Samples, Layers: r.Layers, Hidden: r.Hidden, Batch: r.Batch,
-		MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
+		MaxBatches: r.MaxBatches, Patience: r.Patience, EvalEvery: r.EvalEvery, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
 	}
 	if b, err := blas.Default(); err == nil {
 		s.BLAS = b.Name()
@@ -119,7 +120,7 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	dir := filepath.Join(r.cells.dir, name)
 	start := time.Now()
 	history, err := train.Fit(ctx, model, data, train.Options{
-		Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
+		Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, EvalEvery: r.EvalEvery, Seed: settings.Seed, Dir: dir, Resume: true,
 		CheckpointInterval: time.Minute,
 		Config:             map[string]any{"cell": name},
 		Progress: func(p train.Progress) {

@@ -18,18 +18,12 @@ const (
 	twinPoints = 2.0  // percentage points of a score
 )
 
-// structureSettings is everything that the structure of a data set depends on.
-type structureSettings struct {
-	Kind        string `json:"kind"`
-	Data        string `json:"data"`
-	Fingerprint string `json:"fingerprint"`
-}
-
-// structure holds the figures of a graph that cost more than a pass over its nodes.
-type structure struct {
-	Clustering    study.Number `json:"clustering"`
-	ClusteringSEM study.Number `json:"clustering_sem"` // 0: exact
-	Homophily     study.Number `json:"homophily"`      // NaN for binary tasks
+// figuresSettings is everything that the figures of a data set depend on.
+type figuresSettings struct {
+	Kind        string             `json:"kind"`
+	Data        string             `json:"data"`
+	Published   datasets.Published `json:"published"`
+	Fingerprint string             `json:"fingerprint"`
 }
 
 // featuresSettings is everything that a run without the graph depends on.
@@ -40,6 +34,7 @@ type featuresSettings struct {
 	Batch       int    `json:"batch"`
 	MaxBatches  int    `json:"max_batches"`
 	Patience    int    `json:"patience"`
+	EvalEvery   int    `json:"eval_every,omitempty"`
 	Seed        uint64 `json:"seed"`
 	BLAS        string `json:"blas"`
 	Fingerprint string `json:"fingerprint"`
@@ -56,63 +51,38 @@ func runTwins(ctx context.Context, r *runner) (*Report, error) {
 	return report, nil
 }
 
-// published returns the published figures for a SPEC: a twin, with or without keys, or
-// the original.
-func published(spec string) (*datasets.Published, error) {
-	var known []string
-	location, _, _ := strings.Cut(spec, "?")
-	for _, p := range datasets.PublishedFigures() {
-		if location == p.Twin || location == p.Original {
-			return &p, nil
-		}
-		known = append(known, p.Twin, p.Original)
-	}
-	return nil, fmt.Errorf("reproduce: %s has no published figures; these have: %s", spec, strings.Join(known, ", "))
-}
-
-// twin adds the rows and the claim of one data set to the report.
+// twin adds the rows and the claim of one data set to the report. A data set without
+// published figures has the scores alone.
 func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
-	p, err := published(spec)
-	if err != nil {
-		return err
-	}
+	t := &twinRows{report: report, spec: spec}
 	data, err := r.open(ctx, spec)
 	if err != nil {
 		return err
 	}
-	s, err := r.structure(ctx, spec)
-	if err != nil {
-		return err
-	}
-	info := datasets.Describe(data)
-	t := &twinRows{report: report, spec: spec}
-	for _, c := range []struct {
-		quantity  string
-		published datasets.Figure
-		value     int64
-	}{
-		{"nodes", p.Nodes, int64(info.Nodes)}, {"edges", p.Edges, info.Edges}, {"features", p.Features, int64(info.Features)},
-		{"classes", p.Classes, int64(info.Classes)}, {"tasks", p.Tasks, int64(info.Tasks)}, {"training nodes", p.Train, int64(info.Split.Train)},
-		{"validation nodes", p.Valid, int64(info.Split.Valid)}, {"test nodes", p.Test, int64(info.Split.Test)},
-		{"largest degree", p.LargestDegree, int64(info.Degree.Max)},
-	} {
-		t.figure(c.quantity, c.published, float64(c.value), 0)
-	}
-	t.figure("mean degree", p.MeanDegree, info.Degree.Mean, 0)
-	t.figure("clustering coefficient", p.Clustering, float64(s.Clustering), float64(s.ClusteringSEM))
-	t.figure("edge homophily", p.Homophily, float64(s.Homophily), 0)
 	quantity := fmt.Sprintf("test %s, %%", data.Metric)
+	p, _ := datasets.FindPublished(spec)
+	if p != nil {
+		figures, err := r.figures(ctx, spec, p)
+		if err != nil {
+			return err
+		}
+		for _, c := range figures {
+			t.figure(c)
+		}
+	} else {
+		p = new(datasets.Published)
+	}
 	alone, err := r.featuresAlone(ctx, spec)
 	if err != nil {
 		return err
 	}
-	published := p.OGBMLP
-	if p.FullBatch.Known() && published.Known() && published.Value > p.FullBatch.Value {
+	target := p.OGBMLP
+	if target.Known() && target.Value > p.FullBatch.Value {
 		report.Notes = append(report.Notes, fmt.Sprintf("%s: the published score of the features alone, %v (%s), is above full batch's %v (%s): it is no target",
-			p.Name, published.Value, published.Source, p.FullBatch.Value, p.FullBatch.Source))
-		published = datasets.Figure{}
+			p.Name, target.Value, target.Source, p.FullBatch.Value, p.FullBatch.Source))
+		target = datasets.Figure{}
 	}
-	t.score("features alone", quantity, published, alone)
+	t.score("features alone", quantity, target, alone)
 	var full []float64
 	for run := range r.Runs {
 		result, err := r.train(ctx, spec, PaperRow{Label: "Full-batch", Method: "full"}, run)
@@ -122,7 +92,9 @@ func (r *runner) twin(ctx context.Context, report *Report, spec string) error {
 		full = append(full, 100*float64(result.Test))
 	}
 	t.score("full batch", quantity, p.FullBatch, full)
-	report.Claims = append(report.Claims, t.claim(p.Name))
+	if t.compared > 0 {
+		report.Claims = append(report.Claims, t.claim(p.Name))
+	}
 	return nil
 }
 
@@ -137,21 +109,18 @@ type twinRows struct {
 	points    float64 // largest difference of a score
 }
 
-// figure adds a row unless the figure is not published.
-func (t *twinRows) figure(quantity string, published datasets.Figure, value, sem float64) {
-	if !published.Known() {
-		return
-	}
+// figure adds a row of a figure of the graph, with the published one.
+func (t *twinRows) figure(c datasets.Comparison) {
 	t.report.Rows = append(t.report.Rows, Row{
-		Dataset: t.spec, Label: "graph", Quantity: quantity, N: 1, Mean: value, SEM: sem, Paper: &PaperValue{Mean: published.Value},
+		Dataset: t.spec, Label: "graph", Quantity: c.Name, N: 1, Mean: c.Found, Paper: &PaperValue{Mean: c.Published},
 	})
 	t.compared++
-	share := math.Abs(value/published.Value - 1)
+	share := math.Abs(c.Found/c.Published - 1)
 	if share > t.worst {
-		t.worst, t.worstOf = share, quantity
+		t.worst, t.worstOf = share, c.Name
 	}
 	if !(share <= twinShare) {
-		t.different = append(t.different, quantity)
+		t.different = append(t.different, c.Name)
 	}
 }
 
@@ -183,18 +152,15 @@ func (t *twinRows) claim(original string) Claim {
 	return Claim{Dataset: t.spec, Text: "agrees with the published figures of " + original, Holds: len(t.different) == 0, Numbers: numbers}
 }
 
-// structure returns the figures of an open data set's graph.
-func (r *runner) structure(ctx context.Context, spec string) (*structure, error) {
-	s := new(structure)
-	return s, r.cell(ctx, "structure", structureSettings{"structure", spec, r.fingerprint}, s, []string{spec}, func() error {
-		mean, sem, err := datasets.Clustering(ctx, r.data.Graph)
-		if err != nil {
-			return err
-		}
-		homophily, err := datasets.EdgeHomophily(ctx, r.data)
-		*s = structure{study.Number(mean), study.Number(sem), study.Number(homophily)}
+// figures returns the figures of the open data set beside the published ones.
+func (r *runner) figures(ctx context.Context, spec string, p *datasets.Published) ([]datasets.Comparison, error) {
+	var all []datasets.Comparison
+	settings := figuresSettings{"figures", spec, *p, r.fingerprint}
+	err := r.cell(ctx, "figures", settings, &all, []string{spec}, func() (err error) {
+		all, err = p.Compare(ctx, r.data)
 		return err
 	})
+	return all, err
 }
 
 // featuresAlone returns the test scores, in per cent, of runs without the graph.
@@ -203,7 +169,7 @@ func (r *runner) featuresAlone(ctx context.Context, spec string) ([]float64, err
 	for run := range r.Runs {
 		settings := featuresSettings{
 			Kind: "features", Data: spec, Hidden: r.Hidden, Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience,
-			Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
+			EvalEvery: r.EvalEvery, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
 		}
 		if b, err := blas.Default(); err == nil {
 			settings.BLAS = b.Name()
@@ -211,7 +177,7 @@ func (r *runner) featuresAlone(ctx context.Context, spec string) ([]float64, err
 		row := new(study.FeaturesRow)
 		err := r.cell(ctx, "features", settings, row, []string{spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
 			t, err := study.FeaturesAlone{Data: r.data, Hidden: r.Hidden, Options: train.Options{
-				Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed,
+				Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, EvalEvery: r.EvalEvery, Seed: settings.Seed,
 			}}.Run(ctx)
 			if err != nil {
 				return err
