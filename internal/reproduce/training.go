@@ -163,7 +163,7 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 // before the classifier.
 const classifierDropout = 0.2
 
-// model builds the model of the paper's program over a job's sampler.
+// model builds the paper's model over a job's sampler.
 func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
 	sizes := j.samples
 	if len(sizes) == 0 {
