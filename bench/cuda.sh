@@ -165,7 +165,7 @@ bench() {
 	within 120 "$dir/gcn" datasets convert "$data" "$graph/"
 	within 60 "$dir/blocks" -data "npy:$graph" -samples 512,1024 -batches "$batches" -out "$dir/blocks.bin"
 	for k in 1 2 3; do
-		measure "step-$k" 120 "$dir/gcn" bench train --data "npy:$graph" --samples 512,1024 --device cuda --batches "$batches" --json
+		measure "step-$k" 120 "$dir/gcn" bench train --data "npy:$graph" --samples 512,1024 --classifier-dropout 0 --device cuda --batches "$batches" --json
 		measure "peer-$k" 120 "$python" bench/peers/cuda.py "$graph" "$dir/blocks.bin"
 	done
 	for where in cpu cuda; do

@@ -12,13 +12,14 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // Convert writes the data set of a SPEC to a store, or, if the path ends in a
-// slash, to a folder of NumPy files; see WriteStore, o.Precision and WriteNumPy. It
-// returns the SPEC of the result. Features of synthetic data are never in memory
-// whole on their way to a store. Convert replaces a store by a store and a folder
+// slash, to a folder of NumPy files; see WriteStore, o.Precision, o.Propagated and
+// WriteNumPy. It returns the SPEC of the result. Features of synthetic data are never in
+// memory whole on their way to a store without P·X. P·X never is. Convert replaces a store by a store and a folder
 // by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
@@ -31,6 +32,9 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if folder && o.Precision == Float16 {
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
 	}
+	if folder && o.Propagated {
+		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
+	}
 	if err := replaceable(path, folder); err != nil {
 		return "", err
 	}
@@ -38,7 +42,7 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		if err := convertToStore(ctx, spec, path, o); err != nil {
 			return "", err
 		}
-		d, err := openWritten(ctx, path, o)
+		d, err := openStore(ctx, path, o, true)
 		if err != nil {
 			return "", err
 		}
@@ -91,7 +95,7 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if scheme.Name == "synth" && scheme.builtin {
+	if scheme.Name == "synth" && scheme.builtin && !o.Propagated {
 		return synthToStore(ctx, spec, path, synthBuffer, o.Precision)
 	}
 	d, err := Open(ctx, text, o)
@@ -99,7 +103,23 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	defer d.Close() // it was only read
-	return writeStoreAs(ctx, path, d, o.Precision)
+	var propagated func(*storeWriter) error
+	if o.Propagated {
+		propagated = func(w *storeWriter) error { return w.propagate(d, o.Progress) }
+	}
+	return writeStoreAs(ctx, path, d, o.Precision, propagated)
+}
+
+// propagate computes and writes P·X of d, a part at a time.
+func (w *storeWriter) propagate(d *Data, progress func(FetchProgress)) error {
+	p, x := d.Laplacian(), d.Features
+	total := 4 * int64(x.Rows) * int64(x.Cols)
+	return kernel.PropagateFeatures(w.ctx, p, x, func(lo int, rows []float32) error {
+		if progress != nil {
+			progress(FetchProgress{Name: d.title(), Stage: "propagate", Done: 4 * int64(lo*x.Cols+len(rows)), Total: total})
+		}
+		return w.floats(rows, lo*x.Cols)
+	})
 }
 
 // WriteNumPy writes a data set as a folder of NumPy files, which npy: reads:

@@ -39,10 +39,15 @@ type Data struct {
 	Graph    *graph.CSR      // A: symmetric, no self-loops, values nil where all are 1
 	Features *graph.Features // one row a node
 	Labels   *graph.Labels   // one entry or row a node
-	Split    Split
-	Metric   Metric
-	Notes    []string     // changes to the source, a sentence each
-	Report   graph.Report // edges dropped while the graph was built; zero for synthetic graphs
+
+	// Propagated is P·X of the Laplacian and the features, if a store holds it, in
+	// single or half precision; else nil. A change of the features must drop it.
+	Propagated *graph.Features
+
+	Split  Split
+	Metric Metric
+	Notes  []string     // changes to the source, a sentence each
+	Report graph.Report // edges dropped while the graph was built; zero for synthetic graphs
 
 	simple bool // the graph is valid: it was checked, or built so
 
@@ -61,7 +66,6 @@ func (d *Data) Laplacian() *graph.Laplacian {
 	return d.laplacian
 }
 
-// title returns the name of d for errors.
 func (d *Data) title() string {
 	if d.Name == "" {
 		return "data without a name"
@@ -90,15 +94,7 @@ func (d *Data) Edges() int64 {
 // a split that holds a node twice or a node without a label, an empty training set,
 // a metric that does not fit the labels. Errors wrap graph.ErrInvalid. Cost:
 // O(edges log(max degree) + features).
-func (d *Data) Validate() error {
-	if err := d.complete(); err != nil {
-		return err
-	}
-	if err := d.Graph.ValidateAdjacency(); err != nil {
-		return fmt.Errorf("datasets: %s: %w", d.title(), err)
-	}
-	return d.validateNodes(context.Background())
-}
+func (d *Data) Validate() error { return d.validate(context.Background()) }
 
 // complete reports nil data, or a nil part of them.
 func (d *Data) complete() error {
@@ -117,8 +113,16 @@ func plausibleClasses(classes, n int) bool { return classes <= max(n, 1<<16) }
 
 // validateNodes is Validate without the graph's structure.
 func (d *Data) validateNodes(ctx context.Context) error {
-	if err := d.validateFeatures(ctx); err != nil {
+	if err := d.validateFeatures(ctx, d.Features); err != nil {
 		return err
+	}
+	if px := d.Propagated; px != nil {
+		if px.Rows != d.Features.Rows || px.Cols != d.Features.Cols {
+			return fmt.Errorf("datasets: %s: propagated features %d×%d of features %d×%d: %w", d.title(), px.Rows, px.Cols, d.Features.Rows, d.Features.Cols, graph.ErrInvalid)
+		}
+		if err := d.validateFeatures(ctx, px); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -143,8 +147,7 @@ func (d *Data) validateNodes(ctx context.Context) error {
 }
 
 // validateFeatures is graph.Features.Validate on all cores, until ctx is done.
-func (d *Data) validateFeatures(ctx context.Context) error {
-	x := d.Features
+func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
 	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
 		return fail(x.Validate())

@@ -58,7 +58,6 @@ type startAgain struct{ error }
 
 func (s startAgain) Unwrap() error { return s.error }
 
-// address returns the address that a file of a data set is downloaded from.
 func (d *downloader) address(set string, file remoteFile) (string, error) {
 	if d.mirror == "" {
 		return file.url, nil

@@ -88,7 +88,6 @@ func (v version) same(part version) bool {
 	return v.Total == 0 || part.Total == v.Total
 }
 
-// versionPath returns the path of the note of a part's version.
 func versionPath(part string) string { return part + ".version" }
 
 // readVersion returns the version of a part's bytes. It is the zero version if that

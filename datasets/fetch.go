@@ -22,13 +22,13 @@ import (
 // downloading is forbidden.
 var ErrOffline = errors.New("downloading is forbidden")
 
-// FetchProgress reports the progress of fetching a named data set.
+// FetchProgress reports the progress of fetching a named data set, or of computing P·X.
 type FetchProgress struct {
 	Name        string // of the data set
-	Stage       string // "download", "unpack" or "prepare"
+	Stage       string // "download", "unpack", "prepare" or "propagate"
 	File        string // that is downloaded
 	Address     string // of the file
-	Done, Total int64  // bytes of the file; Total is 0 if the server does not say
+	Done, Total int64  // bytes of the file, or of P·X; Total is 0 if the server does not say
 }
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.
@@ -60,7 +60,6 @@ func Fetch(ctx context.Context, name string, o Options) (path string, err error)
 	return newFetcher(o).fetch(ctx, name)
 }
 
-// fetcher is one call of Fetch.
 type fetcher struct {
 	options    Options
 	sets       func(name string) (*namedSet, error)
@@ -125,7 +124,7 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 	if isMissing(path) {
 		return nil, nil
 	}
-	d, err := openStore(ctx, path, f.options)
+	d, err := openStore(ctx, path, f.options, false)
 	if errors.Is(err, ErrFormat) && !f.options.verify {
 		return nil, nil
 	}
@@ -192,7 +191,7 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 	if err := os.RemoveAll(downloads); err != nil {
 		return nil, fmt.Errorf("datasets: %w", err)
 	}
-	return openWritten(ctx, path, f.options)
+	return openStore(ctx, path, f.options, true)
 }
 
 // discard removes files that cannot be used, so that the next call downloads them

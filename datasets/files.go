@@ -10,7 +10,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/formats"
 )
 
-// fileScheme is a built-in scheme that reads files.
 type fileScheme struct {
 	name, path, summary string
 	keys                []string // besides the keys of all file schemes

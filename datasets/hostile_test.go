@@ -74,7 +74,7 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 
 	d.Labels.Classes = 100_000_000
 	store := filepath.Join(dir, "classes.store")
-	err := writeStore(context.Background(), store, d, "", false, func(w *storeWriter) error { return w.features(d.Features) })
+	err := writeStore(context.Background(), store, d, "", false, func(w *storeWriter) error { return w.features(d.Features) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

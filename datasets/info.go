@@ -77,9 +77,13 @@ type DegreeStats struct {
 type MemorySize struct {
 	Graph    int64 `json:"graph"`
 	Features int64 `json:"features"`
-	Labels   int64 `json:"labels"`
-	Split    int64 `json:"split"`
-	Total    int64 `json:"total"`
+
+	// Propagated is P·X, if a store holds it.
+	Propagated int64 `json:"propagated,omitempty"`
+
+	Labels int64 `json:"labels"`
+	Split  int64 `json:"split"`
+	Total  int64 `json:"total"`
 }
 
 // Dropped counts the edges of the source, and the dropped edges among them.
@@ -114,7 +118,10 @@ func Describe(d *Data) Info {
 	for _, part := range d.Split.parts() {
 		b.Split += 4 * int64(len(part))
 	}
-	b.Total = b.Graph + b.Features + b.Labels + b.Split
+	if d.Propagated != nil {
+		b.Propagated = d.Propagated.Bytes()
+	}
+	b.Total = b.Graph + b.Features + b.Propagated + b.Labels + b.Split
 	return info
 }
 
@@ -159,7 +166,11 @@ func (info Info) WriteText(w io.Writer) error {
 	fmt.Fprintf(t, "%s\n", outputs)
 	fmt.Fprintf(t, "metric\t%s\n", info.Metric)
 	fmt.Fprintf(t, "split\ttrain %d, valid %d, test %d\n", s.Train, s.Valid, s.Test)
-	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f)\n", megabytes(info.Bytes.Total), megabytes(info.Bytes.Graph), megabytes(info.Bytes.Features))
+	propagated := ""
+	if info.Bytes.Propagated > 0 {
+		propagated = fmt.Sprintf(", propagated features %.1f", megabytes(info.Bytes.Propagated))
+	}
+	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f%s)\n", megabytes(info.Bytes.Total), megabytes(info.Bytes.Graph), megabytes(info.Bytes.Features), propagated)
 	if info.Dropped.Given > 0 {
 		fmt.Fprintf(t, "read\t%d edges; dropped %d self-loops and %d repeated or reverse edges\n", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
 	}

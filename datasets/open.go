@@ -47,8 +47,12 @@ type Options struct {
 	// keeps the format that they have.
 	Precision Precision
 
-	// Progress, if not nil, is called often while a named data set is fetched,
-	// from one goroutine.
+	// Propagated makes Convert write P·X of the Laplacian and the features too, in the
+	// precision of the features: see Data.Propagated.
+	Propagated bool
+
+	// Progress, if not nil, is called often while a named data set is fetched, or P·X
+	// computed, from one goroutine.
 	Progress func(FetchProgress)
 
 	verify bool // read stores whole, even if they were found valid before

@@ -15,7 +15,8 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 2 if the features are float16, else 1
+//	 8  uint32          version: 3 if there are propagated features, else 2 if the
+//	                    features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -30,7 +31,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 2 // the newest that is read
+	storeVersion = 3 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -60,32 +61,35 @@ const (
 	sectionTrain    sectionKind = 8  // node ids
 	sectionValid    sectionKind = 9  //
 	sectionTest     sectionKind = 10 //
+
+	sectionPropagated sectionKind = 11 // P·X, nodes × features; since version 3
 )
 
+// sectionKinds holds the name of each kind, and the type of its numbers. Features,
+// propagated or not, may be float16 instead.
+var sectionKinds = [...]struct {
+	name    string
+	element elementType
+}{
+	sectionMeta:     {"description", elementByte},
+	sectionPtr:      {"row offsets", elementInt64},
+	sectionIdx:      {"columns", elementInt32},
+	sectionVal:      {"edge values", elementFloat32},
+	sectionFeatures: {"features", elementFloat32},
+	sectionClass:    {"classes", elementInt32},
+	sectionTasks:    {"tasks", elementFloat32},
+	sectionTrain:    {"training nodes", elementInt32},
+	sectionValid:    {"validation nodes", elementInt32},
+	sectionTest:     {"test nodes", elementInt32},
+
+	sectionPropagated: {"propagated features", elementFloat32},
+}
+
 func (k sectionKind) String() string {
-	switch k {
-	case sectionMeta:
-		return "description"
-	case sectionPtr:
-		return "row offsets"
-	case sectionIdx:
-		return "columns"
-	case sectionVal:
-		return "edge values"
-	case sectionFeatures:
-		return "features"
-	case sectionClass:
-		return "classes"
-	case sectionTasks:
-		return "tasks"
-	case sectionTrain:
-		return "training nodes"
-	case sectionValid:
-		return "validation nodes"
-	case sectionTest:
-		return "test nodes"
+	if k.element() == 0 {
+		return fmt.Sprintf("section of kind %d", uint32(k))
 	}
-	return fmt.Sprintf("section of kind %d", uint32(k))
+	return sectionKinds[k].name
 }
 
 // elementType is the type of a section's numbers.
@@ -114,26 +118,25 @@ func (e elementType) size() uint64 {
 }
 
 // element returns the type of the numbers in sections of a kind, or 0 for an unknown
-// kind. Features may be float16 instead.
+// kind.
 func (k sectionKind) element() elementType {
-	switch k {
-	case sectionMeta:
-		return elementByte
-	case sectionPtr:
-		return elementInt64
-	case sectionIdx, sectionClass, sectionTrain, sectionValid, sectionTest:
-		return elementInt32
-	case sectionVal, sectionFeatures, sectionTasks:
-		return elementFloat32
+	if int64(k) >= int64(len(sectionKinds)) {
+		return 0
 	}
-	return 0
+	return sectionKinds[k].element
 }
 
 // allows tells whether sections of a kind may hold numbers of type e in a store of
 // the given version.
 func (k sectionKind) allows(e elementType, version uint32) bool {
-	return e == k.element() || k == sectionFeatures && e == elementFloat16 && version >= 2
+	if k == sectionPropagated && version < 3 {
+		return false
+	}
+	return e == k.element() || k.features() && e == elementFloat16 && version >= 2
 }
+
+// features tells whether sections of a kind hold a matrix of features.
+func (k sectionKind) features() bool { return k == sectionFeatures || k == sectionPropagated }
 
 // section is an entry of the table.
 type section struct {
@@ -165,8 +168,11 @@ func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
 	for _, s := range sections {
-		if s.element == elementFloat16 {
-			version = 2
+		switch {
+		case s.kind == sectionPropagated:
+			version = 3
+		case s.element == elementFloat16:
+			version = max(version, 2)
 		}
 	}
 	b := make([]byte, headerBytes, headerBytes+entryBytes*len(sections))

@@ -29,7 +29,7 @@ func storeScheme(o Options) Scheme {
 		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 		Keys:    fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			d, err := openStore(ctx, spec.Path, o)
+			d, err := openStore(ctx, spec.Path, o, false)
 			return adjusted(ctx, d, spec, err)
 		},
 	}
@@ -77,6 +77,7 @@ func adjust(ctx context.Context, d *Data, spec *Spec) error {
 // copyFeatures makes the features d's own, in single precision.
 func (d *Data) copyFeatures() error {
 	x := d.Features
+	d.Propagated = nil // it is of the features as they were
 	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
 	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
 		return err
@@ -109,19 +110,21 @@ func (d *Data) Close() error {
 }
 
 // openStore opens a store. It reads all of it, unless a record says that the store
-// was found valid before.
-func openStore(ctx context.Context, path string, o Options) (*Data, error) {
+// was found valid before, or this process has just written it: the data were validated
+// before.
+func openStore(ctx context.Context, path string, o Options, written bool) (*Data, error) {
 	s, err := loadStore(path, true)
 	if err != nil {
 		return nil, err
 	}
 	d, err := s.data(ctx)
-	if err == nil && (o.verify || !o.recorded(s)) {
-		err = s.verify(ctx, d)
-		switch {
-		case err == nil:
+	switch {
+	case err == nil && written:
+		o.record(s)
+	case err == nil && (o.verify || !o.recorded(s)):
+		if err = s.verify(ctx, d); err == nil {
 			o.record(s)
-		case ctx.Err() == nil:
+		} else if ctx.Err() == nil {
 			o.forget(path)
 		}
 	}
@@ -132,23 +135,6 @@ func openStore(ctx context.Context, path string, o Options) (*Data, error) {
 	return d, nil
 }
 
-// openWritten opens a store that this process has just written. It records the
-// store as valid, since the data were validated before they were written.
-func openWritten(ctx context.Context, path string, o Options) (*Data, error) {
-	s, err := loadStore(path, true)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.data(ctx)
-	if err != nil {
-		s.unmap() // nothing was written
-		return nil, err
-	}
-	o.record(s)
-	return d, nil
-}
-
-// storeFile is an open store.
 type storeFile struct {
 	path     string
 	info     os.FileInfo
@@ -289,19 +275,9 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		case sectionVal:
 			d.Graph.Val, err = view[float32](b)
 		case sectionFeatures:
-			d.Features.Cols = int(e.cols)
-			if e.element == elementFloat16 {
-				d.Features.Half, err = view[uint16](b)
-			} else {
-				d.Features.Data, err = view[float32](b)
-			}
-			if s.mapped {
-				d.Features.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
-			}
-			if s.mapped && s.large && e.rows > 0 {
-				expectRandom(s.bytes, e.offset, e.offset+e.bytes)
-				d.Features.Prefetch = func(rows []int32) { fetchRows(s.bytes, e.offset, e.bytes/e.rows, rows) }
-			}
+			d.Features, err = s.features(e)
+		case sectionPropagated:
+			d.Propagated, err = s.features(e)
 		case sectionClass:
 			d.Labels.Class, err = view[int32](b)
 		case sectionTasks:
@@ -336,17 +312,37 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		return nil, s.fail("%d values for %d columns", rows[sectionVal], rows[sectionIdx])
 	case rows[sectionFeatures] != n || labels != n || (d.Labels.Class == nil) == (d.Labels.Multi == nil):
 		return nil, s.fail("%d nodes, features of %d, labels of %d", n, rows[sectionFeatures], labels)
+	case d.Propagated != nil && (rows[sectionPropagated] != n || d.Propagated.Cols != d.Features.Cols):
+		return nil, s.fail("propagated features of %d nodes × %d, want %d × %d", rows[sectionPropagated], d.Propagated.Cols, n, d.Features.Cols)
 	case !plausibleClasses(meta.Classes, int(n)):
 		return nil, s.fail("%d classes for %d nodes", meta.Classes, n)
 	case rows[sectionTrain] == 0:
 		return nil, s.fail("the training set is empty")
 	}
 	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
-	d.Features.Rows = int(n)
 	d.Labels.Classes, d.Labels.Tasks = meta.Classes, meta.Tasks
 	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source
 	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
 	return d, nil
+}
+
+// features returns the matrix in a section, without copying it.
+func (s *storeFile) features(e section) (*graph.Features, error) {
+	x := &graph.Features{Rows: int(e.rows), Cols: int(e.cols)}
+	var err error
+	if e.element == elementFloat16 {
+		x.Half, err = view[uint16](s.content(e))
+	} else {
+		x.Data, err = view[float32](s.content(e))
+	}
+	if s.mapped {
+		x.Release = func() { releasePages(s.bytes, e.offset, e.offset+e.bytes) }
+	}
+	if s.mapped && s.large && e.rows > 0 {
+		expectRandom(s.bytes, e.offset, e.offset+e.bytes)
+		x.Prefetch = func(rows []int32) { fetchRows(s.bytes, e.offset, e.bytes/e.rows, rows) }
+	}
+	return x, err
 }
 
 // verify reads the whole store. It checks the checksums, and that the data set is

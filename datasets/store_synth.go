@@ -34,7 +34,7 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Pr
 		return err
 	}
 	half := p == Float16
-	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) })
+	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, community, buffer) }, nil)
 }
 
 // streamFeatures writes the features of all nodes, a group of chunks at a time.

@@ -492,7 +492,7 @@ func TestStoreOfSynthetic(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []Precision{"", Float16} {
-			if err := writeStoreAs(context.Background(), inMemory, d, p); err != nil {
+			if err := writeStoreAs(context.Background(), inMemory, d, p, nil); err != nil {
 				t.Fatal(err)
 			}
 			for _, buffer := range []int{1, 2 * 2048 * 10, synthBuffer} {

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 	"os"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/half"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Precision is the number format of features.
@@ -41,11 +38,12 @@ func (p Precision) check() error {
 // open keep it. Cost: one pass over the data to check them, one to write them, and
 // 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
-	return writeStoreAs(ctx, path, d, "")
+	return writeStoreAs(ctx, path, d, "", nil)
 }
 
-// writeStoreAs is WriteStore in the given precision.
-func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error {
+// writeStoreAs is WriteStore in the given precision. propagated, if not nil, writes the
+// propagated features.
+func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propagated func(*storeWriter) error) error {
 	if err := d.validate(ctx); err != nil {
 		return err
 	}
@@ -53,15 +51,17 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision) error 
 	if p == "" && d.Features.Half != nil {
 		p = Float16
 	}
-	return writeStore(ctx, path, d, p, rounded, func(w *storeWriter) error { return w.features(d.Features) })
+	features := func(w *storeWriter) error { return w.features(d.Features) }
+	return writeStore(ctx, path, d, p, rounded, features, propagated)
 }
 
-// writeStore writes a store. The function writes the features, which have the sizes
-// that d.Features gives; rounded says that they lose digits.
-func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features func(*storeWriter) error) error {
+// writeStore writes a store. The functions write the features and, unless it is nil, the
+// propagated features. Both have the sizes that d.Features gives; rounded says that the
+// features lose digits.
+func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features, propagated func(*storeWriter) error) error {
 	err := atomicfile.WriteFile(path, func(f *os.File) error {
 		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
-		return w.writeAll(d, features)
+		return w.writeAll(d, features, propagated)
 	})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -88,7 +88,7 @@ type storeWriter struct {
 	halves   []uint16 // for rounding a piece of the features
 }
 
-func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error {
+func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) error) error {
 	notes := d.notesWithSource()
 	if w.rounded {
 		notes = append(slices.Clone(notes), "features rounded to float16")
@@ -103,7 +103,10 @@ func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error
 	if len(meta) > mostMeta {
 		return fmt.Errorf("notes of %d bytes, at most %d are stored", len(meta), mostMeta)
 	}
-	n := uint64(d.Nodes())
+	n, rowsPropagated := uint64(d.Nodes()), uint64(0)
+	if propagated != nil {
+		rowsPropagated = n
+	}
 	plan := []struct {
 		kind       sectionKind
 		rows, cols uint64
@@ -119,6 +122,7 @@ func (w *storeWriter) writeAll(d *Data, features func(*storeWriter) error) error
 		{sectionTrain, uint64(len(d.Split.Train)), 1, numbersOf(d.Split.Train)},
 		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
 		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
+		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), propagated},
 	}
 	count := 0
 	for _, s := range plan {
@@ -154,7 +158,7 @@ func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*s
 	w.at += padding
 	w.checksum = 0
 	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at}
-	if kind == sectionFeatures && w.half {
+	if kind.features() && w.half {
 		s.element = elementFloat16
 	}
 	s.bytes = rows * cols * s.element.size()
@@ -272,57 +276,11 @@ func (d *Data) validate(ctx context.Context) error {
 	return d.validateNodes(ctx)
 }
 
-// validateStructure is graph.CSR.ValidateAdjacency for large graphs: it uses all
-// cores and, without weights, no binary search.
+// validateStructure checks the graph.
 func (d *Data) validateStructure(ctx context.Context) error {
-	a := d.Graph
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("datasets: %s: graph: %w: %w", d.title(), fmt.Errorf(format, args...), graph.ErrInvalid)
-	}
-	n := a.Rows
-	if a.Val != nil && len(a.Val) != len(a.Idx) {
-		return fail("%d values for %d columns", len(a.Val), len(a.Idx))
-	}
-	if n < 0 || n > math.MaxInt32 || a.Cols != n || len(a.Ptr) != n+1 || a.Ptr[0] != 0 || a.Ptr[n] != int64(len(a.Idx)) {
-		return fail("%d×%d with %d row offsets for %d columns", a.Rows, a.Cols, len(a.Ptr), len(a.Idx))
-	}
-	for i := range n {
-		if a.Ptr[i+1] < a.Ptr[i] {
-			return fail("row offset %d is %d, below the %d before it", i+1, a.Ptr[i+1], a.Ptr[i])
-		}
-	}
-	const rows = 4096
-	err := parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			before := int32(-1)
-			for _, j := range a.Row(i) {
-				if j <= before || int(j) >= n || int(j) == i {
-					return fail("row %d: column %d after %d, want increasing ones in [0, %d) other than the row", i, j, before, n)
-				}
-				before = j
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	err := d.Graph.ValidateAdjacencyContext(ctx)
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	symmetric, err := formats.Symmetric(ctx, a.Ptr, a.Idx)
-	if err == nil && !symmetric {
-		return fail("an edge lacks its reverse")
-	}
-	if err != nil || a.Val == nil {
-		return err
-	}
-	return parallel.Chunks(ctx, (n+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, n); i++ {
-			for k, j := range a.Row(i) {
-				back, _ := slices.BinarySearch(a.Row(int(j)), int32(i))
-				if v, w := a.RowValues(i)[k], a.RowValues(int(j))[back]; !(v > 0) || v > math.MaxFloat32 || v != w {
-					return fail("values %v at (%d, %d) and %v at (%d, %d), want positive and equal", v, i, j, w, j, i)
-				}
-			}
-		}
-		return nil
-	})
+	return fmt.Errorf("datasets: %s: %w", d.title(), err)
 }

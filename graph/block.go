@@ -17,6 +17,12 @@ type Block struct {
 	Transposed CSR       // P̃ᵀ, len(Src)×len(Dst)
 	RowSums    []float32 // P̃·1, one per output node; with Control, P·1
 
+	// ColScale is the normalisation of P's columns, one factor for each of Src. Entry
+	// (i, k) of Matrix is the sampler's weight of the edge, times the edge's weight in
+	// A+I, times ColScale[k], times a factor of row i. Attention divides by it. Empty
+	// means that the sampler does not state it.
+	ColScale []float32
+
 	// Control, if not nil, is the remainder P − P̃ of the rows Dst over all their
 	// neighbours, for layers that keep a history H̄ of activations and compute
 	// P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
@@ -27,6 +33,15 @@ type Block struct {
 // and column j to node j of the graph.
 type Control struct {
 	Matrix CSR // len(Dst)×nodes
+}
+
+// SetColScale sets ColScale to the scales of p's columns, in the memory that b has. Src
+// must be nodes of p. Cost: O(len(Src)).
+func (b *Block) SetColScale(p *Laplacian) {
+	b.ColScale = resize(b.ColScale, len(b.Src))
+	for k, v := range b.Src {
+		b.ColScale[k] = p.ColScale[v]
+	}
 }
 
 // Finish computes Transposed and RowSums from Matrix and Control, in the memory that
@@ -101,6 +116,14 @@ func (b *Block) Validate(nodes int) error {
 	for k := range want.Idx {
 		if t.Idx[k] != want.Idx[k] || t.Val[k] != want.Val[k] {
 			return fmt.Errorf("graph: block's transpose differs from the matrix at entry %d: %w", k, ErrInvalid)
+		}
+	}
+	if len(b.ColScale) != 0 && len(b.ColScale) != len(b.Src) {
+		return fmt.Errorf("graph: block of %d input nodes has %d column scales: %w", len(b.Src), len(b.ColScale), ErrInvalid)
+	}
+	for k, c := range b.ColScale {
+		if !(c > 0) || !finite(c) {
+			return fmt.Errorf("graph: block's input node %d has column scale %v, want positive and finite: %w", k, c, ErrInvalid)
 		}
 	}
 	if b.Control != nil {

@@ -60,6 +60,8 @@ func TestBlockValidate(t *testing.T) {
 		{"transposed values missing", "transpose has no values", func(b *Block) { b.Transposed.Val = nil }},
 		{"transposed columns", "transpose: graph: CSR", func(b *Block) { b.Transposed.Idx[0] = 9 }},
 		{"row sum NaN", "sums to", func(b *Block) { b.RowSums[1] = float32(math.NaN()) }},
+		{"column scales missing", "2 column scales", func(b *Block) { b.ColScale = []float32{1, 1} }},
+		{"column scale", "column scale 0", func(b *Block) { b.ColScale = []float32{1, 0, 1} }},
 		{"row sum", "sums to", func(b *Block) { b.RowSums[1] = 1 }},
 	} {
 		b := small()

@@ -8,7 +8,12 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
+
+// rowRange is the number of rows that a processor takes at a time.
+const rowRange = 4096
 
 // Builder collects edges and builds the adjacency matrix of an undirected simple
 // graph: symmetric, without duplicates and self-loops. Of several edges between two
@@ -171,7 +176,7 @@ func (b *Builder) Build() (*CSR, Report) {
 	report := b.report
 	*b = Builder{nodes: b.nodes}
 	kept := next // the same memory: kept[i] is the number of distinct columns of row i
-	eachRowRange(b.nodes, func(lo, hi int) {
+	parallel.For(b.nodes, rowRange, func(lo, hi int) {
 		var order []rowEntry
 		for i := lo; i < hi; i++ {
 			if m.Val == nil {
@@ -285,21 +290,4 @@ func sortUniqueWeighted(row []int32, values []float32, scratch *[]rowEntry) int 
 		kept++
 	}
 	return kept
-}
-
-// eachRowRange calls f on ranges that cover [0, n), concurrently.
-func eachRowRange(n int, f func(lo, hi int)) {
-	const rows = 4096
-	var group sync.WaitGroup
-	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for lo := 0; lo < n; lo += rows {
-		limit <- struct{}{}
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			f(lo, min(lo+rows, n))
-			<-limit
-		}()
-	}
-	group.Wait()
 }

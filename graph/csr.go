@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // ErrInvalid is wrapped by the errors of this package: by the errors of Validate
@@ -55,6 +54,24 @@ func (m *CSR) Bytes() int64 {
 // offsets that do not start at 0 or decrease, lengths that disagree, a column
 // outside [0, Cols), a value that is not finite. Cost: O(Rows + NNZ).
 func (m *CSR) Validate() error {
+	if err := m.validateRows(); err != nil || m.entriesFit() {
+		return err
+	}
+	for i := range m.Rows {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
+				return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
+			}
+			if m.Val != nil && !finite(m.Val[k]) {
+				return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
+			}
+		}
+	}
+	return nil
+}
+
+// validateRows is Validate without the columns and the values.
+func (m *CSR) validateRows() error {
 	switch {
 	case m.Rows < 0 || m.Cols < 0:
 		return fmt.Errorf("graph: CSR %d×%d: negative size: %w", m.Rows, m.Cols, ErrInvalid)
@@ -74,19 +91,6 @@ func (m *CSR) Validate() error {
 	}
 	if m.Ptr[m.Rows] != int64(len(m.Idx)) {
 		return fmt.Errorf("graph: CSR's last row offset is %d, but it stores %d entries: %w", m.Ptr[m.Rows], len(m.Idx), ErrInvalid)
-	}
-	if m.entriesFit() {
-		return nil
-	}
-	for i := range m.Rows {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			if j := m.Idx[k]; j < 0 || int(j) >= m.Cols {
-				return fmt.Errorf("graph: CSR row %d, entry %d: column %d outside [0, %d): %w", i, k, j, m.Cols, ErrInvalid)
-			}
-			if m.Val != nil && !finite(m.Val[k]) {
-				return fmt.Errorf("graph: CSR row %d, entry %d: value %v is not finite: %w", i, k, m.Val[k], ErrInvalid)
-			}
-		}
 	}
 	return nil
 }
@@ -108,63 +112,6 @@ func (m *CSR) entriesFit() bool {
 		a += v * 0
 	}
 	return (outside>>31 == 0 || len(m.Idx) == 0) && a+b == 0
-}
-
-// ValidateAdjacency returns an error if m is not the adjacency matrix of an undirected
-// simple graph: an error of Validate, a matrix that is not square, columns of a row
-// that do not increase strictly, a self-loop, a value that is not positive, or an
-// entry (i, j) without an equal entry (j, i). Cost: O(NNZ) time, 8 bytes per row.
-func (m *CSR) ValidateAdjacency() error {
-	if err := m.Validate(); err != nil {
-		return err
-	}
-	if m.Rows != m.Cols {
-		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
-	}
-	// Row by row, the entries (i, j) of a column j occur in order of i. In a
-	// symmetric matrix this is the order of row j.
-	next := make([]int64, m.Rows)
-	copy(next, m.Ptr)
-	for i := range m.Rows {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			j := m.Idx[k]
-			switch {
-			case k > m.Ptr[i] && m.Idx[k-1] >= j:
-				return fmt.Errorf("graph: adjacency row %d: column %d follows %d, want increasing: %w", i, j, m.Idx[k-1], ErrInvalid)
-			case int(j) == i:
-				return fmt.Errorf("graph: adjacency row %d holds a self-loop: %w", i, ErrInvalid)
-			}
-			back := next[j]
-			if back == m.Ptr[j+1] || int(m.Idx[back]) != i {
-				return m.asymmetric(i, int(j))
-			}
-			next[j]++
-			if m.Val == nil {
-				continue
-			}
-			if v, w := m.Val[k], m.Val[back]; !(v > 0) || v != w {
-				return fmt.Errorf("graph: adjacency values %v at (%d, %d) and %v at (%d, %d), want positive and equal: %w", v, i, j, w, j, i, ErrInvalid)
-			}
-		}
-	}
-	return nil
-}
-
-// asymmetric returns the error about entry (i, j), whose transposed entry is missing
-// or not in its place.
-func (m *CSR) asymmetric(i, j int) error {
-	for k, c := range m.Row(j) {
-		switch {
-		case int(c) == j:
-			return fmt.Errorf("graph: adjacency row %d holds a self-loop: %w", j, ErrInvalid)
-		case k > 0 && m.Row(j)[k-1] >= c:
-			return fmt.Errorf("graph: adjacency row %d: column %d follows %d, want increasing: %w", j, c, m.Row(j)[k-1], ErrInvalid)
-		case int(c) < i && !slices.Contains(m.Row(int(c)), int32(j)):
-			i, j = j, int(c)
-			return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
-		}
-	}
-	return fmt.Errorf("graph: adjacency holds (%d, %d) but not (%d, %d): %w", i, j, j, i, ErrInvalid)
 }
 
 // TransposeInto writes mᵀ to t, in the memory of t's slices if they are large enough.

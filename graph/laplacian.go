@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // Laplacian is the propagation matrix P over a graph, its values implicit:
@@ -73,6 +75,20 @@ func (p *Laplacian) Nodes() int {
 // RowNNZ returns the number of entries of row i of P, the self-loop included.
 func (p *Laplacian) RowNNZ(i int) int { return p.Adjacency.Degree(i) + 1 }
 
+// RowSum returns the sum of row i of P. Cost: O(degree of i).
+func (p *Laplacian) RowSum(i int) float64 {
+	sum := float64(p.ColScale[i])
+	values := p.Adjacency.RowValues(i)
+	for k, j := range p.Adjacency.Row(i) {
+		v := float64(p.ColScale[j])
+		if values != nil {
+			v *= float64(values[k])
+		}
+		sum += v
+	}
+	return float64(p.RowScale[i]) * sum
+}
+
 // At returns P[i][j]. Cost: O(degree of i); meant for tests and small graphs.
 func (p *Laplacian) At(i, j int) float32 {
 	if i == j {
@@ -95,7 +111,7 @@ func (p *Laplacian) At(i, j int) float32 {
 // Cost: O(edges).
 func (p *Laplacian) ColumnNorms2() []float64 {
 	norms := make([]float64, p.Nodes())
-	eachRowRange(p.Nodes(), func(lo, hi int) {
+	parallel.For(p.Nodes(), rowRange, func(lo, hi int) {
 		for j := lo; j < hi; j++ {
 			sum := square(p.RowScale[j])
 			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j

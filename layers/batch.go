@@ -36,6 +36,7 @@ type Batch struct {
 	g        *G.ExprGraph
 	sampler  samplers.Sampler
 	slots    []*ops.Slot
+	input    *inputSlot // below slots[0]; nil without exact input
 	mode     *ops.Mode
 	targets  *ops.Targets
 	features map[*graph.Features]*G.Node
@@ -149,6 +150,11 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 			if below[k] != v {
 				return fmt.Errorf("layers: input %d of layer %d is node %d, output %d of the layer below is node %d", k, l, v, k, below[k])
 			}
+		}
+	}
+	if b.input != nil {
+		if err := b.input.set(batch); err != nil {
+			return err
 		}
 	}
 	if b.targets != nil {

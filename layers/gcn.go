@@ -8,7 +8,6 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
 )
@@ -17,44 +16,83 @@ import (
 // does the same.
 const NoDropout = -1.0
 
-// GCNOptions are the options of a GCN. The zero value is the paper's model.
+// Form tells the two forms of the paper's model apart; docs/paper.md compares them.
+type Form uint8
+
+const (
+	FormProgram  Form = iota // of the program released with the paper
+	FormEquation             // of the paper's equation 1
+)
+
+// GCNOptions are the options of a GCN. The zero value is the model of the program
+// released with the paper.
 type GCNOptions struct {
-	Hidden     int            // width of each convolution; 0 means 256
-	Activation ops.Activation // after each convolution; zero means ELU
+	Form       Form
+	Hidden     int            // width of each hidden layer; 0 means 256
+	Activation ops.Activation // of each hidden layer; zero means ELU
 	Dropout    float64        // after each activation; 0 means 0.2, NoDropout means none
 
-	// ClassifierDropout is the rate of a further dropout before the classifier. The
-	// program released with the paper has one of 0.2; the paper does not mention it.
+	// ClassifierDropout is the rate of a further dropout before the classifier; 0
+	// means 0.2, NoDropout means none. FormEquation has no classifier, and no such
+	// rate.
 	ClassifierDropout float64
 
-	LayerNorm bool // normalise each convolution before its activation
+	LayerNorm bool // normalise before each activation
+
+	// Heads makes each convolution an attention of so many heads, whose outputs are
+	// concatenated; Hidden must be a multiple of them. 0 means P̃. The last
+	// convolution of FormEquation has OutputHeads instead, and takes their mean.
+	Heads, OutputHeads int     // of OutputHeads 0 means 1
+	AttentionDropout   float64 // of the coefficients; 0 means none
+	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
+
+	InputDropout float64 // of the features, except for Residual; 0 means none
 
 	// Residual adds a linear map of the output nodes' own features to each
 	// convolution. It uses the features, since a sampled layer's output nodes need
 	// not be among its input nodes.
 	Residual bool
 
+	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
+	// dense layer on its rows, and the batch's sampler draws the blocks of the
+	// convolutions above: the model has one convolution more than the sampler has
+	// layers. Parameters and inference are those of the same model without it. It excludes
+	// Heads and InputDropout.
+	ExactInput *ExactInput
+
 	Order Order // order of the products in training; zero means by cost
 
-	Init Initialiser // nil means PyTorch
+	Init Initialiser // nil means PyTorch, and GlorotUniform for attention
 	Seed uint64      // of the parameters' first values
+
+	average bool // the mean of the heads
 }
 
-// GCN is the paper's model: L × [graph convolution with bias → ELU → dropout] and a linear
-// classifier. L is the number of layers of the batch's sampler; the paper's "2-layer GCN"
-// has L = 2.
+// GCN is the paper's model over a sampler of L layers, or of L−1 with exact input; the
+// paper's "2-layer GCN" has L = 2. FormProgram is L × [graph convolution with bias → ELU →
+// dropout], another dropout and a linear classifier. FormEquation is
 //
-// Its parameters are named conv0.weight, conv0.bias, …, classifier.weight and
-// classifier.bias; with the options on, also norm0.gain, norm0.shift,
-// skip0.weight, ….
+//	Z^(l+1) = P·H^(l)·W^(l),  H^(l) = dropout(ELU(Z^(l))):
+//
+// L convolutions without bias. The last one's Z has a column for each class or task and is
+// the logits.
+//
+// With Heads, both are a GAT: attention takes the place of P, and all convolutions have a
+// bias.
+//
+// The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
+// classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
+// norm0.shift, skip0.weight, ….
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
 	Convolutions []*GraphConv
-	Skips        []*G.Node // with Residual: a weight (features, hidden) a convolution
-	Classifier   *Linear
+	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
+	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
-	memory atomic.Pointer[plan.InferenceMemory] // of the last inference; nil while one uses it
+	exact *ExactInput // nil: the first convolution is sampled
+
+	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
@@ -72,43 +110,87 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
-	h, err := batch.Features(x)
+	slots, h, err := o.input(batch, x)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.checkMemory(batch.Layers(), x.Cols, y.Outputs()); err != nil {
+	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
 	m.Inference = m
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
-	for l := range batch.Layers() {
-		if h, err = m.convolution(batch, x, l, h, o, start); err != nil {
+	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
+		return nil, err
+	}
+	for l, slot := range slots {
+		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
-	if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
-		return nil, err
-	}
-	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
-	if h, err = ops.Dropout(h, o.ClassifierDropout, batch.Mode()); err != nil {
-		return nil, err
-	}
-	if m.Logits, err = m.Classifier.Forward(h); err != nil {
-		return nil, err
+	m.Logits = h
+	if o.Form == FormProgram {
+		if err := m.classify(h, y.Outputs(), o, start); err != nil {
+			return nil, err
+		}
 	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err
 }
 
+// convolution returns the options of convolution l. The last one of FormEquation gives the
+// logits.
+func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
+	if o.Form == FormEquation && l == layers-1 {
+		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
+		if o.Heads > 0 {
+			o.Heads, o.average = o.OutputHeads, true
+		}
+	}
+	return o
+}
+
+// classify adds the classifier over h.
+func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
+	if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
+		return err
+	}
+	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
+	if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
+		return err
+	}
+	m.Logits, err = m.Classifier.Forward(h)
+	return err
+}
+
+// input returns the slots of the convolutions, and the matrix that the first one reads.
+func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node, error) {
+	e := o.ExactInput
+	if e == nil {
+		h, err := batch.Features(x)
+		return batch.slots, h, err
+	}
+	if e.x != x {
+		return nil, nil, fmt.Errorf("layers: exact input of other features than the model's")
+	}
+	if err := batch.useExactInput(e); err != nil {
+		return nil, nil, err
+	}
+	h, err := ops.OutputFeatures(batch.Graph(), e.px, batch.input.Slot)
+	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
+}
+
 // convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
-	g, slot := batch.Graph(), batch.Slot(l)
-	conv, err := NewGraphConv(g, fmt.Sprintf("conv%d", l), h.Shape()[1], o.Hidden, start)
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	g := batch.Graph()
+	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
 		return nil, err
 	}
 	conv.Activation, conv.Order = o.Activation, o.Order
+	if conv.Attention != nil {
+		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
+	}
 	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
 	if o.LayerNorm {
 		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
@@ -117,27 +199,41 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, h *G.Node, o G
 	}
 	m.Convolutions = append(m.Convolutions, conv)
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
-	z, err := conv.Convolve(slot, h)
+	var z *G.Node
+	if l == 0 && o.ExactInput != nil { // h is P·X
+		z, err = affine(h, conv.W, conv.B, slot)
+	} else {
+		z, err = conv.Convolve(slot, h)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if o.Residual {
-		if z, err = m.skip(batch, x, l, z, o, start); err != nil {
+		if z, err = m.skip(batch, x, l, slot, z, o, start); err != nil {
 			return nil, err
 		}
 	}
 	return conv.Finish(z)
 }
 
+// newConvolution adds the parameters of a convolution.
+func (o GCNOptions) newConvolution(g *G.ExprGraph, name string, in int, start ParameterOptions) (*GraphConv, error) {
+	if o.Heads > 0 {
+		return NewGATConv(g, name, in, o.Hidden, o.Heads, o.average, start)
+	}
+	w, b, err := newParameters(g, name, in, o.Hidden, o.Form == FormProgram, start)
+	return &GraphConv{W: w, B: b}, err
+}
+
 // skip adds a linear map of the output nodes' own features to z.
-func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	w, _, err := newParameters(batch.Graph(), fmt.Sprintf("skip%d", l), x.Cols, o.Hidden, false, start)
 	if err != nil {
 		return nil, err
 	}
 	m.Skips = append(m.Skips, w)
 	m.Parameters = append(m.Parameters, w)
-	own, err := ops.OutputFeatures(batch.Graph(), x, batch.Slot(l))
+	own, err := ops.OutputFeatures(batch.Graph(), x, slot)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +247,30 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, z *G.Node, o GCNOptio
 // checkMemory reports a model that is too large to be trained here.
 func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	// In float64, where nothing overflows.
-	l, in, hidden := float64(convolutions), float64(features), float64(o.Hidden)
-	values := (in+(l-1)*hidden+l)*hidden + (hidden+1)*float64(outputs)
-	if o.LayerNorm {
-		values += l * 2 * hidden
+	values, width := 0.0, float64(features)
+	for l := range convolutions {
+		layer := o.convolution(l, convolutions, outputs)
+		each := width // values for each column of the output
+		if layer.Form == FormProgram || layer.Heads > 0 {
+			each++
+		}
+		if layer.Heads > 0 {
+			each += 2
+		}
+		if layer.average {
+			each *= float64(layer.Heads)
+		}
+		if layer.LayerNorm {
+			each += 2
+		}
+		if layer.Residual {
+			each += float64(features)
+		}
+		width = float64(layer.Hidden)
+		values += each * width
 	}
-	if o.Residual {
-		values += l * in * hidden
+	if o.Form == FormProgram {
+		values += (width + 1) * float64(outputs)
 	}
 	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
 	bytes := int64(-1) // too many to count
@@ -177,6 +290,29 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	}
 	if o.Dropout == 0 {
 		o.Dropout = 0.2
+	}
+	switch {
+	case o.Form > FormEquation:
+		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
+	case o.Form == FormEquation && o.ClassifierDropout > 0:
+		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
+	case o.Form == FormProgram && o.ClassifierDropout == 0:
+		o.ClassifierDropout = 0.2
+	}
+	if o.OutputHeads == 0 {
+		o.OutputHeads = 1
+	}
+	switch {
+	case o.Heads < 0 || o.OutputHeads < 0:
+		return o, fmt.Errorf("layers: GCN of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)
+	case o.Heads > 0 && o.Hidden%o.Heads != 0:
+		return o, fmt.Errorf("layers: GCN of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)
+	}
+	switch e := o.ExactInput; {
+	case e != nil && o.Heads > 0:
+		return o, fmt.Errorf("layers: GCN with attention and exact input: attention reads the features themselves, P·X has no use in it")
+	case e != nil && o.InputDropout > 0:
+		return o, fmt.Errorf("layers: GCN with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)
 	}
 	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
 		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)

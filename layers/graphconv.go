@@ -27,10 +27,13 @@ type GraphConv struct {
 	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
 
+	Attention  *Attention     // in the place of P̃; nil: none
 	Norm       *LayerNorm     // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
 	Order      Order          // zero: by cost
+
+	order Order // in use; zero before Convolve
 }
 
 // NewGraphConv adds the parameters name.weight and name.bias to g. Set the other
@@ -53,10 +56,13 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return l.Finish(z)
 }
 
-// Convolve is the first half of Forward: P̃·(H·W + 1⊗b).
+// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention.
 func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
+	}
+	if l.Attention != nil {
+		return l.attend(slot, h)
 	}
 	order := l.Order
 	switch {
@@ -67,6 +73,7 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	case order == OrderByCost:
 		order = cheaper(slot, l.W, ops.Constant(h))
 	}
+	l.order = order
 	if order == TransformFirst {
 		z, err := affine(h, l.W, l.B, nil)
 		if err != nil {
@@ -99,9 +106,13 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Affine(x, w, b, slot)
 }
 
-// Parameters returns the weight, the bias if any, and the norm's parameters if any.
+// Parameters returns the weight, the attention's vectors if any, the bias if any, and the
+// norm's parameters if any.
 func (l *GraphConv) Parameters() G.Nodes {
 	p := G.Nodes{l.W}
+	if l.Attention != nil {
+		p = append(p, l.Attention.Source, l.Attention.Target)
+	}
 	if l.B != nil {
 		p = append(p, l.B)
 	}

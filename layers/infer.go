@@ -22,6 +22,10 @@ import (
 // computed first. The memory is reused by the next call. A GPU copies the features and the
 // Laplacian at the first call and keeps them until the device is closed.
 //
+// A further call for the same nodes uses the list of rows and, on the CPU, P·X of the first
+// call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// and x must not change between two calls. A model with exact input has P·X already.
+//
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
 // bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
 // chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
@@ -37,14 +41,15 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	// Not a sync.Pool: it may hold several memories, each as large as a layer.
 	memory := m.memory.Swap(nil)
 	if memory == nil {
-		memory = new(plan.InferenceMemory)
+		memory = new(inferenceMemory)
 	}
 	defer m.memory.Store(memory)
-	k, err := plan.NewKernels(m.Device, p, memory)
+	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	return model.run(ctx, k, p, x, nodes)
+	memory.kept.onHost = m.Device == nil
+	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
 // inferenceLayer holds a layer's parameters.
@@ -53,6 +58,7 @@ type inferenceLayer struct {
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
+	attention   *inferenceAttention
 	activation  kernel.Activation
 
 	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
@@ -61,7 +67,9 @@ type inferenceLayer struct {
 // inferenceModel holds the parameters of a GCN.
 type inferenceModel struct {
 	layers     []inferenceLayer
-	classifier inferenceLayer
+	classifier *inferenceLayer // nil: none
+	outputs    int             // width of the logits
+	exact      *ExactInput     // P·X of the call's features; nil: not known
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -81,6 +89,9 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
+	if m.exact.of(p, x) {
+		model.exact = m.exact
+	}
 	width := x.Cols
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
@@ -98,16 +109,20 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		width = layer.out
 		model.layers = append(model.layers, layer)
 	}
-	if m.Classifier == nil || m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
-		return nil, fmt.Errorf("layers: inference: the model has no classifier for %d columns", width)
+	model.outputs = width
+	if m.Classifier == nil {
+		return model, nil
 	}
-	c := &model.classifier
-	c.in, c.out = m.Classifier.W.Shape()[0], m.Classifier.W.Shape()[1]
+	if m.Classifier.W == nil || m.Classifier.W.Shape()[0] != width {
+		return nil, fmt.Errorf("layers: inference: the classifier does not read %d columns", width)
+	}
+	c := &inferenceLayer{in: width, out: m.Classifier.W.Shape()[1]}
 	var err error
 	if c.w, err = valueOf(m.Classifier.W); err != nil {
 		return nil, err
 	}
 	c.b, err = valueOf(m.Classifier.B)
+	model.classifier, model.outputs = c, c.out
 	return model, err
 }
 
@@ -117,32 +132,30 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		return v, fmt.Errorf("layers: inference: a convolution has no weight")
 	}
 	v.in, v.out = l.W.Shape()[0], l.W.Shape()[1]
-	if v.activation, err = kernelActivation(l.Activation); err != nil {
-		return v, err
+	if l.Activation > ops.ActivationReLU {
+		return v, fmt.Errorf("layers: unknown activation %v", l.Activation)
 	}
+	v.activation = kernel.Activation(l.Activation)
 	if v.w, err = valueOf(l.W); err != nil {
 		return v, err
 	}
-	if v.b, err = valueOf(l.B); err != nil || l.Norm == nil {
+	if v.b, err = valueOf(l.B); err != nil {
 		return v, err
+	}
+	if l.Attention != nil {
+		if v.attention, err = l.Attention.values(v.out); err != nil {
+			return v, err
+		}
+		v.out = v.attention.sizes.Out()
+	}
+	if l.Norm == nil {
+		return v, nil
 	}
 	if v.gain, err = valueOf(l.Norm.Gain); err != nil {
 		return v, err
 	}
 	v.shift, err = valueOf(l.Norm.Shift)
 	return v, err
-}
-
-func kernelActivation(a ops.Activation) (kernel.Activation, error) {
-	switch a {
-	case ops.ActivationNone:
-		return kernel.Identity, nil
-	case ops.ActivationELU:
-		return kernel.ELU, nil
-	case ops.ActivationReLU:
-		return kernel.ReLU, nil
-	}
-	return 0, fmt.Errorf("layers: unknown activation %v", a)
 }
 
 // neededRows returns the nodes whose output each layer must compute: nodes in the last
@@ -196,18 +209,27 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	for l := range m.layers {
 		layers = append(layers, &m.layers[l])
 	}
-	layers = append(layers, &m.classifier)
+	if m.classifier != nil {
+		layers = append(layers, m.classifier)
+	}
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+		if a := l.attention; a != nil {
+			all = append(all, a.source, a.target)
+		}
 	}
 	spans, err := k.Load(all)
 	if err != nil {
 		return err
 	}
-	for i, l := range layers {
-		on := spans[5*i:]
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = on[0], on[1], on[2], on[3], on[4]
+	for _, l := range layers {
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = spans[0], spans[1], spans[2], spans[3], spans[4]
+		spans = spans[5:]
+		if a := l.attention; a != nil {
+			a.on.source, a.on.target = spans[0], spans[1]
+			spans = spans[2:]
+		}
 	}
 	return nil
 }
@@ -218,35 +240,35 @@ type inference struct {
 	ctx   context.Context
 	model *inferenceModel
 	p     *graph.Laplacian
-	x     plan.Rows // the features of all nodes
+	x     plan.Rows // the features of all nodes; not set if no layer reads them
+	input firstInput
 }
 
 // run computes layer after layer.
-func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
-	if err := m.load(k); err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
-	features, err := k.Features(x)
+func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32, kept *keptInput) ([]float32, error) {
+	r, err := m.begin(ctx, k, p, x)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, x: features}
-	needed := neededRows(p, nodes, len(m.layers))
-	h, top := features, len(m.layers)-1
+	kept.use(p, x, nodes, len(m.layers))
+	if err := r.first(kept); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	h, top := r.x, len(m.layers)-1
 	var logits []float32
-	for l, layer := range m.layers {
-		rows := needed[l]
+	for l := range m.layers {
+		rows := kept.rows[l]
 		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
 		if err = k.Needed(rows, all); err == nil {
 			if l == top {
-				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.classifier.out)
-				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.classifier.out), 4)); err != nil {
+				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.outputs)
+				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.outputs), 4)); err != nil {
 					return nil, fmt.Errorf("layers: inference: %w", err)
 				}
-				logits = make([]float32, len(rows)*m.classifier.out)
-				err = r.layer(layer, h, rows, plan.Span{}, logits)
+				logits = make([]float32, len(rows)*m.outputs)
+				err = r.layer(l, h, rows, plan.Span{}, logits)
 			} else {
-				h, err = r.hidden(l, layer, h, rows)
+				h, err = r.hidden(l, h, rows)
 			}
 		}
 		if err != nil {
@@ -259,8 +281,22 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	return logits, nil
 }
 
+// begin puts the parameters, and the features if a layer reads them, on the processor.
+func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features) (*inference, error) {
+	if err := m.load(k); err != nil {
+		return nil, err
+	}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p}
+	var err error
+	if m.exact == nil || m.layers[0].skip != nil {
+		r.x, err = k.Features(x)
+	}
+	return r, err
+}
+
 // hidden returns the output of layer l at the given rows, with their index.
-func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int32) (plan.Rows, error) {
+func (r *inference) hidden(l int, h plan.Rows, rows []int32) (plan.Rows, error) {
+	layer := r.model.layers[l]
 	name := plan.Hidden0
 	if l%2 == 1 {
 		name = plan.Hidden1
@@ -269,7 +305,7 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(layer, h, rows, out, nil); err != nil {
+	if err := r.layer(l, h, rows, out, nil); err != nil {
 		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(rows)}
@@ -279,46 +315,73 @@ func (r *inference) hidden(l int, layer inferenceLayer, h plan.Rows, rows []int3
 	return above, err
 }
 
-// layer writes the output of one layer to out. If logits is not nil, it writes the logits
-// of that output there instead.
-func (r *inference) layer(layer inferenceLayer, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	transformed := transformFirst(r.p, layer, h.Count, rows)
+// layer writes the output of layer l to out. If logits is not nil, it writes the logits of
+// that output there instead.
+func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
+	layer := r.model.layers[l]
+	transformed := r.transformFirst(l, h, rows)
 	if transformed {
 		var err error
 		if h, err = r.transform(layer, h); err != nil {
 			return err
 		}
 	}
-	c := r.model.classifier
 	chunk := r.ChunkRows(max(layer.in, layer.out))
 	for lo := 0; lo < len(rows); lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		n := min(chunk, len(rows)-lo)
+		var err error
 		if logits == nil {
-			if err := r.chunk(layer, h, lo, n, out.From(lo*layer.out), transformed); err != nil {
-				return err
-			}
-			continue
+			err = r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
+		} else {
+			err = r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
 		}
-		z, err := r.Scratch(plan.Last, n*layer.out)
 		if err != nil {
-			return err
-		}
-		if err := r.chunk(layer, h, lo, n, z, transformed); err != nil {
-			return err
-		}
-		if err := r.classify(c, z, n, logits[lo*c.out:(lo+n)*c.out]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// logits writes the logits at the needed rows lo to lo+n, over the last layer.
+func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
+	to, err := r.Logits(logits)
+	if err != nil {
+		return err
+	}
+	c, z := r.model.classifier, to
+	if c != nil {
+		if z, err = r.Scratch(plan.Last, n*r.model.layers[l].out); err != nil {
+			return err
+		}
+	}
+	if err := r.chunk(l, h, lo, n, z, transformed); err != nil {
+		return err
+	}
+	if c != nil {
+		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
+			return err
+		}
+	}
+	return r.Read(logits, to)
+}
+
+// transformFirst reports whether layer l computes P(HW).
+func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
+	if l == 0 && r.model.exact != nil {
+		return false
+	}
+	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
+}
+
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
-// of the output rows.
+// of the output rows. Attention always reads HW.
 func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows []int32) bool {
+	if layer.attention != nil {
+		return true
+	}
 	var nnz float64
 	for _, v := range rows {
 		nnz += float64(p.RowNNZ(int(v)))
@@ -327,13 +390,18 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 	return float64(inputs)*in*out+sparseCost*nnz*out < float64(len(rows))*in*out+sparseCost*nnz*in
 }
 
-// transform returns H·W + 1⊗b of all rows of H.
+// transform returns H·W + 1⊗b of all rows of H. For an attention it returns H·W, and
+// computes the scores.
 func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
-	out, err := r.Scratch(plan.Transformed, h.Count*layer.out)
+	columns, bias := layer.out, layer.on.b
+	if a := layer.attention; a != nil {
+		columns, bias = a.sizes.Heads*a.sizes.Width, plan.Span{}
+	}
+	out, err := r.Scratch(plan.Transformed, h.Count*columns)
 	if err != nil {
 		return h, err
 	}
-	chunk := r.ChunkRows(max(layer.in, layer.out))
+	chunk := r.ChunkRows(max(layer.in, columns))
 	for lo := 0; lo < h.Count; lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return h, err
@@ -343,20 +411,27 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		if err != nil {
 			return h, err
 		}
-		if err := r.Affine(out.From(lo*layer.out), x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out); err != nil {
+		if err := r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns); err != nil {
 			return h, err
 		}
 	}
-	return plan.Rows{Span: out, Width: layer.out, Count: h.Count, Index: h.Index}, nil
+	z := plan.Rows{Span: out, Width: columns, Count: h.Count, Index: h.Index}
+	if layer.attention != nil {
+		err = r.scores(layer.attention, z)
+	}
+	return z, err
 }
 
 // chunk writes the layer's output at the needed rows lo to lo+n to z.
-func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+	layer := r.model.layers[l]
 	var err error
-	if transformed {
+	if a := layer.attention; a != nil {
+		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
+	} else if transformed {
 		err = r.Propagate(z, h, lo, n)
 	} else {
-		err = r.propagateFirst(layer, h, lo, n, z)
+		err = r.propagateFirst(l, h, lo, n, z)
 	}
 	if err != nil {
 		return err
@@ -379,32 +454,35 @@ func (r *inference) chunk(layer inferenceLayer, h plan.Rows, lo, n int, z plan.S
 }
 
 // propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P.
-func (r *inference) propagateFirst(layer inferenceLayer, h plan.Rows, lo, n int, z plan.Span) error {
-	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
+func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) error {
+	mixed, sums, err := r.mixed(l, h, lo, n)
 	if err != nil {
 		return err
 	}
-	sums, err := r.Scratch(plan.Sums, n)
-	if err != nil {
-		return err
-	}
-	if err := r.Propagate(mixed, h, lo, n); err != nil {
-		return err
-	}
-	if err := r.RowSums(sums, lo, n); err != nil {
-		return err
-	}
+	layer := r.model.layers[l]
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
 }
 
-// classify writes the logits of z, n rows of the last layer's output.
-func (r *inference) classify(c inferenceLayer, z plan.Span, n int, logits []float32) error {
-	to, err := r.Logits(logits)
-	if err != nil {
-		return err
+// mixed returns P·H and the row sums of P at the needed rows lo to lo+n. They are valid
+// until the next call of mixed, Part or Own.
+func (r *inference) mixed(l int, h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
+	if l == 0 {
+		return r.input.mixed(r, h, lo, n)
 	}
-	if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
-		return err
+	return r.propagate(h, lo, n)
+}
+
+// propagate computes P·H and the row sums of P at the needed rows lo to lo+n, in scratch
+// memory.
+func (r *inference) propagate(h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
+	if mixed, err = r.Scratch(plan.Mixed, n*h.Width); err != nil {
+		return
 	}
-	return r.Read(logits, to)
+	if sums, err = r.Scratch(plan.Sums, n); err != nil {
+		return
+	}
+	if err = r.Propagate(mixed, h, lo, n); err != nil {
+		return
+	}
+	return mixed, sums, r.RowSums(sums, lo, n)
 }

@@ -48,6 +48,8 @@ func TestInferOnDevice(t *testing.T) {
 			for depth := 1; depth <= 3; depth++ {
 				for name, o := range map[string]GCNOptions{
 					"plain": {}, "norm": {LayerNorm: true}, "residual": {Residual: true, Activation: ops.ActivationReLU},
+					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, LayerNorm: true, Residual: true},
+					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {
 					o.Hidden = 16
 					_, m := testModel(t, p, x, y, depth, o)
@@ -94,7 +96,7 @@ func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32,
 	if err != nil {
 		return nil, err
 	}
-	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes)
+	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes, new(keptInput))
 }
 
 type smallChunks struct {

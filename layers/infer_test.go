@@ -84,11 +84,16 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	h := features
 	for l, conv := range m.Convolutions {
 		z := h.times(parameterOf(conv.W))
+		if conv.Attention != nil {
+			z = denseAttention(p, conv.Attention, z)
+		}
 		if conv.B != nil {
 			b := parameterOf(conv.B)
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
 		}
-		z = dense.times(z)
+		if conv.Attention == nil {
+			z = dense.times(z)
+		}
 		if l < len(m.Skips) {
 			skip := features.times(parameterOf(m.Skips[l]))
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
@@ -107,6 +112,9 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 			return v
 		})
 	}
+	if m.Classifier == nil {
+		return h
+	}
 	c := parameterOf(m.Classifier.B)
 	z := h.times(parameterOf(m.Classifier.W))
 	return z.each(func(i, j int) float64 { return z.at(i, j) + c.data[j] })
@@ -123,7 +131,15 @@ var inferenceCases = map[string]struct {
 	"wide features first": {features: 90, hidden: 3, classes: 5, depth: 2},
 	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
 	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
+	"gat":                 {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
+	"gat, weighted":       {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, LayerNorm: true, Residual: true}},
+	"gat, plain":          {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
+	"gat of the equation": {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
 	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
+	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
+	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
+	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
+	"equation with more":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, LayerNorm: true, Residual: true}},
 }
 
 // Inference, the compiled graph over full neighbourhoods, and the dense formula
@@ -386,6 +402,9 @@ func TestInferErrors(t *testing.T) {
 		"no weight": func() ([]float32, error) {
 			return (&GCN{Convolutions: []*GraphConv{{}}, Classifier: m.Classifier}).Infer(context.Background(), p, x, nil)
 		},
+		"classifier without a weight": func() ([]float32, error) {
+			return (&GCN{Convolutions: m.Convolutions, Classifier: &Linear{}}).Infer(context.Background(), p, x, nil)
+		},
 		"classifier of another width": func() ([]float32, error) {
 			return (&GCN{Convolutions: m.Convolutions[:1], Classifier: &Linear{W: m.Convolutions[0].W}}).Infer(context.Background(), p, x, nil)
 		},
@@ -399,15 +418,15 @@ func TestInferErrors(t *testing.T) {
 	}
 }
 
-// Beside the result, memory holds the rows between two convolutions and one chunk's rows.
-// The next call uses the same memory.
+// Beside the result, memory holds the rows between two convolutions, one chunk's rows, and
+// P·X with the row sums of P. The next call uses the same memory.
 func TestInferMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n, features, hidden, classes = 20000, 16, 64, 10
 	p := graph.NewLaplacian(randomGraph(t, rng, n, n, false))
 	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, classes)
 	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: hidden})
-	var first *plan.InferenceMemory
+	var first *inferenceMemory
 	for range 3 {
 		if _, err := m.Infer(context.Background(), p, x, nil); err != nil {
 			t.Fatal(err)
@@ -420,7 +439,7 @@ func TestInferMemory(t *testing.T) {
 			t.Error("a call does not reuse the memory of the call before")
 		}
 		const chunk = 4096 // rows of this width
-		if held, most := kept.Bytes(), int64(4*(n*hidden+chunk*(2*hidden+1))); held > most {
+		if held, most := kept.Bytes(), int64(4*(n*hidden+chunk*(2*hidden+1)+n*(features+1))); held > most {
 			t.Errorf("%d bytes are held, want at most %d", held, most)
 		}
 		m.memory.Store(kept)

@@ -120,6 +120,17 @@ func TestGCNParameters(t *testing.T) {
 	if m.Convolutions[0].Dropout.Rate != 0 {
 		t.Errorf("NoDropout gives rate %v", m.Convolutions[0].Dropout.Rate)
 	}
+	m, err = build(GCNOptions{Form: FormEquation, Hidden: 4, LayerNorm: true, Residual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []string{"conv0.weight(7, 4)", "norm0.gain(4)", "norm0.shift(4)", "skip0.weight(7, 4)", "conv1.weight(4, 3)", "skip1.weight(7, 3)"}
+	if got := describe(m); !slices.Equal(got, want) {
+		t.Errorf("parameters are %v, want %v", got, want)
+	}
+	if top := m.Convolutions[1]; top.Activation != ops.ActivationNone || top.Dropout.Rate != 0 || m.Classifier != nil {
+		t.Errorf("the equation's last convolution has activation %v and dropout %v, its classifier is %v", top.Activation, top.Dropout.Rate, m.Classifier)
+	}
 	first := func(seed uint64) []float32 {
 		m, err := build(GCNOptions{Hidden: 4, Seed: seed})
 		if err != nil {
@@ -130,7 +141,7 @@ func TestGCNParameters(t *testing.T) {
 	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
 		t.Error("first values do not depend on the seed alone")
 	}
-	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Activation: 77}, {Order: 99}} {
+	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Form: FormEquation, ClassifierDropout: 0.2}, {Form: 7}, {Activation: 77}, {Order: 99}} {
 		if _, err := build(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

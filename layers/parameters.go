@@ -28,21 +28,26 @@ func newParameters(g *G.ExprGraph, name string, in, out int, bias bool, o Parame
 	if bias {
 		biases = make([]float32, out)
 	}
-	init, rng := o.Init, o.Rand
+	init := o.Init
 	if init == nil {
 		init = PyTorch
 	}
-	if rng == nil {
-		h := fnv.New64a()
-		h.Write([]byte(name))
-		rng = rand.New(rand.NewPCG(h.Sum64(), 0))
-	}
-	init(rng, in, out, weights, biases)
+	init(o.generator(name), in, out, weights, biases)
 	if w, err = newParameter(g, name+".weight", tensor.New(tensor.WithShape(in, out), tensor.WithBacking(weights))); err != nil || !bias {
 		return w, nil, err
 	}
 	b, err = newParameter(g, name+".bias", tensor.New(tensor.WithShape(out), tensor.WithBacking(biases)))
 	return w, b, err
+}
+
+// generator returns Rand, or a generator seeded by the layer's name.
+func (o ParameterOptions) generator(name string) *rand.Rand {
+	if o.Rand != nil {
+		return o.Rand
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(h.Sum64(), 0))
 }
 
 func checkLayer(g *G.ExprGraph, name string, in, out int) error {

@@ -21,19 +21,14 @@ type step struct {
 	gradients [][]float64
 }
 
-// referenceStep is a step of the paper's model in float64, line by line, with given dropout
-// masks: one a convolution, and an optional one before the classifier.
+// referenceStep is a step of the model of the paper's program in float64, line by line, with
+// given dropout masks: one a convolution, and an optional one before the classifier.
 func referenceStep(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.Labels, weights []float32, masks []matrix) step {
 	w0, b0 := parameterOf(m.Parameters[0]), parameterOf(m.Parameters[1])
 	w1, b1 := parameterOf(m.Parameters[2]), parameterOf(m.Parameters[3])
 	wc, bc := parameterOf(m.Parameters[4]), parameterOf(m.Parameters[5])
 	p0, p1 := matrixOfCSR(&blocks[0].Matrix), matrixOfCSR(&blocks[1].Matrix)
-	x0 := matrix{len(blocks[0].Src), x.Cols, nil}
-	for _, v := range blocks[0].Src {
-		for _, f := range x.Row(int(v)) {
-			x0.data = append(x0.data, float64(f))
-		}
-	}
+	x0 := rowsOf(x, blocks[0].Src)
 
 	z0 := p0.times(x0.times(w0).plusRow(b0))
 	h0 := z0.each(func(i, j int) float64 { return elu(z0.at(i, j)) * masks[0].at(i, j) })
@@ -44,24 +39,7 @@ func referenceStep(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.La
 	}
 	logits := h1.times(wc).plusRow(bc)
 
-	var s step
-	dlogits := logits.each(func(i, j int) float64 {
-		var sum float64
-		for k := range logits.cols {
-			sum += math.Exp(logits.at(i, k))
-		}
-		class := int(y.Class[blocks[1].Dst[i]])
-		weight := 1 / float64(logits.rows)
-		if weights != nil {
-			weight = float64(weights[i])
-		}
-		probability := math.Exp(logits.at(i, j)) / sum
-		if j == class {
-			s.loss -= weight * math.Log(probability)
-			return weight * (probability - 1)
-		}
-		return weight * probability
-	})
+	loss, dlogits := crossEntropy(logits, blocks[1].Dst, y, weights)
 	dwc, dbc := h1.transposed().times(dlogits), dlogits.columnSums()
 	dh1 := dlogits.times(wc.transposed())
 	if len(masks) > 2 {
@@ -74,8 +52,55 @@ func referenceStep(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.La
 	dz0 := dh0.each(func(i, j int) float64 { return dh0.at(i, j) * masks[0].at(i, j) * eluSlope(z0.at(i, j)) })
 	dq0 := p0.transposed().times(dz0)
 	dw0, db0 := x0.transposed().times(dq0), dq0.columnSums()
-	s.gradients = [][]float64{dw0.data, db0, dw1.data, db1, dwc.data, dbc}
-	return s
+	return step{loss, [][]float64{dw0.data, db0, dw1.data, db1, dwc.data, dbc}}
+}
+
+// referenceEquation is a step of the paper's equation 1, with one dropout mask.
+func referenceEquation(m *GCN, blocks []*graph.Block, x *graph.Features, y *graph.Labels, weights []float32, masks []matrix) step {
+	w0, w1 := parameterOf(m.Parameters[0]), parameterOf(m.Parameters[1])
+	p0, p1 := matrixOfCSR(&blocks[0].Matrix), matrixOfCSR(&blocks[1].Matrix)
+	x0 := rowsOf(x, blocks[0].Src)
+	z0 := p0.times(x0.times(w0))
+	h0 := z0.each(func(i, j int) float64 { return elu(z0.at(i, j)) * masks[0].at(i, j) })
+	z1 := p1.times(h0.times(w1))
+	loss, dz1 := crossEntropy(z1, blocks[1].Dst, y, weights)
+	dq1 := p1.transposed().times(dz1)
+	dh0 := dq1.times(w1.transposed())
+	dz0 := dh0.each(func(i, j int) float64 { return dh0.at(i, j) * masks[0].at(i, j) * eluSlope(z0.at(i, j)) })
+	dw0 := x0.transposed().times(p0.transposed().times(dz0))
+	return step{loss, [][]float64{dw0.data, h0.transposed().times(dq1).data}}
+}
+
+func rowsOf(x *graph.Features, ids []int32) matrix {
+	m := matrix{len(ids), x.Cols, nil}
+	for _, v := range ids {
+		for _, f := range x.Row(int(v)) {
+			m.data = append(m.data, float64(f))
+		}
+	}
+	return m
+}
+
+// crossEntropy returns the loss, and its gradient by the logits of the nodes dst.
+func crossEntropy(logits matrix, dst []int32, y *graph.Labels, weights []float32) (loss float64, dlogits matrix) {
+	dlogits = logits.each(func(i, j int) float64 {
+		var sum float64
+		for k := range logits.cols {
+			sum += math.Exp(logits.at(i, k))
+		}
+		class := int(y.Class[dst[i]])
+		weight := 1 / float64(logits.rows)
+		if weights != nil {
+			weight = float64(weights[i])
+		}
+		probability := math.Exp(logits.at(i, j)) / sum
+		if j == class {
+			loss -= weight * math.Log(probability)
+			return weight * (probability - 1)
+		}
+		return weight * probability
+	})
+	return loss, dlogits
 }
 
 func elu(v float64) float64 {
@@ -146,10 +171,20 @@ func TestStepAgainstReference(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 900, false))
 	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, classes)
 	for _, order := range []Order{PropagateFirst, TransformFirst} {
-		for _, classifierDropout := range []float64{0, 0.3} {
+		for _, c := range []struct {
+			options   GCNOptions
+			rates     []float64
+			reference func(*GCN, []*graph.Block, *graph.Features, *graph.Labels, []float32, []matrix) step
+		}{
+			{GCNOptions{}, []float64{0.2, 0.2, 0.2}, referenceStep},
+			{GCNOptions{ClassifierDropout: NoDropout}, []float64{0.2, 0.2}, referenceStep},
+			{GCNOptions{ClassifierDropout: 0.3}, []float64{0.2, 0.2, 0.3}, referenceStep},
+			{GCNOptions{Form: FormEquation}, []float64{0.2}, referenceEquation},
+		} {
+			c.options.Hidden, c.options.Order, c.options.Seed = hidden, order, 5
 			sampler := &samplers.LayerWise{Laplacian: p, Sizes: []int{40, 60}}
 			batch := NewBatch(G.NewGraph(), sampler)
-			m, err := NewGCN(batch, x, y, GCNOptions{Hidden: hidden, ClassifierDropout: classifierDropout, Order: order, Seed: 5})
+			m, err := NewGCN(batch, x, y, c.options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,10 +194,6 @@ func TestStepAgainstReference(t *testing.T) {
 			}
 			machine := G.NewTapeMachine(batch.Graph())
 			defer machine.Close()
-			rates := []float64{0.2, 0.2}
-			if classifierDropout > 0 {
-				rates = append(rates, classifierDropout)
-			}
 			for k, size := range []int{30, 30, 7, 1, 90} {
 				seeds := make([]int32, size)
 				for i, v := range rng.Perm(n)[:size] {
@@ -185,12 +216,12 @@ func TestStepAgainstReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows := []int{len(drawn.Blocks[0].Dst), len(drawn.Outputs()), len(drawn.Outputs())}
-				masks := masksOf(t, seed, training, rates, rows, hidden)
+				masks := masksOf(t, seed, training, c.rates, rows, hidden)
 				weights := drawn.LossWeights
 				if len(weights) == 0 {
 					weights = nil
 				}
-				want := referenceStep(m, drawn.Blocks, x, y, weights, masks)
+				want := c.reference(m, drawn.Blocks, x, y, weights, masks)
 				if got := float64(m.Loss.Value().Data().(float32)); math.Abs(got-want.loss) > 1e-5*math.Max(1, want.loss) {
 					t.Errorf("batch %d: loss %v, want %v", k, got, want.loss)
 				}

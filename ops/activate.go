@@ -15,9 +15,9 @@ import (
 type Activation uint8
 
 const (
-	ActivationNone Activation = iota // x
-	ActivationELU                    // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
-	ActivationReLU                   // max(x, 0)
+	ActivationNone = Activation(kernel.Identity) // x
+	ActivationELU  = Activation(kernel.ELU)      // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
+	ActivationReLU = Activation(kernel.ReLU)     // max(x, 0)
 )
 
 func (a Activation) String() string {
@@ -30,19 +30,6 @@ func (a Activation) String() string {
 		return "relu"
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
-}
-
-// kernel returns the same activation of package kernel.
-func (a Activation) kernel() (kernel.Activation, error) {
-	switch a {
-	case ActivationNone:
-		return kernel.Identity, nil
-	case ActivationELU:
-		return kernel.ELU, nil
-	case ActivationReLU:
-		return kernel.ReLU, nil
-	}
-	return 0, fmt.Errorf("ops: unknown activation %v", a)
 }
 
 // ELU returns x if x > 0 and eˣ−1 otherwise, element by element, for a float32
@@ -68,14 +55,13 @@ func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, err
 	if err := checkRate("Activate", rate, mode); err != nil {
 		return nil, err
 	}
-	k, err := act.kernel()
-	if err != nil {
-		return nil, err
+	if act > ActivationReLU {
+		return nil, fmt.Errorf("ops: unknown activation %v", act)
 	}
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
-	op := &activate{base: newBase(x.Graph(), "activate", 1), act: k, rate: float32(rate), wanted: variable(x), below: sparseOf(x)}
+	op := &activate{base: newBase(x.Graph(), "activate", 1), act: kernel.Activation(act), rate: float32(rate), wanted: variable(x), below: sparseOf(x)}
 	if rate > 0 {
 		op.mode, op.ordinal = mode, mode.ordinal()
 	}

@@ -44,6 +44,27 @@ func randomChain(rng *rand.Rand, nodes int, sizes ...int) []*graph.Block {
 	return blocks
 }
 
+// randomEdges returns a block for attention of dst ≤ src rows: positive values, column
+// scales, and output nodes among the input nodes, in another order. Row 1 is empty, and
+// row 0 has an entry of weight 0.
+func randomEdges(rng *rand.Rand, dst, src, nodes int) *graph.Block {
+	b := randomBlock(rng, dst, src, nodes)
+	for i, j := range rng.Perm(src)[:dst] {
+		b.Dst[i] = b.Src[j]
+	}
+	for k, v := range b.Matrix.Val {
+		b.Matrix.Val[k] = max(v, -v)
+	}
+	if b.Matrix.Ptr[1] > 1 {
+		b.Matrix.Val[0] = 0
+	}
+	for range b.Src {
+		b.ColScale = append(b.ColScale, 0.5+rng.Float32())
+	}
+	b.Finish()
+	return b
+}
+
 func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
 	return &graph.Features{Rows: rows, Cols: cols, Data: randomValues(rng, rows*cols)}
 }

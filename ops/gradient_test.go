@@ -144,6 +144,7 @@ func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, in, out = 20, 5, 4
 	x := randomFeatures(rng, nodes, in)
+	training := &Mode{Training: true, Seed: 5}
 	for _, size := range []struct{ dst, src int }{{6, 9}, {9, 6}, {1, 3}, {3, 1}, {1, 1}, {17, 20}} {
 		b := randomBlock(rng, size.dst, size.src, nodes)
 		if size.dst == 1 || size.src == 1 { // no empty row: a single row or column needs its entries
@@ -159,7 +160,17 @@ func TestGradients(t *testing.T) {
 		w := input{"w", in, out, randomValues(rng, in*out)}
 		bias := input{"b", 0, out, randomValues(rng, out)}
 		c := randomValues(rng, 32*32)
+		// Where the scores of a row have one sign, target has no gradient, so the block has many rows.
+		edges := randomEdges(rng, min(size.dst, size.src)+8, max(size.dst, size.src)+9, 2*nodes)
+		attended := NewSlot(len(edges.Dst), len(edges.Src))
+		if err := attended.Set(edges); err != nil {
+			t.Fatal(err)
+		}
 		cases := map[string]expression{
+			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
+			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
+			"Attention, mean of heads": attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Average: true, Mode: training, Dropout: 0.3}, true),
+			"Attention, plain":         attentionExpression(rng, attended, 3, AttentionOptions{Heads: 2, Plain: true}, true),
 			"Propagate": {
 				[]input{h},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {

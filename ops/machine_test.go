@@ -22,6 +22,7 @@ type network struct {
 	graph   *G.ExprGraph
 	slots   []*Slot
 	mode    *Mode
+	squares []*Slot // of attentions in the middle
 	targets *Targets
 	loss    *G.Node
 	params  G.Nodes
@@ -85,6 +86,11 @@ func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle 
 	if fail != nil {
 		return nil, fail
 	}
+	for _, node := range g.AllNodes() {
+		if op, ok := node.Op().(*attention); ok {
+			n.squares = append(n.squares, op.slot)
+		}
+	}
 	if g.To(other.ID()).Len() > 0 {
 		n.params = append(n.params, v0)
 	}
@@ -109,6 +115,12 @@ func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle 
 func (n *network) set(blocks []*graph.Block, seed uint64) error {
 	for l, b := range blocks {
 		if err := n.slots[l].Set(b); err != nil {
+			return err
+		}
+	}
+	for _, square := range n.squares {
+		rows := len(blocks[0].Dst)
+		if err := square.Set(randomEdges(rand.New(rand.NewPCG(seed, 2)), rows, rows, networkNodes)); err != nil {
 			return err
 		}
 	}
@@ -230,6 +242,11 @@ var middles = map[string]between{
 	},
 	"LayerNorm": func(h, _ *G.Node) (*G.Node, error) {
 		return LayerNorm(h, input{"gain", 0, networkWidth, []float32{1, 2, 3, 4}}.node(h.Graph()), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(h.Graph()))
+	},
+	"Attention": func(h, _ *G.Node) (*G.Node, error) {
+		g, rows := h.Graph(), h.Shape()[0]
+		return Attention(NewSlot(rows, rows), h, input{"source", 0, networkWidth, []float32{1, 2, 3, 4}}.node(g),
+			input{"target", 0, networkWidth, []float32{1, 0, -2, 1}}.node(g), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(g), AttentionOptions{Heads: 2})
 	},
 	"transposed weight": func(h, _ *G.Node) (*G.Node, error) {
 		w, err := G.Transpose(input{"wt", 3, networkWidth, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}.node(h.Graph()))

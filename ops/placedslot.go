@@ -17,10 +17,11 @@ type placedSlot struct {
 
 	matrix, transposed, control device.Sparse
 	src, dst, sums              device.Pointer
+	edges                       device.Edges
 }
 
 // blockParts selects the parts of a block that ops read.
-type blockParts struct{ matrix, transposed, control, src, dst, sums bool }
+type blockParts struct{ matrix, transposed, control, src, dst, sums, edges bool }
 
 // placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
 // which is sent once.
@@ -56,8 +57,11 @@ func (s *placedSlots) Send(u *device.Uploader) error {
 		if err := checkEntries(b); err != nil {
 			return err
 		}
-		if s.sharedWith(k) == nil {
-			q.send(u)
+		if s.sharedWith(k) != nil {
+			continue
+		}
+		if err := q.send(u); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -96,7 +100,7 @@ func checkEntries(b *graph.Block) error {
 	return nil
 }
 
-func (q *placedSlot) send(u *device.Uploader) {
+func (q *placedSlot) send(u *device.Uploader) error {
 	sparse := func(to *device.Sparse, a *graph.CSR) {
 		to.Rows, to.Cols = a.Rows, a.Cols
 		device.AddNarrow(u, &to.Ptr, a.Ptr)
@@ -122,6 +126,23 @@ func (q *placedSlot) send(u *device.Uploader) {
 	if q.needs.sums {
 		device.Add(u, &q.sums, b.RowSums)
 	}
+	if !q.needs.edges {
+		return nil
+	}
+	e, err := q.slot.attend(false)
+	if err != nil {
+		return err
+	}
+	to := &q.edges
+	to.Rows, to.Cols = e.Rows(), e.Cols
+	device.AddNarrow(u, &to.Ptr, e.Ptr)
+	device.Add(u, &to.Idx, e.Idx)
+	device.Add(u, &to.Weight, e.Weight)
+	device.Add(u, &to.Own, e.Own)
+	device.Add(u, &to.ColPtr, e.ColPtr)
+	device.Add(u, &to.Entry, e.Entry)
+	device.Add(u, &to.Row, e.Row)
+	return nil
 }
 
 // rowSums returns the address of the row sums of q's block, or 0 if q is nil.

@@ -15,8 +15,11 @@ type Slot struct {
 	dst, src int // nominal sizes
 	block    *graph.Block
 
+	rows graph.Block // of SetRows
+
 	nodes     int // nodes of the graph if the slot keeps histories, or 0
 	histories []*History
+	edges     blockEdges // of block, for attention
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
@@ -63,7 +66,20 @@ func (s *Slot) Set(b *graph.Block) error {
 	if err := s.checkControl(b); err != nil {
 		return err
 	}
-	s.block = b
+	s.block, s.edges.filled = b, false
+	return nil
+}
+
+// SetRows makes nodes the output nodes of the next runs, with their row sums of P. It is
+// for a layer whose propagation is known already: OutputFeatures and Affine read the slot,
+// Propagate returns an error. The slices must not change until the runs have ended. After
+// an error, which wraps graph.ErrInvalid, the slot keeps its old block.
+func (s *Slot) SetRows(nodes []int32, sums []float32) error {
+	if len(nodes) == 0 || len(nodes) != len(sums) {
+		return fmt.Errorf("ops: %d output nodes with %d row sums: %w", len(nodes), len(sums), graph.ErrInvalid)
+	}
+	s.rows.Dst, s.rows.RowSums = nodes, sums
+	s.block = &s.rows
 	return nil
 }
 

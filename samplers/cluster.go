@@ -287,17 +287,20 @@ func (s *Cluster) fill(scratch *clusterScratch, block *graph.Block) {
 			rows[k] = float32(1 / degree)
 		}
 	}
+	block.ColScale = resize(block.ColScale, len(ids.nodes))
+	for l, v := range ids.nodes {
+		switch {
+		case s.KeepEntries:
+			block.ColScale[l] = p.ColScale[v]
+		case plan.symmetric:
+			block.ColScale[l] = rows[l]
+		default:
+			block.ColScale[l] = 1
+		}
+	}
 	for k := range ids.nodes {
 		for e := m.Ptr[k]; e < m.Ptr[k+1]; e++ {
-			l := m.Idx[e]
-			v := float64(rows[k])
-			switch {
-			case s.KeepEntries:
-				v *= float64(p.ColScale[ids.nodes[l]])
-			case plan.symmetric:
-				v *= float64(rows[l])
-			}
-			m.Val[e] = float32(v * float64(m.Val[e]))
+			m.Val[e] = float32(float64(rows[k]) * float64(block.ColScale[m.Idx[e]]) * float64(m.Val[e]))
 		}
 	}
 	block.Finish()
@@ -314,6 +317,7 @@ func (plan *clusterPlan) keepTraining(scratch *clusterScratch, square, top *grap
 		}
 	}
 	top.Src = append(top.Src[:0], square.Src...)
+	top.ColScale = append(top.ColScale[:0], square.ColScale...)
 	m := &top.Matrix
 	m.Rows, m.Cols = len(top.Dst), len(top.Src)
 	m.Ptr = append(m.Ptr[:0], 0)

@@ -2,6 +2,7 @@ package samplers_test
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -28,6 +29,16 @@ func TestContractParts(t *testing.T) {
 	for _, parts := range allParts() {
 		samplertest.Run(t, partsName(parts), func(p *graph.Laplacian, _ []int32) samplers.Sampler {
 			return fromParts(t, p, parts, 5, 7)
+		})
+	}
+}
+
+// TestContractKeepSelf runs it over samplers that keep a row's own term, together with
+// the other option that adds rows.
+func TestContractKeepSelf(t *testing.T) {
+	for _, includes := range []bool{false, true} {
+		samplertest.Run(t, fmt.Sprint("rows included: ", includes), func(p *graph.Laplacian, _ []int32) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{5, 7}, Importance: samplers.FastGCN{}, IncludeRows: includes, KeepSelf: true}
 		})
 	}
 }

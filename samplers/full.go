@@ -41,6 +41,8 @@ func (s *Full) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch 
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *Full) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *Full) sampleLayer(scratch *fullScratch, batch *MiniBatch, at int, rows []int32, _ *rand.Rand) error {
 	return fillFull(scratch, s.Laplacian, rows, batch.Blocks[at])
 }
@@ -58,6 +60,6 @@ func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *gra
 		scratch.factor[c] = float64(scale)
 	}
 	block.Src = append(block.Src[:0], h.nodes...)
-	h.fill(block, p, rows, scratch.local, scratch.factor)
+	h.fill(block, p, rows, scratch.local, nil, scratch.factor)
 	return nil
 }

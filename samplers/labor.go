@@ -91,6 +91,8 @@ func (s *Labor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *Labor) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *Labor) sampleLayer(scratch *laborScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // layered is a sampler that draws layer by layer, the output layer first. S is
@@ -15,6 +17,9 @@ type layered[S any] interface {
 	// sampleLayer draws the input nodes of block number at of batch, whose
 	// output nodes are rows, and fills the block.
 	sampleLayer(scratch *S, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error
+
+	// matrix returns P.
+	matrix() *graph.Laplacian
 }
 
 // sampleLayers is Sample of a layered sampler. The rows of the output layer are
@@ -37,7 +42,9 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
 			return err
 		}
-		rows = batch.Blocks[at].Src
+		block := batch.Blocks[at]
+		block.SetColScale(s.matrix())
+		rows = block.Src
 	}
 	return nil
 }

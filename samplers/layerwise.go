@@ -37,6 +37,14 @@ type LayerWise struct {
 	// that is present rarely.
 	IncludeRows bool
 
+	// KeepSelf makes the rows of a layer input nodes, and a row's own term exact:
+	// (P̃H)_i = P_ii H_i + Σ β_j P_ij H_j over the drawn nodes j ≠ i, as Neighbor
+	// does. A row that was not drawn is read by itself alone. Attention needs it. It
+	// changes no bias: the other terms are as without it. A layer has up to as many
+	// input nodes more as it has rows, and costs O(nonzeros of the rows) with FastGCN
+	// too.
+	KeepSelf bool
+
 	// NormalizeRows rescales each row of P̃ to the sum of the same row of P, as
 	// the program released with LADIES does (there P = D̃^-1 (A+I), and the sum
 	// is 1). Biased: it is a ratio of two estimates. A row without drawn nodes
@@ -57,7 +65,7 @@ type layerScratch struct {
 	population   Population
 	sample       Sample
 	factor       []float64
-	local        []int32
+	local, own   []int32
 	drawn        nodeSet // the nodes drawn, while the block is filled
 }
 
@@ -138,10 +146,12 @@ func (s *LayerWise) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, b
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *LayerWise) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block, size := batch.Blocks[at], sizeAt(s.Sizes, at)
 	var err error
-	if s.drawsGlobally() && !s.IncludeRows {
+	if s.drawsGlobally() && !s.IncludeRows && !s.KeepSelf {
 		err = s.sampleGlobally(scratch, rows, size, rng, block)
 	} else {
 		err = s.sampleLocally(scratch, rows, size, rng, block)
@@ -152,8 +162,8 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int,
 	return err
 }
 
-// sampleLocally draws among the neighborhood of rows, or, with IncludeRows, among
-// all nodes, and fills block.
+// sampleLocally draws among the neighborhood of rows, or, with IncludeRows or KeepSelf,
+// among all nodes, and fills block.
 func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int, rng *rand.Rand, block *graph.Block) error {
 	h := &scratch.neighborhood
 	if err := h.walk(s.Laplacian, rows); err != nil {
@@ -192,8 +202,27 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if s.IncludeRows {
 		s.includeRows(scratch, rows, population, everyNode, block)
 	}
-	h.fill(block, s.Laplacian, rows, local, scratch.factor)
+	var own []int32
+	if s.KeepSelf {
+		own = keepSelf(scratch, rows, block)
+	}
+	h.fill(block, s.Laplacian, rows, local, own, scratch.factor)
 	return nil
+}
+
+// keepSelf appends the rows that were not drawn to the input nodes of block, and returns
+// the column of each row's own node.
+func keepSelf(scratch *layerScratch, rows []int32, block *graph.Block) []int32 {
+	scratch.own = resize(scratch.own, len(rows))
+	for i, r := range rows {
+		c := scratch.local[i] // the rows are numbered first
+		if c < 0 {
+			c = int32(len(block.Src))
+			block.Src = append(block.Src, r)
+		}
+		scratch.own[i] = c
+	}
+	return scratch.own
 }
 
 // sampleGlobally draws among all nodes, and fills block without collecting the
@@ -255,26 +284,12 @@ func (s *LayerWise) normalizeRows(rows []int32, block *graph.Block) {
 		if drawn == 0 {
 			continue
 		}
-		factor := rowSum(s.Laplacian, int(r)) / drawn
+		factor := s.Laplacian.RowSum(int(r)) / drawn
 		for k, v := range values {
 			values[k] = float32(float64(v) * factor)
 		}
 	}
 	block.Finish()
-}
-
-// rowSum returns the sum of row i of p.
-func rowSum(p *graph.Laplacian, i int) float64 {
-	sum := float64(p.ColScale[i])
-	values := p.Adjacency.RowValues(i)
-	for k, j := range p.Adjacency.Row(i) {
-		v := float64(p.ColScale[j])
-		if values != nil {
-			v *= float64(values[k])
-		}
-		sum += v
-	}
-	return float64(p.RowScale[i]) * sum
 }
 
 // population returns the candidates of a layer, and whether they are all nodes of

@@ -30,7 +30,12 @@ type Config struct {
 	Laplacian *graph.Laplacian // required
 	Train     []int32          // training nodes; nil means all nodes
 	Layers    int              // number of layers; required
+	KeepSelf  bool             // LayerWise.KeepSelf; other methods keep a row's own term anyway
 	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
+
+	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
+	// layer reads activations in place of features. Methods with a history use it.
+	ExactInput bool
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -110,14 +115,14 @@ func Methods() []Method {
 		make: func(c Config) validSampler {
 			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes}
 		},
-	}, Method{
+	}, neighborMethod("-debiased", "P_ij²", false), neighborMethod("-flat-debiased", "|P_ij|", true), Method{
 		Name:    "vrgcn",
 		Summary: "neighbor on the change since each node's last activations, which are kept, and added exactly",
 		Source:  sourceVRGCN,
 		Sizes:   "neighbours a node",
 		Default: []int{2},
 		make: func(c Config) validSampler {
-			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes}
+			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
 	})
 	methods = append(methods, saintMethods()...)
@@ -134,7 +139,7 @@ func Methods() []Method {
 		Source:  sourceLABOR,
 		Sizes:   "nodes a layer, on average",
 		make: func(c Config) validSampler {
-			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}}
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Draw: Poisson{}, Weight: HorvitzThompson{}, KeepSelf: c.KeepSelf}
 		},
 	}, Method{
 		Name:    "labor",
@@ -181,12 +186,27 @@ func layerWiseMethods() []Method {
 				Source:  source,
 				Sizes:   "nodes a layer",
 				make: func(c Config) validSampler {
-					return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight}
+					return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: importance, Weight: weight, KeepSelf: c.KeepSelf}
 				},
 			})
 		}
 	}
 	return methods
+}
+
+// neighborMethod returns node-wise importance sampling with debiased weights. law is
+// the probability of neighbour j of node i, up to a factor.
+func neighborMethod(suffix, law string, flat bool) Method {
+	return Method{
+		Name:    "neighbor" + suffix,
+		Summary: fmt.Sprintf("each node k of its neighbours, p ∝ %s, without replacement, debiased weights", law),
+		Source:  sourceCalibrate,
+		Sizes:   "neighbours a node",
+		Default: []int{2},
+		make: func(c Config) validSampler {
+			return &Neighbor{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: flat}, Weight: Debiased{}}
+		},
+	}
 }
 
 // saintMethods returns GraphSAINT with each of its laws.

@@ -115,6 +115,8 @@ func (s *Neighbor) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, ba
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *Neighbor) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *Neighbor) sampleLayer(scratch *neighborScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block, k := batch.Blocks[at], sizeAt(s.Sizes, at)
 	ids := &scratch.numbering

@@ -99,8 +99,9 @@ func (h *neighborhood) prefetchRows(rows []int32) (sum int32) {
 
 // fill sets block to the rows of P over the drawn columns. Column c of the
 // neighborhood becomes column local[c] of the block, times factor[local[c]]; it is
-// left out if local[c] < 0. The caller sets block.Src first.
-func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32, local []int32, factor []float64) {
+// left out if local[c] < 0. If own is not nil, the row's own node is column own[i] of row
+// i, without a factor. The caller sets block.Src first.
+func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
 	adjacency := p.Adjacency
 	m.Idx = resize(m.Idx, len(h.entries))
@@ -112,13 +113,18 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 		from += len(entries)
 		scale := float64(h.rowScale(r))
 		values := adjacency.RowValues(int(r))
-		for k, c := range entries {
+		first := 0
+		if own != nil {
+			idx[at], val[at] = own[i], float32(scale*float64(h.scales[i]))
+			first, at = 1, at+1
+		}
+		for k, c := range entries[first:] {
 			l := local[c]
 			if l < 0 {
 				continue
 			}
 			v := scale * factor[l]
-			if values != nil && k > 0 {
+			if k += first; values != nil && k > 0 {
 				v *= float64(values[k-1])
 			}
 			idx[at], val[at] = l, float32(v)

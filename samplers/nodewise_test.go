@@ -1,6 +1,7 @@
 package samplers_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -74,6 +75,107 @@ func TestNodeWiseUnbiased(t *testing.T) {
 				t.Errorf("claimed to be biased, but the mean of P̃H is within %.1f standard errors of PH", worst)
 			}
 		})
+	}
+}
+
+// replayed is a draw that gives the outcome it holds.
+type replayed struct{ outcome *samplers.Sample }
+
+func (d replayed) Draw(_ *rand.Rand, _ *samplers.Population, _ int, sample *samplers.Sample) {
+	*sample = *d.outcome
+}
+
+// anyDraw is a weight that goes with replayed draws.
+type anyDraw struct{ samplers.Weight }
+
+func (anyDraw) Check(samplers.Draw) error { return nil }
+
+// TestNodeWiseEnumerated gives the sampler every outcome of the draw of one row, and
+// compares the mean of the block's row, by the outcomes' probabilities, with P's row.
+// Naive weights must differ from it.
+func TestNodeWiseEnumerated(t *testing.T) {
+	const nodes, k = 12, 3
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 30, true, 8))
+	rng := rand.New(samplers.NewSource(1, 0, 0))
+	laws := map[string]struct {
+		importance samplers.Importance
+		of         func(entry, norm2 float64) float64
+	}{
+		"P²":            {samplers.LADIES{}, func(entry, _ float64) float64 { return entry * entry }},
+		"|P|":           {samplers.LADIES{Flat: true}, func(entry, _ float64) float64 { return math.Abs(entry) }},
+		"column norms²": {samplers.FastGCN{}, func(_, norm2 float64) float64 { return norm2 }},
+		"column norms":  {samplers.FastGCN{Flat: true}, func(_, norm2 float64) float64 { return math.Sqrt(norm2) }},
+		"equal":         {samplers.Uniform{}, func(_, _ float64) float64 { return 1 }},
+	}
+	norms2 := p.ColumnNorms2()
+	for name, law := range laws {
+		for weightName, weight := range map[string]samplers.Weight{"debiased": samplers.Debiased{}, "naive": samplers.Naive{}} {
+			var worst float64
+			for r := range int32(nodes) {
+				var weights []float64
+				for _, j := range p.Adjacency.Row(int(r)) {
+					weights = append(weights, law.of(float64(p.At(int(r), int(j))), norms2[j]))
+				}
+				if len(weights) <= k || len(weights) > 7 {
+					continue
+				}
+				mean := make([]float64, nodes)
+				err := samplertest.Enumerate(samplers.WithoutReplacement{}, weights, k, func(probability float64, outcome *samplers.Sample) {
+					s := &samplers.Neighbor{Laplacian: p, Sizes: []int{k}, Importance: law.importance, Draw: replayed{outcome}, Weight: anyDraw{weight}}
+					var batch samplers.MiniBatch
+					if err := s.Sample(t.Context(), []int32{r}, rng, &batch); err != nil {
+						t.Fatal(err)
+					}
+					block := batch.Blocks[0]
+					for e, c := range block.Matrix.Row(0) {
+						mean[block.Src[c]] += probability * float64(block.Matrix.RowValues(0)[e])
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j := range nodes {
+					worst = max(worst, math.Abs(mean[j]-float64(p.At(int(r), j))))
+				}
+			}
+			const rounding = 1e-6 // entries are float32
+			biased := weightName == "naive" && name != "equal"
+			if !biased && worst > rounding {
+				t.Errorf("%s, %s: E[P̃] is %.2g from P", name, weightName, worst)
+			}
+			if biased && worst < 1000*rounding {
+				t.Errorf("%s, %s: E[P̃] is only %.2g from P, want a bias", name, weightName, worst)
+			}
+		}
+	}
+}
+
+// counted is an importance that counts the candidates it gives probabilities.
+type counted struct {
+	samplers.LADIES
+	candidates *int
+}
+
+func (c counted) Local(nodes []int32, weights []float64) {
+	*c.candidates += len(nodes)
+	c.LADIES.Local(nodes, weights)
+}
+
+// TestNodeWiseCost checks that a layer looks at the neighbours of its rows, each once.
+func TestNodeWiseCost(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 2000, 8000, false, 4))
+	candidates, want := 0, 0
+	seeds := []int32{3, 50, 120, 1999}
+	for _, r := range seeds {
+		want += p.Adjacency.Degree(int(r))
+	}
+	s := &samplers.Neighbor{Laplacian: p, Sizes: []int{2}, Importance: counted{samplers.LADIES{Flat: true}, &candidates}}
+	var batch samplers.MiniBatch
+	if err := s.Sample(t.Context(), seeds, rand.New(samplers.NewSource(1, 0, 0)), &batch); err != nil {
+		t.Fatal(err)
+	}
+	if candidates != want {
+		t.Errorf("%d candidates for rows of %d neighbours", candidates, want)
 	}
 }
 

@@ -249,6 +249,18 @@ func TestParts(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", parts, err, want)
 		}
 	}
+	n, err := samplers.NeighborFromParts(samplers.Parts{Importance: "fastgcn", Weight: "rank"}, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Importance != samplers.Importance(samplers.FastGCN{}) || n.Weight != samplers.Weight(samplers.Rank{}) || len(n.Sizes) != 2 {
+		t.Errorf("made %+v", n)
+	}
+	for _, parts := range []samplers.Parts{{Flat: true}, {Importance: "ladies", IncludeRows: true}, {NormalizeRows: true}, {Importance: "fastgcn", Neighborhood: true}, {Draw: "srs"}, {Weight: "one"}, {Draw: "poisson", Weight: "rank"}} {
+		if s, err := samplers.NeighborFromParts(parts, config); err == nil {
+			t.Errorf("%+v: made %+v, want an error", parts, s)
+		}
+	}
 	if _, err := samplers.FromParts(samplers.Parts{}, samplers.Config{Layers: 1, Sizes: []int{1}}); err == nil {
 		t.Error("no Laplacian: no error")
 	}

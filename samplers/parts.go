@@ -1,14 +1,16 @@
 package samplers
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// Parts names the choices of a layer-wise method, as on the command line. The zero
-// value is the method ladies-debiased.
+// Parts names the choices of a layer-wise or node-wise method, as on the command line.
+// The zero value is the method ladies-debiased, or node-wise the method neighbor.
 type Parts struct {
-	Importance   string // one of ImportanceNames; "" means ladies
+	Importance   string // one of ImportanceNames; "" means ladies, or node-wise uniform
 	Flat         bool   // norms instead of their squares
 	Neighborhood bool   // with fastgcn: only columns that are not zero on the rows are candidates
 	Draw         string // one of DrawNames; "" means wrs
@@ -88,36 +90,59 @@ func unknownPart(part, name string, known []string) error {
 }
 
 // FromParts returns the layer-wise sampler made of the named parts. It uses
-// Laplacian, Layers and Sizes of config. The error names an unknown name, a weight
+// Laplacian, Layers, KeepSelf and Sizes of config. The error names an unknown name, a weight
 // that does not go with the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
-	if parts.Importance == "" {
-		parts.Importance = "ladies"
-	}
-	if parts.Draw == "" {
-		parts.Draw = "wrs"
-	}
 	sizes, err := config.layerSizes()
 	if err != nil {
 		return nil, err
 	}
 	s := &LayerWise{
 		Laplacian: config.Laplacian, Sizes: sizes,
-		IncludeRows: parts.IncludeRows, NormalizeRows: parts.NormalizeRows,
+		IncludeRows: parts.IncludeRows, KeepSelf: config.KeepSelf, NormalizeRows: parts.NormalizeRows,
 	}
-	if s.Importance, err = ParseImportance(parts.Importance, parts.Flat, parts.Neighborhood); err != nil {
+	if s.Importance, s.Draw, s.Weight, err = parts.parse("ladies"); err != nil {
 		return nil, err
-	}
-	if s.Draw, err = ParseDraw(parts.Draw); err != nil {
-		return nil, err
-	}
-	if parts.Weight != "" {
-		if s.Weight, err = ParseWeight(parts.Weight); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// NeighborFromParts returns the node-wise sampler made of the named parts: each row
+// draws for itself. It uses the config as FromParts does. The error also names an
+// option that only layer-wise methods have: Neighborhood, IncludeRows or
+// NormalizeRows.
+func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
+	if parts.Neighborhood || parts.IncludeRows || parts.NormalizeRows {
+		return nil, errors.New("samplers: the options neighborhood, include-rows and normalize-rows are for layer-wise methods")
+	}
+	sizes, err := config.layerSizes()
+	if err != nil {
+		return nil, err
+	}
+	s := &Neighbor{Laplacian: config.Laplacian, Sizes: sizes}
+	if s.Importance, s.Draw, s.Weight, err = parts.parse("uniform"); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// parse returns the named importance, draw and weight. A weight without a name is
+// nil. importance is the name that "" stands for.
+func (p *Parts) parse(importance string) (i Importance, d Draw, w Weight, err error) {
+	if i, err = ParseImportance(cmp.Or(p.Importance, importance), p.Flat, p.Neighborhood); err != nil {
+		return nil, nil, nil, err
+	}
+	if d, err = ParseDraw(cmp.Or(p.Draw, "wrs")); err != nil {
+		return nil, nil, nil, err
+	}
+	if p.Weight != "" {
+		w, err = ParseWeight(p.Weight)
+	}
+	return i, d, w, err
 }

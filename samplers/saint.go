@@ -183,9 +183,10 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 	p := s.graph.laplacian
 	n := float64(p.Nodes())
 	block.Src = resize(block.Src, len(ids.nodes))
+	block.ColScale = resize(block.ColScale, len(ids.nodes))
 	scratch.absent = resize(scratch.absent, len(ids.nodes))
 	for k, v := range ids.nodes {
-		block.Src[k] = s.graph.node(v)
+		block.Src[k], block.ColScale[k] = s.graph.node(v), p.ColScale[v]
 		absent := math.Expm1(units * math.Log1p(-s.law.Node[v]))
 		scratch.absent[k] = absent
 		weights = append(weights, float32(-1/(n*absent)))
@@ -227,7 +228,7 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 
 // scaleToRow rescales entries, which are positive, to the sum of row v of p.
 func scaleToRow(p *graph.Laplacian, v int32, entries []float32) {
-	want := rowSum(p, int(v))
+	want := p.RowSum(int(v))
 	sum := 0.0
 	for _, e := range entries {
 		sum += float64(e)

@@ -58,15 +58,15 @@ func (b *MiniBatch) Inputs() []int32 { return b.Blocks[0].Src }
 // Outputs returns the output nodes.
 func (b *MiniBatch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 
-// Reset gives b the given number of distinct blocks without controls, and no loss
-// weights, in the memory that b has. A sampler calls it first.
+// Reset gives b the given number of distinct blocks without controls and column
+// scales, and no loss weights, in the memory that b has. A sampler calls it first.
 func (b *MiniBatch) Reset(layers int) {
 	for len(b.blocks) < layers {
 		b.blocks = append(b.blocks, new(graph.Block))
 	}
 	b.Blocks = append(b.Blocks[:0], b.blocks[:layers]...)
 	for _, block := range b.Blocks {
-		block.Control = nil
+		block.Control, block.ColScale = nil, block.ColScale[:0]
 	}
 	b.LossWeights = b.LossWeights[:0]
 }

@@ -80,6 +80,12 @@ func simulations(t *testing.T) []simulated {
 		simulated{"ladies-flat-debiased, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
 			return fromParts(t, p, samplers.Parts{Flat: true}, 32, 64)
 		}},
+		simulated{"ladies-flat-debiased, self kept, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{32, 64}, KeepSelf: true}
+		}},
+		simulated{"fastgcn-debiased, self kept", true, func(p *graph.Laplacian) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{400}, Importance: samplers.FastGCN{}, KeepSelf: true}
+		}},
 		simulated{"labor, two layers", true, func(p *graph.Laplacian) samplers.Sampler {
 			return &samplers.Labor{Laplacian: p, Sizes: []int{2, 2}}
 		}},

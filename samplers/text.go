@@ -11,7 +11,7 @@ import "github.com/gcn-layerwise/gcn/internal/describe"
 func (s *LayerWise) String() string {
 	return describe.New("LayerWise").Set("Sizes", s.Sizes).
 		Set("Importance", s.Importance).Set("Draw", s.Draw).Set("Weight", s.Weight).
-		Set("IncludeRows", s.IncludeRows).Set("NormalizeRows", s.NormalizeRows).String()
+		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).String()
 }
 
 // String returns the settings.
@@ -22,7 +22,9 @@ func (s *Neighbor) String() string {
 }
 
 // String returns the settings.
-func (s *VRGCN) String() string { return describe.New("VRGCN").Set("Sizes", s.Sizes).String() }
+func (s *VRGCN) String() string {
+	return describe.New("VRGCN").Set("Sizes", s.Sizes).Set("ExactInput", s.ExactInput).String()
+}
 
 // String returns the settings.
 func (s *Labor) String() string {

@@ -21,8 +21,8 @@ func TestText(t *testing.T) {
 			"LayerWise{Sizes:[512 1024] Importance:LADIES{Flat:true} Draw:WithoutReplacement{} Weight:Naive{}}",
 		},
 		{
-			&LayerWise{Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 20)}, Draw: WithoutReplacement{Keys: true}, Weight: Debiased{Population: 7}, IncludeRows: true, NormalizeRows: true},
-			"LayerWise{Sizes:[3] Importance:LADIES{RowNorms:[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]} Draw:WithoutReplacement{Keys:true} Weight:Debiased{Population:7} IncludeRows:true NormalizeRows:true}",
+			&LayerWise{Sizes: []int{3}, Importance: LADIES{RowNorms: make([]float32, 20)}, Draw: WithoutReplacement{Keys: true}, Weight: Debiased{Population: 7}, IncludeRows: true, KeepSelf: true, NormalizeRows: true},
+			"LayerWise{Sizes:[3] Importance:LADIES{RowNorms:[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]} Draw:WithoutReplacement{Keys:true} Weight:Debiased{Population:7} IncludeRows:true KeepSelf:true NormalizeRows:true}",
 		},
 		{
 			&LayerWise{Sizes: []int{3}, Importance: FastGCN{Flat: true, Neighborhood: true}, Draw: WithReplacement{}, Weight: HorvitzThompson{}},

@@ -21,7 +21,7 @@ import (
 //
 // The input layer reads the features, which are known: its block holds all
 // neighbours and is exact, and its size is not used. The paper computes PX
-// beforehand, with the same result.
+// beforehand, with the same result: see ExactInput.
 //
 // Unbiased for any history that does not depend on the draw: E[P̃] = P, and the
 // history's terms cancel. The variance comes from the difference H − H̄ only: it
@@ -36,6 +36,10 @@ import (
 type VRGCN struct {
 	Laplacian *graph.Laplacian // required
 	Sizes     []int            // k, neighbours drawn per node, the layer next to the output first; required
+
+	// ExactInput says that the lowest layer reads activations, since the model
+	// propagates the features beforehand: it is then drawn, with a control.
+	ExactInput bool
 
 	prepare preparation
 	scratch scratchPool[vrgcnScratch]
@@ -57,7 +61,7 @@ func (s *VRGCN) Layers() int { return len(s.Sizes) }
 // for layer l, counted from the input: all nodes of the graph, but none for the
 // input layer, whose block has no control.
 func (s *VRGCN) HistoryNodes(l int) int {
-	if l == 0 || s.Laplacian == nil {
+	if l == 0 && !s.ExactInput || s.Laplacian == nil {
 		return 0
 	}
 	return s.Laplacian.Nodes()
@@ -67,7 +71,7 @@ func (s *VRGCN) HistoryNodes(l int) int {
 // layer.
 func (s *VRGCN) NominalSizes() []int {
 	sizes := fanOut(s.Sizes)
-	if s.Laplacian != nil && len(sizes) > 1 && s.Laplacian.Nodes() > 0 {
+	if !s.ExactInput && s.Laplacian != nil && len(sizes) > 1 && s.Laplacian.Nodes() > 0 {
 		adjacency := s.Laplacian.Adjacency
 		mean := 1 + int(adjacency.NNZ())/adjacency.Rows
 		sizes[0] = min(sizes[1]*mean, adjacency.Rows)
@@ -85,9 +89,11 @@ func (s *VRGCN) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	return sampleLayers(ctx, s, &s.scratch, seeds, rng, batch)
 }
 
+func (s *VRGCN) matrix() *graph.Laplacian { return s.Laplacian }
+
 func (s *VRGCN) sampleLayer(scratch *vrgcnScratch, batch *MiniBatch, at int, rows []int32, rng *rand.Rand) error {
 	block := batch.Blocks[at]
-	if at == 0 {
+	if at == 0 && !s.ExactInput {
 		return fillFull(&scratch.full, s.Laplacian, rows, block)
 	}
 	return s.drawLayer(scratch, rows, sizeAt(s.Sizes, at), rng, block, batch.control(at))

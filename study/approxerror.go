@@ -117,13 +117,22 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	outcomes, err := s.measure(ctx, contests)
+	if err != nil {
+		return nil, err
+	}
+	return s.table(contests, outcomes), nil
+}
+
+// measure runs the contests on every batch.
+func (s *ApproxError) measure(ctx context.Context, contests []contest) ([]repeatOutcome, error) {
 	outcomes := make([]repeatOutcome, s.Repeats)
 	var next atomic.Int64
 	done := s.countDone()
 	group, ctx := errgroup.WithContext(ctx)
 	for range min(s.Workers, s.Repeats) {
 		group.Go(func() error {
-			w := newErrorWorker(&s)
+			w := newErrorWorker(s)
 			for {
 				r := int(next.Add(1)) - 1
 				if r >= s.Repeats {
@@ -139,7 +148,7 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return s.table(contests, outcomes), nil
+	return outcomes, nil
 }
 
 // countDone returns a function that counts its calls and reports them to
@@ -248,6 +257,8 @@ type contestOutcome struct {
 	squared float64 // ‖D‖²_F
 	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
 	drawn   float64
+
+	each []float64 // ‖D‖²_F of each draw
 }
 
 // errorWorker is the memory of one goroutine.
@@ -280,10 +291,15 @@ func (w *errorWorker) resize(rows int) {
 	}
 }
 
+// seeds draws batch number r.
+func (w *errorWorker) seeds(r int) []int32 {
+	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
+	return drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+}
+
 // repeat measures every contest on batch number r.
 func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
-	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
-	seeds := drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+	seeds := w.seeds(r)
 	for _, above := range w.study.Below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return err
@@ -326,6 +342,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		w.propagate(w.guess, block)
 		squared := w.subtract()
 		squares += squared
+		out.each = append(out.each, squared)
 		out.norm += math.Sqrt(squared) / float64(draws)
 		out.drawn += float64(len(block.Src)) / float64(draws)
 	}

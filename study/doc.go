@@ -7,6 +7,8 @@
 //	graph.Laplacian ─┐       │ Assumption   ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
 //	HW of a model ───┼─▶ study Norms        histograms, C₁, C₂ and a verdict on flat
 //	samplers ────────┘       │ Variance     moments of β beside the theorem's bounds
+//	                         │ Claims       the paper's statements on variance, predicted and measured
+//	features, labels ────▶   │ KernelRidge  columns of a kernel matrix: products and predictions
 //	                         └ Advise       a method and sample sizes, with the reasons
 //	                                │
 //	                                ▼

@@ -34,7 +34,7 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	if err := weight.Check(draw); err != nil {
 		return nil, err
 	}
-	e := enumeration{population: population, weight: weight, draws: s, moments: newMoments(len(weights)), counts: make([]int32, len(weights))}
+	e := enumeration{population: population, weight: weight, draws: s}
 	m, outcomes := float64(len(weights)), 1.0
 	switch draw.(type) {
 	case samplers.WithReplacement:
@@ -53,7 +53,7 @@ func Enumerate(weights []float64, s int, draw samplers.Draw, weight samplers.Wei
 	if outcomes > mostOutcomes {
 		return nil, fmt.Errorf("study: %.3g outcomes of %d draws from %d candidates, more than %d: %w", outcomes, s, len(weights), mostOutcomes, ErrNoLaw)
 	}
-	e.beta = make([]float64, s)
+	e.beta, e.counts, e.moments = make([]float64, s), make([]int32, len(weights)), newMoments(len(weights))
 	e.extend(1, population.Total)
 	e.moments.finish()
 	return e.moments, nil

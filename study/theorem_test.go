@@ -1,7 +1,9 @@
 package study
 
 import (
+	"context"
 	"math"
+	"math/bits"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,7 +20,7 @@ func TestTheorem(t *testing.T) {
 		m := len(p)
 		s := rapid.IntRange(1, m).Draw(t, "s")
 		n := rapid.IntRange(m, m+10).Draw(t, "n")
-		got, err := Theorem(p, s, AlphaPopulation(float64(n)))
+		got, err := Theorem(context.Background(), p, s, AlphaPopulation(float64(n)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,6 +41,51 @@ func TestTheorem(t *testing.T) {
 	})
 }
 
+// TestTheoremLarge compares the theorem with the law over subsets for twelve
+// candidates of very different weights, and with simple random sampling of many
+// candidates: there Var(β) = (m−s)/s, and Cov(β_i, β_j) = −(m−s)/(s(m−1)).
+func TestTheoremLarge(t *testing.T) {
+	p := make([]float64, 12)
+	for i := range p {
+		p[i] = math.Pow(7, -float64(i))
+	}
+	normalize(p)
+	for _, s := range []int{1, 2, 5, 11, 12} {
+		for _, n := range []float64{12, 40, math.Inf(1)} {
+			want := slowTheorem(p, s, AlphaPopulation(n))
+			got, err := Theorem(t.Context(), p, s, AlphaPopulation(n), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range p {
+				for j := range p {
+					if g, w := got.Cov[i][j], want.Cov[i][j]; math.Abs(g-w) > 1e-9*(1/p[max(i, j)]) {
+						t.Errorf("s=%d n=%v: Cov(β_%d, β_%d) = %v, want %v", s, n, i, j, g, w)
+					}
+				}
+			}
+		}
+	}
+	const m, s = 600, 100
+	equal := make([]float64, m)
+	for i := range equal {
+		equal[i] = 3
+	}
+	got, err := Theorem(t.Context(), equal, s, AlphaPopulation(m), []int32{7, 500, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Cov {
+		for j := range got.Cov {
+			want := -float64(m-s) / (s * (m - 1))
+			if i == j {
+				want = float64(m-s) / s
+			}
+			near(t, "covariance", got.Cov[i][j], want, 1e-9)
+		}
+	}
+}
+
 // TestTheoremBounds checks the statements of the theorem's proof. With α_k = 1/k
 // the variance stays below (1/p−1)/k, and the covariance is negative and above
 // -1/k. Algorithm 1 with n = m keeps the bound on the variance, but not the bounds
@@ -48,7 +95,7 @@ func TestTheoremBounds(t *testing.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0.01, 1), 2, 7).Draw(t, "p")
 		normalize(p)
 		s := rapid.IntRange(1, len(p)).Draw(t, "s")
-		v, err := Theorem(p, s, AlphaPopulation(math.Inf(1)))
+		v, err := Theorem(context.Background(), p, s, AlphaPopulation(math.Inf(1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +121,18 @@ func TestTheoremBounds(t *testing.T) {
 func TestTheoremSlip(t *testing.T) {
 	p := []float64{0.5, 0.25, 0.25}
 	half := func(k int) float64 { return 1 / float64(k) }
-	got, err := Theorem(p, 2, half)
+	got, err := Theorem(t.Context(), p, 2, half, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(got.Var(0)-5.0/16) > 1e-15 {
+	if math.Abs(got.Var(0)-5.0/16) > 1e-12 {
 		t.Errorf("Var = %v, want 5/16", got.Var(0))
 	}
+	law, err := newMissingLaw(t.Context(), p, 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "variance as printed", law.moments(2, half, true).Var(0), 7.0/8, 1e-12)
 	// By hand over the six sequences, β_1 of the pair drawn first and second:
 	// drawn first (prob 1/2): β = 1/2·1/p + 1/2 = 3/2; second after 2 or 3
 	// (prob 1/4·2/3 each): β = 1/2·(3/4)/(1/2) = 3/4; else 0.
@@ -162,6 +214,98 @@ func TestMonteCarlo(t *testing.T) {
 			}
 		}
 	}
+}
+
+// slowTheorem computes the theorem's moments from the law of the set drawn, over all
+// subsets of at most 16 candidates of probabilities p.
+func slowTheorem(p []float64, s int, alpha Alpha) *Moments {
+	m := len(p)
+	t := newMoments(m)
+	for i := range p {
+		t.Mean[i] = 1
+		for j := range p {
+			t.Cov[i][j] = -1
+		}
+		t.Cov[i][i] = 1/p[i] - 1
+	}
+	law := newSubsetLaw(p)
+	for k := 1; k < s; k++ {
+		law.draw()
+		a := alpha(k + 1)
+		keep := (1 - a) * (1 - a)
+		for i := range m {
+			for j := range m {
+				if i == j {
+					t.Cov[i][i] = keep*t.Cov[i][i] + a*a*(law.missingMass(i)/p[i]-law.missing(1<<i))
+				} else {
+					t.Cov[i][j] = keep*t.Cov[i][j] - a*a*law.missing(1<<i|1<<j)
+				}
+			}
+		}
+	}
+	return t
+}
+
+// subsetLaw is the law of the set of candidates that weighted random sampling
+// has drawn after some draws.
+type subsetLaw struct {
+	p    []float64
+	prob []float64 // of each subset, a bit a candidate
+	left []float64 // probability outside each subset
+	size int       // draws made
+}
+
+func newSubsetLaw(p []float64) *subsetLaw {
+	l := &subsetLaw{p: p, prob: make([]float64, 1<<len(p)), left: make([]float64, 1<<len(p))}
+	l.prob[0] = 1
+	for set := range l.left {
+		for i, v := range p {
+			if set>>i&1 == 0 {
+				l.left[set] += v
+			}
+		}
+	}
+	return l
+}
+
+// draw makes one more draw.
+func (l *subsetLaw) draw() {
+	next := make([]float64, len(l.prob))
+	for set, prob := range l.prob {
+		if prob == 0 || bits.OnesCount(uint(set)) != l.size {
+			continue
+		}
+		for i, v := range l.p {
+			if set>>i&1 == 0 {
+				next[set|1<<i] += prob * v / l.left[set]
+			}
+		}
+	}
+	l.prob = next
+	l.size++
+}
+
+// missing returns the probability that none of the candidates in mask is drawn.
+func (l *subsetLaw) missing(mask int) float64 {
+	var sum float64
+	for set, prob := range l.prob {
+		if set&mask == 0 {
+			sum += prob
+		}
+	}
+	return sum
+}
+
+// missingMass returns r_i: over the sets without i, the sum of their probability
+// times the probability outside them.
+func (l *subsetLaw) missingMass(i int) float64 {
+	var sum float64
+	for set, prob := range l.prob {
+		if set>>i&1 == 0 {
+			sum += prob * l.left[set]
+		}
+	}
+	return sum
 }
 
 func normalize(p []float64) {

@@ -103,16 +103,9 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 	if len(v.Weights) == 0 || len(v.Sizes) == 0 {
 		return nil, errors.New("study: variance needs candidates and numbers of draws")
 	}
-	const widest = 1e100
-	least, most := slices.Min(v.Weights), slices.Max(v.Weights)
-	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(v.Weights)), 0) {
-		return nil, fmt.Errorf("study: weights from %v to %v, want positive weights, at most a factor of %v apart, with a finite sum", least, most, widest)
-	}
-	if most < 1/widest { // only ratios matter, and the keys of such weights would overflow
-		v.Weights = slices.Clone(v.Weights)
-		for i := range v.Weights {
-			v.Weights[i] /= most
-		}
+	var err error
+	if v.Weights, err = drawableWeights(v.Weights); err != nil {
+		return nil, err
 	}
 	if v.Estimators == nil {
 		v.Estimators = Estimators(0)
@@ -144,6 +137,25 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		}
 	}
 	return t, nil
+}
+
+// drawableWeights returns weights that can be drawn by keys: the given ones, or if these
+// are tiny, multiples of them. Only ratios matter. The error names weights that are not
+// positive, or too far apart.
+func drawableWeights(weights []float64) ([]float64, error) {
+	const widest = 1e100
+	least, most := slices.Min(weights), slices.Max(weights)
+	if !(least > 0) || !(most/least <= widest) || math.IsInf(most*float64(len(weights)), 0) {
+		return nil, fmt.Errorf("study: weights from %v to %v, want positive weights, at most a factor of %v apart, with a finite sum", least, most, widest)
+	}
+	if most >= 1/widest {
+		return weights, nil
+	}
+	weights = slices.Clone(weights)
+	for i := range weights {
+		weights[i] /= most
+	}
+	return weights, nil
 }
 
 func (v *Variance) row(ctx context.Context, e Estimator, s int, watch []int32) (*VarianceRow, error) {

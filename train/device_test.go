@@ -253,6 +253,8 @@ func TestModelsOnDevice(t *testing.T) {
 		"transform first":          {data, layers.GCNOptions{Order: layers.TransformFirst}, nil},
 		"propagate first":          {data, layers.GCNOptions{Order: layers.PropagateFirst}, nil},
 		"binary tasks":             {multi, layers.GCNOptions{}, nil},
+		"equation":                 {data, layers.GCNOptions{Form: layers.FormEquation}, nil},
+		"equation, binary tasks":   {multi, layers.GCNOptions{Form: layers.FormEquation, Residual: true, LayerNorm: true}, nil},
 		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
 		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
 	} {

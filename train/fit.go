@@ -75,11 +75,13 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	defer program.Close()
 	r := &run{
 		model: model, data: d, options: o, program: program,
-		stream: Stream{
-			Sampler: model.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-			BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		},
-		start: time.Now(),
+		stream: o.stream(model, d), ranks: ranks{group: o.Group}, start: time.Now(),
+	}
+	if o.Group != nil {
+		r.stream.Rank, r.stream.Ranks = o.Group.Rank(), o.Group.Size()
+	}
+	if err := r.ranks.prepare(r); err != nil {
+		return nil, err
 	}
 	if o.Seeds != nil {
 		if err := r.preferSeeds(ctx); err != nil {
@@ -91,7 +93,7 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		return nil, err
 	}
 	r.begin()
-	if err := r.open(); err != nil {
+	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
 	err = join(r.fit(ctx), r.dir.close())
@@ -147,6 +149,7 @@ type run struct {
 	stream  Stream
 	seeds   *seedSchedule // nil: uniform batches
 	targets *ops.Targets  // nil with uniform batches
+	ranks   ranks
 	config  map[string]any
 	dir     *runDir
 
@@ -202,20 +205,30 @@ func (r *run) begin() {
 }
 
 // open makes the run's folder, if the options name one, and restores the state saved in
-// it.
-func (r *run) open() error {
-	if r.options.Dir == "" {
-		if r.options.Begin == nil {
-			return nil
+// it. Only rank 0 has a folder; the others get its state.
+func (r *run) open(ctx context.Context) (err error) {
+	if r.options.Dir != "" || r.options.Group != nil {
+		if r.config, err = r.configuration(); err != nil {
+			return err
 		}
-		return r.options.Begin()
 	}
-	var err error
-	if r.config, err = r.configuration(); err != nil {
+	if err := r.ranks.agree(ctx, r.config); err != nil {
 		return err
 	}
-	r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.restore)
-	return err
+	switch {
+	case !r.ranks.leads():
+	case r.options.Dir != "":
+		r.dir, err = openRunDir(r.options.Dir, r.options, r.config, r.restore)
+	case r.options.Begin != nil:
+		err = r.options.Begin()
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.follow(ctx); err != nil {
+		return join(err, r.dir.close())
+	}
+	return nil
 }
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
@@ -248,6 +261,9 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if o.Seeds != nil { // runs without it have no such field
 		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
 	}
+	if o.Micro > 1 { // absent from the runs of earlier programs
+		config["micro"] = o.Micro
+	}
 	for name, v := range o.Config {
 		_, taken := config[name]
 		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
@@ -261,10 +277,11 @@ func (r *run) configuration() (config map[string]any, err error) {
 	return config, nil
 }
 
-// restore sets the run's state from a checkpoint of the same configuration.
-func (r *run) restore(dir *runDir, last *checkpoint, evaluations []Evaluation) error {
+// restore sets the run's state from a checkpoint of the same configuration. path is for
+// errors.
+func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) error {
 	bad := func(reason string) error {
-		return fmt.Errorf("train: %s: %w: %s", dir.folder.Path(lastFile), ErrCheckpoint, reason)
+		return fmt.Errorf("train: %s: %w: %s", path, ErrCheckpoint, reason)
 	}
 	metas := make([]parameterMeta, len(r.program.params))
 	for k, p := range r.program.params {
@@ -324,9 +341,8 @@ func (r *run) fit(ctx context.Context) error {
 
 // end returns the largest number of batches that the limits allow, and the limit's name.
 func (r *run) end() (batches int, limit string) {
-	perEpoch := r.stream.PerEpoch()
-	if r.options.Epochs <= r.options.MaxBatches/perEpoch {
-		return r.options.Epochs * perEpoch, "epochs"
+	if batches := r.options.epochBatches(r.stream.PerEpoch()); batches <= r.options.MaxBatches && r.options.Epochs != Unlimited {
+		return batches, "epochs"
 	}
 	return r.options.MaxBatches, "max-batches"
 }
@@ -334,7 +350,8 @@ func (r *run) end() (batches int, limit string) {
 // train steps until a limit is reached.
 func (r *run) train(ctx context.Context) error {
 	end, limit := r.end()
-	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch, end)
+	lo, hi := r.stream.Share()
+	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*(hi-lo), end*(hi-lo))
 	if err != nil {
 		return err
 	}
@@ -363,14 +380,18 @@ func (r *run) train(ctx context.Context) error {
 			r.stop = "patience"
 			return nil
 		}
-		if err := r.step(loader); err != nil {
+		step := r.step
+		if r.ranks.values != nil {
+			step = r.accumulate
+		}
+		if err := step(ctx, loader); err != nil {
 			return err
 		}
 	}
 }
 
 // step trains on the next batch.
-func (r *run) step(loader *Loader) error {
+func (r *run) step(_ context.Context, loader *Loader) error {
 	s := &r.state
 	r.dirty = true
 	start := time.Now()
@@ -446,8 +467,11 @@ func (r *run) evaluate(ctx context.Context) error {
 		return err
 	}
 	s := &r.state
+	if err := r.ranks.sameParameters(ctx, r.program.Parameters(), s.Batch); err != nil {
+		return err
+	}
 	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
-	e.Epoch, _ = r.stream.Place(s.Batch - 1)
+	e.Epoch = r.epoch()
 	if len(r.data.Split.Valid) > 0 {
 		var err error
 		if e.Valid, err = r.score(ctx, r.data.Split.Valid); err != nil {
@@ -521,18 +545,8 @@ func (r *run) save() error {
 	if err := r.program.Pull(&r.adam); err != nil {
 		return err
 	}
-	s := r.state
-	s.Seconds = r.seconds()
-	last := r.checkpoint(s, map[string][]float32{
-		sectionParameters: r.program.Parameters(),
-		sectionMoment1:    r.adam.M,
-		sectionMoment2:    r.adam.V,
-	})
-	if r.best != nil {
-		last.sections[sectionBest] = r.best
-		last.Sections = append(last.Sections, sectionBest)
-	}
-	last.addStates(r.states())
+	last := r.last()
+	s := last.State
 	if s.Batch > r.resumed { // an old result.json describes an earlier end of the run
 		if err := r.dir.dropResult(); err != nil {
 			return err
@@ -558,6 +572,23 @@ func (r *run) save() error {
 	return nil
 }
 
+// last returns a checkpoint of the run as it is now.
+func (r *run) last() *checkpoint {
+	s := r.state
+	s.Seconds = r.seconds()
+	last := r.checkpoint(s, map[string][]float32{
+		sectionParameters: r.program.Parameters(),
+		sectionMoment1:    r.adam.M,
+		sectionMoment2:    r.adam.V,
+	})
+	if r.best != nil {
+		last.sections[sectionBest] = r.best
+		last.Sections = append(last.Sections, sectionBest)
+	}
+	last.addStates(r.states())
+	return last
+}
+
 // checkpoint returns a checkpoint of the run's parameters with the given
 // sections.
 func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint {
@@ -574,11 +605,14 @@ func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint 
 	return c
 }
 
+// epoch returns the epoch of the last update's first batch.
+func (r *run) epoch() int { return (r.state.Batch - 1) * r.options.Micro / r.stream.PerEpoch() }
+
 // seconds returns the wall-clock time of the run, earlier calls included.
 func (r *run) seconds() float64 { return r.before + time.Since(r.start).Seconds() }
 
 func (r *run) progress(end int, evaluated bool) {
-	if r.options.Progress == nil {
+	if r.options.Progress == nil || !r.ranks.leads() {
 		return
 	}
 	s := &r.state
@@ -586,7 +620,7 @@ func (r *run) progress(end int, evaluated bool) {
 		Batch: s.Batch, Valid: float64(s.Valid), Best: float64(s.Best), BestBatch: s.BestBatch,
 		Evaluated: evaluated, Elapsed: time.Duration(r.seconds() * float64(time.Second)),
 	}
-	p.Epoch, _ = r.stream.Place(s.Batch - 1)
+	p.Epoch = r.epoch()
 	switch since := s.Batch - r.unsettled - s.Evaluated; {
 	case since > 0:
 		p.Loss = float64(s.LossSum) / float64(since)
@@ -615,6 +649,9 @@ func (r *run) result() *Result {
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)
 		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
+	}
+	if n := s.Batch - r.resumed; n > 0 {
+		h.CommMS = 1000 * r.ranks.seconds / float64(n)
 	}
 	return h
 }

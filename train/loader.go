@@ -22,9 +22,9 @@ import (
 // in the epoch): it depends on no worker, and on no earlier batch. Only the streams of Fit
 // with Options.Seeds depend on the scores of batches at least one period earlier.
 //
-// For synchronous training on several machines, each machine has a rank. Rank r of
-// Ranks gets the batches r, r+Ranks, r+2·Ranks, … of the whole sequence, so that step k
-// of all ranks together covers the batches k·Ranks … k·Ranks+Ranks−1.
+// Micro batches in a row make one update of the parameters: update k uses the batches
+// k·Micro to k·Micro+Micro−1 of the sequence. Ranks share them: each gets a range of every
+// update's batches. So the sequence does not depend on the number of ranks.
 type Stream struct {
 	Sampler samplers.Sampler
 	Train   []int32 // the nodes to draw from, distinct; not changed
@@ -34,7 +34,8 @@ type Stream struct {
 	Permute         bool // an epoch is one pass over Train in random order; BatchesPerEpoch is not used
 
 	Seed        uint64
-	Rank, Ranks int // 0 Ranks means 1
+	Micro       int // batches of an update; 0 means 1
+	Rank, Ranks int // 0 Ranks means 1; at most Micro
 
 	seeds *seedSchedule // nil: uniform
 }
@@ -47,10 +48,14 @@ func (s *Stream) PerEpoch() int {
 	return (len(s.Train)-1)/s.BatchSize + 1
 }
 
+// Share returns the range [lo, hi) of each update's batches that this rank draws.
+func (s *Stream) Share() (lo, hi int) { return share(max(s.Micro, 1), s.Rank, max(s.Ranks, 1)) }
+
 // Place returns the epoch, and the number in the epoch, of batch number index of this
 // rank. All numbers start at 0; the stream must be valid.
 func (s *Stream) Place(index int) (epoch, batch int) {
-	whole := index*max(s.Ranks, 1) + s.Rank
+	lo, hi := s.Share()
+	whole := index/(hi-lo)*max(s.Micro, 1) + lo + index%(hi-lo)
 	return whole / s.PerEpoch(), whole % s.PerEpoch()
 }
 
@@ -66,10 +71,14 @@ func (s *Stream) Validate() error {
 		return fmt.Errorf("train: batch size %d, want positive", s.BatchSize)
 	case !s.Permute && s.BatchesPerEpoch <= 0:
 		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
+	case s.Micro < 0:
+		return fmt.Errorf("train: %d batches an update, want positive", s.Micro)
 	case s.seeds != nil && s.Ranks > 1:
 		return fmt.Errorf("train: mini-batches by importance on %d ranks: each rank would see the scores of its own batches only", s.Ranks)
 	case s.Rank < 0 || s.Rank >= max(s.Ranks, 1):
 		return fmt.Errorf("train: rank %d of %d", s.Rank, max(s.Ranks, 1))
+	case s.Ranks > max(s.Micro, 1):
+		return fmt.Errorf("train: %d ranks share %d batches an update: want at least one for each", s.Ranks, max(s.Micro, 1))
 	}
 	return nil
 }

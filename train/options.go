@@ -32,6 +32,16 @@ type Options struct {
 	Seeds      Seeds
 	SeedsEvery int
 
+	// Micro is the number of mini-batches whose mean gradient makes one update; 0 means
+	// 1. With more, a batch of the limits and intervals below is an update.
+	Micro int
+
+	// Group is the ranks that share the Micro mini-batches of each update; nil means
+	// this process alone. The parameters have the same bits for any number of ranks.
+	// All ranks call Fit with equal options. Only rank 0 uses Dir, Begin, Progress and
+	// Result. If Fit fails on one rank, the caller ends the others: they wait for it.
+	Group Group
+
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
 	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
@@ -105,7 +115,7 @@ func (o Options) withDefaults() Options {
 		field *int
 		value int
 	}{
-		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
+		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
 		{&o.EvalEvery, 10}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
 	} {
 		if *f.field == 0 {
@@ -124,7 +134,7 @@ func (o Options) validate() error {
 		name  string
 		value int
 	}{
-		{"Batch", o.Batch}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
+		{"Batch", o.Batch}, {"Micro", o.Micro}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
 		{"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
 	} {
 		if f.value < 0 {
@@ -134,6 +144,8 @@ func (o Options) validate() error {
 	switch {
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
+	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil):
+		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process")
 	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
 		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")
 	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:

@@ -24,6 +24,7 @@ type Result struct {
 	TrainMS    float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
 	SamplingMS float64 // mean milliseconds per batch of one sampling worker
 	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
+	CommMS     float64 // mean milliseconds per batch in sums over ranks, in this call
 	EvalS      float64 // seconds in evaluations
 	WallS      float64 // seconds of the whole run, earlier calls included
 }

@@ -45,7 +45,7 @@ type runDir struct {
 // restore with the checkpoint to resume from, if there is one, and the evaluations
 // before it; then it calls o.Begin. If openRunDir, restore or Begin returns an error,
 // the files in the folder are unchanged.
-func openRunDir(path string, o Options, config map[string]any, restore func(*runDir, *checkpoint, []Evaluation) error) (r *runDir, err error) {
+func openRunDir(path string, o Options, config map[string]any, restore func(path string, last *checkpoint, before []Evaluation) error) (r *runDir, err error) {
 	folder, err := rundir.Open(path)
 	if errors.Is(err, rundir.ErrLocked) {
 		return nil, fmt.Errorf("train: %s: %w: %w", path, ErrRunExists, rundir.ErrLocked)
@@ -92,7 +92,7 @@ func openRunDir(path string, o Options, config map[string]any, restore func(*run
 
 // resume restores the last checkpoint, if there is one. It must be of the same
 // configuration. resume returns the part of metrics.jsonl up to the checkpoint.
-func (r *runDir) resume(config map[string]any, restore func(*runDir, *checkpoint, []Evaluation) error) ([]byte, error) {
+func (r *runDir) resume(config map[string]any, restore func(path string, last *checkpoint, before []Evaluation) error) ([]byte, error) {
 	path := r.folder.Path(lastFile)
 	text, err := r.folder.Read(lastFile)
 	if errors.Is(err, os.ErrNotExist) {
@@ -112,7 +112,7 @@ func (r *runDir) resume(config map[string]any, restore func(*runDir, *checkpoint
 	if err != nil {
 		return nil, err
 	}
-	return metrics, restore(r, last, evaluations)
+	return metrics, restore(path, last, evaluations)
 }
 
 // sameConfig returns an error if the folder has another configuration.

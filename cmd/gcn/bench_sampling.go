@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -12,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/bench"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // samplingRow is the cost of sampling one layer with one method.
@@ -171,7 +172,6 @@ type measurement struct {
 	allocs  uint64
 }
 
-// take measures the batches of one turn.
 func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]int32, from int) error {
 	source := new(rand.PCG)
 	rng := rand.New(source)
@@ -200,11 +200,10 @@ func (m *measurement) take(ctx context.Context, b *samplingBench, batches [][]in
 	return nil
 }
 
-// summary returns the row of n batches.
 func (m *measurement) summary(n float64) samplingRow {
 	row := m.row
-	median, mean, sd := summary(m.times)
-	row.Median, row.Mean, row.SD = measured(median), measured(mean), measured(sd)
+	spread := study.NewSpread(m.times)
+	row.Median, row.Mean, row.SD = measured(study.Median(m.times)), measured(spread.Mean), measured(spread.SD)
 	row.NNZ, row.Allocs = measured(m.nnz/n), measured(float64(m.allocs)/n)
 	return row
 }
@@ -240,38 +239,10 @@ func (b *samplingBench) seedNodes(data *datasets.Data) [][]int32 {
 	source := new(rand.PCG)
 	rng := rand.New(source)
 	ids := slices.Clone(data.Split.Train)
-	size := min(b.batch, len(ids))
 	batches := make([][]int32, b.batches)
 	for k := range batches {
 		samplers.Seed(source, b.seed, 0, uint64(k))
-		partialShuffle(rng, ids, size)
-		batches[k] = slices.Clone(ids[:size])
+		batches[k] = slices.Clone(bench.Seeds(rng, ids, b.batch))
 	}
 	return batches
-}
-
-// partialShuffle moves n distinct random elements of ids to its front.
-func partialShuffle(rng *rand.Rand, ids []int32, n int) {
-	for i := range n {
-		j := i + rng.IntN(len(ids)-i)
-		ids[i], ids[j] = ids[j], ids[i]
-	}
-}
-
-// summary returns the median, the mean and the unbiased standard deviation of
-// values, which it sorts.
-func summary(values []float64) (median, mean, sd float64) {
-	slices.Sort(values)
-	n := len(values)
-	median = (values[(n-1)/2] + values[n/2]) / 2
-	for _, v := range values {
-		mean += v / float64(n)
-	}
-	for _, v := range values {
-		sd += (v - mean) * (v - mean)
-	}
-	if n > 1 {
-		sd = math.Sqrt(sd / float64(n-1))
-	}
-	return median, mean, sd
 }

@@ -81,7 +81,6 @@ the step's dense products alone, with the same BLAS in the same process.`,
 	return cmd
 }
 
-// benchModelFlags registers the options of the model that a benchmark builds.
 func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.samplingOptions.flags(fs)
@@ -105,6 +104,6 @@ func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.G
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := o.newModel(data)
+	model, err := o.newModel(cmd.Context(), data)
 	return data, model, err
 }

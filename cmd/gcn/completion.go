@@ -17,12 +17,7 @@ func newCompletionCommand() *cobra.Command {
   gcn completion fish > ~/.config/fish/completions/gcn.fish`,
 		ValidArgs:             shells,
 		DisableFlagsInUseLine: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("completion needs one shell: %s", strings.Join(shells, ", "))
-			}
-			return nil
-		},
+		Args:                  exactly(1, "completion needs one shell: %s", strings.Join(shells, ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root, w := cmd.Root(), cmd.OutOrStdout()
 			switch args[0] {

@@ -91,6 +91,16 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	return nil
 }
 
+// set gives one flag its value in the file, if there is one.
+func (c *config) set(fs *pflag.FlagSet, flag string) error {
+	for _, v := range c.values {
+		if v.flag == flag {
+			return fs.Set(flag, v.text)
+		}
+	}
+	return nil
+}
+
 // check returns an error for the first option in the file with a wrong value, also if the
 // command line sets this option.
 func (c *config) check(more ...string) error {
@@ -255,16 +265,27 @@ func jsonError(data []byte, err error) error {
 func (o *trainOptions) runConfig() map[string]any {
 	config := map[string]any{
 		"data": o.Data, "samples": []int(o.Samples), "device": o.Device,
-		"layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
+		"model": o.Model, "layers": o.Layers, "hidden": o.Hidden, "dropout": o.Dropout, "classifier_dropout": o.ClassifierDropout,
 		"activation": o.Activation, "layer_norm": o.LayerNorm, "residual": o.Residual,
+	}
+	if o.InputDropout > 0 {
+		config["input_dropout"] = o.InputDropout
+	}
+	o.attentionOptions.addTo(config)
+	if o.ExactInput { // earlier programs do not know the option
+		config["exact_input"] = true
 	}
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config
 	}
-	config["importance"] = cmp.Or(o.Importance, "ladies")
-	config["flat"], config["neighborhood"] = o.Flat, o.Neighborhood
-	config["draw"], config["weight"], config["population"] = cmp.Or(o.Draw, "wrs"), o.weightName(), o.Population
+	config["importance"], config["flat"] = o.importanceName(), o.Flat
+	config["draw"], config["weight"] = cmp.Or(o.Draw, "wrs"), o.weightName()
+	if o.nodeWise() {
+		config["method"] = o.Method
+		return config
+	}
+	config["neighborhood"], config["population"] = o.Neighborhood, o.Population
 	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
 	return config
 }

@@ -96,7 +96,7 @@ func TestOneName(t *testing.T) {
 	new(trainOptions).flags(flags)
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input")...)
 	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
 	for _, dir := range []string{"method", "parts"} {
 		config, err := train.ReadConfig(dir)
@@ -194,7 +194,7 @@ func TestDamagedConfig(t *testing.T) {
 		"{":                           "",
 		good:                          "null",
 		`"device": "cpu"`:             `"device": "abacus"`,
-		`"classifier_dropout": 0`:     `"classifier_dropout": 7`,
+		`"classifier_dropout": 0.2`:   `"classifier_dropout": 7`,
 		`"max_batches": 4`:            `"max_batches": []`,
 		`"patience": 200`:             `"patience": -3`,
 		`"data": "` + smallData[:9]:   `"data": "`,

@@ -47,12 +47,7 @@ func newDatasetsInfoCommand() *cobra.Command {
 		Short: "Describe a data set: sizes, split, degrees, memory, preprocessing",
 		Example: `  gcn datasets info synth:demo
   gcn datasets info npy:mygraph --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets info needs one SPEC, such as synth:demo")
-			}
-			return nil
-		},
+		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			data, err := openData(cmd.Context(), args[0])
 			if err != nil {
@@ -96,6 +91,26 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
+}
+
+// exactly refuses any other number of arguments, with the given message.
+func exactly(n int, format string, args ...any) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		if len(given) != n {
+			return usagef(format, args...)
+		}
+		return nil
+	}
+}
+
+// checked returns a command's RunE: it checks the options before it does the work.
+func checked(check func() error, do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return do(cmd, args)
+	}
 }
 
 func addJSONFlag(cmd *cobra.Command, asJSON *bool) {

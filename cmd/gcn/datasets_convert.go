@@ -22,6 +22,7 @@ type conversion struct {
 func newDatasetsConvertCommand() *cobra.Command {
 	var asJSON bool
 	var precision string
+	var propagated bool
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
@@ -30,17 +31,16 @@ opens in milliseconds, and reads from disk only the parts in use. If the path en
 in a slash, the command writes a folder of NumPy files, which npy: and Python read.
 
 With --features float16 the features take half the bytes, rounded to about three
-decimal digits. They are widened on use.`,
+decimal digits. They are widened on use.
+
+With --propagated the store also holds P·X, the features after one propagation, in
+the same format. Training with --exact-input then reads it from the file.`,
 		Example: `  gcn datasets convert synth:products products.store
   gcn datasets convert ogbn-products small.store --features float16
+  gcn datasets convert synth:products products.store --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn train --data store:products.store`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("datasets convert needs a SPEC and a path to write")
-			}
-			return nil
-		},
+		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err
@@ -52,6 +52,7 @@ decimal digits. They are widened on use.`,
 			default:
 				return usagef("--features %s: want %s or %s", precision, datasets.Float32, datasets.Float16)
 			}
+			o.Propagated = propagated
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
 				return err
@@ -60,6 +61,7 @@ decimal digits. They are widened on use.`,
 		},
 	}
 	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
+	cmd.Flags().BoolVar(&propagated, "propagated", false, "write the features after one propagation too, for --exact-input")
 	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -92,12 +94,7 @@ func newDatasetsVerifyCommand() *cobra.Command {
 		Short: "Read a whole data set and check it, including a store's checksums",
 		Example: `  gcn datasets verify store:products.store
   gcn datasets verify npy:mygraph`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets verify needs one SPEC, such as store:FILE")
-			}
-			return nil
-		},
+		Args: exactly(1, "datasets verify needs one SPEC, such as store:FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkSpec(args[0]); err != nil {
 				return err

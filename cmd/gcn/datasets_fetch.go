@@ -46,7 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download on standard error, with a bar on a terminal.
+// fetchDisplay shows a download, or the propagation of the features, on standard error,
+// with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -72,26 +73,16 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: unpacking", p.Name)
 		case "prepare":
 			say(f.w, "%s: reading it and writing the store", p.Name)
+		case "propagate":
+			say(f.w, "%s: propagating the features once", p.Name)
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage != "download" || terminal == nil {
+	if p.Stage != "download" && p.Stage != "propagate" || terminal == nil {
 		return
 	}
 	if f.bar == nil {
-		total := p.Total
-		if total <= 0 {
-			total = -1 // a spinner
-		}
-		f.bar = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(terminal),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetWidth(barWidth),
-			progressbar.OptionSetTheme(progressbar.ThemeASCII),
-			progressbar.OptionClearOnFinish(),
-		)
+		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(true))
 	}
 	// A terminal that went away must not end the download.
 	_ = f.bar.Set64(p.Done)
@@ -113,12 +104,7 @@ func newDatasetsFetchCommand() *cobra.Command {
 It resumes an interrupted download. A data set already in the cache is not changed.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", "))
-			}
-			return nil
-		},
+		Args:      exactly(1, "datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", ")),
 		ValidArgs: datasets.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if names := datasets.Names(); !slices.Contains(names, args[0]) {

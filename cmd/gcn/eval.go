@@ -57,7 +57,7 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	if r.data, err = openData(ctx, r.options.Data); err != nil {
 		return nil, err
 	}
-	if r.model, err = r.options.newModel(r.data); err != nil {
+	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
 		return nil, err
 	}
 	r.checkpoint, err = train.LoadParameters(dir, r.model)

@@ -44,6 +44,7 @@ func TestProcess(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, gcn) })
 	t.Run("predict", func(t *testing.T) { testKillPredict(t, gcn) })
 	t.Run("moved", func(t *testing.T) { testMoved(t, gcn) })
+	t.Run("ranks", func(t *testing.T) { testRanks(t, gcn) })
 	t.Run("refused", func(t *testing.T) { testRefused(t, gcn) })
 }
 

@@ -77,7 +77,7 @@ func methodNamed(name string) samplers.Method {
 // fillSamples makes Samples one number per layer. If none was given it takes the method's
 // defaults. It makes Samples empty for a method without sample sizes.
 func (o *samplingOptions) fillSamples(layers int) error {
-	if o.namesParts() {
+	if o.namesParts() && !o.nodeWise() {
 		return o.Samples.repeat(layers, defaultSamples)
 	}
 	method := methodNamed(o.Method)
@@ -104,15 +104,22 @@ func methodText(method string, samples intList) string {
 }
 
 // newSampler builds the sampler that the options name.
-func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.Sampler, error) {
-	config := samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: layers, Sizes: o.Samples}
+func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
+	config := samplers.Config{
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: o.sampledLayers(), Sizes: o.Samples,
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT,
+	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
 	}
-	sampler, err := samplers.FromParts(samplers.Parts{
+	parts := samplers.Parts{
 		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.weightName(),
 		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows,
-	}, config)
+	}
+	if o.nodeWise() {
+		return samplers.NeighborFromParts(parts, config)
+	}
+	sampler, err := samplers.FromParts(parts, config)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +127,7 @@ func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.
 		sampler = &samplers.LayerWise{
 			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
 			Weight:      samplers.Debiased{Population: data.Nodes()},
-			IncludeRows: sampler.IncludeRows, NormalizeRows: sampler.NormalizeRows,
+			IncludeRows: sampler.IncludeRows, KeepSelf: sampler.KeepSelf, NormalizeRows: sampler.NormalizeRows,
 		}
 	}
 	return sampler, nil
@@ -128,7 +135,10 @@ func (o *samplingOptions) newSampler(data *datasets.Data, layers int) (samplers.
 
 // checkParts reports parts that do not go together.
 func (o *samplingOptions) checkParts() error {
-	if _, err := samplers.ParseImportance(cmp.Or(o.Importance, "ladies"), o.Flat, o.Neighborhood); err != nil {
+	if name := o.layerWiseOption(); name != "" && o.nodeWise() {
+		return usagef("--%s is for layer-wise methods, not for --method %s", name, o.Method)
+	}
+	if _, err := samplers.ParseImportance(o.importanceName(), o.Flat, o.Neighborhood); err != nil {
 		return usageError{err}
 	}
 	draw, err := samplers.ParseDraw(cmp.Or(o.Draw, "wrs"))
@@ -157,17 +167,53 @@ func (o *samplingOptions) methodName() string {
 	return o.Method
 }
 
-// namesParts reports whether the options name parts instead of a method.
+// namesParts reports whether the options name parts, of a layer-wise method or, with
+// nodeWise, of a node-wise one.
 func (o *samplingOptions) namesParts() bool {
-	return o.Importance != "" || o.Flat || o.Neighborhood || o.Draw != "" || o.Weight != "" ||
-		o.Population == populationNodes || o.IncludeRows || o.NormalizeRows
+	return o.Importance != "" || o.Flat || o.Draw != "" || o.Weight != "" ||
+		o.layerWiseOption() != ""
+}
+
+// nodeWise reports whether each row draws for itself: --method neighbor, which parts
+// may change.
+func (o *samplingOptions) nodeWise() bool { return o.Method == nodeWiseMethod }
+
+// layerWiseOption returns the first option given that only layer-wise methods have, or
+// "".
+func (o *samplingOptions) layerWiseOption() string {
+	switch {
+	case o.Neighborhood:
+		return "neighborhood"
+	case o.Population == populationNodes:
+		return "population"
+	case o.IncludeRows:
+		return "include-rows"
+	case o.NormalizeRows:
+		return "normalize-rows"
+	}
+	return ""
+}
+
+// importanceName returns the name of the importance in use: the given one, else the
+// method's own.
+func (o *samplingOptions) importanceName() string {
+	if o.nodeWise() {
+		return cmp.Or(o.Importance, "uniform")
+	}
+	return cmp.Or(o.Importance, "ladies")
 }
 
 // partsName returns the name of the method that has the named parts, or a name
 // made of the parts.
 func (o *samplingOptions) partsName() string {
 	draw, weight := cmp.Or(o.Draw, "wrs"), o.weightName()
-	name := cmp.Or(o.Importance, "ladies")
+	name := o.importanceName()
+	switch {
+	case o.nodeWise() && name == "ladies":
+		name = nodeWiseMethod
+	case o.nodeWise():
+		name = nodeWiseMethod + "-" + name
+	}
 	if o.Flat {
 		name += "-flat"
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"context"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -11,23 +14,32 @@ import (
 
 // newModel builds the model that the options describe, in an expression graph
 // of its own.
-func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
+func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*layers.GCN, error) {
 	if _, err := blas.Default(); err != nil {
 		return nil, err
 	}
-	sampler, err := o.newSampler(data, o.Layers)
+	if err := o.propagate(ctx, data, nil); err != nil {
+		return nil, err
+	}
+	sampler, err := o.newSampler(data)
 	if err != nil {
 		return nil, err
 	}
 	gcn := layers.GCNOptions{
-		Hidden: o.Hidden, Activation: ops.ActivationELU, Dropout: o.Dropout, ClassifierDropout: o.ClassifierDropout,
-		LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		Hidden: o.Hidden, Activation: ops.ActivationELU, LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		// 0 means none here, and the default there.
+		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
+		InputDropout: o.InputDropout, ExactInput: o.exact,
 	}
 	if o.Activation == "relu" {
 		gcn.Activation = ops.ActivationReLU
 	}
-	if o.Dropout == 0 {
-		gcn.Dropout = -1 // none; 0 means the default
+	if o.Conv == convGAT {
+		gcn.Heads, gcn.OutputHeads = o.Heads, o.OutputHeads
+		gcn.AttentionDropout, gcn.PlainAttention = o.AttentionDropout, o.PlainAttention
+	}
+	if o.Model == modelEquation {
+		gcn.Form = layers.FormEquation
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
@@ -36,4 +48,20 @@ func (o *trainOptions) newModel(data *datasets.Data) (*layers.GCN, error) {
 	}
 	m.Device = o.device
 	return m, nil
+}
+
+// propagate computes P·X of the data with --exact-input, unless it is there already.
+func (o *trainOptions) propagate(ctx context.Context, data *datasets.Data, show func(datasets.FetchProgress)) (err error) {
+	if !o.ExactInput || o.exact != nil {
+		return nil
+	}
+	var progress func(done, rows int)
+	if show != nil {
+		row := 4 * int64(data.Features.Cols)
+		progress = func(done, rows int) {
+			show(datasets.FetchProgress{Name: o.Data, Stage: "propagate", Done: row * int64(done), Total: row * int64(rows)})
+		}
+	}
+	o.exact, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, progress)
+	return err
 }

@@ -66,7 +66,7 @@ func TestOldRuns(t *testing.T) {
 // resumed.
 func TestOldConfig(t *testing.T) {
 	inOldRuns(t)
-	line := []string{"train", "--data", "npy:data", "--hidden", "3", "--batch", "16", "--eval-every", "2", "--samples", "8", "-q"}
+	line := []string{"train", "--data", "npy:data", "--hidden", "3", "--batch", "16", "--eval-every", "2", "--samples", "8", "--classifier-dropout", "0", "-q"}
 	for name, options := range map[string]string{
 		"pass":        "--batches-per-epoch 0 --epochs 1 --max-batches 0 --patience 0 --lr 0.01 --weight-decay 0.001",
 		"several":     "--max-batches 4 --runs 2 --seed 7",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,12 +10,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// samplingOptions name the sampler: a method, or the parts of a layer-wise method.
+// samplingOptions name the sampler: a method, or the parts of a layer-wise method, or
+// the method neighbor and its parts.
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
@@ -37,22 +40,27 @@ type trainOptions struct {
 	samplingOptions
 
 	Batch           int
+	Micro           int
 	BatchesPerEpoch int
 	Seeds           string
 	SeedsEvery      int
 	Epochs          int
 	MaxBatches      int
-	EvalEvery       int
+	EvalEvery       evalInterval
 	Patience        int
 
+	Model string
+	attentionOptions
 	Layers     int
 	Hidden     int
 	Dropout    float64
 	Activation string
 
+	InputDropout      float64
 	ClassifierDropout float64
 	LayerNorm         bool
 	Residual          bool
+	ExactInput        bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -66,15 +74,22 @@ type trainOptions struct {
 	Device  string
 
 	device *ops.Device // nil: the CPU
+
+	unused intList            // sample sizes of the input, which --exact-input does not draw
+	exact  *layers.ExactInput // of the data; nil before the first model
 }
 
 const (
 	defaultData    = "synth:demo"
 	defaultMethod  = "ladies-flat-debiased"
-	defaultSamples = 512 // a layer
+	nodeWiseMethod = "neighbor" // the method that takes parts
+	defaultSamples = 512        // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
+
+	modelProgram  = "program"
+	modelEquation = "equation"
 
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
@@ -89,12 +104,14 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
 	o.samplingOptions.flags(fs)
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
+	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
 	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "which training nodes a mini-batch prefers: `uniform`, or those of a large last loss or gradient; the loss is weighed against it")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates of the probabilities")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
-	fs.IntVar(&o.EvalEvery, "eval-every", 10, "mini-batches between two scores of the validation nodes")
+	o.EvalEvery = 10
+	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
@@ -109,15 +126,18 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
-// modelFlags registers the options of the model.
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions, before the linear classifier")
+	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
+	o.attentionOptions.flags(fs)
+	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
+	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
-	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0, "share of the classifier's inputs dropped too; the program of the paper's authors has 0.2")
+	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the layers above; --samples then has no number for the input, and --layers gives the depth")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -137,8 +157,8 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
-	fs.StringVar(&o.Importance, "importance", "", "instead of --method: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
+	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
 	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
@@ -157,11 +177,11 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		least int
 	}{
 		{"batch", o.Batch, 1},
+		{"micro", o.Micro, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
 		{"seeds-every", o.SeedsEvery, 1},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
-		{"eval-every", o.EvalEvery, 1},
 		{"patience", o.Patience, 0},
 		{"runs", o.Runs, 1},
 	} {
@@ -191,6 +211,8 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	switch {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
+	case o.Seeds != seedsUniform && o.Micro > 1:
+		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -243,10 +265,22 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	for _, rate := range []struct {
 		name  string
 		value float64
-	}{{"dropout", o.Dropout}, {"classifier-dropout", o.ClassifierDropout}} {
+	}{{"dropout", o.Dropout}, {"input-dropout", o.InputDropout}, {"classifier-dropout", o.ClassifierDropout}, {"attention-dropout", o.AttentionDropout}} {
 		if !(rate.value >= 0 && rate.value < 1) {
 			return usagef("--%s %v: want a number in [0, 1)", rate.name, rate.value)
 		}
+	}
+	if err := oneOf("model", o.Model, []string{modelProgram, modelEquation}); err != nil {
+		return err
+	}
+	if o.Model == modelEquation && o.ClassifierDropout > 0 {
+		if fs.Changed("classifier-dropout") {
+			return usagef("--classifier-dropout %v: --model equation has no classifier: want 0", o.ClassifierDropout)
+		}
+		o.ClassifierDropout = 0
+	}
+	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
+		return err
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)
@@ -263,14 +297,38 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if len(o.Samples) > 1 && !fs.Changed("layers") {
-		o.Layers = len(o.Samples)
+	if !o.ExactInput {
+		if len(o.Samples) > 1 && !fs.Changed("layers") {
+			o.Layers = len(o.Samples)
+		}
+		return o.fillSamples(o.Layers)
 	}
-	return o.fillSamples(o.Layers)
+	sampled := o.sampledLayers()
+	switch given := len(o.Samples); {
+	case o.Conv == convGAT:
+		return usagef("--exact-input excludes --conv gat: attention reads the features themselves")
+	case o.InputDropout > 0:
+		return usagef("--exact-input excludes --input-dropout: the features are propagated once, without dropout")
+	case sampled == 0:
+		return usagef("--exact-input with --layers 1: the only propagation is then exact, and nothing is left to sample; use --method full, or more layers")
+	case given == o.Layers:
+		o.Samples, o.unused = o.Samples[:sampled], o.Samples[sampled:]
+	case given > 1 && given != sampled:
+		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
+	}
+	return o.fillSamples(sampled)
+}
+
+// sampledLayers returns the number of layers that the sampler draws.
+func (o *trainOptions) sampledLayers() int {
+	if o.ExactInput {
+		return o.Layers - 1
+	}
+	return o.Layers
 }
 
 // check returns an error for the first option with an unknown value, or for a method
-// together with parts.
+// together with parts that it does not take.
 func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		name, value string
@@ -291,8 +349,8 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 	if !o.namesParts() {
 		return checkMethod("method", o.Method)
 	}
-	if fs.Changed("method") {
-		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows", o.Method)
+	if fs.Changed("method") && !o.nodeWise() {
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows; only --method neighbor takes parts", o.Method)
 	}
 	return o.checkParts()
 }
@@ -323,10 +381,9 @@ func oneOf(name, value string, allowed []string) error {
 	return usagef("--%s %q%s; there are: %s", name, value, didYouMean(value, allowed), strings.Join(allowed, ", "))
 }
 
-// intList is a flag with whole numbers, separated by commas.
+// intList is a flag (pflag.Value) with whole numbers, separated by commas.
 type intList []int
 
-// String implements pflag.Value.
 func (l *intList) String() string {
 	words := make([]string, len(*l))
 	for i, n := range *l {
@@ -335,7 +392,6 @@ func (l *intList) String() string {
 	return strings.Join(words, ",")
 }
 
-// Set implements pflag.Value.
 func (l *intList) Set(text string) error {
 	var numbers []int
 	for word := range strings.SplitSeq(text, ",") {
@@ -349,7 +405,6 @@ func (l *intList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*intList) Type() string { return "N,…" }
 
 func (l intList) check() error {
@@ -376,13 +431,52 @@ func (l *intList) repeat(layers, fallback int) error {
 	return nil
 }
 
-// wordList is a flag with words, separated by commas.
-type wordList []string
+// evalInterval is a flag with a number of batches, or auto.
+type evalInterval int
+
+const autoInterval evalInterval = -1
 
 // String implements pflag.Value.
-func (l *wordList) String() string { return strings.Join(*l, ",") }
+func (i *evalInterval) String() string {
+	if *i == autoInterval {
+		return "auto"
+	}
+	return strconv.Itoa(int(*i))
+}
 
 // Set implements pflag.Value.
+func (i *evalInterval) Set(text string) error {
+	if text == "auto" {
+		*i = autoInterval
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errors.New("want a whole number or auto")
+	}
+	if n < 1 {
+		return errors.New("want at least 1, or auto")
+	}
+	*i = evalInterval(n)
+	return nil
+}
+
+// MarshalJSON writes the number, or "auto", as the flag takes them.
+func (i evalInterval) MarshalJSON() ([]byte, error) {
+	if i == autoInterval {
+		return []byte(`"auto"`), nil
+	}
+	return strconv.AppendInt(nil, int64(i), 10), nil
+}
+
+// Type implements pflag.Value.
+func (*evalInterval) Type() string { return "N|auto" }
+
+// wordList is a flag (pflag.Value) with words, separated by commas.
+type wordList []string
+
+func (l *wordList) String() string { return strings.Join(*l, ",") }
+
 func (l *wordList) Set(text string) error {
 	*l = nil
 	for word := range strings.SplitSeq(text, ",") {
@@ -391,5 +485,4 @@ func (l *wordList) Set(text string) error {
 	return nil
 }
 
-// Type implements pflag.Value.
 func (*wordList) Type() string { return "NAME,…" }

@@ -78,19 +78,7 @@ type barProgress struct {
 
 func (b *barProgress) show(p train.Progress) {
 	if b.bar == nil {
-		most := p.MaxBatches
-		if most <= 0 {
-			most = -1 // a spinner
-		}
-		b.bar = progressbar.NewOptions(most,
-			progressbar.OptionSetWriter(b.w),
-			progressbar.OptionShowCount(),
-			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetWidth(barWidth),
-			progressbar.OptionSetTheme(progressbar.ThemeASCII),
-			progressbar.OptionClearOnFinish(),
-		)
+		b.bar = newBar(b.w, int64(p.MaxBatches), progressbar.OptionShowCount())
 	}
 	// A redraw cannot erase a line that is wider than the terminal: show less on
 	// a narrow one.
@@ -112,6 +100,21 @@ const (
 	barWidth = 10 // characters of the bar itself
 	barRest  = 34 // of per cent, brackets, counts and times
 )
+
+// newBar returns a bar that counts up to total, or a spinner if that is not known.
+func newBar(terminal io.Writer, total int64, count progressbar.Option) *progressbar.ProgressBar {
+	if total <= 0 {
+		total = -1 // a spinner
+	}
+	return progressbar.NewOptions64(total, count,
+		progressbar.OptionSetWriter(terminal),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionSetWidth(barWidth),
+		progressbar.OptionSetTheme(progressbar.ThemeASCII),
+		progressbar.OptionClearOnFinish(),
+	)
+}
 
 // terminalWidth returns the columns of a terminal, or 80 if they are unknown.
 func terminalWidth(terminal *os.File) int {

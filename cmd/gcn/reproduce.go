@@ -43,12 +43,7 @@ stopped command goes on where it was, and experiments share cells.`,
 			}
 			return oneOfWords(args[0], experimentNames())
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := r.check(); err != nil {
-				return err
-			}
-			return r.do(cmd, args[0])
-		},
+		RunE: checked(r.check, r.do),
 	}
 	r.flags(cmd.Flags())
 	addJSONFlag(cmd, &r.asJSON)
@@ -105,13 +100,13 @@ func (r *reproduction) check() error {
 	return r.samples.check()
 }
 
-func (r *reproduction) do(cmd *cobra.Command, experiment string) error {
+func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
 	r.Open = openData
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
-	report, err := reproduce.Run(cmd.Context(), experiment, r.Options)
+	report, err := reproduce.Run(cmd.Context(), args[0], r.Options)
 	if err != nil {
 		return err
 	}
@@ -125,7 +120,7 @@ func (r *reproduction) do(cmd *cobra.Command, experiment string) error {
 	if err := report.WriteText(w); err != nil {
 		return err
 	}
-	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, experiment))
+	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, args[0]))
 }
 
 func experimentNames() []string {

@@ -14,6 +14,7 @@ type result struct {
 	Dataset    string  `json:"dataset"`
 	Method     string  `json:"method"`
 	Samples    intList `json:"samples"` // empty if the method has no sample size
+	ExactInput bool    `json:"exact_input,omitempty"`
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
@@ -21,6 +22,7 @@ type result struct {
 	BestBatch  int     `json:"best_batch"`
 	Stop       string  `json:"stop,omitempty"` // why the run ended; empty for several runs
 	Seed       uint64  `json:"seed"`
+	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`
 	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step
 	TrainMS    number  `json:"train_ms_per_batch"`
@@ -32,6 +34,11 @@ type result struct {
 	BLAS       string  `json:"blas"`
 	Device     string  `json:"device"`
 	RunDir     string  `json:"run_dir"`
+
+	// Of a run on the ranks of an MPI launcher.
+	Ranks  int    `json:"ranks,omitempty"`
+	Hosts  int    `json:"hosts,omitempty"`
+	CommMS number `json:"comm_ms_per_step,omitempty"` // of an update
 
 	// With --runs, the scores and milliseconds above are means over the runs,
 	// batches and seconds are sums, and the seed is the first run's.
@@ -87,11 +94,14 @@ func meanStd(runs []result, of func(result) number) (mean, std number) {
 	return mean, number(math.Sqrt(float64(squares / (n - 1))))
 }
 
-// print writes the result as a table.
 func (r *result) print(w io.Writer) error {
 	t := newTable(false)
 	t.row("dataset", r.Dataset)
-	t.row("method", methodText(r.Method, r.Samples))
+	method := methodText(r.Method, r.Samples)
+	if r.ExactInput {
+		method += ", exact input"
+	}
+	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test))
 		t.row("best valid", fmt.Sprintf("%s, at batch %d", formatScore(r.BestValid), r.BestBatch))
@@ -111,9 +121,20 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
+	if r.Ranks > 1 {
+		t.row("ranks", fmt.Sprintf("%d on %d hosts; an update: %.2f ms communication", r.Ranks, r.Hosts, r.CommMS))
+	}
+	t.row("spent on", r.spent())
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
+}
+
+// spent says where the wall-clock time went.
+func (r *result) spent() string {
+	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
+	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS), 0)
+	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s, test and files %.2f s", steps, wait, r.EvalS, rest)
 }
 
 func testScores(runs []result) string {

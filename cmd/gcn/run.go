@@ -9,9 +9,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/internal/mpi"
 )
 
-// The exit codes of the command.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -32,40 +33,49 @@ func usagef(format string, args ...any) error {
 // run executes one command line and returns the process's exit code. Results go
 // to stdout; progress and the error, one line, go to stderr. When ctx ends, or
 // the reader of an output pipe closes it, training saves a checkpoint and run
-// returns exitInterrupted.
+// returns exitInterrupted. Of several MPI ranks only rank 0 prints more than errors.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	output, messages := &stream{w: stdout, closed: stop}, &stream{w: stderr, closed: stop}
-	root, started := newRoot(output, messages)
+	root, job := newRoot(output, messages)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	failed := output.flush()
 	if err == nil {
 		err = failed // such as the error of printing a help text
 	}
-	if err == nil {
-		return exitDone
+	code, message := ending(ctx, command, err, failed, job.started)
+	if job.world != nil {
+		return leaveRanks(ctx, job.world, code, message, stderr)
 	}
-	code := exitFailed
+	if message != "" {
+		say(messages, "gcn: %s", message)
+	}
+	return code
+}
+
+// ending returns the exit code and the message of a command that ended with err. failed is
+// the error of writing to standard output.
+func ending(ctx context.Context, command *cobra.Command, err, failed error, started bool) (code int, message string) {
 	var usage usageError
 	switch {
+	case err == nil:
+		return exitDone, ""
 	case failed != nil && errors.Is(err, failed):
 		if errors.Is(failed, syscall.EPIPE) {
-			return exitFailed // the reader closed the pipe: no message
+			return exitFailed, "" // the reader closed the pipe
 		}
-		err = fmt.Errorf("standard output: %w", failed)
-	case errors.As(err, &usage) || !*started:
-		code = exitUsage
-		err = fmt.Errorf("%w (see %s --help)", err, command.CommandPath())
+		return exitFailed, oneLine(fmt.Errorf("standard output: %w", failed))
+	case errors.As(err, &usage) || !started:
+		return exitUsage, oneLine(fmt.Errorf("%w (see %s --help)", err, command.CommandPath()))
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		code = exitInterrupted
 		if !errors.As(err, new(interrupted)) {
-			err = errors.New("interrupted")
+			return exitInterrupted, "interrupted"
 		}
+		return exitInterrupted, oneLine(err)
 	}
-	say(messages, "gcn: %s", oneLine(err))
-	return code
+	return exitFailed, oneLine(err)
 }
 
 // oneLine renders an error on a single line. Joined errors and errors of
@@ -80,10 +90,15 @@ func oneLine(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// newRoot returns the command tree, and a flag that is set when the command line
-// is valid and its command begins.
-func newRoot(stdout, stderr io.Writer) (*cobra.Command, *bool) {
-	started := new(bool)
+// job is what a command line starts.
+type job struct {
+	started bool       // the command line is valid, and its command began
+	world   *mpi.World // the ranks of a launcher; nil: this process alone
+}
+
+// newRoot returns the command tree, and the job that it starts when it is executed.
+func newRoot(stdout, stderr io.Writer) (*cobra.Command, *job) {
+	j := new(job)
 	root := &cobra.Command{
 		Use:   "gcn",
 		Short: "Train graph convolutional networks with layer-wise sampling",
@@ -99,12 +114,15 @@ done in seconds.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          subcommandOnly,
+		Annotations:   shared(), // as gcn train
 	}
 	var cache cacheOptions
 	cache.flags(root.PersistentFlags())
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
-		*started = true
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		j.started = true
 		cmd.SetContext(cache.in(cmd.Context(), stderr))
+		j.world, err = joinRanks(cmd, stdout, stderr)
+		return err
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -118,7 +136,7 @@ done in seconds.`,
 	}
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newDatasetsCommand(),
 		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
-	return root, started
+	return root, j
 }
 
 // newHelpCommand returns "gcn help", which does the same as --help.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -28,7 +30,9 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 		return nil, fmt.Errorf("the runs' folder: %w", err)
 	}
 	defer folder.Close()
-	config, err := j.severalConfig(data)
+	options := j.severalConfig()
+	options[fingerprintField] = train.Fingerprint(data)
+	config, err := rundir.ThroughJSON(options)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +52,10 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 				return err
 			}
 		}
-		return folder.WriteJSON(configFile, config)
+		if err := folder.WriteJSON(configFile, config); err != nil || !j.dealsRuns() {
+			return err
+		}
+		return j.world.Barrier(ctx)
 	}
 	moved := func() error {
 		if folder.InPlace() {
@@ -56,8 +63,12 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 		}
 		return fmt.Errorf("%s: %w; to go on, name its new place: gcn train --out DIR --resume", dir, train.ErrRunMoved)
 	}
-	var runs []result
-	for i := range j.Runs {
+	ranks := 1
+	if j.dealsRuns() {
+		ranks = j.world.Size()
+	}
+	runs := make([]result, j.Runs)
+	for i := 0; i < j.Runs; i += ranks {
 		if err := moved(); err != nil {
 			return nil, err
 		}
@@ -67,7 +78,17 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 		if err != nil {
 			return nil, err
 		}
-		runs, begin = append(runs, *r), nil
+		runs[i], begin = *r, nil
+	}
+	if ranks > 1 {
+		if err := j.world.Barrier(ctx); err != nil {
+			return nil, err
+		}
+		for i := range runs {
+			if err := readResult(filepath.Join(dir, seedFolder(j.Seed+uint64(i))), &runs[i]); err != nil {
+				return nil, fmt.Errorf("the ranks need a file system in common: %w", err)
+			}
+		}
 	}
 	r := summarize(runs, dir)
 	if err := folder.WriteJSON(rundir.ResultFile, r); err != nil {
@@ -76,22 +97,39 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 	return &r, moved()
 }
 
-// severalConfig returns the config.json of a folder of several runs, for --resume and
-// --config. Each run also has its own config.json.
-func (j *trainJob) severalConfig(data *datasets.Data) (map[string]any, error) {
+// readResult reads the result.json of a run.
+func readResult(dir string, r *result) error {
+	path := filepath.Join(dir, rundir.ResultFile)
+	text, err := regularfile.Read(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, r); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// severalConfig returns all options of several runs. With the fingerprint they are the
+// config.json of the runs' folder, for --resume and --config. Each run also has its own
+// config.json.
+func (j *trainJob) severalConfig() map[string]any {
 	config := j.runConfig()
 	for name, value := range map[string]any{
 		"batch": j.Batch, "batches_per_epoch": j.BatchesPerEpoch, "epochs": j.Epochs, "max_batches": j.MaxBatches,
 		"eval_every": j.EvalEvery, "patience": j.Patience, "lr": j.LR, "weight_decay": j.WeightDecay,
 		"beta1": j.Beta1, "beta2": j.Beta2, "epsilon": j.Epsilon, "clip": j.Clip,
-		"seed": j.Seed, "runs": j.Runs, fingerprintField: train.Fingerprint(data),
+		"seed": j.Seed, "runs": j.Runs,
 	} {
 		config[name] = value
 	}
 	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
 		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
 	}
-	return rundir.ThroughJSON(config)
+	if j.Micro > 1 { // as Fit
+		config["micro"] = j.Micro
+	}
+	return config
 }
 
 // checkSeveral returns an error if several runs of the given configuration must not begin

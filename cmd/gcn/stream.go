@@ -46,6 +46,13 @@ func (s *stream) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// silence drops everything from now on.
+func (s *stream) silence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.w = io.Discard
+}
+
 // flush prints the bytes of an incomplete last character.
 func (s *stream) flush() error {
 	s.mu.Lock()

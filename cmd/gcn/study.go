@@ -25,10 +25,9 @@ func newStudyCommand() *cobra.Command {
 		`  gcn study advise synth:arxiv
   gcn study approx-error --data synth:arxiv --methods ladies,ladies-flat-debiased
   gcn study assumption --run runs/first`,
-		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyAdviseCommand())
+		newStudyErrorCommand(), newStudyAssumptionCommand(), newStudyNormsCommand(), newStudyVarianceCommand(), newStudyTheoremCommand(), newStudyKernelRidgeCommand(), newStudyAdviseCommand())
 }
 
-// studyOptions are the options of every study.
 type studyOptions struct {
 	data   string
 	run    string
@@ -40,12 +39,12 @@ type studyOptions struct {
 	asJSON bool
 }
 
-// flags registers the options of a study. oneLayer adds the options of studies of
-// a single layer.
+// flags registers the options of a study of a graph. oneLayer adds the options of
+// studies of a single layer.
 func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
+	o.dataFlag(cmd)
 	fs.StringVar(&o.run, "run", "", "folder `DIR` of a training run, for its data and trained weights (default: random weights)")
 	o.layer = 1
 	if oneLayer {
@@ -53,10 +52,21 @@ func (o *studyOptions) flags(cmd *cobra.Command, oneLayer bool) {
 	}
 	fs.IntVar(&o.hidden, "hidden", 256, "columns of the random weight, without --run")
 	fs.IntVar(&o.batch, "batch", 512, "training nodes per mini-batch")
+	o.resultFlags(cmd)
+}
+
+// dataFlag registers --data.
+func (o *studyOptions) dataFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
+	complete(cmd, "data", dataSpecs)
+}
+
+// resultFlags registers the seed and the options of the results.
+func (o *studyOptions) resultFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
 	fs.StringVar(&o.out, "out", "", "folder `DIR` for the CSV, JSON, SVG and PNG files (default: one under studies/)")
 	addJSONFlag(cmd, &o.asJSON)
-	complete(cmd, "data", dataSpecs)
 }
 
 func (o *studyOptions) check() error {
@@ -80,6 +90,8 @@ type subject struct {
 	spec  string
 	data  *datasets.Data
 	model *layers.GCN // nil without --run
+
+	noWeight bool // the study has no weight W
 }
 
 // open opens the data, and the model of --run.
@@ -154,7 +166,8 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return err
 	}
-	fields["dataset"], fields["weights"] = s.spec, s.weights()
+	fields["dataset"] = s.spec
+	more["weights"] = s.weights()
 	for name, v := range more {
 		if v != "" {
 			fields[name] = v
@@ -163,9 +176,12 @@ func (s *subject) printJSON(w io.Writer, t study.Table, more map[string]any) err
 	return printJSON(w, fields)
 }
 
-// weights returns "trained" or "random", for the weight W.
+// weights returns "trained" or "glorot", for the weight W, or "" if the study has none.
 func (s *subject) weights() string {
-	if s.model != nil {
+	switch {
+	case s.noWeight || s.data == nil:
+		return ""
+	case s.model != nil:
 		return "trained"
 	}
 	return "glorot"

@@ -50,12 +50,7 @@ weights.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.check(); err != nil {
-				return err
-			}
-			return a.do(cmd, args)
-		},
+		RunE: checked(a.check, a.do),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

@@ -27,12 +27,7 @@ that they are proportional: a slope above 0 and an R² near 1.`,
 		Example: `  gcn study assumption --run runs/first
   gcn study assumption --data synth:demo --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.check(); err != nil {
-				return err
-			}
-			return a.do(cmd)
-		},
+		RunE: checked(a.check, a.do),
 	}
 	a.flags(cmd, false)
 	fs := cmd.Flags()
@@ -55,7 +50,7 @@ func (a *assumptionStudy) check() error {
 	return oneOf("nodes", a.nodes, []string{"all", "train"})
 }
 
-func (a *assumptionStudy) do(cmd *cobra.Command) error {
+func (a *assumptionStudy) do(cmd *cobra.Command, _ []string) error {
 	s, err := a.open(cmd.Context(), cmd.Flags())
 	if err != nil {
 		return err

@@ -41,12 +41,7 @@ population, as the program released with the paper does.`,
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
   gcn study approx-error --data synth:demo --repeats 50 --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := e.check(); err != nil {
-				return err
-			}
-			return e.do(cmd)
-		},
+		RunE: checked(e.check, e.do),
 	}
 	e.flags(cmd, true)
 	fs := cmd.Flags()
@@ -74,7 +69,7 @@ func (e *errorStudy) check() error {
 	return atLeast("draws", e.draws, 2)
 }
 
-func (e *errorStudy) do(cmd *cobra.Command) error {
+func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	s, err := e.open(cmd.Context(), cmd.Flags())
 	if err != nil {
 		return err
@@ -113,7 +108,6 @@ func everySeconds(w io.Writer, total int) func(done int) {
 	}
 }
 
-// contenders returns the contenders of these names.
 func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {
 	var all []study.Contender
 	for _, name := range names {

@@ -29,12 +29,7 @@ directly: below 1, flat is better.`,
 		Example: `  gcn study norms --run runs/first
   gcn study norms --data synth:arxiv --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := n.check(); err != nil {
-				return err
-			}
-			return n.do(cmd)
-		},
+		RunE: checked(n.check, n.do),
 	}
 	n.flags(cmd, false)
 	fs := cmd.Flags()
@@ -53,7 +48,7 @@ func (n *normsStudy) check() error {
 	return atLeast("bins", n.bins, 1)
 }
 
-func (n *normsStudy) do(cmd *cobra.Command) error {
+func (n *normsStudy) do(cmd *cobra.Command, _ []string) error {
 	s, err := n.open(cmd.Context(), cmd.Flags())
 	if err != nil {
 		return err

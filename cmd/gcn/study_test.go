@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -109,6 +110,66 @@ func TestStudyVariance(t *testing.T) {
 	succeed(t, "study", "variance", "--data", smallData, "--batch", "16", "--samples", "8", "--repeats", "50", "--watch", "4")
 }
 
+// TestStudyTheorem checks the theorem on given weights, which are a list, a law or a
+// file, and on a mini-batch of data.
+func TestStudyTheorem(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "weights.txt", []byte("1\n0.5\n\n 0.25 \n"))
+	var first []map[string]any
+	for _, weights := range []string{"1,0.5,0.25", "weights.txt"} {
+		m := object(t, succeed(t, "study", "theorem", "--weights", weights, "--samples", "2", "--population", "inf", "--out", "out", "--json"))
+		rows := rowsOf(t, m)
+		for _, row := range rows {
+			wantFields(t, row, "claim", "case", "samples", "relation", "predicted", "measured", "se", "deviation", "agrees")
+			if row["agrees"] != (row["claim"] != "Var β, recursion as printed") {
+				t.Errorf("%v", row)
+			}
+		}
+		if first != nil && !reflect.DeepEqual(rows, first) {
+			t.Errorf("--weights %s: %v, as a list %v", weights, rows, first)
+		}
+		first = rows
+	}
+	wantFiles(t, "out", "theorem", ".csv", ".json", ".svg", ".png")
+	text := succeed(t, "study", "theorem", "--weights", "zipf:1:40", "--samples", "5", "--repeats", "400", "--out", "out").stdout
+	for _, words := range []string{"40 candidates", "n = m", "n = ∞", "NO"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the table does not say %q: %s", words, text)
+		}
+	}
+	m := object(t, succeed(t, "study", "theorem", "--data", smallData, "--batch", "16", "--hidden", "8", "--samples", "8", "--repeats", "400", "--batches", "5", "--out", "out", "--json"))
+	claims := map[any]bool{}
+	for _, row := range rowsOf(t, m) {
+		claims[row["claim"]] = true
+	}
+	for _, claim := range []string{"Var β, corrected recursion", "E‖BSC − BC‖²", "bound of ‖BSC − BC‖²", "rank of BSC"} {
+		if !claims[claim] {
+			t.Errorf("no row on %q", claim)
+		}
+	}
+	succeed(t, "study", "variance", "--weights", "uniform:4", "--repeats", "100", "--out", "out")
+	writeFile(t, "bad.txt", []byte("1\n-2\n"))
+	fail(t, exitFailed, []string{"bad.txt:2", "-2"}, "study", "theorem", "--weights", "bad.txt")
+	fail(t, exitFailed, []string{"missing.txt"}, "study", "theorem", "--weights", "missing.txt")
+}
+
+func TestStudyKernelRidge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"study", "kernel-ridge", "--data", smallData, "--nodes", "40", "--repeats", "4", "--out", "out"}
+	m := object(t, succeed(t, append(args, "--json")...))
+	for _, row := range rowsOf(t, m) {
+		wantFields(t, row, "method", "samples", "product", "product_sem", "product_bias2", "weighted", "weighted_risk", "sketched", "sketched_risk")
+	}
+	wantFields(t, m, "dataset", "bandwidth", "risk", "mean_risk", "saved", "seed")
+	wantFiles(t, "out", "kernel-ridge", ".csv", ".json", ".svg", ".png")
+	text := succeed(t, append(args, "--samples", "5,5000")...).stdout
+	for _, words := range []string{"flat-debiased", "risk of the exact regression", "saved in"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the table does not say %q: %s", words, text)
+		}
+	}
+}
+
 func TestStudyAdvise(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := succeed(t, "study", "advise", smallData, "--batch", "32").stdout
@@ -157,7 +218,7 @@ func TestDegenerateStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
-		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"},
+		{"approx-error", "--methods", "ladies,fastgcn-flat", "--samples", "8,16", "--repeats", "2"}, {"assumption", "--batches", "2"}, {"norms", "--batches", "2"}, {"theorem", "--batches", "2", "--samples", "4", "--repeats", "200", "--hidden", "8"},
 	} {
 		all := append([]string{"study", args[0], "--data", "npy:zero", "--batch", "16", "--out", "out"}, args[1:]...)
 		rowsOf(t, object(t, succeed(t, append(all, "--json")...)))
@@ -203,6 +264,15 @@ func TestStudyUsage(t *testing.T) {
 		{"study assumption --nodes some", "some,train"},
 		{"study norms --bins 0", "--bins"},
 		{"study variance --weights 1,-2", "-2"},
+		{"study variance --weights zipf:x:3", "zipf:A:M"},
+		{"study theorem --weights uniform:0", "uniform:0"},
+		{"study theorem --weights 1,2 --population some", "some,candidates"},
+		{"study theorem --weights 1,2,3 --population 2", "3 candidates"},
+		{"study theorem --weights 1,2 --repeats 3", "--repeats"},
+		{"study kernel-ridge --nodes 1", "--nodes"},
+		{"study kernel-ridge --ridge 0", "--ridge"},
+		{"study kernel-ridge --bandwidth -1", "--bandwidth"},
+		{"study kernel-ridge --run x", "--run"},
 		{"study advise a b", "one SPEC"},
 		{"study advise --target 0", "--target"},
 		{"reproduce", "accuracy"},

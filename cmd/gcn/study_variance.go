@@ -3,21 +3,16 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
-	"math/rand/v2"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 )
 
 // varianceStudy is one execution of "gcn study variance".
 type varianceStudy struct {
 	studyOptions
-	weights        floatList
+	weights        candidateWeights
 	sizes          intList
 	squared        bool
 	repeats, watch int
@@ -37,16 +32,11 @@ draws.`,
   gcn study variance --data synth:arxiv --samples 512,1024
   gcn study variance --data synth:demo --squared --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := v.check(); err != nil {
-				return err
-			}
-			return v.do(cmd)
-		},
+		RunE: checked(v.check, v.do),
 	}
 	v.flags(cmd, false)
 	fs := cmd.Flags()
-	fs.Var(&v.weights, "weights", "unnormalised probabilities of the candidates, instead of --data")
+	fs.Var(&v.weights, "weights", weightsUsage)
 	fs.Var(&v.sizes, "samples", "numbers of draws (default with --weights: all possible ones; else 256,512,1024)")
 	fs.BoolVar(&v.squared, "squared", false, "probabilities ∝ ‖QP^[i]‖², as in LADIES, instead of ‖QP^[i]‖")
 	fs.IntVar(&v.repeats, "repeats", 20_000, "draws, if moments are estimated")
@@ -67,26 +57,26 @@ func (v *varianceStudy) check() error {
 	return v.sizes.check()
 }
 
-func (v *varianceStudy) do(cmd *cobra.Command) error {
-	what := study.Variance{Weights: v.weights, Watch: v.watch, Repeats: v.repeats, Seed: v.seed}
-	s := &subject{spec: "weights:" + v.weights.String()}
-	if len(v.weights) == 0 {
-		var err error
-		if s, err = v.open(cmd.Context(), cmd.Flags()); err != nil {
-			return err
-		}
-		rng := rand.New(samplers.NewSource(v.seed, 0, 0))
-		rows := study.RandomBatch(rng, s.data.Split.Train, v.batch)
-		what.Weights = study.LayerWeights(s.data.Laplacian(), rows, v.squared)
+func (v *varianceStudy) do(cmd *cobra.Command, _ []string) error {
+	what := study.Variance{Watch: v.watch, Repeats: v.repeats, Seed: v.seed}
+	s, err := v.candidates(cmd, v.weights, v.squared, &what.Weights)
+	if err != nil {
+		return err
+	}
+	if s.data != nil {
 		what.Estimators = study.Estimators(s.data.Nodes())
 	}
-	what.Sizes = defaultDraws(v.sizes, len(what.Weights), len(v.weights) > 0)
+	what.Sizes = defaultDraws(v.sizes, len(what.Weights), s.data == nil && len(what.Weights) <= fewCandidates)
 	t, err := what.Run(cmd.Context())
 	if err != nil {
 		return err
 	}
 	return v.finish(cmd, s, "variance", t, func(w io.Writer) error { return printVariance(w, t) })
 }
+
+// fewCandidates is the largest number of candidates of --weights for which every number
+// of draws is studied by default.
+const fewCandidates = 16
 
 // defaultDraws returns the numbers of draws to study: those in sizes that the
 // candidates allow, or all possible ones.
@@ -137,32 +127,3 @@ func printVariance(w io.Writer, t *study.VarianceTable) error {
 	}
 	return printLine(w, "%d candidates; %s; largest ratios over the watched candidates", t.Candidates, how)
 }
-
-// floatList is a flag of comma-separated positive numbers.
-type floatList []float64
-
-// String implements pflag.Value.
-func (l *floatList) String() string {
-	words := make([]string, len(*l))
-	for i, x := range *l {
-		words[i] = strconv.FormatFloat(x, 'g', -1, 64)
-	}
-	return strings.Join(words, ",")
-}
-
-// Set implements pflag.Value.
-func (l *floatList) Set(text string) error {
-	var numbers []float64
-	for word := range strings.SplitSeq(text, ",") {
-		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || !(x > 0) || math.IsInf(x, 0) {
-			return fmt.Errorf("%q is not a positive number", word)
-		}
-		numbers = append(numbers, x)
-	}
-	*l = numbers
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*floatList) Type() string { return "X,…" }

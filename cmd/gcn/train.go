@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -62,7 +64,8 @@ interruption.`,
   gcn train --data synth:arxiv --runs 3 --json
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
   gcn train --config runs/a/config.json --seed 2`,
-		Args: noArguments,
+		Args:        noArguments,
+		Annotations: shared(),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -70,7 +73,7 @@ interruption.`,
 	output.flags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		job := &trainJob{
-			trainOptions: &options, outputOptions: &output, fs: fs,
+			trainOptions: &options, outputOptions: &output, fs: fs, world: worldOf(cmd.Context()),
 			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		}
 		return job.run(cmd.Context())
@@ -86,11 +89,12 @@ type trainJob struct {
 	*outputOptions
 	fs             *pflag.FlagSet // knows the options on the command line
 	auto           bool           // --samples is auto
+	world          *mpi.World     // nil: this process alone
 	stdout, stderr io.Writer
 }
 
 func (j *trainJob) run(ctx context.Context) error {
-	if err := j.fillOptions(ctx); err != nil {
+	if err := j.agreeOnOptions(ctx); err != nil {
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -103,7 +107,7 @@ func (j *trainJob) run(ctx context.Context) error {
 		}
 	}
 	r, err := j.trainAll(ctx, data)
-	if err != nil {
+	if err != nil || r == nil { // only rank 0 has a result
 		return err
 	}
 	if j.JSON {
@@ -146,6 +150,11 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
+		if j.EvalEvery == autoInterval { // the run has chosen
+			if err := saved.set(j.fs, "eval-every"); err != nil {
+				return noUsage(err)
+			}
+		}
 	}
 	if err := j.checkAuto(); err != nil {
 		return err
@@ -174,6 +183,9 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 
 // trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
+	if j.follows() {
+		return nil, j.follow(ctx, data)
+	}
 	dir, method := j.Out, j.methodName()
 	if dir == "" {
 		var err error
@@ -189,8 +201,18 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
+	if len(j.unused) > 0 {
+		j.say("--exact-input: the input is not sampled; --samples %s is not used for it", j.unused.String())
+	}
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
+	}
+	show := dataOptions(ctx).Progress
+	if j.Quiet {
+		show = nil
+	}
+	if err := j.propagate(ctx, data, show); err != nil {
+		return nil, err
 	}
 	if j.Runs == 1 {
 		return j.trainOnce(ctx, data, dir, j.Seed, "", nil)
@@ -203,7 +225,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir string, seed uint64, prefix string, begin func() error) (*result, error) {
 	o := *j.trainOptions
 	o.Seed = seed
-	model, err := o.newModel(data)
+	model, err := o.newModel(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +234,12 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 			j.say("%s", text)
 		}
 	}
+	if o.EvalEvery == autoInterval {
+		if err := j.chooseInterval(ctx, model, data); err != nil {
+			return nil, err
+		}
+		o.EvalEvery = j.EvalEvery
+	}
 	display := newProgress(j.stderr, j.Quiet, prefix)
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
@@ -219,9 +247,15 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Progress = display.show
 	options.Config = o.runConfig()
 	options.Begin = begin
+	if j.world != nil && !j.dealsRuns() {
+		options.Group = j.world
+	}
 	var r *result
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
+		if j.world != nil {
+			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+		}
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
@@ -236,6 +270,22 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		return nil, err
 	}
 	return r, nil
+}
+
+// chooseInterval sets the number of batches between two evaluations, for this run and the
+// runs after it.
+func (j *trainJob) chooseInterval(ctx context.Context, model *layers.GCN, data *datasets.Data) error {
+	interval, share, err := train.EvaluationInterval(ctx, model, data, j.fitOptions())
+	if err != nil {
+		return err
+	}
+	j.EvalEvery = evalInterval(interval)
+	text := fmt.Sprintf("an evaluation every %d batches: about %.0f %% of the work", interval, 100*share)
+	if share > 0.3 {
+		text += ", because --eval-every auto takes at most a tenth of --max-batches and half of --patience"
+	}
+	j.say("%s", text)
+	return nil
 }
 
 // interruption returns the error of a run that was interrupted after the given number of
@@ -264,10 +314,10 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 // result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
 	return &result{
-		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, Metric: string(data.Metric),
+		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: o.Seed, Parameters: history.Parameters, StateBytes: history.StateBytes,
+		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
@@ -301,9 +351,9 @@ func (o *trainOptions) fitOptions() train.Options {
 		Adam: train.Adam{
 			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
 		},
-		Batch: o.Batch, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
-		EvalEvery: o.EvalEvery, Patience: cmp.Or(o.Patience, train.Unlimited),
+		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
 		Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
 		Workers: o.Workers, Seed: o.Seed,
 	}

@@ -266,6 +266,10 @@ func TestParts(t *testing.T) {
 		"--importance uniform --weight naive": "uniform",
 		"--method full":                       "full",
 		"--method poisson-ladies":             "poisson-ladies",
+
+		"--method neighbor --importance ladies --flat":         "neighbor-flat-debiased",
+		"--method neighbor --importance fastgcn --weight rank": "neighbor-fastgcn-wrs-rank",
+		"--method neighbor --draw replacement":                 "neighbor-uniform-replacement-naive",
 	} {
 		line := trainArgs("--max-batches", "2", "-q", "--json", "--out", "x", "--overwrite")
 		m := object(t, succeed(t, append(line, strings.Fields(args)...)...))
@@ -277,10 +281,17 @@ func TestParts(t *testing.T) {
 		}
 	}
 	// Parts that make up a named method are that method.
-	succeed(t, trainArgs("-q", "--out", "named", "--method", "fastgcn-flat")...)
-	succeed(t, trainArgs("-q", "--out", "parts", "--importance", "fastgcn", "--flat", "--weight", "naive")...)
-	if !bytes.Equal(weights(t, "named"), weights(t, "parts")) {
-		t.Error("a method named by its parts trains differently")
+	for named, parts := range map[string]string{
+		"fastgcn-flat":           "--importance fastgcn --flat --weight naive",
+		"neighbor-debiased":      "--method neighbor --importance ladies --samples 2",
+		"neighbor-flat-debiased": "--method neighbor --importance ladies --flat --draw wrs --weight debiased --samples 2",
+	} {
+		line := trainArgs("-q", "--max-batches", "4", "--out")
+		succeed(t, append(line, named, "--method", named, "--samples", "2")...)
+		succeed(t, append(append(line, named+"-parts", "--samples", "2"), strings.Fields(parts)...)...)
+		if !bytes.Equal(weights(t, named), weights(t, named+"-parts")) {
+			t.Errorf("%s named by its parts trains differently", named)
+		}
 	}
 }
 
@@ -383,6 +394,7 @@ func TestEveryMethodResumes(t *testing.T) {
 	options := map[string]string{
 		"ladies-flat-debiased-rows": "--flat --include-rows", "ladies-poisson-horvitz-thompson": "--draw poisson",
 		"ladies-replacement-naive": "--draw replacement", "fastgcn-debiased-nodes": "--importance fastgcn --population nodes",
+		"neighbor-fastgcn-flat-debiased": "--method neighbor --importance fastgcn --flat",
 	}
 	for _, name := range methodNames() {
 		options[name] = "--method " + name

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -23,24 +24,32 @@ type versionInfo struct {
 	BLAS        string `json:"blas"`
 	BLASThreads int    `json:"blas_threads"`
 	CUDA        string `json:"cuda"`
+	MPI         string `json:"mpi"`
 }
 
 func newVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the versions of gcn and Go, and the BLAS and CUDA in use",
-		Long: `Print the versions of gcn and Go, and the BLAS and CUDA in use.
+		Short: "Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use",
+		Long: `Print the versions of gcn and Go, and the BLAS, CUDA and MPI in use.
 
 Dense products use gcn's own code if the processor has AVX-512, else a BLAS library
 found at start (OpenBLAS, MKL, BLIS, Accelerate), else gcn's own code. The environment
-variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.`,
+variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.
+
+An MPI library is loaded only in a process that mpirun or srun started. The environment
+variable GCN_MPI selects: auto, off, or a library's path.`,
 		Example: "  gcn version\n  GCN_BLAS=gonum gcn version --json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := currentVersion()
 			if err != nil {
 				return err
+			}
+			v.MPI = "not loaded: started without a launcher"
+			if w := worldOf(cmd.Context()); w != nil {
+				v.MPI = fmt.Sprintf("%s, %d ranks", w.Library(), w.Size())
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), v)
@@ -58,6 +67,7 @@ variable GCN_BLAS selects: auto, native, library, gonum, or a library's path.`,
 			t.row("CPUs", v.CPUs)
 			t.row("BLAS", v.BLAS)
 			t.row("CUDA", v.CUDA)
+			t.row("MPI", v.MPI)
 			return t.print(cmd.OutOrStdout())
 		},
 	}

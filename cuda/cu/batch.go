@@ -11,9 +11,6 @@ import (
 // Context is Gorgonia's view of a context: it runs calls and collects their errors.
 type Context interface {
 	CUDAContext() CUContext
-	// Do runs fn. Every call of this module makes its context current, so that
-	// no thread of its own is needed.
-	Do(fn func() error) error
 	// Work yields nothing: nothing is queued.
 	Work() <-chan func() error
 	ErrChan() chan error
@@ -46,19 +43,8 @@ func CtxFromCUContext(_ Device, c CUContext, _ ContextFlags) *Ctx {
 	return &Ctx{c: c, work: make(chan func() error), errs: make(chan error, 1), signal: make(chan struct{}), started: make(chan struct{})}
 }
 
-// NewContext makes the context of the device; a failure is kept for Error.
-func NewContext(d Device, flags ContextFlags) *Ctx {
-	c, err := d.MakeContext(flags)
-	ctx := CtxFromCUContext(d, c, flags)
-	ctx.note(err)
-	return ctx
-}
-
 // CUDAContext is the context wrapped.
 func (c *Ctx) CUDAContext() CUContext { return c.c }
-
-// Do runs fn.
-func (c *Ctx) Do(fn func() error) error { return fn() }
 
 // Work yields nothing.
 func (c *Ctx) Work() <-chan func() error { return c.work }
@@ -125,7 +111,7 @@ type BatchedContext struct {
 	ctx *Ctx
 }
 
-// NewBatchedContext wraps a context that CtxFromCUContext or NewContext gave.
+// NewBatchedContext wraps a context that CtxFromCUContext gave.
 func NewBatchedContext(c Context, d Device) *BatchedContext {
 	ctx, _ := c.(*Ctx)
 	if ctx == nil {
@@ -185,14 +171,6 @@ func (b *BatchedContext) add(err error) {
 	b.ctx.note(err)
 }
 
-// FirstError is Errors without forgetting it.
-func (b *BatchedContext) FirstError() error {
-	if b.ctx == nil {
-		return nil
-	}
-	return b.ctx.Error()
-}
-
 // Cleanup has nothing to free.
 func (b *BatchedContext) Cleanup() {}
 
@@ -204,35 +182,12 @@ func (b *BatchedContext) Close() error {
 	return b.ctx.Close()
 }
 
-// String names the device.
-func (b *BatchedContext) String() string { return b.Device.String() }
-
-// Synchronize waits for all work in the context.
-func (b *BatchedContext) Synchronize() { b.ctx.note(b.ctx.c.Synchronize()) }
-
 // MemAlloc is the function of that name.
 func (b *BatchedContext) MemAlloc(bytes int64) (DevicePtr, error) { return MemAlloc(bytes) }
 
-// MemAllocManaged is the function of that name.
-func (b *BatchedContext) MemAllocManaged(bytes int64, flags MemAttachFlags) (DevicePtr, error) {
-	return MemAllocManaged(bytes, flags)
-}
-
-// MemFree is the function of that name.
-func (b *BatchedContext) MemFree(p DevicePtr) { b.ctx.note(MemFree(p)) }
-
-// AllocAndCopy takes device memory and copies to it.
-func (b *BatchedContext) AllocAndCopy(src unsafe.Pointer, bytes int64) (DevicePtr, error) {
-	p, err := MemAlloc(bytes)
-	if err != nil {
-		return 0, err
-	}
-	return p, b.ctx.c.copyIn(p, src, bytes)
-}
-
 // Memcpy copies within the device.
 func (b *BatchedContext) Memcpy(dst, src DevicePtr, bytes int64) {
-	b.add(MemcpyDtoDAsync(dst, src, bytes, b.ctx.c.Main()))
+	b.add(b.ctx.c.copyWithin(dst, src, bytes))
 }
 
 // MemcpyHtoD copies to the device; src may be changed when it returns.
@@ -249,14 +204,15 @@ func (b *BatchedContext) MemcpyDtoH(dst unsafe.Pointer, src DevicePtr, bytes int
 	b.ctx.note(b.ctx.c.copyOut(dst, src, bytes))
 }
 
-// LaunchKernel is Function.Launch.
-func (b *BatchedContext) LaunchKernel(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
-	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
-	b.add(f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams))
-}
-
-// LaunchAndSync is LaunchKernel: the next copy to the host waits.
+// LaunchAndSync launches a kernel as the driver's own call does: each of kernelParams
+// points to an argument of 8 bytes (all are read). Later work on the stream runs after
+// it, and the next copy to the host waits.
 func (b *BatchedContext) LaunchAndSync(f Function, gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
 	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) {
-	b.LaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams)
+	args := make([]Arg, len(kernelParams))
+	for i, p := range kernelParams {
+		args[i] = *(*Arg)(p)
+	}
+	grid, block := Dim{gridDimX, gridDimY, gridDimZ}, Dim{blockDimX, blockDimY, blockDimZ}
+	b.add(f.Enqueue(stream, grid, block, sharedMemBytes, args...))
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-
-	"gorgonia.org/cu/internal/count"
 )
 
 // CUContext is the primary context of a device, or the context of the CPU. The zero
@@ -145,25 +143,6 @@ func (c CUContext) Handle() uintptr { return uintptr(c.handle) }
 
 // Main is the stream of all work that names no stream.
 func (c CUContext) Main() Stream { return Stream{c.context, c.main} }
-
-// Synchronize waits for all work in the context, on any stream, and returns its
-// error.
-func (c CUContext) Synchronize() error {
-	if c.cpu != nil {
-		return nil
-	}
-	count.Syncs.Add(1)
-	return check(C.gcn_cu_context_synchronize(c.handle), "cuCtxSynchronize")
-}
-
-// Synchronize waits for all work in the current context.
-func Synchronize() error {
-	c, err := CurrentContext()
-	if err != nil {
-		return err
-	}
-	return c.Synchronize()
-}
 
 // MemInfo returns the free and the total memory of the device, in bytes. On the CPU
 // both are the largest number: only an allocation tells.

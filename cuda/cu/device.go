@@ -87,15 +87,6 @@ func (d Device) Name() (string, error) {
 	return C.GoString(&name[0]), nil
 }
 
-// ComputeCapability is 9.0 for Hopper, 8.0 for Ampere.
-func (d Device) ComputeCapability() (major, minor int, err error) {
-	v, err := d.Attributes(ComputeCapabilityMajor, ComputeCapabilityMinor)
-	if err != nil {
-		return 0, 0, err
-	}
-	return v[0], v[1], nil
-}
-
 // TotalMem is the memory of the device in bytes.
 func (d Device) TotalMem() (int64, error) {
 	if err := d.ready(); err != nil {
@@ -109,27 +100,17 @@ func (d Device) TotalMem() (int64, error) {
 // DeviceAttribute is a property of a device: a CUdevice_attribute.
 type DeviceAttribute int
 
-// The attributes that are asked for here or in Gorgonia; the driver knows more.
+// The attributes that are asked for here or in Gorgonia; the driver has more.
 const (
-	MaxThreadsPerBlock      DeviceAttribute = 1
-	MaxBlockDimX            DeviceAttribute = 2
-	MaxBlockDimY            DeviceAttribute = 3
-	MaxBlockDimZ            DeviceAttribute = 4
-	MaxGridDimX             DeviceAttribute = 5
-	MaxGridDimY             DeviceAttribute = 6
-	MaxGridDimZ             DeviceAttribute = 7
-	MaxSharedMemoryPerBlock DeviceAttribute = 8
-	WarpSize                DeviceAttribute = 10
-	MultiprocessorCount     DeviceAttribute = 16
-	L2CacheSize             DeviceAttribute = 38
-	ComputeCapabilityMajor  DeviceAttribute = 75
-	ComputeCapabilityMinor  DeviceAttribute = 76
-	ManagedMemory           DeviceAttribute = 83
-	PageableMemoryAccess    DeviceAttribute = 88 // the device reads any memory of the host
-	ConcurrentManagedAccess DeviceAttribute = 89
-	// MaxSharedMemoryPerBlockOptin is the most shared memory of a block
-	// after Function.SetAttribute(MaxDynamicSharedSize, …).
-	MaxSharedMemoryPerBlockOptin DeviceAttribute = 97
+	MaxThreadsPerBlock   DeviceAttribute = 1
+	MaxBlockDimX         DeviceAttribute = 2
+	MaxBlockDimY         DeviceAttribute = 3
+	MaxBlockDimZ         DeviceAttribute = 4
+	MaxGridDimX          DeviceAttribute = 5
+	MaxGridDimY          DeviceAttribute = 6
+	MaxGridDimZ          DeviceAttribute = 7
+	WarpSize             DeviceAttribute = 10
+	PageableMemoryAccess DeviceAttribute = 88 // the device reads any memory of the host
 )
 
 // Attribute is one property of the device.

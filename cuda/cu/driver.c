@@ -21,7 +21,6 @@
 	X(DeviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CUdevice)) \
 	X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (handle *, CUdevice)) \
 	X(CtxSetCurrent, "cuCtxSetCurrent", (handle)) \
-	X(CtxSynchronize, "cuCtxSynchronize", (void)) \
 	X(MemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *)) \
 	X(MemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t)) \
 	X(MemAllocManaged, "cuMemAllocManaged", (CUdeviceptr *, size_t, unsigned)) \
@@ -32,24 +31,19 @@
 	X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *, CUdeviceptr, size_t, handle)) \
 	X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr, CUdeviceptr, size_t, handle)) \
 	X(MemsetD8Async, "cuMemsetD8Async", (CUdeviceptr, unsigned char, size_t, handle)) \
-	X(MemsetD32Async, "cuMemsetD32Async", (CUdeviceptr, unsigned, size_t, handle)) \
 	X(ModuleLoadDataEx, "cuModuleLoadDataEx", (handle *, const void *, unsigned, int *, void **)) \
 	X(ModuleUnload, "cuModuleUnload", (handle)) \
 	X(ModuleGetFunction, "cuModuleGetFunction", (handle *, handle, const char *)) \
-	X(FuncGetAttribute, "cuFuncGetAttribute", (int *, int, handle)) \
-	X(FuncSetAttribute, "cuFuncSetAttribute", (handle, int, int)) \
 	X(LaunchKernel, "cuLaunchKernel", (handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **)) \
 	X(StreamCreate, "cuStreamCreate", (handle *, unsigned)) \
 	X(StreamDestroy, "cuStreamDestroy_v2", (handle)) \
 	X(StreamSynchronize, "cuStreamSynchronize", (handle)) \
-	X(StreamQuery, "cuStreamQuery", (handle)) \
 	X(StreamWaitEvent, "cuStreamWaitEvent", (handle, handle, unsigned)) \
 	X(EventCreate, "cuEventCreate", (handle *, unsigned)) \
 	X(EventDestroy, "cuEventDestroy_v2", (handle)) \
 	X(EventRecord, "cuEventRecord", (handle, handle)) \
 	X(EventQuery, "cuEventQuery", (handle)) \
-	X(EventSynchronize, "cuEventSynchronize", (handle)) \
-	X(EventElapsedTime, "cuEventElapsedTime", (float *, handle, handle))
+	X(EventSynchronize, "cuEventSynchronize", (handle))
 
 // Missing is tolerated for these: only advice, or newer than the rest.
 #define OPTIONAL(X) \
@@ -126,7 +120,6 @@ CUresult gcn_cu_primary_context(handle *context, CUdevice device) {
 	return r ? r : (call)
 
 CUresult gcn_cu_context_set(handle context) { return cuda.CtxSetCurrent(context); }
-CUresult gcn_cu_context_synchronize(handle context) { IN(cuda.CtxSynchronize()); }
 CUresult gcn_cu_memory_info(handle context, size_t *free, size_t *total) { IN(cuda.MemGetInfo(free, total)); }
 CUresult gcn_cu_alloc(handle context, CUdeviceptr *p, size_t bytes) { IN(cuda.MemAlloc(p, bytes)); }
 
@@ -153,10 +146,6 @@ CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src
 	return r || !wait ? r : cuda.StreamSynchronize(stream);
 }
 
-CUresult gcn_cu_copy_out(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream) {
-	IN(cuda.MemcpyDtoHAsync(dst, src, bytes, stream));
-}
-
 CUresult gcn_cu_copy_out_at_once(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream) {
 	CUresult r = cuda.CtxSetCurrent(context);
 	if (!r) r = cuda.MemcpyDtoHAsync(dst, src, bytes, stream);
@@ -169,9 +158,6 @@ CUresult gcn_cu_copy(handle context, CUdeviceptr dst, CUdeviceptr src, size_t by
 CUresult gcn_cu_set8(handle context, CUdeviceptr dst, unsigned char v, size_t n, handle stream) {
 	IN(cuda.MemsetD8Async(dst, v, n, stream));
 }
-CUresult gcn_cu_set32(handle context, CUdeviceptr dst, unsigned v, size_t n, handle stream) {
-	IN(cuda.MemsetD32Async(dst, v, n, stream));
-}
 
 CUresult gcn_cu_module_load(handle context, handle *module, const char *image, char *log, size_t log_size) {
 	// CU_JIT_ERROR_LOG_BUFFER and its size; values travel in the pointers.
@@ -182,12 +168,6 @@ CUresult gcn_cu_module_load(handle context, handle *module, const char *image, c
 CUresult gcn_cu_module_unload(handle context, handle module) { IN(cuda.ModuleUnload(module)); }
 CUresult gcn_cu_module_function(handle context, handle *function, handle module, const char *name) {
 	IN(cuda.ModuleGetFunction(function, module, name));
-}
-CUresult gcn_cu_function_attribute(handle context, int *value, int attribute, handle function) {
-	IN(cuda.FuncGetAttribute(value, attribute, function));
-}
-CUresult gcn_cu_function_set_attribute(handle context, handle function, int attribute, int value) {
-	IN(cuda.FuncSetAttribute(function, attribute, value));
 }
 
 CUresult gcn_cu_launch(handle context, handle function,
@@ -202,13 +182,9 @@ CUresult gcn_cu_launch(handle context, handle function,
 CUresult gcn_cu_stream_create(handle context, handle *stream, unsigned flags) { IN(cuda.StreamCreate(stream, flags)); }
 CUresult gcn_cu_stream_destroy(handle context, handle stream) { IN(cuda.StreamDestroy(stream)); }
 CUresult gcn_cu_stream_synchronize(handle context, handle stream) { IN(cuda.StreamSynchronize(stream)); }
-CUresult gcn_cu_stream_query(handle context, handle stream) { IN(cuda.StreamQuery(stream)); }
 CUresult gcn_cu_stream_wait(handle context, handle stream, handle event) { IN(cuda.StreamWaitEvent(stream, event, 0)); }
 CUresult gcn_cu_event_create(handle context, handle *event, unsigned flags) { IN(cuda.EventCreate(event, flags)); }
 CUresult gcn_cu_event_destroy(handle context, handle event) { IN(cuda.EventDestroy(event)); }
 CUresult gcn_cu_event_record(handle context, handle event, handle stream) { IN(cuda.EventRecord(event, stream)); }
 CUresult gcn_cu_event_query(handle context, handle event) { IN(cuda.EventQuery(event)); }
 CUresult gcn_cu_event_synchronize(handle context, handle event) { IN(cuda.EventSynchronize(event)); }
-CUresult gcn_cu_event_elapsed(handle context, float *milliseconds, handle start, handle end) {
-	IN(cuda.EventElapsedTime(milliseconds, start, end));
-}

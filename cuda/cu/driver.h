@@ -34,7 +34,6 @@ CUresult gcn_cu_device_attribute(int *value, int attribute, CUdevice device);
 CUresult gcn_cu_primary_context(handle *context, CUdevice device);
 
 CUresult gcn_cu_context_set(handle context);
-CUresult gcn_cu_context_synchronize(handle context);
 CUresult gcn_cu_memory_info(handle context, size_t *free, size_t *total);
 CUresult gcn_cu_alloc(handle context, CUdeviceptr *p, size_t bytes);
 CUresult gcn_cu_alloc_managed(handle context, CUdeviceptr *p, size_t bytes, unsigned flags, CUdevice device);
@@ -46,17 +45,13 @@ CUresult gcn_cu_copy_in(handle context, CUdeviceptr dst, const void *src, size_t
 // The copy has read src when it returns: with wait where the device could read it
 // itself, else because the driver copies it aside.
 CUresult gcn_cu_copy_in_at_once(handle context, CUdeviceptr dst, const void *src, size_t bytes, handle stream, int wait);
-CUresult gcn_cu_copy_out(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream);
 CUresult gcn_cu_copy_out_at_once(handle context, void *dst, CUdeviceptr src, size_t bytes, handle stream);
 CUresult gcn_cu_copy(handle context, CUdeviceptr dst, CUdeviceptr src, size_t bytes, handle stream);
 CUresult gcn_cu_set8(handle context, CUdeviceptr dst, unsigned char v, size_t n, handle stream);
-CUresult gcn_cu_set32(handle context, CUdeviceptr dst, unsigned v, size_t n, handle stream);
 
 CUresult gcn_cu_module_load(handle context, handle *module, const char *image, char *log, size_t log_size);
 CUresult gcn_cu_module_unload(handle context, handle module);
 CUresult gcn_cu_module_function(handle context, handle *function, handle module, const char *name);
-CUresult gcn_cu_function_attribute(handle context, int *value, int attribute, handle function);
-CUresult gcn_cu_function_set_attribute(handle context, handle function, int attribute, int value);
 // gcn_cu_launch passes n arguments of at most 8 bytes each, one a word.
 CUresult gcn_cu_launch(handle context, handle function,
 	unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -65,13 +60,11 @@ CUresult gcn_cu_launch(handle context, handle function,
 CUresult gcn_cu_stream_create(handle context, handle *stream, unsigned flags);
 CUresult gcn_cu_stream_destroy(handle context, handle stream);
 CUresult gcn_cu_stream_synchronize(handle context, handle stream);
-CUresult gcn_cu_stream_query(handle context, handle stream);
 CUresult gcn_cu_stream_wait(handle context, handle stream, handle event);
 CUresult gcn_cu_event_create(handle context, handle *event, unsigned flags);
 CUresult gcn_cu_event_destroy(handle context, handle event);
 CUresult gcn_cu_event_record(handle context, handle event, handle stream);
 CUresult gcn_cu_event_query(handle context, handle event);
 CUresult gcn_cu_event_synchronize(handle context, handle event);
-CUresult gcn_cu_event_elapsed(handle context, float *milliseconds, handle start, handle end);
 
 #endif

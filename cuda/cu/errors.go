@@ -20,14 +20,10 @@ type Result int32
 const (
 	InvalidValue      Result = 1
 	OutOfMemory       Result = 2
-	NotInitialized    Result = 3
 	NoDevice          Result = 100
-	InvalidDevice     Result = 101
-	InvalidImage      Result = 200
 	InvalidContext    Result = 201
 	InvalidPTX        Result = 218
 	NotFound          Result = 500
-	NotReady          Result = 600
 	IllegalAddress    Result = 700
 	MisalignedAddress Result = 716
 	LaunchFailed      Result = 719
@@ -44,6 +40,8 @@ func (r Result) Error() string {
 	}
 	return fmt.Sprintf("%s (%d): %s", C.GoString(name), int32(r), C.GoString(text))
 }
+
+const notReady Result = 600
 
 // CallError says which call of the driver failed, and how. Because kernels run
 // after the call that launches them has returned, the fault may lie in an
@@ -64,7 +62,6 @@ func (e *CallError) Error() string {
 // Unwrap gives the Result, so that errors.Is(err, cu.OutOfMemory) works.
 func (e *CallError) Unwrap() error { return e.Result }
 
-// check makes an error of a result.
 func check(r C.CUresult, call string) error {
 	if r == 0 {
 		return nil

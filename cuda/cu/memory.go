@@ -2,11 +2,9 @@ package cu
 
 // #cgo noescape gcn_cu_copy_in
 // #cgo noescape gcn_cu_copy_in_at_once
-// #cgo noescape gcn_cu_copy_out
 // #cgo noescape gcn_cu_copy_out_at_once
 // #cgo nocallback gcn_cu_copy_in
 // #cgo nocallback gcn_cu_copy_in_at_once
-// #cgo nocallback gcn_cu_copy_out
 // #cgo nocallback gcn_cu_copy_out_at_once
 // #include "driver.h"
 import "C"
@@ -31,9 +29,6 @@ func (p DevicePtr) MemSize() uintptr { return 0 }
 
 // String is the address in hexadecimal.
 func (p DevicePtr) String() string { return fmt.Sprintf("0x%x", uintptr(p)) }
-
-// Offset is the address that many bytes further on.
-func (p DevicePtr) Offset(bytes int64) DevicePtr { return p + DevicePtr(bytes) }
 
 // MemAttachFlags say which streams may use managed memory.
 type MemAttachFlags byte
@@ -86,11 +81,7 @@ func MemFree(p DevicePtr) error {
 	if c.cpu != nil {
 		return c.cpu.free(p)
 	}
-	if err := checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p); err != nil {
-		return err
-	}
-	count.Frees.Add(1)
-	return nil
+	return checkf(C.gcn_cu_free(c.handle, C.CUdeviceptr(p)), "cuMemFree(%v)", p)
 }
 
 // MemAllocHost takes pinned memory of the host, which asynchronous copies can
@@ -103,11 +94,8 @@ func MemAllocHost(bytes int64) (unsafe.Pointer, error) {
 	}
 	var p unsafe.Pointer
 	const portable = 1 // CU_MEMHOSTALLOC_PORTABLE: pinned for every context
-	if err := checkf(C.gcn_cu_host_alloc(c.handle, &p, C.size_t(bytes), portable), "cuMemHostAlloc(%d bytes)", bytes); err != nil {
-		return nil, err
-	}
-	count.HostAllocs.Add(1)
-	return p, nil
+	err = checkf(C.gcn_cu_host_alloc(c.handle, &p, C.size_t(bytes), portable), "cuMemHostAlloc(%d bytes)", bytes)
+	return p, err
 }
 
 // MemFreeHost frees memory of MemAllocHost.
@@ -116,11 +104,7 @@ func MemFreeHost(p unsafe.Pointer) error {
 	if err != nil {
 		return err
 	}
-	if err := check(C.gcn_cu_host_free(c.handle, p), "cuMemFreeHost"); err != nil {
-		return err
-	}
-	count.HostFrees.Add(1)
-	return nil
+	return check(C.gcn_cu_host_free(c.handle, p), "cuMemFreeHost")
 }
 
 // MemcpyHtoD copies to the device, on the main stream, after the work queued
@@ -166,17 +150,10 @@ func (c *context) copyOut(dst unsafe.Pointer, src DevicePtr, bytes int64) error 
 		return c.cpu.copyOut(dst, src, bytes)
 	}
 	count.CopiesOut.Add(1)
-	count.BytesOut.Add(bytes)
 	count.Syncs.Add(1)
 	r := C.gcn_cu_copy_out_at_once(c.handle, dst, C.CUdeviceptr(src), C.size_t(bytes), c.main)
 	return checkf(r, "cuMemcpyDtoH(%d bytes from %v)", bytes, src)
 }
-
-// Memcpy copies within the device, on the main stream.
-func Memcpy(dst, src DevicePtr, bytes int64) error { return MemcpyDtoDAsync(dst, src, bytes, NoStream) }
-
-// MemcpyDtoD is Memcpy.
-func MemcpyDtoD(dst, src DevicePtr, bytes int64) error { return Memcpy(dst, src, bytes) }
 
 // MemcpyHtoDAsync copies to the device on the stream. src must be pinned, and
 // left alone until the stream has come past the copy.
@@ -191,55 +168,29 @@ func MemcpyHtoDAsync(dst DevicePtr, src unsafe.Pointer, bytes int64, stream Stre
 	return checkf(r, "cuMemcpyHtoDAsync(%d bytes to %v)", bytes, dst)
 }
 
-// MemcpyDtoHAsync copies to the host on the stream. dst must be pinned; it holds
-// the copy once the stream has come past it.
-func MemcpyDtoHAsync(dst unsafe.Pointer, src DevicePtr, bytes int64, stream Stream) error {
-	c, h, err := stream.use()
+// Memcpy copies within the device, on the main stream.
+func Memcpy(dst, src DevicePtr, bytes int64) error {
+	c, err := now()
 	if err != nil {
 		return err
 	}
-	count.CopiesOut.Add(1)
-	count.BytesOut.Add(bytes)
-	r := C.gcn_cu_copy_out(c.handle, dst, C.CUdeviceptr(src), C.size_t(bytes), h)
-	return checkf(r, "cuMemcpyDtoHAsync(%d bytes from %v)", bytes, src)
+	return c.copyWithin(dst, src, bytes)
 }
 
-// MemcpyDtoDAsync copies within the device on the stream.
-func MemcpyDtoDAsync(dst, src DevicePtr, bytes int64, stream Stream) error {
-	if c := stream.c; c != nil && c.cpu != nil {
+func (c *context) copyWithin(dst, src DevicePtr, bytes int64) error {
+	if c.cpu != nil {
 		return c.cpu.copyIn(dst, pointer(src), bytes)
 	}
-	c, h, err := stream.use()
-	if err != nil {
-		return err
-	}
 	count.Copies.Add(1)
-	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), h)
+	r := C.gcn_cu_copy(c.handle, C.CUdeviceptr(dst), C.CUdeviceptr(src), C.size_t(bytes), c.main)
 	return checkf(r, "cuMemcpyDtoD(%d bytes from %v to %v)", bytes, src, dst)
 }
 
 // MemsetD8 sets n bytes on the main stream.
-func MemsetD8(dst DevicePtr, v byte, n int64) error { return MemsetD8Async(dst, v, n, NoStream) }
-
-// MemsetD32 sets n words of 4 bytes on the main stream.
-func MemsetD32(dst DevicePtr, v uint32, n int64) error { return MemsetD32Async(dst, v, n, NoStream) }
-
-// MemsetD8Async sets n bytes on the stream.
-func MemsetD8Async(dst DevicePtr, v byte, n int64, stream Stream) error {
-	c, h, err := stream.use()
+func MemsetD8(dst DevicePtr, v byte, n int64) error {
+	c, err := now()
 	if err != nil {
 		return err
 	}
-	count.Sets.Add(1)
-	return checkf(C.gcn_cu_set8(c.handle, C.CUdeviceptr(dst), C.uchar(v), C.size_t(n), h), "cuMemsetD8(%d bytes at %v)", n, dst)
-}
-
-// MemsetD32Async sets n words of 4 bytes on the stream.
-func MemsetD32Async(dst DevicePtr, v uint32, n int64, stream Stream) error {
-	c, h, err := stream.use()
-	if err != nil {
-		return err
-	}
-	count.Sets.Add(1)
-	return checkf(C.gcn_cu_set32(c.handle, C.CUdeviceptr(dst), C.uint(v), C.size_t(n), h), "cuMemsetD32(%d words at %v)", n, dst)
+	return checkf(C.gcn_cu_set8(c.handle, C.CUdeviceptr(dst), C.uchar(v), C.size_t(n), c.main), "cuMemsetD8(%d bytes at %v)", n, dst)
 }

@@ -8,8 +8,6 @@ import "C"
 
 import (
 	"fmt"
-	"math"
-	"os"
 	"slices"
 	"strings"
 	"unsafe"
@@ -59,15 +57,6 @@ func LoadData(image string) (Module, error) {
 	count.ModuleLoads.Add(1)
 	c.loaded[image] = m
 	return Module{m}, nil
-}
-
-// Load is LoadData of a file.
-func Load(path string) (Module, error) {
-	image, err := os.ReadFile(path)
-	if err != nil {
-		return Module{}, fmt.Errorf("cu: %w", err)
-	}
-	return LoadData(string(image))
 }
 
 // Unload gives the module up; the last to do so unloads it, after which its
@@ -148,64 +137,12 @@ type Function struct {
 // String is the name of the kernel.
 func (f Function) String() string { return f.name }
 
-// FunctionAttribute is a property of a kernel: a CUfunction_attribute.
-type FunctionAttribute int
-
-// The attributes that are of use here.
-const (
-	FnMaxThreadsPerBlock   FunctionAttribute = 0
-	FnSharedSize           FunctionAttribute = 1 // static shared memory, bytes
-	FnLocalSize            FunctionAttribute = 3 // spilled to memory, bytes a thread
-	FnNumRegs              FunctionAttribute = 4
-	FnMaxDynamicSharedSize FunctionAttribute = 8 // can be set
-)
-
-// Attribute is one property of the kernel.
-func (f Function) Attribute(a FunctionAttribute) (int, error) {
-	if f.c == nil || f.h == 0 {
-		return 0, errNoFunction
-	}
-	var v C.int
-	err := checkf(C.gcn_cu_function_attribute(f.c.handle, &v, C.int(a), f.h), "cuFuncGetAttribute(%s, %d)", f.name, int(a))
-	return int(v), err
-}
-
-// SetAttribute changes one property of the kernel, such as the dynamic shared
-// memory that it may have (above 48 KiB only after asking for it here).
-func (f Function) SetAttribute(a FunctionAttribute, v int) error {
-	if f.c == nil || f.h == 0 {
-		return errNoFunction
-	}
-	return checkf(C.gcn_cu_function_set_attribute(f.c.handle, f.h, C.int(a), C.int(v)), "cuFuncSetAttribute(%s, %d, %d)", f.name, int(a), v)
-}
-
 // Dim is the size of a grid in blocks or of a block in threads. A component of 0
 // counts as 1.
 type Dim struct{ X, Y, Z int }
 
 // Arg is one argument of a kernel, of at most 8 bytes.
 type Arg uint64
-
-// Ptr is an argument that is an address.
-func Ptr(p DevicePtr) Arg { return Arg(p) }
-
-// I32 is an argument of type int.
-func I32(v int32) Arg { return Arg(uint32(v)) }
-
-// U32 is an argument of type unsigned.
-func U32(v uint32) Arg { return Arg(v) }
-
-// I64 is an argument of type long long.
-func I64(v int64) Arg { return Arg(v) }
-
-// U64 is an argument of type unsigned long long.
-func U64(v uint64) Arg { return Arg(v) }
-
-// F32 is an argument of type float.
-func F32(v float32) Arg { return Arg(math.Float32bits(v)) }
-
-// F64 is an argument of type double.
-func F64(v float64) Arg { return Arg(math.Float64bits(v)) }
 
 var errNoFunction = fmt.Errorf("cu: a Function must come from Module.Function and run on a GPU")
 
@@ -252,27 +189,4 @@ func (f Function) launch(stream Stream, grid, block Dim, shared int, words *C.ui
 		return nil
 	}
 	return checkf(r, "cuLaunchKernel(%s, grid %v, block %v, %d bytes shared)", f.name, grid, block, shared)
-}
-
-// Launch launches the kernel as the driver's own call does: each of
-// kernelParams points to an argument of 8 bytes (all are read). Enqueue is
-// simpler.
-func (f Function) Launch(gridDimX, gridDimY, gridDimZ int, blockDimX, blockDimY, blockDimZ int,
-	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) error {
-	var args [maxArgs]Arg
-	if len(kernelParams) > maxArgs {
-		return fmt.Errorf("cu: %s: %d arguments, at most %d can be passed", f.name, len(kernelParams), maxArgs)
-	}
-	for i, p := range kernelParams {
-		args[i] = *(*Arg)(p)
-	}
-	return f.Enqueue(stream, Dim{gridDimX, gridDimY, gridDimZ}, Dim{blockDimX, blockDimY, blockDimZ},
-		sharedMemBytes, args[:len(kernelParams)]...)
-}
-
-// LaunchAndSync is Launch: later work on the stream runs after it, and a copy to the
-// host waits.
-func (f Function) LaunchAndSync(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ,
-	sharedMemBytes int, stream Stream, kernelParams []unsafe.Pointer) error {
-	return f.Launch(gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, stream, kernelParams)
 }

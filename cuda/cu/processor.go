@@ -51,7 +51,7 @@ func (p *processor) within(at DevicePtr, bytes int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for start, size := range p.arenas {
-		if at >= start && at.Offset(bytes) <= start.Offset(size) {
+		if at >= start && at+DevicePtr(bytes) <= start+DevicePtr(size) {
 			return nil
 		}
 	}

@@ -80,23 +80,6 @@ func (s Stream) Synchronize() error {
 	return check(C.gcn_cu_stream_synchronize(c.handle, h), "cuStreamSynchronize")
 }
 
-// Done tells whether all that was queued on the stream is done, without waiting.
-func (s Stream) Done() (bool, error) {
-	c, h, err := s.use()
-	if err != nil {
-		return false, err
-	}
-	return done(C.gcn_cu_stream_query(c.handle, h), "cuStreamQuery")
-}
-
-func done(r C.CUresult, call string) (bool, error) {
-	if Result(r) == NotReady {
-		return false, nil
-	}
-	err := check(r, call)
-	return err == nil, err
-}
-
 // Wait makes the stream wait, on the device, for the event as last recorded. An
 // event that was never recorded is not waited for.
 func (s Stream) Wait(e Event) error {
@@ -116,13 +99,8 @@ type Event struct {
 // EventFlags say how an event is used.
 type EventFlags uint32
 
-// An event that only orders work is cheaper with DisableTiming. With BlockingSync a
-// host that waits for the event sleeps instead of spinning.
-const (
-	DefaultEvent  EventFlags = 0
-	BlockingSync  EventFlags = 1
-	DisableTiming EventFlags = 2
-)
+// DisableTiming is for an event that only orders work.
+const DisableTiming EventFlags = 2
 
 // MakeEvent makes an event in the current context.
 func MakeEvent(flags EventFlags) (Event, error) {
@@ -173,16 +151,10 @@ func (e Event) Done() (bool, error) {
 	if e.c == nil {
 		return false, errNoEvent
 	}
-	return done(C.gcn_cu_event_query(e.c.handle, e.h), "cuEventQuery")
-}
-
-// Elapsed is the time in milliseconds from e to end, on the device; both must be
-// done, and made without DisableTiming.
-func (e Event) Elapsed(end Event) (float64, error) {
-	if e.c == nil {
-		return 0, errNoEvent
+	r := C.gcn_cu_event_query(e.c.handle, e.h)
+	if Result(r) == notReady {
+		return false, nil
 	}
-	var ms C.float
-	err := check(C.gcn_cu_event_elapsed(e.c.handle, &ms, e.h, end.h), "cuEventElapsedTime")
-	return float64(ms), err
+	err := check(r, "cuEventQuery")
+	return err == nil, err
 }

@@ -160,7 +160,6 @@ func removeStale(root *os.Root, part string) bool {
 	return filelock.Try(file) == nil && sameFile(root, part, file) && root.Remove(part) == nil
 }
 
-// sameFile reports whether an open file still has that name.
 func sameFile(root *os.Root, name string, file *os.File) bool {
 	open, err := file.Stat()
 	if err != nil {

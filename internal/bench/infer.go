@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -45,12 +46,14 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 			times = append(times, milliseconds(time.Since(start)))
 		}
 	}
-	ms := median(times)
+	ms := study.Median(times)
 	return InferReport{
 		MS: ms, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()) / 1e6,
 		Nodes: len(nodes), Repetitions: repetitions,
 	}, nil
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // heapWatch reads the size of the heap every millisecond until end is called.
 type heapWatch struct {

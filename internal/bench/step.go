@@ -14,6 +14,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -101,7 +102,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 		pipelined = append(pipelined, ms)
 		report.count(b.counts().Since(before), o.Batches)
 	}
-	report.PipelinedMS = median(pipelined)
+	report.PipelinedMS = study.Median(pipelined)
 	if b.device != nil {
 		report.DeviceBytes = b.device.Usage().Peak
 	}
@@ -181,7 +182,7 @@ func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 		}
 		start := time.Now()
 		samplers.Seed(&source, b.options.Seed, 0, uint64(k))
-		if err := b.stream.Sampler.Sample(ctx, seeds(rng, nodes, b.options.BatchSize), rng, &batch); err != nil {
+		if err := b.stream.Sampler.Sample(ctx, Seeds(rng, nodes, b.options.BatchSize), rng, &batch); err != nil {
 			return fmt.Errorf("bench: batch %d: %w", k, err)
 		}
 		drawn := time.Since(start)
@@ -205,8 +206,9 @@ func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 		floors = append(floors, milliseconds(least))
 	}
 	report.Batches = len(steps)
-	report.MedianMS, report.FloorMS, report.SamplingMedianMS = median(steps), median(floors), median(sampling)
-	report.MeanMS, report.SDMS = meanAndDeviation(steps)
+	report.MedianMS, report.FloorMS, report.SamplingMedianMS = study.Median(steps), study.Median(floors), study.Median(sampling)
+	spread := study.NewSpread(steps)
+	report.MeanMS, report.SDMS = spread.Mean, spread.SD
 	report.RatioToFloor = report.MedianMS / report.FloorMS
 
 	const repeats = 20
@@ -223,9 +225,9 @@ func (b *stepBench) inTurn(ctx context.Context, report *StepReport) error {
 	return nil
 }
 
-// seeds draws n distinct nodes by the first n steps of a shuffle. If there are fewer than n
+// Seeds draws n distinct nodes by the first n steps of a shuffle. If there are fewer than n
 // nodes, it takes all.
-func seeds(rng *rand.Rand, nodes []int32, n int) []int32 {
+func Seeds(rng *rand.Rand, nodes []int32, n int) []int32 {
 	n = min(n, len(nodes))
 	for i := range n {
 		j := i + rng.IntN(len(nodes)-i)

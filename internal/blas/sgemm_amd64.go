@@ -4,62 +4,26 @@
 
 package blas
 
-// tile6x16AVX2 sets a tile C = alpha·A·B + beta⊗In of 1 to 6 rows and 9 to 16 columns.
-// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 6 rows, B[p]
-// at b + 16·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,
-// and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.
-//
 //go:noescape
 func tile6x16AVX2(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 
-// tile6x8AVX2 sets a tile C = alpha·A·B + beta⊗In of 1 to 6 rows and 1 to 8 columns.
-// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 6 rows, B[p]
-// at b + 8·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,
-// and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.
-//
 //go:noescape
 func tile6x8AVX2(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 
-// packStripAVX2 copies k rows of width elements to rows of step elements, step apart,
-// padded with zeros; 1 ≤ width ≤ step ≤ 16. Row p is at src + numbers[p]·ld, or at
-// src + p·ld if numbers is nil. It stores whole vectors of 8: what follows the last
-// row is overwritten up to the end of its last vector.
-//
 //go:noescape
 func packStripAVX2(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)
 
-// transposeAVX2 transposes count squares of 8×8 that lie side by side in src, its rows
-// ld apart, to squares that lie below each other in dst, its rows step apart.
-//
 //go:noescape
 func transposeAVX2(dst *float32, step int, src *float32, ld int, count int)
 
-// tile12x32AVX512 sets a tile C = alpha·A·B + beta⊗In of 1 to 12 rows and 17 to 32 columns.
-// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 12 rows, B[p]
-// at b + 32·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,
-// and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.
-//
 //go:noescape
 func tile12x32AVX512(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 
-// tile12x16AVX512 sets a tile C = alpha·A·B + beta⊗In of 1 to 12 rows and 1 to 16 columns.
-// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all 12 rows, B[p]
-// at b + 16·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,
-// and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.
-//
 //go:noescape
 func tile12x16AVX512(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)
 
-// packStripAVX512 copies k rows of width elements to rows of step elements, step apart,
-// padded with zeros; 1 ≤ width ≤ step ≤ 32. Row p is at src + numbers[p]·ld, or at
-// src + p·ld if numbers is nil. It stores whole vectors of 16: what follows the last
-// row is overwritten up to the end of its last vector.
-//
 //go:noescape
 func packStripAVX512(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)
 
-// transposeAVX512 transposes count squares of 16×16 that lie side by side in src, its rows
-// ld apart, to squares that lie below each other in dst, its rows step apart.
-//
 //go:noescape
 func transposeAVX512(dst *float32, step int, src *float32, ld int, count int)

@@ -42,7 +42,6 @@ const (
 	copies              // copies of mini-batches to the device
 )
 
-// event marks a place in a queue.
 type event interface {
 	record(queue) error    // marks the end of the work queued so far
 	delay(queue) error     // makes work queued from now on wait for the mark

@@ -38,6 +38,7 @@ func openDriver() (driver, error) {
 	}
 	c := &cuda{kernels: map[string]cu.Function{}}
 	if err := c.open(gpu); err != nil {
+		_ = c.close() // of the part that was opened
 		return nil, fmt.Errorf("device: %w", err)
 	}
 	return c, nil
@@ -67,13 +68,7 @@ func (c *cuda) open(gpu cu.Device) (err error) {
 
 func (c *cuda) name() string { return c.gpu }
 
-func (c *cuda) counts() Counts {
-	r := cu.ReadCounters()
-	return Counts{
-		Launches: r.Launches, Products: r.Products, Syncs: r.Syncs,
-		CopiesIn: r.CopiesIn, CopiesOut: r.CopiesOut, Copies: r.Copies, BytesIn: r.BytesIn, Allocs: r.Allocs,
-	}
-}
+func (c *cuda) counts() Counts { return Counts(cu.ReadCounters()) }
 
 func (c *cuda) close() error { return first(c.copies.Destroy(), c.module.Unload()) }
 
@@ -127,7 +122,6 @@ func (c *cuda) sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b Poi
 	return c.blas.Sgemm(cublas.T(transA), cublas.T(transB), m, n, k, 1, cu.DevicePtr(a), lda, cu.DevicePtr(b), ldb, beta, cu.DevicePtr(to), ldc)
 }
 
-// cudaEvent is an event of the driver.
 type cudaEvent struct {
 	cu.Event
 	c *cuda
@@ -135,7 +129,10 @@ type cudaEvent struct {
 
 func (c *cuda) newEvent() (event, error) {
 	e, err := cu.MakeEvent(cu.DisableTiming)
-	return &cudaEvent{e, c}, err
+	if err != nil {
+		return nil, err
+	}
+	return &cudaEvent{e, c}, nil
 }
 
 func (c *cuda) stream(q queue) cu.Stream {

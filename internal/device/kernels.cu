@@ -419,6 +419,145 @@ __global__ void __launch_bounds__(256) gcn_squares(double *partial, const float 
 	if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
+// dst[j][h] = z[j] . vector over the columns of head h. A thread an element.
+__global__ void __launch_bounds__(256) gcn_attention_scores(float *dst, const float *z, const float *vector, i64 rows, i64 heads, i64 width) {
+	i64 i = globalThread();
+	if (i >= rows * heads) return;
+	const float *x = z + i * width, *v = vector + i % heads * width;
+	float sum = 0;
+	for (i64 c = 0; c < width; c++) sum += x[c] * v[c];
+	dst[i] = sum;
+}
+
+// alpha[k][h] = weight[k]*exp(e)/sum of the row's, e = LeakyReLU(s[idx[k]][h] +
+// t[own[i]][h]), with the sign - if dropout drops it. A null weight is 1. A warp a row
+// and head.
+__global__ void __launch_bounds__(256) gcn_attention_coefficients(float *alpha, const int *ptr, const int *idx, const float *weight, const int *own, const float *s, const float *t, i64 slopeBits, i64 threshold, i64 seed, i64 rows, i64 heads) {
+	i64 w = globalWarp(), i = w / heads, h = w % heads;
+	if (i >= rows) return;
+	i64 lo = ptr[i], hi = ptr[i + 1];
+	if (lo == hi) return;
+	float target = t[own[i] * heads + h], slope = floatOf(slopeBits), top = -1.0f / 0.0f, ignored;
+	for (i64 k = lo + laneOf(); k < hi; k += WARP) {
+		if (weight && !(weight[k] > 0)) continue;
+		float q = s[idx[k] * heads + h] + target, e = q > 0 ? q : slope * q;
+		if (!(e <= top)) top = e;
+	}
+	top = warpMax(top);
+	double total = 0;
+	for (i64 k = lo + laneOf(); k < hi; k += WARP) {
+		float v = weight ? weight[k] : 1.0f, a = 0;
+		if (v > 0) {
+			float q = s[idx[k] * heads + h] + target, e = q > 0 ? q : slope * q;
+			a = v * expNeg(e - top, &ignored);
+		}
+		alpha[k * heads + h] = a;
+		total += a;
+	}
+	float inverse = (float)(1 / warpSum(total));
+	u64 key = threshold ? mix64(mix64((u64)seed + 0x9e3779b97f4a7c15ULL) + (u64)i * 0x9e3779b97f4a7c15ULL) : 0;
+	for (i64 k = lo + laneOf(); k < hi; k += WARP) {
+		float a = alpha[k * heads + h];
+		if (a != 0) a *= inverse;
+		if (threshold && dropHash(key, (u32)((k - lo) * heads + h)) < (u32)threshold) a = -a;
+		alpha[k * heads + h] = a;
+	}
+}
+
+// dst[i] = bias + sum over the row's entries of keep*alpha*z, without entries whose alpha
+// is 0 or less. With average every head adds to the same columns. A null bias is 0. Row
+// kernel.
+__global__ void __launch_bounds__(256) gcn_attend(float *dst, const int *ptr, const int *idx, const float *alpha, const float *z, const float *bias, i64 keepBits, i64 average, i64 rows, i64 heads, i64 width) {
+	i64 columns = heads * width, out = average ? width : columns;
+	i64 tiles = tilesOf(out), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	float keep = floatOf(keepBits);
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < out; j += WARP) {
+		float sum = 0;
+		i64 first = average ? 0 : j / width, last = average ? heads : first + 1;
+		for (i64 k = ptr[i]; k < ptr[i + 1]; k++)
+			for (i64 h = first; h < last; h++) {
+				float a = alpha[k * heads + h];
+				if (!(a <= 0)) sum += keep * a * z[idx[k] * columns + (average ? h * width + j : j)];
+			}
+		dst[i * out + j] = bias ? sum + bias[j] : sum;
+	}
+}
+
+// dq[k][h] is the gradient with respect to s + t of entry k, and dt[own[i]][h] its sum over
+// row i, for the upstream gradient grad. dt is 0 before. A warp a row and head.
+__global__ void __launch_bounds__(256) gcn_attention_slopes(float *dq, float *dt, const int *ptr, const int *idx, const int *own, const float *grad, const float *alpha, const float *s, const float *t, const float *z, i64 slopeBits, i64 keepBits, i64 average, i64 rows, i64 heads, i64 width) {
+	i64 w = globalWarp(), i = w / heads, h = w % heads;
+	if (i >= rows) return;
+	i64 lo = ptr[i], hi = ptr[i + 1], columns = heads * width;
+	const float *g = grad + (average ? i * width : i * columns + h * width);
+	float keep = floatOf(keepBits), target = t[own[i] * heads + h];
+	double mean = 0, total = 0;
+	for (i64 k = lo + laneOf(); k < hi; k += WARP) {
+		float a = alpha[k * heads + h], d = 0;
+		if (!(a <= 0)) {
+			const float *x = z + idx[k] * columns + h * width;
+			for (i64 c = 0; c < width; c++) d += g[c] * x[c];
+			d *= keep;
+			mean += (double)a * d;
+		}
+		dq[k * heads + h] = d;
+	}
+	float m = (float)warpSum(mean);
+	for (i64 k = lo + laneOf(); k < hi; k += WARP) {
+		float a = alpha[k * heads + h], d = (a < 0 ? -a : a) * (dq[k * heads + h] - m);
+		if (!(s[idx[k] * heads + h] + target > 0)) d *= floatOf(slopeBits);
+		dq[k * heads + h] = d;
+		total += d;
+	}
+	total = warpSum(total);
+	if (laneOf() == 0) dt[own[i] * heads + h] = (float)total;
+}
+
+// ds[j][h] = sum of dq over the entries of column j. A thread an element.
+__global__ void __launch_bounds__(256) gcn_attention_sums(float *ds, const int *colPtr, const int *entry, const float *dq, i64 cols, i64 heads) {
+	i64 i = globalThread();
+	if (i >= cols * heads) return;
+	i64 j = i / heads, h = i % heads;
+	double sum = 0;
+	for (i64 p = colPtr[j]; p < colPtr[j + 1]; p++) sum += dq[entry[p] * heads + h];
+	ds[i] = (float)sum;
+}
+
+// dz[j] = sum over the entries of column j of keep*alpha*grad, without entries whose alpha
+// is 0 or less, + ds[j]*source + dt[j]*target for each head. Row kernel.
+__global__ void __launch_bounds__(256) gcn_attention_gradient(float *dz, const int *colPtr, const int *entry, const int *row, const float *grad, const float *alpha, const float *ds, const float *dt, const float *source, const float *target, i64 keepBits, i64 average, i64 cols, i64 heads, i64 width) {
+	i64 columns = heads * width, out = average ? width : columns;
+	i64 tiles = tilesOf(columns), w = globalWarp(), j = w / tiles;
+	if (j >= cols) return;
+	float keep = floatOf(keepBits);
+	for (i64 c = w % tiles * TILE + laneOf(), end = c + TILE; c < end && c < columns; c += WARP) {
+		i64 h = c / width, from = average ? c % width : c;
+		float sum = 0;
+		for (i64 p = colPtr[j]; p < colPtr[j + 1]; p++) {
+			float a = alpha[entry[p] * heads + h];
+			if (!(a <= 0)) sum += keep * a * grad[row[p] * out + from];
+		}
+		dz[j * columns + c] = sum + ds[j * heads + h] * source[c] + dt[j * heads + h] * target[c];
+	}
+}
+
+// dst[c] = sum over j of d[j][h]*z[j][c], h the head of column c. Blocks and sums as in
+// gcn_column_sums.
+__global__ void __launch_bounds__(1024) gcn_head_sums(float *dst, const float *d, const float *z, i64 rows, i64 heads, i64 width) {
+	__shared__ double sums[WARP][WARP];
+	int t = threadIdx.x / WARP, lane = laneOf();
+	i64 columns = heads * width, c = (i64)blockIdx.x * WARP + lane;
+	double sum = 0;
+	if (c < columns)
+		for (i64 j = t; j < rows; j += WARP) sum += (double)d[j * heads + c / width] * z[j * columns + c];
+	sums[t][lane] = sum;
+	__syncthreads();
+	if (t != 0 || c >= columns) return;
+	for (int k = 1; k < WARP; k++) sum += sums[k][lane];
+	dst[c] = (float)sum;
+}
+
 // One step of Adam over flat arrays. If the loss or the gradient is not finite, it
 // changes nothing but status: status[0] becomes the step (from 1), status[1] 1 for the
 // loss or 2 for the gradient. Later steps then change nothing. A clip above 0 bounds

@@ -176,6 +176,89 @@ func (d *Device) LayerNormGradient(dst, grad, normalized, inverse, gain Pointer,
 	return d.warps("gcn_layer_norm_gradient", rows, arg(dst), arg(grad), arg(normalized), arg(inverse), arg(gain), arg(rows), arg(width))
 }
 
+// Edges is kernel.Edges on the device; row pointers are int32.
+type Edges struct {
+	Rows, Cols                                int
+	Ptr, Idx, Weight, Own, ColPtr, Entry, Row Pointer
+}
+
+// Attention is kernel.Attention on the device. Threshold, Keep and Seed are its dropout,
+// as in Activation.
+type Attention struct {
+	Edges
+	Heads, Width int
+	Average      bool
+	Slope        float32 // of LeakyReLU below 0
+	Threshold    uint32
+	Keep         float32
+	Seed         uint64
+}
+
+// factor returns the factor of a kept coefficient in the output, and whether the heads
+// are averaged.
+func (a Attention) factor() (keep, average arg) {
+	if a.Average {
+		return f32(a.Keep / float32(a.Heads)), 1
+	}
+	return f32(a.Keep), 0
+}
+
+// AttentionScores sets dst to the scores of rows of z, as kernel.AttentionScores.
+func (d *Device) AttentionScores(dst, z, vector Pointer, rows, heads, width int) error {
+	return d.elements("gcn_attention_scores", rows*heads, arg(dst), arg(z), arg(vector), arg(rows), arg(heads), arg(width))
+}
+
+// Attend sets dst to the output, s and t to the scores of all columns, and alpha to the
+// coefficients, as kernel.Attention. bias may be 0.
+func (d *Device) Attend(a Attention, dst, alpha, s, t, z, source, target, bias Pointer) error {
+	if err := d.AttentionScores(s, z, source, a.Cols, a.Heads, a.Width); err != nil {
+		return err
+	}
+	if err := d.AttentionScores(t, z, target, a.Cols, a.Heads, a.Width); err != nil {
+		return err
+	}
+	return d.AttendScored(a, dst, alpha, s, t, z, bias)
+}
+
+// AttendScored is Attend for known scores.
+func (d *Device) AttendScored(a Attention, dst, alpha, s, t, z, bias Pointer) error {
+	if err := d.warps("gcn_attention_coefficients", a.Rows*a.Heads, arg(alpha), arg(a.Ptr), arg(a.Idx), arg(a.Weight), arg(a.Own),
+		arg(s), arg(t), f32(a.Slope), arg(a.Threshold), arg(a.Seed), arg(a.Rows), arg(a.Heads)); err != nil {
+		return err
+	}
+	keep, average := a.factor()
+	out := a.Heads * a.Width
+	if a.Average {
+		out = a.Width
+	}
+	return d.rows("gcn_attend", a.Rows, out, arg(dst), arg(a.Ptr), arg(a.Idx), arg(alpha), arg(z), arg(bias), keep, average,
+		arg(a.Rows), arg(a.Heads), arg(a.Width))
+}
+
+// AttentionGradient sets dz to the gradient with respect to z, ds and dt to those with
+// respect to the scores, and dq to those with respect to the sums of two scores, as
+// kernel.Attention. The other arguments are those of Attend.
+func (d *Device) AttentionGradient(a Attention, dz, dq, ds, dt, grad, alpha, s, t, z, source, target Pointer) error {
+	keep, average := a.factor()
+	if err := d.Clear(dt, 4*int64(a.Cols*a.Heads)); err != nil {
+		return err
+	}
+	if err := d.warps("gcn_attention_slopes", a.Rows*a.Heads, arg(dq), arg(dt), arg(a.Ptr), arg(a.Idx), arg(a.Own), arg(grad), arg(alpha),
+		arg(s), arg(t), arg(z), f32(a.Slope), keep, average, arg(a.Rows), arg(a.Heads), arg(a.Width)); err != nil {
+		return err
+	}
+	if err := d.elements("gcn_attention_sums", a.Cols*a.Heads, arg(ds), arg(a.ColPtr), arg(a.Entry), arg(dq), arg(a.Cols), arg(a.Heads)); err != nil {
+		return err
+	}
+	return d.rows("gcn_attention_gradient", a.Cols, a.Heads*a.Width, arg(dz), arg(a.ColPtr), arg(a.Entry), arg(a.Row), arg(grad), arg(alpha),
+		arg(ds), arg(dt), arg(source), arg(target), keep, average, arg(a.Cols), arg(a.Heads), arg(a.Width))
+}
+
+// HeadSums sets dst to the gradient of a vector of scores, as kernel.HeadSums.
+func (d *Device) HeadSums(dst, scores, z Pointer, rows, heads, width int) error {
+	return d.launch("gcn_head_sums", ceil(heads*width, warp), warp*warp, arg(dst), arg(scores), arg(z), arg(rows), arg(heads), arg(width))
+}
+
 // Partials is the number of partial sums of Squares.
 const Partials = 64
 

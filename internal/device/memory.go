@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 )
@@ -137,7 +138,7 @@ type Uploader struct {
 type staging struct {
 	host       unsafe.Pointer // page-locked
 	hostSize   int64
-	device     *Buffer
+	device     Buffer
 	sent, used event // the copy has ended; the last reader has ended
 }
 
@@ -166,13 +167,13 @@ func (d *Device) NewUploader() (*Uploader, error) {
 	u := &Uploader{d: d}
 	for k := range u.ring {
 		s := &u.ring[k]
-		s.device = d.NewBuffer()
+		s.device.d = d
 		var err error
 		if s.sent, err = d.driver.newEvent(); err == nil {
 			s.used, err = d.driver.newEvent()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("device: making an event: %w", err)
+			return nil, errors.Join(fmt.Errorf("device: making an event: %w", err), u.Close())
 		}
 	}
 	return u, nil
@@ -306,8 +307,11 @@ func (u *Uploader) Close() error {
 			s.host, s.hostSize = nil, 0
 		}
 		err = first(err, s.device.Free())
-		err = first(err, s.sent.destroy())
-		err = first(err, s.used.destroy())
+		for _, e := range []event{s.sent, s.used} {
+			if e != nil { // NewUploader may have failed half-way
+				err = first(err, e.destroy())
+			}
+		}
 	}
 	return err
 }

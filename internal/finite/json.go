@@ -13,39 +13,28 @@ import (
 // NaN.
 type Number float64
 
-// MarshalJSON implements json.Marshaler.
-func (x Number) MarshalJSON() ([]byte, error) {
-	if !Is(float64(x)) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(x))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (x *Number) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		*x = Number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(text, (*float64)(x))
-}
+func (x Number) MarshalJSON() ([]byte, error)     { return marshal(float64(x)) }
+func (x *Number) UnmarshalJSON(text []byte) error { return unmarshal(text, (*float64)(x)) }
 
 // number32 is Number in single precision.
 type number32 float32
 
-func (x number32) MarshalJSON() ([]byte, error) {
+func (x number32) MarshalJSON() ([]byte, error)     { return marshal(float32(x)) }
+func (x *number32) UnmarshalJSON(text []byte) error { return unmarshal(text, (*float32)(x)) }
+
+func marshal[T float32 | float64](x T) ([]byte, error) {
 	if !Is(float64(x)) {
 		return []byte("null"), nil
 	}
-	return json.Marshal(float32(x))
+	return json.Marshal(x)
 }
 
-func (x *number32) UnmarshalJSON(text []byte) error {
+func unmarshal[T float32 | float64](text []byte, x *T) error {
 	if string(text) == "null" {
-		*x = number32(math.NaN())
+		*x = T(math.NaN())
 		return nil
 	}
-	return json.Unmarshal(text, (*float32)(x))
+	return json.Unmarshal(text, x)
 }
 
 // JSON returns a copy of v for encoding/json in which numbers that are not finite

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -23,14 +22,12 @@ type arraySource interface {
 	Open(key string) (*npy.Reader, error)
 }
 
-// folder is a directory of .npy files.
 type folder string
 
 func (dir folder) path(key string) string { return filepath.Join(string(dir), key+".npy") }
 
 func (dir folder) Open(key string) (*npy.Reader, error) { return npy.Open(dir.path(key)) }
 
-// withArray opens an array, hands it to read, and closes it.
 func withArray(source arraySource, key string, read func(r *npy.Reader) error) error {
 	r, err := source.Open(key)
 	if err != nil {
@@ -48,49 +45,39 @@ func vector(r *npy.Reader) error {
 	return fmt.Errorf("datasets: %s: shape %v, want one dimension", r.Name(), r.Shape)
 }
 
-func readInt32s(ctx context.Context, source arraySource, key string) (values []int32, err error) {
+func readInt32s(ctx context.Context, source arraySource, key string) ([]int32, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int32s)
+}
+
+func readInt64s(ctx context.Context, source arraySource, key string) ([]int64, error) {
+	return readVector(ctx, source, key, (*npy.Reader).Int64s)
+}
+
+func readVector[T any](ctx context.Context, source arraySource, key string, read func(*npy.Reader, context.Context) ([]T, error)) (values []T, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}
-		values, err = r.Int32s(ctx)
+		values, err = read(r, ctx)
 		return err
 	})
 	return values, err
 }
 
 // readIDs reads nodes in [0, n): their numbers, or a mask of n booleans.
-func readIDs(ctx context.Context, dir folder, key string, n int) (ids []int32, err error) {
-	err = withArray(dir, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
+func readIDs(ctx context.Context, dir folder, key string, n int) ([]int32, error) {
+	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
 		values, err := r.Int32s(ctx)
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return nil, err
+		case !r.Mask():
+			return values, checkIDs(r.Name(), values, n)
+		case len(values) != n:
+			return nil, fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
 		}
-		if !r.Mask() {
-			ids = values
-			return checkIDs(r.Name(), ids, n)
-		}
-		if len(values) != n {
-			return fmt.Errorf("datasets: %s: a mask of %d booleans for %d nodes", r.Name(), len(values), n)
-		}
-		ids = maskedNodes(values)
-		return nil
+		return maskedNodes(values), nil
 	})
-	return ids, err
-}
-
-func readInt64s(ctx context.Context, source arraySource, key string) (values []int64, err error) {
-	err = withArray(source, key, func(r *npy.Reader) error {
-		if err := vector(r); err != nil {
-			return err
-		}
-		values, err = r.Int64s(ctx)
-		return err
-	})
-	return values, err
 }
 
 // readMatrix reads a dense matrix of finite features with the given number of
@@ -136,7 +123,6 @@ func zeros(what string, rows, cols int) ([]float32, error) {
 	return make([]float32, rows*cols), nil
 }
 
-// checkFinite names the first feature that is not finite.
 func checkFinite(name string, x *graph.Features) error {
 	for k, v := range x.Data {
 		if v-v != 0 { // NaN or infinite
@@ -223,7 +209,6 @@ func countZeros(mask []int32) int {
 	return zeros
 }
 
-// checkIDs names the first id outside [0, n).
 func checkIDs(name string, ids []int32, n int) error {
 	for k, id := range ids {
 		if id < 0 || int(id) >= n {
@@ -291,7 +276,7 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err != nil {
 		return err
 	}
-	symmetric, err := Symmetric(ctx, p.ptr, p.idx)
+	symmetric, err := parallel.Symmetric(ctx, p.ptr, p.idx)
 	if err != nil {
 		return err
 	}
@@ -306,9 +291,9 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err := checkGraph(p.name, n, p.ptr[n]); err != nil {
 		return err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(p.name, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", p.name, err)
+		return err
 	}
 	for i := range n {
 		if i%4096 == 0 && ctx.Err() != nil {
@@ -406,28 +391,14 @@ func (p *pattern) tidy(ctx context.Context) (loops, repeats int64, err error) {
 	return loops, repeats, nil
 }
 
-// Symmetric tells whether a square sparse matrix is its own transpose; row i has
-// the columns idx[ptr[i]:ptr[i+1]], increasing. The error is the context's. It
-// uses all cores and 8 bytes a row. Cost: O(rows + entries).
-func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
-	n := len(ptr) - 1
-	// The loop visits rows i in increasing order, so the entries (i, j) of column j
-	// must be, one by one, the entries of row j.
-	next := slices.Clone(ptr[:n])
-	var differs atomic.Bool
-	err := parallel.Entries(ctx, ptr, idx, func(i int, j int32) bool {
-		if at := next[j]; at == ptr[j+1] || idx[at] != int32(i) {
-			differs.Store(true)
-			return false
-		}
-		next[j]++
-		return true
-	})
-	// Rows and columns have the same number of entries in all, so none is left over.
-	return !differs.Load(), err
+func newBuilder(name string, nodes int) (*graph.Builder, error) {
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("datasets: %s: %w", name, err)
+	}
+	return b, nil
 }
 
-// build sets the graph from a builder, and adds a note.
 func (d *Set) build(b *graph.Builder) {
 	d.Graph, d.Report = b.Build()
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")

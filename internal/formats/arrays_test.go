@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // A directed triangle has as many entries in each row as in each column.
 func TestDirectedTriangle(t *testing.T) {
 	p := &pattern{ptr: []int64{0, 1, 2, 3}, idx: []int32{1, 2, 0}}
-	if got, err := Symmetric(context.Background(), p.ptr, p.idx); got || err != nil {
+	if got, err := parallel.Symmetric(context.Background(), p.ptr, p.idx); got || err != nil {
 		t.Errorf("taken for symmetric: %v, %v", got, err)
 	}
 	var d Set
@@ -46,7 +48,7 @@ func TestSymmetricPattern(t *testing.T) {
 				want = want && dense[i][j] == dense[j][i]
 			}
 		}
-		if got, err := Symmetric(context.Background(), p.ptr, p.idx); err != nil || got != want {
+		if got, err := parallel.Symmetric(context.Background(), p.ptr, p.idx); err != nil || got != want {
 			t.Fatalf("symmetric: %v, %v; want %v", got, err, want)
 		}
 	})

@@ -45,16 +45,11 @@ func readNodeTypes(ctx context.Context, a *npy.Archive, d *Set) error {
 	}
 	d.Split = &Split{}
 	for i, kind := range kinds {
-		switch kind {
-		case 1:
-			d.Split.Train = append(d.Split.Train, int32(i))
-		case 2:
-			d.Split.Valid = append(d.Split.Valid, int32(i))
-		case 3:
-			d.Split.Test = append(d.Split.Test, int32(i))
-		default:
+		if kind < 1 || kind > 3 {
 			return fmt.Errorf("datasets: %s: node_types: node %d is of type %d, want 1, 2 or 3", a.Name(), i, kind)
 		}
+		part := d.Split.parts()[kind-1]
+		*part = append(*part, int32(i))
 	}
 	return nil
 }

@@ -17,4 +17,10 @@ type Split struct {
 	Train, Valid, Test []int32
 }
 
+// partNames are the usual names of a split's parts.
+var partNames = [3]string{"train", "valid", "test"}
+
+// parts returns the training, the validation and the test set.
+func (s *Split) parts() [3]*[]int32 { return [3]*[]int32{&s.Train, &s.Valid, &s.Test} }
+
 func (d *Set) nodes() int { return d.Graph.Rows }

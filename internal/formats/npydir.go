@@ -77,25 +77,20 @@ func readWeights(ctx context.Context, dir folder, key string, indices int) (weig
 // readSplit reads the three id files, unless all are missing.
 func (dir folder) readSplit(ctx context.Context, d *Set) error {
 	s := &Split{}
-	parts := []struct {
-		key string
-		to  *[]int32
-	}{{"train", &s.Train}, {"valid", &s.Valid}, {"test", &s.Test}}
 	missing := 0
-	for _, part := range parts {
-		if _, err := os.Stat(dir.path(part.key)); errors.Is(err, fs.ErrNotExist) {
+	for _, name := range partNames {
+		if _, err := os.Stat(dir.path(name)); errors.Is(err, fs.ErrNotExist) {
 			missing++
 		}
 	}
-	if missing == len(parts) {
+	if missing == len(partNames) {
 		return nil
 	}
-	for _, part := range parts {
-		ids, err := readIDs(ctx, dir, part.key, d.nodes())
-		if err != nil {
+	for k, part := range s.parts() {
+		var err error
+		if *part, err = readIDs(ctx, dir, partNames[k], d.nodes()); err != nil {
 			return err
 		}
-		*part.to = ids
 	}
 	d.Split = s
 	return nil

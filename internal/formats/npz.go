@@ -133,13 +133,18 @@ func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, err
 		return nil, err
 	}
 	x := &graph.Features{Rows: rows, Cols: cols, Data: cells}
-	for i := range rows {
-		row := x.Row(i)
+	p.expand(x, values, func(row int) int { return row })
+	return x, checkFinite(p.name, x)
+}
+
+// expand adds each row of p, with the given values, to the features of its node.
+func (p *pattern) expand(x *graph.Features, values []float32, node func(row int) int) {
+	for i := range len(p.ptr) - 1 {
+		row := x.Row(node(i))
 		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
 			row[p.idx[k]] += values[k]
 		}
 	}
-	return x, checkFinite(p.name, x)
 }
 
 // readHeterophilous reads node_features, node_labels, edges (each undirected edge
@@ -196,9 +201,9 @@ func readEdgePairs(ctx context.Context, source arraySource, key string, nodes in
 		if err := checkGraph(r.Name(), nodes, int64(len(ends)/2)); err != nil {
 			return err
 		}
-		b, err := graph.NewBuilder(nodes)
+		b, err := newBuilder(r.Name(), nodes)
 		if err != nil {
-			return fmt.Errorf("datasets: %s: %w", r.Name(), err)
+			return err
 		}
 		for k := 0; k < len(ends); k += 2 {
 			if k%(1<<20) == 0 && ctx.Err() != nil {
@@ -217,11 +222,9 @@ func readEdgePairs(ctx context.Context, source arraySource, key string, nodes in
 func readMasks(ctx context.Context, a *npy.Archive, d *Set, row int) error {
 	n := d.nodes()
 	d.Split = &Split{}
-	for _, part := range []struct {
-		key string
-		to  *[]int32
-	}{{"train_masks", &d.Split.Train}, {"val_masks", &d.Split.Valid}, {"test_masks", &d.Split.Test}} {
-		err := withArray(a, part.key, func(r *npy.Reader) error {
+	for k, part := range d.Split.parts() {
+		key := [...]string{"train_masks", "val_masks", "test_masks"}[k]
+		err := withArray(a, key, func(r *npy.Reader) error {
 			if len(r.Shape) != 2 || r.Shape[1] != n || r.Shape[0] == 0 {
 				return fmt.Errorf("datasets: %s: shape %v, want (splits, %d)", r.Name(), r.Shape, n)
 			}
@@ -232,7 +235,7 @@ func readMasks(ctx context.Context, a *npy.Archive, d *Set, row int) error {
 			if err != nil {
 				return err
 			}
-			*part.to = maskedNodes(mask[row*n : (row+1)*n])
+			*part = maskedNodes(mask[row*n : (row+1)*n])
 			return nil
 		})
 		if err != nil {

@@ -195,7 +195,7 @@ func (o *ogbFolder) findSplit(need func(string) string) error {
 	if torch := filepath.Join(kind, "split_dict.pt"); exists(torch) && !exists(filepath.Join(o.splitDir, "train.csv.gz")) {
 		return fmt.Errorf("datasets: %s: this PyTorch file is not read, and train.csv.gz, valid.csv.gz and test.csv.gz are not beside it", torch)
 	}
-	for _, part := range []string{"train", "valid", "test"} {
+	for _, part := range partNames {
 		need(filepath.Join(o.splitDir, part+".csv.gz"))
 	}
 	return nil
@@ -303,9 +303,9 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 	if err := checkGraph(o.dir, n, 0); err != nil { // tallies count the edges
 		return nil, err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(o.dir, n)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", o.dir, err)
+		return nil, err
 	}
 	var kept []graph.Edge
 	for _, path := range o.edges {
@@ -464,15 +464,11 @@ func (o *ogbFolder) readSplit(ctx context.Context, d *Set) error {
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
 	}
-	for _, part := range []struct {
-		name string
-		to   *[]int32
-	}{{"train", &d.Split.Train}, {"valid", &d.Split.Valid}, {"test", &d.Split.Test}} {
-		ids, err := readIDLines(ctx, filepath.Join(o.splitDir, part.name+".csv.gz"), d.nodes())
-		if err != nil {
+	for k, part := range d.Split.parts() {
+		var err error
+		if *part, err = readIDLines(ctx, filepath.Join(o.splitDir, partNames[k]+".csv.gz"), d.nodes()); err != nil {
 			return err
 		}
-		*part.to = ids
 	}
 	d.Notes = append(d.Notes, "split "+filepath.Base(strings.TrimSuffix(o.splitDir, string(filepath.Separator)+o.nodeType)))
 	return nil

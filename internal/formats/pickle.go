@@ -266,12 +266,10 @@ type arrayClass struct{}
 // listClass is __builtin__.list; it occurs only as the factory of a defaultdict.
 type listClass struct{}
 
-// newDefaultDict is collections.defaultdict.
 type newDefaultDict struct{}
 
 func (newDefaultDict) Call(args ...any) (any, error) { return types.NewDict(), nil }
 
-// newDtype is numpy.dtype.
 type newDtype struct{}
 
 func (newDtype) Call(args ...any) (any, error) {
@@ -387,7 +385,6 @@ func (a *pickledArray) len() int {
 	return n
 }
 
-// int32s returns the elements of a vector of integers.
 func (a *pickledArray) int32s() ([]int32, error) {
 	if len(a.shape) != 1 || a.dtype[0] == 'f' {
 		return nil, fmt.Errorf("array of shape %v and type %s, want a vector of integers", a.shape, a.dtype)
@@ -418,7 +415,6 @@ type pickledMatrix struct {
 	data, indices, indptr *pickledArray
 }
 
-// PyDictSet sets one attribute.
 func (m *pickledMatrix) PyDictSet(key, value any) error {
 	name, _ := key.(string)
 	var to **pickledArray

@@ -60,7 +60,6 @@ type planetoid struct {
 	nodes    int
 }
 
-// sparseRows is a sparse matrix with its values.
 type sparseRows struct {
 	pattern
 	cols   int
@@ -138,7 +137,6 @@ func (p *planetoid) checkTest() error {
 
 func (m *sparseRows) rows() int { return len(m.ptr) - 1 }
 
-// matrix reads a sparse matrix of features.
 func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error) {
 	path := p.prefix + part
 	object, err := loadPickle(ctx, path)
@@ -274,8 +272,8 @@ func (p *planetoid) place(d *Set) error {
 	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: cells}
 	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
 	copy(d.Labels.Class, p.ally)
-	p.allx.expand(d.Features, func(row int) int { return row })
-	p.tx.expand(d.Features, func(row int) int { return int(p.test[row]) })
+	p.allx.expand(d.Features, p.allx.values, func(row int) int { return row })
+	p.tx.expand(d.Features, p.tx.values, func(row int) int { return int(p.test[row]) })
 	for row, class := range p.ty {
 		d.Labels.Class[p.test[row]] = class
 	}
@@ -290,16 +288,6 @@ func (p *planetoid) place(d *Set) error {
 		}
 	}
 	return nil
-}
-
-// expand adds each row of m to the features of its node.
-func (m *sparseRows) expand(x *graph.Features, node func(row int) int) {
-	for i := range m.rows() {
-		row := x.Row(node(i))
-		for k := m.ptr[i]; k < m.ptr[i+1]; k++ {
-			row[m.idx[k]] += m.values[k]
-		}
-	}
 }
 
 // publicSplit sets the split of all Planetoid baselines. It leaves nodes without a

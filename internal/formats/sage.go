@@ -238,9 +238,9 @@ func (g *sageGraph) number(ctx context.Context, path string) (node []int32, n in
 
 // build makes the graph of the links between kept nodes.
 func (g *sageGraph) build(node []int32, n int, d *Set) error {
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(g.path, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", g.path, err)
+		return err
 	}
 	for k, ids := range g.named {
 		from, known := g.index[ids[0]]
@@ -305,7 +305,7 @@ func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) err
 // split sets the split from the marks of the nodes.
 func (g *sageGraph) split(node []int32, d *Set) {
 	d.Split = &Split{}
-	parts := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}
+	parts := d.Split.parts()
 	for k, i := range node {
 		if i >= 0 {
 			*parts[g.part[k]] = append(*parts[g.part[k]], i)

@@ -120,7 +120,7 @@ func readRoles(ctx context.Context, path string, d *Set) error {
 		if err := once(&seen[part], key); err != nil {
 			return err
 		}
-		to := [...]*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test}[part]
+		to := d.Split.parts()[part]
 		return elements(value, func(k int) error {
 			id, err := decodeInt32(value)
 			if err != nil {

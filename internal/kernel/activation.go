@@ -44,11 +44,7 @@ type Dropout struct {
 
 // Threshold returns the number below which the 16-bit hash drops an element, and
 // the factor for the others. A GPU makes the same masks of them.
-func (d Dropout) Threshold() (threshold uint32, keep float32) { return d.threshold() }
-
-// threshold returns the number below which the 16-bit hash drops an element,
-// and the factor for the others.
-func (d Dropout) threshold() (threshold uint32, scale float32) {
+func (d Dropout) Threshold() (threshold uint32, keep float32) {
 	if !(d.Rate > 0) {
 		return 0, 1
 	}
@@ -95,7 +91,7 @@ func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width i
 }
 
 func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
-	threshold, scale := drop.threshold()
+	threshold, scale := drop.Threshold()
 	if threshold == 0 { // nothing depends on the row
 		if slope != nil {
 			slope = slope[lo*width : hi*width]
@@ -144,7 +140,6 @@ func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, sc
 	}
 }
 
-// rowKey returns the key of a row's mask.
 func rowKey(seed uint64, row int) uint64 { return splitmix.Output(splitmix.Hash(seed), uint64(row)) }
 
 // Multipliers of the 32-bit mask hash: the Weyl step, and the multipliers of lowbias32

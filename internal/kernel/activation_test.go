@@ -29,7 +29,7 @@ func TestActivate(t *testing.T) {
 			for k := range z {
 				z[k] *= 4
 			}
-			threshold, scale := drop.threshold()
+			threshold, scale := drop.Threshold()
 			dst, intact := guarded(rows * width)
 			slope, intact2 := guarded(rows * width)
 			Activate(act, dst, slope, z, rows, width, drop)
@@ -122,7 +122,7 @@ func TestDropoutMaskDependsOnSeedAndRowAlone(t *testing.T) {
 		ones[k] = 1
 	}
 	drop := Dropout{0.3, 99}
-	threshold, scale := drop.threshold()
+	threshold, scale := drop.Threshold()
 	levels(t, func(t *testing.T) {
 		y := make([]float32, rows*width)
 		Activate(Identity, y, nil, ones, rows, width, drop)
@@ -216,7 +216,7 @@ func TestDropoutLaw(t *testing.T) {
 func TestDropoutIsUnbiased(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float32Range(0, 0.99999).Draw(t, "rate")
-		threshold, scale := Dropout{Rate: rate}.threshold()
+		threshold, scale := Dropout{Rate: rate}.Threshold()
 		if threshold == 0 && scale != 1 {
 			t.Fatalf("nothing dropped, but scale %v", scale)
 		}
@@ -229,7 +229,7 @@ func TestDropoutIsUnbiased(t *testing.T) {
 		}
 	})
 	for _, rate := range []float32{0, -1, float32(math.NaN())} {
-		if threshold, scale := (Dropout{Rate: rate}).threshold(); threshold != 0 || scale != 1 {
+		if threshold, scale := (Dropout{Rate: rate}).Threshold(); threshold != 0 || scale != 1 {
 			t.Errorf("rate %v drops", rate)
 		}
 	}

@@ -14,9 +14,17 @@ import (
 // level is which assembly runs. Only tests change it.
 var level = simd.Available()
 
-// lanes is how many elements the flat assembly loops need a multiple of; the
-// rest is left to the portable code.
+// lanes is how many elements most flat assembly loops need a multiple of.
 const lanes = 16
+
+// whole returns the number of elements, a multiple of group, that the assembly takes of
+// n. The rest is left to the portable code.
+func whole(n, group int) int {
+	if level == simd.Portable {
+		return 0
+	}
+	return n / group * group
+}
 
 // one stands for the values of a matrix without values, and for absent scales.
 var one = [1]float32{1}
@@ -139,16 +147,13 @@ func softmaxRow(p, z []float32) (top, total float32) {
 // expAbs sets dst = e^−|x| over the length of x.
 func expAbs(dst, x []float32) {
 	dst = dst[:len(x)]
-	n := 0
-	if level != simd.Portable {
-		n = len(x) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			expAbsAVX512(&dst[0], &x[0], n)
-		} else {
-			expAbsAVX2(&dst[0], &x[0], n)
-		}
+	n := whole(len(x), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		expAbsAVX512(&dst[0], &x[0], n)
+	default:
+		expAbsAVX2(&dst[0], &x[0], n)
 	}
 	expAbsGo(dst[n:], x[n:])
 }
@@ -157,16 +162,13 @@ func expAbs(dst, x []float32) {
 // length of x.
 func bceGradient(dst, x, t []float32, share float32) {
 	dst, t = dst[:len(x)], t[:len(x)]
-	n := 0
-	if level != simd.Portable {
-		n = len(x) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			bceGradientAVX512(&dst[0], &x[0], &t[0], n, share)
-		} else {
-			bceGradientAVX2(&dst[0], &x[0], &t[0], n, share)
-		}
+	n := whole(len(x), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		bceGradientAVX512(&dst[0], &x[0], &t[0], n, share)
+	default:
+		bceGradientAVX2(&dst[0], &x[0], &t[0], n, share)
 	}
 	bceGradientGo(dst[n:], x[n:], t[n:], share)
 }
@@ -174,34 +176,27 @@ func bceGradient(dst, x, t []float32, share float32) {
 // multiply sets dst = a·b over the length of a.
 func multiply(dst, a, b []float32) {
 	dst, b = dst[:len(a)], b[:len(a)]
-	n := 0
-	if level != simd.Portable {
-		n = len(a) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			multiplyAVX512(&dst[0], &a[0], &b[0], n)
-		} else {
-			multiplyAVX2(&dst[0], &a[0], &b[0], n)
-		}
+	n := whole(len(a), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		multiplyAVX512(&dst[0], &a[0], &b[0], n)
+	default:
+		multiplyAVX2(&dst[0], &a[0], &b[0], n)
 	}
 	multiplyGo(dst[n:], a[n:], b[n:])
 }
 
 // timesZero returns the sum of x·0.
 func timesZero(x []float32) float32 {
-	const group = 64
-	n := 0
-	if level != simd.Portable {
-		n = len(x) / group * group
-	}
-	if n == 0 {
-		return timesZeroGo(x)
-	}
+	n := whole(len(x), 64)
 	var sums [16]float32
-	if level == simd.AVX512 {
+	switch {
+	case n == 0:
+		return timesZeroGo(x)
+	case level == simd.AVX512:
 		timesZeroAVX512(&sums[0], &x[0], n)
-	} else {
+	default:
 		timesZeroAVX2(&sums[0], &x[0], n)
 	}
 	return timesZeroGo(sums[:]) + timesZeroGo(x[n:])
@@ -210,16 +205,13 @@ func timesZero(x []float32) float32 {
 // scaleTo sets dst = alpha·x over the length of x.
 func scaleTo(dst []float32, alpha float32, x []float32) {
 	dst = dst[:len(x)]
-	n := 0
-	if level != simd.Portable {
-		n = len(x) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			scaleToAVX512(&dst[0], alpha, &x[0], n)
-		} else {
-			scaleToAVX2(&dst[0], alpha, &x[0], n)
-		}
+	n := whole(len(x), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		scaleToAVX512(&dst[0], alpha, &x[0], n)
+	default:
+		scaleToAVX2(&dst[0], alpha, &x[0], n)
 	}
 	scaleToGo(dst[n:], alpha, x[n:])
 }
@@ -227,16 +219,13 @@ func scaleTo(dst []float32, alpha float32, x []float32) {
 // widen converts half precision over the length of src.
 func widen(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
-	n := 0
-	if level != simd.Portable {
-		n = len(src) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			widenAVX512(&dst[0], &src[0], n)
-		} else {
-			widenAVX2(&dst[0], &src[0], n)
-		}
+	n := whole(len(src), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		widenAVX512(&dst[0], &src[0], n)
+	default:
+		widenAVX2(&dst[0], &src[0], n)
 	}
 	widenGo(dst[n:], src[n:])
 }
@@ -244,16 +233,13 @@ func widen(dst []float32, src []uint16) {
 // update applies the step to all elements of p.
 func (s *adamStep) update(p, g, m, v []float32) {
 	g, m, v = g[:len(p)], m[:len(p)], v[:len(p)]
-	n := 0
-	if level != simd.Portable {
-		n = len(p) / lanes * lanes
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			adamAVX512(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
-		} else {
-			adamAVX2(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
-		}
+	n := whole(len(p), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		adamAVX512(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
+	default:
+		adamAVX2(&p[0], &g[0], &m[0], &v[0], n, &s.beta1)
 	}
 	s.updateGo(p[n:], g[n:], m[n:], v[n:])
 }
@@ -288,16 +274,13 @@ func columnSums(dst, x, scale []float32, rows, width, j0 int) {
 
 // squareRoot sets the elements of x to their square roots.
 func squareRoot(x []float64) {
-	n := 0
-	if level != simd.Portable {
-		n = len(x) &^ 7
-	}
-	if n > 0 {
-		if level == simd.AVX512 {
-			squareRootAVX512(&x[0], n)
-		} else {
-			squareRootAVX2(&x[0], n)
-		}
+	n := whole(len(x), 8)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		squareRootAVX512(&x[0], n)
+	default:
+		squareRootAVX2(&x[0], n)
 	}
 	squareRootGo(x[n:])
 }

@@ -2,7 +2,7 @@
 // times dense products, gathers, activations with dropout, losses and the Adam
 // update, as plain functions over slices.
 //
-//	graph ◀─ parallel ◀─ ┌────────┐ ◀─ ops (autodiff) ◀─ layers ◀─ train
+//	parallel ◀─ graph ◀─ ┌────────┐ ◀─ ops (autodiff) ◀─ layers ◀─ train
 //	                     │ kernel │ ◀─ chunked full-neighbour inference
 //	                     └────────┘
 //

@@ -75,7 +75,6 @@ func PropagateRowsHalf(dst []float32, p *graph.Laplacian, rows []int32, x []uint
 	})
 }
 
-// halfScratch is the scratch of one row of PropagateRowsHalf.
 type halfScratch struct {
 	row  explicit  // the row of P
 	wide []float32 // some rows of x

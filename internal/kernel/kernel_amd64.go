@@ -4,196 +4,110 @@
 
 package kernel
 
-// spmmAVX2 computes rows of dst = A·X. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
-// spmmGatherAVX2 computes rows of dst = A·X[ids]. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmGatherAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
-// spmmFarAVX2 computes rows of dst = A·X for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
-// spmmGatherFarAVX2 computes rows of dst = A·X[ids] for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
-// activateIdentityAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// activateELUAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// activateReLUAVX2 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// softmaxRowAVX2 is softmaxRow for n ≥ 1 elements.
-//
 //go:noescape
 func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
 
-// expAbsAVX2 sets dst = e^−|x|; n is a multiple of 16.
-//
 //go:noescape
 func expAbsAVX2(dst *float32, x *float32, n int)
 
-// bceGradientAVX2 sets dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
-//
 //go:noescape
 func bceGradientAVX2(dst *float32, x *float32, t *float32, n int, share float32)
 
-// multiplyAVX2 sets dst = a·b elementwise; n is a multiple of 16.
-//
 //go:noescape
 func multiplyAVX2(dst *float32, a *float32, b *float32, n int)
 
-// timesZeroAVX2 adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.
-//
 //go:noescape
 func timesZeroAVX2(sums *float32, x *float32, n int)
 
-// scaleToAVX2 sets dst = alpha·x; n is a multiple of 16.
-//
 //go:noescape
 func scaleToAVX2(dst *float32, alpha float32, x *float32, n int)
 
-// widenAVX2 sets dst to the half-precision numbers of src; n is a multiple of 16.
-//
 //go:noescape
 func widenAVX2(dst *float32, src *uint16, n int)
 
-// squareRootAVX2 sets the elements of x to their square roots; n is a multiple of 8.
-//
 //go:noescape
 func squareRootAVX2(x *float64, n int)
 
-// adamAVX2 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
-//
 //go:noescape
 func adamAVX2(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
 
-// columnSums32AVX2 sums columns of x over rows that are stride elements apart, each row times its scale.
-//
 //go:noescape
 func columnSums32AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
-// columnSums8AVX2 sums columns of x over rows that are stride elements apart, each row times its scale.
-//
 //go:noescape
 func columnSums8AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
-// spmmAVX512 computes rows of dst = A·X. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
-// spmmGatherAVX512 computes rows of dst = A·X[ids]. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmGatherAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
-// spmmFarAVX512 computes rows of dst = A·X for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
-// spmmGatherFarAVX512 computes rows of dst = A·X[ids] for an X larger than the caches. Entry k has the value at val + k·valStep bytes.
-// It returns false at the first column outside [0, cols) or offset outside [0, nnz].
-//
 //go:noescape
 func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
-// activateIdentityAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// activateELUAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// activateReLUAVX512 is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.
-// Without threshold nothing is dropped.
-//
 //go:noescape
 func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
 
-// softmaxRowAVX512 is softmaxRow for n ≥ 1 elements.
-//
 //go:noescape
 func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)
 
-// expAbsAVX512 sets dst = e^−|x|; n is a multiple of 16.
-//
 //go:noescape
 func expAbsAVX512(dst *float32, x *float32, n int)
 
-// bceGradientAVX512 sets dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
-//
 //go:noescape
 func bceGradientAVX512(dst *float32, x *float32, t *float32, n int, share float32)
 
-// multiplyAVX512 sets dst = a·b elementwise; n is a multiple of 16.
-//
 //go:noescape
 func multiplyAVX512(dst *float32, a *float32, b *float32, n int)
 
-// timesZeroAVX512 adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.
-//
 //go:noescape
 func timesZeroAVX512(sums *float32, x *float32, n int)
 
-// scaleToAVX512 sets dst = alpha·x; n is a multiple of 16.
-//
 //go:noescape
 func scaleToAVX512(dst *float32, alpha float32, x *float32, n int)
 
-// widenAVX512 sets dst to the half-precision numbers of src; n is a multiple of 16.
-//
 //go:noescape
 func widenAVX512(dst *float32, src *uint16, n int)
 
-// squareRootAVX512 sets the elements of x to their square roots; n is a multiple of 8.
-//
 //go:noescape
 func squareRootAVX512(x *float64, n int)
 
-// adamAVX512 updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.
-//
 //go:noescape
 func adamAVX512(p *float32, d *float32, m *float32, v *float32, n int, s *float32)
 
-// columnSums64AVX512 sums columns of x over rows that are stride elements apart, each row times its scale.
-//
 //go:noescape
 func columnSums64AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
-// columnSums8AVX512 sums columns of x over rows that are stride elements apart, each row times its scale.
-//
 //go:noescape
 func columnSums8AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)

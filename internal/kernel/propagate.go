@@ -56,7 +56,6 @@ func propagateRows(dst []float32, p *graph.Laplacian, rows []int32, x []float32,
 	spmmRows(dst, &e.CSR, 0, e.Rows, nil, e.Cols, x, width)
 }
 
-// append adds row r of P.
 func (e *explicit) append(p *graph.Laplacian, r int32) {
 	scale := p.RowScale[r]
 	e.Idx, e.Val = append(e.Idx, r), append(e.Val, scale*p.ColScale[r])

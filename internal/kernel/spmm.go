@@ -71,7 +71,6 @@ func spmmRowsGo(dst []float32, a *graph.CSR, lo, hi int, ids []int32, x []float3
 	}
 }
 
-// axpy adds alpha·x to y.
 func axpy(y []float32, alpha float32, x []float32) {
 	gonum.Implementation{}.Saxpy(len(y), alpha, x, 1, y, 1)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -22,16 +23,27 @@ type Archive struct {
 // OpenArchive opens a .npz file. The error names the file, and wraps ErrFormat if it
 // is not a zip archive. Close the archive after use.
 func OpenArchive(path string) (*Archive, error) {
+	return openFile(path, func(f *os.File, size int64) (*Archive, error) {
+		a, err := NewArchive(path, f, size)
+		if err == nil {
+			a.close = f.Close
+		}
+		return a, err
+	})
+}
+
+// openFile opens a file and hands it to open with its size. It closes the file if open
+// fails.
+func openFile[T any](path string, open func(f *os.File, size int64) (*T, error)) (*T, error) {
 	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w", err)
 	}
 	info, err := f.Stat()
 	if err == nil {
-		var a *Archive
-		if a, err = NewArchive(path, f, info.Size()); err == nil {
-			a.close = f.Close
-			return a, nil
+		var opened *T
+		if opened, err = open(f, info.Size()); err == nil {
+			return opened, nil
 		}
 	}
 	f.Close()

@@ -40,17 +40,14 @@ const (
 	signed
 	unsigned
 	boolean
-	byteString // fixed number of bytes, zero-padded
-	unicode    // fixed number of UTF-32 code units, zero-padded
 )
 
-// element returns the kind of h's elements and their size in bytes.
 func (h *Header) element() (kind, int, error) {
 	fail := func() (kind, int, error) {
 		if strings.HasPrefix(h.Descr, "|O") {
 			return 0, 0, fmt.Errorf("array of Python objects (%q), which are not read: %w", h.Descr, ErrFormat)
 		}
-		return 0, 0, fmt.Errorf("element type %q is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 S U, little-endian: %w", h.Descr, ErrFormat)
+		return 0, 0, fmt.Errorf("element type %q is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, little-endian: %w", h.Descr, ErrFormat)
 	}
 	if len(h.Descr) < 3 {
 		return fail()
@@ -60,8 +57,7 @@ func (h *Header) element() (kind, int, error) {
 	if err != nil || size < 0 || size > 1<<20 || h.Descr[2] == '+' {
 		return fail()
 	}
-	oneByte := size == 1 || letter == 'S'
-	if order != '<' && (order != '|' || !oneByte) {
+	if order != '<' && (order != '|' || size != 1) {
 		return fail()
 	}
 	switch {
@@ -73,15 +69,10 @@ func (h *Header) element() (kind, int, error) {
 		return unsigned, size, nil
 	case letter == 'b' && size == 1:
 		return boolean, size, nil
-	case letter == 'S' && size > 0:
-		return byteString, size, nil
-	case letter == 'U' && size > 0:
-		return unicode, 4 * size, nil
 	}
 	return fail()
 }
 
-// readHeader reads the header. It returns the header and its length in bytes.
 func readHeader(r io.Reader) (Header, int64, error) {
 	var start [12]byte
 	if _, err := io.ReadFull(r, start[:10]); err != nil {

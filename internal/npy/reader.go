@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
-	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
 // Reader reads the values of one array, once. It is not safe for concurrent
@@ -29,20 +28,13 @@ type Reader struct {
 // not a .npy file, or has another size than its header claims. Close the reader after
 // use.
 func Open(path string) (*Reader, error) {
-	f, err := regularfile.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("npy: %w", err)
-	}
-	info, err := f.Stat()
-	if err == nil {
-		var r *Reader
-		if r, err = newReader(path, f, info.Size(), info.Size()); err == nil {
+	return openFile(path, func(f *os.File, size int64) (*Reader, error) {
+		r, err := newReader(path, f, size, size)
+		if err == nil {
 			r.close = f.Close
-			return r, nil
 		}
-	}
-	f.Close()
-	return nil, err
+		return r, err
+	})
 }
 
 // NewReader reads an array from r, which holds size bytes. Errors start with
@@ -175,32 +167,6 @@ func (r *Reader) floatDecoder() (func(b []byte) float64, error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("npy: %s: elements are %s, want numbers: %w", r.name, r.Descr, ErrFormat)
-}
-
-// Text returns the string of an array of one string, such as the member format of a
-// SciPy matrix.
-func (r *Reader) Text() (string, error) {
-	kind, size, err := r.element()
-	if err != nil {
-		return "", err
-	}
-	if kind != byteString && kind != unicode || r.Len() != 1 {
-		return "", fmt.Errorf("npy: %s: %s of shape %v, want one string: %w", r.name, r.Descr, r.Shape, ErrFormat)
-	}
-	raw := make([]byte, size)
-	if _, err := io.ReadFull(r.r, raw); err != nil {
-		return "", fmt.Errorf("npy: %s: %w", r.name, cutShort(err, "the data"))
-	}
-	if kind == byteString {
-		return strings.TrimRight(string(raw), "\x00"), nil
-	}
-	var s strings.Builder
-	for k := 0; k < size; k += 4 {
-		if c := binary.LittleEndian.Uint32(raw[k:]); c != 0 {
-			s.WriteRune(rune(c))
-		}
-	}
-	return s.String(), nil
 }
 
 // readAll decodes all elements and returns them in C order. It allocates memory for

@@ -3,7 +3,9 @@ package parallel
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sort"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -59,4 +61,25 @@ func Entries(ctx context.Context, ptr []int64, idx []int32, visit func(row int, 
 		}
 		return nil
 	})
+}
+
+// Symmetric tells whether a square sparse matrix is its own transpose; row i has
+// the columns idx[ptr[i]:ptr[i+1]], increasing. The error is the context's. It
+// uses all cores and 8 bytes a row. Cost: O(rows + entries).
+func Symmetric(ctx context.Context, ptr []int64, idx []int32) (bool, error) {
+	n := len(ptr) - 1
+	// The loop visits rows i in increasing order, so the entries (i, j) of column j
+	// must be, one by one, the entries of row j.
+	next := slices.Clone(ptr[:n])
+	var differs atomic.Bool
+	err := Entries(ctx, ptr, idx, func(i int, j int32) bool {
+		if at := next[j]; at == ptr[j+1] || idx[at] != int32(i) {
+			differs.Store(true)
+			return false
+		}
+		next[j]++
+		return true
+	})
+	// Rows and columns have the same number of entries in all, so none is left over.
+	return !differs.Load(), err
 }

@@ -192,7 +192,6 @@ func (j *job) wait() {
 	}
 }
 
-// release drops one hold on the job.
 func (j *job) release() {
 	if j.holders.Add(-1) == 0 {
 		j.body = nil

@@ -73,12 +73,10 @@ type Model struct {
 	Check bool
 }
 
-// step is the plan of a training step.
 func (m *Model) step() (*Plan, error) {
 	return New(Spec{Output: m.Loss, Parameters: m.Parameters, Gradients: m.Gradients})
 }
 
-// logits is the plan of Forward.
 func (m *Model) logits() (*Plan, error) {
 	return New(Spec{Output: m.Logits, Parameters: m.Parameters})
 }

@@ -10,10 +10,7 @@ import (
 type memory struct{ data []float32 }
 
 func (m *memory) grow(n int) []float32 {
-	if cap(m.data) < n {
-		m.data = make([]float32, n)
-	}
-	m.data = m.data[:n]
+	m.data = resize(m.data, n)
 	return m.data
 }
 

@@ -112,7 +112,6 @@ func (c *cpu) Nodes() G.Nodes { return c.step.plan.Nodes() }
 
 func (c *cpu) Close() error { return nil }
 
-// cpuRun runs a plan.
 type cpuRun struct {
 	plan      *Plan
 	values    []G.Value

@@ -46,6 +46,14 @@ type Kernels interface {
 	// until the next call of Part or Own.
 	Own(x Rows, lo, n int) (Span, error)
 
+	// Scores sets dst to the scores of n rows of z, as kernel.AttentionScores.
+	Scores(dst, z, vector Span, n, heads, width int) error
+	// Attend sets dst to the output of a at the needed rows lo to lo+n, over each
+	// row's own node and all its neighbours. a has no edges and no dropout. s and t
+	// are the scores of all rows of z; without bias it is 0. With plain all weights
+	// are 1, otherwise they are those of A+I.
+	Attend(dst Span, a kernel.Attention, plain bool, z Rows, s, t, bias Span, lo, n int) error
+
 	// Affine sets dst, n×out, to X·W + scale⊗b, for X of n×in. Without b it is
 	// X·W; without scale each row's scale is 1.
 	Affine(dst, x, w, b, scale Span, n, in, out int) error
@@ -66,6 +74,9 @@ type Span struct {
 // None reports whether s is the zero value.
 func (s Span) None() bool { return s.host == nil && s.at == 0 }
 
+// HostSpan returns values as memory of the CPU.
+func HostSpan(values []float32) Span { return Span{host: values} }
+
 // From returns s from element k on.
 func (s Span) From(k int) Span {
 	if s.host != nil {
@@ -76,8 +87,9 @@ func (s Span) From(k int) Span {
 
 // Index is a map from nodes to rows on one processor.
 type Index struct {
-	host []int32
-	at   device.Pointer
+	host   []int32
+	at     device.Pointer
+	copied []int32 // on a GPU, the same on the host
 }
 
 // Rows is a Count×Width matrix on one processor: a row for each node of the graph, or
@@ -95,12 +107,15 @@ type Rows struct {
 type Scratch uint8
 
 const (
-	Hidden0     Scratch = iota // output of layers 0, 2, …
-	Hidden1                    // output of layers 1, 3, …
-	Transformed                // H·W of a layer's whole input
-	Mixed                      // P·H of one chunk
-	Last                       // the last layer's output of one chunk
-	Sums                       // row sums of P of one chunk
+	Hidden0      Scratch = iota // output of layers 0, 2, …
+	Hidden1                     // output of layers 1, 3, …
+	Transformed                 // H·W of a layer's whole input
+	Mixed                       // P·H of one chunk
+	Last                        // the last layer's output of one chunk
+	Sums                        // row sums of P of one chunk
+	SourceScores                // of a layer's whole input, for attention
+	TargetScores                // the same for the attending nodes
+	Coefficients                // of attention, for some rows
 	scratches
 )
 

@@ -18,6 +18,8 @@ type InferenceMemory struct {
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows of features to prefetch
+
+	neighborhoods neighborhoods
 }
 
 // Bytes returns the size of m.
@@ -26,6 +28,8 @@ func (m *InferenceMemory) Bytes() int64 {
 	for _, s := range m.scratch {
 		n += cap(s)
 	}
+	e := &m.neighborhoods.edges
+	n += 2*cap(e.Ptr) + cap(e.Own) + cap(e.Idx) + cap(e.Weight)
 	return 4 * int64(n)
 }
 
@@ -38,7 +42,6 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// cpuKernels are the kernels of the host.
 type cpuKernels struct {
 	p      *graph.Laplacian
 	memory *InferenceMemory
@@ -140,20 +143,10 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 }
 
 func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
-	p, rows, sums := k.p, k.rows[lo:lo+n], dst.host
+	rows, sums := k.rows[lo:lo+n], dst.host
 	parallel.For(n, 1024, func(from, to int) {
 		for i := from; i < to; i++ {
-			v := int(rows[i])
-			sum := float64(p.ColScale[v])
-			values := p.Adjacency.RowValues(v)
-			for j, u := range p.Adjacency.Row(v) {
-				s := float64(p.ColScale[u])
-				if values != nil {
-					s *= float64(values[j])
-				}
-				sum += s
-			}
-			sums[i] = float32(sum * float64(p.RowScale[v]))
+			sums[i] = float32(k.p.RowSum(int(rows[i])))
 		}
 	})
 	return nil

@@ -13,7 +13,11 @@ type cudaKernels struct {
 	p         *graph.Laplacian
 	laplacian *device.Laplacian
 
-	ids device.Pointer // of the rows needed; 0: all nodes
+	rows []int32        // set by Needed
+	ids  device.Pointer // of these rows; 0: all nodes
+
+	neighborhoods neighborhoods
+	numbers       []int32 // of sendEdges
 }
 
 // Further scratch memories on a GPU.
@@ -23,6 +27,8 @@ const (
 	rowsScratch
 	indexScratch
 	weightsScratch
+	edgesScratch
+	edgeWeightsScratch
 )
 
 func newCUDAKernels(d *device.Device, p *graph.Laplacian) (Kernels, error) {
@@ -70,6 +76,7 @@ func (k *cudaKernels) Features(x *graph.Features) (Rows, error) {
 func (k *cudaKernels) Released(*graph.Features) {}
 
 func (k *cudaKernels) Needed(rows []int32, all bool) (err error) {
+	k.rows = rows
 	if k.ids = 0; all {
 		return nil
 	}
@@ -85,7 +92,7 @@ func (k *cudaKernels) Index(rows []int32) (Index, error) {
 	if err != nil {
 		return Index{}, err
 	}
-	return Index{at: at}, device.Write(k.d, at, index)
+	return Index{at: at, copied: index}, device.Write(k.d, at, index)
 }
 
 func (k *cudaKernels) Scratch(name Scratch, n int) (Span, error) {

@@ -171,16 +171,10 @@ func (p *Placement) build() error {
 
 // placeInputs makes the values of nodes without an op.
 func (p *Placement) placeInputs() {
-	places := make([]device.Pointer, len(p.plan.Parameters))
-	at := p.params
-	for k, n := range p.plan.Parameters {
-		places[k] = at
-		at = device.Floats(at, n.Shape().TotalSize())
-	}
 	for _, in := range p.plan.inputs {
 		a := &Array{d: p.d}
 		if in.parameter >= 0 {
-			a.sizes, a.at = in.node.Shape().Clone(), places[in.parameter]
+			a.sizes, a.at = in.node.Shape().Clone(), p.parameterPlace(p.params, in.parameter)
 		} else {
 			a.copied = p.Buffer()
 		}
@@ -188,12 +182,11 @@ func (p *Placement) placeInputs() {
 	}
 }
 
-// result returns the array for the value of s.
 func (p *Placement) result(s *step) *Result {
 	r := &Result{Array: Array{d: p.d}, Over: s.over}
 	switch {
 	case len(s.gradients) > 0:
-		r.fixed = p.gradientPlace(s.gradients[0])
+		r.fixed = p.parameterPlace(p.grads, s.gradients[0])
 	case s.memory >= 0:
 		r.buffer = p.memories[s.memory]
 	case s.inPlace < 0:
@@ -205,8 +198,8 @@ func (p *Placement) result(s *step) *Result {
 	return r
 }
 
-func (p *Placement) gradientPlace(parameter int) device.Pointer {
-	at := p.grads
+// parameterPlace returns the place of a parameter, or of its gradient, in a flat array.
+func (p *Placement) parameterPlace(at device.Pointer, parameter int) device.Pointer {
 	for _, n := range p.plan.Parameters[:parameter] {
 		at = device.Floats(at, n.Shape().TotalSize())
 	}
@@ -309,7 +302,7 @@ func (p *Placement) keepGradients(parameters []int, a *Array) error {
 		}
 		from, err := a.pointer()
 		if err == nil {
-			err = p.d.Copy(p.gradientPlace(k), from, a.Elements())
+			err = p.d.Copy(p.parameterPlace(p.grads, k), from, a.Elements())
 		}
 		if err != nil {
 			return err

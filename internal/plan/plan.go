@@ -94,7 +94,6 @@ func (p *Plan) Nodes() G.Nodes {
 	return nodes
 }
 
-// builder makes a plan.
 type builder struct {
 	plan   *Plan
 	place  map[*G.Node]int // number of each node's value

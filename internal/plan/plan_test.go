@@ -164,7 +164,8 @@ func TestNoOpReadsDeadMemory(t *testing.T) {
 		"plain":      {},
 		"norm":       {LayerNorm: true},
 		"residual":   {Residual: true},
-		"no dropout": {Dropout: layers.NoDropout},
+		"no dropout": {Dropout: layers.NoDropout, ClassifierDropout: layers.NoDropout},
+		"equation":   {Form: layers.FormEquation},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options.Hidden, options.Seed = 16, 3

@@ -138,8 +138,7 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	return model, history, nil
 }
 
-// model builds the paper's model over the row's sampler. As in the paper's
-// program, there is one more dropout before the classifier.
+// model builds the model of the paper's program over the row's sampler.
 func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.GCN, error) {
 	sizes := row.Samples
 	if len(sizes) == 0 {
@@ -152,7 +151,7 @@ func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.
 		return nil, err
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
-	return layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: 0.2, Seed: seed})
+	return layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, Seed: seed})
 }
 
 func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {

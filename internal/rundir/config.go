@@ -129,14 +129,23 @@ func SameConfig(before, now map[string]any, mayChange ...string) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		was, hadIt := before[name]
-		is, hasIt := now[name]
+		was, hadIt := fieldOf(before, name)
+		is, hasIt := fieldOf(now, name)
 		if slices.Contains(mayChange, name) || hadIt == hasIt && reflect.DeepEqual(was, is) {
 			continue
 		}
 		return fmt.Errorf("%s was %s and is now %s", name, jsonText(was, hadIt), jsonText(is, hasIt))
 	}
 	return nil
+}
+
+// fieldOf returns the value of a field. Earlier programs had one model, and did not write
+// which.
+func fieldOf(config map[string]any, name string) (v any, there bool) {
+	if v, there = config[name]; !there && name == "model" {
+		return "program", true
+	}
+	return v, there
 }
 
 func jsonText(v any, there bool) string {

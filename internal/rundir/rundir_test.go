@@ -210,6 +210,16 @@ func TestSameConfig(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	// A configuration without a model is that of an earlier program.
+	for model, same := range map[string]bool{"program": true, "equation": false} {
+		now := map[string]any{"model": model}
+		if got := rundir.SameConfig(map[string]any{}, now) == nil; got != same {
+			t.Errorf("no model is the same as %s: %v", model, got)
+		}
+		if got := rundir.SameConfig(now, map[string]any{}) == nil; got != same {
+			t.Errorf("%s is the same as no model: %v", model, got)
+		}
+	}
 	for _, text := range []string{"", "null", "[]", "{} {}", "{", "{}"} {
 		if m, err := rundir.DecodeConfig([]byte(text)); err == nil {
 			t.Errorf("%q is %v", text, m)

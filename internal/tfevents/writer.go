@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Scalar is one named value.
@@ -34,13 +36,13 @@ func (t *Writer) Write(now time.Time, step int64, scalars ...Scalar) error {
 	var summary []byte
 	for _, s := range scalars {
 		value := appendBytes(nil, valueTag, []byte(s.Tag))
-		value = appendKey(value, valueSimple, wireFixed32)
-		value = binary.LittleEndian.AppendUint32(value, math.Float32bits(s.Value))
+		value = protowire.AppendTag(value, valueSimple, protowire.Fixed32Type)
+		value = protowire.AppendFixed32(value, math.Float32bits(s.Value))
 		summary = appendBytes(summary, summaryValue, value)
 	}
 	e := appendTime(t.buffer[:0], now)
-	e = appendKey(e, eventStep, wireVarint)
-	e = binary.AppendUvarint(e, uint64(step))
+	e = protowire.AppendTag(e, eventStep, protowire.VarintType)
+	e = protowire.AppendVarint(e, uint64(step))
 	e = appendBytes(e, eventSummary, summary)
 	t.buffer = e
 	return t.record(e)
@@ -57,28 +59,14 @@ const (
 	valueSimple      = 2 // float
 )
 
-// Wire types of the protocol buffers' encoding.
-const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
-)
-
-func appendKey(b []byte, field, wire uint64) []byte {
-	return binary.AppendUvarint(b, field<<3|wire)
-}
-
-func appendBytes(b []byte, field uint64, value []byte) []byte {
-	b = appendKey(b, field, wireBytes)
-	b = binary.AppendUvarint(b, uint64(len(value)))
-	return append(b, value...)
+func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
 }
 
 func appendTime(b []byte, now time.Time) []byte {
-	b = appendKey(b, eventWallTime, wireFixed64)
 	seconds := float64(now.UnixMicro()) / 1e6
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(seconds))
+	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
+	return protowire.AppendFixed64(b, math.Float64bits(seconds))
 }
 
 // record writes one TFRecord: length, checksum of the length, payload, checksum

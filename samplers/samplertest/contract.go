@@ -332,7 +332,7 @@ func cloneBatch(b *samplers.MiniBatch) *samplers.MiniBatch {
 		clone := &graph.Block{
 			Dst: slices.Clone(block.Dst), Src: slices.Clone(block.Src),
 			Matrix: *cloneCSR(&block.Matrix), Transposed: *cloneCSR(&block.Transposed),
-			RowSums: slices.Clone(block.RowSums),
+			RowSums: slices.Clone(block.RowSums), ColScale: slices.Clone(block.ColScale),
 		}
 		if block.Control != nil {
 			clone.Control = &graph.Control{Matrix: *cloneCSR(&block.Control.Matrix)}
@@ -380,6 +380,8 @@ func diffBatch(want, got *samplers.MiniBatch) string {
 			return fmt.Sprintf("transpose of block %d differs", l)
 		case !slices.Equal(w.RowSums, g.RowSums):
 			return fmt.Sprintf("row sums of block %d differ", l)
+		case !slices.Equal(w.ColScale, g.ColScale):
+			return fmt.Sprintf("column scales of block %d differ", l)
 		case (w.Control == nil) != (g.Control == nil):
 			return fmt.Sprintf("block %d: one batch has a control, the other none", l)
 		case w.Control != nil && !equalCSR(&w.Control.Matrix, &g.Control.Matrix):

@@ -8,9 +8,7 @@
 
 #define CALLS(X) \
 	X(Create, "cublasCreate_v2", (handle *)) \
-	X(GetVersion, "cublasGetVersion_v2", (handle, int *)) \
 	X(SetStream, "cublasSetStream_v2", (handle, handle)) \
-	X(SetMathMode, "cublasSetMathMode", (handle, int)) \
 	X(Sgemm, "cublasSgemm_v2", (handle, int, int, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
 	X(Dgemm, "cublasDgemm_v2", (handle, int, int, int, int, int, const double *, uint64_t, int, uint64_t, int, const double *, uint64_t, int)) \
 	X(Sgemv, "cublasSgemv_v2", (handle, int, int, int, const float *, uint64_t, int, uint64_t, int, const float *, uint64_t, int)) \
@@ -67,22 +65,14 @@ const char *gcn_cublas_status_name(status s) {
 // CUBLAS_STATUS_NOT_INITIALIZED.
 #define IN(call) return blas.set_current(context) ? 1 : (call)
 
-status gcn_cublas_create(handle context, handle *h, int *version) {
+// Setting the stream sets the workspace back to cuBLAS's own, so it is given after.
+status gcn_cublas_create(handle context, handle *h, handle stream, uint64_t workspace, size_t workspace_size) {
 	if (blas.set_current(context)) return 1;
 	status s = blas.Create(h);
-	return s ? s : blas.GetVersion(*h, version);
-}
-
-// Setting the stream sets the workspace back to cuBLAS's own, so it is given
-// again each time.
-status gcn_cublas_stream(handle context, handle h, handle stream, uint64_t workspace, size_t workspace_size) {
-	if (blas.set_current(context)) return 1;
-	status s = blas.SetStream(h, stream);
+	if (!s) s = blas.SetStream(*h, stream);
 	if (s || !workspace || !blas.SetWorkspace) return s;
-	return blas.SetWorkspace(h, workspace, workspace_size);
+	return blas.SetWorkspace(*h, workspace, workspace_size);
 }
-
-status gcn_cublas_math(handle h, int mode) { return blas.SetMathMode(h, mode); }
 
 status gcn_cublas_sgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
 	float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc) {

@@ -17,9 +17,7 @@ char *gcn_cublas_open(const char *path, uintptr_t set_current);
 void gcn_cublas_preload(const char *path);
 const char *gcn_cublas_status_name(status s);
 
-status gcn_cublas_create(handle context, handle *h, int *version);
-status gcn_cublas_stream(handle context, handle h, handle stream, uint64_t workspace, size_t workspace_size);
-status gcn_cublas_math(handle h, int mode);
+status gcn_cublas_create(handle context, handle *h, handle stream, uint64_t workspace, size_t workspace_size);
 
 status gcn_cublas_sgemm(handle context, handle h, int ta, int tb, int m, int n, int k,
 	float alpha, uint64_t a, int lda, uint64_t b, int ldb, float beta, uint64_t c, int ldc);

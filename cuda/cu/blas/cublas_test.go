@@ -105,9 +105,6 @@ func TestGemm(t *testing.T) {
 	h := handle(t)
 	t.Run("float32", func(t *testing.T) { testGemm(t, h.Sgemm) })
 	t.Run("float64", func(t *testing.T) { testGemm(t, h.Dgemm) })
-	if h.Version() < 11000 {
-		t.Errorf("version %d", h.Version())
-	}
 	if path, err := Path(); err != nil || path == "" {
 		t.Errorf("library %q, %v", path, err)
 	}
@@ -170,26 +167,10 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// The math mode is taken, the stream changes, and both can be set back.
-func TestModes(t *testing.T) {
+// There is one handle for each context.
+func TestOneHandle(t *testing.T) {
 	h := handle(t)
-	must(t, h.SetMath(TF32Math))
-	must(t, h.SetMath(DefaultMath))
-	s, err := cu.MakeStream(cu.NonBlocking)
-	must(t, err)
-	must(t, h.SetStream(s))
-	p, q := devicetest.Put(t, []float32{2}), devicetest.Put(t, []float32{0})
-	must(t, cu.NoStream.Synchronize())
-	must(t, h.Sgemm(false, false, 1, 1, 1, 1, p, 1, p, 1, 0, q, 1))
-	must(t, s.Synchronize())
-	if got := devicetest.Get[float32](t, q, 1); got[0] != 4 {
-		t.Errorf("2·2 is %v", got)
-	}
-	c, err := cu.CurrentContext()
-	must(t, err)
-	must(t, h.SetStream(c.Main()))
-	must(t, s.Destroy())
-	if again, err := For(c); err != nil || again != h {
+	if again, err := Current(); err != nil || again != h {
 		t.Errorf("another handle for the same context: %v", err)
 	}
 }
@@ -197,7 +178,8 @@ func TestModes(t *testing.T) {
 // Standard computes with slices of device memory, as Gorgonia calls it.
 func TestStandard(t *testing.T) {
 	handle(t)
-	s := *New(WithContext(nil))
+	var s Standard
+	must(t, s.Init(WithContext(nil)))
 	const m, n, k = 3, 4, 2
 	rng := rand.New(rand.NewPCG(5, 6))
 	a, b, c := random[float32](rng, m*k), random[float32](rng, k*n), make([]float32, m*n)
@@ -349,7 +331,8 @@ func TestStandardOnTheCPU(t *testing.T) {
 	}
 	_, err := cu.CPU.MakeContext(cu.SchedAuto)
 	must(t, err)
-	s := New()
+	var s Standard
+	must(t, s.Init())
 	a := []float64{1, 2, 3, 4, 5, 6} // by columns 2×3: rows 1 3 5 and 2 4 6
 	c := make([]float64, 4)
 	s.Dgemm(blas.NoTrans, blas.Trans, 2, 2, 3, 1, a, 2, a, 2, 0, c, 2)

@@ -13,7 +13,7 @@
 // There is one Handle for each context of the process, bound to the main stream
 // of the context: products and kernels are in order without waiting. It has a
 // workspace of its own, so that equal calls give equal bits, and computes
-// float32 in float32: TF32 must be asked for.
+// float32 in float32.
 //
 // All matrices are by columns, as in Fortran.
 package cublas

@@ -32,24 +32,12 @@ func (e *CallError) Error() string { return fmt.Sprintf("cublas: %s: %v", e.Call
 // Unwrap gives the Status.
 func (e *CallError) Unwrap() error { return e.Status }
 
-// Math says how float32 products are computed.
-type Math int
-
-// By default in float32; TF32 rounds the factors to 10 bits of fraction and is
-// several times faster.
-const (
-	DefaultMath Math = 0
-	TF32Math    Math = 3
-)
-
 // Handle multiplies matrices in one context. It may be used by several
 // goroutines; their calls take turns.
 type Handle struct {
-	mu        sync.Mutex
-	context   cu.CUContext
-	h         C.handle
-	version   int
-	workspace cu.DevicePtr
+	mu      sync.Mutex
+	context cu.CUContext
+	h       C.handle
 }
 
 // workspaceSize is NVIDIA's advice for Hopper, the largest for any GPU.
@@ -61,9 +49,13 @@ var handles struct {
 	of map[cu.CUContext]*Handle
 }
 
-// For returns the handle of a context, and makes it the first time: that takes
-// tens of milliseconds, and 32 MiB of device memory beside cuBLAS' own.
-func For(c cu.CUContext) (*Handle, error) {
+// Current returns the handle of the current context, and makes it the first time: that
+// takes tens of milliseconds, and 32 MiB of device memory beside cuBLAS' own.
+func Current() (*Handle, error) {
+	c, err := cu.CurrentContext()
+	if err != nil {
+		return nil, err
+	}
 	if l := load(); l.err != nil {
 		return nil, l.err
 	}
@@ -72,22 +64,16 @@ func For(c cu.CUContext) (*Handle, error) {
 	if h := handles.of[c]; h != nil {
 		return h, nil
 	}
+	stream, err := c.Main().Handle()
+	if err != nil {
+		return nil, err
+	}
 	h := &Handle{context: c}
-	var version C.int
-	if s := C.gcn_cublas_create(h.c(), &h.h, &version); s != 0 {
+	// A workspace that the handle keeps makes equal calls give equal bits. Without the
+	// memory for it, the handle goes without.
+	workspace, _ := cu.MemAlloc(workspaceSize)
+	if s := C.gcn_cublas_create(h.c(), &h.h, C.handle(stream), C.uint64_t(workspace), workspaceSize); s != 0 {
 		return nil, &CallError{"cublasCreate", Status(s)}
-	}
-	h.version = int(version)
-	// A workspace that the handle keeps makes equal calls give equal bits. cu.MemAlloc
-	// works in the current context; if that is another, the handle goes without.
-	if now, err := cu.CurrentContext(); err == nil && now == c {
-		h.workspace, _ = cu.MemAlloc(workspaceSize)
-	}
-	if err := h.SetMath(DefaultMath); err != nil {
-		return nil, err
-	}
-	if err := h.SetStream(c.Main()); err != nil {
-		return nil, err
 	}
 	if handles.of == nil {
 		handles.of = map[cu.CUContext]*Handle{}
@@ -96,40 +82,7 @@ func For(c cu.CUContext) (*Handle, error) {
 	return h, nil
 }
 
-// Current is For the current context.
-func Current() (*Handle, error) {
-	c, err := cu.CurrentContext()
-	if err != nil {
-		return nil, err
-	}
-	return For(c)
-}
-
 func (h *Handle) c() C.handle { return C.handle(h.context.Handle()) }
-
-// Version is the version of the library, 10000·major + 100·minor + patch (in
-// version 11 and before, 1000·major + …).
-func (h *Handle) Version() int { return h.version }
-
-// SetMath says how float32 products are computed from now on.
-func (h *Handle) SetMath(m Math) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return check(C.gcn_cublas_math(h.h, C.int(m)), "cublasSetMathMode")
-}
-
-// SetStream binds the handle to another stream of its context. Work on the two
-// is not ordered by that.
-func (h *Handle) SetStream(s cu.Stream) error {
-	stream, err := s.Handle()
-	if err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s2 := C.gcn_cublas_stream(h.c(), h.h, C.handle(stream), C.uint64_t(h.workspace), workspaceSize)
-	return check(s2, "cublasSetStream")
-}
 
 func check(s C.status, call string) error {
 	if s == 0 {

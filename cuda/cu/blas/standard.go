@@ -14,7 +14,7 @@ import (
 // another goroutine initialises it. Its slices lie on the device.
 type Standard struct{}
 
-// ConsOpt is an option of New and Init.
+// ConsOpt is an option of Init.
 type ConsOpt func(*Standard)
 
 // WithContext tells the context that its engine has started: the engine initialises
@@ -25,13 +25,6 @@ func WithContext(c cu.Context) ConsOpt {
 			c.Started()
 		}
 	}
-}
-
-// New makes a Standard.
-func New(opts ...ConsOpt) *Standard {
-	s := new(Standard)
-	_ = s.Init(opts...) // kept for Err
-	return s
 }
 
 // The first error of the calls below since Err was last asked. It cannot lie in
@@ -107,7 +100,6 @@ func at[E any](s []E) cu.DevicePtr { return cu.DevicePtr(unsafe.Pointer(unsafe.S
 
 func trans(t blas.Transpose) T { return t != blas.NoTrans }
 
-// Sgemm is Handle.Sgemm.
 func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	if cpu() {
 		native.Sgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
@@ -118,7 +110,6 @@ func (s *Standard) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []
 	})
 }
 
-// Dgemm is Handle.Dgemm.
 func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []float64, lda int, b []float64, ldb int, beta float64, c []float64, ldc int) {
 	if cpu() {
 		native.Dgemm(tB, tA, n, m, k, alpha, b, ldb, a, lda, beta, c, ldc)
@@ -129,7 +120,6 @@ func (s *Standard) Dgemm(tA, tB blas.Transpose, m, n, k int, alpha float64, a []
 	})
 }
 
-// Sgemv is Handle.Sgemv.
 func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32, lda int, x []float32, incX int, beta float32, y []float32, incY int) {
 	if cpu() {
 		native.Sgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
@@ -140,7 +130,6 @@ func (s *Standard) Sgemv(tA blas.Transpose, m, n int, alpha float32, a []float32
 	})
 }
 
-// Dgemv is Handle.Dgemv.
 func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64, lda int, x []float64, incX int, beta float64, y []float64, incY int) {
 	if cpu() {
 		native.Dgemv(opposite(tA), n, m, alpha, a, lda, x, incX, beta, y, incY)
@@ -151,7 +140,6 @@ func (s *Standard) Dgemv(tA blas.Transpose, m, n int, alpha float64, a []float64
 	})
 }
 
-// Sger is Handle.Sger.
 func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []float32, incY int, a []float32, lda int) {
 	if cpu() {
 		native.Sger(n, m, alpha, y, incY, x, incX, a, lda)
@@ -160,7 +148,6 @@ func (s *Standard) Sger(m, n int, alpha float32, x []float32, incX int, y []floa
 	on(func(h *Handle) error { return h.Sger(m, n, alpha, at(x), incX, at(y), incY, at(a), lda) })
 }
 
-// Dger is Handle.Dger.
 func (s *Standard) Dger(m, n int, alpha float64, x []float64, incX int, y []float64, incY int, a []float64, lda int) {
 	if cpu() {
 		native.Dger(n, m, alpha, y, incY, x, incX, a, lda)

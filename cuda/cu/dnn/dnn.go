@@ -3,10 +3,8 @@
 // the tag cuda and this module.
 package cudnn
 
-// Context is nothing.
 type Context struct{}
 
-// NewContext returns it.
 func NewContext() *Context { return &Context{} }
 
 // Close does nothing.

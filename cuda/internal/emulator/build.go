@@ -133,7 +133,6 @@ func generate(root string) (texts map[string]string, key string, err error) {
 	return texts, fmt.Sprintf("%x", hash.Sum(nil)), err
 }
 
-// build compiles everything in dir.
 func build(ctx context.Context, compiler, dir string, modules map[string]string) error {
 	sources, err := fs.Sub(embedded, "src")
 	if err == nil {

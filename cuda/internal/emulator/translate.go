@@ -70,7 +70,6 @@ func (p *translator) next() string {
 	return p.last.text
 }
 
-// take reads the next token if it is text.
 func (p *translator) take(text string) bool {
 	if p.peek().text != text {
 		return false
@@ -86,7 +85,6 @@ func (p *translator) want(text string) error {
 	return nil
 }
 
-// until reads the tokens before text, and text.
 func (p *translator) until(text string) ([]string, error) {
 	var tokens []string
 	for {
@@ -345,7 +343,6 @@ func operands(tokens []string) []string {
 
 var special = regexp.MustCompile(`^%(tid|ctaid|ntid|nctaid)\.([xyz])$`)
 
-// value is an operand that is read.
 func (p *translator) value(operand string) string {
 	if m := special.FindStringSubmatch(operand); m != nil {
 		return map[string]string{"tid": "gcn_thread", "ctaid": "gcn_block", "ntid": "gcn_block_size", "nctaid": "gcn_grid_size"}[m[1]] + "." + m[2]

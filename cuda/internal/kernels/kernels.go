@@ -83,7 +83,6 @@ func (m Module) Sources(root string) ([]File, error) {
 	return files, add(m.Source)
 }
 
-// sourceLines joins the lines of the files.
 func sourceLines(files []File) string {
 	var b strings.Builder
 	for _, f := range files {

@@ -11,15 +11,12 @@ import (
 // group is how many columns one vector of 16 mask hashes decides about.
 const group = 32
 
-// laneWeyl holds lane·maskWeyl.
 var laneWeyl Mem
 
-// activation generates Activate over one row: groups of 32 elements.
+// activation generates Activate over groups of 32 elements of one row. The first
+// group has the mask word word. slope may be nil; without threshold nothing is dropped.
 func activation(v vectors, act string) {
-	TEXT("activate"+act+v.suffix, NOSPLIT, "func(dst, slope, z *float32, groups int, threshold uint32, scale float32, key0, key1, word uint32)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("activate%s%s is Activate over groups of 32 elements, the first of which has mask word word; slope may be nil.", act, v.suffix),
-		"Without threshold nothing is dropped.")
+	function("activate"+act+v.suffix, "func(dst, slope, z *float32, groups int, threshold uint32, scale float32, key0, key1, word uint32)")
 	if laneWeyl.Base == nil {
 		laneWeyl = GLOBL("laneWeyl", NOPTR|RODATA)
 		for i := range 16 {
@@ -91,14 +88,12 @@ func activation(v vectors, act string) {
 	DECQ(groups)
 	JMP(LabelRef("group"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // broadcast fills r with the 32-bit word at p.
 func (v vectors) broadcast(p Mem, r reg.VecVirtual) { VBROADCASTSS(p, r) }
 
-// xor sets a = a ⊕ b.
 func (v vectors) xor(b Op, a reg.VecVirtual) {
 	if v.lanes == 16 {
 		VPXORD(b, a, a)

@@ -6,7 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// negativeAbs sets x = −|x|.
 func (v vectors) negativeAbs(x reg.VecVirtual) {
 	if v.lanes == 16 {
 		VPORD(bits(1<<31), x, x)
@@ -15,11 +14,9 @@ func (v vectors) negativeAbs(x reg.VecVirtual) {
 	}
 }
 
-// expAbs generates dst = e^−|x|.
+// expAbs generates dst = e^−|x|; n is a multiple of 16.
 func expAbs(v vectors) {
-	TEXT("expAbs"+v.suffix, NOSPLIT, "func(dst, x *float32, n int)")
-	Pragma("noescape")
-	Doc("expAbs" + v.suffix + " sets dst = e^−|x|; n is a multiple of 16.")
+	function("expAbs"+v.suffix, "func(dst, x *float32, n int)")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	v.eachVector(n, 1, []reg.Register{dst, x}, func(o int) {
 		z := v.reg()
@@ -30,11 +27,10 @@ func expAbs(v vectors) {
 	})
 }
 
-// bceGradient generates the gradient of the binary cross-entropy.
+// bceGradient generates the gradient of the binary cross-entropy,
+// dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.
 func bceGradient(v vectors) {
-	TEXT("bceGradient"+v.suffix, NOSPLIT, "func(dst, x, t *float32, n int, share float32)")
-	Pragma("noescape")
-	Doc("bceGradient" + v.suffix + " sets dst = share·(sigmoid(x) − t), 0 where t is NaN; n is a multiple of 16.")
+	function("bceGradient"+v.suffix, "func(dst, x, t *float32, n int, share float32)")
 	dst, x, t, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("t"), GP64()), Load(Param("n"), GP64())
 	share, zero := v.reg(), v.reg()
 	VBROADCASTSS(param("share"), share)

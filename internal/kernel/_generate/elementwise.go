@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -33,15 +35,12 @@ func (v vectors) eachVector(n reg.Register, unroll int, pointers []reg.Register,
 	SUBQ(I32(v.lanes), n)
 	JMP(LabelRef("one"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// multiply generates dst = a·b.
+// multiply generates dst = a·b; n is a multiple of 16.
 func multiply(v vectors) {
-	TEXT("multiply"+v.suffix, NOSPLIT, "func(dst, a, b *float32, n int)")
-	Pragma("noescape")
-	Doc("multiply" + v.suffix + " sets dst = a·b elementwise; n is a multiple of 16.")
+	function("multiply"+v.suffix, "func(dst, a, b *float32, n int)")
 	dst, a, b, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
 	v.eachVector(n, 4, []reg.Register{dst, a, b}, func(o int) {
 		x := v.reg()
@@ -51,11 +50,10 @@ func multiply(v vectors) {
 	})
 }
 
-// timesZero generates the sums over x·0, which are NaN where x is not finite.
+// timesZero generates sums over x·0, which are NaN where x is not finite: x[k]·0 is
+// added to sums[k mod 16]; n is a multiple of 64.
 func timesZero(v vectors) {
-	TEXT("timesZero"+v.suffix, NOSPLIT, "func(sums, x *float32, n int)")
-	Pragma("noescape")
-	Doc("timesZero" + v.suffix + " adds x[k]·0 to sums[k mod 16] for every k; n is a multiple of 64.")
+	function("timesZero"+v.suffix, "func(sums, x *float32, n int)")
 	sums, x, n := Load(Param("sums"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	zero := v.reg()
 	v.zero(zero)
@@ -79,15 +77,12 @@ func timesZero(v vectors) {
 	for t := range across {
 		VMOVUPS(acc[t], Mem{Base: sums, Disp: t * v.bytes()})
 	}
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// widen generates the conversion from half to single precision.
+// widen generates the conversion from half to single precision; n is a multiple of 16.
 func widen(v vectors) {
-	TEXT("widen"+v.suffix, NOSPLIT, "func(dst *float32, src *uint16, n int)")
-	Pragma("noescape")
-	Doc("widen" + v.suffix + " sets dst to the half-precision numbers of src; n is a multiple of 16.")
+	function("widen"+v.suffix, "func(dst *float32, src *uint16, n int)")
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	Label("sixteen")
 	CMPQ(n, I8(16))
@@ -102,15 +97,12 @@ func widen(v vectors) {
 	SUBQ(I8(16), n)
 	JMP(LabelRef("sixteen"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// squareRoot generates x = √x in double precision.
+// squareRoot generates x = √x in double precision; n is a multiple of 8.
 func squareRoot(v vectors) {
-	TEXT("squareRoot"+v.suffix, NOSPLIT, "func(x *float64, n int)")
-	Pragma("noescape")
-	Doc("squareRoot" + v.suffix + " sets the elements of x to their square roots; n is a multiple of 8.")
+	function("squareRoot"+v.suffix, "func(x *float64, n int)")
 	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	Label("eight")
 	CMPQ(n, I8(8))
@@ -124,15 +116,12 @@ func squareRoot(v vectors) {
 	SUBQ(I8(8), n)
 	JMP(LabelRef("eight"))
 	Label("done")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// scaleTo generates dst = alpha·x.
+// scaleTo generates dst = alpha·x; n is a multiple of 16.
 func scaleTo(v vectors) {
-	TEXT("scaleTo"+v.suffix, NOSPLIT, "func(dst *float32, alpha float32, x *float32, n int)")
-	Pragma("noescape")
-	Doc("scaleTo" + v.suffix + " sets dst = alpha·x; n is a multiple of 16.")
+	function("scaleTo"+v.suffix, "func(dst *float32, alpha float32, x *float32, n int)")
 	dst, x, n := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	alpha := v.reg()
 	VBROADCASTSS(param("alpha"), alpha)
@@ -143,11 +132,10 @@ func scaleTo(v vectors) {
 	})
 }
 
-// adam generates the Adam update.
+// adam generates the Adam update of n elements, a multiple of 16; s points at the
+// fields of an adamStep, in order.
 func adam(v vectors) {
-	TEXT("adam"+v.suffix, NOSPLIT, "func(p, d, m, v *float32, n int, s *float32)")
-	Pragma("noescape")
-	Doc("adam" + v.suffix + " updates n elements, a multiple of 16; s points at the fields of an adamStep, in order.")
+	function("adam"+v.suffix, "func(p, d, m, v *float32, n int, s *float32)")
 	p, g, m, w, n := Load(Param("p"), GP64()), Load(Param("d"), GP64()), Load(Param("m"), GP64()), Load(Param("v"), GP64()), Load(Param("n"), GP64())
 	s := Load(Param("s"), GP64())
 	c := v.regs(8)
@@ -177,18 +165,10 @@ func adam(v vectors) {
 	})
 }
 
-// columnSums generates sums over the rows of x, in float64, for as many columns
-// as vectors×(lanes/2).
+// columnSums generates sums over the rows of x, in float64, for some columns. Rows are
+// stride elements apart, and each is multiplied by its scale.
 func columnSums(v vectors, columns int) {
-	name := "columnSums8"
-	if columns == 64 {
-		name = "columnSums64"
-	} else if columns == 32 {
-		name = "columnSums32"
-	}
-	TEXT(name+v.suffix, NOSPLIT, "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
-	Pragma("noescape")
-	Doc(name + v.suffix + " sums columns of x over rows that are stride elements apart, each row times its scale.")
+	function(fmt.Sprintf("columnSums%d%s", columns, v.suffix), "func(dst, x *float32, stride int, scale *float32, scaleStep int, rows int)")
 	dst, x, stride, scale, step, rows := Load(Param("dst"), GP64()), Load(Param("x"), GP64()), Load(Param("stride"), GP64()), Load(Param("scale"), GP64()), Load(Param("scaleStep"), GP64()), Load(Param("rows"), GP64())
 	SHLQ(U8(2), stride)
 	doubles := v.lanes / 2
@@ -221,6 +201,5 @@ func columnSums(v vectors, columns int) {
 			VMOVUPS(r.AsX(), p)
 		}
 	}
-	VZEROUPPER()
-	RET()
+	end()
 }

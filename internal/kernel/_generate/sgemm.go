@@ -8,16 +8,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sgemm generates the inner loop of a matrix product: a tile of C of the given
-// rows and vectors across is kept in registers while k goes by.
+// sgemm generates the inner loop of a matrix product: a tile C = alpha·A·B + beta⊗In of
+// the given rows and vectors across is kept in registers while k goes by. A tile may
+// have fewer rows, and fewer columns in its last vector.
+//
+// A[i][p] is at a + i·rowStep + p·kStep elements and is read for all rows, B[p] at
+// b + across·lanes·p. With r = numbers[i], row i of C is at c + r·ldc, of In at
+// in + r·ldin, and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is
+// not read.
 func sgemm(v vectors, rows, across int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, across*v.lanes, v.suffix)
-	TEXT(name, NOSPLIT, "func(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s sets a tile C = alpha·A·B + beta⊗In of 1 to %d rows and %d to %d columns.", name, rows, (across-1)*v.lanes+1, across*v.lanes),
-		fmt.Sprintf("A[i][p] is at a + i·rowStep + p·kStep elements and is read for all %d rows, B[p]", rows),
-		fmt.Sprintf("at b + %d·p. With r = numbers[i], row i of C is at c + r·ldc, of In at in + r·ldin,", across*v.lanes),
-		"and its beta at beta + r·betaStep. A nil in stands for zeros, and beta is not read.")
+	function(name, "func(c *float32, ldc int, numbers *int32, rows int, cols int, a *float32, rowStep int, kStep int, b *float32, k int, alpha float32, in *float32, ldin int, beta *float32, betaStep int)")
 	b, k, kStep, rowStep := Load(Param("b"), GP64()), Load(Param("k"), GP64()), Load(Param("kStep"), GP64()), Load(Param("rowStep"), GP64())
 	SHLQ(U8(2), kStep)
 	SHLQ(U8(2), rowStep)
@@ -149,18 +150,15 @@ func sgemm(v vectors, rows, across int) {
 	edge := v.maskOf(last)
 	epilogue("masked", &edge)
 	Label("done")
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// packStrip generates a copy of k rows of up to two vectors, padded with zeros.
+// packStrip generates a copy of k rows of width elements to rows of step elements, step
+// apart, padded with zeros; 1 ≤ width ≤ step ≤ 2·lanes. Row p is at src + numbers[p]·ld,
+// or at src + p·ld if numbers is nil. It stores whole vectors: the elements after the
+// last row are overwritten up to the end of its last vector.
 func packStrip(v vectors) {
-	TEXT("packStrip"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)")
-	Pragma("noescape")
-	Doc("packStrip"+v.suffix+" copies k rows of width elements to rows of step elements, step apart,",
-		fmt.Sprintf("padded with zeros; 1 ≤ width ≤ step ≤ %d. Row p is at src + numbers[p]·ld, or at", 2*v.lanes),
-		fmt.Sprintf("src + p·ld if numbers is nil. It stores whole vectors of %d: what follows the last", v.lanes),
-		"row is overwritten up to the end of its last vector.")
+	function("packStrip"+v.suffix, "func(dst *float32, step int, src *float32, ld int, numbers *int32, k int, width int)")
 	dst, step, src, ld, k, width := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("k"), GP64()), Load(Param("width"), GP64())
 	numbers, from := Load(Param("numbers"), GP64()), GP64()
 	lanes, n, rest := GP64(), GP64(), GP64()
@@ -196,8 +194,7 @@ func packStrip(v vectors) {
 		ADDQ(step, dst)
 		DECQ(k)
 		JNE(LabelRef(label))
-		VZEROUPPER()
-		RET()
+		end()
 	}
 	TESTQ(numbers, numbers)
 	JNE(LabelRef("listed"))
@@ -212,14 +209,12 @@ func packStrip(v vectors) {
 	loop("twoListed", true, true)
 }
 
-// transpose generates the transposition of a square of as many rows and columns
-// as a vector has lanes: pairs of rows are interleaved, then pairs of pairs, and
-// so on.
+// transpose generates the transposition of count squares of as many rows and columns as
+// a vector has lanes: pairs of rows are interleaved, then pairs of pairs, and so on. The
+// squares lie side by side in src, its rows ld apart, and below each other in dst, its
+// rows step apart.
 func transpose(v vectors) {
-	TEXT("transpose"+v.suffix, NOSPLIT, "func(dst *float32, step int, src *float32, ld int, count int)")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("transpose%s transposes count squares of %d×%d that lie side by side in src, its rows", v.suffix, v.lanes, v.lanes),
-		"ld apart, to squares that lie below each other in dst, its rows step apart.")
+	function("transpose"+v.suffix, "func(dst *float32, step int, src *float32, ld int, count int)")
 	dst, step, src, ld, count := Load(Param("dst"), GP64()), Load(Param("step"), GP64()), Load(Param("src"), GP64()), Load(Param("ld"), GP64()), Load(Param("count"), GP64())
 	SHLQ(U8(2), ld)
 	SHLQ(U8(2), step)
@@ -275,6 +270,5 @@ func transpose(v vectors) {
 	ADDQ(I32(v.bytes()), src)
 	DECQ(count)
 	JNE(LabelRef("square"))
-	VZEROUPPER()
-	RET()
+	end()
 }

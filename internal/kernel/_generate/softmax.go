@@ -6,11 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// softmax generates softmaxRow.
+// softmax generates softmaxRow, for n ≥ 1.
 func softmax(v vectors) {
-	TEXT("softmaxRow"+v.suffix, NOSPLIT, "func(p, z *float32, n int) (top, total float32)")
-	Pragma("noescape")
-	Doc("softmaxRow" + v.suffix + " is softmaxRow for n ≥ 1 elements.")
+	function("softmaxRow"+v.suffix, "func(p, z *float32, n int) (top, total float32)")
 	p, z, n := Load(Param("p"), GP64()), Load(Param("z"), GP64()), Load(Param("n"), GP64())
 
 	// Full vectors end at full; a last one of 1 to lanes elements is masked.
@@ -89,8 +87,7 @@ func softmax(v vectors) {
 		VMULPS(inverse, y, y)
 		tail.store(y, here(p))
 	})
-	VZEROUPPER()
-	RET()
+	end()
 }
 
 // reduce combines the lanes of r by op into the lowest one.

@@ -12,20 +12,19 @@ import (
 // tile by tile: as many columns as there are registers for are accumulated
 // while the row's entries go by, so that dst is written once and never read.
 //
-// Far is for an X larger than the caches: rows of it are prefetched some entries
-// before they are added.
+// With gather it is dst = A·X[ids]. Far is for an X larger than the caches: rows of it
+// are prefetched some entries before they are added. Entry k has the value at
+// val + k·valStep bytes. The result is false at the first column outside [0, cols) or
+// offset outside [0, nnz].
 func spmm(v vectors, gather, far bool) {
-	name, ids, what := "spmm", "", "dst = A·X"
+	name, ids := "spmm", ""
 	if gather {
-		name, ids, what = "spmmGather", "ids *int32, ", "dst = A·X[ids]"
+		name, ids = "spmmGather", "ids *int32, "
 	}
 	if far {
-		name, what = name+"Far", what+" for an X larger than the caches"
+		name += "Far"
 	}
-	TEXT(name+v.suffix, NOSPLIT, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
-	Pragma("noescape")
-	Doc(fmt.Sprintf("%s%s computes rows of %s. Entry k has the value at val + k·valStep bytes.", name, v.suffix, what),
-		"It returns false at the first column outside [0, cols) or offset outside [0, nnz].")
+	function(name+v.suffix, "func(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, "+ids+"x *float32, cols int, width int) bool")
 
 	dst := Load(Param("dst"), GP64())
 	step := Load(Param("valStep"), GP64())
@@ -109,16 +108,13 @@ func spmm(v vectors, gather, far bool) {
 	result := GP8()
 	MOVB(U8(1), result)
 	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	end()
 	Label("bad")
 	MOVB(U8(0), result)
 	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	end()
 }
 
-// spmmState is the registers of spmm.
 type spmmState struct {
 	v                      vectors
 	dst, step, cols, ids   reg.Register

@@ -20,6 +20,17 @@ var (
 
 func (v vectors) bytes() int { return 4 * v.lanes }
 
+// function begins a function in assembly.
+func function(name, signature string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+}
+
+func end() {
+	VZEROUPPER()
+	RET()
+}
+
 // reg returns a new vector register.
 func (v vectors) reg() reg.VecVirtual {
 	if v.lanes == 16 {

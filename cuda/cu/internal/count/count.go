@@ -6,8 +6,9 @@ import "sync/atomic"
 
 // The counts; see cu.Counters.
 var (
-	Launches, Products, Syncs                         atomic.Int64
-	CopiesIn, CopiesOut, Copies, Sets                 atomic.Int64
-	BytesIn, BytesOut                                 atomic.Int64
-	Allocs, Frees, HostAllocs, HostFrees, ModuleLoads atomic.Int64
+	Launches, Products, Syncs   atomic.Int64
+	CopiesIn, CopiesOut, Copies atomic.Int64
+	BytesIn                     atomic.Int64
+	Allocs                      atomic.Int64
+	ModuleLoads                 atomic.Int64 // PTX compiled, for tests
 )

@@ -19,7 +19,6 @@ namespace {
 
 struct Handle {
 	uintptr_t stream = 0;
-	int math = 0;
 	Enqueue *enqueue;
 };
 
@@ -132,11 +131,6 @@ API status cublasCreate_v2(uintptr_t *h) {
 	return success;
 }
 
-API status cublasGetVersion_v2(uintptr_t, int *v) {
-	*v = 130000;
-	return success;
-}
-
 API const char *cublasGetStatusName(status s) {
 	switch (s) {
 	case success: return "CUBLAS_STATUS_SUCCESS";
@@ -153,11 +147,6 @@ API status cublasSetStream_v2(uintptr_t h, uintptr_t stream) {
 }
 
 API status cublasSetWorkspace_v2(uintptr_t, uint64_t p, size_t) { return p % 256 ? invalid_value : success; }
-
-API status cublasSetMathMode(uintptr_t h, int mode) {
-	((Handle *)h)->math = mode;
-	return success;
-}
 
 #define PRODUCTS(S, F) \
 	API status cublas##S##gemm_v2(uintptr_t h, int ta, int tb, int m, int n, int k, const F *alpha, const F *a, int lda, \

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,8 +93,6 @@ struct Stream {
 struct Event {
 	Mark mark;
 	bool recorded = false;
-	double time = 0;
-	unsigned flags = 0;
 };
 
 struct Module {
@@ -307,12 +304,6 @@ CUresult allocate(CUdeviceptr *p, size_t bytes, bool managed) {
 	return success;
 }
 
-double seconds() {
-	timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-
 // The lines of a PTX text that name its sources and hold the hash of the text.
 std::string sources(const std::string &ptx) {
 	std::string lines;
@@ -428,11 +419,6 @@ API CUresult cuCtxSetCurrent(uintptr_t context) {
 	if (context && context != the_context) return invalid_context;
 	current = context;
 	return success;
-}
-
-API CUresult cuCtxSynchronize() {
-	ENTER;
-	return reach_all();
 }
 
 API CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
@@ -559,17 +545,6 @@ API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char v, size_t n, uintptr
 	});
 }
 
-API CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned v, size_t n, uintptr_t stream) {
-	ENTER;
-	STREAM(s, stream);
-	if (n > SIZE_MAX / 4 || dst % 4 || (n && !holds(dst, 4 * n))) return invalid_value;
-	return enqueue(s, [=] {
-		open_at(dst);
-		std::fill_n((unsigned *)dst, n, v);
-		return success;
-	});
-}
-
 API CUresult cuModuleLoadDataEx(uintptr_t *module, const void *image, unsigned n, int *options, void **values) {
 	ENTER;
 	char *log = nullptr;
@@ -610,17 +585,6 @@ API CUresult cuModuleGetFunction(uintptr_t *function, uintptr_t module, const ch
 		return success;
 	}
 	return not_found;
-}
-
-API CUresult cuFuncGetAttribute(int *v, int attribute, uintptr_t) {
-	ENTER;
-	*v = attribute == 0 ? 1024 : attribute == 4 ? 32 : 0;
-	return success;
-}
-
-API CUresult cuFuncSetAttribute(uintptr_t, int, int) {
-	ENTER;
-	return success;
 }
 
 API CUresult cuLaunchKernel(uintptr_t function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -686,12 +650,6 @@ static CUresult ask(const Mark &m) {
 	return not_ready;
 }
 
-API CUresult cuStreamQuery(uintptr_t stream) {
-	ENTER;
-	STREAM(s, stream);
-	return ask({s, s->queued});
-}
-
 API CUresult cuStreamWaitEvent(uintptr_t stream, uintptr_t event, unsigned) {
 	ENTER;
 	STREAM(s, stream);
@@ -705,7 +663,6 @@ API CUresult cuEventCreate(uintptr_t *event, unsigned flags) {
 	ENTER;
 	*event = name_one();
 	driver.events[*event] = std::make_shared<Event>();
-	driver.events[*event]->flags = flags;
 	return success;
 }
 
@@ -720,10 +677,7 @@ API CUresult cuEventRecord(uintptr_t event, uintptr_t stream) {
 	auto e = find(driver.events, event);
 	if (!e) return invalid_handle;
 	e->recorded = true;
-	CUresult r = enqueue(s, [e] {
-		e->time = seconds();
-		return success;
-	});
+	CUresult r = enqueue(s, [] { return success; });
 	e->mark = {s, s->queued};
 	return r;
 }
@@ -743,15 +697,6 @@ API CUresult cuEventSynchronize(uintptr_t event) {
 	if (!e->recorded) return success;
 	Opened opened;
 	return reach(e->mark.stream, e->mark.seq);
-}
-
-API CUresult cuEventElapsedTime(float *ms, uintptr_t start, uintptr_t end) {
-	ENTER;
-	auto a = find(driver.events, start), b = find(driver.events, end);
-	if (!a || !b || !a->recorded || !b->recorded || (a->flags | b->flags) & 2) return invalid_handle;
-	if (a->mark.stream->done < a->mark.seq || b->mark.stream->done < b->mark.seq) return not_ready;
-	*ms = (float)((b->time - a->time) * 1e3);
-	return success;
 }
 
 // For the emulated cuBLAS: queues fn(arg) on a stream, after a check that each of

@@ -99,6 +99,7 @@ FN b32 mul_hi_u32(b32 a, b32 b) { return (b32)((b64)a * b >> 32); }
 FN b32 div_u32(b32 a, b32 b) { return b ? a / b : ~0u; }
 FN b32 rem_u32(b32 a, b32 b) { return b ? a % b : a; }
 FN b64 div_s64(b64 a, b64 b) { return b ? (b64)((int64_t)a / (int64_t)b) : ~0ull; }
+FN b64 rem_s64(b64 a, b64 b) { return b ? (b64)((int64_t)a % (int64_t)b) : a; }
 FN b32 clz_b64(b64 a) { return a ? __builtin_clzll(a) : 64; }
 // length bits from position on; signed, the last of them fills the rest.
 FN b64 field(b64 a, b32 position, b32 length, bool is_signed, int width) {

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Every method trains with exact input, and is resumed, scored and repeated by its folder
+// alone.
+func TestExactInputOfEveryMethod(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--exact-input", "-q"}
+	for k, method := range methodNames() {
+		options := []string{"--method", method, "--layers", fmt.Sprint(2 + k%2)}
+		if k%3 == 0 {
+			options = append(options, "--residual", "--layer-norm")
+		}
+		args := append(append(line, options...), "--out", method)
+		succeed(t, append(args, "--max-batches", "10")...)
+		trained := object(t, succeed(t, "train", "--out", method, "--resume", "--max-batches", "20", "--json", "-q"))
+		if trained["exact_input"] != true || trained["batches"] != 20.0 {
+			t.Errorf("%s: %v", method, trained)
+		}
+		e := object(t, succeed(t, "eval", "--run", method, "--json"))
+		if e["score"] != trained["test"] {
+			t.Errorf("%s: eval gives %v, training gave %v", method, e, trained)
+		}
+		succeed(t, "train", "--config", method, "--out", method+"-again", "-q", "--workers", "3")
+		if !bytes.Equal(weights(t, method), weights(t, method+"-again")) {
+			t.Errorf("%s: a run that was stopped has other weights", method)
+		}
+	}
+}
+
+func TestExactInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := func(more ...string) []string {
+		return append([]string{"train", "--data", smallData, "--batch", "64", "--hidden", "16", "--max-batches", "10", "--exact-input", "--json"}, more...)
+	}
+	// A number for the input is not used; a single number is for all layers.
+	one := succeed(t, args("--samples", "64,32", "--out", "two")...)
+	if m := object(t, one); fmt.Sprint(m["samples"]) != "[64]" || !strings.Contains(one.stderr, "--samples 32 is not used") {
+		t.Errorf("%v: %s", m["samples"], one.stderr)
+	}
+	succeed(t, args("--samples", "64", "--out", "one", "-q")...)
+	if !bytes.Equal(weights(t, "one"), weights(t, "two")) {
+		t.Error("the input's number changes the weights")
+	}
+	if m := object(t, succeed(t, args("--samples", "64", "--layers", "3", "--out", "three", "-q")...)); fmt.Sprint(m["samples"]) != "[64 64]" {
+		t.Errorf("three layers: %v", m["samples"])
+	}
+	if m := object(t, succeed(t, args("--samples", "64,32", "--layers", "3", "--out", "list", "-q")...)); fmt.Sprint(m["samples"]) != "[64 32]" {
+		t.Errorf("a list: %v", m["samples"])
+	}
+	fail(t, exitUsage, []string{"--layers 1", "nothing is left"}, args("--layers", "1")...)
+	fail(t, exitUsage, []string{"--samples 1,2,3 has 3 numbers", "2 layers need 1"}, args("--samples", "1,2,3")...)
+
+	// P·X from a store gives the same weights, and a table that says so.
+	succeed(t, "datasets", "convert", smallData, "px.store", "--propagated")
+	table := succeed(t, "train", "--data", "store:px.store", "--batch", "64", "--hidden", "16", "--max-batches", "10", "--exact-input", "--samples", "64", "--out", "stored")
+	if !strings.Contains(table.stdout, "samples 64, exact input") {
+		t.Errorf("the table is\n%s", table.stdout)
+	}
+	if !bytes.Equal(weights(t, "one"), weights(t, "stored")) {
+		t.Error("P·X of a store gives other weights")
+	}
+	if info := succeed(t, "datasets", "info", "store:px.store"); !strings.Contains(info.stdout, "propagated features") {
+		t.Errorf("info says\n%s", info.stdout)
+	}
+	succeed(t, "datasets", "convert", smallData, "half.store", "--propagated", "--features", "float16")
+	half := object(t, succeed(t, "train", "--data", "store:half.store", "--batch", "64", "--hidden", "16", "--max-batches", "10", "--exact-input", "--samples", "64", "--out", "half", "--json", "-q"))
+	if score := half["test"].(float64); !(score > 0) {
+		t.Errorf("half precision: %v", half)
+	}
+}

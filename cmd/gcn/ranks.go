@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// sharesWork is the annotation of commands that share their work between MPI's ranks.
+// Rank 0 alone runs the others.
+const sharesWork = "ranks"
+
+// shared are the annotations of such a command.
+func shared() map[string]string { return map[string]string{sharesWork: "yes"} }
+
+type worldKey struct{}
+
+// worldOf returns the ranks that run this command, or nil for this process alone.
+func worldOf(ctx context.Context) *mpi.World {
+	w, _ := ctx.Value(worldKey{}).(*mpi.World)
+	return w
+}
+
+// joinRanks joins the ranks that an MPI launcher started, and prepares cmd to run on them.
+// It silences the outputs of all ranks but rank 0.
+func joinRanks(cmd *cobra.Command, stdout, stderr io.Writer) (*mpi.World, error) {
+	w, err := mpi.Open(cmd.Context(), os.Getenv)
+	if w == nil || err != nil {
+		return nil, err
+	}
+	cmd.SetContext(context.WithValue(cmd.Context(), worldKey{}, w))
+	alone := cmd.Annotations[sharesWork] == "" && w.Size() > 1
+	switch {
+	case w.Rank() == 0 && alone:
+		say(stderr, "%s does not share its work: rank 0 of %d runs it", cmd.CommandPath(), w.Size())
+	case w.Rank() > 0:
+		for _, out := range []io.Writer{stdout, stderr} {
+			if s, ok := out.(*stream); ok {
+				s.silence()
+			}
+		}
+		if alone {
+			cmd.RunE = func(*cobra.Command, []string) error { return nil }
+		}
+	}
+	return w, nil
+}
+
+// leaveRanks ends this process's part in the job, after a command that ended with the
+// given exit code and message. Ranks that are done wait for the others. A rank that failed
+// ends all of them.
+func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, stderr io.Writer) int {
+	if code == exitDone {
+		err := w.Barrier(context.WithoutCancel(ctx)) // the work is done: a signal that comes now changes nothing
+		if err == nil {
+			err = w.Close()
+		}
+		if err == nil {
+			return exitDone
+		}
+		code, message = exitFailed, oneLine(err)
+	}
+	if w.Rank() > 0 {
+		// Rank 0 tells of a failure that all ranks share, and saves its state before it
+		// ends them.
+		patience := time.Second / 2
+		if code == exitInterrupted {
+			patience = 5 * time.Second
+		}
+		time.Sleep(patience)
+	}
+	if message != "" {
+		if w.Size() > 1 {
+			message = fmt.Sprintf("rank %d on %s: %s", w.Rank(), w.Host(w.Rank()), message)
+		}
+		say(&stream{w: stderr, closed: func() {}}, "gcn: %s", message)
+		time.Sleep(time.Second / 5) // MPICH's launcher drops what it has not read when a rank aborts
+	}
+	w.Abort(code)
+	return code
+}
+
+// follows reports whether this process is a rank other than 0.
+func (j *trainJob) follows() bool { return j.world != nil && j.world.Rank() > 0 }
+
+// dealsRuns reports whether each rank trains whole runs of --runs by itself.
+func (j *trainJob) dealsRuns() bool {
+	return j.world != nil && j.world.Size() > 1 && j.Runs > 1 && j.Micro == 1
+}
+
+// agreeOnOptions fills in the options. Rank 0 does so as a process alone, and the others
+// take its options, because only rank 0 may be able to read the run's folder.
+func (j *trainJob) agreeOnOptions(ctx context.Context) error {
+	if j.world == nil || j.world.Size() == 1 {
+		return j.fillOptions(ctx)
+	}
+	var text []byte
+	if !j.follows() {
+		if err := j.fillOptions(ctx); err != nil {
+			return err
+		}
+		options := j.severalConfig()
+		var err error
+		if j.dealsRuns() {
+			if j.Out == "" {
+				if j.Out, err = newRunDir(j.trainOptions, j.methodName(), time.Now()); err != nil {
+					return err
+				}
+			}
+			options["out"] = j.Out
+		}
+		if text, err = json.Marshal(options); err != nil {
+			return err
+		}
+	}
+	text, err := train.Broadcast(ctx, j.world, text)
+	if err != nil || !j.follows() {
+		return err
+	}
+	values, err := parseConfig(text)
+	if err != nil {
+		return fmt.Errorf("the options from rank 0: %w", err)
+	}
+	if err := (&config{path: "the options from rank 0", values: values}).apply(j.fs, "out"); err != nil {
+		return err
+	}
+	return j.check(j.fs)
+}
+
+// follow trains with rank 0, or this rank's share of the runs.
+func (j *trainJob) follow(ctx context.Context, data *datasets.Data) error {
+	if j.dealsRuns() {
+		return j.trainShare(ctx, data)
+	}
+	j.Resume, j.Overwrite = false, false
+	for i := range j.Runs {
+		if _, err := j.trainOnce(ctx, data, "", j.Seed+uint64(i), "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainShare trains the runs of this rank after rank 0 has prepared their folder.
+func (j *trainJob) trainShare(ctx context.Context, data *datasets.Data) error {
+	if err := j.world.Barrier(ctx); err != nil {
+		return err
+	}
+	for i := j.world.Rank(); i < j.Runs; i += j.world.Size() {
+		seed := j.Seed + uint64(i)
+		if _, err := j.trainOnce(ctx, data, filepath.Join(j.Out, seedFolder(seed)), seed, "", nil); err != nil {
+			return err
+		}
+	}
+	return j.world.Barrier(ctx)
+}
+
+// hosts returns the number of hosts of the ranks.
+func hosts(w *mpi.World) int {
+	var names []string
+	for rank := range w.Size() {
+		names = append(names, w.Host(rank))
+	}
+	slices.Sort(names)
+	return len(slices.Compact(names))
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mpiLauncher is an MPI launcher that CI installs.
+type mpiLauncher struct {
+	name  string
+	args  []string
+	other string // the library of the other one
+	rank  string // the variable with a process's rank
+}
+
+var mpiLaunchers = []mpiLauncher{
+	{"mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}, "libmpich.so.12", "OMPI_COMM_WORLD_RANK"},
+	{"mpirun.mpich", nil, "libmpi.so.40", "PMI_RANK"},
+}
+
+// command returns the command that runs args on n ranks.
+func (l mpiLauncher) command(ctx context.Context, n int, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, l.name, append(append([]string{"-n", strconv.Itoa(n)}, l.args...), args...)...)
+	cmd.Env = append(os.Environ(), "OMPI_MCA_btl_vader_single_copy_mechanism=none")
+	return cmd
+}
+
+// testRanks trains on several MPI ranks.
+func testRanks(t *testing.T, gcn string) {
+	for _, l := range mpiLaunchers {
+		t.Run(l.name, func(t *testing.T) {
+			if _, err := exec.LookPath(l.name); err != nil {
+				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
+			}
+			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
+			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
+			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
+			t.Run("killed", func(t *testing.T) { testRanksKilled(t, gcn, l) })
+		})
+	}
+}
+
+func ranksLine(more ...string) []string {
+	return append([]string{"train", "--data", "synth:demo?nodes=2000&edges=10000", "--hidden", "16", "--batch", "64", "--micro", "4",
+		"--patience", "0", "--eval-every", "5"}, more...)
+}
+
+// testRanksBits compares the parameters of 1 to 4 ranks with a process alone.
+func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		method, samples string
+		ranks           []int
+	}{
+		{"ladies-flat-debiased", "64,64", []int{1, 2, 3, 4}},
+		{"fastgcn-flat-debiased", "64,64", []int{3}},
+		{"labor", "2,2", []int{2}},
+		{"full", "", []int{4}},
+	} {
+		var sizes []string
+		if c.samples != "" {
+			sizes = []string{"--samples", c.samples}
+		}
+		line := ranksLine(append(sizes, "--max-batches", "10", "--method", c.method, "-q", "--out")...)
+		alone := c.method
+		if out, err := exec.Command(gcn, append(line, alone)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		want := readFile(t, filepath.Join(alone, "best.ckpt"))
+		for _, n := range c.ranks {
+			dir := fmt.Sprintf("%s-%d", c.method, n)
+			out, err := l.command(t.Context(), n, append(append([]string{gcn}, line...), dir, "--json")...).Output()
+			if err != nil {
+				t.Fatalf("%s on %d ranks: %v\n%s", c.method, n, err, stderrOf(err))
+			}
+			if lines := strings.Count(string(out), "\n"); lines != 1 || !strings.Contains(string(out), fmt.Sprintf(`"ranks":%d,`, n)) {
+				t.Errorf("%s on %d ranks: %d lines, want one result: %s", c.method, n, lines, out)
+			}
+			if !bytes.Equal(readFile(t, filepath.Join(dir, "best.ckpt")), want) {
+				t.Errorf("%s: %d ranks end with other parameters than one process", c.method, n)
+			}
+		}
+	}
+}
+
+// testRanksSeveral deals whole runs to ranks.
+func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	line := ranksLine("--micro", "1", "--max-batches", "10", "--samples", "64,64", "--runs", "3", "-q", "--json", "--out")
+	want, err := exec.Command(gcn, append(line, "alone")...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	got, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "dealt")...).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderrOf(err))
+	}
+	mean := regexp.MustCompile(`"test_mean":[^}]*`)
+	if a, b := mean.Find(want), mean.Find(got); len(a) == 0 || !bytes.Equal(a, b) {
+		t.Errorf("two ranks end with %s, one process with %s", b, a)
+	}
+	for _, seed := range []string{"seed-1", "seed-2", "seed-3"} {
+		if !bytes.Equal(readFile(t, filepath.Join("dealt", seed, "best.ckpt")), readFile(t, filepath.Join("alone", seed, "best.ckpt"))) {
+			t.Errorf("%s differs", seed)
+		}
+	}
+	again, err := l.command(t.Context(), 3, append(append([]string{gcn}, line...), "dealt", "--resume")...).Output()
+	if err != nil || !bytes.Equal(mean.Find(again), mean.Find(want)) {
+		t.Errorf("resumed when done: %v\n%s%s", err, again, stderrOf(err))
+	}
+}
+
+func stderrOf(err error) string {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return string(exit.Stderr)
+	}
+	return ""
+}
+
+// testRanksRefused starts ranks that cannot train together.
+func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	for name, c := range map[string]struct {
+		script string // of each rank
+		want   string
+	}{
+		"without --micro": {gcn + " train --max-batches 1 --out a", "--micro"},
+		"other library":   {"GCN_MPI=" + l.other + " " + gcn + " train --micro 2 --max-batches 1 --out b", "GCN_MPI"},
+		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "another data"},
+		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "another settings"},
+		"histories":       {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --method vrgcn --micro 2 --max-batches 1 --out e", "histories"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		cmd := l.command(ctx, 2, "sh", "-c", c.script)
+		out, err := cmd.CombinedOutput()
+		cancel()
+		if _, ended := err.(*exec.ExitError); !ended || ctx.Err() == context.DeadlineExceeded || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, want a message with %q\n%s", name, err, c.want, out)
+		}
+	}
+	out, err := l.command(t.Context(), 3, gcn, "version").CombinedOutput()
+	if err != nil || strings.Count(string(out), "BLAS") != 1 || !strings.Contains(string(out), "3 ranks") {
+		t.Errorf("gcn version on 3 ranks: %v\n%s", err, out)
+	}
+}
+
+// testRanksKilled kills a rank, or ends the launcher by SIGTERM, at random moments. It goes
+// on with another number of ranks until the run is done.
+func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	line := append([]string{gcn}, ranksLine("--max-batches", "400", "--samples", "64,64", "--checkpoint-interval", "0", "-q", "--resume", "--out")...)
+	start := time.Now()
+	if out, err := l.command(t.Context(), 2, append(line, "whole")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	whole := time.Since(start)
+	random := rand.New(rand.NewPCG(1, 1))
+	for attempt := 0; ; attempt++ {
+		if attempt > 60 {
+			t.Fatal("the run does not end")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := l.command(ctx, 1+random.IntN(4), append(line, "parts")...)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if attempt < 20 {
+			time.Sleep(time.Duration(random.Float64() * float64(whole)))
+			if attempt%4 == 0 {
+				cmd.Process.Signal(syscall.SIGTERM)
+			} else if ranks := processesOf(gcn); len(ranks) > 0 {
+				syscall.Kill(ranks[random.IntN(len(ranks))], syscall.SIGKILL)
+			}
+		}
+		err := cmd.Wait()
+		cancel()
+		if ctx.Err() == context.DeadlineExceeded {
+			t.Fatalf("a launcher hangs\n%s", out.String())
+		}
+		if err == nil {
+			break
+		}
+		if attempt >= 20 {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	if !bytes.Equal(readFile(t, "parts/best.ckpt"), readFile(t, "whole/best.ckpt")) {
+		t.Error("the run that was killed ends with other parameters")
+	}
+}
+
+// processesOf returns the processes that run the program at path.
+func processesOf(path string) (pids []int) {
+	entries, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, entry := range entries {
+		if target, err := os.Readlink(entry); err == nil && target == path {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(entry))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}

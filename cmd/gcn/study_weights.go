@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// candidateWeights is a flag of unnormalised probabilities: numbers separated by
+// commas, a law, or a file.
+type candidateWeights string
+
+const (
+	weightsUsage = "unnormalised probabilities of the candidates, instead of --data: numbers with commas, uniform:M, zipf:A:M (1, 2^-A, …, M^-A), or a `FILE` with a number on each line"
+
+	mostCandidates  = 1 << 20 // of --weights
+	mostWeightsFile = 64 << 20
+)
+
+// String implements pflag.Value.
+func (w *candidateWeights) String() string { return string(*w) }
+
+// Set implements pflag.Value.
+func (w *candidateWeights) Set(text string) error {
+	if text == "" {
+		return fmt.Errorf("no numbers, law or file")
+	}
+	*w = candidateWeights(text)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (*candidateWeights) Type() string { return "WEIGHTS" }
+
+// values returns the probabilities.
+func (w candidateWeights) values(ctx context.Context) ([]float64, error) {
+	text := string(w)
+	name, rest, _ := strings.Cut(text, ":")
+	switch name {
+	case "uniform":
+		m, err := candidateCount(text, rest)
+		return zipf(0, m), err
+	case "zipf":
+		power, count, _ := strings.Cut(rest, ":")
+		a, err := strconv.ParseFloat(power, 64)
+		if err != nil || math.IsInf(a, 0) || math.IsNaN(a) {
+			return nil, usagef("--weights %s: %q is no exponent; want zipf:A:M", text, power)
+		}
+		m, err := candidateCount(text, count)
+		return zipf(a, m), err
+	}
+	if !strings.Contains(text, ",") {
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return readWeights(ctx, text)
+		}
+	}
+	var weights []float64
+	for word := range strings.SplitSeq(text, ",") {
+		x, err := parseWeight(word)
+		if err != nil {
+			return nil, usagef("--weights %s: %w", text, err)
+		}
+		weights = append(weights, x)
+	}
+	return weights, nil
+}
+
+// candidateCount parses the number of candidates of a law.
+func candidateCount(text, count string) (int, error) {
+	m, err := strconv.Atoi(count)
+	if err != nil || m < 1 || m > mostCandidates {
+		return 0, usagef("--weights %s: %q is no number of candidates from 1 to %d", text, count, mostCandidates)
+	}
+	return m, nil
+}
+
+// zipf returns 1, 2^-a, …, m^-a.
+func zipf(a float64, m int) []float64 {
+	weights := make([]float64, m)
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -a)
+	}
+	return weights
+}
+
+// readWeights reads a file of one number on each line. Empty lines do not count.
+func readWeights(ctx context.Context, path string) ([]float64, error) {
+	data, err := readAtMost(ctx, path, mostWeightsFile)
+	if err != nil {
+		return nil, fmt.Errorf("--weights: %w", err)
+	}
+	var weights []float64
+	line := 0
+	for text := range strings.Lines(string(data)) {
+		line++
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		x, err := parseWeight(text)
+		if err != nil {
+			return nil, fmt.Errorf("--weights: %s:%d: %w", path, line, err)
+		}
+		weights = append(weights, x)
+	}
+	if len(weights) == 0 || len(weights) > mostCandidates {
+		return nil, fmt.Errorf("--weights: %s: %d numbers, want 1 to %d", path, len(weights), mostCandidates)
+	}
+	return weights, nil
+}
+
+func parseWeight(word string) (float64, error) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+	if err != nil || !(x > 0) || math.IsInf(x, 0) {
+		return 0, fmt.Errorf("%q is not a positive number", strings.TrimSpace(word))
+	}
+	return x, nil
+}
+
+// candidates sets weights to those of the flag, or to the probabilities of a random
+// mini-batch of the data. The subject has data in the second case only.
+func (o *studyOptions) candidates(cmd *cobra.Command, flag candidateWeights, squared bool, weights *[]float64) (s *subject, err error) {
+	if flag != "" {
+		*weights, err = flag.values(cmd.Context())
+		return &subject{spec: "weights:" + string(flag)}, err
+	}
+	if s, err = o.open(cmd.Context(), cmd.Flags()); err != nil {
+		return nil, err
+	}
+	rng := rand.New(samplers.NewSource(o.seed, 0, 0))
+	rows := study.RandomBatch(rng, s.data.Split.Train, o.batch)
+	*weights = study.LayerWeights(s.data.Laplacian(), rows, squared)
+	return s, nil
+}

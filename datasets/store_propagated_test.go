@@ -1,0 +1,119 @@
+package datasets
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/half"
+)
+
+// A store with P·X holds P·X of its data, in the precision of the features. A store
+// without it stays as it was.
+func TestConvertPropagated(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	want := made(t, 300, 5)
+	source := filepath.Join(dir, "32.store")
+	if err := WriteStore(ctx, source, want); err != nil {
+		t.Fatal(err)
+	}
+	dense, cols := want.Laplacian().Dense(), want.Features.Cols
+	for _, p := range []Precision{"", Float16} {
+		path := filepath.Join(dir, "propagated.store")
+		var stages []FetchProgress
+		spec, err := Convert(ctx, "store:"+source, path, Options{Precision: p, Propagated: true, Progress: func(f FetchProgress) { stages = append(stages, f) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := stages[len(stages)-1]; last.Stage != "propagate" || last.Done != last.Total || last.Total != int64(4*300*cols) {
+			t.Errorf("progress %+v", stages)
+		}
+		if err := Verify(ctx, spec, Options{}); err != nil {
+			t.Error(err)
+		}
+		d := open(t, spec)
+		px := d.Propagated
+		if px == nil || (px.Half != nil) != (p == Float16) || Describe(d).Bytes.Propagated != px.Bytes() {
+			t.Fatalf("%q: propagated features %+v", p, px)
+		}
+		for v := range 300 {
+			for j := range cols {
+				var sum float64
+				for u := range 300 {
+					sum += dense[v*300+u] * float64(want.Features.Data[u*cols+j])
+				}
+				tolerance := 1e-5
+				if p == Float16 {
+					tolerance = 1e-3 * max(1, sum, -sum)
+				}
+				if got := float64(px.Row(v)[j]); got-sum > tolerance || sum-got > tolerance {
+					t.Fatalf("%q: P·X of node %d, column %d is %v, want %v", p, v, j, got, sum)
+				}
+			}
+		}
+		if p == "" {
+			d.Propagated = nil
+			sameData(t, d, want)
+		}
+		if scaled := open(t, spec+"?normalize=row"); scaled.Propagated != nil {
+			t.Error("P·X of other features stays")
+		}
+		if version := readBytes(t, path)[8]; version != 3 {
+			t.Errorf("a store with P·X has version %d", version)
+		}
+	}
+	if version := readBytes(t, source)[8]; version != 1 || open(t, "store:"+source).Propagated != nil {
+		t.Errorf("a store without P·X has version %d", version)
+	}
+	if _, err := Convert(ctx, "store:"+source, filepath.Join(dir, "npy")+"/", Options{Propagated: true}); err == nil || !strings.Contains(err.Error(), "no place") {
+		t.Errorf("NumPy files: %v", err)
+	}
+	if _, err := Convert(ctx, "synth:demo?nodes=300&edges=900", filepath.Join(dir, "synth.store"), Options{Propagated: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// P·X in a store of an earlier version, of a wrong size, or not finite, is refused.
+func TestPropagatedStoreDamaged(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "bad.store")
+	if _, err := Convert(ctx, "synth:demo?nodes=300&edges=900", path, Options{Precision: Float16, Propagated: true}); err != nil {
+		t.Fatal(err)
+	}
+	good := readBytes(t, path)
+	sections, err := decodeHeader(good, uint64(len(good)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := slices.IndexFunc(sections, func(s section) bool { return s.kind == sectionPropagated })
+	infinite := slices.Clone(good)
+	infinite[sections[k].offset], infinite[sections[k].offset+1] = 0, 0x7c
+	if value := half.Float32(0x7c00); value-value == 0 {
+		t.Fatal("not infinite")
+	}
+	fixSections(infinite)
+	write(t, path, infinite)
+	if err := Verify(ctx, "store:"+path, Options{}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "feature 0 of node 0 is +Inf") {
+		t.Errorf("an infinite value: %v", err)
+	}
+	old := slices.Clone(good)
+	old[8] = 2
+	fixHeader(old)
+	write(t, path, old)
+	if _, err := Open(ctx, "store:"+path, Options{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "propagated features") {
+		t.Errorf("version 2: %v", err)
+	}
+	narrow := slices.Clone(good)
+	at := headerBytes + entryBytes*k
+	narrow[at+8], narrow[at+9] = 150, 0 // rows of 300
+	narrow[at+16] *= 2                  // columns
+	fixHeader(narrow)
+	write(t, path, narrow)
+	if _, err := Open(ctx, "store:"+path, Options{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "propagated features of 150 nodes") {
+		t.Errorf("half the rows: %v", err)
+	}
+}

@@ -1,0 +1,326 @@
+package kernel
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// LeakySlope is the slope of LeakyReLU below 0 in an attention's scores.
+const LeakySlope = 0.2
+
+// Edges is the pattern of an attention: the columns that each row attends to. Entry k
+// is one of Ptr[i] to Ptr[i+1] of its row i.
+type Edges struct {
+	Ptr    []int64   // one per row and one more
+	Idx    []int32   // column of each entry
+	Weight []float32 // of each entry, at least 0; nil: 1
+	Own    []int32   // column of each row's own node
+
+	// The same by columns, for the gradient. Column j has the places ColPtr[j] to
+	// ColPtr[j+1], in ascending order of their rows.
+	Cols   int
+	ColPtr []int32
+	Entry  []int32 // entry at each place
+	Row    []int32 // row at each place
+}
+
+// Rows returns the number of rows.
+func (e *Edges) Rows() int { return len(e.Own) }
+
+// weight returns the weight of entry k.
+func (e *Edges) weight(k int64) float32 {
+	if e.Weight == nil {
+		return 1
+	}
+	return e.Weight[k]
+}
+
+// Attention is an attention of several heads (Veličković et al. 2018). Row j of Z holds
+// Heads vectors of Width numbers, z_j. Row i attends to column j with
+//
+//	q_ij = s_j + t_own(i),   e_ij = LeakyReLU(q_ij),
+//	α_ij = w_ij exp(e_ij) / Σ_k w_ik exp(e_ik),
+//
+// for each head, and its output is Σ_j mask(α_ij) z_j. An array of scores has Heads
+// numbers for each row, one of coefficients Heads for each entry.
+//
+// Row ranges run in parallel, and every sum has one order, so results have the same
+// bits for any number of cores.
+type Attention struct {
+	Edges
+	Heads, Width int
+	Average      bool    // the output is the mean of the heads, not their concatenation
+	Dropout      Dropout // of the coefficients
+}
+
+// columns returns the length of a row of Z.
+func (a *Attention) columns() int { return a.Heads * a.Width }
+
+// Out returns the length of a row of the output.
+func (a *Attention) Out() int {
+	if a.Average {
+		return a.Width
+	}
+	return a.columns()
+}
+
+// share returns the factor of one head in the output.
+func (a *Attention) share() float32 {
+	if a.Average {
+		return 1 / float32(a.Heads)
+	}
+	return 1
+}
+
+// perRow is the grain of a loop over n rows that handle all entries together.
+func (a *Attention) perRow(n int) int {
+	return grain((4 + len(a.Idx)/max(n, 1)) * a.columns())
+}
+
+// AttentionScores sets dst[j][h] to z_j·v for head h, v the head's part of vector.
+func AttentionScores(dst, z, vector []float32, rows, heads, width int) {
+	columns := heads * width
+	checkLen("AttentionScores", "dst", len(dst), rows*heads)
+	checkLen("AttentionScores", "z", len(z), rows*columns)
+	checkLen("AttentionScores", "vector", len(vector), columns)
+	parallel.For(rows, grain(columns), func(lo, hi int) {
+		for j := lo; j < hi; j++ {
+			for h := range heads {
+				dst[j*heads+h] = dot(z[j*columns+h*width:][:width], vector[h*width:][:width])
+			}
+		}
+	})
+}
+
+// Coefficients sets alpha to α, and to −α where dropout drops the entry. s and t are the
+// scores of all columns.
+func (a *Attention) Coefficients(alpha, s, t []float32) {
+	checkLen("Attention.Coefficients", "alpha", len(alpha), len(a.Idx)*a.Heads)
+	threshold, _ := a.Dropout.Threshold()
+	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			for h := range a.Heads {
+				a.softmax(alpha, s, t, i, h)
+			}
+			if threshold == 0 {
+				continue
+			}
+			key := rowKey(a.Dropout.Seed, i)
+			row := alpha[int(a.Ptr[i])*a.Heads : int(a.Ptr[i+1])*a.Heads]
+			for at, c := range row {
+				if dropHash(key, at) < threshold {
+					row[at] = -c
+				}
+			}
+		}
+	})
+}
+
+// softmax sets alpha to α of row i and head h.
+func (a *Attention) softmax(alpha, s, t []float32, i, h int) {
+	own := t[int(a.Own[i])*a.Heads+h]
+	top := float32(math.Inf(-1))
+	for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+		if a.weight(k) > 0 {
+			e := leaky(s[int(a.Idx[k])*a.Heads+h] + own)
+			alpha[int(k)*a.Heads+h] = e
+			if !(e <= top) { // NaN too
+				top = e
+			}
+		}
+	}
+	var total float64
+	for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+		at, w := int(k)*a.Heads+h, a.weight(k)
+		if !(w > 0) {
+			alpha[at] = 0
+			continue
+		}
+		power, _ := expNeg(alpha[at] - top)
+		alpha[at] = w * power
+		total += float64(alpha[at])
+	}
+	inverse := float32(1 / total)
+	for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+		if at := int(k)*a.Heads + h; alpha[at] != 0 {
+			alpha[at] *= inverse
+		}
+	}
+}
+
+// Attend sets dst to the output for the coefficients alpha, plus bias in each row; bias
+// may be nil. A row without entries of positive weight gets the bias alone.
+func (a *Attention) Attend(dst, alpha, z, bias []float32) {
+	out, columns := a.Out(), a.columns()
+	checkLen("Attention.Attend", "dst", len(dst), a.Rows()*out)
+	_, keep := a.Dropout.Threshold()
+	keep *= a.share()
+	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y := dst[i*out:][:out]
+			clear(y)
+			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+				row := z[int(a.Idx[k])*columns:][:columns]
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					if kept(c) {
+						add(a.head(y, h), keep*c, row[h*a.Width:][:a.Width])
+					}
+				}
+			}
+			if bias != nil {
+				add(y, 1, bias[:out])
+			}
+		}
+	})
+}
+
+// head returns the part of an output row that head h adds to.
+func (a *Attention) head(y []float32, h int) []float32 {
+	if a.Average {
+		return y
+	}
+	return y[h*a.Width:][:a.Width]
+}
+
+// Slopes sets dq to the gradient with respect to q of each entry, for the upstream
+// gradient grad, and dt to the gradient with respect to the scores t of the columns.
+func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
+	out, columns := a.Out(), a.columns()
+	checkLen("Attention.Slopes", "dq", len(dq), len(a.Idx)*a.Heads)
+	checkLen("Attention.Slopes", "dt", len(dt), a.Cols*a.Heads)
+	clear(dt[:a.Cols*a.Heads]) // a column that is no row's own
+	_, keep := a.Dropout.Threshold()
+	keep *= a.share()
+	parallel.For(a.Rows(), a.perRow(a.Rows()), func(lo, hi int) {
+		means, sums := make([]float64, a.Heads), make([]float64, a.Heads)
+		for i := lo; i < hi; i++ {
+			clear(means) // Σ α ∂L/∂α
+			clear(sums)
+			g := grad[i*out:][:out]
+			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+				row := z[int(a.Idx[k])*columns:][:columns]
+				d := dq[int(k)*a.Heads:][:a.Heads]
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					d[h] = 0
+					if kept(c) {
+						d[h] = keep * dot(a.head(g, h), row[h*a.Width:][:a.Width])
+						means[h] += float64(c) * float64(d[h])
+					}
+				}
+			}
+			own := t[int(a.Own[i])*a.Heads:][:a.Heads]
+			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+				other := s[int(a.Idx[k])*a.Heads:][:a.Heads]
+				d := dq[int(k)*a.Heads:][:a.Heads]
+				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
+					d[h] = float32(math.Abs(float64(c))) * (d[h] - float32(means[h]))
+					if !(other[h]+own[h] > 0) {
+						d[h] *= LeakySlope
+					}
+					sums[h] += float64(d[h])
+				}
+			}
+			for h, sum := range sums {
+				dt[int(a.Own[i])*a.Heads+h] = float32(sum)
+			}
+		}
+	})
+}
+
+// Gradient sets dz to the gradient with respect to Z, and ds to that with respect to the
+// scores s. dq and dt are the results of Slopes, source and target the vectors of s and t.
+func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float32) {
+	out, columns := a.Out(), a.columns()
+	checkLen("Attention.Gradient", "dz", len(dz), a.Cols*columns)
+	checkLen("Attention.Gradient", "ds", len(ds), a.Cols*a.Heads)
+	_, keep := a.Dropout.Threshold()
+	keep *= a.share()
+	parallel.For(a.Cols, a.perRow(a.Cols), func(lo, hi int) {
+		sums := make([]float64, a.Heads)
+		for j := lo; j < hi; j++ {
+			d := dz[j*columns:][:columns]
+			clear(d)
+			clear(sums)
+			for p := a.ColPtr[j]; p < a.ColPtr[j+1]; p++ {
+				g := grad[int(a.Row[p])*out:][:out]
+				at := int(a.Entry[p]) * a.Heads
+				for h, c := range alpha[at:][:a.Heads] {
+					if kept(c) {
+						add(d[h*a.Width:][:a.Width], keep*c, a.head(g, h))
+					}
+					sums[h] += float64(dq[at+h])
+				}
+			}
+			for h, sum := range sums {
+				ds[j*a.Heads+h] = float32(sum)
+				add(d[h*a.Width:][:a.Width], float32(sum), source[h*a.Width:][:a.Width])
+				add(d[h*a.Width:][:a.Width], dt[j*a.Heads+h], target[h*a.Width:][:a.Width])
+			}
+		}
+	})
+}
+
+// kept reports whether a coefficient counts: it is neither 0 nor dropped. NaN is kept.
+func kept(c float32) bool { return !(c <= 0) }
+
+// HeadSums sets dst to the gradient with respect to the vector of AttentionScores: for
+// column c of head h, Σ_j d[j][h]·z[j][c], in float64 from the first row to the last.
+func HeadSums(dst, d, z []float32, rows, heads, width int) {
+	columns := heads * width
+	checkLen("HeadSums", "dst", len(dst), columns)
+	checkLen("HeadSums", "d", len(d), rows*heads)
+	checkLen("HeadSums", "z", len(z), rows*columns)
+	tiles := (columns + columnTile - 1) / columnTile
+	parallel.For(tiles, grain(rows*columnTile), func(lo, hi int) {
+		for tile := lo; tile < hi; tile++ {
+			from, to := tile*columnTile, min((tile+1)*columnTile, columns)
+			var sums [columnTile]float64
+			for j := range rows {
+				for c := from; c < to; c++ {
+					sums[c-from] += float64(d[j*heads+c/width]) * float64(z[j*columns+c])
+				}
+			}
+			for c := from; c < to; c++ {
+				dst[c] = float32(sums[c-from])
+			}
+		}
+	})
+}
+
+func leaky(x float32) float32 {
+	if x > 0 {
+		return x
+	}
+	return LeakySlope * x
+}
+
+// narrow is the width below which a plain loop is faster than a call of gonum's.
+const narrow = 24
+
+// dot returns Σ x·y, for slices of one length.
+func dot(x, y []float32) float32 {
+	if len(x) >= narrow {
+		return gonum.Implementation{}.Sdot(len(x), x, 1, y, 1)
+	}
+	var sum float32
+	y = y[:len(x)]
+	for j, v := range x {
+		sum += v * y[j]
+	}
+	return sum
+}
+
+// add adds alpha·x to y, for slices of one length.
+func add(y []float32, alpha float32, x []float32) {
+	if len(y) >= narrow {
+		axpy(y, alpha, x)
+		return
+	}
+	x = x[:len(y)]
+	for j := range y {
+		y[j] += alpha * x[j]
+	}
+}

@@ -1,0 +1,39 @@
+package kernel
+
+import (
+	"context"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// propagatedValues is the number of values that PropagateFeatures computes at a time: 16 MiB.
+const propagatedValues = 1 << 22
+
+// PropagateFeatures computes P·X in chunks of rows. It calls f with the first row's number
+// and the values of each chunk, in order. The values are valid until f returns. The bits of
+// a row are those of PropagateRows. It returns f's error, or ctx's, which it checks at each
+// chunk.
+func PropagateFeatures(ctx context.Context, p *graph.Laplacian, x *graph.Features, f func(lo int, rows []float32) error) error {
+	n := p.Nodes()
+	chunk := min(max(propagatedValues/max(x.Cols, 1), 1), max(n, 1))
+	ids, values := make([]int32, chunk), make([]float32, chunk*x.Cols)
+	for lo := 0; lo < n; lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		count := min(chunk, n-lo)
+		for k := range ids[:count] {
+			ids[k] = int32(lo + k)
+		}
+		part := values[:count*x.Cols]
+		if x.Half != nil {
+			PropagateRowsHalf(part, p, ids[:count], x.Half, x.Cols)
+		} else {
+			PropagateRows(part, p, ids[:count], x.Data, x.Cols, nil)
+		}
+		if err := f(lo, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Variable is the environment variable that chooses the MPI library: auto, off, or a
+// path. Empty means auto: the library of the launcher, if there is one.
+const Variable = "GCN_MPI"
+
+// World is the ranks of a job. Its methods are collective: all ranks call them in the same
+// order, with sizes that fit. Calls of one process must not overlap.
+type World struct {
+	lib        *library
+	rank, size int
+	hosts      []string // of each rank
+
+	// Patience is the time that a call waits for other ranks before it ends with an
+	// error that names them; 0 means forever.
+	Patience time.Duration
+
+	mu     sync.Mutex // held during a call
+	broken error      // of the first call that failed; the ranks no longer agree
+}
+
+// Open joins the ranks that a launcher started. Without a launcher, or if the
+// environment's GCN_MPI is off, it returns nil and loads nothing. A library that does not
+// know the launcher's ranks is an error: each process would take itself for the whole job.
+// The caller closes the World, or aborts it.
+func Open(ctx context.Context, getenv func(string) string) (*World, error) {
+	choice := getenv(Variable)
+	if choice == "off" {
+		return nil, nil
+	}
+	launcher, err := Launched(getenv)
+	if err != nil || launcher.Name == "" {
+		return nil, err
+	}
+	names := launcher.libraries(runtime.GOOS)
+	if choice != "" && choice != "auto" {
+		names = []string{choice}
+	}
+	signals := saveSignals()
+	defer signals.restore()
+	lib, err := open(names)
+	if err != nil {
+		return nil, fmt.Errorf("mpi: started by %s, but its library cannot be loaded (%s=PATH names one, %s=off runs every process alone): %w",
+			launcher.Name, Variable, Variable, err)
+	}
+	w, err := join(ctx, lib)
+	if err != nil {
+		return nil, err
+	}
+	if launcher.Size > 0 && w.size != launcher.Size {
+		return nil, fmt.Errorf("mpi: %s started %d ranks, but %s counts %d: it belongs to another launcher; %s=PATH names the right library",
+			launcher.Name, launcher.Size, lib.version, w.size, Variable)
+	}
+	return w, w.meet(ctx)
+}
+
+func join(_ context.Context, lib *library) (*World, error) {
+	var provided, rank, size int32
+	if err := lib.failure("MPI_Init_thread", lib.initThread(nil, nil, lib.serialized, &provided)); err != nil {
+		return nil, err
+	}
+	if provided < lib.serialized {
+		return nil, fmt.Errorf("mpi: %s does not serve programs of several threads", lib.version)
+	}
+	if err := lib.failure("MPI_Comm_rank", lib.commRank(lib.world, &rank)); err != nil {
+		return nil, err
+	}
+	if err := lib.failure("MPI_Comm_size", lib.commSize(lib.world, &size)); err != nil {
+		return nil, err
+	}
+	return &World{lib: lib, rank: int(rank), size: int(size)}, nil
+}
+
+// meet tells every rank the hosts of all.
+func (w *World) meet(ctx context.Context) error {
+	const length = 64
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	names := make([]float32, w.size*length)
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(&names[0])), 4*len(names))
+	copy(bytes[w.rank*4*length:(w.rank+1)*4*length-1], host)
+	parts := make([][]float32, w.size)
+	for k := range parts {
+		parts[k] = names[k*length : (k+1)*length]
+	}
+	if err := w.Gather(ctx, parts); err != nil {
+		return err
+	}
+	for k := range parts {
+		name, _, _ := strings.Cut(string(bytes[k*4*length:(k+1)*4*length]), "\x00")
+		w.hosts = append(w.hosts, name)
+	}
+	return nil
+}
+
+// Rank returns the number of this process, from 0.
+func (w *World) Rank() int { return w.rank }
+
+// Size returns the number of ranks.
+func (w *World) Size() int { return w.size }
+
+// Host returns the host of a rank.
+func (w *World) Host(rank int) string { return w.hosts[rank] }
+
+// Library returns the name and version of the MPI library.
+func (w *World) Library() string { return w.lib.version }
+
+// Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r.
+// receive[r] of this rank has the length of send of rank r to this one. An error other
+// than that of the first call leaves the world broken: only Abort works afterwards. The
+// values travel as bits.
+func (w *World) Exchange(ctx context.Context, send, receive [][]float32) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.broken != nil:
+		return w.broken
+	case len(send) != w.size || len(receive) != w.size:
+		return fmt.Errorf("mpi: exchange of %d and %d parts between %d ranks", len(send), len(receive), w.size)
+	case len(send[w.rank]) != len(receive[w.rank]):
+		return fmt.Errorf("mpi: a rank sends %d values to itself, but receives %d", len(send[w.rank]), len(receive[w.rank]))
+	}
+	if err := w.exchange(ctx, send, receive); err != nil {
+		w.broken = err
+		return err
+	}
+	return nil
+}
+
+// Gather fills parts[r] with parts[r] of each rank r. The parts have the same lengths on
+// all ranks.
+func (w *World) Gather(ctx context.Context, parts [][]float32) error {
+	if len(parts) != w.size {
+		return fmt.Errorf("mpi: gathering %d parts from %d ranks", len(parts), w.size)
+	}
+	send := make([][]float32, w.size)
+	for k := range send {
+		send[k] = parts[w.rank]
+	}
+	return w.Exchange(ctx, send, parts)
+}
+
+// Barrier returns when all ranks have called it.
+func (w *World) Barrier(ctx context.Context) error {
+	parts := make([][]float32, w.size)
+	for k := range parts {
+		parts[k] = make([]float32, 1)
+	}
+	return w.Gather(ctx, parts)
+}
+
+// request is a message under way.
+type request struct {
+	handle handle
+	rank   int
+}
+
+func (w *World) exchange(ctx context.Context, send, receive [][]float32) error {
+	var pinned runtime.Pinner
+	var sends, receives []request
+	// Each rank begins with its right neighbour, so that no rank gets all messages at once.
+	for step := 1; step < w.size; step++ {
+		from, to := (w.rank-step+w.size)%w.size, (w.rank+step)%w.size
+		var err error
+		if receives, err = w.post(&pinned, receives, "MPI_Irecv", w.lib.irecv, receive[from], from); err == nil {
+			sends, err = w.post(&pinned, sends, "MPI_Isend", w.lib.isend, send[to], to)
+		}
+		if err != nil {
+			return err // the memory stays pinned: messages may be under way
+		}
+	}
+	copy(receive[w.rank], send[w.rank])
+	if err := w.wait(ctx, append(receives, sends...)); err != nil {
+		return err
+	}
+	pinned.Unpin()
+	return nil
+}
+
+// post starts the messages of data. Their counts are ints in C.
+func (w *World) post(pinned *runtime.Pinner, requests []request, name string,
+	call func(unsafe.Pointer, int32, handle, int32, int32, handle, *handle) int32, data []float32, rank int,
+) ([]request, error) {
+	const most = 1 << 28 // values a message: a gibibyte
+	for len(data) > 0 {
+		n := min(len(data), most)
+		pinned.Pin(&data[0])
+		r := request{rank: rank}
+		if err := w.lib.failure(name, call(unsafe.Pointer(&data[0]), int32(n), w.lib.float, int32(rank), 0, w.lib.world, &r.handle)); err != nil {
+			return requests, err
+		}
+		requests, data = append(requests, r), data[n:]
+	}
+	return requests, nil
+}
+
+// wait returns when all requests are done. MPI's own waiting would keep a core busy, and
+// would not watch ctx.
+func (w *World) wait(ctx context.Context, requests []request) error {
+	const (
+		spins   = 200
+		longest = time.Millisecond
+	)
+	var status [256]byte // an MPI_Status has 20 to 32 bytes
+	start, pause := time.Now(), 5*time.Microsecond
+	for round := 0; ; round++ {
+		left := requests[:0]
+		for _, r := range requests {
+			var done int32
+			if err := w.lib.failure("MPI_Test", w.lib.test(&r.handle, &done, unsafe.Pointer(&status))); err != nil {
+				return err
+			}
+			if done == 0 {
+				left = append(left, r)
+			}
+		}
+		if requests = left; len(requests) == 0 {
+			return nil
+		}
+		if round < spins {
+			runtime.Gosched()
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if waited := time.Since(start); w.Patience > 0 && waited > w.Patience {
+			return fmt.Errorf("mpi: no message for %s to or from %s", waited.Round(time.Second), w.name(requests))
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, longest)
+	}
+}
+
+// name returns the ranks of requests, with their hosts.
+func (w *World) name(requests []request) string {
+	var names []string
+	named := map[int]bool{}
+	for _, r := range requests {
+		if named[r.rank] {
+			continue
+		}
+		named[r.rank] = true
+		name := fmt.Sprintf("rank %d", r.rank)
+		if r.rank < len(w.hosts) {
+			name += " on " + w.hosts[r.rank]
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Abort ends all ranks of the job with that exit code. It does not return.
+func (w *World) Abort(code int) {
+	w.lib.abort(w.lib.world, int32(code))
+	os.Exit(code)
+}
+
+// Close leaves the job. All ranks must call it. A broken world cannot be left, only
+// aborted.
+func (w *World) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	w.broken = errors.New("mpi: closed")
+	return w.lib.failure("MPI_Finalize", w.lib.finalize())
+}

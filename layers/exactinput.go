@@ -1,0 +1,110 @@
+package layers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// ExactInput is P·X of all nodes, with the row sums of P. X is data, so both are the same
+// in every step. A GCN with GCNOptions.ExactInput reads rows of P·X in place of a sampled
+// first propagation:
+//
+//	P(XW + 1⊗b) = (PX)W + (P1)⊗b.
+//
+// It is read-only in use. Any number of models may share it.
+type ExactInput struct {
+	p    *graph.Laplacian
+	x    *graph.Features
+	px   *graph.Features
+	sums []float32
+}
+
+// NewExactInput computes P·X and the row sums of P. If the caller has P·X already, such as
+// from a store, px is this matrix, in any precision; else it is nil.
+//
+// progress, if not nil, is called with the numbers of rows computed and of all rows, on
+// the goroutine of the caller. Cost: 2·nnz(P)·x.Cols operations. Memory: the result,
+// 4 bytes a value, and a few megabytes. A result that does not fit in memory is an error.
+// ctx is checked every few thousand rows.
+func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Features, progress func(done, rows int)) (*ExactInput, error) {
+	if ctx == nil || p == nil || x == nil {
+		return nil, fmt.Errorf("layers: exact input needs a context, a Laplacian and features")
+	}
+	n := p.Nodes()
+	for _, f := range []*graph.Features{x, px} {
+		if f != nil && (f.Rows != n || f.Cols != x.Cols || f.Len() != f.Rows*f.Cols) {
+			return nil, fmt.Errorf("layers: exact input: %d×%d features hold %d values, for %d nodes with %d features", f.Rows, f.Cols, f.Len(), n, x.Cols)
+		}
+	}
+	e := &ExactInput{p: p, x: x, px: px, sums: make([]float32, n)}
+	for v := range e.sums {
+		e.sums[v] = float32(p.RowSum(v))
+	}
+	if px != nil {
+		return e, nil
+	}
+	what := fmt.Sprintf("layers: exact input: P·X of %d nodes with %d features", n, x.Cols)
+	if err := memory.Check(what, memory.Product(int64(n), int64(x.Cols), 4)); err != nil {
+		return nil, fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
+	}
+	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: make([]float32, n*x.Cols)}
+	err := kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
+		copy(e.px.Data[lo*x.Cols:], rows)
+		if progress != nil {
+			progress(lo+len(rows)/x.Cols, n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if x.Release != nil {
+		x.Release() // only residual layers read the features again
+	}
+	return e, nil
+}
+
+// Bytes returns the size of P·X and of the row sums.
+func (e *ExactInput) Bytes() int64 { return e.px.Bytes() + 4*int64(len(e.sums)) }
+
+// of reports whether e is P·X of these features.
+func (e *ExactInput) of(p *graph.Laplacian, x *graph.Features) bool {
+	return e != nil && e.p == p && e.x == x
+}
+
+// inputSlot is the slot of a first convolution with exact input. Its output nodes are the
+// input nodes of the sampler's lowest block.
+type inputSlot struct {
+	*ops.Slot
+	exact *ExactInput
+	sums  []float32 // of the current nodes
+}
+
+// useExactInput makes the batch feed a convolution below its sampler's lowest layer.
+func (b *Batch) useExactInput(e *ExactInput) error {
+	if len(b.slots) == 0 {
+		return fmt.Errorf("layers: exact input: the sampler has no layers")
+	}
+	_, rows := b.slots[0].Nominal()
+	b.input = &inputSlot{Slot: ops.NewSlot(rows, rows), exact: e}
+	return nil
+}
+
+// set makes the input nodes of batch the slot's rows.
+func (s *inputSlot) set(batch *samplers.MiniBatch) error {
+	nodes := batch.Inputs()
+	s.sums = s.sums[:0]
+	for k, v := range nodes {
+		if v < 0 || int(v) >= len(s.exact.sums) {
+			return fmt.Errorf("layers: input node %d of the batch is %d, outside [0, %d)", k, v, len(s.exact.sums))
+		}
+		s.sums = append(s.sums, s.exact.sums[v])
+	}
+	return s.SetRows(nodes, s.sums)
+}

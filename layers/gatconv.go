@@ -1,0 +1,129 @@
+package layers
+
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/ops"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// Attention makes a GraphConv the graph attention layer of Veličković et al. (2018,
+// arXiv:1710.10903):
+//
+//	out = dropout(activation(norm(A·(H·W) + 1⊗b)))
+//
+// Head h has k columns of H·W and coefficients A of its own: those of ops.Attention over
+// the current block. The bias is outside, as in the paper's program.
+//
+// A node attends with its own features, so a block must hold its output nodes among its
+// input nodes. Full, Neighbor, Labor, Cluster and SAINT do so, and LayerWise with
+// KeepSelf.
+type Attention struct {
+	Source *G.Node // (heads·k), scores of the attended nodes; required
+	Target *G.Node // (heads·k), scores of the attending nodes; required
+	Heads  int     // required
+
+	Average bool    // mean of the heads, not their concatenation
+	Plain   bool    // leave out the sampler's weights: see ops.AttentionOptions
+	Dropout Dropout // of the coefficients
+}
+
+// NewGATConv adds the parameters name.weight, name.source, name.target and name.bias to g,
+// and returns a GraphConv with an Attention over them. out is the width of its output: of
+// all heads together, or of their mean with average. Weights are GlorotUniform if o.Init
+// is nil, and the bias is 0. Set the other fields before Forward. The name must be new in
+// the graph.
+func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o ParameterOptions) (*GraphConv, error) {
+	if heads < 1 || !average && out%heads != 0 {
+		return nil, fmt.Errorf("layers: layer %q of width %d with %d heads: want a multiple of the heads", name, out, heads)
+	}
+	columns := out
+	if average {
+		columns *= heads
+	}
+	if o.Init == nil {
+		o.Init = GlorotUniform
+	}
+	w, _, err := newParameters(g, name, in, columns, false, o)
+	if err != nil {
+		return nil, err
+	}
+	a := &Attention{Heads: heads, Average: average}
+	for _, v := range []struct {
+		name string
+		node **G.Node
+	}{{"source", &a.Source}, {"target", &a.Target}} {
+		values, width, rng := make([]float32, columns), columns/heads, o.generator(name+"."+v.name)
+		for h := range heads {
+			o.Init(rng, width, 1, values[h*width:(h+1)*width], nil)
+		}
+		if *v.node, err = newParameter(g, name+"."+v.name, tensor.New(tensor.WithShape(columns), tensor.WithBacking(values))); err != nil {
+			return nil, err
+		}
+	}
+	b, err := newParameter(g, name+".bias", tensor.New(tensor.WithShape(out), tensor.WithBacking(make([]float32, out))))
+	return &GraphConv{W: w, B: b, Attention: a}, err
+}
+
+// attend is Convolve of a layer with an Attention.
+func (l *GraphConv) attend(slot *ops.Slot, h *G.Node) (*G.Node, error) {
+	if slot.KeepsHistory() {
+		return nil, fmt.Errorf("layers: attention has no history of activations: the sampler is a method with a control variate, which needs P; take another method")
+	}
+	z, err := ops.MatMul(h, l.W)
+	if err != nil {
+		return nil, err
+	}
+	a := l.Attention
+	return ops.Attention(slot, z, a.Source, a.Target, l.B, ops.AttentionOptions{
+		Heads: a.Heads, Average: a.Average, Plain: a.Plain, Dropout: a.Dropout.Rate, Mode: a.Dropout.Mode,
+	})
+}
+
+// inferenceAttention holds an attention's parameters.
+type inferenceAttention struct {
+	source, target []float32
+	sizes          kernel.Attention // without edges
+	plain          bool
+
+	// On the processor: the same vectors, and the scores of this call.
+	on struct{ source, target, s, t plan.Span }
+}
+
+// values returns the parameters, for H·W of the given columns.
+func (a *Attention) values(columns int) (v *inferenceAttention, err error) {
+	v = &inferenceAttention{plain: a.Plain}
+	if v.source, err = valueOf(a.Source); err != nil {
+		return nil, err
+	}
+	if v.target, err = valueOf(a.Target); err != nil {
+		return nil, err
+	}
+	v.sizes = kernel.Attention{Heads: a.Heads, Average: a.Average}
+	if a.Heads < 1 || columns%a.Heads != 0 || len(v.source) != columns || len(v.target) != columns {
+		return nil, fmt.Errorf("layers: inference: attention of %d heads with vectors of %d and %d numbers over %d columns", a.Heads, len(v.source), len(v.target), columns)
+	}
+	v.sizes.Width = columns / a.Heads
+	return v, nil
+}
+
+// scores computes the scores of all rows of z.
+func (r *inference) scores(a *inferenceAttention, z plan.Rows) error {
+	for _, v := range []struct {
+		name     plan.Scratch
+		vector   plan.Span
+		computed *plan.Span
+	}{{plan.SourceScores, a.on.source, &a.on.s}, {plan.TargetScores, a.on.target, &a.on.t}} {
+		var err error
+		if *v.computed, err = r.Scratch(v.name, z.Count*a.sizes.Heads); err != nil {
+			return err
+		}
+		if err := r.Scores(*v.computed, z.Span, v.vector, z.Count, a.sizes.Heads, a.sizes.Width); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+)
+
+// inferenceMemory is the memory of a model's inference, reused from call to call.
+type inferenceMemory struct {
+	plan.InferenceMemory
+	kept keptInput
+}
+
+// Bytes returns the size of m, without the lists of rows.
+func (m *inferenceMemory) Bytes() int64 {
+	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums))
+}
+
+// keptInput is the part of inference that follows from the graph, the features and the
+// nodes alone. It is kept for the next call with the same ones.
+type keptInput struct {
+	p      *graph.Laplacian
+	x      *graph.Features
+	nodes  []int32 // a copy; nil: all nodes
+	rows   [][]int32
+	onHost bool // P·X can be kept
+
+	px, sums []float32 // P·X and P·1 at rows[0]; nil: not kept
+	filled   int       // rows of them that are computed
+}
+
+// use makes k the part for these arguments. It keeps a part of equal arguments.
+func (k *keptInput) use(p *graph.Laplacian, x *graph.Features, nodes []int32, layers int) {
+	if k.p == p && k.x == x && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
+		return
+	}
+	// Free the old memory before the new is allocated.
+	*k = keptInput{p: p, x: x, nodes: slices.Clone(nodes), onHost: k.onHost}
+	k.rows = neededRows(p, k.nodes, layers)
+}
+
+// keptShare is the part of the memory limit that a kept P·X may take.
+const keptShare = 8
+
+// firstInput gives the first layer's P·X.
+type firstInput struct {
+	kept  *keptInput // with px and sums to read or to fill; nil: computed at each call
+	exact *ExactInput
+	px    plan.Rows // of exact
+	all   bool      // rows[0] lists every node in order
+}
+
+// first chooses where the first layer's P·X comes from.
+func (r *inference) first(kept *keptInput) error {
+	in, layer, rows := &r.input, r.model.layers[0], kept.rows[0]
+	switch n := r.p.Nodes(); {
+	case r.model.exact != nil:
+		in.exact = r.model.exact
+		in.all = len(rows) == n && (len(r.model.layers) > 1 || kept.nodes == nil)
+		var err error
+		in.px, err = r.Features(in.exact.px)
+		return err
+	case !kept.onHost || r.transformFirst(0, r.x, rows):
+		return nil
+	}
+	if kept.px == nil {
+		if uint64(len(rows))*uint64(layer.in)*4 > memory.Limit()/keptShare {
+			return nil
+		}
+		kept.px, kept.sums = make([]float32, len(rows)*layer.in), make([]float32, len(rows))
+	}
+	in.kept = kept
+	return nil
+}
+
+// mixed returns P·X and the row sums of P at the needed rows lo to lo+n, for features x.
+func (in *firstInput) mixed(r *inference, x plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
+	switch {
+	case in.exact != nil:
+		if sums, err = r.Scratch(plan.Sums, n); err != nil {
+			return
+		}
+		if err = r.RowSums(sums, lo, n); err != nil {
+			return
+		}
+		if in.all {
+			mixed, err = r.Part(in.px, lo, n)
+		} else {
+			mixed, err = r.Own(in.px, lo, n)
+		}
+		return
+	case in.kept == nil:
+		return r.propagate(x, lo, n)
+	}
+	k := in.kept
+	mixed, sums = plan.HostSpan(k.px[lo*x.Width:]), plan.HostSpan(k.sums[lo:])
+	if k.filled >= lo+n {
+		return
+	}
+	if err = r.Propagate(mixed, x, lo, n); err != nil {
+		return
+	}
+	if err = r.RowSums(sums, lo, n); err == nil {
+		k.filled = lo + n
+	}
+	return
+}

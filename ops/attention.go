@@ -1,0 +1,435 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// AttentionOptions are the options of Attention. The zero value is one head.
+type AttentionOptions struct {
+	Heads   int  // 0 means 1
+	Average bool // the result is the mean of the heads, not their concatenation
+
+	// Plain leaves out the weights w: a drawn neighbour counts as if it were drawn
+	// for certain.
+	Plain bool
+
+	Dropout float64 // of α, in [0, 1)
+	Mode    *Mode   // required for a rate above 0
+}
+
+// Attention returns the attention of Veličković et al. (2018, arXiv:1710.10903) over the
+// block of slot. Row j of z, of shape (len(Src), Heads·k), holds a vector z_j of length k
+// for each head. Output node i attends to the entries j of its row of the block:
+//
+//	e_ij = LeakyReLU(source·z_j + target·z_i),
+//	α_ij = w_ij exp(e_ij) / Σ_k w_ik exp(e_ik),
+//	out_i = Σ_j dropout(α_ij) z_j + bias,
+//
+// with the parts of the vectors source and target, of length Heads·k, that belong to the
+// head. LeakyReLU has the slope 0.2 below 0. The result has shape (len(Dst), Heads·k), or
+// (len(Dst), k) with Average; bias has its width and may be nil. A row without entries is
+// the bias.
+//
+// w_ij is the sampler's weight of the edge, times the edge's weight in A+I. With unbiased
+// weights, E[w_ij] over the drawn blocks is that weight, so the numerator and the
+// denominator of out_i are unbiased estimates of the sums over all neighbours, given z.
+// Their ratio is not: its bias falls like 1/s with the number s of drawn neighbours, and is
+// 0 if all are drawn.
+//
+// Each output node must be among the block's input nodes, and the block must have column
+// scales and no Control; otherwise a run is an error. Cost: O(NNZ·Heads·k).
+func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) (*G.Node, error) {
+	if slot == nil {
+		return nil, fmt.Errorf("ops: Attention needs a slot")
+	}
+	inputs := G.Nodes{z, source, target}
+	if bias != nil {
+		inputs = append(inputs, bias)
+	}
+	if err := checkNodes("Attention", inputs...); err != nil {
+		return nil, err
+	}
+	if err := checkMatrix("Attention", z); err != nil {
+		return nil, err
+	}
+	if err := checkRate("Attention", o.Dropout, o.Mode); err != nil {
+		return nil, err
+	}
+	op := &attention{base: newBase(z.Graph(), "Attention", len(inputs)), slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
+	rows, columns := z.Shape()[0], z.Shape()[1]
+	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
+		return nil, fmt.Errorf("ops: Attention: %d heads over %d rows of %d columns, its slot %d input nodes: %w", o.Heads, rows, columns, slot.src, ErrShape)
+	}
+	for k, v := range inputs[1:] {
+		want := columns
+		if k == 2 {
+			want = op.out(columns)
+		}
+		if v.Dims() != 1 || v.Shape()[0] != want || v.Dtype() != tensor.Float32 {
+			return nil, fmt.Errorf("ops: Attention: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), want, ErrShape)
+		}
+	}
+	if o.Dropout > 0 {
+		op.rate, op.mode, op.ordinal = float32(o.Dropout), o.Mode, o.Mode.ordinal()
+	}
+	for _, v := range inputs {
+		op.wanted = append(op.wanted, variable(v))
+	}
+	return apply(op, inputs...)
+}
+
+type attention struct {
+	base
+	slot           *Slot
+	heads          int
+	average, plain bool
+	rate           float32
+	mode           *Mode // nil: no dropout
+	ordinal        uint64
+	wanted         []bool
+
+	// Of the last run, for the gradients: the scores of all columns and the
+	// coefficients, as in kernel.Attention.
+	last        kernel.Attention
+	s, t, alpha []float32
+}
+
+// out returns the width of the result for z of the given columns.
+func (op *attention) out(columns int) int {
+	if op.average {
+		return columns / op.heads
+	}
+	return columns
+}
+
+func (op *attention) Type() hm.Type {
+	types := []hm.Type{matrixType(), vectorType(), vectorType()}
+	if op.arity == 4 {
+		types = append(types, vectorType())
+	}
+	return hm.NewFnType(append(types, matrixType())...)
+}
+
+func (op *attention) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	columns, err := nominal(in, 0, 1)
+	return tensor.Shape{op.slot.dst, op.out(columns)}, err
+}
+
+func (op *attention) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *attention) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// begin sets the sizes and the dropout of this run, for z of the given sizes.
+func (op *attention) begin(rows, columns int) error {
+	edges, err := op.slot.attend(op.plain)
+	if err != nil {
+		return err
+	}
+	if rows != edges.Cols {
+		return fmt.Errorf("ops: Attention: input has %d rows, its block %d input nodes: %w", rows, edges.Cols, ErrShape)
+	}
+	op.last = kernel.Attention{Edges: edges, Heads: op.heads, Width: columns / op.heads, Average: op.average}
+	if op.mode != nil && op.mode.Training {
+		op.last.Dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
+	}
+	return nil
+}
+
+func (op *attention) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	z, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	var vectors [3][]float32
+	for k := range in[1:] {
+		want := z.cols
+		if k == 2 {
+			want = op.out(z.cols)
+		}
+		if vectors[k], err = vectorOf(op.name, in[1+k], want); err != nil {
+			return nil, err
+		}
+	}
+	if err := op.begin(z.rows, z.cols); err != nil {
+		return nil, err
+	}
+	a := &op.last
+	if coefficients := len(a.Idx) * a.Heads; coefficients > cap(op.alpha) { // and as many for the gradient
+		what := fmt.Sprintf("ops: Attention: coefficients of %d edges and %d heads", len(a.Idx), a.Heads)
+		if err := memory.Check(what, memory.Product(2, 4, int64(coefficients))); err != nil {
+			return nil, fmt.Errorf("%w; draw fewer neighbours", err)
+		}
+	}
+	op.s, op.t = scratch(op.s, z.rows*a.Heads), scratch(op.t, z.rows*a.Heads)
+	op.alpha = scratch(op.alpha, len(a.Idx)*a.Heads)
+	kernel.AttentionScores(op.s, z.data, vectors[0], z.rows, a.Heads, a.Width)
+	kernel.AttentionScores(op.t, z.data, vectors[1], z.rows, a.Heads, a.Width)
+	a.Coefficients(op.alpha, op.s, op.t)
+	value, data := out.Matrix(a.Rows(), a.Out())
+	a.Attend(data, op.alpha, z.data, vectors[2])
+	return value, nil
+}
+
+// placedAttention is the state that an attention shares with its gradients.
+type placedAttention struct {
+	memory      [6]*device.Buffer
+	s, t, alpha device.Pointer
+	dq, ds, dt  device.Pointer
+	attention   device.Attention // of this run
+}
+
+// place returns the state, whose buffers exist.
+func (op *attention) place(p *plan.Placement) *placedAttention {
+	state, made := plan.StateOf[placedAttention](p, op)
+	if made {
+		for k := range state.memory {
+			state.memory[k] = p.Buffer()
+		}
+	}
+	return state
+}
+
+func (op *attention) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	state, q := op.place(p), slotOf(p, op.slot)
+	q.needs.edges = true
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, columns, z, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		var vectors [3]device.Pointer
+		for k := range in[1:] {
+			want := columns
+			if k == 2 {
+				want = op.out(columns)
+			}
+			if vectors[k], err = in[1+k].Vector(op.name, want); err != nil {
+				return nil, err
+			}
+		}
+		if err := op.begin(rows, columns); err != nil {
+			return nil, err
+		}
+		last := &op.last
+		a := device.Attention{
+			Edges: q.edges, Heads: last.Heads, Width: last.Width, Average: last.Average, Slope: kernel.LeakySlope, Seed: last.Dropout.Seed,
+		}
+		a.Threshold, a.Keep = last.Dropout.Threshold()
+		if op.plain {
+			a.Weight = 0
+		}
+		state.attention = a
+		for k, n := range []struct {
+			at    *device.Pointer
+			count int
+		}{{&state.s, rows * a.Heads}, {&state.t, rows * a.Heads}, {&state.alpha, len(last.Idx) * a.Heads}} {
+			if *n.at, err = state.memory[k].Floats(n.count); err != nil {
+				return nil, err
+			}
+		}
+		value, to, err := out.Matrix(last.Rows(), last.Out())
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Attend(a, to, state.alpha, state.s, state.t, z, vectors[0], vectors[1], vectors[2])
+	}, nil
+}
+
+func (op *attention) DiffWRT(int) []bool { return op.wanted }
+
+// SymDiff makes the output an input of the first gradient, only for the order. The
+// gradients of the vectors read data that it leaves.
+func (op *attention) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	g, d := grad.Graph(), make(G.Nodes, len(in))
+	if op.arity == 4 && op.wanted[3] {
+		var err error
+		if d[3], err = apply(&columnSums{base: newBase(g, "AttentionBackBias", 1)}, grad); err != nil {
+			return nil, err
+		}
+	}
+	if !op.wanted[0] && !op.wanted[1] && !op.wanted[2] {
+		return d, nil
+	}
+	back := &attentionBack{base: newBase(g, "AttentionBackZ", 5), forward: op}
+	dz, err := apply(back, out, in[0], in[1], in[2], grad)
+	if err != nil {
+		return nil, err
+	}
+	if op.wanted[0] {
+		d[0] = dz
+	}
+	for k := 1; k <= 2; k++ {
+		if !op.wanted[k] {
+			continue
+		}
+		vector := &attentionBackVector{base: newBase(g, "AttentionBackVector", 2), back: back, target: k == 2}
+		if d[k], err = apply(vector, dz, in[0]); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// attentionBack is the gradient with respect to z. It leaves the gradients of the scores
+// for attentionBackVector.
+type attentionBack struct {
+	base
+	forward    *attention
+	dq, ds, dt []float32 // as in kernel.Attention
+}
+
+func (op *attentionBack) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), vectorType(), vectorType(), matrixType(), matrixType())
+}
+
+func (op *attentionBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 1) }
+
+func (op *attentionBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *attentionBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+// check returns an error unless the gradient has the sizes of the last output, and z
+// those of the last input.
+func (op *attentionBack) check(rows, cols, zRows, zCols int) error {
+	a := &op.forward.last
+	if rows != a.Rows() || cols != a.Out() || zRows != a.Cols || zCols != a.Heads*a.Width {
+		return fmt.Errorf("ops: Attention: gradient is %d×%d for an input of %d×%d, its output %d×%d: %w", rows, cols, zRows, zCols, a.Rows(), a.Out(), ErrShape)
+	}
+	return nil
+}
+
+func (op *attentionBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	z, err := matrixOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	source, err := vectorOf(op.name, in[2], z.cols)
+	if err != nil {
+		return nil, err
+	}
+	target, err := vectorOf(op.name, in[3], z.cols)
+	if err != nil {
+		return nil, err
+	}
+	grad, err := matrixOf(op.name, in[4])
+	if err != nil {
+		return nil, err
+	}
+	if err := op.check(grad.rows, grad.cols, z.rows, z.cols); err != nil {
+		return nil, err
+	}
+	f := op.forward
+	a := &f.last
+	op.dq, op.ds, op.dt = scratch(op.dq, len(f.alpha)), scratch(op.ds, len(f.s)), scratch(op.dt, len(f.t))
+	a.Slopes(op.dq, op.dt, grad.data, f.alpha, f.s, f.t, z.data)
+	value, data := out.Matrix(z.rows, z.cols)
+	a.Gradient(data, op.ds, grad.data, f.alpha, op.dq, op.dt, source, target)
+	return value, nil
+}
+
+func (op *attentionBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	state := op.forward.place(p)
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		zRows, zCols, z, err := in[1].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		source, err := in[2].Vector(op.name, zCols)
+		if err != nil {
+			return nil, err
+		}
+		target, err := in[3].Vector(op.name, zCols)
+		if err != nil {
+			return nil, err
+		}
+		rows, cols, grad, err := in[4].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		if err := op.check(rows, cols, zRows, zCols); err != nil {
+			return nil, err
+		}
+		a := state.attention
+		for k, n := range []struct {
+			at    *device.Pointer
+			count int
+		}{{&state.dq, len(op.forward.last.Idx) * a.Heads}, {&state.ds, zRows * a.Heads}, {&state.dt, zRows * a.Heads}} {
+			if *n.at, err = state.memory[3+k].Floats(n.count); err != nil {
+				return nil, err
+			}
+		}
+		value, to, err := out.Matrix(zRows, zCols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().AttentionGradient(a, to, state.dq, state.ds, state.dt, grad, state.alpha, state.s, state.t, z, source, target)
+	}, nil
+}
+
+// attentionBackVector is the gradient with respect to source or target. Its first input,
+// the result of back, is for the order.
+type attentionBackVector struct {
+	base
+	back   *attentionBack
+	target bool
+}
+
+func (op *attentionBackVector) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), vectorType())
+}
+
+func (op *attentionBackVector) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 1, 1)
+	return tensor.Shape{cols}, err
+}
+
+func (op *attentionBackVector) Do(in ...G.Value) (G.Value, error) {
+	return op.Compute(&op.own, false, in...)
+}
+
+func (op *attentionBackVector) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *attentionBackVector) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	z, err := matrixOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	scores := op.back.ds
+	if op.target {
+		scores = op.back.dt
+	}
+	a := &op.back.forward.last
+	if len(scores) != z.rows*a.Heads {
+		return nil, fmt.Errorf("ops: Attention: gradient of %d scores for an input of %d rows: %w", len(scores), z.rows, ErrShape)
+	}
+	value, data := out.Vector(z.cols)
+	kernel.HeadSums(data, scores, z.data, z.rows, a.Heads, a.Width)
+	return value, nil
+}
+
+func (op *attentionBackVector) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	state := op.back.forward.place(p)
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols, z, err := in[1].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		value, to, err := out.Vector(cols)
+		if err != nil {
+			return nil, err
+		}
+		scores := state.ds
+		if op.target {
+			scores = state.dt
+		}
+		return value, p.Device().HeadSums(to, scores, z, rows, state.attention.Heads, state.attention.Width)
+	}, nil
+}

@@ -1,0 +1,114 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+)
+
+// blockEdges is a block as attention reads it. Memory is reused from block to block.
+type blockEdges struct {
+	kernel.Edges
+	weight []float32 // of each entry: the sampler's, times the edge's in A+I, times a factor of the row
+	filled bool
+}
+
+// attend returns the current block as attention reads it, with the sampler's weights
+// unless plain. The error names a block without column scales, or one whose output nodes
+// are not all among its input nodes.
+func (s *Slot) attend(plain bool) (kernel.Edges, error) {
+	b, err := s.current("Attention")
+	if err != nil {
+		return kernel.Edges{}, err
+	}
+	e := &s.edges
+	if !e.filled {
+		if err := e.fill(b); err != nil {
+			return kernel.Edges{}, err
+		}
+		e.filled = true
+	}
+	edges := e.Edges
+	if !plain {
+		edges.Weight = e.weight
+	}
+	return edges, nil
+}
+
+func (e *blockEdges) fill(b *graph.Block) error {
+	m := &b.Matrix
+	switch {
+	case b.Control != nil:
+		return fmt.Errorf("ops: Attention: the block has a control variate for P, and attention has no P: use a method without histories")
+	case m.NNZ() > math.MaxInt32:
+		return fmt.Errorf("ops: Attention: block of %d entries, want fewer than 2³¹: %w", m.NNZ(), ErrShape)
+	case len(b.ColScale) != len(b.Src):
+		return fmt.Errorf("ops: Attention: block of %d input nodes has %d column scales, so the sampler's weights are not known: %w", len(b.Src), len(b.ColScale), graph.ErrInvalid)
+	}
+	e.Ptr, e.Idx = m.Ptr, m.Idx
+	e.weight = scratch(e.weight, len(m.Idx))
+	for k, j := range m.Idx {
+		v := float32(1)
+		if m.Val != nil {
+			v = m.Val[k]
+		}
+		w := v / b.ColScale[j]
+		if !(w >= 0) || math.IsInf(float64(w), 1) {
+			return fmt.Errorf("ops: Attention: entry %d of the block has value %v and column scale %v: their ratio must be finite and at least 0: %w", k, v, b.ColScale[j], graph.ErrInvalid)
+		}
+		e.weight[k] = w
+	}
+	if err := e.findOwn(b); err != nil {
+		return err
+	}
+	e.transpose(len(b.Src))
+	return nil
+}
+
+// findOwn sets Own.
+func (e *blockEdges) findOwn(b *graph.Block) error {
+	e.Own = scratch(e.Own, len(b.Dst))
+	var at map[int32]int32 // of each input node
+	for i, v := range b.Dst {
+		own := int32(i) // most samplers number the rows first
+		if i >= len(b.Src) || b.Src[i] != v {
+			if at == nil {
+				at = make(map[int32]int32, len(b.Src))
+				for j, u := range b.Src {
+					at[u] = int32(j)
+				}
+			}
+			var there bool
+			if own, there = at[v]; !there {
+				return fmt.Errorf("ops: Attention: output node %d of the block is not among its input nodes, so its score is not known; "+
+					"full, neighbor, labor, cluster and the saint methods keep a row's own node, and so does samplers.LayerWise with KeepSelf: %w", v, graph.ErrInvalid)
+			}
+		}
+		e.Own[i] = own
+	}
+	return nil
+}
+
+// transpose sets Cols, ColPtr, Entry and Row, for the given number of columns.
+func (e *blockEdges) transpose(cols int) {
+	e.Cols, e.ColPtr = cols, scratch(e.ColPtr, cols+1)
+	e.Entry, e.Row = scratch(e.Entry, len(e.Idx)), scratch(e.Row, len(e.Idx))
+	clear(e.ColPtr)
+	for _, j := range e.Idx {
+		e.ColPtr[j+1]++
+	}
+	for j := range cols {
+		e.ColPtr[j+1] += e.ColPtr[j]
+	}
+	for i := range e.Own {
+		for k := e.Ptr[i]; k < e.Ptr[i+1]; k++ {
+			j := e.Idx[k]
+			e.Entry[e.ColPtr[j]], e.Row[e.ColPtr[j]] = int32(k), int32(i)
+			e.ColPtr[j]++
+		}
+	}
+	copy(e.ColPtr[1:], e.ColPtr[:cols]) // each is now the next one's start
+	e.ColPtr[0] = 0
+}

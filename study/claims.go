@@ -1,0 +1,369 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Claims compares the paper's statements on variance with exact enumeration where the
+// number of outcomes is small, and else with simulation:
+//
+//   - the theorem on variance and covariance of the debiased factors β (Chen et al.
+//     2023, §5.6), corrected and as printed, its bounds, and the finite population
+//     correction (§5, remark), for the given weights;
+//   - with a Laplacian: the variance of approximate products and the comparison of flat
+//     and LADIES probabilities (appendix, lemmas), the bound of Drineas, Kannan &
+//     Mahoney (2006) (appendix, theorem), and the remark on low rank (§6.2), for random
+//     mini-batches Q and a fixed product HW.
+type Claims struct {
+	Weights     []float64 // unnormalised probabilities of the candidates, positive; required
+	Sizes       []int     // numbers of draws; required
+	Populations []float64 // n of the debiased weights, +Inf for α = 1/k; nil means the number of candidates and +Inf
+	Watch       int       // candidates compared, spread evenly over the weights' order; 0 means 16
+	Repeats     int       // simulated draws; 0 means 20,000; at least 200
+	Seed        uint64    // of draws and batches
+
+	Laplacian *graph.Laplacian // nil: only the claims on β
+	Product   *graph.Features  // HW, one row a node; required with a Laplacian
+	Nodes     []int32          // batches are drawn from these; required with a Laplacian
+	Batch     int              // nodes in a batch; 0 means 512
+	Batches   int              // number of batches; 0 means 100; at least 2
+	Rank      int              // principal components in the claims on low rank; 0 means 8
+}
+
+// ClaimRow compares one statement with the measured value. Over several candidates,
+// values are means.
+type ClaimRow struct {
+	Claim    string `json:"claim"`
+	Case     string `json:"case"` // the n of the weights, or the probabilities
+	Samples  int    `json:"samples"`
+	Relation string `json:"relation"` // of Measured to Predicted, as claimed: "=", "≤" or "≥"
+
+	Predicted Number `json:"predicted"`
+	Measured  Number `json:"measured"`
+	Exact     bool   `json:"exact"`     // Measured is exact
+	SE        Number `json:"se"`        // standard error of Measured
+	Deviation Number `json:"deviation"` // largest |measured − predicted| over the candidates, in standard errors
+	Agrees    bool   `json:"agrees"`
+}
+
+// ClaimTable is the outcome of Claims.
+type ClaimTable struct {
+	Rows       []ClaimRow `json:"rows"`
+	Points     []Claimed  `json:"points"`     // of each watched candidate
+	Candidates int        `json:"candidates"` // m
+	Repeats    int        `json:"repeats"`
+	Batch      int        `json:"batch"`   // 0 without a Laplacian
+	Batches    int        `json:"batches"` // 0 without a Laplacian
+	Seed       uint64     `json:"seed"`
+}
+
+// Claimed is Var(β) of one candidate.
+type Claimed struct {
+	Case      string  `json:"case"`
+	Samples   int     `json:"samples"`
+	P         float64 `json:"p"`
+	Predicted float64 `json:"predicted"`
+	Printed   float64 `json:"printed"`
+	Measured  float64 `json:"measured"`
+	SE        float64 `json:"se"`
+}
+
+// Simulated values agree with predicted ones within mostDeviation standard errors.
+// Candidates, or pairs of them, that fewer than fewestHits samples hold on average
+// count for the mean only: their standard errors are not known well enough.
+const (
+	mostDeviation = 5
+	fewestHits    = 200
+	exactness     = 1e-7 // largest relative difference of exact values
+)
+
+// simulationGroups is the number of groups of draws that standard errors come from:
+// with few of them, a right value is too often far off by its standard error.
+const simulationGroups = 100
+
+// Run checks the claims. Cost: that of Theorem for the largest size; for each size and
+// population, Repeats draws; for each batch and size, a few calls of samplers.
+func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
+	if err := c.setDefaults(ctx); err != nil {
+		return nil, err
+	}
+	t := &ClaimTable{Candidates: len(c.Weights), Repeats: c.Repeats, Seed: c.Seed}
+	watch := evenlySpaced(c.Weights, c.Watch)
+	law, err := newMissingLaw(ctx, c.Weights, slices.Max(c.Sizes), watch)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.Sizes {
+		measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{})
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range c.Populations {
+			of := measured
+			if n != float64(len(c.Weights)) {
+				if of, err = c.measure(ctx, c.Weights, watch, s, samplers.Debiased{Population: populationCount(n)}); err != nil {
+					return nil, err
+				}
+			}
+			c.factors(t, law, of, s, n)
+		}
+		if err := c.finitePopulation(ctx, t, law, watch, measured, s); err != nil {
+			return nil, err
+		}
+	}
+	if c.Laplacian == nil {
+		return t, nil
+	}
+	t.Batch, t.Batches = min(c.Batch, len(c.Nodes)), c.Batches
+	return t, c.products(ctx, t)
+}
+
+func (c *Claims) setDefaults(ctx context.Context) error {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&c.Watch, 16}, {&c.Repeats, 20_000}, {&c.Batch, 512}, {&c.Batches, 100}, {&c.Rank, 8}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	m := len(c.Weights)
+	if c.Populations == nil {
+		c.Populations = []float64{float64(m), math.Inf(1)}
+	}
+	switch {
+	case ctx == nil:
+		return errors.New("study: the context is nil")
+	case m == 0 || len(c.Sizes) == 0:
+		return errors.New("study: claims need candidates and numbers of draws")
+	case slices.Min(c.Sizes) < 1 || slices.Max(c.Sizes) > m:
+		return fmt.Errorf("study: %d to %d draws from %d candidates, want 1 to %d", slices.Min(c.Sizes), slices.Max(c.Sizes), m, m)
+	case c.Watch < 1 || c.Repeats < 2*simulationGroups || c.Batch < 1 || c.Batches < 2 || c.Rank < 1:
+		return fmt.Errorf("study: claims about %d candidates from %d draws, %d batches of %d nodes and %d principal components: want at least 1, %d, 2, 1 and 1",
+			c.Watch, c.Repeats, c.Batches, c.Batch, c.Rank, 2*simulationGroups)
+	}
+	for _, n := range c.Populations {
+		if !(n >= float64(m)) {
+			return fmt.Errorf("study: a population of %v for %d candidates, want at least as many", n, m)
+		}
+	}
+	var err error
+	if c.Weights, err = drawableWeights(c.Weights); err != nil {
+		return err
+	}
+	if c.Laplacian == nil {
+		return nil
+	}
+	if len(c.Nodes) == 0 {
+		return errors.New("study: no nodes to draw batches from")
+	}
+	if err := checkGraph(ctx, c.Laplacian, c.Nodes); err != nil {
+		return err
+	}
+	return checkProduct(c.Product, c.Laplacian.Nodes())
+}
+
+// factors checks the theorem on variance for s draws and the population n.
+func (c *Claims) factors(t *ClaimTable, law *missingLaw, measured *measuredMoments, s int, n float64) {
+	name := "n = " + populationText(n, len(c.Weights))
+	predicted, printed := law.moments(s, AlphaPopulation(n), false), law.moments(s, AlphaPopulation(n), true)
+	var mean, corrected, slipped, covariance []claimedValue
+	after := &law.after[s]
+	for i, p := range law.p {
+		rare := float64(c.Repeats)*(1-after.one[i]) < fewestHits
+		mean = append(mean, claimedValue{1, func(m *Moments) float64 { return m.Mean[i] }, rare})
+		corrected = append(corrected, claimedValue{predicted.Var(i), func(m *Moments) float64 { return m.aboutOne(i, i) }, rare})
+		slipped = append(slipped, claimedValue{printed.Var(i), corrected[i].of, rare})
+		for j := range i {
+			both := 1 - after.one[i] - after.one[j] + after.two[pair(i, j)]
+			rare := float64(c.Repeats)*both < fewestHits
+			covariance = append(covariance, claimedValue{predicted.Cov[i][j], func(m *Moments) float64 { return m.aboutOne(i, j) }, rare})
+		}
+		v, se := measured.estimate(corrected[i].of)
+		t.Points = append(t.Points, Claimed{Case: name, Samples: s, P: p, Predicted: predicted.Var(i), Printed: printed.Var(i), Measured: v, SE: se})
+	}
+	t.add(measured.compare("E β = 1", mean), name, s)
+	t.add(measured.compare("Var β, corrected recursion", corrected), name, s)
+	t.add(measured.compare("Var β, recursion as printed", slipped), name, s)
+	if len(covariance) > 0 {
+		t.add(measured.compare("Cov β", covariance), name, s)
+	}
+	// The bounds need no simulation: the recursion gives the exact moments.
+	t.add(atMost("Var β / ((1/p − 1)/s)", 1, predicted.VarianceOverBound(law.p, s)), name, s)
+	if len(covariance) > 0 {
+		t.add(atMost("s·|Cov β|", 1, predicted.CovarianceOverBound(s)), name, s)
+		t.add(atMost("largest Cov β", 0, predicted.LargestCovariance()), name, s)
+	}
+}
+
+// finitePopulation compares variances of draws without replacement with those with
+// replacement, (1/p − 1)/s: for equal probabilities the ratio is (m−s)/(m−1). given
+// holds the moments of the given weights, with n = m.
+func (c *Claims) finitePopulation(ctx context.Context, t *ClaimTable, law *missingLaw, watch []int32, given *measuredMoments, s int) error {
+	m := len(c.Weights)
+	if m < 2 {
+		return nil
+	}
+	equal := make([]float64, m)
+	for i := range equal {
+		equal[i] = 1
+	}
+	measured, err := c.measure(ctx, equal, watch, s, samplers.Debiased{})
+	if err != nil {
+		return err
+	}
+	replaced := 0.0 // ΣVar(β_i) with replacement, for the given weights
+	for _, p := range law.p {
+		replaced += (1/p - 1) / float64(s)
+	}
+	ratio := func(measured *measuredMoments, predicted, replaced float64, name string) {
+		value := claimedValue{predicted, func(moments *Moments) float64 {
+			var sum float64
+			for i := range watch {
+				sum += moments.aboutOne(i, i)
+			}
+			return sum / replaced
+		}, false}
+		t.add(measured.compare("finite population: Var β ratio", []claimedValue{value}), name, s)
+	}
+	ratio(measured, float64(m-s)/float64(m-1), float64(len(watch)*(m-1))/float64(s), "equal p")
+	ratio(given, sumVar(law.moments(s, AlphaPopulation(float64(m)), false))/replaced, replaced, "given p")
+	return nil
+}
+
+// sumVar returns Σ Var(β_i).
+func sumVar(m *Moments) float64 {
+	var sum float64
+	for i := range m.Cov {
+		sum += m.Var(i)
+	}
+	return sum
+}
+
+// add appends a row.
+func (t *ClaimTable) add(row ClaimRow, name string, s int) {
+	row.Case, row.Samples = name, s
+	t.Rows = append(t.Rows, row)
+}
+
+// atMost is a claim about a value that is known exactly.
+func atMost(claim string, bound, value float64) ClaimRow {
+	return ClaimRow{Claim: claim, Relation: "≤", Predicted: Number(bound), Measured: Number(value), Exact: true, Agrees: value <= bound+exactness}
+}
+
+// measuredMoments are exact moments, or independent estimates of them.
+type measuredMoments struct {
+	groups []*Moments
+	exact  bool
+}
+
+// claimedValue is a predicted value, and the same value of measured moments.
+type claimedValue struct {
+	predicted float64
+	of        func(*Moments) float64
+	rare      bool // the candidate is drawn too rarely to compare it alone
+}
+
+// measure enumerates or simulates s draws without replacement. watch lists the
+// candidates of the moments.
+func (c *Claims) measure(ctx context.Context, weights []float64, watch []int32, s int, weight samplers.Weight) (*measuredMoments, error) {
+	draw := samplers.WithoutReplacement{}
+	exact, err := Enumerate(weights, s, draw, weight)
+	if err == nil {
+		return &measuredMoments{[]*Moments{exact.subset(watch)}, true}, nil
+	}
+	if !errors.Is(err, ErrNoLaw) {
+		return nil, err
+	}
+	measured := &measuredMoments{groups: make([]*Moments, simulationGroups)}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for g := range measured.groups {
+		group.Go(func() (err error) {
+			measured.groups[g], err = MonteCarlo(ctx, weights, s, draw, weight, watch, c.Repeats/simulationGroups, c.Seed+uint64(g))
+			return err
+		})
+	}
+	return measured, group.Wait()
+}
+
+// estimate returns a value of the moments and its standard error.
+func (m *measuredMoments) estimate(of func(*Moments) float64) (value, se float64) {
+	values := make([]float64, len(m.groups))
+	for g := range m.groups {
+		values[g] = of(m.groups[g])
+	}
+	spread := NewSpread(values)
+	return spread.Mean, spread.SEM
+}
+
+// compare compares every value, and their mean.
+func (m *measuredMoments) compare(claim string, values []claimedValue) ClaimRow {
+	row := ClaimRow{Claim: claim, Relation: "=", Exact: m.exact, Agrees: true}
+	var mean claimedValue
+	for _, v := range values {
+		mean.predicted += v.predicted / float64(len(values))
+		if !v.rare {
+			measured, se := m.estimate(v.of)
+			row.compare(v.predicted, measured, se, m.exact)
+		}
+	}
+	mean.of = func(moments *Moments) float64 {
+		var sum float64
+		for _, v := range values {
+			sum += v.of(moments) / float64(len(values))
+		}
+		return sum
+	}
+	measured, se := m.estimate(mean.of)
+	row.compare(mean.predicted, measured, se, m.exact)
+	row.Predicted, row.Measured, row.SE = Number(mean.predicted), Number(measured), Number(se)
+	return row
+}
+
+// compare counts one comparison for the row's verdict.
+func (r *ClaimRow) compare(predicted, measured, se float64, exact bool) {
+	difference := math.Abs(measured - predicted)
+	rounding := exactness * (1 + math.Abs(predicted))
+	if !exact && difference > rounding {
+		r.Deviation = max(r.Deviation, Number(difference/se))
+		rounding += mostDeviation * se
+	}
+	r.Agrees = r.Agrees && difference <= rounding
+}
+
+// aboutOne returns E(β_i − 1)(β_j − 1). It is the covariance if E β = 1, and needs no
+// estimate of the mean.
+func (s *Moments) aboutOne(i, j int) float64 {
+	return s.Cov[i][j] + (s.Mean[i]-1)*(s.Mean[j]-1)
+}
+
+// populationCount returns n as the Population of debiased weights. An infinite n is
+// so large that α_k rounds to 1/k.
+func populationCount(n float64) int {
+	if n >= 1<<62 {
+		return 1 << 62
+	}
+	return int(n)
+}
+
+// populationText names a population.
+func populationText(n float64, candidates int) string {
+	switch {
+	case math.IsInf(n, 1):
+		return "∞"
+	case n == float64(candidates):
+		return "m"
+	}
+	return fmt.Sprintf("%.0f", n)
+}

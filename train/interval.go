@@ -1,0 +1,83 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// evaluationShare is the part of a run's operations that EvaluationInterval aims at.
+const evaluationShare = 0.25
+
+// EvaluationInterval returns a value for o.EvalEvery: so many batches that evaluations are
+// about a quarter of the run's operations, but at most a tenth of the limit of batches and
+// at most half of the patience. It also returns the part that evaluations then are, which
+// is larger on large graphs, where an evaluation takes as long as many steps.
+//
+// It counts operations of one batch and of an evaluation, and no seconds: it gives the same
+// number on every machine and for every seed. The model's Inference must be a
+// layers.OperationCounter.
+func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
+	if ctx == nil {
+		return 0, 0, errNoContext
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return 0, 0, err
+	}
+	if err := checkData(d); err != nil {
+		return 0, 0, err
+	}
+	model, err := partsOf(m)
+	if err != nil {
+		return 0, 0, err
+	}
+	counter, ok := model.Inference.(layers.OperationCounter)
+	if !ok {
+		return 0, 0, fmt.Errorf("train: the model counts no operations: choose the interval of evaluations yourself")
+	}
+	stream := o.stream(model, d)
+	stream.Seed = 0 // the same interval for all seeds
+	if err := stream.Validate(); err != nil {
+		return 0, 0, err
+	}
+	item := &Item{Blocks: new(samplers.MiniBatch)}
+	newDrawer(&stream).draw(ctx, 0, item)
+	if item.err != nil {
+		return 0, 0, item.err
+	}
+	step := counter.StepOperations(item.Blocks)
+	var evaluation float64
+	if len(d.Split.Valid) > 0 {
+		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, d.Split.Valid); err != nil {
+			return 0, 0, fmt.Errorf("train: %w", err)
+		}
+	}
+	batches := min(o.MaxBatches, o.epochBatches(stream.PerEpoch()))
+	most := max(min(batches/10, o.Patience/2), 1)
+	wanted := math.Ceil(evaluation * (1 - evaluationShare) / (evaluationShare * step))
+	interval = int(max(min(wanted, float64(most)), 1))
+	return interval, evaluation / (evaluation + float64(interval)*step), nil
+}
+
+// stream returns the stream of a run's batches.
+func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
+	return Stream{
+		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
+		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
+		Micro: o.Micro,
+	}
+}
+
+// epochBatches returns the number of updates in all epochs, or Unlimited. perEpoch is the
+// number of mini-batches in an epoch.
+func (o Options) epochBatches(perEpoch int) int {
+	if o.Epochs > Unlimited/max(perEpoch, 1) {
+		return Unlimited
+	}
+	return (o.Epochs*perEpoch-1)/o.Micro + 1
+}

@@ -1,0 +1,88 @@
+package train
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// TestEvaluationInterval checks the part that evaluations take, the two limits, and that
+// neither the seed nor the workers count.
+func TestEvaluationInterval(t *testing.T) {
+	d, err := datasets.Open(context.Background(), "synth:demo", datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interval := func(hidden, size int, o Options) (int, float64) {
+		t.Helper()
+		m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{size, size}}, hidden)
+		n, share, err := EvaluationInterval(context.Background(), m, d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, share
+	}
+	free := Options{MaxBatches: 1_000_000, Patience: Unlimited}
+	n, share := interval(64, 512, free)
+	if n < 3 || n > 500 || math.Abs(share-0.25) > 0.02 {
+		t.Errorf("%d batches, a share of %v", n, share)
+	}
+	smaller, _ := interval(64, 64, free)
+	if smaller <= n {
+		t.Errorf("%d batches of smaller samples, %d of larger ones", smaller, n)
+	}
+	for what, o := range map[string]Options{"seed": {Seed: 77}, "workers": {Workers: 5}} {
+		o.MaxBatches, o.Patience = free.MaxBatches, free.Patience
+		if again, _ := interval(64, 512, o); again != n {
+			t.Errorf("another %s gives %d batches, not %d", what, again, n)
+		}
+	}
+	for _, c := range []struct {
+		o    Options
+		want int
+	}{
+		{Options{MaxBatches: 20}, 2}, {Options{MaxBatches: 5}, 1}, {Options{MaxBatches: 1_000_000, Patience: 4}, 2},
+		{Options{MaxBatches: Unlimited, Epochs: 3, BatchesPerEpoch: 10}, 3},
+	} {
+		got, share := interval(64, 64, c.o)
+		if got != c.want || share < 0.25 {
+			t.Errorf("%+v: %d batches, want %d; a share of %v", c.o, got, c.want, share)
+		}
+	}
+	d.Split.Valid = nil
+	if n, share := interval(64, 512, Options{}); n != 1 || share != 0 {
+		t.Errorf("without validation nodes: %d, %v", n, share)
+	}
+	m := modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{20}}, 8)
+	m.Inference = nil
+	if _, _, err := EvaluationInterval(context.Background(), m, d, free); err == nil {
+		t.Error("a model that counts nothing is no error")
+	}
+}
+
+// TestStepOperations compares the counts of a step's dense products with a count by hand.
+func TestStepOperations(t *testing.T) {
+	d := smallData(t, 60, 3)
+	sampler := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{10, 12}}
+	for _, residual := range []bool{false, true} {
+		dense := func(order layers.Order) float64 {
+			// The difference of two widths leaves what grows with the width.
+			count := func(hidden int) float64 {
+				m := gcnOver(t, d, sampler, layers.GCNOptions{Hidden: hidden, Order: order, Residual: residual})
+				return m.Inference.(layers.OperationCounter).StepOperations(sampled(t, m, d.Split.Train[:9], 0))
+			}
+			const h = 1 << 12 // the square of the width is nearly all of the count
+			return count(h) / h / h
+		}
+		// The second convolution: three products of (9 or 10)×h×h, and Adam's parameters.
+		for order, rows := range map[layers.Order]float64{layers.PropagateFirst: 9, layers.TransformFirst: 10} {
+			if got, want := dense(order), 3*rows+16; math.Abs(got-want) > 0.9 {
+				t.Errorf("order %d, residual %v: %v per squared width, want %v", order, residual, got, want)
+			}
+		}
+	}
+}

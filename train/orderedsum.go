@@ -1,0 +1,150 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+
+	"gorgonia.org/vecf32"
+)
+
+// orderedSum adds one vector for each leaf of a fixed binary tree. The sum has the same
+// bits for any number of ranks that share the leaves, because float32 additions happen in
+// the order of the tree. An all-reduce of MPI would not guarantee this.
+//
+// A rank holds a range of leaves. It adds its leaves as they come, and keeps one vector
+// for each largest subtree that it has whole. These vectors then travel in segments: rank r
+// gets segment r of all of them and adds them up to the root.
+type orderedSum struct {
+	leaves int // of the tree
+	length int // of a vector
+	done   []subtree
+	free   [][]float32
+}
+
+// subtree is the sum of the leaves lo to hi−1.
+type subtree struct {
+	lo, hi int
+	sum    []float32
+}
+
+// split returns the first leaf of the right child of the subtree [lo, hi).
+func split(lo, hi int) int { return lo + 1<<(bits.Len(uint(hi-lo-1))-1) }
+
+// parent returns the range of the smallest subtree that contains [lo, hi) and more.
+func (s *orderedSum) parent(lo, hi int) (int, int) {
+	from, to := 0, s.leaves
+	for {
+		at := split(from, to)
+		left := hi <= at
+		if left && from == lo && at == hi || !left && at == lo && to == hi {
+			return from, to
+		}
+		if left {
+			to = at
+		} else {
+			from = at
+		}
+	}
+}
+
+// add adds the next leaf, whose number is leaf, to this rank's sums. It copies the values.
+func (s *orderedSum) add(leaf int, values []float32) {
+	var sum []float32
+	if last := len(s.free) - 1; last >= 0 {
+		sum, s.free = s.free[last], s.free[:last]
+	} else {
+		sum = make([]float32, s.length)
+	}
+	copy(sum, values)
+	s.done = append(s.done, subtree{leaf, leaf + 1, sum})
+	for len(s.done) > 1 {
+		left, right := s.done[len(s.done)-2], s.done[len(s.done)-1]
+		lo, hi := s.parent(right.lo, right.hi)
+		if left.lo != lo || right.hi != hi {
+			return
+		}
+		vecf32.Add(left.sum, right.sum)
+		s.free = append(s.free, right.sum)
+		s.done = append(s.done[:len(s.done)-2], subtree{lo, hi, left.sum})
+	}
+}
+
+// total adds the sums of all ranks and writes the result to dst on every rank. A nil
+// group is this process alone.
+func (s *orderedSum) total(ctx context.Context, g Group, dst []float32) error {
+	defer func() {
+		for _, t := range s.done {
+			s.free = append(s.free, t.sum)
+		}
+		s.done = s.done[:0]
+	}()
+	if g == nil || g.Size() == 1 {
+		if len(s.done) != 1 {
+			return fmt.Errorf("train: a sum over %d subtrees of one process", len(s.done))
+		}
+		copy(dst, s.done[0].sum)
+		return nil
+	}
+	return s.exchange(ctx, g, dst)
+}
+
+// exchange is total over several ranks.
+func (s *orderedSum) exchange(ctx context.Context, g Group, dst []float32) error {
+	me, ranks := g.Rank(), g.Size()
+	send, receive, parts := make([][]float32, ranks), make([][]float32, ranks), make([][]float32, ranks)
+	first, last := share(s.length, me, ranks)
+	for r := range ranks {
+		lo, hi := share(s.length, r, ranks)
+		parts[r] = dst[lo:hi]
+		for _, t := range s.done {
+			send[r] = append(send[r], t.sum[lo:hi]...)
+		}
+		receive[r] = make([]float32, (last-first)*len(s.subtrees(share(s.leaves, r, ranks))))
+	}
+	if err := g.Exchange(ctx, send, receive); err != nil {
+		return err
+	}
+	var known []subtree
+	for r := range ranks {
+		for k, t := range s.subtrees(share(s.leaves, r, ranks)) {
+			t.sum = receive[r][k*(last-first) : (k+1)*(last-first)]
+			known = append(known, t)
+		}
+	}
+	copy(parts[me], sumOf(known, 0, s.leaves))
+	return g.Gather(ctx, parts)
+}
+
+// subtrees returns the largest subtrees within the leaves first to last−1, without sums.
+func (s *orderedSum) subtrees(first, last int) []subtree {
+	var all []subtree
+	var visit func(lo, hi int)
+	visit = func(lo, hi int) {
+		switch {
+		case hi <= first || last <= lo:
+		case first <= lo && hi <= last:
+			all = append(all, subtree{lo: lo, hi: hi})
+		default:
+			at := split(lo, hi)
+			visit(lo, at)
+			visit(at, hi)
+		}
+	}
+	visit(0, s.leaves)
+	return all
+}
+
+// sumOf returns the sum of the leaves lo to hi−1 from those of known subtrees, which it
+// overwrites.
+func sumOf(known []subtree, lo, hi int) []float32 {
+	for _, t := range known {
+		if t.lo == lo && t.hi == hi {
+			return t.sum
+		}
+	}
+	at := split(lo, hi)
+	sum := sumOf(known, lo, at)
+	vecf32.Add(sum, sumOf(known, at, hi))
+	return sum
+}

@@ -1,0 +1,231 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+	"unsafe"
+
+	"gorgonia.org/vecf32"
+
+	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// ranks are the processes of a run, and its updates of several mini-batches. A nil group
+// is this process alone.
+type ranks struct {
+	group   Group
+	sum     orderedSum
+	values  []float32 // the gradients of an update, then its loss; nil if an update is one batch
+	seconds float64   // spent in sums over the ranks
+}
+
+// prepare checks that the model can be trained so, and allocates the sums.
+func (r *ranks) prepare(run *run) error {
+	micro := run.options.Micro
+	if r.group != nil && r.group.Size() > micro {
+		return fmt.Errorf("train: %d ranks share %d mini-batches an update; Options.Micro (--micro) must be at least %d, and it changes the training: an update then takes the mean gradient of so many mini-batches",
+			r.group.Size(), micro, r.group.Size())
+	}
+	if micro == 1 {
+		return nil
+	}
+	if len(run.model.Batch.State()) > 0 {
+		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps histories: each batch would need the histories of the batch before, which another rank may have", micro)
+	}
+	size := len(run.program.Parameters()) + 1
+	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {
+		return err
+	}
+	r.sum, r.values = orderedSum{leaves: micro, length: size}, make([]float32, size)
+	return nil
+}
+
+// leads reports whether this rank writes the run's folder and reports progress.
+func (r *ranks) leads() bool { return r.group == nil || r.group.Rank() == 0 }
+
+// name returns a rank's number, with its host if the group knows it.
+func (r *ranks) name(rank int) string {
+	if hosts, ok := r.group.(interface{ Host(rank int) string }); ok {
+		return fmt.Sprintf("rank %d on %s", rank, hosts.Host(rank))
+	}
+	return fmt.Sprintf("rank %d", rank)
+}
+
+// gatherDigests returns the digest of each rank's texts, one list a rank.
+func (r *ranks) gatherDigests(ctx context.Context, texts [][]byte) ([][][8]float32, error) {
+	mine := make([][8]float32, len(texts))
+	for k, text := range texts {
+		digest := sha256.Sum256(text)
+		copy(asBytes(mine[k][:]), digest[:])
+	}
+	parts, digests := make([][]float32, r.group.Size()), make([][][8]float32, r.group.Size())
+	for k := range parts {
+		digests[k] = make([][8]float32, len(texts))
+		if k == r.group.Rank() {
+			digests[k] = mine
+		}
+		parts[k] = unsafe.Slice(&digests[k][0][0], 8*len(texts))
+	}
+	return digests, r.group.Gather(ctx, parts)
+}
+
+// agree returns an error that names the first rank whose program, machine, settings or data
+// differ from rank 0's.
+func (r *ranks) agree(ctx context.Context, config map[string]any) error {
+	if r.group == nil {
+		return nil
+	}
+	dense, err := blas.Default()
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	settings := map[string]any{}
+	for name, v := range config {
+		if name != "data" && name != "fingerprint" { // data is a location, which may differ
+			settings[name] = v
+		}
+	}
+	text, err := json.Marshal(settings)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	names := []string{"program", "processor", "BLAS", "settings", "data"}
+	texts := [][]byte{[]byte(revision()), []byte(runtime.GOARCH), []byte(dense.Name()), text, fmt.Append(nil, config["fingerprint"])}
+	digests, err := r.gatherDigests(ctx, texts)
+	if err != nil {
+		return err
+	}
+	for rank, digest := range digests {
+		for k := range names {
+			if !slices.Equal(asBytes(digest[k][:]), asBytes(digests[0][k][:])) {
+				return fmt.Errorf("train: %s has another %s than rank 0 (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
+			}
+		}
+	}
+	return nil
+}
+
+// revision returns the version of this program.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return runtime.Version()
+	}
+	var text strings.Builder
+	fmt.Fprint(&text, runtime.Version(), " ", info.Main.Version)
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			fmt.Fprint(&text, " ", s.Value)
+		}
+	}
+	return text.String()
+}
+
+// sameParameters returns an error if the ranks' parameters differ.
+func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int) error {
+	if r.group == nil {
+		return nil
+	}
+	digests, err := r.gatherDigests(ctx, [][]byte{asBytes(params)})
+	if err != nil {
+		return err
+	}
+	for rank, digest := range digests {
+		if !slices.Equal(asBytes(digest[0][:]), asBytes(digests[0][0][:])) {
+			return fmt.Errorf("train: after batch %d, %s has other parameters than rank 0: a processor or the network has failed", batch, r.name(rank))
+		}
+	}
+	return nil
+}
+
+// asBytes returns the memory of values. What travels as float32 keeps its bits.
+func asBytes(values []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+}
+
+// follow gives all ranks the state of the run that rank 0 resumed.
+func (r *run) follow(ctx context.Context) error {
+	if r.ranks.group == nil {
+		return nil
+	}
+	var text bytes.Buffer
+	if r.ranks.leads() && r.resumed > 0 {
+		if err := r.last().write(&text); err != nil {
+			return fmt.Errorf("train: %w", err)
+		}
+	}
+	state, err := Broadcast(ctx, r.ranks.group, text.Bytes())
+	if err != nil || r.ranks.leads() || len(state) == 0 {
+		return err
+	}
+	last, err := decodeCheckpoint(state)
+	if err != nil {
+		return fmt.Errorf("train: the state from rank 0: %w", err)
+	}
+	return r.restore("the state from rank 0", last, nil)
+}
+
+// accumulate trains on the mini-batches of the next update: it takes one step with the mean
+// of their gradients.
+func (r *run) accumulate(ctx context.Context, loader *Loader) error {
+	s := &r.state
+	r.dirty = true
+	grads, values := r.program.Gradients(), r.ranks.values
+	lo, hi := r.stream.Share()
+	var last *Item
+	for leaf := lo; leaf < hi; leaf++ {
+		start := time.Now()
+		item, err := loader.Next()
+		if err != nil {
+			return err
+		}
+		ready := time.Now()
+		loss, err := r.program.Step(item.Blocks, item.Dropout)
+		switch {
+		case errors.Is(err, ErrNotFinite):
+			loss = math.NaN() // reaches all ranks through the sum
+		case err != nil:
+			return r.failed(item.Index, err)
+		}
+		copy(values, grads)
+		values[len(grads)] = float32(loss)
+		r.ranks.sum.add(leaf, values)
+		s.WaitSeconds += ready.Sub(start).Seconds()
+		s.TrainSeconds += time.Since(ready).Seconds()
+		s.SamplingSeconds += item.Sampling.Seconds()
+		last = item
+	}
+	start := time.Now()
+	if err := r.ranks.sum.total(ctx, r.ranks.group, values); err != nil {
+		return err
+	}
+	r.ranks.seconds += time.Since(start).Seconds()
+	start = time.Now()
+	vecf32.Scale(values, 1/float32(r.stream.Micro))
+	loss := values[len(grads)]
+	if !kernel.Finite(values) {
+		return r.failed(last.Index, r.program.checkFinite(loss, true))
+	}
+	copy(grads, values)
+	if err := r.options.Adam.Step(r.program.Parameters(), grads, &r.adam); err != nil {
+		return err
+	}
+	s.Batch++
+	s.AdamSteps = r.adam.Steps
+	s.LossSum += number(loss)
+	s.TrainSeconds += time.Since(start).Seconds()
+	return nil
+}

@@ -1,0 +1,225 @@
+package train
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// fitOn trains on several ranks, each a goroutine with a model of its own, and returns the
+// Results and parameters of all.
+func fitOn(t *testing.T, ranks int, d *datasets.Data, sampler func() samplers.Sampler, o Options) ([]*Result, [][]float32) {
+	t.Helper()
+	results, params := make([]*Result, ranks), make([][]float32, ranks)
+	all, ctx := errgroup.WithContext(t.Context())
+	for rank, g := range NewLocalGroup(ranks) {
+		m := modelOver(t, d, sampler(), 16)
+		all.Go(func() (err error) {
+			o := o
+			o.Group = g
+			if results[rank], err = Fit(ctx, m, d, o); err != nil {
+				return err
+			}
+			for _, p := range m.Parameters {
+				params[rank] = append(params[rank], p.Value().Data().([]float32)...)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return results, params
+}
+
+func sameFloats(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
+}
+
+// The number of ranks does not change a bit.
+func TestSameBitsOnAnyRanks(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for name, sampler := range map[string]func() samplers.Sampler{
+		"ladies-flat-debiased": func() samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Importance: samplers.LADIES{Flat: true}, Weight: samplers.Debiased{}}
+		},
+		"fastgcn": func() samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{40, 40}, Importance: samplers.FastGCN{}}
+		},
+		"neighbor": func() samplers.Sampler { return &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, Seed: 5}
+			m := modelOver(t, d, sampler(), 16)
+			want, err := Fit(t.Context(), m, d, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for ranks := 1; ranks <= 5; ranks++ {
+				results, params := fitOn(t, ranks, d, sampler, o)
+				for rank, got := range params {
+					at := 0
+					for _, p := range m.Parameters {
+						values := p.Value().Data().([]float32)
+						if !sameFloats(values, got[at:at+len(values)]) {
+							t.Fatalf("%d ranks: rank %d has another %s than one process", ranks, rank, p.Name())
+						}
+						at += len(values)
+					}
+					if r := results[rank]; r.Test != want.Test || r.Best != want.Best || r.Evaluations[2].Loss != want.Evaluations[2].Loss {
+						t.Errorf("%d ranks: rank %d scores %v, want %v", ranks, rank, r, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// An update takes the mean gradient of its mini-batches.
+func TestMicroIsAMean(t *testing.T) {
+	d := smallData(t, 300, 3)
+	m := smallModel(t, d)
+	p, err := NewProgram(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := slices.Clone(p.Parameters())
+	s := Stream{Sampler: m.Batch.Sampler(), Train: d.Split.Train, BatchSize: 16, BatchesPerEpoch: 10, Seed: 5}
+	loader, err := NewLoader(t.Context(), s, 1, 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loader.Close()
+	want := make([]float64, len(start))
+	for range 3 {
+		item, err := loader.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Step(item.Blocks, item.Dropout); err != nil {
+			t.Fatal(err)
+		}
+		for k, g := range p.Gradients() {
+			want[k] += float64(g) / 3
+		}
+	}
+	p.Close()
+	// The first step of Adam moves by the rate times g/(|g|+ε), whatever the size of g.
+	// With a large ε it is nearly rate·g/ε.
+	if _, err := Fit(t.Context(), m, d, Options{Batch: 16, Micro: 3, MaxBatches: 1, Seed: 5, Adam: Adam{LR: 100, Epsilon: 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	at := 0
+	for _, node := range m.Parameters {
+		for _, v := range node.Value().Data().([]float32) {
+			if moved := float64(start[at]-v) * 10; math.Abs(moved-want[at]) > 1e-4 {
+				t.Fatalf("%s moved by the gradient %v, want %v", node.Name(), moved, want[at])
+			}
+			at++
+		}
+	}
+}
+
+// A run stopped on four ranks goes on with two, and then with one process, to the same
+// files.
+func TestResumeOnOtherRanks(t *testing.T) {
+	d := smallData(t, 300, 3)
+	sampler := func() samplers.Sampler { return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}} }
+	whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
+	o := Options{Batch: 16, Micro: 6, MaxBatches: 12, EvalEvery: 2, Seed: 5, CheckpointInterval: 1, Dir: whole}
+	mustFit(t, modelOver(t, d, sampler(), 16), d, o)
+	o.Dir, o.Resume = parts, true
+	for _, c := range []struct{ ranks, batches int }{{4, 4}, {2, 8}, {3, 10}} {
+		o.MaxBatches = c.batches
+		results, _ := fitOn(t, c.ranks, d, sampler, o)
+		if c.batches > 4 && results[1].Resumed == 0 {
+			t.Error("rank 1 started from the beginning")
+		}
+	}
+	o.MaxBatches = 12
+	mustFit(t, modelOver(t, d, sampler(), 16), d, o)
+	for _, name := range []string{lastFile, bestFile} {
+		want, err := readCheckpoint(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readCheckpoint(filepath.Join(parts, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for section := range want.sections {
+			if !sameFloats(got.sections[section], want.sections[section]) {
+				t.Errorf("%s: %s differ", name, section)
+			}
+		}
+	}
+}
+
+// Ranks that cannot train together say so.
+func TestRanksThatDiffer(t *testing.T) {
+	d := smallData(t, 300, 3)
+	other := smallData(t, 300, 3)
+	other.Features.Data[0]++
+	for name, c := range map[string]struct {
+		second *datasets.Data
+		seed   uint64
+		micro  int
+		want   string
+	}{
+		"data":     {other, 5, 2, "rank 1 has another data than rank 0"},
+		"settings": {d, 6, 2, "rank 1 has another settings than rank 0"},
+		"micro":    {d, 5, 1, "2 ranks share 1 mini-batches an update; Options.Micro"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := NewLocalGroup(2)
+			errs := make([]error, 2)
+			var all errgroup.Group
+			for rank, g := range groups {
+				data, seed := d, uint64(5)
+				if rank == 1 {
+					data, seed = c.second, c.seed
+				}
+				m := smallModel(t, data)
+				all.Go(func() error {
+					_, errs[rank] = Fit(t.Context(), m, data, Options{Batch: 16, Micro: c.micro, MaxBatches: 2, Seed: seed, Group: g})
+					return nil
+				})
+			}
+			all.Wait()
+			for rank, err := range errs {
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("rank %d: error %v, want one with %q", rank, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+// A gradient that overflows on one rank ends all of them in the same update.
+func TestOverflowOnOneRank(t *testing.T) {
+	d := smallData(t, 300, 3)
+	groups := NewLocalGroup(2)
+	errs := make([]error, 2)
+	var all errgroup.Group
+	for rank, g := range groups {
+		m := smallModel(t, d)
+		all.Go(func() error {
+			_, errs[rank] = Fit(context.Background(), m, d, Options{Batch: 16, Micro: 2, MaxBatches: 50, Seed: 5, Group: g, Adam: Adam{LR: 1e30}})
+			return nil
+		})
+	}
+	all.Wait()
+	for rank, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "not finite") {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
