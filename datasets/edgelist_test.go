@@ -102,6 +102,19 @@ func TestAmbiguousHeader(t *testing.T) {
 	}
 }
 
+// A first line of features 0, 1, 2, … is a header without names, or a row.
+func TestNumberedFeatureHeader(t *testing.T) {
+	in := edgeListFiles(t, map[string]string{"e": pathEdges, "l": "1\n0\n1\n0\n", "five": "0,1\n1,2\n3,4\n5,6\n7,8\n", "four": "0,1\n3,4\n5,6\n7,8\n"})
+	expectError(t, in("D/e?labels=D/l&features=D/five"), "five: the first line", "features-header=1")
+	for key, want := range map[string][]float32{
+		"five&features-header=1": {1, 2, 3, 4, 5, 6, 7, 8}, "five&features-header=0": {0, 1, 1, 2, 3, 4, 5, 6, 7, 8}, "four": {0, 1, 3, 4, 5, 6, 7, 8},
+	} {
+		if got := open(t, in("D/e?labels=D/l&features=D/"+key)).Features.Data; !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", key, got, want)
+		}
+	}
+}
+
 // nan in any case, an empty field and −1 are no label. Numbers are sorted as numbers.
 func TestMissingAndFractionalLabels(t *testing.T) {
 	nan := float32(math.NaN())

@@ -195,6 +195,7 @@ func TestSeedsErrors(t *testing.T) {
 		sampler samplers.Sampler
 	}{
 		"with OnePass each node is in one batch": {Options{Seeds: gradient, BatchesPerEpoch: OnePass}, nil},
+		"one mini-batch an update":               {Options{Seeds: gradient, Micro: 2}, nil},
 		"the sampler draws output nodes":         {Options{Seeds: gradient}, &samplers.SAINT{Laplacian: d.Laplacian(), Depth: 2}},
 		"training node":                          {Options{Seeds: zeroSeeds{}}, nil},
 		"Options.SeedsEvery is -1":               {Options{SeedsEvery: -1}, nil},

@@ -216,6 +216,8 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	switch {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
+	case o.Seeds != seedsUniform && o.Micro > 1:
+		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}

@@ -110,8 +110,8 @@ func (e *edgeList) record(id int32, path string) {
 }
 
 func (e *edgeList) readEdges(ctx context.Context, path string) error {
-	l, err := findLayout(path, e.Separator, e.Header, func(first, _ []string) (bool, error) {
-		return len(first) > 1 && !isNumber(first[0]) && !isNumber(first[1]), nil
+	l, err := findLayout(path, e.Separator, e.Header, func(first, _ []string) bool {
+		return len(first) > 1 && !isNumber(first[0]) && !isNumber(first[1])
 	})
 	if errors.Is(err, errNoData) {
 		e.note("no edges in " + path)
@@ -266,12 +266,12 @@ func (x *extent) grow(block extent) int64 {
 // findLabelLayout finds the layout of a file of labels. In a single column of labels a
 // header looks like a label: maybe is then true, and resolveHeader decides.
 func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err error) {
-	l, err = findLayout(path, e.Separator, e.LabelsHeader, func(first, second []string) (bool, error) {
+	l, err = findLayout(path, e.Separator, e.LabelsHeader, func(first, second []string) bool {
 		if max(len(first), len(second)) > 1 {
-			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second)), nil
+			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second))
 		}
 		maybe = second != nil
-		return maybe, nil
+		return maybe
 	})
 	if err == nil && l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && namesID(l.names[1]) {
 		err = fmt.Errorf("datasets: %s:%d: the columns are %.40q and %.40q, want the node id first", path, l.header, l.names[0], l.names[1])
@@ -502,15 +502,18 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) error {
 	if isJSON(path) {
 		return e.readFeatureLists(ctx, path)
 	}
-	l, err := findLayout(path, e.Separator, e.FeaturesHeader, func(first, _ []string) (bool, error) {
-		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber), nil
+	l, err := findLayout(path, e.Separator, e.FeaturesHeader, func(first, _ []string) bool {
+		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber)
 	})
 	if err != nil {
 		return err
 	}
-	withID := l.header > 0 && namesID(l.names[0])
+	withID, nodes := l.header > 0 && namesID(l.names[0]), int(e.maxID)+1
 	if e.rows, err = e.readRows(ctx, l, withID, false); err != nil {
 		return err
+	}
+	if e.FeaturesHeader == "" && l.startsWithNumbers() && e.rows.rows() != nodes {
+		return fmt.Errorf("datasets: %s: the first line, %s, is a row, or a header without names: say features-header=0 or features-header=1 (%d rows, %d nodes in the edge list)", path, quoteField([]byte(l.first)), e.rows.rows(), nodes)
 	}
 	columns := fmt.Sprintf("%d numbers a line, in node order", e.rows.width)
 	if withID {
@@ -518,6 +521,18 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) error {
 	}
 	e.note(l.describe("features", columns))
 	return nil
+}
+
+// startsWithNumbers tells whether the first line is 0, 1, 2, …, as pandas names columns
+// without names.
+func (l *layout) startsWithNumbers() bool {
+	fields := l.split([]byte(l.first))
+	for k, field := range fields {
+		if field != strconv.Itoa(k) {
+			return false
+		}
+	}
+	return len(fields) > 1
 }
 
 // readFeatureLists reads {"id": [k, …]}.

@@ -72,7 +72,7 @@ var (
 // findLayout finds the separator of a file, and whether it starts with a header. prefer
 // is a value of the key sep, or "". isHeader compares the fields of the first two lines;
 // the second is nil in a file of one line. header, "0" or "1", answers instead of it.
-func findLayout(path, prefer, header string, isHeader func(first, second []string) (bool, error)) (*layout, error) {
+func findLayout(path, prefer, header string, isHeader func(first, second []string) bool) (*layout, error) {
 	found, err := firstData(path)
 	if err != nil {
 		return nil, err
@@ -84,12 +84,7 @@ func findLayout(path, prefer, header string, isHeader func(first, second []strin
 	if len(found) > 1 {
 		second = l.split(found[1].text)
 	}
-	headed := header == "1"
-	if header == "" {
-		if headed, err = isHeader(first, second); err != nil {
-			return nil, fmt.Errorf("datasets: %s:%d: %w", path, found[0].number, err)
-		}
-	}
+	headed := header == "1" || header == "" && isHeader(first, second)
 	l.fields = len(first)
 	if headed {
 		l.header, l.names = found[0].number, first
