@@ -104,7 +104,7 @@ func TestGATOverSamplers(t *testing.T) {
 			}
 			batch := NewBatch(G.NewGraph(), sampler)
 			m, err := NewGCN(batch, x, y, GCNOptions{Hidden: 6, Heads: 2, AttentionDropout: 0.5, InputDropout: 0.5})
-			if name == "vrgcn" {
+			if name == "vrgcn" || name == "ladies-cv" {
 				if err == nil || !strings.Contains(err.Error(), "control variate") {
 					t.Errorf("error %v", err)
 				}
@@ -122,7 +122,14 @@ func TestGATOverSamplers(t *testing.T) {
 			}
 			machine := G.NewTapeMachine(batch.Graph())
 			defer machine.Close()
-			if err := machine.RunAll(); err != nil {
+			err = machine.RunAll()
+			if name == "saint-node-normalized" { // its row normalisation hides the weights
+				if err == nil || !strings.Contains(err.Error(), "weights are not known") {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			if strings.HasPrefix(name, "saint") || name == "cluster" {

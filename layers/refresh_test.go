@@ -54,7 +54,7 @@ func TestRefreshedControlIsExact(t *testing.T) {
 			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 			s := controlled(p, true, c.sizes...)
 			s.Importance = c.importance
-			c.options.Hidden, c.options.Dropout, c.options.ExactInput = 17, NoDropout, exactInput(t, p, x)
+			c.options.Hidden, c.options.Dropout, c.options.ClassifierDropout, c.options.ExactInput = 17, NoDropout, NoDropout, exactInput(t, p, x)
 			m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, c.options)
 			for round := range 3 {
 				if err := m.model.Refresh(context.Background()); err != nil {
@@ -102,7 +102,7 @@ func TestRefreshedControlAgainstReference(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 500, false))
 	x, y := randomFeatures(rng, n, 7), randomLabels(rng, n, 4)
 	s := controlled(p, true, 20)
-	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: hidden, Dropout: 0.4, ExactInput: exactInput(t, p, x)})
+	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: hidden, Dropout: 0.4, ClassifierDropout: NoDropout, ExactInput: exactInput(t, p, x)})
 	activations := func() matrix { // of the first convolution, at all nodes
 		dense := matrix{n, n, p.Dense()}
 		z := dense.times(matrixOf(n, x.Cols, x.Data).times(parameterOf(m.model.Parameters[0])).plusRow(parameterOf(m.model.Parameters[1])))
