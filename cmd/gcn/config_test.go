@@ -97,8 +97,9 @@ func TestOneName(t *testing.T) {
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--conv", "gat", "--model", "equation", "--input-dropout", "0.1")...)
 	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
-	for _, dir := range []string{"method", "parts"} {
+	for _, dir := range []string{"method", "parts", "attention"} {
 		config, err := train.ReadConfig(dir)
 		if err != nil {
 			t.Fatal(err)
