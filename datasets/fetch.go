@@ -125,7 +125,7 @@ func (f *fetcher) openCached(ctx context.Context, path string) (*Data, error) {
 		return nil, nil
 	}
 	d, err := openStore(ctx, path, f.options, false)
-	if errors.Is(err, ErrFormat) && !f.options.Verify {
+	if errors.Is(err, ErrFormat) && !f.options.verify {
 		return nil, nil
 	}
 	return d, err

@@ -55,10 +55,7 @@ type Options struct {
 	// computed, from one goroutine.
 	Progress func(FetchProgress)
 
-	// Verify makes Open read a store whole, even if it was found valid before. A
-	// damaged store of a named data set is then an error; otherwise Open downloads
-	// the data set again.
-	Verify bool
+	verify bool // read stores whole, even if they were found valid before
 }
 
 func (o *Options) mirror() string {
@@ -167,7 +164,7 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 // ErrFormat, ErrVersion or graph.ErrInvalid, or is one of reading. A named data set
 // with a damaged store is downloaded again by the next Open.
 func Verify(ctx context.Context, spec string, o Options) error {
-	o.Verify = true
+	o.verify = true
 	d, err := Open(ctx, spec, o)
 	if err != nil {
 		return err

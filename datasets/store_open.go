@@ -121,7 +121,7 @@ func openStore(ctx context.Context, path string, o Options, written bool) (*Data
 	switch {
 	case err == nil && written:
 		o.record(s)
-	case err == nil && (o.Verify || !o.recorded(s)):
+	case err == nil && (o.verify || !o.recorded(s)):
 		if err = s.verify(ctx, d); err == nil {
 			o.record(s)
 		} else if ctx.Err() == nil {

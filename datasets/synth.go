@@ -63,37 +63,37 @@ func synthModels() []synthModel {
 			name: "demo", summary: "20,000 nodes in 10 classes; trains in seconds",
 			nodes: 20_000, edges: 150_000, features: 64, classes: 10, train: 10_000, valid: 4_000, metric: Accuracy,
 			degree: degreeLaw{floor: 2, tail: 2.5}, inside: 0.5, density: 0.6, homophily: 0.75, skew: 0.6,
-			noise: 0.1, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.15, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "arxiv", summary: "the size of ogbn-arxiv: 169,343 nodes, 1,166,243 edges, 40 classes",
 			nodes: 169_343, edges: 1_166_243, features: 128, classes: 40, train: 90_941, valid: 29_799, metric: Accuracy,
 			degree: degreeLaw{floor: 1, tail: 1.77}, inside: 0.61, density: 0.75, homophily: 0.655, skew: 1,
-			noise: 0.2, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.25, separation: 3.4, offset: 0.8, seed: 1,
 		},
 		{
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
 			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, homophily: 0.756, skew: 0.8,
-			noise: 0.04, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.03, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
 			nodes: 132_534, edges: 39_561_252, features: 8, classes: 112, train: 86_619, valid: 21_236, metric: ROCAUC, groups: 64,
 			degree: degreeLaw{floor: 1, tail: 130}, inside: 0.605, density: 0.74, homophily: 0.65, skew: 0.6,
-			noise: 0.1, separation: 2, offset: 0.5, seed: 1,
+			noise: 0.25, separation: 2, offset: 0.5, seed: 1,
 		},
 		{
 			name: "mag", summary: "the size of ogbn-mag's papers and citations: 736,389 nodes, 5,396,336 edges, 349 classes",
 			nodes: 736_389, edges: 5_396_336, features: 128, classes: 349, train: 629_571, valid: 64_879, metric: Accuracy,
 			degree: degreeLaw{floor: 1, tail: 2.22}, inside: 0.25, density: 0.5, homophily: 0.3, skew: 0.9,
-			noise: 0.4, separation: 3, offset: 0.5, seed: 1,
+			noise: 0, separation: 1.84, offset: 0.1, seed: 1,
 		},
 		{
 			name: "products", summary: "the size of ogbn-products: 2,449,029 nodes, 61,859,140 edges, 47 classes",
 			nodes: 2_449_029, edges: 61_859_140, features: 100, classes: 47, train: 196_615, valid: 39_323, metric: Accuracy,
 			degree: degreeLaw{floor: 1, tail: 2.96}, inside: 0.735, density: 0.78, homophily: 0.808, skew: 1,
-			noise: 0.15, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.31, separation: 5, offset: 1, seed: 1,
 		},
 	}
 }
@@ -380,7 +380,7 @@ func (m *synthModel) drawLabels(ctx context.Context, c *communities) (*graph.Lab
 }
 
 // taskLabels draws binary labels. The logit of task t for a node of group z is
-// base_t + 2·⟨a_t, u_z⟩ with random a_t. u_z is the direction of the group's mean, so
+// base_t + ⟨a_t, u_z⟩ with random normal a_t. u_z is the direction of the group's mean, so
 // the features predict the tasks through it. Bases around −2 make positives rare, as
 // in protein function prediction.
 func (m *synthModel) taskLabels(ctx context.Context, c *communities) (*graph.Labels, error) {
@@ -391,7 +391,7 @@ func (m *synthModel) taskLabels(ctx context.Context, c *communities) (*graph.Lab
 	for t := range tasks {
 		base := -2 + random.NormFloat64()
 		for j := range direction {
-			direction[j] = 2 * random.NormFloat64() / m.separation
+			direction[j] = random.NormFloat64() / m.separation
 		}
 		for z := range groups {
 			logit := base

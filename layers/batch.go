@@ -33,13 +33,14 @@ var _ Sized = (*samplers.LayerWise)(nil)
 // A Batch belongs to one graph and one goroutine, except for TryLock and Unlock. It does
 // not draw batches: the caller calls the sampler.
 type Batch struct {
-	g        *G.ExprGraph
-	sampler  samplers.Sampler
-	slots    []*ops.Slot
-	input    *inputSlot // below slots[0]; nil without exact input
-	mode     *ops.Mode
-	targets  *ops.Targets
-	features map[*graph.Features]*G.Node
+	g         *G.ExprGraph
+	sampler   samplers.Sampler
+	slots     []*ops.Slot
+	input     *inputSlot // below slots[0]; nil without exact input
+	refresher *refresher // nil: no refreshed histories
+	mode      *ops.Mode
+	targets   *ops.Targets
+	features  map[*graph.Features]*G.Node
 
 	training sync.Mutex // held while the model is trained
 }
@@ -135,8 +136,15 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 	if len(batch.Blocks) != len(b.slots) {
 		return fmt.Errorf("layers: batch of %d blocks for %d layers", len(batch.Blocks), len(b.slots))
 	}
+	if err := b.checkRefreshed(); err != nil {
+		return err
+	}
 	for l, block := range batch.Blocks {
-		if err := b.slots[l].Set(block); err != nil {
+		controlled, err := b.controlled(l, block)
+		if err != nil {
+			return fmt.Errorf("layers: layer %d: %w", l, err)
+		}
+		if err := b.slots[l].Set(controlled); err != nil {
 			return fmt.Errorf("layers: layer %d: %w", l, err)
 		}
 		if l == 0 {

@@ -117,8 +117,17 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := o.checkMemory(len(slots), x.Cols, y.Outputs()); err != nil {
 		return nil, err
 	}
+	if o.ExactInput == nil && slots[0].KeepsHistory() {
+		return nil, fmt.Errorf("layers: the sampler keeps activations below its lowest layer: it needs a model with exact input")
+	}
+	if err := batch.useRefreshed(slots, x, o); err != nil {
+		return nil, err
+	}
 	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
 	m.Inference = m
+	if batch.refresher != nil {
+		m.Refresher = m
+	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
 		return nil, err
@@ -133,6 +142,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		if err := m.classify(h, y.Outputs(), o, start); err != nil {
 			return nil, err
 		}
+	}
+	if batch.refresher != nil {
+		batch.refresher.params = make([]float32, m.size())
 	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err
@@ -161,6 +173,15 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 	}
 	m.Logits, err = m.Classifier.Forward(h)
 	return err
+}
+
+// size returns the number of values of all parameters.
+func (m *GCN) size() int {
+	n := 0
+	for _, p := range m.Parameters {
+		n += p.Shape().TotalSize()
+	}
+	return n
 }
 
 // input returns the slots of the convolutions, and the matrix that the first one reads.

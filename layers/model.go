@@ -27,6 +27,10 @@ type Model struct {
 	// and memory if neighbourhoods are large.
 	Inference Inferencer
 
+	// Refresher fills the histories of a control. Training calls it before the first
+	// batch and every Options.ControlEvery batches. Nil means that there are none.
+	Refresher Refresher
+
 	// Device is the GPU for training and prediction; nil means the CPU. It must stay
 	// open while the model is in use. The graph is the same for both.
 	Device *ops.Device

@@ -56,6 +56,9 @@ func (b *Batch) histories(f func(name string, h *ops.History)) {
 // next step.
 func (b *Batch) State() []State {
 	var all []State
+	if b.refresher != nil { // its histories follow from these parameters
+		return []State{{Name: "refresh.parameters", Values: b.refresher.params}}
+	}
 	b.histories(func(name string, h *ops.History) {
 		all = append(all, State{Name: name, Values: h.Values()})
 	})

@@ -21,9 +21,14 @@ import (
 // given the masks, and the history holds no old masks. The paper's CVD also rescales
 // the noise of the dropout; History does not.
 //
+// A refreshed history (Slot.KeepRefreshed) has rows that its owner fills and numbers, such
+// as H̄ of some nodes followed by P·H̄ of others; a block's Control refers to them. Steps do
+// not change it.
+//
 // A history belongs to one op and to the goroutine that runs its machine.
 type History struct {
 	nodes, width int
+	refreshed    bool      // filled by its owner: Commit changes nothing
 	values       []float32 // nodes×width; nil before the first use
 	exact        []float32 // (P−P̃)·H̄ of the last run
 
@@ -91,8 +96,10 @@ func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
 	for k, v := range h.exact {
 		out[k] += v
 	}
-	h.ids = append(h.ids[:0], b.Src...)
-	h.rows = append(h.rows[:0], rows...)
+	if !h.refreshed {
+		h.ids = append(h.ids[:0], b.Src...)
+		h.rows = append(h.rows[:0], rows...)
+	}
 	return nil
 }
 
@@ -102,7 +109,11 @@ func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
 // control is a different one.
 func (s *Slot) KeepHistory(nodes int) { s.nodes = nodes }
 
-// KeepsHistory reports whether KeepHistory was called.
+// KeepRefreshed is KeepHistory for histories of the given number of rows, which their owner
+// fills by History.Values. The columns of a block's Control are these rows.
+func (s *Slot) KeepRefreshed(rows int) { s.nodes, s.refreshed = rows, true }
+
+// KeepsHistory reports whether KeepHistory or KeepRefreshed was called.
 func (s *Slot) KeepsHistory() bool { return s.nodes > 0 }
 
 // Histories returns the histories of the Propagate ops over the slot, in the order of
@@ -114,7 +125,7 @@ func (s *Slot) newHistory(width int) *History {
 	if !s.KeepsHistory() {
 		return nil
 	}
-	h := &History{nodes: s.nodes, width: width}
+	h := &History{nodes: s.nodes, width: width, refreshed: s.refreshed}
 	s.histories = append(s.histories, h)
 	return h
 }
@@ -129,9 +140,12 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	case !s.KeepsHistory():
 		return fmt.Errorf("ops: block has a control, but its slot keeps no history: %w", graph.ErrInvalid)
 	case m.Rows != len(b.Dst) || m.Cols != s.nodes:
-		return fmt.Errorf("ops: block of %d output nodes has a %d×%d control, in a graph of %d nodes: %w", len(b.Dst), m.Rows, m.Cols, s.nodes, graph.ErrInvalid)
+		return fmt.Errorf("ops: block of %d output nodes has a %d×%d control, for a history of %d rows: %w", len(b.Dst), m.Rows, m.Cols, s.nodes, graph.ErrInvalid)
 	}
 	for k, node := range b.Src {
+		if s.refreshed {
+			break // its rows are not those of nodes
+		}
 		if node < 0 || int(node) >= s.nodes {
 			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)
 		}

@@ -84,6 +84,9 @@ func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) 
 		return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, z.rows, z.cols, t.rows, t.labels.Outputs(), ErrShape)
 	}
 	op.rows, op.cols = z.rows, z.cols
+	if t.score != NoScore {
+		t.observe(z.data, z.cols)
+	}
 	op.probs = scratch(op.probs, len(z.data))
 	var value float64
 	if op.binary {
@@ -119,6 +122,11 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 			return nil, fmt.Errorf("ops: %s: logits are %d×%d, targets %d×%d: %w", op.name, rows, cols, op.targets.rows, op.targets.labels.Outputs(), ErrShape)
 		}
 		s.rows, s.cols = rows, cols
+		if op.targets.score != NoScore {
+			if err := op.targets.observePlaced(d, z, cols); err != nil {
+				return nil, err
+			}
+		}
 		rowLoss, err := s.rowMemory.Bytes(8 * int64(rows))
 		if err != nil {
 			return nil, err

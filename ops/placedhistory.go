@@ -72,7 +72,9 @@ func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.P
 	if err := s.d.AddSpMM(out, q.control, s.at, width); err != nil {
 		return err
 	}
-	s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), p, p.Uploader().Sent()
+	if !s.of.refreshed {
+		s.rows, s.ids, s.count, s.by, s.sent = rows, q.src, len(q.block.Src), p, p.Uploader().Sent()
+	}
 	return nil
 }
 

@@ -34,7 +34,7 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 	}
 	op := &propagate{base: newBase(h.Graph(), "propagate", 1), slot: slot, wanted: variable(h)}
 	if op.history = slot.newHistory(h.Shape()[1]); op.history != nil {
-		if below, ok := h.Op().(*activate); ok {
+		if below, ok := h.Op().(*activate); ok && !slot.refreshed {
 			below.keepActivations, op.activations = true, below
 		}
 		return apply(op, h)
@@ -78,9 +78,9 @@ func (op *propagate) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
 
 func (op *propagate) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
 
-// Memory: a history may read the rows of H after the run.
+// Memory: a history may read the rows of H after the run, unless its owner fills it.
 func (op *propagate) Memory() plan.Memory {
-	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.history != nil}
+	return plan.Memory{Result: plan.InBuffer, KeepsInputs: op.history != nil && !op.history.refreshed}
 }
 
 func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
@@ -130,7 +130,7 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if history, err = placeHistory(p, op.history); err != nil {
 			return nil, err
 		}
-		q.needs.control, q.needs.src = true, true
+		q.needs.control, q.needs.src = true, q.needs.src || !op.history.refreshed
 	}
 	var x device.Pointer
 	gathers := op.source != nil && op.source.skipped()

@@ -17,7 +17,8 @@ type Slot struct {
 
 	rows graph.Block // of SetRows
 
-	nodes     int // nodes of the graph if the slot keeps histories, or 0
+	nodes     int  // rows of a history if the slot keeps histories, or 0
+	refreshed bool // their owner fills them
 	histories []*History
 	edges     blockEdges // of block, for attention
 }

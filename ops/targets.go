@@ -16,6 +16,10 @@ type Targets struct {
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
 	rows    int       // number of current nodes
+
+	score  Score
+	scores []float32 // of the last run, if score is not NoScore
+	logits []float32 // memory for a copy from the device
 }
 
 // NewTargets returns targets over y without current nodes. y must not change while the

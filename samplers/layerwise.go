@@ -51,6 +51,16 @@ type LayerWise struct {
 	// stays 0. Cost: O(nonzeros of the rows).
 	NormalizeRows bool
 
+	// Control lowers the variance by activations that the model keeps. The weights
+	// must be unbiased. A model refreshes histories for batches of the nodes Train;
+	// nil means all nodes. ExactInput says that the lowest layer reads activations
+	// too, since the model propagates the features beforehand. With ControlRolling,
+	// a layer also costs O(nonzeros of its rows) a unit of width, and a call needs
+	// 4 bytes a node.
+	Control    Control
+	Train      []int32
+	ExactInput bool
+
 	prepare   preparation
 	estimator *estimator
 	scratch   scratchPool[layerScratch]
@@ -66,7 +76,8 @@ type layerScratch struct {
 	sample       Sample
 	factor       []float64
 	local, own   []int32
-	drawn        nodeSet // the nodes drawn, while the block is filled
+	drawn        nodeSet   // the nodes drawn, while the block is filled
+	entries      []float32 // of addControl
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -80,6 +91,9 @@ func (s *LayerWise) Validate() error {
 
 func (s *LayerWise) setUp() (err error) {
 	if err := checkSized("LayerWise", s.Laplacian, s.Sizes); err != nil {
+		return err
+	}
+	if err := s.checkControl(); err != nil {
 		return err
 	}
 	importance := s.Importance
@@ -158,6 +172,12 @@ func (s *LayerWise) sampleLayer(scratch *layerScratch, batch *MiniBatch, at int,
 	}
 	if err == nil && s.NormalizeRows {
 		s.normalizeRows(rows, block)
+	}
+	if err == nil && s.HistoryNodes(at) > 0 {
+		if scratch.entries == nil {
+			scratch.entries = make([]float32, s.Laplacian.Nodes())
+		}
+		s.addControl(block, batch.control(at), scratch.entries)
 	}
 	return err
 }

@@ -16,6 +16,9 @@ type Method struct {
 	Sizes   string // the unit of a sample size, "nodes a layer"; "" for a method without sizes
 	Default []int  // sample sizes where none are given; nil where they are required, or not used
 
+	// ExactInput says that the method is for models with exact input only.
+	ExactInput bool
+
 	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
@@ -91,6 +94,7 @@ const (
 	sourceGraphSAGE = "Hamilton, Ying & Leskovec, NeurIPS 2017, arXiv:1706.02216"
 	sourceLABOR     = "Balin & Çatalyürek, NeurIPS 2023, arXiv:2210.13339"
 	sourceLADIES    = "Zou, Hu, Wang, Jiang, Sun & Gu, NeurIPS 2019, arXiv:1911.07323"
+	sourceMVS       = "Cong, Forsati, Kandemir & Mahdavi, KDD 2020, arXiv:2006.13866"
 	sourceSAINT     = "Zeng, Zhou, Srivastava, Kannan & Prasanna, ICLR 2020, arXiv:1907.04931"
 	sourceVRGCN     = "Chen, Zhu & Song, ICML 2018, arXiv:1710.10568"
 )
@@ -107,6 +111,15 @@ func Methods() []Method {
 	}}
 	methods = append(methods, layerWiseMethods()...)
 	methods = append(methods, Method{
+		Name:       "ladies-cv",
+		Summary:    "ladies-flat-debiased on the change since activations that are refreshed now and then; features propagated exactly",
+		Source:     "this program, after " + sourceVRGCN,
+		Sizes:      "nodes a layer",
+		ExactInput: true,
+		make: func(c Config) validSampler {
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+		},
+	}, Method{
 		Name:    "neighbor",
 		Summary: "each node k of its d neighbours, uniformly without replacement, weights d/k",
 		Source:  sourceGraphSAGE,
@@ -127,6 +140,13 @@ func Methods() []Method {
 	})
 	methods = append(methods, saintMethods()...)
 	return append(methods, Method{
+		Name:    "saint-node-normalized",
+		Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
+		Source:  sourceMVS,
+		make: func(c Config) validSampler {
+			return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
+		},
+	}, Method{
 		Name:    "cluster",
 		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,

@@ -18,6 +18,8 @@ type Parts struct {
 
 	IncludeRows   bool // see LayerWise
 	NormalizeRows bool // see LayerWise
+
+	Control string // one of ControlNames; "" means none
 }
 
 // ImportanceNames returns the names that ParseImportance knows.
@@ -89,8 +91,8 @@ func unknownPart(part, name string, known []string) error {
 	return fmt.Errorf("samplers: unknown %s %q; known: %s", part, name, strings.Join(known, ", "))
 }
 
-// FromParts returns the layer-wise sampler made of the named parts. It uses
-// Laplacian, Layers, KeepSelf and Sizes of config. The error names an unknown name, a weight
+// FromParts returns the layer-wise sampler made of the named parts. It uses all fields
+// of config. The error names an unknown name, a weight
 // that does not go with the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	sizes, err := config.layerSizes()
@@ -100,6 +102,10 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	s := &LayerWise{
 		Laplacian: config.Laplacian, Sizes: sizes,
 		IncludeRows: parts.IncludeRows, KeepSelf: config.KeepSelf, NormalizeRows: parts.NormalizeRows,
+		Train: config.Train, ExactInput: config.ExactInput,
+	}
+	if s.Control, err = ParseControl(parts.Control); err != nil {
+		return nil, err
 	}
 	if s.Importance, s.Draw, s.Weight, err = parts.parse("ladies"); err != nil {
 		return nil, err
@@ -112,11 +118,11 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 
 // NeighborFromParts returns the node-wise sampler made of the named parts: each row
 // draws for itself. It uses the config as FromParts does. The error also names an
-// option that only layer-wise methods have: Neighborhood, IncludeRows or
-// NormalizeRows.
+// option that only layer-wise methods have: Neighborhood, IncludeRows,
+// NormalizeRows or Control.
 func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
-	if parts.Neighborhood || parts.IncludeRows || parts.NormalizeRows {
-		return nil, errors.New("samplers: the options neighborhood, include-rows and normalize-rows are for layer-wise methods")
+	if parts.Neighborhood || parts.IncludeRows || parts.NormalizeRows || parts.Control != "" {
+		return nil, errors.New("samplers: the options neighborhood, include-rows, normalize-rows and control are for layer-wise methods")
 	}
 	sizes, err := config.layerSizes()
 	if err != nil {

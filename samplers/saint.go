@@ -48,9 +48,9 @@ type SAINT struct {
 	Depth     int              // number of layers; required
 	Units     Units            // nil means RandomNodes{}
 
-	// NormalizeRows rescales each row of P̃ to the sum of the same row of P, as does
-	// the GraphSAINT program that Chen et al. (2023) compare with. Biased, but of
-	// much lower variance for small subgraphs, where 1/α is large.
+	// NormalizeRows rescales each row of P̃ to the sum of the same row of P. Biased,
+	// but of much lower variance for small subgraphs, where 1/α is large. Chen et
+	// al. (2023) compare with another form of it, NormalizedSAINT.
 	NormalizeRows bool
 
 	prepare preparation

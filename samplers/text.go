@@ -11,7 +11,8 @@ import "github.com/gcn-layerwise/gcn/internal/describe"
 func (s *LayerWise) String() string {
 	return describe.New("LayerWise").Set("Sizes", s.Sizes).
 		Set("Importance", s.Importance).Set("Draw", s.Draw).Set("Weight", s.Weight).
-		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).String()
+		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).
+		Set("Control", s.Control).Set("ExactInput", s.ExactInput).String()
 }
 
 // String returns the settings.
@@ -39,6 +40,11 @@ func (s *Full) String() string { return describe.New("Full").Set("Depth", s.Dept
 func (s *SAINT) String() string {
 	return describe.New("SAINT").Set("Train", s.Train).Set("Depth", s.Depth).Set("Units", s.Units).
 		Set("NormalizeRows", s.NormalizeRows).String()
+}
+
+// String returns the settings.
+func (s *NormalizedSAINT) String() string {
+	return describe.New("NormalizedSAINT").Set("Train", s.Train).Set("Depth", s.Depth).String()
 }
 
 // String returns the name.

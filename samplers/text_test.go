@@ -38,6 +38,7 @@ func TestText(t *testing.T) {
 		{&Labor{Laplacian: p, Sizes: []int{2}, Iterations: -1, DrawSelf: true, SelfNormalize: true}, "Labor{Sizes:[2] Iterations:-1 DrawSelf:true SelfNormalize:true}"},
 		{&Full{Laplacian: p, Depth: 3}, "Full{Depth:3}"},
 		{&SAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2, Units: RandomEdges{}, NormalizeRows: true}, "SAINT{Train:[1 2] Depth:2 Units:RandomEdges{} NormalizeRows:true}"},
+		{&NormalizedSAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2}, "NormalizedSAINT{Train:[1 2] Depth:2}"},
 		{&SAINT{Depth: 2, Units: RandomNodes{}}, "SAINT{Depth:2 Units:RandomNodes{}}"},
 		{&SAINT{Depth: 2, Units: RandomWalks{Length: 3, Presampled: 9, Seed: 1}}, "SAINT{Depth:2 Units:RandomWalks{Length:3 Presampled:9 Seed:1}}"},
 	} {

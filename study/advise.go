@@ -106,6 +106,33 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 	return advice, nil
 }
 
+// Errors measures, for one method with the given sample sizes, the error of each layer
+// over its signal. Sizes and results begin next to the output.
+func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
+	a.Methods, a.Layers = []string{method}, len(samples)
+	if err := a.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := a.check(ctx); err != nil {
+		return nil, err
+	}
+	var relative []float64
+	var above []samplers.Sampler
+	for l, size := range samples {
+		table, err := a.measure(ctx, l, above, []int{size})
+		if err != nil {
+			return nil, err
+		}
+		relative = append(relative, table.overSignal(table.Rows[0].Mean))
+		next, err := a.sampler(method, size)
+		if err != nil {
+			return nil, err
+		}
+		above = append(above, next)
+	}
+	return relative, nil
+}
+
 func (a *Advise) setDefaults() error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
@@ -160,13 +187,32 @@ func (a *Advise) sampler(method string, size int) (samplers.Sampler, error) {
 // layer measures layer l from the output, whose rows the samplers above draw,
 // and picks its size.
 func (a *Advise) layer(ctx context.Context, l int, above []samplers.Sampler) (*LayerAdvice, error) {
+	table, err := a.measure(ctx, l, above, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &LayerAdvice{Rows: table.rows, Candidates: table.Candidates, Samples: a.size(table.ErrorTable), Errors: table.ErrorTable}, nil
+}
+
+// measured is the errors of a layer, and its number of rows.
+type measured struct {
+	*ErrorTable
+	rows int
+}
+
+// measure measures the errors of all methods in layer l, at the given sizes; nil means
+// sizes up to the number of candidates.
+func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, sizes []int) (*measured, error) {
 	rows, candidates, nnz, err := a.neighborhood(ctx, above)
 	if err != nil {
 		return nil, err
 	}
+	if sizes == nil {
+		sizes = sizesUpTo(min(a.Most, candidates))
+	}
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
-		Sizes: sizesUpTo(min(a.Most, candidates)), Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
 	}
 	for _, name := range a.Methods {
 		c, err := ContenderByName(name, a.Laplacian, a.Nodes)
@@ -179,10 +225,7 @@ func (a *Advise) layer(ctx context.Context, l int, above []samplers.Sampler) (*L
 		e.Repeats = affordableRepeats(float64(nnz) * float64(e.Product.Cols) * float64(len(e.Methods)*len(e.Sizes)))
 	}
 	table, err := e.Run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &LayerAdvice{Rows: rows, Candidates: table.Candidates, Samples: a.size(table), Errors: table}, nil
+	return &measured{table, rows}, err
 }
 
 // neighborhood counts the rows, candidates and entries of the layer on one

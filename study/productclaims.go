@@ -140,8 +140,8 @@ func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float
 	return row
 }
 
-// boundClaims checks the bound: it holds for a share of at least 1−δ of all draws, and
-// so do the squared errors' mean.
+// boundClaims checks the bound: it holds for a share of at least 1−δ of all draws, and the
+// mean of the squared errors is below it.
 func boundClaims(outcomes []repeatOutcome, at int, bound func(r int) float64) []ClaimRow {
 	var bounds, errs, within []float64
 	for r := range outcomes {
@@ -218,9 +218,13 @@ func (c *Claims) lowRank(ctx context.Context, t *ClaimTable, s int) error {
 		}
 		w.propagate(w.guess, w.batch.Blocks[0])
 		truth, guess := denseOf(w.truth, columns), denseOf(w.guess, columns)
-		exact, sampled, err := spectra(truth, guess)
+		exact, err := spectrumOf(truth)
 		if err != nil {
-			return fmt.Errorf("study: low rank, batch %d: %w", r, err)
+			return err
+		}
+		sampled, err := spectrumOf(guess)
+		if err != nil {
+			return err
 		}
 		highest = max(highest, sampled.rank())
 		best := sum(exact.values[:components])
@@ -269,15 +273,6 @@ type spectrum struct {
 	vectors *mat.Dense
 }
 
-// spectra decomposes two matrices of as many columns.
-func spectra(x, y *mat.Dense) (a, b *spectrum, err error) {
-	if a, err = spectrumOf(x); err != nil {
-		return nil, nil, err
-	}
-	b, err = spectrumOf(y)
-	return a, b, err
-}
-
 // spectrumOf decomposes XᵀX: X has more rows than columns, and only the largest
 // values matter.
 func spectrumOf(x *mat.Dense) (*spectrum, error) {
@@ -286,7 +281,7 @@ func spectrumOf(x *mat.Dense) (*spectrum, error) {
 	gram.SymOuterK(1, x.T())
 	var eigen mat.EigenSym
 	if !eigen.Factorize(gram, true) {
-		return nil, fmt.Errorf("the eigenvalues of a matrix of %d columns do not converge", n)
+		return nil, fmt.Errorf("study: low rank: the eigenvalues of a matrix of %d columns do not converge", n)
 	}
 	s := &spectrum{values: make([]float64, n), vectors: new(mat.Dense)}
 	var ascending mat.Dense

@@ -101,6 +101,7 @@ type runState struct {
 	SamplingSeconds float64 `json:"sampling_seconds"`
 	WaitSeconds     float64 `json:"wait_seconds"`
 	EvalSeconds     float64 `json:"eval_seconds"`
+	RefreshSeconds  float64 `json:"refresh_seconds,omitempty"`
 }
 
 // number is a float64 that is null in JSON if it is not finite.

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,6 +89,11 @@ func demo(t *testing.T, d *ops.Device, method string) (*datasets.Data, func(devi
 func losses(t *testing.T, m *layers.Model, data *datasets.Data, batchSize, n int, adam Adam) ([]float32, []float32) {
 	t.Helper()
 	p := compiled(t, m)
+	if m.Refresher != nil {
+		if err := m.Refresher.Refresh(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	stream := Stream{Sampler: m.Batch.Sampler(), Train: data.Split.Train, BatchSize: batchSize, BatchesPerEpoch: 10, Seed: 5}
 	drawer := newDrawer(&stream)
 	item := &Item{Blocks: new(samplers.MiniBatch)}
@@ -293,8 +299,14 @@ func TestModelsOnDevice(t *testing.T) {
 }
 
 // TestFitOnDevice checks that Fit learns on the device as on the CPU, and gives the same
-// bits if it is stopped and resumed.
+// bits if it is stopped and resumed, with uniform batches and by importance.
 func TestFitOnDevice(t *testing.T) {
+	for _, seeds := range []Seeds{nil, ImportantSeeds{By: ops.GradientScore}} {
+		t.Run(fmt.Sprint(seeds), func(t *testing.T) { testFitOnDevice(t, seeds) })
+	}
+}
+
+func testFitOnDevice(t *testing.T, seeds Seeds) {
 	d := testDevice(t)
 	data := smallData(t, 200, 5)
 	fit := func(device *ops.Device, batches int, dir string, resume bool) (*Result, []float32) {
@@ -303,6 +315,7 @@ func TestFitOnDevice(t *testing.T) {
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{
 			Adam: Adam{LR: 0.01}, Batch: 32, MaxBatches: batches, EvalEvery: 7, Patience: Unlimited, Seed: 9, Dir: dir, Resume: resume, CheckpointInterval: 1,
+			Seeds: seeds, SeedsEvery: 20,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -316,7 +329,8 @@ func TestFitOnDevice(t *testing.T) {
 		t.Errorf("on the device: test %v after %d batches and %d evaluations; on the CPU: %v, %d, %d", whole.Test, whole.Batches, len(whole.Evaluations), cpu.Test, cpu.Batches, len(cpu.Evaluations))
 	}
 	for k, e := range whole.Evaluations {
-		if c := cpu.Evaluations[k]; math.Abs(e.Loss-c.Loss) > 2e-3*c.Loss {
+		// Scores differ in their last bits, and so do, sometimes, the nodes drawn.
+		if c := cpu.Evaluations[k]; seeds == nil && math.Abs(e.Loss-c.Loss) > 2e-3*c.Loss {
 			t.Errorf("batch %d: mean loss %v on the device, %v on the CPU", e.Batch, e.Loss, c.Loss)
 		}
 	}
@@ -430,6 +444,10 @@ func TestMethodsOnDevice(t *testing.T) {
 				}
 				if method.Sizes == "" {
 					sizes = nil
+				}
+				if c.options.ExactInput = nil; method.ExactInput {
+					c.depth--
+					c.options.ExactInput = exactInput(t, c.data)
 				}
 				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
 				if err != nil {

@@ -14,20 +14,25 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// exactModel is a model with exact input, of two or more layers.
-func exactModel(t testing.TB, data *datasets.Data, method string, o layers.GCNOptions, sizes ...int) *layers.GCN {
+func exactInput(t testing.TB, data *datasets.Data) *layers.ExactInput {
 	t.Helper()
 	e, err := layers.NewExactInput(context.Background(), data.Laplacian(), data.Features, data.Propagated, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+// exactModel is a model with exact input, of two or more layers.
+func exactModel(t testing.TB, data *datasets.Data, method string, o layers.GCNOptions, sizes ...int) *layers.GCN {
+	t.Helper()
 	sampler, err := samplers.ByName(method, samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: len(sizes), Sizes: sizes, ExactInput: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ExactInput = e
+	o.ExactInput = exactInput(t, data)
 	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), data.Features, data.Labels, o)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +58,7 @@ func TestExactInputOnDevice(t *testing.T) {
 		"layer-wise":        {method: "ladies-flat-debiased", sizes: []int{96}},
 		"norm and residual": {method: "neighbor", sizes: []int{2, 2}, options: layers.GCNOptions{LayerNorm: true, Residual: true}},
 		"histories":         {method: "vrgcn", sizes: []int{2}},
+		"refreshed":         {method: "ladies-cv", sizes: []int{96, 96}},
 		"half precision":    {method: "ladies", sizes: []int{96}, px: rounded},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // Fit trains m on d. It leaves the parameters with the best validation score in m, and
@@ -81,6 +83,12 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.ranks.prepare(r); err != nil {
 		return nil, err
 	}
+	if o.Seeds != nil {
+		if err := r.preferSeeds(ctx); err != nil {
+			return nil, err
+		}
+		defer r.targets.Observe(ops.NoScore)
+	}
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
@@ -140,6 +148,8 @@ type run struct {
 	program *Program
 	stream  Stream
 	ranks   ranks
+	seeds   *seedSchedule // nil: uniform batches
+	targets *ops.Targets  // nil with uniform batches
 	config  map[string]any
 	dir     *runDir
 
@@ -157,6 +167,31 @@ type run struct {
 	dirty     bool      // the state changed since the last checkpoint
 	bestSaved int       // batch of the parameters in best.ckpt; -1: unknown
 	unsettled int       // batches whose losses Settle has not returned
+}
+
+// preferSeeds prepares batches by importance. It draws one, since not every sampler goes
+// with them.
+func (r *run) preferSeeds(ctx context.Context) (err error) {
+	if r.targets, err = r.model.Batch.Targets(r.data.Labels); err != nil {
+		return fmt.Errorf("train: Options.Seeds: %w", err)
+	}
+	r.seeds, err = newSeedSchedule(r.options.Seeds, r.data.Split.Train, r.data.Labels, r.options.SeedsEvery)
+	if err != nil {
+		return err
+	}
+	r.targets.Observe(r.options.Seeds.Score())
+	r.stream.Train, r.stream.seeds = r.seeds.nodes, r.seeds
+	if err := r.stream.Validate(); err != nil {
+		return err
+	}
+	first := Item{Blocks: new(samplers.MiniBatch)}
+	newDrawer(&r.stream).draw(ctx, 0, &first)
+	return first.err
+}
+
+// states returns the state of the run beside the parameters: the model's and the seeds'.
+func (r *run) states() []layers.State {
+	return slices.Concat(r.model.Batch.State(), r.seeds.state())
 }
 
 // begin sets the state before the first batch.
@@ -226,6 +261,12 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
 	}
+	if o.Seeds != nil { // runs without it have no such field
+		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
+	}
+	if r.model.Refresher != nil {
+		config["control_every"] = o.ControlEvery
+	}
 	for name, v := range o.Config {
 		_, taken := config[name]
 		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
@@ -255,7 +296,7 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 	if err := last.checkFinite(sectionParameters); err != nil {
 		return bad(err.Error())
 	}
-	states := r.model.Batch.State()
+	states := r.states()
 	if err := last.checkStates(states); err != nil {
 		return bad(err.Error())
 	}
@@ -276,6 +317,11 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
 	r.adam = AdamState{Steps: s.AdamSteps, M: m, V: v}
 	r.resumed, r.before = s.Batch, s.Seconds
+	if r.seeds != nil {
+		if err := r.seeds.resume(s.Batch); err != nil {
+			return bad(err.Error())
+		}
+	}
 	return nil
 }
 
@@ -314,6 +360,9 @@ func (r *run) train(ctx context.Context) error {
 	}
 	defer loader.Close()
 	s := &r.state
+	if err := r.restoreHistories(ctx); err != nil {
+		return err
+	}
 	for {
 		evaluated := s.Batch > s.Evaluated && (s.Batch%r.options.EvalEvery == 0 || s.Batch >= end)
 		if evaluated {
@@ -337,6 +386,9 @@ func (r *run) train(ctx context.Context) error {
 			r.stop = "patience"
 			return nil
 		}
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
 		step := r.step
 		if r.ranks.values != nil {
 			step = r.accumulate
@@ -345,6 +397,39 @@ func (r *run) train(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// refresh refreshes the histories of a control before every ControlEvery-th batch.
+func (r *run) refresh(ctx context.Context) error {
+	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery != 0 {
+		return nil
+	}
+	return r.timeRefresh(ctx, r.model.Refresher.Refresh)
+}
+
+// restoreHistories refreshes the histories of a resumed run as its last refresh did, unless
+// they are refreshed now anyway.
+func (r *run) restoreHistories(ctx context.Context) error {
+	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery == 0 {
+		return nil
+	}
+	return r.timeRefresh(ctx, r.model.Refresher.Restore)
+}
+
+func (r *run) timeRefresh(ctx context.Context, refresh func(context.Context) error) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := r.program.Pull(nil); err != nil {
+		return err
+	}
+	if err := refresh(ctx); err != nil {
+		return fmt.Errorf("train: before batch %d: %w", r.state.Batch, err)
+	}
+	r.dirty = true
+	r.state.RefreshSeconds += time.Since(start).Seconds()
+	return nil
 }
 
 // step trains on the next batch.
@@ -365,8 +450,13 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 	s.WaitSeconds += ready.Sub(start).Seconds()
 	s.TrainSeconds += time.Since(ready).Seconds()
 	s.SamplingSeconds += item.Sampling.Seconds()
-	if r.unsettled++; r.unsettled == r.program.Depth() {
+	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil {
 		if err := r.settle(); err != nil {
+			return err
+		}
+	}
+	if r.seeds != nil {
+		if err := r.seeds.observe(item.drawn.Index, r.targets.Scores(), s.Batch); err != nil {
 			return err
 		}
 	}
@@ -537,7 +627,7 @@ func (r *run) last() *checkpoint {
 		last.sections[sectionBest] = r.best
 		last.Sections = append(last.Sections, sectionBest)
 	}
-	last.addStates(r.model.Batch.State())
+	last.addStates(r.states())
 	return last
 }
 
@@ -595,8 +685,8 @@ func (r *run) result() *Result {
 	h := &Result{
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		StateBytes: r.model.Batch.StateBytes(),
-		EvalS:      s.EvalSeconds, WallS: r.seconds(),
+		StateBytes: r.model.Batch.StateBytes() + r.seeds.bytes(),
+		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
 	}
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,8 @@ import (
 )
 
 // Stream is a sequence of mini-batches. Each is a pure function of (Seed, epoch, number
-// in the epoch): it depends on no worker, and on no earlier batch.
+// in the epoch): it depends on no worker, and on no earlier batch. Only the streams of Fit
+// with Options.Seeds depend on the scores of batches at least one period earlier.
 //
 // Micro batches in a row make one update of the parameters: update k uses the batches
 // k·Micro to k·Micro+Micro−1 of the sequence. Ranks share them: each gets a range of every
@@ -34,6 +36,8 @@ type Stream struct {
 	Seed        uint64
 	Micro       int // batches of an update; 0 means 1
 	Rank, Ranks int // 0 Ranks means 1; at most Micro
+
+	seeds *seedSchedule // nil: uniform
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -69,6 +73,8 @@ func (s *Stream) Validate() error {
 		return fmt.Errorf("train: %d batches an epoch, want positive", s.BatchesPerEpoch)
 	case s.Micro < 0:
 		return fmt.Errorf("train: %d batches an update, want positive", s.Micro)
+	case s.seeds != nil && s.Micro > 1:
+		return fmt.Errorf("train: mini-batches by importance, %d an update: each rank would see the scores of its own batches only", s.Micro)
 	case s.Rank < 0 || s.Rank >= max(s.Ranks, 1):
 		return fmt.Errorf("train: rank %d of %d", s.Rank, max(s.Ranks, 1))
 	case s.Ranks > max(s.Micro, 1):
@@ -85,7 +91,18 @@ type Item struct {
 	Blocks       *samplers.MiniBatch
 	Dropout      uint64        // seed of the step's other random decisions
 	Sampling     time.Duration // time to draw the batch
+	drawn        samplers.SeedDraw
 	err          error
+}
+
+// weigh gives a batch drawn by importance the weights of its losses.
+func (item *Item) weigh() error {
+	b := item.Blocks
+	if len(b.LossWeights) > 0 || !slices.Equal(b.Outputs(), item.Seeds) {
+		return fmt.Errorf("the sampler draws output nodes of its own: only uniform mini-batches go with it")
+	}
+	b.LossWeights = append(b.LossWeights, item.drawn.Weights...)
+	return nil
 }
 
 // drawer draws items; each worker has one.
@@ -112,6 +129,12 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	s := d.stream
 	item.Index = index
 	item.Epoch, item.Batch = s.Place(index)
+	var law *samplers.SeedLaw
+	if s.seeds != nil {
+		if law, item.err = s.seeds.of(ctx, index); item.err != nil {
+			return
+		}
+	}
 	start := time.Now()
 	defer func() {
 		item.Sampling = time.Since(start)
@@ -123,8 +146,15 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	// The complement of the seed gives dropout another random stream than the sampler.
 	samplers.Seed(&d.source, ^s.Seed, epoch, batch)
 	item.Dropout = d.source.Uint64()
-	d.seeds(item)
+	if law == nil {
+		d.seeds(item)
+	} else {
+		d.important(item, law)
+	}
 	item.err = s.Sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	if item.err == nil && s.seeds != nil {
+		item.err = item.weigh()
+	}
 	if item.err != nil && ctx.Err() == nil {
 		item.err = fmt.Errorf("train: batch %d (epoch %d): %w", index, item.Epoch, item.err)
 	}
@@ -170,6 +200,18 @@ func (d *drawer) seeds(item *Item) {
 	for k := size - 1; k >= 0; k-- {
 		j := d.picks[k]
 		d.order[k], d.order[j] = d.order[j], d.order[k]
+	}
+}
+
+// important draws the item's training nodes by importance. The sampler then continues
+// with the same random stream.
+func (d *drawer) important(item *Item, law *samplers.SeedLaw) {
+	s := d.stream
+	samplers.Seed(&d.source, s.Seed, uint64(item.Epoch), uint64(item.Batch))
+	law.Draw(d.rng, s.BatchSize, &item.drawn)
+	item.Seeds = item.Seeds[:0]
+	for _, c := range item.drawn.Index {
+		item.Seeds = append(item.Seeds, s.Train[c])
 	}
 }
 

@@ -34,10 +34,23 @@ type Options struct {
 	// Result. If Fit fails on one rank, the caller ends the others: they wait for it.
 	Group Group
 
+	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
+	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
+	// training nodes. A batch knows the scores of the batches at least SeedsEvery before
+	// it, and of none less than that; 0 means 50. It does not go with OnePass, nor with
+	// samplers that draw output nodes of their own.
+	Seeds      Seeds
+	SeedsEvery int
+
 	MaxBatches int // stop after this many batches, or Unlimited; 0 means 1000
 	Epochs     int // stop after this many epochs; 0 means Unlimited
 	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
+
+	// ControlEvery is the number of batches between two refreshes of the histories of a
+	// control (layers.Refresher), beside the one before the first batch; 0 means 50.
+	// Without such histories it does nothing.
+	ControlEvery int
 
 	Workers int    // sampling goroutines; 0 means GOMAXPROCS; results do not depend on it
 	Seed    uint64 // seed of every random decision
@@ -108,7 +121,7 @@ func (o Options) withDefaults() Options {
 		value int
 	}{
 		{&o.Batch, 512}, {&o.BatchesPerEpoch, 10}, {&o.Micro, 1}, {&o.MaxBatches, 1000}, {&o.Epochs, Unlimited},
-		{&o.EvalEvery, 10}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)},
+		{&o.EvalEvery, 10}, {&o.ControlEvery, 50}, {&o.Patience, 200}, {&o.Workers, runtime.GOMAXPROCS(0)}, {&o.SeedsEvery, 50},
 	} {
 		if *f.field == 0 {
 			*f.field = f.value
@@ -127,7 +140,7 @@ func (o Options) validate() error {
 		value int
 	}{
 		{"Batch", o.Batch}, {"Micro", o.Micro}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
-		{"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
+		{"ControlEvery", o.ControlEvery}, {"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("train: Options.%s is %d, want at least 1, or 0 for the default", f.name, f.value)
@@ -136,6 +149,8 @@ func (o Options) validate() error {
 	switch {
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
+	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
+		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")
 	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:
 		return fmt.Errorf("train: MaxBatches, Epochs and Patience are all Unlimited: the run would never end")
 	case o.Resume && o.Overwrite:

@@ -26,6 +26,7 @@ type Result struct {
 	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
 	CommMS     float64 // mean milliseconds per batch in sums over ranks, in this call
 	EvalS      float64 // seconds in evaluations
+	RefreshS   float64 // seconds in refreshes of histories
 	WallS      float64 // seconds of the whole run, earlier calls included
 }
 
@@ -43,6 +44,7 @@ type resultJSON struct {
 	SamplingMS float64 `json:"sampling_ms_per_batch"`
 	WaitMS     float64 `json:"wait_ms_per_batch"`
 	EvalS      float64 `json:"eval_s"`
+	RefreshS   float64 `json:"refresh_s,omitempty"`
 	WallS      float64 `json:"wall_s"`
 }
 
@@ -50,6 +52,6 @@ func (r *Result) json(seed uint64) resultJSON {
 	return resultJSON{
 		Batches: r.Batches, Best: number(r.Best), BestBatch: r.BestBatch, Test: number(r.Test),
 		Stop: r.Stop, Seed: seed, Parameters: r.Parameters, StateBytes: r.StateBytes,
-		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, WallS: r.WallS,
+		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, RefreshS: r.RefreshS, WallS: r.WallS,
 	}
 }

@@ -111,6 +111,7 @@ func (c *config) check(more ...string) error {
 	if err := c.apply(fs, more...); err != nil {
 		return err
 	}
+	options.Auto = false
 	if err := options.check(fs); err != nil {
 		return usagef("config: %s: %w", c.path, noUsage(err))
 	}
@@ -286,6 +287,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	}
 	config["neighborhood"], config["population"] = o.Neighborhood, o.Population
 	config["include_rows"], config["normalize_rows"] = o.IncludeRows, o.NormalizeRows
+	if o.controls() {
+		config["control"] = o.Control
+	}
 	return config
 }
 

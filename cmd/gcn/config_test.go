@@ -96,8 +96,8 @@ func TestOneName(t *testing.T) {
 	new(trainOptions).flags(flags)
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--conv", "gat", "--model", "equation", "--input-dropout", "0.1")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
 	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
 	for _, dir := range []string{"method", "parts", "attention"} {
 		config, err := train.ReadConfig(dir)
@@ -124,7 +124,7 @@ func TestOneName(t *testing.T) {
 	word := regexp.MustCompile("([a-z])([A-Z])")
 	for _, options := range []any{train.Options{}, train.Adam{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(options)) {
-			if slices.Contains([]string{"Adam", "Dir", "Progress", "Begin", "Result", "Config"}, field.Name) {
+			if slices.Contains([]string{"Adam", "Dir", "Progress", "Begin", "Result", "Config", "Group"}, field.Name) {
 				continue
 			}
 			if name := strings.ToLower(word.ReplaceAllString(field.Name, "$1-$2")); flags.Lookup(name) == nil {

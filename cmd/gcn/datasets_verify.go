@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -31,21 +32,10 @@ For a generated data set of the same size it prints the comparison only.`,
 			if err := checkSpec(v.Spec); err != nil {
 				return err
 			}
-			start := time.Now()
-			options := dataOptions(cmd.Context())
-			options.Verify = true
-			data, err := datasets.Open(cmd.Context(), v.Spec, options)
-			if err != nil {
+			if err := v.check(cmd.Context()); err != nil {
 				return err
 			}
-			defer data.Close() // it was only read
-			v.Valid, v.WallS = true, measured(time.Since(start).Seconds())
-			if published, twin := datasets.FindPublished(v.Spec); published != nil {
-				if v.Published, err = published.Compare(cmd.Context(), data); err != nil {
-					return err
-				}
-				v.judge(published.Name, twin)
-			}
+			var err error
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), v)
 			} else {
@@ -71,6 +61,30 @@ type verification struct {
 	Name      string                `json:"name,omitempty"` // of the original
 	Published []datasets.Comparison `json:"published,omitempty"`
 	Original  *bool                 `json:"original,omitempty"` // absent for a twin
+}
+
+// check verifies the data, and compares them with the published figures if there are any.
+func (v *verification) check(ctx context.Context) error {
+	start := time.Now()
+	published, twin := datasets.FindPublished(v.Spec)
+	if !twin { // a twin is generated, and opening it checks all
+		if err := datasets.Verify(ctx, v.Spec, dataOptions(ctx)); err != nil {
+			return err
+		}
+	}
+	if published != nil {
+		data, err := openData(ctx, v.Spec)
+		if err != nil {
+			return err
+		}
+		defer data.Close() // it was only read
+		if v.Published, err = published.Compare(ctx, data); err != nil {
+			return err
+		}
+		v.judge(published.Name, twin)
+	}
+	v.Valid, v.WallS = true, measured(time.Since(start).Seconds())
+	return nil
 }
 
 // judge decides whether the data are the original of that name. There is no verdict about

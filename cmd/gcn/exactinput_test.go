@@ -75,3 +75,43 @@ func TestExactInput(t *testing.T) {
 		t.Errorf("half precision: %v", half)
 	}
 }
+
+// Controls of parts and of ladies-cv: their folders resume them, and parts that go against
+// a control are refused.
+func TestControls(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, options := range map[string]string{
+		"ladies-cv":                                   "--method ladies-cv --samples 48,48 --layers 3",
+		"ladies-flat-debiased-refresh":                "--flat --control refresh --samples 48,48",
+		"ladies-debiased-rolling":                     "--control rolling --samples 48,48 --layers 3 --exact-input",
+		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
+		"ladies-flat-debiased-nodes-refresh":          "--flat --population nodes --control refresh --samples 48,48",
+	} {
+		line := append([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--control-every", "7", "--out", name}, strings.Fields(options)...)
+		succeed(t, append(line, "--max-batches", "10")...)
+		trained := object(t, succeed(t, "train", "--out", name, "--resume", "--max-batches", "20", "--json", "-q"))
+		if trained["method"] != name || !(trained["state_bytes"].(float64) > 0) || (trained["refresh_s"] != nil) != !strings.Contains(name, "rolling") {
+			t.Errorf("%s: %v", name, trained)
+		}
+		succeed(t, "train", "--config", name, "--out", name+"-again", "-q", "--max-batches", "20")
+		if !bytes.Equal(weights(t, name), weights(t, name+"-again")) {
+			t.Errorf("%s: a run that was stopped has other weights", name)
+		}
+		if e := object(t, succeed(t, "eval", "--run", name, "--json")); e["score"] != trained["test"] {
+			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
+		}
+	}
+	for options, want := range map[string]string{
+		"--control refresh --weight naive":     "biased",
+		"--control rolling --normalize-rows":   "biased",
+		"--control rolling --include-rows":     "biased",
+		"--control refresh --layers 1":         "no activations",
+		"--control sometimes":                  "there are: none, refresh, rolling",
+		"--control refresh --method ladies":    "--method ladies and parts",
+		"--method ladies-cv --layers 1":        "nothing is left",
+		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
+		"--method ladies-cv --control-every 0": "--control-every 0",
+	} {
+		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)
+	}
+}

@@ -114,7 +114,7 @@ func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error)
 	}
 	parts := samplers.Parts{
 		Importance: o.Importance, Flat: o.Flat, Neighborhood: o.Neighborhood, Draw: o.Draw, Weight: o.weightName(),
-		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows,
+		IncludeRows: o.IncludeRows, NormalizeRows: o.NormalizeRows, Control: o.Control,
 	}
 	if o.nodeWise() {
 		return samplers.NeighborFromParts(parts, config)
@@ -128,6 +128,7 @@ func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error)
 			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
 			Weight:      samplers.Debiased{Population: data.Nodes()},
 			IncludeRows: sampler.IncludeRows, KeepSelf: sampler.KeepSelf, NormalizeRows: sampler.NormalizeRows,
+			Control: sampler.Control, Train: sampler.Train, ExactInput: sampler.ExactInput,
 		}
 	}
 	return sampler, nil
@@ -152,10 +153,36 @@ func (o *samplingOptions) checkParts() error {
 	if err := weight.Check(draw); err != nil {
 		return usageError{err}
 	}
+	if err := o.checkControl(); err != nil {
+		return err
+	}
 	if o.Population == populationNodes && weight != (samplers.Debiased{}) {
 		return usagef("--population is for debiased weights, not for %s", o.weightName())
 	}
 	return nil
+}
+
+// controls reports whether the options name a control variate.
+func (o *samplingOptions) controls() bool {
+	return o.Control != "" && o.Control != samplers.ControlNone.String()
+}
+
+// checkControl reports parts whose estimate is biased, together with a control.
+func (o *samplingOptions) checkControl() error {
+	biased := ""
+	switch {
+	case !o.controls():
+		return nil
+	case o.weightName() == "naive" && o.Draw != "replacement":
+		biased = "--weight naive"
+	case o.NormalizeRows:
+		biased = "--normalize-rows"
+	case o.IncludeRows:
+		biased = "--include-rows"
+	default:
+		return nil
+	}
+	return usagef("--control %s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", o.Control, biased)
 }
 
 // methodName returns the method's name, or the names of its parts if no method
@@ -190,6 +217,8 @@ func (o *samplingOptions) layerWiseOption() string {
 		return "include-rows"
 	case o.NormalizeRows:
 		return "normalize-rows"
+	case o.Control != "":
+		return "control"
 	}
 	return ""
 }
@@ -229,7 +258,7 @@ func (o *samplingOptions) partsName() string {
 	for _, option := range []struct {
 		given bool
 		word  string
-	}{{o.Population == populationNodes, "-nodes"}, {o.IncludeRows, "-rows"}, {o.NormalizeRows, "-normalized"}} {
+	}{{o.Population == populationNodes, "-nodes"}, {o.IncludeRows, "-rows"}, {o.NormalizeRows, "-normalized"}, {o.controls(), "-" + o.Control}} {
 		if option.given {
 			name += option.word
 		}

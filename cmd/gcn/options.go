@@ -13,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // samplingOptions name the sampler: a method, or the parts of a layer-wise method, or
@@ -20,6 +21,7 @@ import (
 type samplingOptions struct {
 	Method  string
 	Samples intList // the layer next to the output first; empty means the method's default
+	Auto    bool    // choose them: gcn train only
 
 	Importance    string
 	Flat          bool
@@ -29,6 +31,7 @@ type samplingOptions struct {
 	Population    string // the n of debiased weights
 	IncludeRows   bool
 	NormalizeRows bool
+	Control       string
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -40,10 +43,13 @@ type trainOptions struct {
 	Batch           int
 	Micro           int
 	BatchesPerEpoch int
+	Seeds           string
+	SeedsEvery      int
 	Epochs          int
 	MaxBatches      int
 	EvalEvery       evalInterval
 	Patience        int
+	ControlEvery    int
 
 	Model string
 	attentionOptions
@@ -89,6 +95,10 @@ const (
 
 	populationCandidates = "candidates"
 	populationNodes      = "nodes"
+
+	seedsUniform  = "uniform"
+	seedsLoss     = "loss"
+	seedsGradient = "gradient"
 )
 
 // flags registers the options of a training run, with their defaults.
@@ -98,11 +108,14 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "which training nodes a mini-batch prefers: `uniform`, or those of a large last loss or gradient; the loss is weighed against it")
+	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates of the probabilities")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
+	fs.IntVar(&o.ControlEvery, "control-every", 50, "mini-batches between two refreshes of the activations that --control refresh and ladies-cv keep")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
@@ -147,7 +160,7 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(&o.Samples, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor (default 512, or 2)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
 	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
@@ -156,6 +169,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the program of the paper's authors")
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as the program of LADIES' authors does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
+	fs.StringVar(&o.Control, "control", "", "sample the change since activations that are kept, `NAME`: refresh (computed every --control-every mini-batches), rolling (each node's last) or none")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -169,9 +183,11 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"batch", o.Batch, 1},
 		{"micro", o.Micro, 1},
 		{"batches-per-epoch", o.BatchesPerEpoch, 0},
+		{"seeds-every", o.SeedsEvery, 1},
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
 		{"patience", o.Patience, 0},
+		{"control-every", o.ControlEvery, 1},
 		{"runs", o.Runs, 1},
 	} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
@@ -181,6 +197,9 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Epochs == 0 && o.MaxBatches == 0 && o.Patience == 0 {
 		return usagef("--epochs, --max-batches and --patience are all 0: training would not end")
 	}
+	if err := o.checkSeeds(fs); err != nil {
+		return err
+	}
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
@@ -188,6 +207,30 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
 	return o.checkModel(fs)
+}
+
+func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
+	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
+		return err
+	}
+	switch {
+	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
+		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
+	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
+		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
+	}
+	return nil
+}
+
+// seeds returns the Seeds of the options, nil for uniform.
+func (o *trainOptions) seeds() train.Seeds {
+	switch o.Seeds {
+	case seedsLoss:
+		return train.ImportantSeeds{By: ops.LossScore}
+	case seedsGradient:
+		return train.ImportantSeeds{By: ops.GradientScore}
+	}
+	return nil
 }
 
 func (o *trainOptions) checkAdam() error {
@@ -248,13 +291,22 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
 	}
+	if o.Auto {
+		return usagef("--samples auto is for gcn train")
+	}
 	if err := o.Samples.check(); err != nil {
 		return err
 	}
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if !o.namesParts() && methodNamed(o.Method).ExactInput {
+		o.ExactInput = true
+	}
 	if !o.ExactInput {
+		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
+			return usagef("--control %s with --layers 1: the only layer reads features, so there are no activations to keep", o.Control)
+		}
 		if len(o.Samples) > 1 && !fs.Changed("layers") {
 			o.Layers = len(o.Samples)
 		}
@@ -295,6 +347,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"draw", o.Draw, samplers.DrawNames()},
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
+		{"control", o.Control, samplers.ControlNames()},
 	} {
 		if c.value == "" {
 			continue
@@ -307,7 +360,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		return checkMethod("method", o.Method)
 	}
 	if fs.Changed("method") && !o.nodeWise() {
-		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows; only --method neighbor takes parts", o.Method)
+		return usagef("--method %s and parts of a method are both given: leave out either --method or all of --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows, --normalize-rows and --control; only --method neighbor takes parts", o.Method)
 	}
 	return o.checkParts()
 }

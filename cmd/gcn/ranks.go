@@ -135,6 +135,9 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 	if err := (&config{path: "the options from rank 0", values: values}).apply(j.fs, "out"); err != nil {
 		return err
 	}
+	if err := j.checkAuto(); err != nil {
+		return err
+	}
 	return j.check(j.fs)
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,22 +22,29 @@ type reproduction struct {
 	asJSON, quiet bool
 }
 
+// reproduceAll names all tables and figures.
+const reproduceAll = "all"
+
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := &cobra.Command{
-		Use:   "reproduce TABLE|FIGURE",
-		Short: "Run a table or figure of the paper, and compare the results",
-		Long: `Run a table or figure of the paper on the chosen data sets, and print the results
-beside the paper's: mean, standard deviation and standard error. Numbers out of the
-paper's range are marked, with the reason.
+		Use:   "reproduce TABLE|FIGURE|all",
+		Short: "Make a table or figure of the paper, and compare the results",
+		Long: `Make a table or figure of the paper, by its number, and print the results beside
+the paper's: mean, standard deviation and standard error. Numbers out of the paper's
+range are marked, with the reason. Without --data each data set of the paper is the
+original if it is in the cache (gcn datasets fetch), else its generated twin.
 
 ` + experimentList() + `
+all makes every table and figure, and one text of all, results.md in --out, in which
+every claim of the paper about its results is marked as seen or not seen.
+
 Results are kept cell by cell (one training run, one timing) in --out, so that a
-stopped command goes on where it was, and experiments share cells.`,
-		Example: `  gcn reproduce sampling-time
-  gcn reproduce accuracy --data synth:arxiv --runs 5 --out reproduced
-  gcn reproduce accuracy --data planetoid:DIR/cora,planetoid:DIR/citeseer --samples 64,128
-  gcn reproduce matrix-error --data synth:arxiv --samples 512,1024,2048,4096`,
+stopped command goes on where it was, and tables share cells.`,
+		Example: `  gcn reproduce table3
+  gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
+  gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
+  gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper`,
 		ValidArgs: experimentNames(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -54,19 +63,20 @@ stopped command goes on where it was, and experiments share cells.`,
 
 func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.Var(&r.data, "data", "data SPECs (default: synthetic twins of the paper's data sets)")
-	fs.Var(&r.methods, "methods", "methods to run (default: all methods of the paper that gcn has)")
+	r.Runs.Each, r.EvalEvery.Each = 5, 10
+	fs.Var(&r.data, "data", "data SPECs (default: the paper's data sets, or their generated twins)")
+	fs.Var(&r.methods, "methods", "methods to run (default: all of the paper's table)")
 	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: `fixed` (512 a layer), increasing (doubling) or both")
 	fs.Var(&r.samples, "samples", "sample sizes instead of the paper's, next to the output first")
-	fs.IntVar(&r.Runs, "runs", 5, "training runs, with seeds seed, seed+1, …")
+	fs.Var(&r.Runs, "runs", "training runs, with seeds seed, seed+1, …; for some data sets another number: 5,products=3")
+	fs.Var(&r.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes; 10,products=100 as for --runs")
 	fs.Uint64Var(&r.Seed, "seed", 1, "first seed")
-	fs.IntVar(&r.Layers, "layers", 0, "graph convolutions (default 2; 3 for regression)")
 	fs.IntVar(&r.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&r.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.IntVar(&r.MaxBatches, "max-batches", 1000, "limit of a training run")
 	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
 	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
-	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of matrix-error")
+	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of figure2")
 	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the cells, and of the CSV, JSON, Markdown, SVG and PNG files")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
 }
@@ -77,6 +87,11 @@ func (r *reproduction) check() error {
 			return err
 		}
 	}
+	for _, spec := range r.data {
+		if err := checkSpec(spec); err != nil {
+			return err
+		}
+	}
 	if err := oneOf("setting", r.Setting, []string{"fixed", "increasing", "both"}); err != nil {
 		return err
 	}
@@ -84,15 +99,12 @@ func (r *reproduction) check() error {
 		name         string
 		value, least int
 	}{
-		{"runs", r.Runs, 1}, {"batch", r.Batch, 1}, {"max-batches", r.MaxBatches, 1},
+		{"batch", r.Batch, 1}, {"max-batches", r.MaxBatches, 1},
 		{"patience", r.Patience, 1}, {"batches", r.Batches, 0}, {"repeats", r.Repeats, 2},
 	} {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
-	}
-	if err := within("layers", r.Layers, 0, mostLayers); err != nil {
-		return err
 	}
 	if err := within("hidden", r.Hidden, 1, mostHidden); err != nil {
 		return err
@@ -101,14 +113,18 @@ func (r *reproduction) check() error {
 }
 
 func (r *reproduction) do(cmd *cobra.Command, args []string) error {
+	name := args[0]
 	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
-	r.Open = openData
+	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
-	report, err := reproduce.Run(cmd.Context(), args[0], r.Options)
+	if name == reproduceAll {
+		return r.doAll(cmd)
+	}
+	report, err := reproduce.Run(cmd.Context(), name, r.Options)
 	if err != nil {
-		return err
+		return r.stopped(cmd.Context(), err)
 	}
 	if err := report.Save(r.out); err != nil {
 		return err
@@ -120,21 +136,77 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	if err := report.WriteText(w); err != nil {
 		return err
 	}
-	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, args[0]))
+	return printLine(w, "saved in %s.{csv,json,md,…}", filepath.Join(r.out, report.Experiment))
 }
 
+func (r *reproduction) doAll(cmd *cobra.Command) error {
+	all, err := reproduce.All(cmd.Context(), r.Options)
+	if err != nil {
+		return r.stopped(cmd.Context(), err)
+	}
+	version, err := currentVersion()
+	if err != nil {
+		return err
+	}
+	all.Commit, all.Command = version.Revision, r.commandLine(cmd)
+	if version.Modified {
+		all.Commit += ", with changes"
+	}
+	if err := all.Save(r.out); err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if r.asJSON {
+		return printJSON(w, all)
+	}
+	for _, c := range all.Claims {
+		if err := printLine(w, "%s: %s: %s", c.Where, c.Text, c.Verdict); err != nil {
+			return err
+		}
+	}
+	return printLine(w, "saved in %s and %s", filepath.Join(r.out, "results.md"), filepath.Join(r.out, reproduce.FiguresDir))
+}
+
+// stopped adds to the error of an interrupted command how to go on.
+func (r *reproduction) stopped(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", r.out)}
+}
+
+// commandLine is the command with the flags that were set, without those that do not
+// change the results.
+func (r *reproduction) commandLine(cmd *cobra.Command) string {
+	words := []string{"gcn", "reproduce", reproduceAll}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"out", "json", "quiet", "cache", "mirror", "offline"}, f.Name) {
+			words = append(words, "--"+f.Name, shellWord(f.Value.String()))
+		}
+	})
+	return strings.Join(words, " ")
+}
+
+// experimentNames lists the names of the tables and figures, then the aliases.
 func experimentNames() []string {
-	var names []string
+	var names, aliases []string
 	for _, e := range reproduce.Experiments() {
 		names = append(names, e.Name)
+		if e.Alias != "" {
+			aliases = append(aliases, e.Alias)
+		}
 	}
-	return names
+	return slices.Concat(names, []string{reproduceAll}, aliases)
 }
 
 func experimentList() string {
 	var b strings.Builder
 	for _, e := range reproduce.Experiments() {
-		fmt.Fprintf(&b, "  %-17s %s\n", e.Name, e.Summary)
+		alias := ""
+		if e.Alias != "" {
+			alias = " (" + e.Alias + ")"
+		}
+		fmt.Fprintf(&b, "  %-9s %s%s\n", e.Name, e.Title, alias)
 	}
 	return b.String()
 }

@@ -29,6 +29,7 @@ type result struct {
 	SamplingMS number  `json:"sampling_ms_per_batch"`
 	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
 	EvalS      number  `json:"eval_s"`
+	RefreshS   number  `json:"refresh_s,omitempty"` // of kept activations
 	WallS      number  `json:"wall_s"`
 	PeakRSS    number  `json:"peak_rss_mb"`
 	BLAS       string  `json:"blas"`
@@ -52,11 +53,12 @@ type result struct {
 func summarize(runs []result, dir string) result {
 	sum := runs[0]
 	sum.RunDir, sum.Runs = dir, runs
-	sum.Batches, sum.WallS, sum.EvalS = 0, 0, 0
+	sum.Batches, sum.WallS, sum.EvalS, sum.RefreshS = 0, 0, 0, 0
 	for _, r := range runs {
 		sum.Batches += r.Batches
 		sum.WallS += r.WallS
 		sum.EvalS += r.EvalS
+		sum.RefreshS += r.RefreshS
 		sum.PeakRSS = max(sum.PeakRSS, r.PeakRSS)
 	}
 	mean := func(of func(result) number) number {
@@ -133,8 +135,12 @@ func (r *result) print(w io.Writer) error {
 // spent says where the wall-clock time went.
 func (r *result) spent() string {
 	steps, wait := float64(r.TrainMS)*float64(r.Batches)/1e3, float64(r.WaitMS)*float64(r.Batches)/1e3
-	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS), 0)
-	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s, test and files %.2f s", steps, wait, r.EvalS, rest)
+	rest := max(float64(r.WallS)-steps-wait-float64(r.EvalS)-float64(r.RefreshS), 0)
+	refresh := ""
+	if r.RefreshS > 0 {
+		refresh = fmt.Sprintf(", refreshes %.2f s", r.RefreshS)
+	}
+	return fmt.Sprintf("steps %.2f s, waiting for samples %.2f s, evaluation %.2f s%s, test and files %.2f s", steps, wait, r.EvalS, refresh, rest)
 }
 
 func testScores(runs []result) string {

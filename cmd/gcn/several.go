@@ -126,6 +126,9 @@ func (j *trainJob) severalConfig() map[string]any {
 	if j.Micro > 1 { // as Fit
 		config["micro"] = j.Micro
 	}
+	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
+		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
+	}
 	return config
 }
 

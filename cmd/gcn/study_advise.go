@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -94,9 +95,9 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	}
 	if s.model != nil {
 		what.Layers = len(s.model.Convolutions)
-		what.Products, err = trainedProducts(cmd.Context(), s)
+		what.Products, err = trainedProducts(cmd.Context(), s.model, s.data)
 	} else {
-		what.Products, err = randomProduct(s, a.seed)
+		what.Products, err = randomProduct(s.data, a.seed)
 	}
 	if err != nil {
 		return err
@@ -144,11 +145,10 @@ func printAdvice(w io.Writer, spec string, advice *study.Advice) error {
 	return printLine(w, "%s", command)
 }
 
-// trainedProducts returns HW of each layer of the subject's model, next to the
-// output first.
-func trainedProducts(ctx context.Context, s *subject) ([]*graph.Features, error) {
+// trainedProducts returns HW of each layer of a model, next to the output first.
+func trainedProducts(ctx context.Context, model *layers.GCN, data *datasets.Data) ([]*graph.Features, error) {
 	var products []*graph.Features
-	err := study.Products(ctx, s.model, s.data.Laplacian(), s.data.Features, func(_ int, hw *graph.Features) error {
+	err := study.Products(ctx, model, data.Laplacian(), data.Features, func(_ int, hw *graph.Features) error {
 		products = append(products, hw)
 		return nil
 	})
@@ -158,9 +158,9 @@ func trainedProducts(ctx context.Context, s *subject) ([]*graph.Features, error)
 
 // randomProduct returns HW of the features and a random weight. A few columns give
 // the norms to within some per cent.
-func randomProduct(s *subject, seed uint64) ([]*graph.Features, error) {
+func randomProduct(data *datasets.Data, seed uint64) ([]*graph.Features, error) {
 	const columns = 64
-	x := s.data.Features
+	x := data.Features
 	weight := make([]float32, x.Cols*columns)
 	layers.GlorotUniform(rand.New(samplers.NewSource(seed, 0, 0)), x.Cols, columns, weight, nil)
 	hw, err := study.Product(x, weight)

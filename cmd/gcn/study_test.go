@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -187,7 +190,7 @@ func TestReproduce(t *testing.T) {
 	for _, row := range rowsOf(t, first) {
 		wantFields(t, row, "dataset", "method", "quantity", "n", "mean", "std", "sem")
 	}
-	wantFiles(t, "reproduced", "accuracy", ".csv", ".json", ".md", ".svg", ".png")
+	wantFiles(t, "reproduced", "table4", ".csv", ".json", ".md", ".svg", ".png")
 	again := succeed(t, append(args, "--json")...)
 	if again.stderr != "" {
 		t.Errorf("computed again: %s", again.stderr)
@@ -202,6 +205,63 @@ func TestReproduce(t *testing.T) {
 	}
 	if string(a) != string(b) {
 		t.Errorf("rows %s, before %s", b, a)
+	}
+}
+
+// TestReproduceAll makes every table and figure on a small graph, and again from the
+// cells: the second time nothing is computed, and the text is the same.
+func TestReproduceAll(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"reproduce", "all", "--data", smallData, "--runs", "1", "--eval-every", "5", "--batch", "32", "--hidden", "8", "--max-batches", "5", "--repeats", "2", "--batches", "5"}
+	first := succeed(t, args...)
+	for _, words := range []string{"Section 4.1: ", ": not measured", "saved in reproduced/results.md"} {
+		if !strings.Contains(first.stdout, words) {
+			t.Errorf("the output lacks %q: %s", words, first.stdout)
+		}
+	}
+	if !strings.Contains(first.stderr, "[cell 2 of ") || !strings.Contains(first.stderr, " left] ") {
+		t.Errorf("no cells counted: %s", first.stderr)
+	}
+	text, err := os.ReadFile("reproduced/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := "`gcn reproduce all --data '" + smallData + "' --runs 1 --eval-every 5 --batch 32"; !strings.Contains(string(text), words) {
+		t.Errorf("the text lacks %q", words)
+	}
+	again := succeed(t, append(args, "--json", "--out", "reproduced")...)
+	wantFields(t, object(t, again), "date", "machine", "command", "reports", "claims")
+	if after, err := os.ReadFile("reproduced/results.md"); err != nil || string(after) != string(text) || again.stderr != "" {
+		t.Errorf("made again: %v, %s", err, again.stderr)
+	}
+}
+
+// cancelling ends a context at the first write.
+type cancelling struct {
+	text   bytes.Buffer
+	cancel context.CancelFunc
+}
+
+func (w *cancelling) Write(p []byte) (int, error) {
+	w.cancel()
+	return w.text.Write(p)
+}
+
+// TestReproduceInterrupted interrupts after the first cell: the command says how to go
+// on, and goes on.
+func TestReproduceInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"reproduce", "table7", "--data", smallData, "--samples", "16,16", "--runs", "1", "--batch", "16", "--hidden", "8", "--max-batches", "3"}
+	ctx, cancel := context.WithCancel(t.Context())
+	stderr := &cancelling{cancel: cancel}
+	if code := run(ctx, args, io.Discard, stderr); code != exitInterrupted {
+		t.Fatalf("exit code %d: %s", code, &stderr.text)
+	}
+	if message := lastLine(stderr.text.String()); !strings.Contains(message, "interrupted; to go on, give the same command again: reproduced holds") {
+		t.Errorf("the last line is %q", message)
+	}
+	if rest := succeed(t, args...).stderr; strings.Contains(rest, "[cell 1 of ") || !strings.Contains(rest, "[cell 5 of 5") {
+		t.Errorf("the rest is %s", rest)
 	}
 }
 
@@ -275,8 +335,12 @@ func TestStudyUsage(t *testing.T) {
 		{"study kernel-ridge --run x", "--run"},
 		{"study advise a b", "one SPEC"},
 		{"study advise --target 0", "--target"},
-		{"reproduce", "accuracy"},
+		{"reproduce", "table1,all"},
 		{"reproduce acuracy", "did you mean accuracy?"},
+		{"reproduce table11", "did you mean"},
+		{"reproduce table4 --runs 0", "--runs,from 1 up"},
+		{"reproduce table4 --eval-every 10,products=x", "products=x"},
+		{"reproduce table4 --data nothing:x", "nothing"},
 		{"reproduce accuracy --setting odd", "odd,fixed"},
 		{"reproduce accuracy --methods ladys", "did you mean ladies?"},
 		{"report", "DIR"},

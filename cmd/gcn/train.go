@@ -89,6 +89,7 @@ type trainJob struct {
 	*outputOptions
 	fs             *pflag.FlagSet // knows the options on the command line
 	world          *mpi.World     // nil: this process alone
+	auto           bool           // --samples is auto
 	stdout, stderr io.Writer
 }
 
@@ -99,6 +100,11 @@ func (j *trainJob) run(ctx context.Context) error {
 	data, err := openData(ctx, j.Data)
 	if err != nil {
 		return err
+	}
+	if j.auto {
+		if err := j.adviseSamples(ctx, data); err != nil {
+			return err
+		}
 	}
 	r, err := j.trainAll(ctx, data)
 	if err != nil || r == nil { // only rank 0 has a result
@@ -148,6 +154,14 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 			if err := saved.set(j.fs, "eval-every"); err != nil {
 				return noUsage(err)
 			}
+		}
+	}
+	if err := j.checkAuto(); err != nil {
+		return err
+	}
+	if j.auto && saved != nil {
+		if err := j.takeSaved(saved); err != nil {
+			return noUsage(err)
 		}
 	}
 	if err = j.check(j.fs); err == nil {
@@ -246,6 +260,9 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	}
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
+	if err == nil && seed == j.Seed+uint64(j.Runs-1) {
+		j.warnOfFewSamples(ctx, model, data)
+	}
 	if err != nil {
 		if history != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			err = j.interruption(err, dir, history.Batches)
@@ -302,7 +319,7 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
-		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), WallS: measured(history.WallS),
+		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
 	}
 }
@@ -337,6 +354,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
+		ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }

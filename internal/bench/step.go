@@ -87,6 +87,11 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	if err := b.stream.Validate(); err != nil {
 		return StepReport{}, err
 	}
+	if parts.Refresher != nil { // once: a step does not
+		if err := parts.Refresher.Refresh(ctx); err != nil {
+			return StepReport{}, err
+		}
+	}
 	report := StepReport{BLAS: floor.name(), Threads: floor.threads(), Workers: o.Workers, Parameters: len(program.Parameters())}
 	if err := b.inTurn(ctx, &report); err != nil {
 		return StepReport{}, err

@@ -35,6 +35,9 @@ type Kernels interface {
 	// Read waits and copies x, which Logits returned for dst, to dst.
 	Read(dst []float32, x Span) error
 
+	// Copy waits and copies the first len(dst) values of x to dst.
+	Copy(dst []float32, x Span) error
+
 	// Part returns rows lo to lo+n of h, in single precision. They are valid until
 	// the next call of Part or Own.
 	Part(h Rows, lo, n int) (Span, error)

@@ -116,6 +116,11 @@ func (k *cpuKernels) Logits(dst []float32) (Span, error) { return Span{host: dst
 
 func (k *cpuKernels) Read([]float32, Span) error { return nil }
 
+func (k *cpuKernels) Copy(dst []float32, x Span) error {
+	parallel.For(len(dst), 1<<16, func(lo, hi int) { copy(dst[lo:hi], x.host[lo:hi]) })
+	return nil
+}
+
 func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 	if h.prefetch != nil {
 		k.memory.ahead = k.memory.ahead[:0]

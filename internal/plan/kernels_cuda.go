@@ -106,6 +106,8 @@ func (k *cudaKernels) Logits(dst []float32) (Span, error) {
 
 func (k *cudaKernels) Read(dst []float32, x Span) error { return device.Read(k.d, dst, x.at) }
 
+func (k *cudaKernels) Copy(dst []float32, x Span) error { return device.Read(k.d, dst, x.at) }
+
 func (k *cudaKernels) Part(h Rows, lo, _ int) (Span, error) { return h.From(lo * h.Width), nil }
 
 // needed returns the address of the needed rows' ids from lo on. If all nodes are

@@ -1,15 +1,15 @@
 package reproduce
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-func runAccuracy(ctx context.Context, r *runner) (*Report, error) {
+func variantRows(r *runner) []PaperRow { return r.rowsOf(r.paper.FastGCNVariants, 2) }
+
+func mainRows(r *runner) []PaperRow {
 	table := slices.Clone(r.paper.Accuracy)
 	if len(r.Methods) > 0 { // named methods may also come from the appendix's table
 		for _, row := range r.paper.FastGCNVariants {
@@ -19,40 +19,69 @@ func runAccuracy(ctx context.Context, r *runner) (*Report, error) {
 			}
 		}
 	}
-	return r.scores(ctx, table)
+	return r.rowsOf(table, 2)
 }
 
-func runFastGCNVariants(ctx context.Context, r *runner) (*Report, error) {
-	return r.scores(ctx, r.paper.FastGCNVariants)
-}
-
-// scores trains every row of a table of test metrics on each data set.
-func (r *runner) scores(ctx context.Context, table []PaperRow) (*Report, error) {
-	rows := r.choose(table)
-	if len(rows) == 0 {
-		return nil, errNoRuns
+// scoreTable is a table of test metrics of 2-layer models. For the data sets named in
+// timed it also has the time of a training step, which the paper prints beside the
+// metrics.
+func scoreTable(name, alias, title string, rows func(*runner) []PaperRow, timed ...string) Experiment {
+	hasTime := func(spec string) bool {
+		name, _ := paperDataset(spec)
+		return slices.Contains(timed, name) || name == "" && len(timed) > 0
 	}
-	report := new(Report)
-	for _, spec := range r.Data {
-		for _, row := range rows {
-			var tests []float64
-			metric := ""
-			for run := range r.Runs {
-				result, err := r.train(ctx, spec, row, run)
-				if err != nil {
-					return nil, err
+	return Experiment{
+		Name: name, Alias: alias, Title: title, Data: fiveNames(),
+		jobs: func(r *runner, spec string) []job {
+			var jobs []job
+			for _, row := range rows(r) {
+				jobs = append(jobs, r.trainJobs(spec, row, 2)...)
+				if hasTime(spec) {
+					jobs = append(jobs, stepJob(spec, row, 2))
 				}
-				tests = append(tests, 100*float64(result.Test))
-				metric = result.Metric
 			}
-			report.Rows = append(report.Rows, newRow(spec, row, "test "+metric+", %", tests))
+			return jobs
+		},
+		fill: func(r *runner, c task, report *Report) {
+			for _, spec := range c.data {
+				for _, row := range rows(r) {
+					runs := r.trained(spec, row, 2)
+					if len(runs) == 0 {
+						continue
+					}
+					var tests []float64
+					for _, run := range runs {
+						tests = append(tests, 100*float64(run.Test))
+					}
+					report.Rows = append(report.Rows, newRow(spec, row, "test "+runs[0].Metric+", %", tests))
+				}
+			}
+			report.figure = compareFigure("Test metric, per cent: mean and standard deviation of the runs", report.Rows, c.data)
+			for _, spec := range c.data {
+				if !hasTime(spec) {
+					continue
+				}
+				for _, row := range rows(r) {
+					row.Values = r.paper.stepValues(row.Label)
+					r.addTime(report, stepJob(spec, row, 2), row, quantityStep, paperTraining)
+				}
+			}
+		},
+	}
+}
+
+// quantityStep heads the times beside the metrics.
+const quantityStep = "ms a step"
+
+// stepValues returns the paper's times of a step of a 2-layer model, which it prints
+// in two tables.
+func (n *Numbers) stepValues(label string) map[string]PaperValue {
+	for _, row := range n.TrainingTime["2"] {
+		if row.Label == label {
+			return row.Values
 		}
 	}
-	report.figure = compareFigure("Test metric, per cent: mean and standard deviation of the runs", report.Rows, r.Data)
-	if r.Layers != 2 {
-		report.Notes = append(report.Notes, fmt.Sprintf("%d layers; the paper has 2", r.Layers))
-	}
-	return report, nil
+	return nil
 }
 
 // newRow summarises the measurements of one row and compares them.
@@ -75,7 +104,7 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 		ours, theirs := figure.Series{Name: "here"}, figure.Series{Name: "paper"}
 		panel := figure.Panel{Title: lastName(spec)}
 		for _, row := range rows {
-			if row.Dataset != spec {
+			if row.Dataset != spec || row.N == 0 {
 				continue
 			}
 			x := float64(len(panel.Names))

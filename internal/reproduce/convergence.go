@@ -1,84 +1,119 @@
 package reproduce
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"strings"
-	"unicode"
 
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
-// convergenceRows are the curves of the paper's figures. For LADIES they have the
-// increasing sizes.
-func (r *runner) convergenceRows() []PaperRow {
+// allCurves are the curves of the paper's figure of all methods: layer-wise methods
+// have the increasing sizes, others their own.
+func allCurves(r *runner) []PaperRow {
 	var rows []PaperRow
 	for _, row := range r.paper.Accuracy {
-		if row.layerWise() && (!strings.Contains(row.Label, "(2)") || row.Method == "fastgcn") && len(r.Samples) == 0 {
+		if row.layerWise() && !strings.Contains(row.Label, "(2)") {
 			continue
 		}
 		row.Values = nil
 		rows = append(rows, row)
 	}
-	setting := r.Setting
-	defer func() { r.Setting = setting }()
-	r.Setting = ""
-	return r.choose(rows)
+	any := *r
+	any.Setting = ""
+	return any.rowsOf(rows, 2)
 }
 
-// runConvergence draws the validation metric over batches and seconds, and counts
-// the batches that each method needs.
-func runConvergence(ctx context.Context, r *runner) (*Report, error) {
-	rows := r.convergenceRows()
-	if len(rows) == 0 {
-		return nil, errNoRuns
-	}
-	report := &Report{Notes: []string{"the paper prints curves, no numbers; a curve ends with its shortest run"}}
-	title := "Validation metric, one run"
-	if r.Runs > 1 {
-		title = fmt.Sprintf("Validation metric, mean of %d runs", r.Runs)
-	}
-	f := &figure.Figure{Title: title, Columns: 2}
-	for _, spec := range r.Data {
-		batches := figure.Panel{Title: lastName(spec), X: "batches", Y: "validation metric"}
-		seconds := figure.Panel{Title: lastName(spec), X: "seconds", Y: "validation metric"}
-		for _, row := range rows {
-			var runs []trainResult
-			for run := range r.Runs {
-				result, err := r.train(ctx, spec, row, run)
-				if err != nil {
-					return nil, err
-				}
-				runs = append(runs, *result)
-			}
-			onBatches, onSeconds := meanCurve(row.Label, runs)
-			batches.Lines, seconds.Lines = append(batches.Lines, onBatches), append(seconds.Lines, onSeconds)
-			var needed, tests []float64
-			for _, run := range runs {
-				needed = append(needed, float64(run.reaches(0.95)))
-				tests = append(tests, 100*float64(run.Test))
-			}
-			report.Rows = append(report.Rows,
-				newRow(spec, row, "batches to 95 % of its best validation metric", needed),
-				newRow(spec, row, "test "+runs[0].Metric+", %", tests))
+// layerWiseCurves are the curves of the paper's figure of LADIES and its variants. It
+// leaves out FastGCN, whose curve is far below.
+func layerWiseCurves(r *runner) []PaperRow {
+	var rows []PaperRow
+	for _, row := range allCurves(r) {
+		if strings.HasPrefix(row.Method, "ladies") {
+			rows = append(rows, row)
 		}
-		f.Panels = append(f.Panels, batches, seconds)
 	}
-	report.figure = f
-	return report, nil
+	return rows
 }
 
-// reaches returns the batch of the first evaluation that has the given share of
-// the best validation metric.
-func (t *trainResult) reaches(share float64) int {
+// curvesFigure is a figure of validation metrics over mini-batches and seconds. It
+// also counts the mini-batches that each method needs.
+func curvesFigure(name, alias, title string, data []string, rows func(*runner) []PaperRow) Experiment {
+	return Experiment{
+		Name: name, Alias: alias, Title: title, Data: data, Caption: captionOfCurves,
+		jobs: func(r *runner, spec string) []job {
+			var jobs []job
+			for _, row := range rows(r) {
+				jobs = append(jobs, r.trainJobs(spec, row, 2)...)
+			}
+			return jobs
+		},
+		fill: func(r *runner, c task, report *Report) {
+			report.figure = &figure.Figure{Title: title + ", mean of the runs", Columns: 2}
+			for _, spec := range c.data {
+				r.addCurves(spec, rows(r), report)
+			}
+		},
+	}
+}
+
+func captionOfCurves(*runner) string {
+	return "The paper prints curves, no numbers. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
+		"is 95 % of LADIES' best, or of the method's own best if LADIES was not trained; a run that ends before counts with all its mini-batches."
+}
+
+// addCurves adds the panels and rows of one data set.
+func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
+	batches := figure.Panel{Title: columnName(spec), X: "mini-batches", Y: "validation metric"}
+	seconds := figure.Panel{Title: columnName(spec), X: "seconds", Y: "validation metric"}
+	target := 0.0
+	for _, row := range rows {
+		if runs := r.trained(spec, row, 2); row.Method == "ladies" && len(runs) > 0 {
+			var best []float64
+			for _, run := range runs {
+				best = append(best, run.best())
+			}
+			target = 0.95 * study.NewSpread(best).Mean
+		}
+	}
+	for _, row := range rows {
+		runs := r.trained(spec, row, 2)
+		if len(runs) == 0 {
+			continue
+		}
+		onBatches, onSeconds := meanCurve(row.Label, runs)
+		batches.Lines, seconds.Lines = append(batches.Lines, onBatches), append(seconds.Lines, onSeconds)
+		var needed, best []float64
+		for _, run := range runs {
+			goal := target
+			if goal == 0 {
+				goal = 0.95 * run.best()
+			}
+			needed = append(needed, float64(run.reaches(goal)))
+			best = append(best, 100*run.best())
+		}
+		report.Rows = append(report.Rows, newRow(spec, row, quantityNeeded, needed), newRow(spec, row, "best validation "+runs[0].Metric+", %", best))
+	}
+	report.figure.Panels = append(report.figure.Panels, batches, seconds)
+}
+
+// quantityNeeded heads the numbers of mini-batches.
+const quantityNeeded = "mini-batches to 95 %"
+
+// best returns the best validation metric of the run.
+func (t *trainResult) best() float64 {
 	best := math.Inf(-1)
 	for _, p := range t.Curve {
 		best = max(best, float64(p.Valid))
 	}
+	return best
+}
+
+// reaches returns the mini-batch of the first score that is at least goal, or of the
+// end.
+func (t *trainResult) reaches(goal float64) int {
 	for _, p := range t.Curve {
-		if float64(p.Valid) >= share*best {
+		if float64(p.Valid) >= goal {
 			return p.Batch
 		}
 	}
@@ -117,12 +152,4 @@ func lastName(spec string) string {
 		location += "?" + keys
 	}
 	return location
-}
-
-// slug turns a SPEC into a file name.
-func slug(spec string) string {
-	words := strings.FieldsFunc(spec, func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	return strings.ToLower(strings.Join(words, "-"))
 }

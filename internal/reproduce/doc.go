@@ -1,15 +1,16 @@
-// Package reproduce runs the tables and figures of Chen, Xu, Hakkani-Tur, Jin,
+// Package reproduce makes the tables and figures of Chen, Xu, Hakkani-Tur, Jin,
 // Yang & Zhu ("Calibrate and Debias Layer-wise Sampling for Graph Convolutional
-// Networks", TMLR 2023) on any data sets, and compares the results with the
-// paper's.
+// Networks", TMLR 2023) from any data sets, compares the numbers with the paper's, and
+// judges what the paper's text says about them.
 //
-//	data sets × methods × seeds ─▶ cells, one file each ─▶ Report: rows of ours | paper
-//	                                  (kept, so that a            │
-//	                                   stopped run goes on)       ▼
-//	paper.json: the paper's numbers ─────────────────▶ text, Markdown, CSV, JSON, figure
+//	Experiments ─▶ jobs of each data set ─▶ cells, one file each ─▶ Report: rows of ours | paper
+//	(table4, …)    (shared by tables)       (kept, so that a            │
+//	                                         stopped run goes on)       ▼
+//	paper.json: the paper's numbers ──────────────────▶ text, Markdown, CSV, JSON, figures
+//	claims: the paper's text, with predicates on rows ─▶ seen, not seen or not measured
 //
-// A cell is the smallest unit of long work: one training run, or the timing of one
-// method. Its file name is made of everything that it depends on: the options, the
-// fingerprint of the data, and for a timing the machine. An experiment computes
-// only the cells that are missing, also if another experiment shares some.
+// A job is the smallest unit of long work: one training run, or the timing of one
+// method. Its result is a cell, a file whose name is made of everything that it
+// depends on: the options, the fingerprint of the data, and for a timing the machine.
+// Only missing cells are computed. A report is a pure function of cells.
 package reproduce

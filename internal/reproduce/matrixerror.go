@@ -2,10 +2,15 @@ package reproduce
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // errorMethods are the curves of the paper's figure, and the debiased weights
@@ -13,6 +18,10 @@ import (
 func errorMethods() []string {
 	return []string{"fastgcn", "ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "ladies-debiased-nodes"}
 }
+
+// errorSizes are the sizes of the paper's figure, and two beyond, where LADIES' error
+// has turned on more graphs.
+func errorSizes() []int { return append(study.PaperSizes(), 4096, 8192) }
 
 // errorSettings is everything that the errors on one data set depend on: the
 // training of W, and the study.
@@ -23,59 +32,53 @@ type errorSettings struct {
 	Repeats  int           `json:"repeats"`
 }
 
-// runMatrixError trains W, as in the paper, and measures the error over the sample
-// size.
-func runMatrixError(ctx context.Context, r *runner) (*Report, error) {
-	sizes := r.Samples
-	if len(sizes) == 0 {
-		sizes = append(study.PaperSizes(), 4096)
-	}
-	methods := r.Methods
-	if len(methods) == 0 {
-		methods = errorMethods()
-	}
-	report := &Report{Notes: []string{"the paper prints curves, no numbers: its conclusions from them are checked instead"}}
-	for _, spec := range r.Data {
-		t, err := r.errors(ctx, spec, methods, sizes)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range t.Rows {
-			report.Rows = append(report.Rows, Row{
-				Dataset: spec, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", N: t.Repeats,
-				Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
-			})
-		}
-		report.Claims = append(report.Claims, errorClaims(spec, t)...)
-		report.curves = append(report.curves, t)
-		report.names = append(report.names, "matrix-error-"+slug(spec))
-	}
-	if len(report.curves) == 1 {
-		report.figure = report.curves[0].Figure()
-		report.curves, report.names = nil, nil
-	}
-	return report, nil
+// errorWeights is the training run that W is from: the first of the paper's own
+// method at the increasing sizes.
+func errorWeights(spec string) job {
+	return job{kind: training, spec: spec, method: "ladies-flat-debiased", samples: []int{512, 1024}, layers: 2}
 }
 
-func (r *runner) errors(ctx context.Context, spec string, methods []string, sizes []int) (*study.ErrorTable, error) {
-	row := PaperRow{Method: "ladies-flat-debiased", Samples: []int{512, 1024}}
-	training, err := r.trainSettings(ctx, "matrix-error", spec, row, 0)
-	if err != nil {
-		return nil, err
+// errorJobs lists the training run of W and the errors.
+func errorJobs(r *runner, spec string) []job {
+	if len(r.errorContenders()) == 0 {
+		return nil
 	}
-	training.Layers = 2
-	settings := errorSettings{training, methods, sizes, r.Repeats}
+	return []job{errorWeights(spec), errorJob(spec)}
+}
+
+// errorContenders returns the methods of the options whose error can be measured on
+// given mini-batches: not methods that draw their own output nodes or need a history.
+func (r *runner) errorContenders() []string {
+	if len(r.Methods) == 0 {
+		return errorMethods()
+	}
+	return slices.DeleteFunc(slices.Clone(r.Methods), func(name string) bool {
+		return name == "vrgcn" || name == "cluster" || strings.HasPrefix(name, "saint-")
+	})
+}
+
+func errorJob(spec string) job { return job{kind: erring, spec: spec} }
+
+// errors measures the error over the sample size, with W of a training run.
+func (r *runner) errors(ctx context.Context, j job) (any, error) {
+	methods, sizes := r.errorContenders(), r.Samples
+	if len(sizes) == 0 {
+		sizes = errorSizes()
+	}
+	settings := errorSettings{r.trainSettings(errorWeights(j.spec)), methods, sizes, r.Repeats}
 	table := new(study.ErrorTable)
-	return table, r.cell(ctx, "matrix-error", settings, table, []string{spec}, func() error {
-		two := *r
-		two.Layers = 2
-		model, _, err := two.fit(ctx, spec, row, settings.Training)
-		if err != nil {
-			return err
+	return table, r.cell(ctx, string(j.kind), settings, table, []string{j.spec}, func() error {
+		run := resultOf[trainResult](r, errorWeights(j.spec))
+		if run == nil {
+			return fmt.Errorf("reproduce: %s has no weight", errorWeights(j.spec))
+		}
+		weight := make([]float32, len(run.Weight)/4)
+		if _, err := binary.Decode(run.Weight, binary.LittleEndian, weight); err != nil {
+			return fmt.Errorf("reproduce: the weight of %s: %w", errorWeights(j.spec), err)
 		}
 		p := r.data.Laplacian()
-		var hw *graph.Features
-		if hw, err = study.LayerProduct(ctx, model, p, r.data.Features, 0); err != nil {
+		hw, err := study.Product(r.data.Features, weight)
+		if err != nil {
 			return err
 		}
 		e := study.ApproxError{Laplacian: p, Product: hw, Nodes: r.data.Split.Train, Sizes: sizes, Batch: r.Batch, Repeats: r.Repeats, Seed: r.Seed}
@@ -91,74 +94,51 @@ func (r *runner) errors(ctx context.Context, spec string, methods []string, size
 			return err
 		}
 		*table = *t
-		r.Log(fmt.Sprintf("%s: errors of %d methods at %d sizes", spec, len(methods), len(sizes)))
+		r.log(fmt.Sprintf("%s: errors of %d methods at %d sizes", j.spec, len(methods), len(sizes)))
 		return nil
 	})
 }
 
-// errorClaims checks the paper's conclusions from its figure.
-func errorClaims(spec string, t *study.ErrorTable) []Claim {
-	var claims []Claim
-	curve := func(method string) []study.ErrorRow {
-		var rows []study.ErrorRow
+func captionOfErrors(r *runner) string {
+	return fmt.Sprintf("Mini-batches of %d, %d repeats, two draws each; W is the first weight of ladies-flat-debiased 512,1024, seed %d; ± is the standard error. "+
+		"The paper prints curves up to 2048 nodes, no numbers. ladies-debiased-nodes is our addition: the population of the released program.", r.Batch, r.Repeats, r.Seed)
+}
+
+// fillErrors adds the errors, and a panel for each data set.
+func fillErrors(r *runner, c task, report *Report) {
+	f := &figure.Figure{Title: report.Title, Columns: 3}
+	for _, spec := range c.data {
+		t := resultOf[study.ErrorTable](r, errorJob(spec))
+		if t == nil {
+			continue
+		}
+		panel := figure.Panel{Title: columnName(spec), X: "nodes drawn", Y: "mean error", LogX: true, LogY: true}
 		for _, e := range t.Rows {
-			if e.Method == method {
-				rows = append(rows, e)
+			report.Rows = append(report.Rows, Row{
+				Dataset: spec, Label: e.Method, Method: e.Method, Samples: []int{e.Samples}, Quantity: "‖QPHW − QPSHW‖", N: t.Repeats,
+				Mean: e.Mean, Std: e.ErrorSD, SEM: e.SEM,
+				line: columnName(spec) + ", " + e.Method, column: strconv.Itoa(e.Samples), bySEM: true,
+			})
+			at := slices.IndexFunc(panel.Lines, func(s figure.Series) bool { return s.Name == e.Method })
+			if at < 0 {
+				at = len(panel.Lines)
+				panel.Lines = append(panel.Lines, figure.Series{Name: e.Method})
 			}
+			s := &panel.Lines[at]
+			s.X, s.Y, s.Error = append(s.X, float64(e.Samples)), append(s.Y, e.Mean), append(s.Error, e.SEM)
 		}
-		return rows
+		f.Panels = append(f.Panels, panel)
+		report.more = append(report.more, named{c.Name + "-" + slug(spec), t})
 	}
-	plain, flat, debiased, both := curve("ladies"), curve("ladies-flat"), curve("ladies-debiased"), curve("ladies-flat-debiased")
-	if len(plain) == 0 {
-		return nil
+	if len(f.Panels) > 0 {
+		report.figure = f
 	}
-	last := len(plain) - 1
-	if last > 0 {
-		lowest := 0
-		for k := range plain {
-			if plain[k].Mean < plain[lowest].Mean {
-				lowest = k
-			}
-		}
-		claims = append(claims, Claim{
-			Dataset: spec, Text: "the error of LADIES falls, then rises again (sparse graphs)", Holds: lowest > 0 && lowest < last,
-			Numbers: fmt.Sprintf("lowest %s at %d, %s at %d", short(plain[lowest].Mean), plain[lowest].Samples, short(plain[last].Mean), plain[last].Samples),
-		})
-	}
-	if len(flat) == len(plain) {
-		below, worst := true, 0.0
-		for k := range plain {
-			below = below && flat[k].Mean < plain[k].Mean
-			worst = max(worst, flat[k].Mean/plain[k].Mean)
-		}
-		claims = append(claims, Claim{Dataset: spec, Text: "flat probabilities are below LADIES at every size", Holds: below, Numbers: fmt.Sprintf("largest ratio %.2f", worst)})
-	}
-	if len(debiased) == len(plain) {
-		falls := true
-		for k := 1; k < len(debiased); k++ {
-			falls = falls && debiased[k].Mean < debiased[k-1].Mean
-		}
-		claims = append(claims, Claim{
-			Dataset: spec, Text: "debiased LADIES falls throughout", Holds: falls,
-			Numbers: fmt.Sprintf("%s at %d to %s at %d", short(debiased[0].Mean), debiased[0].Samples, short(debiased[last].Mean), debiased[last].Samples),
-		})
-	}
-	if counting := curve("ladies-debiased-nodes"); len(counting) == len(plain) && len(debiased) == len(plain) {
-		ratio := debiased[last].Mean / counting[last].Mean
-		claims = append(claims, Claim{
-			Dataset: spec, Text: fmt.Sprintf("at %d nodes, counting candidates has at most 0.8 times the error of counting nodes (our claim, not the paper's)", debiased[last].Samples),
-			Holds: ratio <= 0.8, Numbers: fmt.Sprintf("ratio %.2f", ratio),
-		})
-	}
-	if len(both) == len(plain) && len(flat) == len(plain) {
-		k := 0
-		for at := range flat {
-			if flat[at].Samples <= 512 {
-				k = at
-			}
-		}
-		gain := both[k].Mean / flat[k].Mean
-		claims = append(claims, Claim{Dataset: spec, Text: fmt.Sprintf("on top of flat, debiasing changes little at %d nodes", flat[k].Samples), Holds: gain > 0.9 && gain < 1.1, Numbers: fmt.Sprintf("ratio %.3f", gain)})
-	}
-	return claims
+}
+
+// slug turns a SPEC into a file name.
+func slug(spec string) string {
+	words := strings.FieldsFunc(spec, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.ToLower(strings.Join(words, "-"))
 }

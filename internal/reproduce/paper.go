@@ -4,19 +4,19 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 )
 
 //go:embed paper.json
 var paperText []byte
 
-// Paper holds the paper's numbers that the experiments need. Data sets are named
+// Numbers holds the paper's numbers that the experiments need. Data sets are named
 // reddit, arxiv, mag, proteins, products.
-type Paper struct {
+type Numbers struct {
 	Source string `json:"source"`
 	Note   string `json:"note"`
 
+	Datasets        []PaperRow            `json:"datasets"`         // counts, and per cent of the nodes
 	Accuracy        []PaperRow            `json:"accuracy"`         // per cent
 	FastGCNVariants []PaperRow            `json:"fastgcn_variants"` // per cent
 	SamplingTime    []PaperRow            `json:"sampling_time"`    // milliseconds a batch, one layer
@@ -52,8 +52,8 @@ type PaperValue struct {
 	LessThan float64 `json:"less_than,omitempty"` // x if the paper prints "< x" instead of a mean
 }
 
-var paper = sync.OnceValues(func() (*Paper, error) {
-	p := new(Paper)
+var paper = sync.OnceValues(func() (*Numbers, error) {
+	p := new(Numbers)
 	if err := json.Unmarshal(paperText, p); err != nil {
 		return nil, fmt.Errorf("reproduce: paper.json: %w", err)
 	}
@@ -62,30 +62,4 @@ var paper = sync.OnceValues(func() (*Paper, error) {
 
 // PaperNumbers returns the paper's numbers. Callers share them and must not change
 // them.
-func PaperNumbers() (*Paper, error) { return paper() }
-
-// paperDataset returns the paper's data set that a SPEC means, or "", and whether
-// the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin must
-// have the size of the real data set.
-func paperDataset(spec string) (name string, twin bool) {
-	scheme, path, _ := strings.Cut(spec, ":")
-	path, keys, _ := strings.Cut(path, "?")
-	if scheme == "synth" {
-		for _, name := range []string{"reddit", "arxiv", "mag", "proteins", "products"} {
-			if path == name && !strings.Contains(keys, "nodes=") && !strings.Contains(keys, "edges=") {
-				return name, true
-			}
-		}
-		return "", false
-	}
-	lower := strings.ToLower(spec)
-	for _, name := range []string{"arxiv", "proteins", "products", "mag"} {
-		if strings.Contains(lower, "ogbn-"+name) || strings.Contains(lower, "ogbn_"+name) || scheme == "ogb" && strings.Contains(lower, name) {
-			return name, false
-		}
-	}
-	if strings.Contains(lower, "reddit") {
-		return "reddit", false
-	}
-	return "", false
-}
+func PaperNumbers() (*Numbers, error) { return paper() }

@@ -34,29 +34,32 @@ type Row struct {
 	Paper *PaperValue `json:"paper,omitempty"` // nil if the paper has none
 	Range string      `json:"range,omitempty"` // "in", "above" or "below" the paper's
 	Why   string      `json:"why,omitempty"`   // reason for a value out of range
+
+	line, column string // in the paper's layout; "" means label and data set
+	bySEM        bool   // the table shows SEM, not Std
 }
 
-// Report is the outcome of an experiment.
+// Report is one table or figure.
 type Report struct {
 	Experiment string          `json:"experiment"`
+	Title      string          `json:"title"`
+	Caption    string          `json:"caption"` // data, runs, scores and settings behind the numbers
 	Rows       []Row           `json:"rows"`
-	Claims     []Claim         `json:"claims,omitempty"`
+	Claims     []Claim         `json:"claims,omitempty"` // of the paper, that these rows decide alone
 	Notes      []string        `json:"notes,omitempty"`
 	Settings   map[string]any  `json:"settings"`
 	Machine    machine.Machine `json:"machine"`
 	Source     string          `json:"source"` // of the paper's numbers
 
-	figure *figure.Figure
-	curves []study.Table // further tables to be saved, by name
-	names  []string
+	figure     *figure.Figure
+	figureOnly bool    // Markdown leaves out the rows: a table has them
+	more       []named // further tables to be saved
 }
 
-// Claim is a statement of the paper without a number, and whether it holds here.
-type Claim struct {
-	Dataset string `json:"dataset"`
-	Text    string `json:"text"`
-	Holds   bool   `json:"holds"`
-	Numbers string `json:"numbers"` // the numbers behind the claim
+// named is a table and its file name without extension.
+type named struct {
+	name  string
+	table study.Table
 }
 
 var _ study.Table = (*Report)(nil)
@@ -91,19 +94,30 @@ func (r *Report) Figure() *figure.Figure { return r.figure }
 // Save writes the report to dir: NAME.csv, .json, .md, and .svg and .png if there
 // is a figure.
 func (r *Report) Save(dir string) error {
+	if err := r.saveTables(dir); err != nil {
+		return err
+	}
+	return saveText(dir, r.Experiment+".md", func(w io.Writer) error { return r.WriteMarkdown(w, "") })
+}
+
+// saveTables writes all files but the Markdown.
+func (r *Report) saveTables(dir string) error {
 	if err := study.Save(dir, r.Experiment, r); err != nil {
 		return err
 	}
-	for k, t := range r.curves {
-		if err := study.Save(dir, r.names[k], t); err != nil {
+	for _, m := range r.more {
+		if err := study.Save(dir, m.name, m.table); err != nil {
 			return err
 		}
 	}
-	return saveText(dir, r.Experiment+".md", r.WriteMarkdown)
+	return nil
 }
 
 // WriteText writes the rows as an aligned table, one a line, for a terminal.
 func (r *Report) WriteText(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s. %s\n\n", r.heading(), r.Title); err != nil {
+		return err
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(r.headings(), "\t"))
 	for _, row := range r.Rows {
@@ -112,26 +126,146 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	return r.writeRest(w, "")
+	var b strings.Builder
+	for _, line := range append([]string{"", r.Caption}, append(r.reasons(), r.Notes...)...) {
+		fmt.Fprintln(&b, line)
+	}
+	for _, c := range r.Claims {
+		fmt.Fprintf(&b, "%s: %s: %s (%s)\n", c.Where, c.Text, c.Verdict, c.Numbers)
+	}
+	fmt.Fprintf(&b, "machine: %s\n", r.Machine)
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
-// WriteMarkdown writes the rows as a Markdown table.
-func (r *Report) WriteMarkdown(w io.Writer) error {
+// heading is the experiment as the paper writes it: Table 4.
+func (r *Report) heading() string {
+	if number, ok := strings.CutPrefix(r.Experiment, "table"); ok {
+		return "Table " + number
+	}
+	return "Figure " + strings.TrimPrefix(r.Experiment, "figure")
+}
+
+// WriteMarkdown writes a section: the caption, a table in the paper's layout, one line
+// a method and one column a data set, and a link to the figure. figures is the folder of
+// the figure with a slash, or "".
+func (r *Report) WriteMarkdown(w io.Writer, figures string) error {
 	var b strings.Builder
-	headings := r.headings()
-	fmt.Fprintf(&b, "| %s |\n|---|---|---|%s---|\n", strings.Join(headings, " | "), strings.Repeat("--:|", len(headings)-4))
-	for _, row := range r.Rows {
-		cells := r.cellsOf(&row)
-		for k := range cells {
-			cells[k] = strings.ReplaceAll(cells[k], "|", `\|`) // ‖HW‖ is written |HW|
+	fmt.Fprintf(&b, "## %s. %s\n\n%s\n", r.heading(), r.Title, r.Caption)
+	lines, columns, cells := r.pivot()
+	if len(lines) > 0 && !r.figureOnly {
+		b.WriteString("\n|")
+		for _, c := range append([]string{""}, columns...) {
+			fmt.Fprintf(&b, " %s |", escaped(c))
 		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+		fmt.Fprintf(&b, "\n|---|%s\n", strings.Repeat("--:|", len(columns)))
+		for _, line := range lines {
+			fmt.Fprintf(&b, "| %s |", escaped(line))
+			for _, c := range columns {
+				fmt.Fprintf(&b, " %s |", escaped(cells[[2]string{line, c}]))
+			}
+			b.WriteString("\n")
+		}
 	}
-	b.WriteString("\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return err
+	if r.figure != nil {
+		fmt.Fprintf(&b, "\n![%s](%s%s.svg)\n", r.Title, figures, r.Experiment)
 	}
-	return r.writeRest(w, "- ")
+	notes := append(r.reasons(), r.Notes...)
+	for _, c := range r.Claims {
+		notes = append(notes, fmt.Sprintf("%s: %s: %s (%s)", c.Where, c.Text, c.Verdict, c.Numbers))
+	}
+	for k, note := range notes {
+		if k == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// escaped is text for a cell of a Markdown table: ‖HW‖ is written |HW|.
+func escaped(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
+// pivot returns the names of the lines and columns of the table in the paper's
+// layout, in the order of the rows, and its cells: our number, and the paper's in
+// brackets. The best metrics of a column are bold.
+func (r *Report) pivot() (lines, columns []string, cells map[[2]string]string) {
+	cells = map[[2]string]string{}
+	best := map[string]float64{}
+	several := map[string]map[string]bool{} // quantities of a data set
+	for _, row := range r.Rows {
+		if several[row.Dataset] == nil {
+			several[row.Dataset] = map[string]bool{}
+		}
+		several[row.Dataset][row.Quantity] = true
+	}
+	place := func(row *Row) (line, column string) {
+		line, column = row.line, row.column
+		if line == "" {
+			line = row.labelled()
+		}
+		if column == "" {
+			column = columnName(row.Dataset)
+			if len(several[row.Dataset]) > 1 {
+				column += ", " + row.Quantity
+			}
+		}
+		return line, column
+	}
+	for _, row := range r.Rows {
+		line, column := place(&row)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+		if !slices.Contains(columns, column) {
+			columns = append(columns, column)
+		}
+		if strings.HasPrefix(row.Quantity, "test ") {
+			if b, there := best[column]; !there || row.Mean > b {
+				best[column] = row.Mean
+			}
+		}
+	}
+	for _, row := range r.Rows {
+		line, column := place(&row)
+		text := row.ours()
+		if b, there := best[column]; there && row.Mean == b {
+			text = "**" + text + "**"
+		}
+		switch {
+		case row.Paper != nil && row.Quantity == quantityCount:
+			text += " (" + count(row.Paper.Mean) + ")"
+		case row.Paper != nil:
+			text += " (" + row.Paper.text() + ")"
+		}
+		cells[[2]string{line, column}] = text
+	}
+	return lines, columns, cells
+}
+
+// quantityCount marks rows of counts, which are written without needless decimals.
+const quantityCount = "count"
+
+// ours is the row's number with its spread. A time is a median.
+func (row *Row) ours() string {
+	if row.Quantity == quantityCount {
+		return count(row.Mean)
+	}
+	if row.N == 0 {
+		return "–"
+	}
+	value, spread := row.Mean, row.Std
+	if row.Median > 0 {
+		value = row.Median
+	}
+	if row.bySEM || spread == 0 {
+		spread = row.SEM
+	}
+	if spread == 0 || row.N < 2 || row.Median > 0 {
+		return short(value)
+	}
+	return short(value) + " ± " + short(spread)
 }
 
 // headings are the columns of the text and Markdown tables.
@@ -149,29 +283,15 @@ func (r *Report) timed() bool {
 
 // cellsOf returns the cells of a row, in the order of the headings.
 func (r *Report) cellsOf(row *Row) []string {
-	cells := []string{row.Dataset, row.labelled(), row.Quantity, short(row.Mean), spread(row.Std, row.N), spread(row.SEM, row.N)}
+	mean := short(row.Mean)
+	if row.N == 0 {
+		mean = "–"
+	}
+	cells := []string{row.Dataset, row.labelled(), row.Quantity, mean, spread(row.Std, row.N), spread(row.SEM, row.N)}
 	if r.timed() {
 		cells = append(cells, short(row.Median))
 	}
 	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.verdict())
-}
-
-// writeRest writes claims, reasons, notes and machine, a line each.
-func (r *Report) writeRest(w io.Writer, bullet string) error {
-	var b strings.Builder
-	for _, c := range r.Claims {
-		seen := "seen"
-		if !c.Holds {
-			seen = "NOT seen"
-		}
-		fmt.Fprintf(&b, "%s%s: %s: %s (%s)\n", bullet, c.Dataset, c.Text, seen, c.Numbers)
-	}
-	for _, note := range append(r.reasons(), r.Notes...) {
-		fmt.Fprintf(&b, "%s%s\n", bullet, note)
-	}
-	fmt.Fprintf(&b, "%smachine: %s\n", bullet, r.Machine)
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // reasons lists each reason for rows out of the paper's range, with the number of
@@ -245,6 +365,9 @@ func short(v float64) string {
 	}
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
+
+// count writes a count with one decimal at most.
+func count(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 
 func spread(v float64, n int) string {
 	if n < 2 {

@@ -7,14 +7,15 @@ import (
 
 // TestMarkdownCells checks that a vertical bar in a cell does not split it.
 func TestMarkdownCells(t *testing.T) {
-	r := Report{Rows: []Row{{Dataset: "d", Label: "LADIES", Quantity: "β1 of |HW| on |QP|, layer 1", N: 2, Mean: 1}}}
+	r := Report{Experiment: "table2", Rows: []Row{{Dataset: "d", Label: "|HW|", Quantity: "β1 of |HW| on |QP|, layer 1", N: 2, Mean: 1}, {Dataset: "d", Label: "|HW|", Quantity: "R²", N: 2, Mean: 2}}}
 	var text strings.Builder
-	if err := r.WriteMarkdown(&text); err != nil {
+	if err := r.WriteMarkdown(&text, ""); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(text.String(), "\n")
+	_, table, _ := strings.Cut(text.String(), "\n|")
+	lines := strings.Split("|"+table, "\n")
 	bars := func(line string) int { return strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") }
-	if bars(lines[2]) != bars(lines[0]) || !strings.Contains(lines[2], `β1 of \|HW\| on \|QP\|`) {
-		t.Errorf("%s under\n%s", lines[2], lines[0])
+	if bars(lines[0]) != 4 || bars(lines[1]) != 4 || bars(lines[2]) != 4 || !strings.Contains(lines[0], `β1 of \|HW\| on \|QP\|`) || !strings.HasPrefix(lines[2], `| \|HW\| |`) {
+		t.Errorf("%s\nunder\n%s", lines[2], lines[0])
 	}
 }

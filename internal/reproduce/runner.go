@@ -7,23 +7,27 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
 // Options selects the work. The zero value of a field means the paper's value.
 type Options struct {
-	Data    []string // SPECs; nil means the experiment's own choice of twins
-	Methods []string // nil means the methods of the paper's table that exist here; a method that the paper lacks gets sizes of 512 a layer, or 2 a node
+	// Data are the SPECs of the columns. nil means the paper's data sets: each the
+	// original if it is in the cache, else its generated twin. A data set of the
+	// paper is left out of the tables and figures in which the paper leaves it out.
+	Data    []string
+	Methods []string // nil means all of the paper's table; a method that the table lacks gets sizes of 512 a layer, or 2 a node
 	Setting string   // sample sizes: "fixed", "increasing" or "both"; "" means both
 	Samples []int    // sample sizes, next to the output first; nil means the paper's
 
-	Runs   int    // seeds; 0 means 5
-	Seed   uint64 // of the first; 0 means 1
-	Layers int    // 0 means 2, or 3 for the regression
+	Runs      PerData // seeds; 0 means 5
+	EvalEvery PerData // mini-batches between two validation scores; 0 means 10
+	Seed      uint64  // of the first run; 0 means 1
 
 	Batch      int // training nodes a mini-batch; 0 means 512
 	Hidden     int // 0 means 256
@@ -32,81 +36,89 @@ type Options struct {
 	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
-	Dir string       // folder of cells, made if missing; required
-	Log func(string) // called with a line for each cell; may be nil
+	Dir string       // folder of the cells, made if missing; required
+	Log func(string) // called with a line for each cell that is computed; may be nil
 
-	// Open opens a data set; nil means datasets.Open.
+	DataOptions datasets.Options // where named data sets lie
+
+	// Open opens a data set; nil means datasets.Open with DataOptions.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
 }
 
-// Experiment is one table or figure of the paper.
-type Experiment struct {
-	Name    string
-	Summary string
-	run     func(context.Context, *runner) (*Report, error)
-}
-
-// Experiments lists the experiments of Run.
-func Experiments() []Experiment {
-	return []Experiment{
-		{"accuracy", "test metric of every method, several seeds (the paper's main table)", runAccuracy},
-		{"sampling-time", "milliseconds to sample one layer (table of sampling times)", runSamplingTime},
-		{"training-time", "milliseconds of a training step, sampling left out (tables of training times)", runTrainingTime},
-		{"fastgcn-variants", "test metric of FastGCN with flat probabilities and debiased weights", runFastGCNVariants},
-		{"regression", "‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖ in trained models (tables of coefficients)", runRegression},
-		{"matrix-error", "‖QPHW − QPSHW‖_F over the sample size (figure of approximation errors)", runMatrixError},
-		{"convergence", "validation metric over batches and seconds (figures of convergence)", runConvergence},
-		{"twins", "generated data sets beside the published figures of their originals (not in the paper)", runTwins},
-	}
-}
-
-// Run runs the experiment of that name, or goes on with it: it does not compute the
-// cells that o.Dir already holds. When ctx ends, Run returns ctx's error, and
-// finished cells are kept.
+// Run makes one table or figure of the paper, by its name or its alias. It does not
+// compute the cells that o.Dir already holds. When ctx ends, Run returns ctx's error,
+// and finished cells are kept.
 func Run(ctx context.Context, name string, o Options) (*Report, error) {
 	var names []string
 	for _, e := range Experiments() {
-		names = append(names, e.Name)
-		if e.Name != name {
+		names = append(names, e.Names()...)
+		if !slices.Contains(e.Names(), name) {
 			continue
 		}
-		r, err := newRunner(name, o)
+		r, err := newRunner(o)
 		if err != nil {
 			return nil, err
 		}
-		report, err := e.run(ctx, r)
+		work, err := r.plan(ctx, []Experiment{e})
 		if err != nil {
 			return nil, err
 		}
-		report.Experiment, report.Source = name, r.paper.Source
-		report.Machine, report.Settings = machine.Describe(), r.settings()
-		report.Notes = append(r.notes, report.Notes...)
+		if err := r.compute(ctx, work); err != nil {
+			return nil, err
+		}
+		report := r.report(work[0])
+		report.Claims = r.paper.judge([]*Report{report})
 		return report, nil
 	}
-	return nil, fmt.Errorf("reproduce: unknown experiment %q; known: %s", name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("reproduce: unknown table or figure %q; known: %s", name, strings.Join(names, ", "))
 }
 
-// runner is one call of Run.
+// All makes all tables and figures. Cells that several of them share are computed
+// once, data set by data set, so that each data set is opened once.
+func All(ctx context.Context, o Options) (*Results, error) {
+	r, err := newRunner(o)
+	if err != nil {
+		return nil, err
+	}
+	work, err := r.plan(ctx, Experiments())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.compute(ctx, work); err != nil {
+		return nil, err
+	}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
+	for _, w := range work {
+		all.Reports = append(all.Reports, r.report(w))
+	}
+	all.Claims = r.paper.judge(all.Reports)
+	return all, nil
+}
+
+// runner is one call of Run or All.
 type runner struct {
 	Options
-	name  string
 	cells cells
-	paper *Paper
-	notes []string
+	paper *Numbers
 
 	spec        string // of data
 	data        *datasets.Data
 	fingerprint string // of data
+
+	chosen  map[string]string // SPEC of each of the paper's data sets
+	results map[string]any    // of the cells, by key
+	failed  map[string]error  // cells too large for the memory
+	pace    pace
 }
 
-func newRunner(name string, o Options) (*runner, error) {
+func newRunner(o Options) (*runner, error) {
 	if o.Dir == "" {
 		return nil, errors.New("reproduce: no folder for the cells")
 	}
 	for _, d := range []struct {
 		field *int
 		value int
-	}{{&o.Runs, paperRuns}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
+	}{{&o.Runs.Each, paperRuns}, {&o.EvalEvery.Each, 10}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
@@ -114,47 +126,114 @@ func newRunner(name string, o Options) (*runner, error) {
 	if o.Seed == 0 {
 		o.Seed = 1
 	}
-	if o.Layers == 0 {
-		o.Layers = 2
-		if name == "regression" {
-			o.Layers = 3
-		}
-	}
 	switch {
 	case !slices.Contains([]string{"", "both", "fixed", "increasing"}, o.Setting):
 		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
-	case o.Runs < 1 || o.Layers < 1 || o.Batch < 1 || o.Repeats < 2:
-		return nil, fmt.Errorf("reproduce: %d runs of %d layers on batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs, o.Layers, o.Batch, o.Repeats)
-	}
-	if len(o.Data) == 0 {
-		o.Data = defaultData(name)
+	case o.Runs.least() < 1 || o.EvalEvery.least() < 1 || o.Batch < 1 || o.Repeats < 2:
+		return nil, fmt.Errorf("reproduce: %d runs scored every %d batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs.least(), o.EvalEvery.least(), o.Batch, o.Repeats)
 	}
 	if o.Open == nil {
 		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
-			return datasets.Open(ctx, spec, datasets.Options{})
+			return datasets.Open(ctx, spec, o.DataOptions)
 		}
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
 	p, err := PaperNumbers()
-	return &runner{Options: o, name: name, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p}, err
+	return &runner{
+		Options: o, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p,
+		chosen: map[string]string{}, results: map[string]any{}, failed: map[string]error{},
+	}, err
 }
 
-// defaultData returns the twins on which an experiment takes minutes to hours, not
-// days.
-func defaultData(name string) []string {
-	switch name {
-	case "sampling-time", "training-time", "twins":
-		return []string{"synth:reddit", "synth:arxiv", "synth:mag", "synth:proteins", "synth:products"}
+// task is one experiment on its data sets.
+type task struct {
+	Experiment
+	data []string // SPECs
+	jobs []job
+}
+
+// plan chooses the data sets of experiments and lists their cells.
+func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, error) {
+	var work []task
+	for _, e := range experiments {
+		data, err := r.dataOf(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if len(data) == 0 && len(experiments) == 1 {
+			data = r.Data // asked for by name: the paper lacks these data sets here
+		}
+		c := task{Experiment: e, data: data}
+		for _, spec := range data {
+			c.jobs = append(c.jobs, e.jobs(r, spec)...)
+		}
+		if len(c.jobs) == 0 && len(experiments) == 1 {
+			return nil, errNoRuns
+		}
+		work = append(work, c)
 	}
-	return []string{"synth:arxiv"}
+	return work, nil
+}
+
+// compute makes sure that all cells have a result, data set by data set.
+func (r *runner) compute(ctx context.Context, work []task) error {
+	var all []job
+	known := map[string]bool{}
+	var specs []string
+	for _, c := range work {
+		for _, j := range c.jobs {
+			if key := j.key(); !known[key] {
+				known[key] = true
+				all = append(all, j)
+			}
+			if !slices.Contains(specs, j.spec) {
+				specs = append(specs, j.spec)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b job) int { return slices.Index(specs, a.spec) - slices.Index(specs, b.spec) })
+	r.pace.start(all)
+	for _, j := range all {
+		result, err := r.do(ctx, j)
+		switch {
+		case errors.Is(err, memory.ErrTooLarge):
+			r.failed[j.key()] = err
+			r.log(fmt.Sprintf("%s: left out: %v", j, err))
+		case err != nil:
+			return err
+		default:
+			r.results[j.key()] = result
+		}
+		r.pace.next()
+	}
+	r.data, r.spec = nil, ""
+	return nil
+}
+
+// log reports a line, after the number of cells done and the time left.
+func (r *runner) log(line string) { r.Log(r.pace.String() + line) }
+
+// report makes the report of one experiment from the results.
+func (r *runner) report(c task) *Report {
+	report := &Report{
+		Experiment: c.Name, Title: c.Title, Source: r.paper.Source, Machine: machine.Describe(), Settings: r.settings(c),
+	}
+	c.fill(r, c, report)
+	report.Caption = r.caption(c)
+	for _, j := range c.jobs {
+		if err := r.failed[j.key()]; err != nil {
+			report.Notes = append(report.Notes, fmt.Sprintf("%s is left out: %v", j, err))
+		}
+	}
+	return report
 }
 
 // settings are the options that the report shows.
-func (r *runner) settings() map[string]any {
+func (r *runner) settings(c task) map[string]any {
 	return map[string]any{
-		"data": r.Data, "runs": r.Runs, "seed": r.Seed, "layers": r.Layers, "batch": r.Batch, "hidden": r.Hidden,
+		"data": c.data, "runs": r.Runs.String(), "eval_every": r.EvalEvery.String(), "seed": r.Seed, "batch": r.Batch, "hidden": r.Hidden,
 		"max_batches": r.MaxBatches, "patience": r.Patience, "samples": r.Samples, "setting": r.Setting,
 	}
 }
@@ -183,124 +262,21 @@ func (r *runner) cell(ctx context.Context, kind string, settings, result any, wo
 	if err != nil {
 		return err
 	}
-	there, err := r.cells.load(name, settings, result)
+	seconds, there, err := r.cells.load(name, settings, result)
 	if err != nil {
 		return err
 	}
 	if there {
+		r.pace.took(seconds)
 		return nil
 	}
+	start := time.Now()
 	if err := compute(); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
 	}
-	return r.cells.save(name, settings, result)
+	seconds = time.Since(start).Seconds()
+	r.pace.took(seconds)
+	return r.cells.save(name, settings, seconds, result)
 }
 
-// choose returns the rows of a table of the paper that the options select, with
-// the sample sizes of the options.
-func (r *runner) choose(rows []PaperRow) []PaperRow {
-	var chosen []PaperRow
-	known := map[string]bool{}
-	for _, m := range samplers.Methods() {
-		known[m.Name] = true
-	}
-	missing := map[string]bool{}
-	for _, row := range rows {
-		increasing := strings.Contains(row.Label, "(2)") && row.layerWise()
-		switch {
-		case len(r.Methods) > 0 && !slices.Contains(r.Methods, row.Method):
-			continue
-		case !known[row.Method]:
-			if !missing[row.Label] {
-				r.notes = append(r.notes, fmt.Sprintf("%s is left out: this program has no method %s", row.Label, row.Method))
-			}
-			missing[row.Label] = true
-			continue
-		case row.layerWise() && r.Setting == "fixed" && increasing:
-			continue
-		case row.layerWise() && r.Setting == "increasing" && !increasing:
-			continue
-		}
-		row.Samples = atLayers(row.Samples, r.Layers)
-		chosen = append(chosen, row)
-	}
-	for _, name := range r.Methods { // methods that the paper lacks
-		inTable := slices.ContainsFunc(rows, func(row PaperRow) bool { return row.Method == name })
-		if !inTable && known[name] {
-			chosen = append(chosen, PaperRow{Label: name, Method: name, Samples: ownSizes(name, r.Layers)})
-		}
-	}
-	if len(r.Samples) > 0 {
-		chosen = r.resize(chosen)
-	}
-	return chosen
-}
-
-// ownSizes returns the sample sizes of a method that the paper lacks.
-func ownSizes(method string, layers int) []int {
-	var sizes []int
-	for _, m := range samplers.Methods() {
-		switch {
-		case m.Name != method || m.Sizes == "":
-		case strings.Contains(m.Sizes, "layer"):
-			sizes = append(sizes, 512)
-		default: // a node
-			sizes = append(sizes, 2)
-		}
-	}
-	for len(sizes) > 0 && len(sizes) < layers {
-		sizes = append(sizes, sizes[0])
-	}
-	return sizes
-}
-
-// atLayers returns one size for each of n layers. It cuts sizes short, or extends
-// them by the factor between the last two. Methods without sizes keep none, and
-// tables of one layer keep their one size.
-func atLayers(sizes []int, n int) []int {
-	if len(sizes) < 2 {
-		return sizes
-	}
-	fitted := slices.Clone(sizes[:min(n, len(sizes))])
-	for len(fitted) < n {
-		last := len(fitted) - 1
-		fitted = append(fitted, fitted[last]*sizes[1]/sizes[0])
-	}
-	return fitted
-}
-
-// layerWise reports whether the row's method draws a number of nodes a layer.
-func (row *PaperRow) layerWise() bool {
-	return strings.HasPrefix(row.Method, "ladies") || strings.HasPrefix(row.Method, "fastgcn") || row.Method == "poisson-ladies"
-}
-
-// resize gives layer-wise rows the sizes of the options, one row for each method.
-// It removes the paper's values, which are for other sizes.
-func (r *runner) resize(rows []PaperRow) []PaperRow {
-	var resized []PaperRow
-	seen := map[string]bool{}
-	for _, row := range rows {
-		if row.layerWise() {
-			if seen[row.Method] {
-				continue
-			}
-			seen[row.Method] = true
-			if before, rest, found := strings.Cut(row.Label, " ("); found {
-				_, after, _ := strings.Cut(rest, ")")
-				row.Label = before + after // "LADIES (2) w/ flat" is now "LADIES w/ flat"
-			}
-			row.Samples, row.Values = r.Samples, nil
-		}
-		resized = append(resized, row)
-	}
-	return resized
-}
-
-// value returns the paper's value of a row for a SPEC, or nil.
-func (row *PaperRow) value(spec string) *PaperValue {
-	name, _ := paperDataset(spec)
-	if v, there := row.Values[name]; there {
-		return &v
-	}
-	return nil
-}
+var errNoRuns = errors.New("reproduce: no method of the table can run")

@@ -2,7 +2,7 @@ package reproduce
 
 import (
 	"context"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"os"
@@ -21,17 +21,19 @@ import (
 
 // trainSettings is everything that a training run depends on.
 type trainSettings struct {
-	Kind       string `json:"kind"` // the kind of result
-	Data       string `json:"data"`
-	Method     string `json:"method"`
-	Samples    []int  `json:"samples"`
-	Layers     int    `json:"layers"`
-	Hidden     int    `json:"hidden"`
-	Batch      int    `json:"batch"`
-	MaxBatches int    `json:"max_batches"`
-	Patience   int    `json:"patience"`
-	Seed       uint64 `json:"seed"`
-	BLAS       string `json:"blas"`
+	Kind       string  `json:"kind"` // the kind of result
+	Data       string  `json:"data"`
+	Method     string  `json:"method"`
+	Samples    []int   `json:"samples"`
+	Layers     int     `json:"layers"`
+	Hidden     int     `json:"hidden"`
+	Dropout    float64 `json:"classifier_dropout"` // of the classifier's inputs
+	Batch      int     `json:"batch"`
+	MaxBatches int     `json:"max_batches"`
+	EvalEvery  int     `json:"eval_every"`
+	Patience   int     `json:"patience"`
+	Seed       uint64  `json:"seed"`
+	BLAS       string  `json:"blas"`
 
 	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
 }
@@ -49,6 +51,10 @@ type trainResult struct {
 	WallS      float64      `json:"wall_s"`
 
 	Curve []curvePoint `json:"curve"` // one point for each evaluation
+
+	// Weight is the first weight of the run that errorWeights names, from which
+	// figure 2 takes W.
+	Weight []byte `json:"first_weight,omitempty"`
 }
 
 type curvePoint struct {
@@ -58,57 +64,72 @@ type curvePoint struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// trainSettings opens the data and returns the settings of a run.
-func (r *runner) trainSettings(ctx context.Context, kind, spec string, row PaperRow, run int) (trainSettings, error) {
-	if _, err := r.open(ctx, spec); err != nil {
-		return trainSettings{}, err
-	}
+// trainSettings returns the settings of a run.
+func (r *runner) trainSettings(j job) trainSettings {
 	s := trainSettings{
-		Kind: kind, Data: spec, Method: row.Method, Samples: row.Samples, Layers: r.Layers, Hidden: r.Hidden, Batch: r.Batch,
-		MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: r.Seed + uint64(run), Fingerprint: r.fingerprint,
+		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Layers: j.layers, Hidden: r.Hidden, Dropout: classifierDropout, Batch: r.Batch,
+		MaxBatches: r.MaxBatches, EvalEvery: r.EvalEvery.of(j.spec), Patience: r.Patience, Seed: r.Seed + uint64(j.run), Fingerprint: r.fingerprint,
 	}
 	if b, err := blas.Default(); err == nil {
 		s.BLAS = b.Name()
 	}
-	return s, nil
+	return s
+}
+
+// trainJobs lists the training runs of one row.
+func (r *runner) trainJobs(spec string, row PaperRow, layers int) []job {
+	var jobs []job
+	for run := range r.Runs.of(spec) {
+		jobs = append(jobs, job{kind: training, spec: spec, method: row.Method, samples: row.Samples, layers: layers, run: run})
+	}
+	return jobs
+}
+
+// trained returns the results of the training runs of one row.
+func (r *runner) trained(spec string, row PaperRow, layers int) []trainResult {
+	var results []trainResult
+	for _, j := range r.trainJobs(spec, row, layers) {
+		if result := resultOf[trainResult](r, j); result != nil {
+			results = append(results, *result)
+		}
+	}
+	return results
 }
 
 // train returns the result of one training run.
-func (r *runner) train(ctx context.Context, spec string, row PaperRow, run int) (*trainResult, error) {
-	settings, err := r.trainSettings(ctx, "train", spec, row, run)
-	if err != nil {
-		return nil, err
-	}
+func (r *runner) train(ctx context.Context, j job) (any, error) {
+	settings := r.trainSettings(j)
 	result := new(trainResult)
-	words := []string{spec, row.Method, sizesText(row.Samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.cell(ctx, "train", settings, result, words, func() error {
-		_, history, err := r.fit(ctx, spec, row, settings)
+	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
+	return result, r.cell(ctx, string(j.kind), settings, result, words, func() error {
+		model, history, err := r.fit(ctx, j, settings)
 		if err != nil {
 			return err
 		}
 		*result = *newTrainResult(r.data, history)
-		r.Log(fmt.Sprintf("%s, %s, seed %d: test %s %.4f after %d batches, %.0f s", spec, row.describe(), settings.Seed,
-			result.Metric, float64(result.Test), result.Batches, result.WallS))
+		if j.key() == errorWeights(j.spec).key() {
+			if result.Weight, err = firstWeight(model); err != nil {
+				return err
+			}
+		}
+		r.log(fmt.Sprintf("%s, seed %d: test %s %.4f after %d batches, %.0f s", j, settings.Seed, result.Metric, float64(result.Test), result.Batches, result.WallS))
 		return nil
 	})
 }
 
-// describe returns the row's method and sizes for a reader.
-func (row *PaperRow) describe() string {
-	if len(row.Samples) == 0 {
-		return row.Method
+// firstWeight returns the weight of the first convolution, little-endian float32.
+func firstWeight(model *layers.GCN) ([]byte, error) {
+	values, ok := model.Convolutions[0].W.Value().Data().([]float32)
+	if !ok {
+		return nil, fmt.Errorf("reproduce: the weight of layer 1 is %T, want float32 values", model.Convolutions[0].W.Value().Data())
 	}
-	return row.Method + " " + sizesText(row.Samples)
+	return binary.Append(nil, binary.LittleEndian, values)
 }
 
 // fit trains a model. The run's checkpoints are in the cells' folder, so that a
 // stopped run goes on. They are removed when the run is done.
-func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings trainSettings) (*layers.GCN, *train.Result, error) {
-	data, err := r.open(ctx, spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	model, err := r.model(data, row, settings.Seed)
+func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layers.GCN, *train.Result, error) {
+	model, err := r.model(j, settings.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,14 +139,14 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	}
 	dir := filepath.Join(r.cells.dir, name)
 	start := time.Now()
-	history, err := train.Fit(ctx, model, data, train.Options{
-		Batch: r.Batch, MaxBatches: r.MaxBatches, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
+	history, err := train.Fit(ctx, model, r.data, train.Options{
+		Batch: r.Batch, MaxBatches: r.MaxBatches, EvalEvery: settings.EvalEvery, Patience: r.Patience, Seed: settings.Seed, Dir: dir, Resume: true,
 		CheckpointInterval: time.Minute,
 		Config:             map[string]any{"cell": name},
 		Progress: func(p train.Progress) {
 			if p.Evaluated && time.Since(start) > 30*time.Second {
 				start = time.Now()
-				r.Log(fmt.Sprintf("%s, %s, seed %d: batch %d, best %.4f", spec, row.describe(), settings.Seed, p.Batch, p.Best))
+				r.log(fmt.Sprintf("%s, seed %d: batch %d, best %.4f", j, settings.Seed, p.Batch, p.Best))
 			}
 		},
 	})
@@ -138,20 +159,24 @@ func (r *runner) fit(ctx context.Context, spec string, row PaperRow, settings tr
 	return model, history, nil
 }
 
-// model builds the model of the paper's program over the row's sampler.
-func (r *runner) model(data *datasets.Data, row PaperRow, seed uint64) (*layers.GCN, error) {
-	sizes := row.Samples
+// classifierDropout is the rate of the further dropout that the paper's program has
+// before the classifier.
+const classifierDropout = 0.2
+
+// model builds the paper's model over a job's sampler.
+func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
+	sizes := j.samples
 	if len(sizes) == 0 {
 		sizes = []int{r.Batch}
 	}
-	sampler, err := samplers.ByName(row.Method, samplers.Config{
-		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: r.Layers, Sizes: sizes,
+	sampler, err := samplers.ByName(j.method, samplers.Config{
+		Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: j.layers, Sizes: sizes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
-	return layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: r.Hidden, Seed: seed})
+	return layers.NewGCN(batch, r.data.Features, r.data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: classifierDropout, Seed: seed})
 }
 
 func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
@@ -164,5 +189,3 @@ func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
 	}
 	return t
 }
-
-var errNoRuns = errors.New("reproduce: no method of the table can run")

@@ -10,6 +10,9 @@ import (
 // paperRuns is the number of runs behind the paper's accuracies.
 const paperRuns = 5
 
+// paperEvalEvery is the number of batches between two evaluations in its program.
+const paperEvalEvery = 10
+
 // compare compares the row with the paper's number. If the paper's ± is a standard
 // error, as its program computes it, the difference of the means has standard error
 // √(SEM² + PM²). The row is in range if the difference is within twice that. A mean
@@ -35,6 +38,28 @@ func (row *Row) compare() {
 	default:
 		row.Range = "in"
 	}
+}
+
+// comparePrinted compares the row with a count as the paper prints it: equal to its
+// last digit.
+func (row *Row) comparePrinted() {
+	p := row.Paper
+	if p == nil {
+		return
+	}
+	half := 0.5
+	if p.Mean != math.Trunc(p.Mean) {
+		half = 0.05
+	}
+	switch {
+	case row.Mean > p.Mean+half:
+		row.Range = "above"
+	case row.Mean < p.Mean-half:
+		row.Range = "below"
+	default:
+		row.Range = "in"
+	}
+	row.explain("")
 }
 
 // The programs behind the paper's times.

@@ -1,0 +1,430 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// tiny are options with which all tables and figures take seconds.
+func tiny(t *testing.T) Options {
+	return Options{
+		Data: []string{smallData}, Runs: PerData{Each: 2}, Batch: 32, Hidden: 8, MaxBatches: 10, Repeats: 2, Batches: 6, Dir: t.TempDir(),
+	}
+}
+
+// all runs All and saves the results.
+func all(t *testing.T, o Options) *Results {
+	t.Helper()
+	results, err := All(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results.Date, results.Commit, results.Command = "2026-01-02", "abc", "gcn reproduce all"
+	if err := results.Save(o.Dir); err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// tree returns the texts of the files in a folder, without cells and pictures in PNG.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "/cells/") || strings.HasSuffix(path, ".png") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, dir)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestAll makes everything on a small graph: once whole, and once stopped after some
+// cells, three times. Both give the same numbers, except times. Making everything
+// again computes nothing and gives the same bytes.
+func TestAll(t *testing.T) {
+	whole, cells := tiny(t), 0
+	whole.Log = func(string) { cells++ }
+	results := all(t, whole)
+	checkResults(t, whole.Dir, results)
+
+	stopped, computed := tiny(t), 0
+	for _, after := range []int{1, 7, 40} {
+		ctx, stop := context.WithCancel(t.Context())
+		now := 0
+		stopped.Log = func(string) {
+			computed++
+			if now++; now == after {
+				stop()
+			}
+		}
+		if _, err := All(ctx, stopped); !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v, want the context's", err)
+		}
+		stop()
+	}
+	stopped.Log = func(string) { computed++ }
+	all(t, stopped)
+	if computed != cells {
+		t.Errorf("%d cells computed with stops, %d without", computed, cells)
+	}
+	first := tree(t, stopped.Dir)
+	for path, want := range tree(t, whole.Dir) {
+		if strings.HasSuffix(path, ".csv") && !slices.Equal(timeless(t, first[path]), timeless(t, want)) {
+			t.Errorf("%s after stops is\n%s\nwithout\n%s", path, first[path], want)
+		}
+	}
+	all(t, stopped)
+	for path, text := range tree(t, stopped.Dir) {
+		if text != first[path] {
+			t.Errorf("%s is not the same when it is made again", path)
+		}
+	}
+	if computed != cells {
+		t.Errorf("%d cells computed again", computed-cells)
+	}
+}
+
+// timeless returns the lines of a CSV file that are not times, and do not depend on
+// times.
+func timeless(t *testing.T, text string) []string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, record := range records {
+		line := strings.Join(record, ",")
+		if !regexp.MustCompile(`\bms\b|\btime\b|slower|verdict|times`).MatchString(line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(records) > 0 && records[0][0] == "number" { // the claims: some are about times
+		return nil
+	}
+	return lines
+}
+
+// checkResults checks the files of the whole report.
+func checkResults(t *testing.T, dir string, results *Results) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "results.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"2026-01-02", "abc", "`gcn reproduce all`", results.Machine.String(), "## Table 4. ", "## Figure 11. ", "Data that are not in the paper: synth:demo", "2 runs"} {
+		if !strings.Contains(string(text), words) {
+			t.Errorf("results.md lacks %q", words)
+		}
+	}
+	for _, link := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join(dir, link[1])); err != nil {
+			t.Errorf("results.md shows a figure that is not there: %v", err)
+		}
+	}
+	for _, e := range Experiments() {
+		for _, ext := range []string{".csv", ".json"} {
+			content, err := os.ReadFile(filepath.Join(dir, FiguresDir, e.Name+ext))
+			if err != nil || len(content) < 100 || ext == ".json" && !json.Valid(content) {
+				t.Errorf("%s%s: %d bytes, %v", e.Name, ext, len(content), err)
+			}
+		}
+		if strings.HasPrefix(e.Name, "figure") {
+			if _, err := os.Stat(filepath.Join(dir, FiguresDir, e.Name+".svg")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(results.Claims) != len(claims()) || strings.Count(string(text), "| Section ")+strings.Count(string(text), "| Appendix ") != len(claims()) {
+		t.Errorf("%d claims are judged, want %d, each in the text", len(results.Claims), len(claims()))
+	}
+}
+
+// TestAllOnRealGraphs makes everything on the real graphs that lie beside the
+// repository.
+func TestAllOnRealGraphs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	o := tiny(t)
+	o.Data, o.Runs.Each = nil, 1
+	for _, spec := range []string{"planetoid:../../../shared/data/cora-planetoid/cora", "npz:../../../shared/data/tolokers/tolokers.npz"} {
+		_, path, _ := strings.Cut(spec, ":")
+		if _, err := os.Stat(filepath.Dir(path)); err == nil {
+			o.Data = append(o.Data, spec)
+		}
+	}
+	if len(o.Data) == 0 {
+		t.Skip("no real graphs in ../shared/data")
+	}
+	results := all(t, o)
+	for _, r := range results.Reports {
+		if len(r.Rows) == 0 {
+			t.Errorf("%s has no rows", r.Experiment)
+		}
+	}
+}
+
+// TestDataChoice checks that the original is used if it is in the cache, and else the
+// twin; and that data sets that the paper leaves out of a table are left out.
+func TestDataChoice(t *testing.T) {
+	cache := t.TempDir()
+	data, err := datasets.Open(t.Context(), smallData, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := datasets.WriteStore(t.Context(), filepath.Join(cache, "ogbn-mag.store"), data); err != nil {
+		t.Fatal(err)
+	}
+	o := tiny(t)
+	o.Data, o.DataOptions = nil, datasets.Options{Cache: cache}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"table4":  {"synth:reddit", "synth:arxiv", "ogbn-mag", "synth:proteins", "synth:products"},
+		"table2":  {"synth:reddit", "synth:arxiv", "synth:proteins", "ogbn-mag"},
+		"figure1": {"synth:arxiv", "ogbn-mag"},
+		"figure5": {"synth:reddit", "synth:arxiv", "ogbn-mag", "synth:proteins", "synth:products"},
+	} {
+		for _, e := range Experiments() {
+			if e.Name != name {
+				continue
+			}
+			if got, err := r.dataOf(t.Context(), e); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s is made from %v, want %v; %v", name, got, want, err)
+			}
+		}
+	}
+	o.Data = []string{"synth:products", smallData}
+	if r, err = newRunner(o); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.dataOf(t.Context(), Experiments()[1]); err != nil || !slices.Equal(got, []string{smallData}) {
+		t.Errorf("table2 is made from %v; %v", got, err)
+	}
+}
+
+// TestErrorWeights checks that figure 2 alone, which trains W itself, gives the rows
+// that it has in the whole report.
+func TestErrorWeights(t *testing.T) {
+	o := tiny(t)
+	o.Methods = []string{"ladies", "ladies-flat-debiased"}
+	results, err := All(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Dir = t.TempDir()
+	alone := run(t, "figure2", o)
+	for _, r := range results.Reports {
+		if r.Experiment == "figure2" && (len(r.Rows) != 2*len(errorSizes()) || !reflect.DeepEqual(r.Rows, alone.Rows)) {
+			t.Errorf("%d rows %+v\nalone %+v", len(r.Rows), r.Rows, alone.Rows)
+		}
+	}
+	cells, err := filepath.Glob(filepath.Join(o.Dir, "cells", "*.json"))
+	if err != nil || len(cells) != 2 {
+		t.Errorf("figure 2 alone has cells %v, want a training run and the errors; %v", cells, err)
+	}
+}
+
+// TestPooled checks that a regression has the pairs of all runs, over the training
+// nodes and over all, and a scatter plot 200 points of each run.
+func TestPooled(t *testing.T) {
+	o := tiny(t)
+	o.Methods = []string{"ladies"}
+	const nodes, train, layers = 500, 250, 3
+	report := run(t, "figure1", o)
+	if len(report.Rows) != (2*3+1)*layers {
+		t.Fatalf("%d rows", len(report.Rows))
+	}
+	for _, row := range report.Rows {
+		want := 2 * nodes
+		switch {
+		case strings.HasSuffix(row.Quantity, overTrain):
+			want = 2 * train
+		case strings.Contains(row.Quantity, "leverage"): // of the sampled pairs
+			want = 2 * pointsPerRun
+		}
+		if row.N != want {
+			t.Errorf("%s has %d pairs, want %d of two runs", row.Quantity, row.N, want)
+		}
+	}
+	if len(report.figure.Panels) != layers {
+		t.Fatalf("%d panels", len(report.figure.Panels))
+	}
+	for _, p := range report.figure.Panels {
+		if len(p.Cloud) != 2*pointsPerRun || p.Fit == nil || len(p.Lines) != 1 {
+			t.Errorf("%s: %d points, fit %v, %d lines", p.Title, len(p.Cloud), p.Fit, len(p.Lines))
+		}
+	}
+}
+
+// TestHighLeverage counts the pairs of high leverage by the formula.
+func TestHighLeverage(t *testing.T) {
+	var s scatter
+	for _, x := range []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 40} {
+		s.Sums.Add(x, 1)
+		s.Points = append(s.Points, [2]float64{x, 1})
+	}
+	want, n := 0, float64(s.Sums.N)
+	for _, p := range s.Points {
+		if h := 1/n + (p[0]-8.5)*(p[0]-8.5)/s.Sums.SXX; h > 4/n {
+			want++
+		}
+	}
+	if got := s.highLeverage(); want != 1 || got != float64(want)/n {
+		t.Errorf("share %v, want %d of 10", got, want)
+	}
+	if got := new(scatter).highLeverage(); got != 0 {
+		t.Errorf("share %v of no pairs", got)
+	}
+}
+
+// TestExponent fits powers, and checks how much a layer adds.
+func TestExponent(t *testing.T) {
+	line := exponent([]float64{1, 2, 4, 8, 0}, []float64{3, 12, 48, 192, 5})
+	if math.Abs(line.Slope-2) > 1e-12 || line.N != 4 {
+		t.Errorf("exponent %v of %d points, want 2 of 4", line.Slope, line.N)
+	}
+	if g := growth([]float64{1, 3, 9, 15}); g != 3 { // layers of 1, 2, 6 and 6
+		t.Errorf("growth %v, want 3", g)
+	}
+}
+
+// TestCaption checks that a caption names originals and twins, and data sets with
+// fewer runs or scores.
+func TestCaption(t *testing.T) {
+	o := tiny(t)
+	if err := o.Runs.Set("5,products=3,proteins=3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.EvalEvery.Set("10,products=100"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := task{Experiment: Experiments()[3], data: []string{"synth:arxiv", "synth:products", "ogbn-proteins", "cora"}, jobs: []job{{kind: training}}}
+	caption := r.caption(c)
+	for _, words := range []string{
+		"Original data: ogbn-proteins.", "Generated twins, not the original data: synth:arxiv, synth:products.", "Data that are not in the paper: cora.",
+		"5 runs on ogbn-arxiv (twin), cora, 3 runs on ogbn-products (twin), ogbn-proteins;",
+		"every 10 mini-batches on ogbn-arxiv (twin), ogbn-proteins, cora, 100 mini-batches on ogbn-products (twin);",
+	} {
+		if !strings.Contains(caption, words) {
+			t.Errorf("the caption does not say %q: %s", words, caption)
+		}
+	}
+	c.data, c.jobs = []string{"synth:arxiv"}, nil
+	if caption := r.caption(c); strings.Contains(caption, "runs") {
+		t.Errorf("a table without runs has the caption %q", caption)
+	}
+}
+
+func TestPerData(t *testing.T) {
+	var p PerData
+	p.Each = 5
+	if err := p.Set("products=3,synth:demo?nodes=2&seed=1=2,7"); err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string]int{"synth:products": 3, "ogbn-products": 3, "synth:arxiv": 7, "synth:demo?nodes=2&seed=1": 2} {
+		if got := p.of(spec); got != want {
+			t.Errorf("%d for %s, want %d", got, spec, want)
+		}
+	}
+	if text := p.String(); text != "7,products=3,synth:demo?nodes=2&seed=1=2" || p.least() != 2 {
+		t.Errorf("%s, at least %d", text, p.least())
+	}
+	for _, wrong := range []string{"", "0", "a=", "a=x", "a=1,a=2", "-1", "products=0"} {
+		if err := new(PerData).Set(wrong); err == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}
+
+// TestPace checks the time left: from the same method, else the same kind on the same
+// data, else the same kind.
+func TestPace(t *testing.T) {
+	jobs := []job{
+		{kind: training, spec: "a", method: "full"}, {kind: training, spec: "a", method: "ladies"},
+		{kind: training, spec: "a", method: "full", run: 1}, {kind: training, spec: "a", method: "vrgcn"}, {kind: training, spec: "b", method: "full"}, {kind: erring, spec: "b"},
+	}
+	var p pace
+	p.start(jobs)
+	if p.left() != 0 {
+		t.Errorf("%v left before anything is done", p.left())
+	}
+	for _, seconds := range []float64{10, 2} {
+		p.took(seconds)
+		p.next()
+	}
+	// full on a: 10; vrgcn on a: the mean 6; full on b: the mean 6; the error: unknown.
+	if want := 22 * time.Second; p.left() != want {
+		t.Errorf("%v left, want %v", p.left(), want)
+	}
+	if text := p.String(); text != "[cell 3 of 6, about 22s left] " {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestTooLarge makes two tables from data sets of which one is too large for the
+// memory: its rows are left out, or have no measurements, and a note says why.
+func TestTooLarge(t *testing.T) {
+	o := tiny(t)
+	o.Data = []string{"synth:arxiv", "synth:products"}
+	o.Methods, o.Samples = []string{"ladies"}, nil
+	o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
+		if spec == "synth:products" {
+			return nil, fmt.Errorf("the graph: %w", memory.ErrTooLarge)
+		}
+		return datasets.Open(ctx, smallData, datasets.Options{})
+	}
+	for name, rows := range map[string]int{"table4": 5, "table5": 4} {
+		report := run(t, name, o)
+		measured := 0
+		for _, row := range report.Rows {
+			if row.N > 0 {
+				measured++
+			}
+			if row.N > 0 && row.Dataset != "synth:arxiv" {
+				t.Errorf("a row from data that are too large: %+v", row)
+			}
+		}
+		if measured == 0 || len(report.Rows) < rows {
+			t.Errorf("%s has %d rows, %d of them measured", name, len(report.Rows), measured)
+		}
+		if len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "synth:products") || !strings.Contains(report.Notes[0], memory.ErrTooLarge.Error()) {
+			t.Errorf("%s does not say why rows are left out: %q", name, report.Notes)
+		}
+		if err := report.Save(o.Dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(o.Dir, name+".md"))
+		if err != nil || strings.Contains(string(text), "NaN") || !strings.Contains(string(text), "– (") {
+			t.Errorf("%v in %s", err, text)
+		}
+	}
+}

@@ -1,0 +1,604 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// largestPaperSize is the largest sample size of the paper's figure of errors.
+const largestPaperSize = 2048
+
+// weakR2 is the R² below which a regression does not support proportionality: the
+// largest of the paper's is 0.16.
+const weakR2 = 0.2
+
+// ladiesVariants are the paper's own methods at the increasing sizes and at the fixed
+// ones.
+func ladiesVariants(prefix string) []string {
+	return []string{prefix + " w/ flat", prefix + " w/ debias", prefix + " w/ flat & debias"}
+}
+
+// claims lists what the paper's text says about its results, in its order, from
+// Section 4 to the appendix.
+func claims() []claim {
+	return slices.Concat(claimsOfProbabilities(), claimsOfDebiasing(), claimsOfTraining(), claimsOfTimes(), claimsOfAppendix())
+}
+
+func claimsOfProbabilities() []claim {
+	return []claim{
+		{
+			"Section 4.1", "slopes are negative under LADIES and full batch: layer 1 of ogbn-arxiv, layer 2 of ogbn-proteins, layers 1 and 3 of ogbn-mag", []string{"table2"},
+			on("table2", []string{"arxiv", "proteins", "mag"}, every, func(e evidence, data string) *finding {
+				layers := map[string][]int{"arxiv": {1}, "proteins": {2}, "mag": {1, 3}}[data]
+				return e.slopes(data, []string{"LADIES", "Full-batch"}, layers, func(slope float64) bool { return slope < 0 })
+			}),
+		}, {
+			"Section 4.1", "on Reddit LADIES' slopes are positive in each layer, with R² of about 0.01", []string{"table2"},
+			on("table2", []string{"reddit"}, every, func(e evidence, data string) *finding {
+				f := e.slopes(data, []string{"LADIES"}, []int{1, 2, 3}, func(slope float64) bool { return slope > 0 })
+				largest, n := e.largestR2("table2", data, []string{"LADIES"}, onP, overTrain)
+				if f == nil || n == 0 {
+					return nil
+				}
+				return &finding{f.holds && largest < 0.05, fmt.Sprintf("%s; largest R² %.3f", f.numbers, largest)}
+			}),
+		}, {
+			"Section 4.1", "‖(HW)_[i]‖ is not proportional to ‖P^[i]‖: R² is small or the slope negative", []string{"table2"},
+			on("table2", nil, every, notProportional("table2", onP, overTrain)),
+		}, {
+			"Section 4.1", "on Reddit LADIES has a lower test metric than with flat probabilities", []string{"table4"},
+			on("table4", []string{"reddit"}, every, func(e evidence, data string) *finding {
+				return e.allAbove("table4", data, "test ", []pair{{"LADIES w/ flat", "LADIES"}, {"LADIES (2) w/ flat", "LADIES (2)"}})
+			}),
+		}, {
+			"Section 4.3", "the error with flat probabilities is below LADIES' and FastGCN's on every data set", []string{"figure2"},
+			on("figure2", nil, every, func(e evidence, data string) *finding {
+				flat := e.curve(data, "ladies-flat", largestPaperSize)
+				under, ladies, ok := below(flat, e.curve(data, "ladies", largestPaperSize))
+				alsoUnder, fast, alsoOK := below(flat, e.curve(data, "fastgcn", largestPaperSize))
+				if !ok || !alsoOK {
+					return nil
+				}
+				return &finding{under && alsoUnder, ladies + " to LADIES, " + fast + " to FastGCN"}
+			}),
+		},
+	}
+}
+
+func claimsOfDebiasing() []claim {
+	return []claim{
+		{
+			"Section 5", "the error of LADIES is U-shaped in the sample size on the sparse graphs, ogbn-arxiv and ogbn-mag, up to 2048 nodes", []string{"figure2"},
+			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+				return uShape(e.curve(data, "ladies", largestPaperSize))
+			}),
+		}, {
+			"Section 5", "the same with larger sizes too, which the paper does not have", []string{"figure2"},
+			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+				return uShape(e.curve(data, "ladies", math.MaxInt))
+			}),
+		}, {
+			"Section 5.4", "debiased weights improve the error on all data sets", []string{"figure2"},
+			on("figure2", nil, every, func(e evidence, data string) *finding {
+				under, numbers, ok := below(e.curve(data, "ladies-debiased", largestPaperSize), e.curve(data, "ladies", largestPaperSize))
+				if !ok {
+					return nil
+				}
+				return &finding{under, numbers}
+			}),
+		}, {
+			"Section 5.4", "the error of debiased LADIES has no U-shape", []string{"figure2"},
+			on("figure2", nil, every, func(e evidence, data string) *finding {
+				f := uShape(e.curve(data, "ladies-debiased", math.MaxInt))
+				if f != nil {
+					f.holds = !f.holds
+				}
+				return f
+			}),
+		}, {
+			"Section 5.4", "on top of flat probabilities, debiasing improves the error only marginally (up to 10 %) on the sparse graphs", []string{"figure2"},
+			on("figure2", []string{"arxiv", "mag"}, every, func(e evidence, data string) *finding {
+				return marginal(e.curve(data, "ladies-flat-debiased", largestPaperSize), e.curve(data, "ladies-flat", largestPaperSize))
+			}),
+		}, {
+			"Section 5.4", "sparse graphs have the larger bias: debiasing gains most at 2048 nodes on ogbn-arxiv and ogbn-mag", []string{"figure2"},
+			gainsMost,
+		}, {
+			"Section 5.5", "the extra time of debiasing is acceptable: at 512 nodes at most half of LADIES' sampling time", []string{"table3"},
+			on("table3", nil, every, func(e evidence, data string) *finding {
+				return e.timeRatio("table3", data, "LADIES+d (512)", "LADIES (512)", 0, 1.5)
+			}),
+		}, {
+			"Section 5.5", "node-wise sampling takes far longer: more than ten times LADIES' time", []string{"table3"},
+			on("table3", nil, every, func(e evidence, data string) *finding {
+				return e.timeRatio("table3", data, "Node-wise (512)", "LADIES (512)", 10, math.Inf(1))
+			}),
+		}, {
+			"Section 5.6", "the stochastic sum-and-sample estimator has the larger (co)variance", nil,
+			elsewhere("see gcn study variance"),
+		},
+	}
+}
+
+func claimsOfTraining() []claim {
+	faster := func(experiment string) predicate {
+		return on(experiment, nil, every, func(e evidence, data string) *finding {
+			var pairs []pair
+			for _, variant := range ladiesVariants("LADIES (2)") {
+				pairs = append(pairs, pair{"LADIES (2)", variant})
+			}
+			return e.allAbove(experiment, data, quantityNeeded, pairs)
+		})
+	}
+	return []claim{
+		{"Section 6.1", "LADIES with flat probabilities, debiasing or both converges faster than LADIES (ogbn-proteins and ogbn-products)", []string{"figure3"}, faster("figure3")},
+		{"Section 6.1", "the same on all data sets", []string{"figure4"}, faster("figure4")},
+		{
+			"Section 6.1", "debiasing speeds up convergence less than flat probabilities on Reddit and ogbn-products", []string{"figure4"},
+			on("figure4", []string{"reddit", "products"}, every, func(e evidence, data string) *finding {
+				return e.allAbove("figure4", data, quantityNeeded, []pair{{"LADIES (2) w/ debias", "LADIES (2) w/ flat"}})
+			}),
+		}, {
+			"Section 6.2", "LADIES with flat & debias (2) is comparable to full batch: less than one point below", []string{"table4"},
+			on("table4", nil, every, func(e evidence, data string) *finding {
+				return e.near("table4", data, "LADIES (2) w/ flat & debias", "Full-batch", 1)
+			}),
+		}, {
+			"Section 6.2", "the three variants improve consistently over FastGCN and LADIES", []string{"table4"},
+			on("table4", nil, every, func(e evidence, data string) *finding {
+				var pairs []pair
+				for _, setting := range []string{"", " (2)"} {
+					for _, variant := range ladiesVariants("LADIES" + setting) {
+						pairs = append(pairs, pair{variant, "FastGCN" + setting}, pair{variant, "LADIES" + setting})
+					}
+				}
+				return e.countAbove("table4", data, pairs)
+			}),
+		}, {
+			"Section 6.2", "LADIES with flat & debias (2) is better than node-wise sampling and GraphSAINT on most data sets", []string{"table4"},
+			on("table4", nil, most, func(e evidence, data string) *finding {
+				best := "LADIES (2) w/ flat & debias"
+				return e.allAbove("table4", data, "test ", []pair{{best, "Node-wise (2)"}, {best, "GraphSAINT"}})
+			}),
+		}, {
+			"Section 6.2", "flat & debias (2) is better than flat and than debias alone on most data sets", []string{"table4"},
+			on("table4", nil, most, func(e evidence, data string) *finding {
+				return e.allAbove("table4", data, "test ", []pair{{"LADIES (2) w/ flat & debias", "LADIES (2) w/ flat"}, {"LADIES (2) w/ flat & debias", "LADIES (2) w/ debias"}})
+			}),
+		}, {
+			"Section 6.2", "ogbn-proteins is the exception: flat & debias (2) is below flat and below debias", []string{"table4"},
+			on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
+				return e.allAbove("table4", data, "test ", []pair{{"LADIES (2) w/ flat", "LADIES (2) w/ flat & debias"}, {"LADIES (2) w/ debias", "LADIES (2) w/ flat & debias"}})
+			}),
+		}, {
+			"Section 6.2", "on ogbn-proteins LADIES and its variants are better than full batch and VR-GCN", []string{"table4"},
+			on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
+				var pairs []pair
+				for _, setting := range []string{"LADIES", "LADIES (2)"} {
+					for _, label := range append(ladiesVariants(setting), setting) {
+						pairs = append(pairs, pair{label, "Full-batch"}, pair{label, "VR-GCN (2)"})
+					}
+				}
+				return e.countAbove("table4", data, pairs)
+			}),
+		}, {
+			"Section 6.2", "some efficient method has a higher test metric than full batch on several data sets", []string{"table4"},
+			on("table4", nil, several, someAboveFull),
+		}, {
+			"Section 6.2", "LADIES is better than FastGCN on every data set", []string{"table4"},
+			on("table4", nil, every, func(e evidence, data string) *finding {
+				return e.allAbove("table4", data, "test ", []pair{{"LADIES", "FastGCN"}, {"LADIES (2)", "FastGCN (2)"}})
+			}),
+		}, {
+			"Section 6.3", "VR-GCN has the best test metric on Reddit, ogbn-arxiv and ogbn-products", []string{"table4"},
+			on("table4", []string{"reddit", "arxiv", "products"}, every, func(e evidence, data string) *finding {
+				return e.best("table4", data, "VR-GCN (2)")
+			}),
+		},
+	}
+}
+
+func claimsOfTimes() []claim {
+	alike := func(experiment string) predicate {
+		return on(experiment, nil, every, func(e evidence, data string) *finding {
+			f := &finding{holds: true}
+			var words []string
+			for _, setting := range []string{"LADIES", "LADIES (2)"} {
+				for _, variant := range ladiesVariants(setting) {
+					one := e.timeRatio(experiment, data, variant, setting, 1/1.5, 1.5)
+					if one == nil {
+						return nil
+					}
+					f.holds = f.holds && one.holds
+					words = append(words, one.numbers)
+				}
+			}
+			f.numbers = strings.Join(words, ", ")
+			return f
+		})
+	}
+	heavier := func(experiment string) predicate {
+		return on(experiment, nil, every, func(e evidence, data string) *finding {
+			return e.timeRatio(experiment, data, "VR-GCN (2)", "LADIES (2)", 2, math.Inf(1))
+		})
+	}
+	return []claim{
+		{"Section 6.3", "a step of the three variants takes about as long as LADIES': within a factor of 1.5", []string{"table5"}, alike("table5")},
+		{"Section 6.3", "VR-GCN takes much longer than the layer-wise methods: more than twice LADIES' step", []string{"table5"}, heavier("table5")},
+		{
+			"Section 6.3", "on ogbn-arxiv VR-GCN takes about as long as full batch: within a factor of 2", []string{"table5"},
+			on("table5", []string{"arxiv"}, every, func(e evidence, data string) *finding {
+				return e.timeRatio("table5", data, "VR-GCN (2)", "Full-batch", 0.5, 2)
+			}),
+		}, {
+			"Section 7", "the variants are close to VR-GCN's test metric (2.5 points) and need at most half of its time", []string{"table4", "table5"},
+			on("table4", nil, every, func(e evidence, data string) *finding {
+				metric := e.near("table4", data, "LADIES (2) w/ flat & debias", "VR-GCN (2)", 2.5)
+				time := e.timeRatio("table5", data, "LADIES (2) w/ flat & debias", "VR-GCN (2)", 0, 0.5)
+				if metric == nil || time == nil {
+					return nil
+				}
+				return &finding{metric.holds && time.holds, metric.numbers + " points, time " + time.numbers}
+			}),
+		},
+		{"Appendix A.3", "with 3 layers too, a step of the three variants takes about as long as LADIES'", []string{"table6"}, alike("table6")},
+		{"Appendix A.3", "with 3 layers too, VR-GCN takes much longer", []string{"table6"}, heavier("table6")},
+		{
+			"Appendix A.3", "the time of debiasing is dwarfed by sampling on very large graphs: its share is smaller on ogbn-products than on ogbn-arxiv", []string{"table3"},
+			func(e evidence) (Verdict, string) {
+				large := e.timeRatio("table3", "products", "LADIES+d (512)", "LADIES (512)", 0, 2)
+				small := e.timeRatio("table3", "arxiv", "LADIES+d (512)", "LADIES (512)", 0, 2)
+				if large == nil || small == nil {
+					return NotMeasured, ""
+				}
+				a, b := e.times("table3", "products", "LADIES+d (512)", "LADIES (512)"), e.times("table3", "arxiv", "LADIES+d (512)", "LADIES (512)")
+				numbers := fmt.Sprintf("products %s, arxiv %s of LADIES' time", large.numbers, small.numbers)
+				if a < b {
+					return Seen, numbers
+				}
+				return NotSeen, numbers
+			},
+		},
+	}
+}
+
+func claimsOfAppendix() []claim {
+	variants := []string{"FastGCN w/ flat", "FastGCN w/ debias", "FastGCN w/ flat & debias"}
+	variants2 := []string{"FastGCN (2) w/ flat", "FastGCN (2) w/ debias", "FastGCN (2) w/ flat & debias"}
+	both := []pair{{"FastGCN w/ flat & debias", "FastGCN"}, {"FastGCN (2) w/ flat & debias", "FastGCN (2)"}}
+	return []claim{
+		{
+			"Appendix A.5", "FastGCN with flat & debias improves over FastGCN on most data sets", []string{"table7"},
+			on("table7", nil, most, func(e evidence, data string) *finding { return e.allAbove("table7", data, "test ", both) }),
+		}, {
+			"Appendix A.5", "in some cases flat probabilities or debiasing do not improve FastGCN", []string{"table7"},
+			on("table7", nil, several, func(e evidence, data string) *finding {
+				var pairs []pair
+				for k := range variants {
+					pairs = append(pairs, pair{variants[k], "FastGCN"}, pair{variants2[k], "FastGCN (2)"})
+				}
+				f := e.countAbove("table7", data, pairs)
+				if f != nil {
+					f.holds = !f.holds
+				}
+				return f
+			}),
+		}, {
+			"Appendix A.5", "FastGCN and its variants are far below LADIES on all data sets", []string{"table7"},
+			on("table7", nil, every, func(e evidence, data string) *finding {
+				var pairs []pair
+				for k := range variants {
+					pairs = append(pairs, pair{"LADIES", variants[k]}, pair{"LADIES (2)", variants2[k]})
+				}
+				return e.countAbove("table7", data, append(pairs, pair{"LADIES", "FastGCN"}, pair{"LADIES (2)", "FastGCN (2)"}))
+			}),
+		}, {
+			"Appendix B", "layer-wise, the entries of P̃ are at most s times the largest degree", []string{"table8"},
+			on("table8", nil, every, func(e evidence, data string) *finding {
+				row := e.row("table8", data, "layer-wise aggregation", "largest nnz over its bound")
+				if row == nil {
+					return nil
+				}
+				return &finding{row.Mean <= 1, fmt.Sprintf("at most %s of the bound", short(row.Mean))}
+			}),
+		}, {
+			"Appendix B", "both parts depend linearly on the nodes: exponents of 1 in nnz and in s, within 0.25", []string{"table8"},
+			on("table8", nil, every, func(e evidence, data string) *finding {
+				a := e.row("table8", data, "layer-wise aggregation", "exponent of the time in nnz")
+				b := e.row("table8", data, "layer-wise linear transformation", "exponent of the time in s")
+				if a == nil || b == nil {
+					return nil
+				}
+				return &finding{math.Abs(a.Mean-1) <= 0.25 && math.Abs(b.Mean-1) <= 0.25, fmt.Sprintf("%.2f in nnz, %.2f in s", a.Mean, b.Mean)}
+			}),
+		}, {
+			"Appendix B", "node aggregation usually takes longer than the linear transformation", []string{"table8"},
+			on("table8", nil, every, func(e evidence, data string) *finding {
+				row := e.row("table8", data, "layer-wise", "time of aggregation")
+				if row == nil {
+					return nil
+				}
+				return &finding{row.Mean > 1, fmt.Sprintf("ratio %s", short(row.Mean))}
+			}),
+		}, {
+			"Appendix B", "node-wise, layers grow by a factor of b or less, layer-wise by none", []string{"table8"},
+			on("table8", nil, every, func(e evidence, data string) *finding {
+				node := e.row("table8", data, "node-wise aggregation", "largest growth")
+				layer := e.row("table8", data, "layer-wise linear transformation", "exponent of the rows in L")
+				if node == nil || layer == nil {
+					return nil
+				}
+				return &finding{node.Mean > 1 && node.Mean <= scalingNeighbors+1 && layer.Mean <= 1.1, fmt.Sprintf("factor %s, exponent in L %s", short(node.Mean), short(layer.Mean))}
+			}),
+		}, {
+			"Appendix C.3", "some columns of P have norms far beyond the average: more than five times", []string{"figure5"},
+			on("figure5", nil, every, func(e evidence, data string) *finding {
+				row := e.row("figure5", data, "all layers", "largest")
+				if row == nil {
+					return nil
+				}
+				return &finding{row.Mean > 5, fmt.Sprintf("%s times", short(row.Mean))}
+			}),
+		}, {
+			"Appendix C.3", "the norms of the rows of HW concentrate: C₂ is small, below 4 with the tails cut off", []string{"figure5"},
+			on("figure5", nil, every, norms("C₂, tails cut", func(v float64) bool { return v < 4 })),
+		}, {
+			"Appendix C.2", "the assumption C₁/C₂² ≥ 1 tends to hold, with the tails cut off", []string{"figure5"},
+			on("figure5", nil, most, norms("C₁/C₂², tails cut", func(v float64) bool { return v >= 1 })),
+		}, {
+			"Appendix C.2", "flat probabilities have a lower variance than LADIES", []string{"figure5"},
+			on("figure5", nil, every, norms("moment ratio", func(v float64) bool { return v < 1 })),
+		}, {
+			"Appendix D.1", "under full batch, over all nodes, ‖(HW)_[i]‖ is not proportional to ‖P^[i]‖ either", []string{"figure6"},
+			on("figure6", nil, every, notProportional("figure6", onP, overAll)),
+		}, {
+			"Appendix D.1", "a 3-layer GCN cannot be trained by full batch on ogbn-products for lack of memory", []string{"table6"},
+			on("table6", []string{"products"}, every, func(e evidence, data string) *finding {
+				row := e.row("table6", data, "Full-batch", "")
+				if row == nil {
+					return nil
+				}
+				if row.N == 0 {
+					return &finding{true, "a step is left out: it is too large for the memory"}
+				}
+				return &finding{false, fmt.Sprintf("a step takes %s ms", short(row.Median))}
+			}),
+		}, {
+			"Appendix D.2", "under FastGCN and FastGCN+debiasing the norms are not proportional", []string{"table9"},
+			on("table9", nil, every, notProportional("table9", onP, overTrain)),
+		}, {
+			"Appendix D.4", "‖(HW)_[i]‖ is not proportional to ‖QP^[i]‖: R² is small", []string{"table10"},
+			on("table10", nil, every, notProportional("table10", onQP, overTrain)),
+		}, {
+			"Appendix D.4", "most slopes on ‖QP^[i]‖ are negative", []string{"table10"},
+			mostNegative,
+		}, {
+			"Appendix D.4", "a higher portion of the points has a high leverage with ‖QP^[i]‖ than with ‖P^[i]‖", []string{"table2", "table10"},
+			on("table10", nil, every, func(e evidence, data string) *finding {
+				p, qp := e.row("table2", data, "LADIES", leverage(onP, 1)), e.row("table10", data, "LADIES", leverage(onQP, 1))
+				if p == nil || qp == nil {
+					return nil
+				}
+				return &finding{qp.Mean > p.Mean, fmt.Sprintf("%s %% and %s %%", short(qp.Mean), short(p.Mean))}
+			}),
+		},
+	}
+}
+
+// elsewhere is the predicate of a claim that another command decides.
+func elsewhere(note string) predicate {
+	return func(evidence) (Verdict, string) { return NotMeasured, note }
+}
+
+// slopes checks the slopes of layers of table 2.
+func (e evidence) slopes(data string, labels []string, layers []int, holds func(slope float64) bool) *finding {
+	f := &finding{holds: true}
+	var words []string
+	for _, label := range labels {
+		for _, layer := range layers {
+			row := e.row("table2", data, label, coefficient("β1", onP, overTrain, layer))
+			if row == nil {
+				return nil
+			}
+			f.holds = f.holds && holds(row.Mean)
+			words = append(words, fmt.Sprintf("%s layer %d %s", label, layer, signed(row.Mean, 0)))
+		}
+	}
+	f.numbers = strings.Join(words, ", ")
+	return f
+}
+
+// largestR2 returns the largest R² of the regressions of a data set that have a
+// positive slope, or of all if labels are given, and their number.
+func (e evidence) largestR2(experiment, data string, labels []string, norm, over string) (largest float64, n int) {
+	for _, row := range e[experiment] {
+		if dataKey(row.Dataset) != data || labels != nil && !slices.Contains(labels, row.Label) ||
+			!strings.HasPrefix(row.Quantity, "R² of |HW| on |"+norm+"|") || !strings.HasSuffix(row.Quantity, over) {
+			continue
+		}
+		n++
+		slope := e.row(experiment, data, row.Label, strings.Replace(row.Quantity, "R²", "β1", 1))
+		if labels != nil || slope == nil || slope.Mean > 0 {
+			largest = max(largest, row.Mean)
+		}
+	}
+	return largest, n
+}
+
+// notProportional checks that no regression of a data set has a positive slope and
+// more than a weak R².
+func notProportional(experiment, norm, over string) func(e evidence, data string) *finding {
+	return func(e evidence, data string) *finding {
+		largest, n := e.largestR2(experiment, data, nil, norm, over)
+		if n == 0 {
+			return nil
+		}
+		return &finding{largest < weakR2, fmt.Sprintf("largest R² of %d regressions at a positive slope %.3f", n, largest)}
+	}
+}
+
+// marginal checks that a curve is at or just below another: by 10 % at most.
+func marginal(low, high []Row) *finding {
+	if len(low) == 0 || len(low) != len(high) {
+		return nil
+	}
+	f := &finding{holds: true}
+	least, largest := math.Inf(1), 0.0
+	for k := range low {
+		ratio := low[k].Mean / high[k].Mean
+		least, largest = min(least, ratio), max(largest, ratio)
+	}
+	f.holds = least >= 0.9 && largest <= 1.02
+	f.numbers = fmt.Sprintf("ratio %.3f to %.3f", least, largest)
+	return f
+}
+
+// gainsMost checks that debiasing lowers the error most on the sparse graphs.
+func gainsMost(e evidence) (Verdict, string) {
+	sparse, dense := math.Inf(-1), math.Inf(1)
+	var words []string
+	for _, data := range e.data("figure2") {
+		plain, debiased := e.curve(data, "ladies", largestPaperSize), e.curve(data, "ladies-debiased", largestPaperSize)
+		if len(plain) == 0 || len(plain) != len(debiased) {
+			continue
+		}
+		last := len(plain) - 1
+		ratio := debiased[last].Mean / plain[last].Mean
+		switch data {
+		case "arxiv", "mag":
+			sparse = max(sparse, ratio)
+		case "reddit", "proteins", "products":
+			dense = min(dense, ratio)
+		default:
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s: ratio %.2f", data, ratio))
+	}
+	switch {
+	case math.IsInf(sparse, 0) || math.IsInf(dense, 0):
+		return NotMeasured, ""
+	case sparse < dense:
+		return Seen, strings.Join(words, "; ")
+	}
+	return NotSeen, strings.Join(words, "; ")
+}
+
+// times returns the ratio of two times: medians. It is NaN if one was not measured.
+func (e evidence) times(experiment, data, a, b string) float64 {
+	x, y := e.row(experiment, data, a, "ms "), e.row(experiment, data, b, "ms ")
+	if x == nil || y == nil || !(x.Median > 0) || !(y.Median > 0) {
+		return math.NaN()
+	}
+	return x.Median / y.Median
+}
+
+// timeRatio checks that the ratio of two times is in a range.
+func (e evidence) timeRatio(experiment, data, a, b string, low, high float64) *finding {
+	ratio := e.times(experiment, data, a, b)
+	if math.IsNaN(ratio) {
+		return nil
+	}
+	return &finding{ratio >= low && ratio <= high, short(ratio)}
+}
+
+// near checks that a test metric is less than some points below another.
+func (e evidence) near(experiment, data, a, b string, points float64) *finding {
+	x, y := e.row(experiment, data, a, "test "), e.row(experiment, data, b, "test ")
+	if x == nil || y == nil {
+		return nil
+	}
+	diff, se := difference(x, y)
+	return &finding{diff > -points, signed(diff, se)}
+}
+
+// countAbove is allAbove for many pairs: it shows how many hold.
+func (e evidence) countAbove(experiment, data string, pairs []pair) *finding {
+	n := 0
+	for _, p := range pairs {
+		f := e.allAbove(experiment, data, "test ", []pair{p})
+		if f == nil {
+			return nil
+		}
+		if f.holds {
+			n++
+		}
+	}
+	return &finding{n == len(pairs), fmt.Sprintf("%d of %d comparisons", n, len(pairs))}
+}
+
+// best checks that a method has the highest test metric.
+func (e evidence) best(experiment, data, label string) *finding {
+	own := e.row(experiment, data, label, "test ")
+	if own == nil {
+		return nil
+	}
+	highest := own
+	for k, row := range e[experiment] {
+		if dataKey(row.Dataset) == data && strings.HasPrefix(row.Quantity, "test ") && row.Mean > highest.Mean {
+			highest = &e[experiment][k]
+		}
+	}
+	return &finding{highest == own, fmt.Sprintf("%s; best %s, %s", short(own.Mean), highest.labelled(), short(highest.Mean))}
+}
+
+// someAboveFull checks that a sampling method has a higher test metric than full
+// batch.
+func someAboveFull(e evidence, data string) *finding {
+	full := e.row("table4", data, "Full-batch", "test ")
+	if full == nil {
+		return nil
+	}
+	f := &finding{numbers: "none"}
+	largest := 0.0
+	for _, row := range e["table4"] {
+		if dataKey(row.Dataset) != data || !strings.HasPrefix(row.Quantity, "test ") || !above(&row, full) {
+			continue
+		}
+		if diff, se := difference(&row, full); diff > largest {
+			largest, f.holds, f.numbers = diff, true, row.labelled()+" "+signed(diff, se)
+		}
+	}
+	return f
+}
+
+// norms checks a constant of the paper's assumption in most layers.
+func norms(quantity string, holds func(float64) bool) func(e evidence, data string) *finding {
+	return func(e evidence, data string) *finding {
+		var words []string
+		n := 0
+		for layer := 1; layer <= 3; layer++ {
+			row := e.row("figure5", data, fmt.Sprintf("layer %d", layer), quantity)
+			if row == nil {
+				return nil
+			}
+			if holds(row.Mean) {
+				n++
+			}
+			words = append(words, short(row.Mean))
+		}
+		return &finding{n >= 2, strings.Join(words, ", ")}
+	}
+}
+
+// mostNegative checks that more than half of the slopes on ‖QP^[i]‖ are negative.
+func mostNegative(e evidence) (Verdict, string) {
+	negative, n := 0, 0
+	for _, row := range e["table10"] {
+		if strings.HasPrefix(row.Quantity, "β1") && strings.HasSuffix(row.Quantity, overTrain) {
+			n++
+			if row.Mean < 0 {
+				negative++
+			}
+		}
+	}
+	numbers := fmt.Sprintf("%d of %d", negative, n)
+	switch {
+	case n == 0:
+		return NotMeasured, ""
+	case 2*negative > n:
+		return Seen, numbers
+	}
+	return NotSeen, numbers
+}

@@ -1,0 +1,189 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+)
+
+// dataset is one of the paper's data sets.
+type dataset struct {
+	name     string // here and in paper.json
+	printed  string // in the paper
+	original string // SPEC of the graph that the paper used
+}
+
+// paperData returns the paper's data sets in the order of its tables. Its Reddit is
+// the graph of GraphSAINT, with a tenth of the edges of GraphSAGE's, and features
+// standardised over the training nodes.
+func paperData() []dataset {
+	return []dataset{
+		{"reddit", "Reddit", "reddit-saint"},
+		{"arxiv", "ogbn-arxiv", "ogbn-arxiv"},
+		{"mag", "ogbn-mag", "ogbn-mag"},
+		{"proteins", "ogbn-proteins", "ogbn-proteins"},
+		{"products", "ogbn-products", "ogbn-products"},
+	}
+}
+
+// fiveNames and fourNames are the columns of most tables: the paper has no
+// regressions on ogbn-products.
+func fiveNames() []string { return []string{"reddit", "arxiv", "mag", "proteins", "products"} }
+func fourNames() []string { return []string{"reddit", "arxiv", "proteins", "mag"} }
+
+// paperDataset returns the name of the paper's data set that a SPEC means, or "", and
+// whether the SPEC is its generated twin, as synth:arxiv is for ogbn-arxiv. A twin must
+// have the size of the real data set. Reddit must be GraphSAINT's graph, standardised.
+func paperDataset(spec string) (name string, twin bool) {
+	scheme, path, _ := strings.Cut(spec, ":")
+	path, keys, _ := strings.Cut(path, "?")
+	if scheme == "synth" {
+		if slices.Contains(fiveNames(), path) && !strings.Contains(keys, "nodes=") && !strings.Contains(keys, "edges=") {
+			return path, true
+		}
+		return "", false
+	}
+	lower := strings.ToLower(spec)
+	for _, name := range []string{"arxiv", "proteins", "products", "mag"} {
+		if strings.Contains(lower, "ogbn-"+name) || strings.Contains(lower, "ogbn_"+name) || scheme == "ogb" && strings.Contains(lower, name) {
+			return name, false
+		}
+	}
+	standardised := !strings.Contains(lower, "normalize=") || strings.Contains(lower, "normalize=standardize")
+	if standardised && (strings.HasPrefix(lower, "reddit-saint") || scheme == "saint" && strings.Contains(lower, "reddit")) {
+		return "reddit", false
+	}
+	return "", false
+}
+
+// columnName heads the column of a SPEC: the data set as the paper names it, with a
+// mark for a twin, or the SPEC.
+func columnName(spec string) string {
+	name, twin := paperDataset(spec)
+	for _, d := range paperData() {
+		if d.name == name {
+			if twin {
+				return d.printed + " (twin)"
+			}
+			return d.printed
+		}
+	}
+	return lastName(spec)
+}
+
+// dataOf returns the SPECs of an experiment's columns.
+func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
+	if len(r.Data) == 0 {
+		var specs []string
+		for _, name := range e.Data {
+			spec, err := r.specOf(ctx, name)
+			if err != nil {
+				return nil, err
+			}
+			specs = append(specs, spec)
+		}
+		return specs, nil
+	}
+	var specs []string
+	for _, spec := range r.Data {
+		if name, _ := paperDataset(spec); name == "" || slices.Contains(e.Data, name) {
+			specs = append(specs, spec)
+		}
+	}
+	return specs, nil
+}
+
+// specOf returns the SPEC of one of the paper's data sets: the original if it is in
+// the cache, else the twin.
+func (r *runner) specOf(ctx context.Context, name string) (string, error) {
+	if spec, there := r.chosen[name]; there {
+		return spec, nil
+	}
+	for _, d := range paperData() {
+		if d.name != name {
+			continue
+		}
+		offline := r.DataOptions
+		offline.Offline = true
+		data, err := datasets.Open(ctx, d.original, offline)
+		switch {
+		case errors.Is(err, datasets.ErrOffline):
+			r.chosen[name] = "synth:" + name
+		case err != nil:
+			return "", err
+		default:
+			if err := data.Close(); err != nil {
+				return "", err
+			}
+			r.chosen[name] = d.original
+		}
+		return r.chosen[name], nil
+	}
+	return "", fmt.Errorf("reproduce: the paper has no data set %q", name)
+}
+
+// caption says what a table or figure was made from.
+func (r *runner) caption(c task) string {
+	var originals, twins, others []string
+	runs, every := map[int][]string{}, map[int][]string{}
+	for _, spec := range c.data {
+		switch name, twin := paperDataset(spec); {
+		case twin:
+			twins = append(twins, spec)
+		case name != "":
+			originals = append(originals, spec)
+		default:
+			others = append(others, spec)
+		}
+		runs[r.Runs.of(spec)] = append(runs[r.Runs.of(spec)], columnName(spec))
+		every[r.EvalEvery.of(spec)] = append(every[r.EvalEvery.of(spec)], columnName(spec))
+	}
+	var sentences []string
+	for _, s := range []struct {
+		words string
+		specs []string
+	}{{"Original data: ", originals}, {"Generated twins, not the original data: ", twins}, {"Data that are not in the paper: ", others}} {
+		if len(s.specs) > 0 {
+			sentences = append(sentences, s.words+strings.Join(s.specs, ", ")+".")
+		}
+	}
+	has := func(kinds ...kind) bool {
+		return slices.ContainsFunc(c.jobs, func(j job) bool { return slices.Contains(kinds, j.kind) })
+	}
+	if has(training, regressing) && !has(erring) { // the errors need one run only
+		sentences = append(sentences, grouped(runs, "%s runs", r.Runs.Each)+"; a validation score every "+grouped(every, "%s mini-batches", r.EvalEvery.Each)+
+			fmt.Sprintf("; at most %d mini-batches of %d.", r.MaxBatches, r.Batch))
+	}
+	if c.Caption != nil {
+		sentences = append(sentences, c.Caption(r))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// grouped writes numbers with their data sets; usual, which needs no data sets if it
+// is the only one, comes first.
+func grouped(of map[int][]string, format string, usual int) string {
+	var numbers []int
+	for n := range of {
+		numbers = append(numbers, n)
+	}
+	slices.SortFunc(numbers, func(a, b int) int {
+		if (a == usual) != (b == usual) {
+			return map[bool]int{true: -1, false: 1}[a == usual]
+		}
+		return a - b
+	})
+	var words []string
+	for _, n := range numbers {
+		word := fmt.Sprintf(format, fmt.Sprint(n))
+		if len(numbers) > 1 {
+			word += " on " + strings.Join(of[n], ", ")
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,82 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// kind is the kind of a cell's result.
+type kind string
+
+const (
+	describing kind = "data"       // *datasets.Info
+	training   kind = "train"      // *trainResult
+	regressing kind = "regression" // *regressionResult
+	erring     kind = "error"      // *study.ErrorTable
+	sampling   kind = "sampling"   // *timeResult
+	stepping   kind = "step"       // *timeResult
+	scaling    kind = "scaling"    // *scalingResult
+)
+
+// job is the smallest unit of long work: the cell of its result.
+type job struct {
+	kind    kind
+	spec    string
+	method  string
+	samples []int
+	layers  int
+	run     int
+}
+
+// key is equal for equal jobs only.
+func (j job) key() string {
+	return fmt.Sprintf("%s\x00%s\x00%s\x00%v\x00%d\x00%d", j.kind, j.spec, j.method, j.samples, j.layers, j.run)
+}
+
+// likeness lists groups of cells that take about as long, the closest group first.
+func (j job) likeness() []string {
+	data := string(j.kind) + "\x00" + j.spec
+	return []string{fmt.Sprintf("%s\x00%s\x00%d", data, j.method, j.layers), data, string(j.kind)}
+}
+
+// String describes the job for a reader.
+func (j job) String() string {
+	words := []string{string(j.kind), j.spec}
+	if j.method != "" {
+		words = append(words, j.method)
+	}
+	if len(j.samples) > 0 {
+		words = append(words, sizesText(j.samples))
+	}
+	return strings.Join(words, " ")
+}
+
+// do returns the result of a cell: it loads the cell, or computes it.
+func (r *runner) do(ctx context.Context, j job) (any, error) {
+	if _, err := r.open(ctx, j.spec); err != nil {
+		return nil, err
+	}
+	switch j.kind {
+	case describing:
+		return r.describe(ctx, j)
+	case training:
+		return r.train(ctx, j)
+	case regressing:
+		return r.regress(ctx, j)
+	case erring:
+		return r.errors(ctx, j)
+	case sampling, stepping:
+		return r.time(ctx, j)
+	case scaling:
+		return r.scale(ctx, j)
+	}
+	return nil, fmt.Errorf("reproduce: no such kind of cell: %q", j.kind)
+}
+
+// resultOf returns the result of a cell, or nil if the cell was too large for the
+// memory.
+func resultOf[T any](r *runner, j job) *T {
+	result, _ := r.results[j.key()].(*T)
+	return result
+}

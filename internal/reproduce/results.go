@@ -1,0 +1,108 @@
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/internal/machine"
+	"github.com/gcn-layerwise/gcn/study"
+	"github.com/gcn-layerwise/gcn/study/figure"
+)
+
+// Results are all tables and figures of the paper, made here.
+type Results struct {
+	Date    string          `json:"date"`
+	Machine machine.Machine `json:"machine"`
+	Commit  string          `json:"commit"`  // of the program; set by the caller
+	Command string          `json:"command"` // that made them; set by the caller
+	Source  string          `json:"source"`  // of the paper's numbers
+	Reports []*Report       `json:"reports"`
+	Claims  []Claim         `json:"claims"`
+}
+
+// FiguresDir is the folder of the files of Results, beside the text.
+const FiguresDir = "figures"
+
+// Save writes results.md to dir. CSV and JSON of each table and figure and of the
+// claims, SVG and PNG of the figures go to its folder FiguresDir.
+func (a *Results) Save(dir string) error {
+	figures := filepath.Join(dir, FiguresDir)
+	for _, r := range a.Reports {
+		if err := r.saveTables(figures); err != nil {
+			return err
+		}
+	}
+	if err := study.Save(figures, "claims", claimTable{a.Claims}); err != nil {
+		return err
+	}
+	return saveText(dir, "results.md", a.WriteMarkdown)
+}
+
+// WriteMarkdown writes the whole report.
+func (a *Results) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# The paper's tables and figures\n\n")
+	fmt.Fprintf(&b, "Every table and figure of %s, made by this program. Numbers in brackets are the paper's. "+
+		"Each caption says whether the data are the original or a generated twin: on a twin, sizes and costs are comparable, "+
+		"and the order of the methods, but not the metrics themselves. ± is the standard deviation over the runs, if the caption does not say otherwise.\n\n", a.Source)
+	fmt.Fprintf(&b, "| | |\n|---|---|\n")
+	for _, line := range [][2]string{{"date", a.Date}, {"commit", a.Commit}, {"machine", a.Machine.String()}, {"command", "`" + a.Command + "`"}} {
+		if line[1] != "" && line[1] != "``" {
+			fmt.Fprintf(&b, "| %s | %s |\n", line[0], escaped(line[1]))
+		}
+	}
+	fmt.Fprintf(&b, "\n## What the paper says of its results\n\n%s\n\n", a.tally())
+	b.WriteString("| where | claim | here | paper's tables | our numbers |\n|---|---|---|---|---|\n")
+	for _, c := range a.Claims {
+		paper := string(c.Paper)
+		if c.Paper == NotMeasured {
+			paper = "–"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Where, escaped(c.Text), c.Verdict, paper, escaped(c.Numbers))
+	}
+	for _, r := range a.Reports {
+		b.WriteString("\n")
+		if err := r.WriteMarkdown(&b, FiguresDir+"/"); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// tally counts the verdicts.
+func (a *Results) tally() string {
+	count := map[Verdict]int{}
+	for _, c := range a.Claims {
+		count[c.Verdict]++
+	}
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen and %d are not measured. "+
+		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
+		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
+		len(a.Claims), count[Seen], count[NotSeen], count[NotMeasured])
+}
+
+// claimTable is the list of claims as files.
+type claimTable struct {
+	Claims []Claim `json:"claims"`
+}
+
+// Header implements study.Table.
+func (claimTable) Header() []string {
+	return []string{"number", "where", "claim", "verdict", "paper", "numbers"}
+}
+
+// Records implements study.Table.
+func (t claimTable) Records() [][]string {
+	var records [][]string
+	for k, c := range t.Claims {
+		records = append(records, []string{strconv.Itoa(k + 1), c.Where, c.Text, string(c.Verdict), string(c.Paper), c.Numbers})
+	}
+	return records
+}
+
+// Figure implements study.Table.
+func (claimTable) Figure() *figure.Figure { return nil }

@@ -1,0 +1,246 @@
+package layers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+	G "gorgonia.org/gorgonia"
+)
+
+// controlled is a sampler of the given sizes with refreshed histories, for batches of the
+// first half of the nodes.
+func controlled(p *graph.Laplacian, exact bool, sizes ...int) *samplers.LayerWise {
+	s := &samplers.LayerWise{Laplacian: p, Sizes: sizes, Control: samplers.ControlRefresh, ExactInput: exact}
+	for v := range p.Nodes() / 2 {
+		s.Train = append(s.Train, int32(v))
+	}
+	return s
+}
+
+func drawn(t *testing.T, s samplers.Sampler, seeds []int32, stream uint64) *samplers.MiniBatch {
+	t.Helper()
+	batch := new(samplers.MiniBatch)
+	if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, stream)), batch); err != nil {
+		t.Fatal(err)
+	}
+	return batch
+}
+
+// Without dropout, the estimate right after a refresh is exact for every draw: H equals H̄
+// in every layer, so that a small sample gives the logits of full neighbourhoods.
+func TestRefreshedControlIsExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 200
+	for name, c := range map[string]struct {
+		importance samplers.Importance
+		options    GCNOptions
+		sizes      []int
+	}{
+		"two layers":        {sizes: []int{8}},
+		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"four layers":       {sizes: []int{8, 3, 11}},
+		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
+		"transform ordered": {sizes: []int{8}, options: GCNOptions{Order: TransformFirst}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
+			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
+			s := controlled(p, true, c.sizes...)
+			s.Importance = c.importance
+			c.options.Hidden, c.options.Dropout, c.options.ExactInput = 17, NoDropout, exactInput(t, p, x)
+			m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, c.options)
+			for round := range 3 {
+				if err := m.model.Refresh(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				seeds := []int32{3, 99, 41, 0, 7}
+				want, err := m.model.Infer(context.Background(), p, x, seeds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := m.run(t, drawn(t, s, seeds, uint64(round)), 1)[0]
+				if !nearly(got, want) {
+					t.Fatalf("round %d: logits %v, over full neighbourhoods %v", round, got, want)
+				}
+				disturb(m.model, rng)
+			}
+			// With other parameters than those of the refresh, the estimate is not exact.
+			seeds := []int32{3, 99, 41, 0, 7}
+			want, err := m.model.Infer(context.Background(), p, x, seeds)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.run(t, drawn(t, s, seeds, 9), 1)[0]; nearly(got, want) {
+				t.Error("old histories give exact logits: the test shows nothing")
+			}
+		})
+	}
+}
+
+// disturb changes all parameters.
+func disturb(m *GCN, rng *rand.Rand) {
+	for _, p := range m.Parameters {
+		values := p.Value().Data().([]float32)
+		for k := range values {
+			values[k] += float32(rng.NormFloat64()) / 5
+		}
+	}
+}
+
+// A step with old histories computes P̃(H − H̄) + PH̄ in float64 arithmetic, with and
+// without dropout.
+func TestRefreshedControlAgainstReference(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n, hidden = 150, 9
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 500, false))
+	x, y := randomFeatures(rng, n, 7), randomLabels(rng, n, 4)
+	s := controlled(p, true, 20)
+	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: hidden, Dropout: 0.4, ExactInput: exactInput(t, p, x)})
+	activations := func() matrix { // of the first convolution, at all nodes
+		dense := matrix{n, n, p.Dense()}
+		z := dense.times(matrixOf(n, x.Cols, x.Data).times(parameterOf(m.model.Parameters[0])).plusRow(parameterOf(m.model.Parameters[1])))
+		return z.each(func(i, j int) float64 { return elu(z.at(i, j)) })
+	}
+	disturb(m.model, rng)
+	if err := m.model.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	old := activations()
+	propagatedOld := matrix{n, n, p.Dense()}.times(old)
+	disturb(m.model, rng)
+	now := activations()
+	for k, training := range []bool{false, true} {
+		batch := drawn(t, s, []int32{4, 60, 2, 33, 74}, uint64(k))
+		block := batch.Blocks[0]
+		if err := m.model.Batch.Set(batch, training, 77); err != nil {
+			t.Fatal(err)
+		}
+		m.machine.Reset()
+		if err := m.machine.RunAll(); err != nil {
+			t.Fatal(err)
+		}
+		masks := masksOf(t, 77, training, []float64{0.4, 0.4}, []int{len(block.Src), len(block.Dst)}, hidden)
+		change := masks[0].each(func(i, j int) float64 {
+			v := int(block.Src[i])
+			return masks[0].at(i, j)*now.at(v, j) - old.at(v, j)
+		})
+		estimate := matrixOfCSR(&block.Matrix).times(change)
+		estimate = estimate.each(func(i, j int) float64 { return estimate.at(i, j) + propagatedOld.at(int(block.Dst[i]), j) })
+		z := estimate.times(parameterOf(m.model.Parameters[2]))
+		bias := parameterOf(m.model.Parameters[3])
+		h := z.each(func(i, j int) float64 {
+			return masks[1].at(i, j) * elu(z.at(i, j)+p.RowSum(int(block.Dst[i]))*bias.at(0, j))
+		})
+		want := h.times(parameterOf(m.model.Parameters[4])).plusRow(parameterOf(m.model.Parameters[5]))
+		got := m.model.Logits.Value().Data().([]float32)
+		for i, w := range want.data {
+			if math.Abs(float64(got[i])-w) > 1e-4*math.Max(1, math.Abs(w)) {
+				t.Fatalf("training %v: logit %d is %v, want %v", training, i, got[i], w)
+			}
+		}
+	}
+}
+
+// A control adds no op to the graph, and the histories follow from the state alone.
+func TestRefreshedState(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 150
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 500, false))
+	x, y := randomFeatures(rng, n, 7), randomLabels(rng, n, 4)
+	o := GCNOptions{Hidden: 9, ExactInput: exactInput(t, p, x)}
+	s := controlled(p, true, 20, 20)
+	build := func(s samplers.Sampler) *stepped { return newStepped(t, NewBatch(G.NewGraph(), s), x, y, o) }
+	m, plain := build(s), build(&samplers.LayerWise{Laplacian: p, Sizes: s.Sizes})
+	if a, b := len(m.model.Batch.Graph().AllNodes()), len(plain.model.Batch.Graph().AllNodes()); a != b {
+		t.Errorf("%d nodes with a control, %d without", a, b)
+	}
+	if plain.model.Refresher != nil || len(plain.model.Batch.State()) > 0 {
+		t.Error("a model without a control has a refresher or a state")
+	}
+	if err := m.model.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	disturb(m.model, rng)
+	batch := drawn(t, s, []int32{4, 60, 2}, 0)
+	want := m.run(t, batch, 3)
+
+	resumed := build(s)
+	for k, p := range resumed.model.Parameters {
+		copy(p.Value().Data().([]float32), m.model.Parameters[k].Value().Data().([]float32))
+	}
+	for k, state := range resumed.model.Batch.State() {
+		copy(state.Values, m.model.Batch.State()[k].Values)
+	}
+	if err := resumed.model.Restore(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for k, got := range resumed.run(t, batch, 3) {
+		if !slices.Equal(got, want[k]) {
+			t.Fatalf("value %d differs after Restore", k)
+		}
+	}
+	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
+	two := build(controlled(p, true, 20))
+	lists := neededRows(p, controlled(p, true, 20).Train, 2)
+	if got, want := two.model.Batch.StateBytes(), int64(4*9*(len(lists[0])+n/2)); got != want {
+		t.Errorf("the histories take %d bytes, want %d", got, want)
+	}
+}
+
+func TestRefreshedErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const n = 150
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 500, false))
+	x, y := randomFeatures(rng, n, 7), randomLabels(rng, n, 4)
+	s := controlled(p, true, 20)
+	m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 9, ExactInput: exactInput(t, p, x)})
+	batch := drawn(t, s, []int32{4}, 0)
+	if err := m.model.Batch.Set(batch, true, 1); err == nil || !strings.Contains(err.Error(), "no history yet") {
+		t.Errorf("before a refresh: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := m.model.Refresh(cancelled); err == nil {
+		t.Error("a cancelled refresh is no error")
+	}
+	if err := m.model.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.model.Batch.Set(drawn(t, s, []int32{n - 1}, 0), true, 1); err == nil || !strings.Contains(err.Error(), "training nodes") {
+		t.Errorf("an output without a history: %v", err)
+	}
+	wrong := *batch.Blocks[0]
+	wrong.Src = slices.Clone(wrong.Src)
+	wrong.Src[0] = n
+	if err := m.model.Batch.Set(&samplers.MiniBatch{Blocks: []*graph.Block{&wrong}}, true, 1); err == nil {
+		t.Error("an input outside the graph is no error")
+	}
+	wrong.Src = wrong.Src[:3]
+	if err := m.model.Batch.Set(&samplers.MiniBatch{Blocks: []*graph.Block{&wrong}}, true, 1); err == nil {
+		t.Error("a block whose parts do not fit is no error")
+	}
+	own := NewBatch(G.NewGraph(), s)
+	if _, err := ops.Features(own.Graph(), x, own.Slot(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Set(batch, true, 1); err == nil || !strings.Contains(err.Error(), "refreshes histories") {
+		t.Errorf("a model without histories: %v", err)
+	}
+	rolling := &samplers.LayerWise{Laplacian: p, Sizes: []int{9, 9}, Control: samplers.ControlRolling, ExactInput: true}
+	if _, err := NewGCN(NewBatch(G.NewGraph(), rolling), x, y, GCNOptions{}); err == nil || !strings.Contains(err.Error(), "exact input") {
+		t.Errorf("activations below a layer that reads features: %v", err)
+	}
+	if _, err := NewGCN(NewBatch(G.NewGraph(), controlled(p, true, 9)), x, y, GCNOptions{}); err == nil || !strings.Contains(err.Error(), "exact input") {
+		t.Errorf("a refreshed control of one layer without exact input: %v", err)
+	}
+	if _, err := NewGCN(NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 1 << 40, ExactInput: exactInput(t, p, x)}); err == nil {
+		t.Error("histories larger than memory are no error")
+	}
+}

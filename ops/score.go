@@ -1,0 +1,101 @@
+package ops
+
+import (
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/device"
+)
+
+// Score says what a loss reports of each output node, for batches that prefer nodes from
+// which training learns most.
+type Score uint8
+
+const (
+	NoScore Score = iota
+
+	// LossScore is the node's own loss, without its weight.
+	LossScore
+
+	// GradientScore is the norm of the derivative of the node's own loss with respect to
+	// its logits. Up to a factor it bounds the norm of its gradient with respect to all
+	// parameters (Katharopoulos & Fleuret 2018, arXiv:1803.00942).
+	GradientScore
+)
+
+// Observe makes the loss report a score of each output node in the next runs. On a GPU
+// a run then waits for its logits.
+func (t *Targets) Observe(s Score) { t.score = s }
+
+// Scores returns the scores of the last run: one for each node of the last Set, NaN for a
+// node without a label. The slice is valid until the next run.
+func (t *Targets) Scores() []float32 { return t.scores }
+
+// observe computes the scores from logits with the given number of columns.
+func (t *Targets) observe(logits []float32, cols int) {
+	t.scores = scratch(t.scores, t.rows)
+	for i := range t.scores {
+		row := logits[i*cols : (i+1)*cols]
+		var score float64
+		if t.labels.Tasks > 0 {
+			score = t.taskScore(row, t.multi[i*cols:(i+1)*cols])
+		} else {
+			score = t.classScore(row, int(t.class[i]))
+		}
+		t.scores[i] = float32(score)
+	}
+}
+
+// observePlaced is observe for logits on a device.
+func (t *Targets) observePlaced(d *device.Device, logits device.Pointer, cols int) error {
+	t.logits = scratch(t.logits, t.rows*cols)
+	if err := device.Read(d, t.logits, logits); err != nil {
+		return err
+	}
+	t.observe(t.logits, cols)
+	return nil
+}
+
+// classScore is the score of −log softmax(z)[class].
+func (t *Targets) classScore(z []float32, class int) float64 {
+	if class < 0 {
+		return math.NaN()
+	}
+	top := z[0]
+	for _, v := range z {
+		top = max(top, v)
+	}
+	var sum, squares float64
+	for _, v := range z {
+		e := math.Exp(float64(v - top))
+		sum += e
+		squares += e * e
+	}
+	if t.score == LossScore {
+		return math.Log(sum) - float64(z[class]-top)
+	}
+	// ‖p − 1_class‖² = Σp² − p² + (1−p)² with p that of the class.
+	p := math.Exp(float64(z[class]-top)) / sum
+	return math.Sqrt(max(squares/(sum*sum)-p*p, 0) + (1-p)*(1-p))
+}
+
+// taskScore is the score of the mean binary cross-entropy over the labelled tasks.
+func (t *Targets) taskScore(z, y []float32) float64 {
+	var loss, squares, labelled float64
+	for j, target := range y {
+		if target != target {
+			continue
+		}
+		x := float64(z[j])
+		labelled++
+		loss += max(x, 0) - x*float64(target) + math.Log1p(math.Exp(-math.Abs(x)))
+		e := 1/(1+math.Exp(-x)) - float64(target)
+		squares += e * e
+	}
+	switch {
+	case labelled == 0:
+		return math.NaN()
+	case t.score == LossScore:
+		return loss / labelled
+	}
+	return math.Sqrt(squares) / labelled
+}

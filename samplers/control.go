@@ -1,0 +1,134 @@
+package samplers
+
+import (
+	"fmt"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Control is the control variate of a LayerWise. With one, a layer that reads activations
+// H estimates PH by
+//
+//	P̃(H − H̄) + P·H̄
+//
+// with a history H̄ of activations, as VRGCN does for neighbours drawn node by node. Given
+// H and H̄, the estimate is unbiased for every H̄ that does not depend on the draw, since
+// E[P̃] = P. Its variance is that of P̃(H − H̄): it falls as activations stop changing, down
+// to the variance of the dropout masks in H, which H̄ does not have. The gradient runs over
+// P̃ᵀ, without a control.
+type Control uint8
+
+const (
+	ControlNone    Control = iota
+	ControlRefresh         // H̄ and P·H̄ are computed at some batches, over full neighbourhoods
+	ControlRolling         // H̄ holds the last activations of each node; P·H̄ is summed in each batch
+)
+
+// controlNames are the names of the controls on the command line, in the order of the
+// constants.
+var controlNames = [...]string{"none", "refresh", "rolling"}
+
+// ControlNames returns the names that ParseControl knows.
+func ControlNames() []string { return controlNames[:] }
+
+// ParseControl returns the named control; "" means none. The error lists the known names.
+func ParseControl(name string) (Control, error) {
+	if name == "" {
+		return ControlNone, nil
+	}
+	for k, known := range controlNames {
+		if name == known {
+			return Control(k), nil
+		}
+	}
+	return ControlNone, unknownPart("control", name, ControlNames())
+}
+
+// String returns the name.
+func (c Control) String() string {
+	if int(c) < len(controlNames) {
+		return controlNames[c]
+	}
+	return fmt.Sprintf("Control(%d)", uint8(c))
+}
+
+// checkControl returns an error if the sampler's parts do not go with its control.
+func (s *LayerWise) checkControl() error {
+	biased := ""
+	_, naive := s.Weight.(Naive)
+	_, repeats := s.Draw.(WithReplacement)
+	switch {
+	case s.Control == ControlNone:
+		return nil
+	case int(s.Control) >= len(controlNames):
+		return fmt.Errorf("samplers: unknown control %v", s.Control)
+	case naive && !repeats:
+		biased = "naive weights of a draw without replacement"
+	case s.NormalizeRows:
+		biased = "NormalizeRows"
+	case s.IncludeRows:
+		biased = "IncludeRows"
+	case !s.ExactInput && len(s.Sizes) == 1:
+		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
+	}
+	if biased != "" {
+		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, biased)
+	}
+	for _, v := range s.Train {
+		if v < 0 || int(v) >= s.Laplacian.Nodes() {
+			return fmt.Errorf("samplers: training node %d, outside [0, %d)", v, s.Laplacian.Nodes())
+		}
+	}
+	return nil
+}
+
+// HistoryNodes returns the number of nodes whose activations the model must keep for layer
+// l, counted from the input: with ControlRolling all nodes of the graph, for layers that
+// read activations; else 0.
+func (s *LayerWise) HistoryNodes(l int) int {
+	if s.Control != ControlRolling || l == 0 && !s.ExactInput || s.Laplacian == nil {
+		return 0
+	}
+	return s.Laplacian.Nodes()
+}
+
+// Refreshed reports whether the sampler has ControlRefresh. The model then keeps, for the
+// layers that read activations, H̄ and P·H̄ of the nodes that batches of the given output
+// nodes can read; nil outputs mean all nodes.
+func (s *LayerWise) Refreshed() (p *graph.Laplacian, outputs []int32, refreshed bool) {
+	return s.Laplacian, s.Train, s.Control == ControlRefresh
+}
+
+// addControl puts the remainder P − P̃ of block's rows into control, and P's row sums into
+// block. drawn is scratch, of zeros, one per node.
+func (s *LayerWise) addControl(block *graph.Block, control *graph.Control, drawn []float32) {
+	p, rest := s.Laplacian, &control.Matrix
+	rest.Rows, rest.Cols = len(block.Dst), p.Nodes()
+	rest.Ptr, rest.Idx, rest.Val = append(rest.Ptr[:0], 0), rest.Idx[:0], rest.Val[:0]
+	for i, r := range block.Dst {
+		columns, values := block.Matrix.Row(i), block.Matrix.RowValues(i)
+		for k, c := range columns {
+			drawn[block.Src[c]] = values[k]
+		}
+		add := func(j int32, entry float64) {
+			if left := float32(entry - float64(drawn[j])); left != 0 {
+				rest.Idx, rest.Val = append(rest.Idx, j), append(rest.Val, left)
+			}
+		}
+		scale := float64(p.RowScale[r])
+		add(r, scale*float64(p.ColScale[r]))
+		weights := p.Adjacency.RowValues(int(r))
+		for k, j := range p.Adjacency.Row(int(r)) {
+			entry := scale * float64(p.ColScale[j])
+			if weights != nil {
+				entry *= float64(weights[k])
+			}
+			add(j, entry)
+		}
+		for _, c := range columns {
+			drawn[block.Src[c]] = 0
+		}
+		rest.Ptr = append(rest.Ptr, int64(len(rest.Idx)))
+		block.RowSums[i] = float32(p.RowSum(int(r)))
+	}
+}

@@ -1,0 +1,189 @@
+package samplers_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/samplers/samplertest"
+)
+
+// TestControlUnbiasedByEnumeration computes E[P̃(H−H̄)] + PH̄ for one row of P over every
+// outcome of every unbiased draw and weight, for any H̄.
+func TestControlUnbiasedByEnumeration(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, e := range estimators {
+		if !e.unbiased {
+			continue
+		}
+		t.Run(e.name, func(t *testing.T) {
+			for _, weights := range tinyPopulations() {
+				for s := 1; s <= positive(weights); s++ {
+					mean, _, err := samplertest.Moments(e.draw, e.weight, weights, s)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, far := range []float64{0, 1, 100} {
+						var estimate, exact, size float64
+						for j, w := range weights {
+							entry := math.Sqrt(w) // of P: 0 where the candidate cannot be drawn
+							h := rng.NormFloat64()
+							history := h + far*rng.NormFloat64()
+							estimate += mean[j]*entry*(h-history) + entry*history
+							exact += entry * h
+							size += entry * (math.Abs(h) + math.Abs(history))
+						}
+						if math.Abs(estimate-exact) > 1e-12*max(size, 1) {
+							t.Errorf("weights %v, s = %d: E is %v, PH is %v", weights, s, estimate, exact)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// unbiasedParts returns the parts of allParts that go with a control.
+func unbiasedParts() []samplers.Parts {
+	var all []samplers.Parts
+	for _, parts := range allParts() {
+		parts.IncludeRows, parts.NormalizeRows = false, false
+		if parts.Weight != "naive" || parts.Draw == "replacement" {
+			all = append(all, parts)
+		}
+	}
+	return all
+}
+
+// TestRollingControl checks, for every unbiased combination, that P̃ and the control add up
+// to P in every draw, and that the mean of P̃H + (P−P̃)H̄ over 20,000 draws is PH, for an H̄
+// that has nothing to do with H.
+func TestRollingControl(t *testing.T) {
+	const nodes, batches = 120, 20000
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 500, true, 4))
+	dense := p.Dense()
+	rng := rand.New(samplers.NewSource(9, 0, 0))
+	h, history := make([]float64, nodes), make([]float64, nodes)
+	for i := range h {
+		h[i], history[i] = 1+rng.NormFloat64(), 3*rng.NormFloat64()
+	}
+	seeds := []int32{3, 50, 119}
+	for _, parts := range unbiasedParts() {
+		t.Run(partsName(parts), func(t *testing.T) {
+			t.Parallel()
+			draws := batches
+			if testing.Short() || samplers.RaceDetector {
+				draws = 50
+			}
+			if parts.Weight == "sum-and-sample" || parts.Weight == "rao-blackwell" {
+				draws = min(draws, 5000)
+			}
+			parts.Control = "rolling"
+			s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{25}, ExactInput: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.HistoryNodes(0) != nodes {
+				t.Fatalf("a history of %d nodes", s.HistoryNodes(0))
+			}
+			sums, squares := make([]float64, len(seeds)), make([]float64, len(seeds))
+			var batch samplers.MiniBatch
+			for b := range draws {
+				if err := s.Sample(context.Background(), seeds, rand.New(samplers.NewSource(1, 0, uint64(b))), &batch); err != nil {
+					t.Fatal(err)
+				}
+				block := batch.Blocks[0]
+				if b < 20 {
+					if err := block.Validate(nodes); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i, r := range block.Dst {
+					row := make([]float64, nodes)
+					var estimate float64
+					for k, c := range block.Matrix.Row(i) {
+						v := float64(block.Matrix.RowValues(i)[k])
+						row[block.Src[c]] += v
+						estimate += v * h[block.Src[c]]
+					}
+					for k, j := range block.Control.Matrix.Row(i) {
+						v := float64(block.Control.Matrix.RowValues(i)[k])
+						row[j] += v
+						estimate += v * history[j]
+					}
+					if b < 20 {
+						for j, v := range row {
+							if want := dense[int(r)*nodes+j]; math.Abs(v-want) > 1e-4*(1+math.Abs(want)) {
+								t.Fatalf("P̃ + control is %v at (%d, %d), want %v", v, r, j, want)
+							}
+						}
+					}
+					sums[i] += estimate
+					squares[i] += estimate * estimate
+				}
+			}
+			if draws < 1000 {
+				return
+			}
+			for i, r := range seeds {
+				var want float64
+				for j := range nodes {
+					want += dense[int(r)*nodes+j] * h[j]
+				}
+				n := float64(draws)
+				mean := sums[i] / n
+				sem := math.Sqrt((squares[i]/n - mean*mean) / n)
+				if math.Abs(mean-want) > 4.5*sem+1e-4 {
+					t.Errorf("node %d: mean %v, standard error %v, want %v", r, mean, sem, want)
+				}
+			}
+		})
+	}
+}
+
+// Parts whose estimate is biased, and layers without activations, are errors.
+func TestControlErrors(t *testing.T) {
+	p := graph.NewLaplacian(samplertest.RandomGraph(t, 50, 100, false, 4))
+	for want, s := range map[string]*samplers.LayerWise{
+		"naive weights":    {Weight: samplers.Naive{}},
+		"NormalizeRows":    {NormalizeRows: true},
+		"IncludeRows":      {IncludeRows: true},
+		"unknown control":  {Control: 7},
+		"training node 50": {Train: []int32{50}},
+	} {
+		for _, control := range []samplers.Control{samplers.ControlRefresh, samplers.ControlRolling} {
+			s.Laplacian, s.Sizes = p, []int{5, 5}
+			if s.Control != 7 {
+				s.Control = control
+			}
+			again := &samplers.LayerWise{Laplacian: p, Sizes: s.Sizes, Weight: s.Weight, NormalizeRows: s.NormalizeRows, IncludeRows: s.IncludeRows, Control: s.Control, Train: s.Train}
+			if err := again.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, %v: %v", control, want, err)
+			}
+		}
+	}
+	one := &samplers.LayerWise{Laplacian: p, Sizes: []int{5}, Control: samplers.ControlRefresh}
+	if err := one.Validate(); err == nil || !strings.Contains(err.Error(), "exact input") {
+		t.Errorf("one layer: %v", err)
+	}
+	repeats := &samplers.LayerWise{Laplacian: p, Sizes: []int{5, 5}, Draw: samplers.WithReplacement{}, Weight: samplers.Naive{}, Control: samplers.ControlRolling}
+	if err := repeats.Validate(); err != nil {
+		t.Errorf("naive weights with replacement: %v", err)
+	}
+	if repeats.HistoryNodes(0) != 0 || repeats.HistoryNodes(1) != 50 {
+		t.Error("the layer that reads features keeps a history, or the one above does not")
+	}
+	for k, name := range samplers.ControlNames() {
+		if c, err := samplers.ParseControl(name); err != nil || fmt.Sprint(c) != name || int(c) != k {
+			t.Errorf("%s: %v, %v", name, c, err)
+		}
+	}
+	if _, err := samplers.ParseControl("often"); err == nil || !strings.Contains(err.Error(), "refresh") {
+		t.Errorf("an unknown name: %v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package samplers
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// NormalizedSAINT is the form of GraphSAINT's node sampler that Chen et al. (2023)
+// compare with. It comes from the program released by Cong, Forsati, Kandemir &
+// Mahdavi (2020, "Minimal Variance Sampling with Provable Guarantees for Fast
+// Training of Graph Neural Networks", arXiv:2006.13866). Each training node is in the
+// set S on its own, with probability
+//
+//	π_v = min(1, b·p_v),   p_v ∝ ‖P^[v]‖²,
+//
+// b the number of seeds and P the Laplacian of the training graph. Every layer
+// propagates over S:
+//
+//	P̃_vu = (P_vu/π_u) / max(1, r_v),   r_v = Σ P_vu/π_u over u in S, v included,
+//	loss  = Σ L_v/(π_v·|training nodes|)   over v in S.
+//
+// Biased: a row of P̃ sums to at most 1, whatever the sum of P's row. The variance
+// is much lower than with SAINT and RandomNodes, which divides by the same small
+// probabilities and keeps the large entries. An empty S is drawn again.
+//
+// Cost of a batch: O(training nodes + degrees of S). Memory: the training graph and
+// 8 bytes per training node; 8 bytes per node for each concurrent call. The fields
+// must not change after the first call of Sample; Sample may be called concurrently.
+type NormalizedSAINT struct {
+	Laplacian *graph.Laplacian // of the whole graph; required
+	Train     []int32          // training nodes; nil means all nodes, and Laplacian as it is
+	Depth     int              // number of layers; required
+
+	prepare     preparation
+	graph       *subgraph
+	probability []float64 // p of each node of the training graph
+	scratch     scratchPool[normalizedScratch]
+}
+
+// normalizedScratch is the memory of one call.
+type normalizedScratch struct {
+	seeds     numbering // of the whole graph, to check the seeds
+	numbering numbering // of the nodes drawn
+	inside    nodeSet   // the nodes drawn, while the block is filled
+	locals    []int32
+}
+
+// Layers returns Depth.
+func (s *NormalizedSAINT) Layers() int { return s.Depth }
+
+// Validate returns an error if a field is missing or out of range. The first call
+// builds the training graph, which takes seconds on a large graph.
+func (s *NormalizedSAINT) Validate() error { return s.prepare.do(s.setUp) }
+
+func (s *NormalizedSAINT) setUp() (err error) {
+	if err := checkDeep("SAINT", s.Laplacian, s.Depth); err != nil {
+		return err
+	}
+	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
+		return err
+	}
+	population := Population{Weights: s.graph.laplacian.ColumnNorms2()}
+	if len(population.Weights) == 0 {
+		return errors.New("samplers: SAINT on a graph without nodes")
+	}
+	if err := population.sum(); err != nil {
+		return err
+	}
+	s.probability = population.Weights
+	for v := range s.probability {
+		s.probability[v] /= population.Total
+	}
+	return nil
+}
+
+// Sample implements Sampler. It uses only the number of seeds, which must be
+// distinct nodes: at most as many nodes are drawn on average. All layers share one
+// block.
+func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	scratch := s.scratch.get()
+	defer s.scratch.put(scratch)
+	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
+		return err
+	}
+	batch.Reset(1)
+	block := batch.Blocks[0]
+	for len(batch.Blocks) < s.Depth {
+		batch.Blocks = append(batch.Blocks, block)
+	}
+	ids := &scratch.numbering
+	ids.begin(s.graph.laplacian, scratch.locals)
+	budget := float64(len(seeds))
+	for len(ids.nodes) == 0 {
+		for v, p := range s.probability {
+			if rng.Float64() < budget*p {
+				ids.add(int32(v))
+			}
+		}
+	}
+	scratch.locals = ids.nodes
+	batch.LossWeights = s.fill(scratch, budget, block, batch.LossWeights)
+	return nil
+}
+
+// fill fills block, whose input and output nodes are the nodes drawn, and returns
+// weights with the loss weights appended.
+func (s *NormalizedSAINT) fill(scratch *normalizedScratch, budget float64, block *graph.Block, weights []float32) []float32 {
+	ids, p := &scratch.numbering, s.graph.laplacian
+	n := float64(p.Nodes())
+	block.Src = resize(block.Src, len(ids.nodes))
+	for k, v := range ids.nodes {
+		block.Src[k] = s.graph.node(v)
+		weights = append(weights, float32(1/(n*s.inclusion(v, budget))))
+	}
+	inside := &scratch.inside
+	inside.fill(p.Nodes(), ids.nodes)
+	defer inside.clear(ids.nodes)
+	m := startBlock(block, block.Src)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	for k, v := range ids.nodes {
+		scale := float64(p.RowScale[v])
+		own := scale * float64(p.ColScale[v]) / s.inclusion(v, budget)
+		m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, float32(own))
+		sum := own
+		values := p.Adjacency.RowValues(int(v))
+		for c, u := range p.Adjacency.Row(int(v)) {
+			if !inside.has(u) {
+				continue
+			}
+			e := scale * float64(p.ColScale[u]) / s.inclusion(u, budget)
+			if values != nil {
+				e *= float64(values[c])
+			}
+			m.Idx, m.Val = append(m.Idx, ids.number(u)), append(m.Val, float32(e))
+			sum += e
+		}
+		m.Ptr[k+1] = int64(len(m.Idx))
+		if sum > 1 {
+			for c := m.Ptr[k]; c < m.Ptr[k+1]; c++ {
+				m.Val[c] = float32(float64(m.Val[c]) / sum)
+			}
+		}
+	}
+	block.Finish()
+	return weights
+}
+
+// inclusion returns π of a node of the training graph.
+func (s *NormalizedSAINT) inclusion(v int32, budget float64) float64 {
+	return min(1, budget*s.probability[v])
+}

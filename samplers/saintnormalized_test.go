@@ -1,0 +1,189 @@
+package samplers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// normalizedReference is the batch of the nodes drawn, from dense matrices and the
+// definition.
+type normalizedReference struct {
+	inclusion map[int32]float64 // of each training node
+	dense     map[[2]int32]float64
+	train     int
+}
+
+func newNormalizedReference(adjacency *graph.CSR, train []int32, budget int) *normalizedReference {
+	is := map[int32]bool{}
+	for _, v := range train {
+		is[v] = true
+	}
+	degree := map[int32]float64{}
+	weight := func(v, u int32) float64 {
+		if v == u {
+			return 1
+		}
+		for c, w := range adjacency.Row(int(v)) {
+			if w == u {
+				if values := adjacency.RowValues(int(v)); values != nil {
+					return float64(values[c])
+				}
+				return 1
+			}
+		}
+		return 0
+	}
+	for _, v := range train {
+		for _, u := range train {
+			degree[v] += weight(v, u)
+		}
+	}
+	r := &normalizedReference{inclusion: map[int32]float64{}, dense: map[[2]int32]float64{}, train: len(train)}
+	total := 0.0
+	norm := map[int32]float64{}
+	for _, v := range train {
+		for _, u := range train {
+			e := weight(v, u) / math.Sqrt(degree[v]*degree[u])
+			r.dense[[2]int32{v, u}] = e
+			norm[u] += e * e
+			total += e * e
+		}
+	}
+	for _, v := range train {
+		r.inclusion[v] = min(1, float64(budget)*norm[v]/total)
+	}
+	return r
+}
+
+// entry returns P̃_vu for the set S.
+func (r *normalizedReference) entry(set []int32, v, u int32) float64 {
+	sum := 0.0
+	for _, w := range set {
+		sum += r.dense[[2]int32{v, w}] / r.inclusion[w]
+	}
+	return r.dense[[2]int32{v, u}] / r.inclusion[u] / max(1, sum)
+}
+
+// TestNormalizedSAINT compares 300 batches, entry by entry, with the definition on
+// dense matrices, for graphs with and without weights.
+func TestNormalizedSAINT(t *testing.T) {
+	const nodes, budget, layers = 60, 12, 2
+	for _, weighted := range []bool{false, true} {
+		adjacency := randomGraph(nodes, 240, weighted, 3)
+		rng := rand.New(NewSource(4, 0, 0))
+		train := seedNodes(nodes, 40, rng)
+		reference := newNormalizedReference(adjacency, train, budget)
+		s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: layers}
+		var batch MiniBatch
+		scaled, kept := 0, 0
+		for range 300 {
+			if err := s.Sample(context.Background(), train[:budget], rng, &batch); err != nil {
+				t.Fatal(err)
+			}
+			block := batch.Blocks[0]
+			if len(batch.Blocks) != layers || batch.Blocks[1] != block || !slices.Equal(block.Src, block.Dst) {
+				t.Fatal("the layers do not share one square block")
+			}
+			if err := block.Validate(nodes); err != nil {
+				t.Fatal(err)
+			}
+			entries := scatter(block, nodes)
+			for i, v := range block.Dst {
+				if want := 1 / (reference.inclusion[v] * float64(len(train))); math.Abs(float64(batch.LossWeights[i])-want) > 1e-5*want {
+					t.Fatalf("loss weight %v of node %d, want %v", batch.LossWeights[i], v, want)
+				}
+				sum := 0.0
+				for _, u := range block.Src {
+					want := reference.entry(block.Src, v, u)
+					if got := entries[i*nodes+int(u)]; math.Abs(got-want) > 1e-5 {
+						t.Fatalf("entry (%d, %d) is %v, want %v", v, u, got, want)
+					}
+					sum += want
+				}
+				if sum > 1-1e-9 {
+					scaled++
+				} else {
+					kept++
+				}
+			}
+		}
+		if scaled == 0 || kept == 0 {
+			t.Errorf("%d rows were scaled and %d kept: the test needs both", scaled, kept)
+		}
+	}
+}
+
+// TestNormalizedSAINTDraws counts, in 20,000 batches, how often each node and each of
+// some pairs is in S: π_v and π_v·π_u, to 4 standard errors with Bonferroni's
+// correction. The weights of the loss, which are 1/(π n), have mean 1 in sum.
+func TestNormalizedSAINTDraws(t *testing.T) {
+	const nodes, budget, batches = 40, 15, 20000
+	adjacency := randomGraph(nodes, 120, false, 5)
+	train := seedNodes(nodes, 30, rand.New(NewSource(1, 0, 0)))
+	reference := newNormalizedReference(adjacency, train, budget)
+	s := &NormalizedSAINT{Laplacian: graph.NewLaplacian(adjacency), Train: train, Depth: 1}
+	count := map[[2]int32]float64{}
+	rng := rand.New(NewSource(2, 0, 0))
+	var batch MiniBatch
+	loss := 0.0
+	for range batches {
+		if err := s.Sample(context.Background(), train[:budget], rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		drawn := batch.Outputs()
+		for k, v := range drawn {
+			loss += float64(batch.LossWeights[k]) / batches
+			for _, u := range drawn[k:] {
+				count[[2]int32{min(u, v), max(u, v)}]++
+			}
+		}
+	}
+	pairs := len(train) * (len(train) + 1) / 2
+	bound := math.Sqrt2 * math.Erfcinv(math.Erfc(4/math.Sqrt2)/float64(pairs))
+	for k, v := range train {
+		for _, u := range train[k:] {
+			want := reference.inclusion[v]
+			if u != v {
+				want *= reference.inclusion[u]
+			}
+			got := count[[2]int32{min(u, v), max(u, v)}] / batches
+			if math.Abs(got-want) > bound*math.Sqrt(want*(1-want)/batches)+1e-12 {
+				t.Errorf("nodes %d and %d are in %.4f of the batches, want %.4f", v, u, got, want)
+			}
+		}
+	}
+	if math.Abs(loss-1) > 0.02 {
+		t.Errorf("the weights of the loss sum to %.3f on average, want 1", loss)
+	}
+}
+
+// TestNormalizedSAINTBias pins the bias: rows of P whose sum is above 1 lose the
+// difference.
+func TestNormalizedSAINTBias(t *testing.T) {
+	p := graph.NewLaplacian(smallGraph(t))
+	s := &NormalizedSAINT{Laplacian: p, Depth: 1}
+	var batch MiniBatch
+	// With as many seeds as nodes, and π near 1, S is the whole graph or almost.
+	if err := s.Sample(context.Background(), []int32{0, 1, 2, 3, 4, 5}, rand.New(NewSource(1, 0, 0)), &batch); err != nil {
+		t.Fatal(err)
+	}
+	above := 0
+	for v := range p.Nodes() {
+		if p.RowSum(v) > 1 {
+			above++
+		}
+	}
+	for i := range batch.Outputs() {
+		if sum := batch.Blocks[0].RowSums[i]; sum > 1+1e-6 {
+			t.Errorf("row %d sums to %v", i, sum)
+		}
+	}
+	if above == 0 {
+		t.Error("no row of P sums to more than 1: the test shows nothing")
+	}
+}

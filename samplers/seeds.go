@@ -1,0 +1,74 @@
+package samplers
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// SeedLaw draws the output nodes of mini-batches by importance, and weighs their losses
+// so that the batch's loss is an unbiased estimate of the mean loss: the application of
+// Algorithm 1 to stochastic gradient descent that Chen et al. (2023) propose in their
+// section 7.
+//
+// A batch is a weighted random sample without replacement. With β the weights of Debiased,
+//
+//	E[Σ β_i/m · loss_i] = (1/m) Σ loss_i,   m candidates of positive weight,
+//
+// for any positive weights. Equal weights give the mean over the batch.
+//
+// A law is read-only: Draw may be called concurrently, each call with its own SeedDraw.
+// Memory: 24 bytes a candidate.
+type SeedLaw struct {
+	population Population
+}
+
+// NewSeedLaw returns the law of candidates 0 … len(weights)−1 with the given unnormalised
+// probabilities. Candidates of weight 0 are never drawn and are not part of the mean. The
+// law keeps the slice. The error names a weight that is negative or not finite, or says
+// that none is positive. Cost: O(len(weights)).
+func NewSeedLaw(weights []float64) (*SeedLaw, error) {
+	l := &SeedLaw{population: Population{Weights: weights}}
+	for k, w := range weights {
+		if !(w >= 0) || w > math.MaxFloat64 {
+			return nil, fmt.Errorf("samplers: candidate %d for a batch has weight %v, want positive or 0, and finite", k, w)
+		}
+		if w > 0 {
+			l.population.Positive++
+		}
+		l.population.Total += w
+	}
+	if total := l.population.Total; !(total > 0) || total > math.MaxFloat64 {
+		return nil, fmt.Errorf("samplers: the weights of %d candidates for a batch sum to %v, want positive and finite", len(weights), total)
+	}
+	l.population.table = newAliasTable(weights, l.population.Total)
+	return l, nil
+}
+
+// SeedDraw is what a SeedLaw draws. The zero value is ready; its memory is reused.
+type SeedDraw struct {
+	Index   []int32   // candidates, distinct, in the order of their draw
+	Weights []float32 // of their losses
+
+	sample Sample
+	beta   []float64
+}
+
+// Draw draws size candidates, or all of positive weight if there are fewer. Cost: O(size)
+// for a small part of the candidates, else O(candidates).
+func (l *SeedLaw) Draw(rng *rand.Rand, size int, d *SeedDraw) {
+	p := &l.population
+	WithoutReplacement{}.Draw(rng, p, min(size, p.Positive), &d.sample)
+	l.weigh(d)
+}
+
+// weigh fills d from its sample.
+func (l *SeedLaw) weigh(d *SeedDraw) {
+	d.Index = d.sample.Index
+	d.beta = resize(d.beta, len(d.Index))
+	Debiased{}.Weigh(&l.population, &d.sample, d.beta)
+	d.Weights = resize(d.Weights, len(d.Index))
+	for k, b := range d.beta {
+		d.Weights[k] = float32(b / float64(l.population.Positive))
+	}
+}

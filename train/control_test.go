@@ -1,0 +1,120 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+func controlledModel(t testing.TB, d *datasets.Data, control samplers.Control, hidden int, sizes ...int) *layers.GCN {
+	t.Helper()
+	s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: sizes, Control: control, Train: d.Split.Train, ExactInput: true}
+	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), s), d.Features, d.Labels, layers.GCNOptions{Hidden: hidden, Seed: 3, ExactInput: exactInput(t, d)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestControlGradients compares gradients with central differences of the loss while the
+// histories, of other parameters, stay as they are.
+func TestControlGradients(t *testing.T) {
+	d := smallData(t, 60, 3)
+	m := controlledModel(t, d, samplers.ControlRefresh, 4, 10, 12)
+	p := compiled(t, m.Parts())
+	if err := m.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	params := p.Parameters()
+	for i := range params {
+		params[i] += 0.1 * float32(i%7-3)
+	}
+	batch := sampled(t, m.Parts(), d.Split.Train[:9], 0)
+	loss := func() float64 {
+		l, err := p.Step(batch, 77)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	loss()
+	grads := slices.Clone(p.Gradients())
+	large := 0
+	for i := range params {
+		const h = 1e-2
+		was := params[i]
+		params[i] = was + h
+		up := loss()
+		params[i] = was - h
+		down := loss()
+		params[i] = was
+		slope := (up - down) / (2 * h)
+		if math.Abs(slope-float64(grads[i])) > 3e-3*(1+math.Abs(slope)) {
+			t.Errorf("gradient %d is %v, central difference %v", i, grads[i], slope)
+		}
+		if math.Abs(slope) > 1e-2 {
+			large++
+		}
+	}
+	if large < len(params)/10 {
+		t.Errorf("only %d of %d gradients are large enough to compare", large, len(params))
+	}
+}
+
+// TestControlResumes stops runs at and between refreshes. The weights are those of a run
+// that was not stopped, for any number of workers.
+func TestControlResumes(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for _, control := range []samplers.Control{samplers.ControlRefresh, samplers.ControlRolling} {
+		run := func(dir string, o Options, stopAt int) ([]float32, *Result, error) {
+			m := controlledModel(t, d, control, 16, 20, 30)
+			o.Dir, o.ControlEvery = dir, 6
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			o.Progress = func(p Progress) {
+				if p.Batch == stopAt {
+					cancel()
+				}
+			}
+			h, err := Fit(ctx, m, d, o)
+			return weights(t, m.Parts()), h, err
+		}
+		want, whole, err := run("", short(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refreshed := control == samplers.ControlRefresh; (whole.RefreshS > 0) != refreshed || whole.StateBytes == 0 {
+			t.Errorf("%v: %v s of refreshes, %d bytes of state", control, whole.RefreshS, whole.StateBytes)
+		}
+		dir := t.TempDir()
+		for _, stopAt := range []int{3, 6, 13, 28, 30, 0} {
+			o := short()
+			o.Resume, o.Workers = true, 1+stopAt%3
+			got, h, err := run(dir, o, stopAt)
+			if stopAt > 0 {
+				if !errors.Is(err, context.Canceled) {
+					t.Fatalf("stopped at %d: %v", stopAt, err)
+				}
+				continue
+			}
+			if err != nil || !slices.Equal(got, want) || h.Test != whole.Test || h.BestBatch != whole.BestBatch {
+				t.Errorf("%v: a run that was stopped differs: %v, test %v and %v", control, err, h.Test, whole.Test)
+			}
+		}
+		o := short()
+		o.Resume = true
+		m := controlledModel(t, d, control, 16, 20, 30)
+		o.Dir, o.ControlEvery, o.MaxBatches = dir, 7, 80
+		if _, err := Fit(context.Background(), m, d, o); (err == nil) != (control == samplers.ControlRolling) {
+			t.Errorf("%v: resumed with another interval: %v", control, err)
+		}
+	}
+}

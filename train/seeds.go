@@ -1,0 +1,214 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Seeds decides which training nodes the mini-batches prefer. It must not change while it
+// is in use. Fit stores its text in config.json (see fmt.Stringer).
+type Seeds interface {
+	// Score names the score that Weights reads.
+	Score() ops.Score
+
+	// Weights sets weights[k] to the unnormalised probability of training node k, a
+	// positive number. scores[k] is the node's score in the last batch that had it, and
+	// NaN before the first. The weights must depend on the scores only.
+	Weights(scores []float32, weights []float64)
+}
+
+// ImportantSeeds prefers the training nodes whose last score was large:
+//
+//	p_k ∝ Uniform + (1 − Uniform)·score_k/mean score,
+//
+// where a node without a score counts as one of mean score. With the gradients' norms
+// these are the probabilities of least variance of MVS-GNN (Cong, Forsati, Kandemir &
+// Mahdavi 2020, arXiv:2006.13866), mixed with uniform ones because scores are old.
+type ImportantSeeds struct {
+	By      ops.Score // required
+	Uniform float64   // in (0, 1]; 0 means 0.2
+}
+
+var _ Seeds = ImportantSeeds{}
+
+// defaultUniform is the Uniform of ImportantSeeds without one. It bounds a node's weight
+// in the loss by about five times its weight under uniform batches.
+const defaultUniform = 0.2
+
+// Score returns By.
+func (s ImportantSeeds) Score() ops.Score { return s.By }
+
+// String returns the name of By, and Uniform if it is not the default.
+func (s ImportantSeeds) String() string {
+	name := fmt.Sprintf("score %d", s.By)
+	switch s.By {
+	case ops.LossScore:
+		name = "loss"
+	case ops.GradientScore:
+		name = "gradient"
+	}
+	if share := cmp.Or(s.Uniform, defaultUniform); share != defaultUniform {
+		name += fmt.Sprintf(", uniform %v", share)
+	}
+	return name
+}
+
+// Weights implements Seeds.
+func (s ImportantSeeds) Weights(scores []float32, weights []float64) {
+	var sum, known float64
+	for _, v := range scores {
+		if v-v == 0 {
+			sum += float64(v)
+			known++
+		}
+	}
+	share := cmp.Or(s.Uniform, defaultUniform)
+	for k, v := range scores {
+		if weights[k] = 1; v-v == 0 && sum > 0 {
+			weights[k] = share + (1-share)*float64(v)*known/sum
+		}
+	}
+}
+
+// seedSchedule draws the training nodes of the batches by importance. Its laws are
+// published at fixed batch numbers, so that the batches do not depend on the number of
+// workers that draw ahead: the batches number k·every … (k+1)·every−1, period k, use the
+// scores of the batches before (k−1)·every. The first two periods are uniform.
+type seedSchedule struct {
+	seeds Seeds
+	nodes []int32 // the candidates: labelled training nodes
+	every int     // batches in a period
+
+	last   []float32    // score of each candidate; NaN: none yet
+	scores [2][]float32 // of the law of each period of the same parity
+
+	mutex   sync.Mutex // of the fields below; workers wait for laws
+	newest  int        // the last period that has a law
+	laws    [2]*samplers.SeedLaw
+	changed chan struct{} // closed when there is a new law
+}
+
+// newSeedSchedule returns the schedule of a run before its first batch.
+func newSeedSchedule(seeds Seeds, train []int32, y *graph.Labels, every int) (*seedSchedule, error) {
+	s := &seedSchedule{seeds: seeds, every: every, changed: make(chan struct{})}
+	for _, node := range train {
+		if labelled(y, node) {
+			s.nodes = append(s.nodes, node)
+		}
+	}
+	const bytes = 3*4 + 3*24 // three scores, and the weights and laws of three periods
+	if err := memory.Check("train: scores of the training nodes", bytes*int64(len(s.nodes))); err != nil {
+		return nil, err
+	}
+	s.last = slices.Repeat([]float32{float32(math.NaN())}, len(s.nodes))
+	s.scores = [2][]float32{slices.Clone(s.last), slices.Clone(s.last)}
+	return s, s.resume(0)
+}
+
+// labelled tells whether a node has a label.
+func labelled(y *graph.Labels, node int32) bool {
+	if y.Tasks == 0 {
+		return y.Class[node] >= 0
+	}
+	tasks := y.Multi[int(node)*y.Tasks : (int(node)+1)*y.Tasks]
+	return slices.ContainsFunc(tasks, func(v float32) bool { return v == v })
+}
+
+// resume makes the laws of a run that has done the given number of batches, from scores.
+func (s *seedSchedule) resume(batches int) error {
+	s.newest = batches/s.every + 1
+	for _, period := range []int{s.newest - 1, s.newest} {
+		law, err := s.law(s.scores[period%2])
+		if err != nil {
+			return err
+		}
+		s.laws[period%2] = law
+	}
+	return nil
+}
+
+func (s *seedSchedule) law(scores []float32) (*samplers.SeedLaw, error) {
+	weights := make([]float64, len(scores))
+	s.seeds.Weights(scores, weights)
+	for k, w := range weights {
+		if !(w > 0) {
+			return nil, fmt.Errorf("train: %T gives training node %d the weight %v, want positive: the loss would be biased", s.seeds, s.nodes[k], w)
+		}
+	}
+	law, err := samplers.NewSeedLaw(weights)
+	if err != nil {
+		return nil, fmt.Errorf("train: %T: %w", s.seeds, err)
+	}
+	return law, nil
+}
+
+// of returns the law of a batch. It waits until the law is published; the error is the
+// context's. Workers call it concurrently.
+func (s *seedSchedule) of(ctx context.Context, batch int) (*samplers.SeedLaw, error) {
+	period := batch / s.every
+	for {
+		s.mutex.Lock()
+		law, newest, changed := s.laws[period%2], s.newest, s.changed
+		s.mutex.Unlock()
+		if period <= newest {
+			return law, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// observe stores the scores of batch number batches−1, which has been trained, and
+// publishes a law if it ends a period. candidates are the positions of its nodes.
+func (s *seedSchedule) observe(candidates []int32, scores []float32, batches int) error {
+	if len(scores) != len(candidates) {
+		return fmt.Errorf("train: the loss reports %d scores for %d nodes: Options.Seeds needs an ops.Loss over the batch's Targets", len(scores), len(candidates))
+	}
+	for k, c := range candidates {
+		s.last[c] = scores[k]
+	}
+	if batches%s.every > 0 {
+		return nil
+	}
+	period := batches/s.every + 1
+	copy(s.scores[period%2], s.last) // no batch of the period before last is left to draw
+	law, err := s.law(s.scores[period%2])
+	if err != nil {
+		return err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.newest, s.laws[period%2] = period, law
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// state returns the state that a checkpoint holds, in its own memory.
+func (s *seedSchedule) state() []layers.State {
+	if s == nil {
+		return nil
+	}
+	return []layers.State{{Name: "seeds.last", Values: s.last}, {Name: "seeds.even", Values: s.scores[0]}, {Name: "seeds.odd", Values: s.scores[1]}}
+}
+
+// bytes returns the size of the state.
+func (s *seedSchedule) bytes() (sum int64) {
+	for _, state := range s.state() {
+		sum += 4 * int64(len(state.Values))
+	}
+	return sum
+}
