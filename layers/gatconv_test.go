@@ -104,7 +104,7 @@ func TestGATOverSamplers(t *testing.T) {
 			}
 			batch := NewBatch(G.NewGraph(), sampler)
 			m, err := NewGCN(batch, x, y, GCNOptions{Hidden: 6, Heads: 2, AttentionDropout: 0.5, InputDropout: 0.5})
-			if name == "vrgcn" {
+			if name == "vrgcn" || name == "ladies-cv" {
 				if err == nil || !strings.Contains(err.Error(), "control variate") {
 					t.Errorf("error %v", err)
 				}
