@@ -117,8 +117,9 @@ func (s *NormalizedSAINT) fill(scratch *normalizedScratch, budget float64, block
 	ids, p := &scratch.numbering, s.graph.laplacian
 	n := float64(p.Nodes())
 	block.Src = resize(block.Src, len(ids.nodes))
+	block.ColScale = resize(block.ColScale, len(ids.nodes))
 	for k, v := range ids.nodes {
-		block.Src[k] = s.graph.node(v)
+		block.Src[k], block.ColScale[k] = s.graph.node(v), p.ColScale[v]
 		weights = append(weights, float32(1/(n*s.inclusion(v, budget))))
 	}
 	inside := &scratch.inside
