@@ -38,11 +38,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
-	// Not a sync.Pool: it may hold several memories, each as large as a layer.
-	memory := m.memory.Swap(nil)
-	if memory == nil {
-		memory = new(inferenceMemory)
-	}
+	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
 	if err != nil {

@@ -14,6 +14,16 @@ type inferenceMemory struct {
 	kept keptInput
 }
 
+// takeMemory returns the memory of the model's last inference, or new memory while another
+// call uses it. The caller stores it in m.memory afterwards. It is not a sync.Pool, which
+// may hold several memories, each as large as a layer.
+func (m *GCN) takeMemory() *inferenceMemory {
+	if memory := m.memory.Swap(nil); memory != nil {
+		return memory
+	}
+	return new(inferenceMemory)
+}
+
 // Bytes returns the size of m, without the lists of rows.
 func (m *inferenceMemory) Bytes() int64 {
 	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums))

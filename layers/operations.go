@@ -79,10 +79,7 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 	if err != nil {
 		return 0, err
 	}
-	memory := m.memory.Swap(nil)
-	if memory == nil {
-		memory = new(inferenceMemory)
-	}
+	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	memory.kept.use(p, x, nodes, len(model.layers))
 	var sum float64

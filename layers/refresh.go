@@ -33,8 +33,8 @@ type Refresher interface {
 }
 
 // refresher keeps, for each convolution that reads activations H, the rows that a batch can
-// read: H̄ of the nodes with an edge to an output of the convolution, and P·H̄ of these
-// outputs. Below, "needed rows" of a convolution are its outputs in such batches.
+// read: H̄ of the neighbours of the convolution's outputs, and P·H̄ of the outputs. The
+// needed rows of a convolution are its possible outputs.
 type refresher struct {
 	p    *graph.Laplacian
 	x    *graph.Features
@@ -46,7 +46,6 @@ type refresher struct {
 	controls []*slotControl // of the convolutions; nil for the first one
 	params   []float32      // of the last Refresh
 	filled   bool           // the histories are those of params
-	memory   plan.InferenceMemory
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -198,16 +197,8 @@ func (m *GCN) Refresh(ctx context.Context) error {
 		r.filled = false
 		return fmt.Errorf("layers: refreshing the histories: %w", err)
 	}
-	at := 0
-	for _, p := range m.Parameters {
-		values, err := valueOf(p)
-		if err != nil {
-			return err
-		}
-		at += copy(r.params[at:], values)
-	}
 	r.filled = true
-	return nil
+	return m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
 }
 
 // Restore implements Refresher.
@@ -216,34 +207,34 @@ func (m *GCN) Restore(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	// Put the parameters of the last refresh into the model, and back.
-	var current []float32
-	swap := func(to []float32) error {
-		for _, p := range m.Parameters {
-			values, err := valueOf(p)
-			if err != nil {
-				return err
-			}
-			copy(values, to)
-			to = to[len(values):]
-		}
-		return nil
+	current := make([]float32, len(r.params))
+	err := m.eachValue(func(at int, values []float32) {
+		copy(current[at:], values)
+		copy(values, r.params[at:])
+	})
+	if err != nil {
+		return err
 	}
+	err = m.Refresh(ctx)
+	if back := m.eachValue(func(at int, values []float32) { copy(values, current[at:]) }); err == nil {
+		err = back
+	}
+	return err
+}
+
+// eachValue calls f with the memory of each parameter, and its place among the values of
+// all parameters.
+func (m *GCN) eachValue(f func(at int, values []float32)) error {
+	at := 0
 	for _, p := range m.Parameters {
 		values, err := valueOf(p)
 		if err != nil {
 			return err
 		}
-		current = append(current, values...)
+		f(at, values)
+		at += len(values)
 	}
-	if err := swap(r.params); err != nil {
-		return err
-	}
-	err := m.Refresh(ctx)
-	if back := swap(current); err == nil {
-		err = back
-	}
-	return err
+	return nil
 }
 
 // fill computes all histories with the current parameters of m.
@@ -255,7 +246,9 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	if err != nil {
 		return err
 	}
-	k, err := plan.NewKernels(m.Device, r.p, &r.memory)
+	memory := m.takeMemory()
+	defer m.memory.Store(memory)
+	k, err := plan.NewKernels(m.Device, r.p, &memory.InferenceMemory)
 	if err != nil {
 		return err
 	}
@@ -273,14 +266,12 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 		if err := k.Needed(rows, len(rows) == r.p.Nodes() && r.kept.nodes == nil); err != nil {
 			return err
 		}
-		var history []float32
 		if l > 0 {
 			all := r.slots[l].Histories()
 			if len(all) != 1 {
 				return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
 			}
-			history = all[0].Values()
-			below := r.kept.rows[l-1]
+			history, below := all[0].Values(), r.kept.rows[l-1]
 			if err := k.Copy(history[:len(below)*h.Width], h.Span); err != nil {
 				return err
 			}

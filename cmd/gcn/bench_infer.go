@@ -58,8 +58,8 @@ func newBenchInferCommand() *cobra.Command {
 		}
 		t := newTable(false)
 		t.row("dataset", r.Dataset)
-		t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second", r.MS,
-			thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS))))
+		t.row("inference", fmt.Sprintf("%.1f ms for %s nodes, median of %d; %s nodes a second; the first call %.1f ms", r.MS,
+			thousands(int64(r.Nodes)), r.Repetitions, thousands(int64(r.NodesPerS)), r.FirstMS))
 		t.row("memory", fmt.Sprintf("%.0f MB of heap above the data; %.0f MB resident at most", r.HeapMB, r.PeakRSS))
 		t.row("BLAS", r.BLAS)
 		return t.print(cmd.OutOrStdout())
