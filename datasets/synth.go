@@ -219,8 +219,14 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 // checkMemory reports a data set that does not fit in memory with the features of
 // that many rows.
 func (m *synthModel) checkMemory(rows int64) error {
+	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), m.bytes(rows))
+}
+
+// bytes returns the memory that generating takes with the features of that many rows;
+// -1 if it is more than an int64 holds.
+func (m *synthModel) bytes(rows int64) int64 {
 	const (
-		node = 100 // communities, degree, offsets, running sums, class, split
+		node = 115 // communities, degree, offsets, running sums, class, split
 		edge = 12  // in the lower triangle, and in both directions
 	)
 	nodes, width, groups, tasks := int64(m.nodes), int64(m.features), int64(m.groupCount()), int64(0)
@@ -234,11 +240,10 @@ func (m *synthModel) checkMemory(rows int64) error {
 		memory.Product(groups, width, 2, 4), memory.Product(groups, tasks, 8),
 	} {
 		if bytes += part; part < 0 || bytes < 0 {
-			bytes = -1
-			break
+			return -1
 		}
 	}
-	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), bytes)
+	return bytes
 }
 
 // generateBare generates everything except the features. It returns the communities

@@ -234,6 +234,23 @@ func TestSynthDegrees(t *testing.T) {
 	}
 }
 
+// Generating allocates no more memory than was checked before.
+func TestSynthMemory(t *testing.T) {
+	for _, spec := range []string{"synth:products?nodes=50000", "synth:mag?nodes=50000&features=2", "synth:proteins?nodes=5000"} {
+		m := synth(t, spec)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := m.generate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		const slack = 1 << 20 // generators and goroutines
+		if got, want := int64(after.TotalAlloc-before.TotalAlloc), m.bytes(int64(m.nodes))+slack; got > want {
+			t.Errorf("%s allocates %d bytes, %d were checked", spec, got, want)
+		}
+	}
+}
+
 func TestDegreeLaw(t *testing.T) {
 	for _, c := range []struct {
 		law  degreeLaw
