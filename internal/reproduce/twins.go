@@ -103,18 +103,24 @@ type twinRows struct {
 	report    *Report
 	spec      string
 	compared  int
+	equal     []string
 	different []string
 	worst     float64 // largest share of a figure by which one differs
 	worstOf   string
 	points    float64 // largest difference of a score
 }
 
-// figure adds a row of a figure of the graph, with the published one.
+// figure adds a row of a figure of the graph, with the published one. Equal figures have
+// no row: the claim lists them.
 func (t *twinRows) figure(c datasets.Comparison) {
+	t.compared++
+	if c.Found == c.Published {
+		t.equal = append(t.equal, c.Name)
+		return
+	}
 	t.report.Rows = append(t.report.Rows, Row{
 		Dataset: t.spec, Label: "graph", Quantity: c.Name, N: 1, Mean: c.Found, Paper: &PaperValue{Mean: c.Published},
 	})
-	t.compared++
 	share := math.Abs(c.Found/c.Published - 1)
 	if share > t.worst {
 		t.worst, t.worstOf = share, c.Name
@@ -145,6 +151,9 @@ func (t *twinRows) claim(original string) Claim {
 	numbers := fmt.Sprintf("%d figures; largest difference %.1f points of a score", t.compared, t.points)
 	if t.worstOf != "" {
 		numbers += fmt.Sprintf(", %.1f %% of the %s", 100*t.worst, t.worstOf)
+	}
+	if len(t.equal) > 0 {
+		numbers += "; equal: " + strings.Join(t.equal, ", ")
 	}
 	if len(t.different) > 0 {
 		numbers += "; outside: " + strings.Join(t.different, ", ")

@@ -27,7 +27,7 @@ func TestTwins(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{
-		"synth:arxiv graph nodes": 800, "synth:arxiv graph features": 128, "synth:arxiv graph classes": 40, "synth:proteins graph binary tasks": 112,
+		"synth:arxiv graph nodes": 800, "synth:proteins graph nodes": 300, "synth:proteins graph edges": 2000,
 	} {
 		if values[name] != want {
 			t.Errorf("%s is %v, want %v", name, values[name], want)
@@ -38,7 +38,7 @@ func TestTwins(t *testing.T) {
 			t.Errorf("%s is %v", name, v)
 		}
 	}
-	if len(first.Claims) != 2 || first.Claims[0].Holds || !strings.Contains(first.Claims[0].Numbers, "outside: nodes, edges, ") {
+	if len(first.Claims) != 2 || first.Claims[0].Holds || !strings.Contains(first.Claims[0].Numbers, "equal: features, classes; outside: nodes, edges, ") {
 		t.Errorf("claims %+v", first.Claims)
 	}
 	if notes := strings.Join(first.Notes, "\n"); !strings.Contains(notes, "72.04") || !strings.Contains(notes, "no target") {
@@ -70,9 +70,10 @@ func TestTwinRows(t *testing.T) {
 	rows := &twinRows{report: new(Report), spec: "x"}
 	figure := func(v float64) datasets.Figure { return datasets.Figure{Value: v, Source: "s"} }
 	rows.figure(datasets.Comparison{Name: "near", Published: 100, Found: 104.9})
+	rows.figure(datasets.Comparison{Name: "same", Published: 7, Found: 7})
 	rows.score("near score", "", figure(60), []float64{61, 62})
 	rows.score("unknown score", "", datasets.Figure{}, []float64{1})
-	if c := rows.claim("X"); !c.Holds || rows.compared != 2 || len(rows.report.Rows) != 3 {
+	if c := rows.claim("X"); !c.Holds || rows.compared != 3 || len(rows.report.Rows) != 3 {
 		t.Errorf("%+v of %d rows", c, len(rows.report.Rows))
 	}
 	rows.figure(datasets.Comparison{Name: "far", Published: 100, Found: 94.9})
