@@ -75,7 +75,7 @@ func synthModels() []synthModel {
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
 			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, homophily: 0.756, skew: 0.8,
-			noise: 0.05, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.12, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
