@@ -204,3 +204,25 @@ func TestCompareArxiv(t *testing.T) {
 		}
 	}
 }
+
+// TestTwinsAgree compares the counts, degrees, clustering and homophily of the generated
+// twins with the published figures: each within 5 %.
+func TestTwinsAgree(t *testing.T) {
+	for _, p := range PublishedFigures() {
+		t.Run(p.Twin, func(t *testing.T) {
+			if p.Twin != "synth:arxiv" && os.Getenv("GCN_TEST_LARGE") == "" {
+				t.Skip("takes up to a minute; set GCN_TEST_LARGE=1")
+			}
+			d := open(t, p.Twin)
+			all, err := p.Compare(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range all {
+				if math.Abs(c.Found/c.Published-1) > 0.05 {
+					t.Errorf("%s is %v, published %v", c.Name, c.Found, c.Published)
+				}
+			}
+		})
+	}
+}

@@ -75,7 +75,7 @@ func synthModels() []synthModel {
 			name: "reddit", summary: "the size of GraphSAINT's Reddit: 232,965 nodes, 11,606,919 edges, 41 classes",
 			nodes: 232_965, edges: 11_606_919, features: 602, classes: 41, train: 153_431, valid: 23_831, metric: MicroF1,
 			degree: degreeLaw{floor: 1, tail: 2.74}, inside: 0.5, density: 0.6, homophily: 0.756, skew: 0.8,
-			noise: 0.03, separation: 3, offset: 0.5, seed: 1,
+			noise: 0.12, separation: 3, offset: 0.5, seed: 1,
 		},
 		{
 			name: "proteins", summary: "the size of ogbn-proteins: 132,534 nodes, 39,561,252 edges, 112 binary tasks",
@@ -219,8 +219,14 @@ func (m *synthModel) generate(ctx context.Context) (*Data, error) {
 // checkMemory reports a data set that does not fit in memory with the features of
 // that many rows.
 func (m *synthModel) checkMemory(rows int64) error {
+	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), m.bytes(rows))
+}
+
+// bytes returns the memory that generating takes with the features of that many rows;
+// -1 if it is more than an int64 holds.
+func (m *synthModel) bytes(rows int64) int64 {
 	const (
-		node = 100 // communities, degree, offsets, running sums, class, split
+		node = 115 // communities, degree, offsets, running sums, class, split
 		edge = 12  // in the lower triangle, and in both directions
 	)
 	nodes, width, groups, tasks := int64(m.nodes), int64(m.features), int64(m.groupCount()), int64(0)
@@ -234,11 +240,10 @@ func (m *synthModel) checkMemory(rows int64) error {
 		memory.Product(groups, width, 2, 4), memory.Product(groups, tasks, 8),
 	} {
 		if bytes += part; part < 0 || bytes < 0 {
-			bytes = -1
-			break
+			return -1
 		}
 	}
-	return memory.Check(fmt.Sprintf("datasets: synth:%s of %d nodes and %d edges", m.name, m.nodes, m.edges), bytes)
+	return bytes
 }
 
 // generateBare generates everything except the features. It returns the communities

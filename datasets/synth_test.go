@@ -212,25 +212,36 @@ func TestSynthDegrees(t *testing.T) {
 	m, d := synth(t, "synth:demo"), open(t, "synth:demo")
 	c := m.drawCommunities()
 	var squares, degrees float64
-	for p := range m.nodes {
-		want := c.degrees(p)
-		got := 0.0
-		if p%100 == 0 { // mean of 100 nodes of like degree
-			for _, i := range c.member[p : p+100] {
-				got += float64(d.Graph.Degree(int(i))) / 100
-			}
-			want = 0
-			for k := p; k < p+100; k++ {
-				want += c.degrees(k) / 100
-			}
-			squares += (got - want) * (got - want) / want
-			degrees++
+	for p := 0; p < m.nodes; p += 100 { // means of 100 nodes of like degree
+		var got, want float64
+		for k := p; k < p+100; k++ {
+			got += float64(d.Graph.Degree(int(c.member[k]))) / 100
+			want += c.degrees(k) / 100
 		}
+		squares += (got - want) * (got - want) / want
+		degrees++
 	}
 	// A degree has about the variance of a Poisson variable. Sizes of communities are
 	// rounded, which is a small systematic error.
 	if got := 100 * squares / degrees; got > 3 {
 		t.Errorf("mean square of the standardised error is %.2f, want about 1", got)
+	}
+}
+
+// Generating allocates no more memory than was checked before.
+func TestSynthMemory(t *testing.T) {
+	for _, spec := range []string{"synth:products?nodes=50000", "synth:mag?nodes=50000&features=2", "synth:proteins?nodes=5000"} {
+		m := synth(t, spec)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := m.generate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		const slack = 1 << 20 // generators and goroutines
+		if got, want := int64(after.TotalAlloc-before.TotalAlloc), m.bytes(int64(m.nodes))+slack; got > want {
+			t.Errorf("%s allocates %d bytes, %d were checked", spec, got, want)
+		}
 	}
 }
 

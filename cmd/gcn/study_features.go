@@ -67,7 +67,11 @@ func (f *featuresStudy) do(cmd *cobra.Command) error {
 	}
 	w := cmd.OutOrStdout()
 	if f.asJSON {
-		return (&subject{spec: f.data}).printJSON(w, t, map[string]any{"saved": filepath.Join(dir, "features")})
+		return printJSON(w, struct {
+			Dataset string `json:"dataset"`
+			*study.FeaturesTable
+			Saved string `json:"saved"`
+		}{f.data, t, filepath.Join(dir, "features")})
 	}
 	if err := f.print(w, t); err != nil {
 		return err

@@ -39,6 +39,23 @@ func wantFiles(t *testing.T, dir, base string, extensions ...string) {
 	}
 }
 
+func TestStudyFeatures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"study", "features", "--data", smallData, "--runs", "2", "--seed", "5", "--out", "alone"}
+	m := object(t, succeed(t, append(args, "--json")...))
+	rows := rowsOf(t, m)
+	if len(rows) != 2 || rows[1]["seed"] != 6.0 {
+		t.Errorf("rows %v, want seeds 5 and 6", rows)
+	}
+	wantFields(t, m, "dataset", "metric", "test_mean", "test_std", "test_sem", "saved")
+	wantFields(t, rows[0], "best_valid", "test", "batches", "best_batch", "stop")
+	wantFiles(t, "alone", "features", ".csv", ".json")
+	if text := succeed(t, args...).stdout; !strings.Contains(text, "test accuracy") || !strings.Contains(text, "mean 0.") {
+		t.Errorf("text %s", text)
+	}
+	fail(t, exitUsage, []string{"--runs"}, "study", "features", "--runs", "0")
+}
+
 func TestStudyApproxError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	args := []string{"study", "approx-error", "--data", smallData, "--methods", "ladies,ladies-debiased-nodes", "--samples", "16,64", "--batch", "32", "--repeats", "6", "--out", "figures"}
