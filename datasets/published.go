@@ -156,7 +156,8 @@ type Comparison struct {
 	Published float64 `json:"published"`
 	Found     float64 `json:"found"`
 	Agrees    bool    `json:"agrees"`
-	Source    string  `json:"source"` // of the published figure
+	Source    string  `json:"source"`        // of the published figure
+	SEM       float64 `json:"sem,omitempty"` // standard error of Found if it is from a sample
 }
 
 // Compare measures a data set, and compares its counts, degrees, clustering and labels
@@ -180,6 +181,7 @@ func (p *Published) Compare(ctx context.Context, d *Data) ([]Comparison, error) 
 	// Of a sample of the nodes; an original fails by chance in 1 of 15,000 samples.
 	local := p.Clustering
 	local.Within += 4 * sem
+	sampled := map[string]float64{"clustering": sem}
 
 	var all []Comparison
 	for _, c := range []struct {
@@ -201,7 +203,7 @@ func (p *Published) Compare(ctx context.Context, d *Data) ([]Comparison, error) 
 		{"homophily", p.Homophily, homophily},
 	} {
 		if c.figure.Known() {
-			all = append(all, Comparison{c.name, c.figure.Value, c.found, c.figure.Agrees(c.found), c.figure.Source})
+			all = append(all, Comparison{c.name, c.figure.Value, c.found, c.figure.Agrees(c.found), c.figure.Source, sampled[c.name]})
 		}
 	}
 	return all, nil

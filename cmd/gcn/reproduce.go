@@ -28,7 +28,7 @@ const reproduceAll = "all"
 func newReproduceCommand() *cobra.Command {
 	r := new(reproduction)
 	cmd := &cobra.Command{
-		Use:   "reproduce TABLE|FIGURE|all",
+		Use:   "reproduce TABLE|FIGURE|twins|all",
 		Short: "Make a table or figure of the paper, and compare the results",
 		Long: `Make a table or figure of the paper, by its number, and print the results beside
 the paper's: mean, standard deviation and standard error. Numbers out of the paper's
@@ -36,14 +36,18 @@ range are marked, with the reason. Without --data each data set of the paper is 
 original if it is in the cache (gcn datasets fetch), else its generated twin.
 
 ` + experimentList() + `
-all makes every table and figure, and one text of all, results.md in --out, in which
-every claim of the paper about its results is marked as seen or not seen.
+twins is not in the paper: it compares generated twins, all five or the ones in --data,
+with published figures of the originals.
+
+all makes every table and figure of the paper, and one text of all, results.md in --out,
+in which every claim of the paper about its results is marked as seen or not seen.
 
 Results are kept cell by cell (one training run, one timing) in --out, so that a
 stopped command goes on where it was, and tables share cells.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
+  gcn reproduce twins --data synth:arxiv --runs 3
   gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper`,
 		ValidArgs: experimentNames(),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -187,10 +191,10 @@ func (r *reproduction) commandLine(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// experimentNames lists the names of the tables and figures, then the aliases.
+// experimentNames lists the names of the experiments, then the aliases.
 func experimentNames() []string {
 	var names, aliases []string
-	for _, e := range reproduce.Experiments() {
+	for _, e := range reproduce.Known() {
 		names = append(names, e.Name)
 		if e.Alias != "" {
 			aliases = append(aliases, e.Alias)
@@ -201,7 +205,7 @@ func experimentNames() []string {
 
 func experimentList() string {
 	var b strings.Builder
-	for _, e := range reproduce.Experiments() {
+	for _, e := range reproduce.Known() {
 		alias := ""
 		if e.Alias != "" {
 			alias = " (" + e.Alias + ")"

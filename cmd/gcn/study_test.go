@@ -225,6 +225,18 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
+// TestReproduceTwins compares a data set that has no published figures: it has two scores.
+func TestReproduceTwins(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := succeed(t, "reproduce", "twins", "--data", smallData, "--runs", "1", "--eval-every", "5", "--batch", "32", "--hidden", "8", "--max-batches", "5", "-q")
+	for _, words := range []string{"Twins. ", "features alone", "full batch", "saved in reproduced/twins."} {
+		if !strings.Contains(out.stdout, words) {
+			t.Errorf("the output lacks %q: %s", words, out.stdout)
+		}
+	}
+	wantFiles(t, "reproduced", "twins", ".csv", ".json", ".md")
+}
+
 // TestReproduceAll makes every table and figure on a small graph, and again from the
 // cells: the second time nothing is computed, and the text is the same.
 func TestReproduceAll(t *testing.T) {

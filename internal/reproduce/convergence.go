@@ -122,7 +122,7 @@ func (t *trainResult) reaches(goal float64) int {
 
 // meanCurve averages the runs evaluation by evaluation, up to the end of the
 // shortest.
-func meanCurve(name string, runs []trainResult) (batches, seconds figure.Series) {
+func meanCurve(name string, runs []*trainResult) (batches, seconds figure.Series) {
 	batches.Name, seconds.Name = name, name
 	length := len(runs[0].Curve)
 	for _, run := range runs {

@@ -80,6 +80,10 @@ func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 	if len(r.Data) == 0 {
 		var specs []string
 		for _, name := range e.Data {
+			if e.twins {
+				specs = append(specs, "synth:"+name)
+				continue
+			}
 			spec, err := r.specOf(ctx, name)
 			if err != nil {
 				return nil, err

@@ -1,7 +1,8 @@
 // Package reproduce makes the tables and figures of Chen, Xu, Hakkani-Tur, Jin,
 // Yang & Zhu ("Calibrate and Debias Layer-wise Sampling for Graph Convolutional
 // Networks", TMLR 2023) from any data sets, compares the numbers with the paper's, and
-// judges what the paper's text says about them.
+// judges the claims of the paper's text about them. It also compares generated twins of
+// the paper's data sets with published figures of the originals.
 //
 //	Experiments ─▶ jobs of each data set ─▶ cells, one file each ─▶ Report: rows of ours | paper
 //	(table4, …)    (shared by tables)       (kept, so that a            │

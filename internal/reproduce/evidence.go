@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Verdict says whether a claim of the paper is seen in the results.
+// Verdict says whether a claim is seen in the results.
 type Verdict string
 
 // The verdicts.
@@ -17,9 +17,10 @@ const (
 	NotMeasured Verdict = "not measured"
 )
 
-// Claim is a statement of the paper's text about its results, judged by ours.
+// Claim is a statement judged by our results: of the paper's text about its own, or that
+// a data set agrees with published figures.
 type Claim struct {
-	Where   string  `json:"where"` // section of the paper
+	Where   string  `json:"where"` // section of the paper, or data set
 	Text    string  `json:"text"`
 	Verdict Verdict `json:"verdict"`
 	Numbers string  `json:"numbers"` // behind the verdict

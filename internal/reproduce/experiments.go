@@ -2,12 +2,13 @@ package reproduce
 
 import "fmt"
 
-// Experiment is one table or figure of the paper.
+// Experiment is one table or figure of the paper, or the comparison of the twins.
 type Experiment struct {
-	Name  string   // as the paper numbers it: table4, figure2
+	Name  string   // as the paper numbers it: table4, figure2; or twins
 	Alias string   // another name, "" if there is none
 	Title string   // what it shows
 	Data  []string // the paper's names of its columns
+	twins bool     // the columns are generated twins, also if the originals are in the cache
 
 	// Caption adds sentences to the caption; may be nil.
 	Caption func(r *runner) string
@@ -68,6 +69,10 @@ func Experiments() []Experiment {
 		regressionFigure("figure11", onQP, "ladies-debiased", fourNames()),
 	)
 }
+
+// Known lists the experiments that Run knows: the paper's, and the comparison of the
+// generated twins with their originals.
+func Known() []Experiment { return append(Experiments(), twins()) }
 
 // one returns a function that lists one cell for each data set.
 func one(j job) func(*runner, string) []job {

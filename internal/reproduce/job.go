@@ -17,6 +17,8 @@ const (
 	sampling   kind = "sampling"   // *timeResult
 	stepping   kind = "step"       // *timeResult
 	scaling    kind = "scaling"    // *scalingResult
+	comparing  kind = "figures"    // *[]datasets.Comparison
+	featuring  kind = "features"   // *study.FeaturesTable
 )
 
 // job is the smallest unit of long work: the cell of its result.
@@ -70,6 +72,10 @@ func (r *runner) do(ctx context.Context, j job) (any, error) {
 		return r.time(ctx, j)
 	case scaling:
 		return r.scale(ctx, j)
+	case comparing:
+		return r.figures(ctx, j)
+	case featuring:
+		return r.featuresAlone(ctx, j)
 	}
 	return nil, fmt.Errorf("reproduce: no such kind of cell: %q", j.kind)
 }
@@ -79,4 +85,25 @@ func (r *runner) do(ctx context.Context, j job) (any, error) {
 func resultOf[T any](r *runner, j job) *T {
 	result, _ := r.results[j.key()].(*T)
 	return result
+}
+
+// resultsOf returns the results of cells, without those that were too large for the
+// memory.
+func resultsOf[T any](r *runner, jobs []job) []*T {
+	var results []*T
+	for _, j := range jobs {
+		if result := resultOf[T](r, j); result != nil {
+			results = append(results, result)
+		}
+	}
+	return results
+}
+
+// runsOf lists the runs of a job that differ in their seeds.
+func (r *runner) runsOf(j job) []job {
+	var jobs []job
+	for j.run = range r.Runs.of(j.spec) {
+		jobs = append(jobs, j)
+	}
+	return jobs
 }

@@ -58,23 +58,12 @@ func (r *runner) regressionJobs(spec, method string) []job {
 			j.samples = atLayers(r.Samples, 3)
 		}
 	}
-	var jobs []job
-	for run := range r.Runs.of(spec) {
-		j.run = run
-		jobs = append(jobs, j)
-	}
-	return jobs
+	return r.runsOf(j)
 }
 
 // regressed returns the results of a method's runs.
 func (r *runner) regressed(spec, method string) []*regressionResult {
-	var results []*regressionResult
-	for _, j := range r.regressionJobs(spec, method) {
-		if result := resultOf[regressionResult](r, j); result != nil {
-			results = append(results, result)
-		}
-	}
-	return results
+	return resultsOf[regressionResult](r, r.regressionJobs(spec, method))
 }
 
 // regress trains one model, and regresses its norms.

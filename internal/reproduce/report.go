@@ -45,7 +45,7 @@ type Report struct {
 	Title      string          `json:"title"`
 	Caption    string          `json:"caption"` // data, runs, scores and settings behind the numbers
 	Rows       []Row           `json:"rows"`
-	Claims     []Claim         `json:"claims,omitempty"` // of the paper, that these rows decide alone
+	Claims     []Claim         `json:"claims,omitempty"` // that these rows decide alone
 	Notes      []string        `json:"notes,omitempty"`
 	Settings   map[string]any  `json:"settings"`
 	Machine    machine.Machine `json:"machine"`
@@ -138,12 +138,16 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// heading is the experiment as the paper writes it: Table 4.
+// heading is the experiment as the paper writes it: Table 4. One that the paper lacks
+// has its name.
 func (r *Report) heading() string {
 	if number, ok := strings.CutPrefix(r.Experiment, "table"); ok {
 		return "Table " + number
 	}
-	return "Figure " + strings.TrimPrefix(r.Experiment, "figure")
+	if number, ok := strings.CutPrefix(r.Experiment, "figure"); ok {
+		return "Figure " + number
+	}
+	return strings.ToUpper(r.Experiment[:1]) + r.Experiment[1:]
 }
 
 // WriteMarkdown writes a section: the caption, a table in the paper's layout, one line
@@ -262,7 +266,7 @@ func (row *Row) ours() string {
 	if row.bySEM || spread == 0 {
 		spread = row.SEM
 	}
-	if spread == 0 || row.N < 2 || row.Median > 0 {
+	if spread == 0 || row.Median > 0 {
 		return short(value)
 	}
 	return short(value) + " ± " + short(spread)
@@ -352,12 +356,14 @@ func (p *PaperValue) text() string {
 	return short(p.Mean) + " ± " + short(p.PM)
 }
 
-// short writes a number from 100 on with one decimal, from 1 on with two, and a
-// smaller one with three significant digits.
+// short writes a number from 100 on with one decimal or as an integer, from 1 on with
+// two decimals, and a smaller one with three significant digits.
 func short(v float64) string {
 	switch a := math.Abs(v); {
 	case a == 0:
 		return "0"
+	case a >= 100 && a == math.Trunc(a):
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	case a >= 100:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	case a >= 1:
@@ -370,7 +376,7 @@ func short(v float64) string {
 func count(v float64) string { return strconv.FormatFloat(math.Round(10*v)/10, 'f', -1, 64) }
 
 func spread(v float64, n int) string {
-	if n < 2 {
+	if n < 2 && v == 0 {
 		return "–"
 	}
 	return short(v)

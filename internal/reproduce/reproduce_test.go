@@ -170,7 +170,8 @@ func TestAccuracyResumes(t *testing.T) {
 }
 
 // TestNumbers checks that the experiments are the tables and figures in the paper's
-// numbering, that their names are distinct, and that an alias names the same one.
+// numbering, then the twins; that their names are distinct, and that an alias names the
+// same one.
 func TestNumbers(t *testing.T) {
 	var want, got []string
 	for k := range 10 {
@@ -179,8 +180,9 @@ func TestNumbers(t *testing.T) {
 	for k := range 11 {
 		want = append(want, fmt.Sprintf("figure%d", k+1))
 	}
+	want = append(want, "twins")
 	seen := map[string]bool{}
-	for _, e := range Experiments() {
+	for _, e := range Known() {
 		got = append(got, e.Name)
 		for _, name := range e.Names() {
 			if seen[name] {
@@ -288,7 +290,7 @@ func TestLastName(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 585.2: "585.2", 66.389: "66.39", 0.04567: "0.0457", -3.14159: "-3.14"} {
+	for v, want := range map[float64]string{0: "0", 585.2: "585.2", 13155: "13155", 66.389: "66.39", 0.04567: "0.0457", -3.14159: "-3.14"} {
 		if got := short(v); got != want {
 			t.Errorf("%v is written %s, want %s", v, got, want)
 		}

@@ -45,12 +45,12 @@ type Options struct {
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
 }
 
-// Run makes one table or figure of the paper, by its name or its alias. It does not
-// compute the cells that o.Dir already holds. When ctx ends, Run returns ctx's error,
-// and finished cells are kept.
+// Run makes one of the Known experiments, by its name or its alias. It does not compute
+// the cells that o.Dir already holds. When ctx ends, Run returns ctx's error, and finished
+// cells are kept.
 func Run(ctx context.Context, name string, o Options) (*Report, error) {
 	var names []string
-	for _, e := range Experiments() {
+	for _, e := range Known() {
 		names = append(names, e.Names()...)
 		if !slices.Contains(e.Names(), name) {
 			continue
@@ -67,7 +67,7 @@ func Run(ctx context.Context, name string, o Options) (*Report, error) {
 			return nil, err
 		}
 		report := r.report(work[0])
-		report.Claims = r.paper.judge([]*Report{report})
+		report.Claims = append(report.Claims, r.paper.judge([]*Report{report})...)
 		return report, nil
 	}
 	return nil, fmt.Errorf("reproduce: unknown table or figure %q; known: %s", name, strings.Join(names, ", "))

@@ -78,22 +78,12 @@ func (r *runner) trainSettings(j job) trainSettings {
 
 // trainJobs lists the training runs of one row.
 func (r *runner) trainJobs(spec string, row PaperRow, layers int) []job {
-	var jobs []job
-	for run := range r.Runs.of(spec) {
-		jobs = append(jobs, job{kind: training, spec: spec, method: row.Method, samples: row.Samples, layers: layers, run: run})
-	}
-	return jobs
+	return r.runsOf(job{kind: training, spec: spec, method: row.Method, samples: row.Samples, layers: layers})
 }
 
 // trained returns the results of the training runs of one row.
-func (r *runner) trained(spec string, row PaperRow, layers int) []trainResult {
-	var results []trainResult
-	for _, j := range r.trainJobs(spec, row, layers) {
-		if result := resultOf[trainResult](r, j); result != nil {
-			results = append(results, *result)
-		}
-	}
-	return results
+func (r *runner) trained(spec string, row PaperRow, layers int) []*trainResult {
+	return resultsOf[trainResult](r, r.trainJobs(spec, row, layers))
 }
 
 // train returns the result of one training run.
