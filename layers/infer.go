@@ -45,6 +45,9 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	memory.kept.onHost = m.Device == nil
+	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
+		model.ranks = m.Ranks
+	}
 	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
@@ -66,6 +69,7 @@ type inferenceModel struct {
 	classifier *inferenceLayer // nil: none
 	outputs    int             // width of the logits
 	exact      *ExactInput     // P·X of the call's features; nil: not known
+	ranks      Ranks           // that share the rows; nil: this process computes all
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -238,6 +242,7 @@ type inference struct {
 	p     *graph.Laplacian
 	x     plan.Rows // the features of all nodes; not set if no layer reads them
 	input firstInput
+	ranks Ranks // that share the rows; nil: this process computes all
 }
 
 // run computes layer after layer.
@@ -282,7 +287,7 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if err := m.load(k); err != nil {
 		return nil, err
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks}
 	var err error
 	if m.exact == nil || m.layers[0].skip != nil {
 		r.x, err = k.Features(x)
@@ -323,11 +328,12 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 		}
 	}
 	chunk := r.ChunkRows(max(layer.in, layer.out))
-	for lo := 0; lo < len(rows); lo += chunk {
+	first, last := r.mine(len(rows), chunk)
+	for lo := first; lo < last; lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		n := min(chunk, len(rows)-lo)
+		n := min(chunk, last-lo)
 		var err error
 		if logits == nil {
 			err = r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
@@ -338,7 +344,10 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 			return err
 		}
 	}
-	return nil
+	if logits == nil {
+		return r.gather(out.Host(), len(rows), layer.out, chunk)
+	}
+	return r.gather(logits, len(rows), r.model.outputs, chunk)
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
@@ -398,11 +407,12 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		return h, err
 	}
 	chunk := r.ChunkRows(max(layer.in, columns))
-	for lo := 0; lo < h.Count; lo += chunk {
+	first, last := r.mine(h.Count, chunk)
+	for lo := first; lo < last; lo += chunk {
 		if err := r.ctx.Err(); err != nil {
 			return h, err
 		}
-		n := min(chunk, h.Count-lo)
+		n := min(chunk, last-lo)
 		x, err := r.Part(h, lo, n)
 		if err != nil {
 			return h, err
@@ -410,6 +420,9 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		if err := r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns); err != nil {
 			return h, err
 		}
+	}
+	if err := r.gather(out.Host(), h.Count, columns, chunk); err != nil {
+		return h, err
 	}
 	z := plan.Rows{Span: out, Width: columns, Count: h.Count, Index: h.Index}
 	if layer.attention != nil {

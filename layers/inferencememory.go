@@ -39,7 +39,8 @@ type keptInput struct {
 	onHost bool // P·X can be kept
 
 	px, sums []float32 // P·X and P·1 at rows[0]; nil: not kept
-	filled   int       // rows of them that are computed
+	from     int       // the first row of them that is computed
+	filled   int       // after the last one
 }
 
 // use makes k the part for these arguments. It keeps a part of equal arguments.
@@ -106,6 +107,9 @@ func (in *firstInput) mixed(r *inference, x plan.Rows, lo, n int) (mixed, sums p
 		return r.propagate(x, lo, n)
 	}
 	k := in.kept
+	if lo < k.from { // ranks shared the rows before
+		k.from, k.filled = lo, lo
+	}
 	mixed, sums = plan.HostSpan(k.px[lo*x.Width:]), plan.HostSpan(k.sums[lo:])
 	if k.filled >= lo+n {
 		return
@@ -113,8 +117,12 @@ func (in *firstInput) mixed(r *inference, x plan.Rows, lo, n int) (mixed, sums p
 	if err = r.Propagate(mixed, x, lo, n); err != nil {
 		return
 	}
-	if err = r.RowSums(sums, lo, n); err == nil {
-		k.filled = lo + n
+	if err = r.RowSums(sums, lo, n); err != nil {
+		return
 	}
+	if lo != k.filled {
+		k.from = lo
+	}
+	k.filled = lo + n
 	return
 }

@@ -27,6 +27,10 @@ type Model struct {
 	// and memory if neighbourhoods are large.
 	Inference Inferencer
 
+	// Ranks share the rows of Inference, if it is a GCN's and Device is nil. Nil means that
+	// this process computes all. Training on several ranks sets it for its time.
+	Ranks Ranks
+
 	// Refresher fills the histories of a control. Training calls it before the first
 	// batch and every Options.ControlEvery batches. Nil means that there are none.
 	Refresher Refresher

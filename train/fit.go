@@ -83,6 +83,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.ranks.prepare(r); err != nil {
 		return nil, err
 	}
+	if o.Group != nil {
+		model.Ranks = o.Group
+		defer func() { model.Ranks = nil }()
+	}
 	if o.Seeds != nil {
 		if err := r.preferSeeds(ctx); err != nil {
 			return nil, err

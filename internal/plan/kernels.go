@@ -80,6 +80,9 @@ func (s Span) None() bool { return s.host == nil && s.at == 0 }
 // HostSpan returns values as memory of the CPU.
 func HostSpan(values []float32) Span { return Span{host: values} }
 
+// Host returns the memory of a span on the CPU, or nil.
+func (s Span) Host() []float32 { return s.host }
+
 // From returns s from element k on.
 func (s Span) From(k int) Span {
 	if s.host != nil {

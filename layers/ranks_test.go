@@ -1,0 +1,98 @@
+package layers
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// rank is one of several goroutines that share rows.
+type rank struct {
+	number   int
+	channels [][]chan []float32
+}
+
+func (r rank) Rank() int { return r.number }
+func (r rank) Size() int { return len(r.channels) }
+
+func (r rank) Gather(_ context.Context, parts [][]float32) error {
+	for to := range r.channels {
+		r.channels[r.number][to] <- slices.Clone(parts[r.number])
+	}
+	for from := range r.channels {
+		copy(parts[from], <-r.channels[from][r.number])
+	}
+	return nil
+}
+
+func newRanks(size int) []rank {
+	channels := make([][]chan []float32, size)
+	for from := range channels {
+		for range size {
+			channels[from] = append(channels[from], make(chan []float32, 1))
+		}
+	}
+	ranks := make([]rank, size)
+	for number := range ranks {
+		ranks[number] = rank{number, channels}
+	}
+	return ranks
+}
+
+// Ranks that share an inference get the bits of one process, in the first call and with
+// what it kept, and so does a process that goes on alone.
+func TestInferOnRanks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, features = 9000, 40
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
+	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, 3)
+	for name, o := range map[string]GCNOptions{
+		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
+		"weights first":  {Hidden: 16},
+		"attention":      {Hidden: 16, Heads: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, alone := testModel(t, p, x, y, 2, o)
+			for _, nodes := range [][]int32{nil, {17, 8000, 3}} {
+				want, err := alone.Infer(t.Context(), p, x, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, size := range []int{2, 3} {
+					models := make([]*GCN, size)
+					for k := range models {
+						_, models[k] = testModel(t, p, x, y, 2, o)
+					}
+					infer := func(shared bool) {
+						var all errgroup.Group
+						for k, r := range newRanks(size) {
+							models[k].Ranks = nil
+							if shared {
+								models[k].Ranks = r
+							}
+							all.Go(func() error {
+								got, err := models[k].Infer(t.Context(), p, x, nodes)
+								if err == nil && !slices.Equal(got, want) {
+									t.Errorf("rank %d of %d, shared %v: other logits", k, size, shared)
+								}
+								return err
+							})
+						}
+						if err := all.Wait(); err != nil {
+							t.Fatal(err)
+						}
+					}
+					infer(true)
+					infer(true)
+					infer(false)
+					infer(true)
+				}
+			}
+		})
+	}
+}
