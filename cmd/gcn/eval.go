@@ -60,6 +60,9 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
 		return nil, err
 	}
+	if w := worldOf(ctx); w != nil {
+		r.model.Ranks = w
+	}
 	r.checkpoint, err = train.LoadParameters(dir, r.model)
 	return r, err
 }
@@ -112,7 +115,8 @@ func newEvalCommand() *cobra.Command {
 validation score.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json`,
-		Args: noArguments,
+		Args:        noArguments,
+		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
 				return err

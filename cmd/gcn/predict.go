@@ -55,7 +55,8 @@ predicted if its logit is positive. A .csv file has no header; a .npy file is a
 float32 matrix.`,
 		Example: `  gcn predict --run runs/first --out scores.npy
   gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
-		Args: noArguments,
+		Args:        noArguments,
+		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			result, err := p.execute(cmd.Context(), cmd.ErrOrStderr())
 			if err != nil {
@@ -122,6 +123,9 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		} else {
 			softmaxRows(scores, columns)
 		}
+	}
+	if w := worldOf(ctx); w != nil && w.Rank() > 0 {
+		return new(predictResult), nil // rank 0 writes the file, and prints
 	}
 	err = atomicfile.Write(p.out, func(w io.Writer) error { return write(w, scores, columns) })
 	if err != nil {

@@ -45,6 +45,7 @@ func testRanks(t *testing.T, gcn string) {
 			}
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
+			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
 			t.Run("killed", func(t *testing.T) { testRanksKilled(t, gcn, l) })
 		})
@@ -118,6 +119,30 @@ func testRanksSeveral(t *testing.T, gcn string, l mpiLauncher) {
 	again, err := l.command(t.Context(), 3, append(append([]string{gcn}, line...), "dealt", "--resume")...).Output()
 	if err != nil || !bytes.Equal(mean.Find(again), mean.Find(want)) {
 		t.Errorf("resumed when done: %v\n%s%s", err, again, stderrOf(err))
+	}
+}
+
+// testRanksScore shares the rows of evaluation and prediction.
+func testRanksScore(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	data := "synth:demo?nodes=9000&edges=30000"
+	if out, err := exec.Command(gcn, "train", "--data", data, "--max-batches", "5", "--hidden", "16", "-q", "--out", "run").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"eval", "--run", "run"}, {"predict", "--run", "run", "--out", "scores.npy"}} {
+		want, err := exec.Command(gcn, args...).Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderrOf(err))
+		}
+		file, _ := os.ReadFile("scores.npy")
+		os.Remove("scores.npy")
+		got, err := l.command(t.Context(), 2, append([]string{gcn}, args...)...).Output()
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("gcn %s on 2 ranks: %v\n%s%s\nwant %s", args[0], err, got, stderrOf(err), want)
+		}
+		if again, _ := os.ReadFile("scores.npy"); !bytes.Equal(again, file) {
+			t.Errorf("gcn %s: 2 ranks write other scores", args[0])
+		}
 	}
 }
 
