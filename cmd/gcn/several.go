@@ -129,6 +129,9 @@ func (j *trainJob) severalConfig() map[string]any {
 	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
 		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
 	}
+	if j.refreshes() {
+		config["control_every"] = j.ControlEvery
+	}
 	return config
 }
 
