@@ -142,7 +142,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
-	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the --layers above: one number fewer in --samples")
+	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -162,7 +162,7 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, next to the output first, or one number for all (default 512); node-wise methods: neighbours per node (default 2)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, next to the output first, or one number for all (default 512; node-wise methods: 2 neighbours per node)")
 	fs.StringVar(&o.Importance, "importance", "", "in place of --method, or with neighbor: `NAME` of the probabilities: "+strings.Join(samplers.ImportanceNames(), ", ")+" (default ladies; uniform with neighbor)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")

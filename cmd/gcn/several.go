@@ -52,6 +52,7 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 				return err
 			}
 		}
+		config["eval_every"] = j.EvalEvery // the first run has chosen it, if it was auto
 		if err := folder.WriteJSON(configFile, config); err != nil || !j.dealsRuns() {
 			return err
 		}
