@@ -1,8 +1,6 @@
 package main
 
-import (
-	"github.com/spf13/pflag"
-)
+import "github.com/spf13/pflag"
 
 // attentionOptions choose between fixed and learned weights of the convolutions.
 type attentionOptions struct {
@@ -20,10 +18,10 @@ const (
 
 func (o *attentionOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Conv, "conv", convGCN, "`gcn`: weights of the Laplacian; gat: graph attention, which learns them")
-	fs.IntVar(&o.Heads, "heads", 8, "with gat: attention heads of a hidden layer; --hidden is the width of all together")
-	fs.IntVar(&o.OutputHeads, "output-heads", 1, "with gat and --model equation: heads of the last layer, whose mean is the output")
-	fs.Float64Var(&o.AttentionDropout, "attention-dropout", 0, "with gat: share of the attention's coefficients dropped while training")
-	fs.BoolVar(&o.PlainAttention, "plain-attention", false, "with gat: attention over the nodes drawn, without the sampler's weights (biased)")
+	fs.IntVar(&o.Heads, "heads", 8, "with gat: heads of a hidden layer, which share --hidden")
+	fs.IntVar(&o.OutputHeads, "output-heads", 1, "with gat and --model equation: heads of the last layer; their mean is the output")
+	fs.Float64Var(&o.AttentionDropout, "attention-dropout", 0, "with gat: share of the coefficients dropped while training")
+	fs.BoolVar(&o.PlainAttention, "plain-attention", false, "with gat: leave out the sampler's weights (biased)")
 }
 
 // check returns an error for the first option with a wrong value, or without effect.

@@ -81,7 +81,7 @@ after some batches to warm up. The methods take turns of 20 batches.`,
 	fs.Var(&b.samples, "samples", "nodes to draw, or neighbours per node; one row for each (default 512,1024, or 2)")
 	fs.IntVar(&b.batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&b.batches, "batches", 200, "mini-batches to measure")
-	fs.Uint64Var(&b.seed, "seed", 1, "seed of everything random")
+	fs.Uint64Var(&b.seed, "seed", 1, "seed of all random decisions")
 	addJSONFlag(cmd, &b.asJSON)
 	complete(cmd, "methods", methodNames)
 	complete(cmd, "data", dataSpecs)

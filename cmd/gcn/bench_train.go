@@ -85,8 +85,8 @@ func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.samplingOptions.flags(fs)
 	o.modelFlags(fs)
-	fs.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
-	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build that has it")
+	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
+	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
 // benchModel checks the options that benchModelFlags registered, opens the data

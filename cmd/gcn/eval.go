@@ -157,7 +157,7 @@ type runFlags struct{ dir, data, device string }
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.dir, "run", "", "the run's folder `DIR`; required")
 	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
-	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build that has it; the run may have been trained on either")
+	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
 }
 
 // open calls loadRun with the flags' values.

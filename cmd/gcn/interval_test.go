@@ -32,5 +32,6 @@ func TestEvalEveryAuto(t *testing.T) {
 	if m := object(t, succeed(t, trainArgs("--eval-every", "auto", "--runs", "2", "--out", "c", "--json")...)); len(m["runs"].([]any)) != 2 {
 		t.Errorf("%v", m)
 	}
+	succeed(t, "train", "--out", "c", "--resume", "--max-batches", "80", "-q")
 	fail(t, exitUsage, []string{"--eval-every", "auto"}, trainArgs("--eval-every", "often")...)
 }

@@ -167,6 +167,14 @@ func (o *samplingOptions) controls() bool {
 	return o.Control != "" && o.Control != samplers.ControlNone.String()
 }
 
+// refreshes reports whether activations are refreshed every --control-every mini-batches.
+func (o *samplingOptions) refreshes() bool {
+	if o.namesParts() {
+		return o.Control == samplers.ControlRefresh.String()
+	}
+	return o.Method == controlMethod
+}
+
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
 	biased := ""

@@ -84,8 +84,9 @@ type trainOptions struct {
 const (
 	defaultData    = "synth:demo"
 	defaultMethod  = "ladies-flat-debiased"
-	nodeWiseMethod = "neighbor" // the method that takes parts
-	defaultSamples = 512        // a layer
+	nodeWiseMethod = "neighbor"  // the method that takes parts
+	controlMethod  = "ladies-cv" // the method with --control refresh
+	defaultSamples = 512         // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
@@ -105,17 +106,18 @@ const (
 func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; gcn datasets list shows all kinds")
 	o.samplingOptions.flags(fs)
+	fs.Lookup("samples").Usage += "; auto: as gcn study advise recommends"
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
-	fs.IntVar(&o.Micro, "micro", 1, "mini-batches whose mean gradient makes one update, shared by MPI ranks; the limits below then count updates")
-	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches per epoch, each of random training nodes; 0: one pass over the training nodes")
-	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "which training nodes a mini-batch prefers: `uniform`, or those of a large last loss or gradient; the loss is weighed against it")
-	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates of the probabilities")
+	fs.IntVar(&o.Micro, "micro", 1, "mini-batches of an update, shared by MPI ranks; limits and intervals then count updates")
+	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches of random training nodes per epoch; 0: one pass over all training nodes")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights")
+	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
-	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes, or auto: about a quarter of the work, counted in operations")
+	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
-	fs.IntVar(&o.ControlEvery, "control-every", 50, "mini-batches between two refreshes of the activations that --control refresh and ladies-cv keep")
+	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh or ladies-cv: mini-batches between two refreshes")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
@@ -125,22 +127,22 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.Clip, "clip", 0, "scale gradients of a larger norm down to this one; 0: no limit")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
-	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core; the results are the same for any number")
+	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, without effect on the results; 0: one per core")
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
 }
 
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Model, "model", modelProgram, "`program`: the model of the program of the paper's authors; equation: convolutions alone, as in the paper's equation 1")
+	fs.StringVar(&o.Model, "model", modelProgram, "`program`: as in the paper's program; equation: convolutions alone, as in the paper's equation 1")
 	o.attentionOptions.flags(fs)
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
-	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; --model equation has no classifier")
+	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
-	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the layers above; --samples then has no number for the input, and --layers gives the depth")
+	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -160,16 +162,16 @@ func (o *trainOptions) openDevice() error {
 
 func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Method, "method", defaultMethod, "sampling method `NAME`; gcn methods lists them")
-	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, the layer next to the output first, or one number for every layer; neighbours per node for neighbor and its forms, vrgcn and labor; auto: as gcn study advise recommends (default 512, or 2)")
-	fs.StringVar(&o.Importance, "importance", "", "instead of --method, or with --method neighbor: `NAME` of the probabilities, "+strings.Join(samplers.ImportanceNames(), " or ")+" (default ladies; with neighbor, uniform)")
+	fs.Var(samplesFlag{o}, "samples", "nodes drawn per layer, next to the output first, or one number for all (default 512; node-wise methods: 2 neighbours per node)")
+	fs.StringVar(&o.Importance, "importance", "", "in place of --method, or with neighbor: `NAME` of the probabilities: "+strings.Join(samplers.ImportanceNames(), ", ")+" (default ladies; uniform with neighbor)")
 	fs.BoolVar(&o.Flat, "flat", false, "probabilities in proportion to the norms of columns instead of their squares")
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
 	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
 	fs.StringVar(&o.Weight, "weight", "", "`NAME` of the weights: "+strings.Join(samplers.WeightNames(), ", ")+" (default: unbiased ones for the draw)")
-	fs.StringVar(&o.Population, "population", populationCandidates, "the n of debiased weights: `candidates`, or nodes as in the program of the paper's authors")
-	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as the program of LADIES' authors does")
+	fs.StringVar(&o.Population, "population", populationCandidates, "n of the debiased weights: `candidates`, or nodes as in the paper's program")
+	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
-	fs.StringVar(&o.Control, "control", "", "sample the change since activations that are kept, `NAME`: refresh (computed every --control-every mini-batches), rolling (each node's last) or none")
+	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -206,7 +208,13 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
-	return o.checkModel(fs)
+	if err := o.checkModel(fs); err != nil {
+		return err
+	}
+	if fs.Changed("control-every") && !o.refreshes() {
+		return usagef("--control-every is for --control refresh and --method %s", controlMethod)
+	}
+	return nil
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {

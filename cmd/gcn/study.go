@@ -65,7 +65,7 @@ func (o *studyOptions) dataFlag(cmd *cobra.Command) {
 // resultFlags registers the seed and the options of the results.
 func (o *studyOptions) resultFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything random")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random decisions")
 	fs.StringVar(&o.out, "out", "", "folder `DIR` for the CSV, JSON, SVG and PNG files (default: one under studies/)")
 	addJSONFlag(cmd, &o.asJSON)
 }

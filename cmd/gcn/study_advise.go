@@ -59,7 +59,7 @@ weights.`,
 	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
 	fs.Float64Var(&a.target, "target", 1, "target of the error over the signal; 1 mostly trains about as well as no sampling")
 	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
-	fs.Uint64Var(&a.seed, "seed", 1, "seed of everything random")
+	fs.Uint64Var(&a.seed, "seed", 1, "seed of all random decisions")
 	addJSONFlag(cmd, &a.asJSON)
 	return cmd
 }
