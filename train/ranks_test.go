@@ -203,6 +203,17 @@ func TestRanksThatDiffer(t *testing.T) {
 	}
 }
 
+// An update of several mini-batches needs no limit of batches.
+func TestMicroWithoutLimit(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for _, micro := range []int{2, 3} {
+		h := mustFit(t, smallModel(t, d), d, Options{Batch: 16, Micro: micro, MaxBatches: Unlimited, Patience: 4, EvalEvery: 2, Seed: 5})
+		if h.Stop != "patience" || h.Batches < 4 {
+			t.Errorf("%d mini-batches an update: %d updates, stopped by %s", micro, h.Batches, h.Stop)
+		}
+	}
+}
+
 // A gradient that overflows on one rank ends all of them in the same update.
 func TestOverflowOnOneRank(t *testing.T) {
 	d := smallData(t, 300, 3)
