@@ -358,7 +358,12 @@ func (r *run) end() (batches int, limit string) {
 func (r *run) train(ctx context.Context) error {
 	end, limit := r.end()
 	lo, hi := r.stream.Share()
-	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*(hi-lo), end*(hi-lo))
+	own := hi - lo // mini-batches of an update
+	last := Unlimited
+	if end <= Unlimited/own {
+		last = end * own
+	}
+	loader, err := NewLoader(ctx, r.stream, r.options.Workers, r.state.Batch*own, last)
 	if err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ func (r *ranks) prepare(run *run) error {
 	if micro == 1 {
 		return nil
 	}
-	if len(run.model.Batch.State()) > 0 {
-		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps histories: each batch would need the histories of the batch before, which another rank may have", micro)
+	// The histories of a Refresher follow from the parameters: all ranks compute the same.
+	if run.model.Refresher == nil && len(run.model.Batch.State()) > 0 {
+		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch: the next batch needs them, and another rank may have it; with a layer-wise method take the control refresh", micro)
 	}
 	size := len(run.program.Parameters()) + 1
 	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {

@@ -11,17 +11,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // fitOn trains on several ranks, each a goroutine with a model of its own, and returns the
 // Results and parameters of all.
-func fitOn(t *testing.T, ranks int, d *datasets.Data, sampler func() samplers.Sampler, o Options) ([]*Result, [][]float32) {
+func fitOn(t *testing.T, ranks int, d *datasets.Data, model func() *layers.Model, o Options) ([]*Result, [][]float32) {
 	t.Helper()
 	results, params := make([]*Result, ranks), make([][]float32, ranks)
 	all, ctx := errgroup.WithContext(t.Context())
 	for rank, g := range NewLocalGroup(ranks) {
-		m := modelOver(t, d, sampler(), 16)
+		m := model()
 		all.Go(func() (err error) {
 			o := o
 			o.Group = g
@@ -47,24 +48,39 @@ func sameFloats(a, b []float32) bool {
 // The number of ranks does not change a bit.
 func TestSameBitsOnAnyRanks(t *testing.T) {
 	d := smallData(t, 300, 3)
-	for name, sampler := range map[string]func() samplers.Sampler{
-		"ladies-flat-debiased": func() samplers.Sampler {
-			return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Importance: samplers.LADIES{Flat: true}, Weight: samplers.Debiased{}}
+	gcn := func(s samplers.Sampler, o layers.GCNOptions) *layers.Model {
+		o.Hidden, o.Seed = 16, 3
+		return gcnOver(t, d, s, o)
+	}
+	for name, model := range map[string]func() *layers.Model{
+		"ladies-flat-debiased": func() *layers.Model {
+			return gcn(&samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Importance: samplers.LADIES{Flat: true}, Weight: samplers.Debiased{}}, layers.GCNOptions{})
 		},
-		"fastgcn": func() samplers.Sampler {
-			return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{40, 40}, Importance: samplers.FastGCN{}}
+		"fastgcn": func() *layers.Model {
+			return gcn(&samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{40, 40}, Importance: samplers.FastGCN{}}, layers.GCNOptions{})
 		},
-		"neighbor": func() samplers.Sampler { return &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}} },
+		"neighbor": func() *layers.Model {
+			return gcn(&samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, layers.GCNOptions{})
+		},
+		"attention": func() *layers.Model {
+			return gcn(&samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Heads: 4, AttentionDropout: 0.1})
+		},
+		"exact input, residual": func() *layers.Model {
+			return exactModel(t, d, "ladies", layers.GCNOptions{Hidden: 16, Seed: 3, Residual: true, LayerNorm: true}, 24, 24).Parts()
+		},
+		"ladies-cv": func() *layers.Model {
+			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, Seed: 5}
-			m := modelOver(t, d, sampler(), 16)
+			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 5, Seed: 5}
+			m := model()
 			want, err := Fit(t.Context(), m, d, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for ranks := 1; ranks <= 5; ranks++ {
-				results, params := fitOn(t, ranks, d, sampler, o)
+				results, params := fitOn(t, ranks, d, model, o)
 				for rank, got := range params {
 					at := 0
 					for _, p := range m.Parameters {
@@ -129,23 +145,33 @@ func TestMicroIsAMean(t *testing.T) {
 }
 
 // A run stopped on four ranks goes on with two, and then with one process, to the same
-// files.
+// files. With a control it stops at a refresh and between two.
 func TestResumeOnOtherRanks(t *testing.T) {
 	d := smallData(t, 300, 3)
-	sampler := func() samplers.Sampler { return &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}} }
+	for name, model := range map[string]func() *layers.Model{
+		"ladies": func() *layers.Model {
+			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
+		},
+		"ladies-cv": func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
+	} {
+		t.Run(name, func(t *testing.T) { resumeOnOtherRanks(t, d, model) })
+	}
+}
+
+func resumeOnOtherRanks(t *testing.T, d *datasets.Data, model func() *layers.Model) {
 	whole, parts := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "parts")
-	o := Options{Batch: 16, Micro: 6, MaxBatches: 12, EvalEvery: 2, Seed: 5, CheckpointInterval: 1, Dir: whole}
-	mustFit(t, modelOver(t, d, sampler(), 16), d, o)
+	o := Options{Batch: 16, Micro: 6, MaxBatches: 12, EvalEvery: 2, ControlEvery: 4, Seed: 5, CheckpointInterval: 1, Dir: whole}
+	mustFit(t, model(), d, o)
 	o.Dir, o.Resume = parts, true
-	for _, c := range []struct{ ranks, batches int }{{4, 4}, {2, 8}, {3, 10}} {
+	for _, c := range []struct{ ranks, batches int }{{4, 4}, {2, 6}, {3, 10}} {
 		o.MaxBatches = c.batches
-		results, _ := fitOn(t, c.ranks, d, sampler, o)
+		results, _ := fitOn(t, c.ranks, d, model, o)
 		if c.batches > 4 && results[1].Resumed == 0 {
 			t.Error("rank 1 started from the beginning")
 		}
 	}
 	o.MaxBatches = 12
-	mustFit(t, modelOver(t, d, sampler(), 16), d, o)
+	mustFit(t, model(), d, o)
 	for _, name := range []string{lastFile, bestFile} {
 		want, err := readCheckpoint(filepath.Join(whole, name))
 		if err != nil {
@@ -158,6 +184,11 @@ func TestResumeOnOtherRanks(t *testing.T) {
 		for section := range want.sections {
 			if !sameFloats(got.sections[section], want.sections[section]) {
 				t.Errorf("%s: %s differ", name, section)
+			}
+		}
+		for k := range want.states {
+			if !sameFloats(got.states[k], want.states[k]) {
+				t.Errorf("%s: state %d differs", name, k)
 			}
 		}
 	}
@@ -200,6 +231,17 @@ func TestRanksThatDiffer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An update of several mini-batches needs no limit of batches.
+func TestMicroWithoutLimit(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for _, micro := range []int{2, 3} {
+		h := mustFit(t, smallModel(t, d), d, Options{Batch: 16, Micro: micro, MaxBatches: Unlimited, Patience: 4, EvalEvery: 2, Seed: 5})
+		if h.Stop != "patience" || h.Batches < 4 {
+			t.Errorf("%d mini-batches an update: %d updates, stopped by %s", micro, h.Batches, h.Stop)
+		}
 	}
 }
 
