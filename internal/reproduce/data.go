@@ -77,8 +77,8 @@ func columnName(spec string) string {
 
 // dataOf returns the SPECs of an experiment's columns.
 func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
+	var specs []string
 	if len(r.Data) == 0 {
-		var specs []string
 		for _, name := range e.Data {
 			if e.twins {
 				specs = append(specs, "synth:"+name)
@@ -92,7 +92,6 @@ func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 		}
 		return specs, nil
 	}
-	var specs []string
 	for _, spec := range r.Data {
 		if name, _ := paperDataset(spec); name == "" || slices.Contains(e.Data, name) {
 			specs = append(specs, spec)
