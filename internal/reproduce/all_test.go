@@ -405,8 +405,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestTooLarge makes two tables from data sets of which one is too large for the
-// memory: its rows are left out, or have no measurements, and a note says why.
+// TestTooLarge makes two tables from two data sets. One is too large for the memory: its
+// rows are left out, or have no measurements, and a note says why.
 func TestTooLarge(t *testing.T) {
 	o := tiny(t)
 	o.Data = []string{"synth:arxiv", "synth:products"}

@@ -20,7 +20,7 @@ func variantsOf(label string) []string {
 	return []string{label + " w/ flat", label + " w/ debias", label + " w/ flat & debias"}
 }
 
-// claims lists what the paper's text says about its results, in its order, from
+// claims lists the statements of the paper's text about its results, in its order, from
 // Section 4 to the appendix.
 func claims() []claim {
 	return slices.Concat(claimsOfProbabilities(), claimsOfDebiasing(), claimsOfTraining(), claimsOfTimes(), claimsOfAppendix())

@@ -34,8 +34,8 @@ type scalingSettings struct {
 	Machine     machine.Machine `json:"machine"`
 }
 
-// scalingResult holds what a layer costs over s, the layers and the nodes of the
-// graph.
+// scalingResult holds the costs of a layer over s, of models over their layers, and of
+// sampling over the nodes of the graph.
 type scalingResult struct {
 	MaxDegree int         `json:"max_degree"` // c, the node itself included
 	Sizes     []sizeCost  `json:"sizes"`

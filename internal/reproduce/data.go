@@ -129,7 +129,7 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("reproduce: the paper has no data set %q", name)
 }
 
-// caption says what a table or figure was made from.
+// caption names the data sets and settings of a table or figure.
 func (r *runner) caption(c task) string {
 	var originals, twins, others []string
 	runs, every := map[int][]string{}, map[int][]string{}
