@@ -217,10 +217,8 @@ func experimentList() string {
 
 // oneOfWords returns a usage error unless the argument is one of the words.
 func oneOfWords(arg string, words []string) error {
-	for _, w := range words {
-		if w == arg {
-			return nil
-		}
+	if slices.Contains(words, arg) {
+		return nil
 	}
 	return usagef("%q%s; there are: %s", arg, didYouMean(arg, words), strings.Join(words, ", "))
 }

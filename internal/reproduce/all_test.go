@@ -251,6 +251,19 @@ func TestErrorWeights(t *testing.T) {
 	}
 }
 
+// TestErrorsTooLarge checks that the errors are left out if the model of W is too large
+// for the memory.
+func TestErrorsTooLarge(t *testing.T) {
+	r, err := newRunner(tiny(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.failed[errorWeights(smallData).key()] = memory.ErrTooLarge
+	if _, err := r.do(t.Context(), errorJob(smallData)); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestPooled checks that a regression has the pairs of all runs, over the training
 // nodes and over all, and a scatter plot 200 points of each run.
 func TestPooled(t *testing.T) {
@@ -392,8 +405,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestTooLarge makes two tables from data sets of which one is too large for the
-// memory: its rows are left out, or have no measurements, and a note says why.
+// TestTooLarge makes two tables from two data sets. One is too large for the memory: its
+// rows are left out, or have no measurements, and a note says why.
 func TestTooLarge(t *testing.T) {
 	o := tiny(t)
 	o.Data = []string{"synth:arxiv", "synth:products"}
@@ -417,6 +430,9 @@ func TestTooLarge(t *testing.T) {
 		}
 		if measured == 0 || len(report.Rows) < rows {
 			t.Errorf("%s has %d rows, %d of them measured", name, len(report.Rows), measured)
+		}
+		if distinct := slices.Compact(slices.Sorted(slices.Values(report.Notes))); len(distinct) != len(report.Notes) {
+			t.Errorf("%s repeats a note: %q", name, report.Notes)
 		}
 		if len(report.Notes) == 0 || !strings.Contains(report.Notes[0], "synth:products") || !strings.Contains(report.Notes[0], memory.ErrTooLarge.Error()) {
 			t.Errorf("%s does not say why rows are left out: %q", name, report.Notes)

@@ -22,9 +22,10 @@ func openAs(spec *string) func(context.Context, string) (*datasets.Data, error) 
 	}
 }
 
-// oneOfEachKind are experiments that together have every kind of cell.
+// oneOfEachKind are experiments that together have every kind of cell that small data
+// can have.
 func oneOfEachKind() []string {
-	return []string{"table1", "table2", "table3", "table4", "table5", "table8", "figure2", "figure4"}
+	return []string{"table1", "table2", "table3", "table4", "table5", "table8", "figure2", "figure4", "twins"}
 }
 
 // TestOtherData changes the data behind a SPEC. Each experiment computes new cells

@@ -14,13 +14,13 @@ const largestPaperSize = 2048
 // largest of the paper's is 0.16.
 const weakR2 = 0.2
 
-// ladiesVariants are the paper's own methods at the increasing sizes and at the fixed
-// ones.
-func ladiesVariants(prefix string) []string {
-	return []string{prefix + " w/ flat", prefix + " w/ debias", prefix + " w/ flat & debias"}
+// variantsOf returns the labels of the three variants of a method at its sizes, such as
+// LADIES or LADIES (2).
+func variantsOf(label string) []string {
+	return []string{label + " w/ flat", label + " w/ debias", label + " w/ flat & debias"}
 }
 
-// claims lists what the paper's text says about its results, in its order, from
+// claims lists the statements of the paper's text about its results, in its order, from
 // Section 4 to the appendix.
 func claims() []claim {
 	return slices.Concat(claimsOfProbabilities(), claimsOfDebiasing(), claimsOfTraining(), claimsOfTimes(), claimsOfAppendix())
@@ -126,7 +126,7 @@ func claimsOfTraining() []claim {
 	faster := func(experiment string) predicate {
 		return on(experiment, nil, every, func(e evidence, data string) *finding {
 			var pairs []pair
-			for _, variant := range ladiesVariants("LADIES (2)") {
+			for _, variant := range variantsOf("LADIES (2)") {
 				pairs = append(pairs, pair{"LADIES (2)", variant})
 			}
 			return e.allAbove(experiment, data, quantityNeeded, pairs)
@@ -150,7 +150,7 @@ func claimsOfTraining() []claim {
 			on("table4", nil, every, func(e evidence, data string) *finding {
 				var pairs []pair
 				for _, setting := range []string{"", " (2)"} {
-					for _, variant := range ladiesVariants("LADIES" + setting) {
+					for _, variant := range variantsOf("LADIES" + setting) {
 						pairs = append(pairs, pair{variant, "FastGCN" + setting}, pair{variant, "LADIES" + setting})
 					}
 				}
@@ -177,7 +177,7 @@ func claimsOfTraining() []claim {
 			on("table4", []string{"proteins"}, every, func(e evidence, data string) *finding {
 				var pairs []pair
 				for _, setting := range []string{"LADIES", "LADIES (2)"} {
-					for _, label := range append(ladiesVariants(setting), setting) {
+					for _, label := range append(variantsOf(setting), setting) {
 						pairs = append(pairs, pair{label, "Full-batch"}, pair{label, "VR-GCN (2)"})
 					}
 				}
@@ -206,7 +206,7 @@ func claimsOfTimes() []claim {
 			f := &finding{holds: true}
 			var words []string
 			for _, setting := range []string{"LADIES", "LADIES (2)"} {
-				for _, variant := range ladiesVariants(setting) {
+				for _, variant := range variantsOf(setting) {
 					one := e.timeRatio(experiment, data, variant, setting, 1/1.5, 1.5)
 					if one == nil {
 						return nil
@@ -248,14 +248,12 @@ func claimsOfTimes() []claim {
 		{
 			"Appendix A.3", "the time of debiasing is dwarfed by sampling on very large graphs: its share is smaller on ogbn-products than on ogbn-arxiv", []string{"table3"},
 			func(e evidence) (Verdict, string) {
-				large := e.timeRatio("table3", "products", "LADIES+d (512)", "LADIES (512)", 0, 2)
-				small := e.timeRatio("table3", "arxiv", "LADIES+d (512)", "LADIES (512)", 0, 2)
-				if large == nil || small == nil {
+				large, small := e.times("table3", "products", "LADIES+d (512)", "LADIES (512)"), e.times("table3", "arxiv", "LADIES+d (512)", "LADIES (512)")
+				if math.IsNaN(large) || math.IsNaN(small) {
 					return NotMeasured, ""
 				}
-				a, b := e.times("table3", "products", "LADIES+d (512)", "LADIES (512)"), e.times("table3", "arxiv", "LADIES+d (512)", "LADIES (512)")
-				numbers := fmt.Sprintf("products %s, arxiv %s of LADIES' time", large.numbers, small.numbers)
-				if a < b {
+				numbers := fmt.Sprintf("products %s, arxiv %s of LADIES' time", short(large), short(small))
+				if large < small {
 					return Seen, numbers
 				}
 				return NotSeen, numbers
@@ -265,8 +263,7 @@ func claimsOfTimes() []claim {
 }
 
 func claimsOfAppendix() []claim {
-	variants := []string{"FastGCN w/ flat", "FastGCN w/ debias", "FastGCN w/ flat & debias"}
-	variants2 := []string{"FastGCN (2) w/ flat", "FastGCN (2) w/ debias", "FastGCN (2) w/ flat & debias"}
+	fixed, increasing := variantsOf("FastGCN"), variantsOf("FastGCN (2)")
 	both := []pair{{"FastGCN w/ flat & debias", "FastGCN"}, {"FastGCN (2) w/ flat & debias", "FastGCN (2)"}}
 	return []claim{
 		{
@@ -276,8 +273,8 @@ func claimsOfAppendix() []claim {
 			"Appendix A.5", "in some cases flat probabilities or debiasing do not improve FastGCN", []string{"table7"},
 			on("table7", nil, several, func(e evidence, data string) *finding {
 				var pairs []pair
-				for k := range variants {
-					pairs = append(pairs, pair{variants[k], "FastGCN"}, pair{variants2[k], "FastGCN (2)"})
+				for k := range fixed {
+					pairs = append(pairs, pair{fixed[k], "FastGCN"}, pair{increasing[k], "FastGCN (2)"})
 				}
 				f := e.countAbove("table7", data, pairs)
 				if f != nil {
@@ -289,8 +286,8 @@ func claimsOfAppendix() []claim {
 			"Appendix A.5", "FastGCN and its variants are far below LADIES on all data sets", []string{"table7"},
 			on("table7", nil, every, func(e evidence, data string) *finding {
 				var pairs []pair
-				for k := range variants {
-					pairs = append(pairs, pair{"LADIES", variants[k]}, pair{"LADIES (2)", variants2[k]})
+				for k := range fixed {
+					pairs = append(pairs, pair{"LADIES", fixed[k]}, pair{"LADIES (2)", increasing[k]})
 				}
 				return e.countAbove("table7", data, append(pairs, pair{"LADIES", "FastGCN"}, pair{"LADIES (2)", "FastGCN (2)"}))
 			}),
@@ -444,15 +441,8 @@ func marginal(low, high []Row) *finding {
 	if len(low) == 0 || len(low) != len(high) {
 		return nil
 	}
-	f := &finding{holds: true}
-	least, largest := math.Inf(1), 0.0
-	for k := range low {
-		ratio := low[k].Mean / high[k].Mean
-		least, largest = min(least, ratio), max(largest, ratio)
-	}
-	f.holds = least >= 0.9 && largest <= 1.02
-	f.numbers = fmt.Sprintf("ratio %.3f to %.3f", least, largest)
-	return f
+	least, largest := ratios(low, high)
+	return &finding{least >= 0.9 && largest <= 1.02, fmt.Sprintf("ratio %.3f to %.3f", least, largest)}
 }
 
 // gainsMost checks that debiasing lowers the error most on the sparse graphs.

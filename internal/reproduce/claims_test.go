@@ -94,8 +94,8 @@ func addFigures(e evidence, as bool) {
 	}
 }
 
-// notInThePaper begin the claims that the paper's own tables do not bear out by our
-// measures.
+// notInThePaper holds the beginnings of claims that the paper's own tables do not support
+// by our measures.
 func notInThePaper() []string {
 	return []string{
 		"the three variants improve consistently",
@@ -108,7 +108,7 @@ func notInThePaper() []string {
 	}
 }
 
-// undecided begin the claims that no row decides.
+// undecided holds the beginnings of claims that no row decides.
 func undecided() []string {
 	return []string{"the stochastic sum-and-sample estimator"}
 }
@@ -178,8 +178,8 @@ func contrary(e evidence) {
 	}
 }
 
-// TestClaims judges every claim by numbers that bear it out, the paper's own where it
-// has some, and by numbers that say the contrary.
+// TestClaims judges every claim by numbers that support it, the paper's own where it has
+// some, and by numbers that say the contrary.
 func TestClaims(t *testing.T) {
 	with, perfect, against := paperEvidence(t), paperEvidence(t), paperEvidence(t)
 	addFigures(with, true)

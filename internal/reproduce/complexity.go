@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -35,8 +34,8 @@ type scalingSettings struct {
 	Machine     machine.Machine `json:"machine"`
 }
 
-// scalingResult holds what a layer costs over s, the layers and the nodes of the
-// graph.
+// scalingResult holds the costs of a layer over s, of models over their layers, and of
+// sampling over the nodes of the graph.
 type scalingResult struct {
 	MaxDegree int         `json:"max_degree"` // c, the node itself included
 	Sizes     []sizeCost  `json:"sizes"`
@@ -107,28 +106,6 @@ func (r *runner) scale(ctx context.Context, j job) (any, error) {
 	})
 }
 
-// eachBatch samples mini-batches and calls visit with each, the milliseconds that it
-// took and its seeds.
-func (r *runner) eachBatch(ctx context.Context, method string, sizes []int, layers, size int, s scalingSettings, visit func(batch *samplers.MiniBatch, ms float64, seeds []int32)) error {
-	sampler, err := samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes})
-	if err != nil {
-		return err
-	}
-	source := new(rand.PCG)
-	rng := rand.New(source)
-	var batch samplers.MiniBatch
-	for k := range s.Batches {
-		samplers.Seed(source, s.Seed, 0, uint64(k))
-		seeds := study.RandomBatch(rng, r.data.Split.Train, size)
-		start := time.Now()
-		if err := sampler.Sample(ctx, seeds, rng, &batch); err != nil {
-			return err
-		}
-		visit(&batch, time.Since(start).Seconds()*1e3, seeds)
-	}
-	return nil
-}
-
 // costOfSize measures one layer of size rows that draws as many nodes.
 func (r *runner) costOfSize(ctx context.Context, s scalingSettings, size int) (sizeCost, error) {
 	b, err := blas.Default()
@@ -145,23 +122,30 @@ func (r *runner) costOfSize(ctx context.Context, s scalingSettings, size int) (s
 		w[k] = float32(k%5) / 5
 	}
 	cost := sizeCost{S: size}
+	sampler, err := r.sampler(scalingMethod, []int{size}, 1)
+	if err != nil {
+		return cost, err
+	}
 	var sampling, aggregation, linear []float64
-	err = r.eachBatch(ctx, scalingMethod, []int{size}, 1, size, s, func(batch *samplers.MiniBatch, ms float64, seeds []int32) {
-		block := batch.Blocks[0]
+	for d, err := range draw(ctx, sampler, r.data.Split.Train, size, s.Batches, s.Seed) {
+		if err != nil {
+			return cost, err
+		}
+		block := d.batch.Blocks[0]
 		start := time.Now()
 		b.Sgemm(false, false, len(block.Src), p, p, 1, h, p, w, p, 0, hw, p)
 		middle := time.Now()
 		kernel.SpMM(out[:block.Matrix.Rows*p], &block.Matrix, hw, p)
 		aggregation = append(aggregation, time.Since(middle).Seconds()*1e3)
 		linear = append(linear, middle.Sub(start).Seconds()*1e3)
-		sampling = append(sampling, ms)
+		sampling = append(sampling, d.ms)
 		cost.NNZ += float64(block.Matrix.NNZ()) / float64(s.Batches)
-		for _, v := range seeds {
+		for _, v := range d.seeds {
 			cost.RowsNNZ += float64(r.data.Graph.Degree(int(v))+1) / float64(s.Batches)
 		}
-	})
+	}
 	cost.Sampling, cost.Aggregation, cost.Linear = study.Median(sampling), study.Median(aggregation), study.Median(linear)
-	return cost, err
+	return cost, nil
 }
 
 // costOfDepth counts entries and rows of models of some layers.
@@ -172,14 +156,18 @@ func (r *runner) costOfDepth(ctx context.Context, s scalingSettings, layers int)
 		size      int
 		nnz, rows *float64
 	}{{scalingMethod, s.Batch, &cost.LayerWiseNNZ, &cost.LayerWiseRows}, {"neighbor", scalingNeighbors, &cost.NodeWiseNNZ, &cost.NodeWiseRows}} {
-		err := r.eachBatch(ctx, c.method, []int{c.size}, layers, s.Batch, s, func(batch *samplers.MiniBatch, _ float64, _ []int32) {
-			for _, block := range batch.Blocks {
+		sampler, err := r.sampler(c.method, []int{c.size}, layers)
+		if err != nil {
+			return cost, err
+		}
+		for d, err := range draw(ctx, sampler, r.data.Split.Train, s.Batch, s.Batches, s.Seed) {
+			if err != nil {
+				return cost, err
+			}
+			for _, block := range d.batch.Blocks {
 				*c.nnz += float64(block.Matrix.NNZ()) / float64(s.Batches)
 				*c.rows += float64(len(block.Src)) / float64(s.Batches)
 			}
-		})
-		if err != nil {
-			return cost, err
 		}
 	}
 	return cost, nil
@@ -202,7 +190,7 @@ func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) 
 	if err != nil {
 		return graphCost{}, err
 	}
-	times, err := sampleTimes(ctx, sampler, data.Split.Train, s.Batch, 10, s.Batches, s.Seed)
+	times, err := sampleTimes(ctx, sampler, data.Split.Train, s.Batch, s.Batches, s.Seed)
 	return graphCost{data.Nodes(), study.Median(times)}, err
 }
 

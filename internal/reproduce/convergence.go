@@ -19,9 +19,9 @@ func allCurves(r *runner) []PaperRow {
 		row.Values = nil
 		rows = append(rows, row)
 	}
-	any := *r
-	any.Setting = ""
-	return any.rowsOf(rows, 2)
+	both := *r
+	both.Setting = ""
+	return both.rowsOf(rows, 2)
 }
 
 // layerWiseCurves are the curves of the paper's figure of LADIES and its variants. It

@@ -77,8 +77,8 @@ func columnName(spec string) string {
 
 // dataOf returns the SPECs of an experiment's columns.
 func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
+	var specs []string
 	if len(r.Data) == 0 {
-		var specs []string
 		for _, name := range e.Data {
 			if e.twins {
 				specs = append(specs, "synth:"+name)
@@ -92,7 +92,6 @@ func (r *runner) dataOf(ctx context.Context, e Experiment) ([]string, error) {
 		}
 		return specs, nil
 	}
-	var specs []string
 	for _, spec := range r.Data {
 		if name, _ := paperDataset(spec); name == "" || slices.Contains(e.Data, name) {
 			specs = append(specs, spec)
@@ -130,7 +129,7 @@ func (r *runner) specOf(ctx context.Context, name string) (string, error) {
 	return "", fmt.Errorf("reproduce: the paper has no data set %q", name)
 }
 
-// caption says what a table or figure was made from.
+// caption names the data sets and settings of a table or figure.
 func (r *runner) caption(c task) string {
 	var originals, twins, others []string
 	runs, every := map[int][]string{}, map[int][]string{}

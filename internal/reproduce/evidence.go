@@ -27,6 +27,15 @@ type Claim struct {
 	Paper   Verdict `json:"paper"`   // by the numbers that the paper itself prints
 }
 
+// String is the claim on one line, with its verdict and the numbers behind it.
+func (c Claim) String() string {
+	text := fmt.Sprintf("%s: %s: %s", c.Where, c.Text, c.Verdict)
+	if c.Numbers != "" {
+		text += " (" + c.Numbers + ")"
+	}
+	return text
+}
+
 // claim is a statement with its predicate.
 type claim struct {
 	where, text string
@@ -241,13 +250,21 @@ func below(low, high []Row) (is bool, numbers string, ok bool) {
 		return false, "", false
 	}
 	is = true
-	least, largest := math.Inf(1), 0.0
 	for k := range low {
 		is = is && above(&high[k], &low[k])
+	}
+	least, largest := ratios(low, high)
+	return is, fmt.Sprintf("ratio %.2f to %.2f", least, largest), true
+}
+
+// ratios returns the smallest and the largest ratio of two curves of the same sizes.
+func ratios(low, high []Row) (least, largest float64) {
+	least = math.Inf(1)
+	for k := range low {
 		ratio := low[k].Mean / high[k].Mean
 		least, largest = min(least, ratio), max(largest, ratio)
 	}
-	return is, fmt.Sprintf("ratio %.2f to %.2f", least, largest), true
+	return least, largest
 }
 
 // uShape reports whether a curve falls and then rises again by more than its noise.

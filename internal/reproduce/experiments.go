@@ -6,7 +6,7 @@ import "fmt"
 type Experiment struct {
 	Name  string   // as the paper numbers it: table4, figure2; or twins
 	Alias string   // another name, "" if there is none
-	Title string   // what it shows
+	Title string   // names the quantities shown
 	Data  []string // the paper's names of its columns
 	twins bool     // the columns are generated twins, also if the originals are in the cache
 

@@ -70,7 +70,7 @@ func (r *runner) errors(ctx context.Context, j job) (any, error) {
 	return table, r.cell(ctx, string(j.kind), settings, table, []string{j.spec}, func() error {
 		run := resultOf[trainResult](r, errorWeights(j.spec))
 		if run == nil {
-			return fmt.Errorf("reproduce: %s has no weight", errorWeights(j.spec))
+			return fmt.Errorf("reproduce: no weight from %s: %w", errorWeights(j.spec), r.failed[errorWeights(j.spec).key()])
 		}
 		weight := make([]float32, len(run.Weight)/4)
 		if _, err := binary.Decode(run.Weight, binary.LittleEndian, weight); err != nil {

@@ -2,6 +2,8 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,6 +35,18 @@ func (p PerData) least() int {
 		least = min(least, n)
 	}
 	return least
+}
+
+// check reports a name that means no data set of the paper and none of data, SPECs: its
+// number would have no effect.
+func (p PerData) check(data []string) error {
+	for _, name := range slices.Sorted(maps.Keys(p.Other)) {
+		stands, _ := paperDataset(name)
+		if stands == "" && !slices.Contains(fiveNames(), name) && !slices.Contains(data, name) {
+			return fmt.Errorf("reproduce: %s=%d names no data set; there are: %s", name, p.Other[name], strings.Join(append(fiveNames(), data...), ", "))
+		}
+	}
+	return nil
 }
 
 // String implements pflag.Value.

@@ -179,7 +179,7 @@ func (r *runner) fillRegression(c task, report *Report, methods []string, on str
 func (r *runner) coefficients(spec, method string, layer int, on, over string, line study.Line) []Row {
 	printed := r.printed(spec, method, layer, on)
 	label := r.regressionLabel(method)
-	make := func(name string, mean, se float64, of func(PaperRegression) PaperValue) Row {
+	row := func(name string, mean, se float64, of func(PaperRegression) PaperValue) Row {
 		c := Row{
 			Dataset: spec, Label: label, Method: method,
 			Quantity: coefficient(name, on, over, layer), N: line.N, Mean: mean, SEM: se,
@@ -197,9 +197,9 @@ func (r *runner) coefficients(spec, method string, layer int, on, over string, l
 		return c
 	}
 	return []Row{
-		make("β0", line.Intercept, line.InterceptSE, func(p PaperRegression) PaperValue { return p.Beta0 }),
-		make("β1", line.Slope, line.SlopeSE, func(p PaperRegression) PaperValue { return p.Beta1 }),
-		make("R²", line.R2, 0, func(p PaperRegression) PaperValue { return p.R2 }),
+		row("β0", line.Intercept, line.InterceptSE, func(p PaperRegression) PaperValue { return p.Beta0 }),
+		row("β1", line.Slope, line.SlopeSE, func(p PaperRegression) PaperValue { return p.Beta1 }),
+		row("R²", line.R2, 0, func(p PaperRegression) PaperValue { return p.R2 }),
 	}
 }
 

@@ -49,7 +49,7 @@ type Report struct {
 	Notes      []string        `json:"notes,omitempty"`
 	Settings   map[string]any  `json:"settings"`
 	Machine    machine.Machine `json:"machine"`
-	Source     string          `json:"source"` // of the paper's numbers
+	Source     string          `json:"source"` // of the numbers beside ours
 
 	figure     *figure.Figure
 	figureOnly bool    // Markdown leaves out the rows: a table has them
@@ -127,11 +127,8 @@ func (r *Report) WriteText(w io.Writer) error {
 		return err
 	}
 	var b strings.Builder
-	for _, line := range append([]string{"", r.Caption}, append(r.reasons(), r.Notes...)...) {
+	for _, line := range append([]string{"", r.Caption}, r.remarks()...) {
 		fmt.Fprintln(&b, line)
-	}
-	for _, c := range r.Claims {
-		fmt.Fprintf(&b, "%s: %s: %s (%s)\n", c.Where, c.Text, c.Verdict, c.Numbers)
 	}
 	fmt.Fprintf(&b, "machine: %s\n", r.Machine)
 	_, err := io.WriteString(w, b.String())
@@ -174,15 +171,11 @@ func (r *Report) WriteMarkdown(w io.Writer, figures string) error {
 	if r.figure != nil {
 		fmt.Fprintf(&b, "\n![%s](%s%s.svg)\n", r.Title, figures, r.Experiment)
 	}
-	notes := append(r.reasons(), r.Notes...)
-	for _, c := range r.Claims {
-		notes = append(notes, fmt.Sprintf("%s: %s: %s (%s)", c.Where, c.Text, c.Verdict, c.Numbers))
-	}
-	for k, note := range notes {
+	for k, remark := range r.remarks() {
 		if k == 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "- %s\n", note)
+		fmt.Fprintf(&b, "- %s\n", remark)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -296,6 +289,15 @@ func (r *Report) cellsOf(row *Row) []string {
 		cells = append(cells, short(row.Median))
 	}
 	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.verdict())
+}
+
+// remarks lists the lines below the table: reasons, notes and claims.
+func (r *Report) remarks() []string {
+	lines := append(r.reasons(), r.Notes...)
+	for _, c := range r.Claims {
+		lines = append(lines, c.String())
+	}
+	return lines
 }
 
 // reasons lists each reason for rows out of the paper's range, with the number of

@@ -249,6 +249,7 @@ func TestRefuses(t *testing.T) {
 		"unknown table or figure": func(_ *Options, name *string) { *name = "tables" },
 		"no folder":               func(o *Options, _ *string) { o.Dir = "" },
 		"runs":                    func(o *Options, _ *string) { o.Runs.Other = map[string]int{"arxiv": 0} },
+		"arxif=3 names no data":   func(o *Options, _ *string) { o.Runs.Other = map[string]int{"arxif": 3} },
 		"setting":                 func(o *Options, _ *string) { o.Setting = "odd" },
 		"no method":               func(o *Options, _ *string) { o.Methods = []string{"nothing"} },
 		"unknown synthetic":       func(o *Options, _ *string) { o.Data = []string{"synth:nothing"} },

@@ -54,7 +54,7 @@ func (a *Results) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "| %s | %s |\n", line[0], escaped(line[1]))
 		}
 	}
-	fmt.Fprintf(&b, "\n## What the paper says of its results\n\n%s\n\n", a.tally())
+	fmt.Fprintf(&b, "\n## The paper's claims about its results\n\n%s\n\n", a.tally())
 	b.WriteString("| where | claim | here | paper's tables | our numbers |\n|---|---|---|---|---|\n")
 	for _, c := range a.Claims {
 		paper := string(c.Paper)

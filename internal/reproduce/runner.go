@@ -132,6 +132,11 @@ func newRunner(o Options) (*runner, error) {
 	case o.Runs.least() < 1 || o.EvalEvery.least() < 1 || o.Batch < 1 || o.Repeats < 2:
 		return nil, fmt.Errorf("reproduce: %d runs scored every %d batches of %d, %d repeats: want at least 1, 1, 1 and 2", o.Runs.least(), o.EvalEvery.least(), o.Batch, o.Repeats)
 	}
+	for _, p := range []PerData{o.Runs, o.EvalEvery} {
+		if err := p.check(o.Data); err != nil {
+			return nil, err
+		}
+	}
 	if o.Open == nil {
 		o.Open = func(ctx context.Context, spec string) (*datasets.Data, error) {
 			return datasets.Open(ctx, spec, o.DataOptions)
@@ -224,7 +229,10 @@ func (r *runner) report(c task) *Report {
 	report.Caption = r.caption(c)
 	for _, j := range c.jobs {
 		if err := r.failed[j.key()]; err != nil {
-			report.Notes = append(report.Notes, fmt.Sprintf("%s is left out: %v", j, err))
+			note := fmt.Sprintf("%s is left out: %v", j, err)
+			if !slices.Contains(report.Notes, note) { // once for all runs
+				report.Notes = append(report.Notes, note)
+			}
 		}
 	}
 	return report

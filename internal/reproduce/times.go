@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -81,13 +82,13 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 	})
 }
 
-// addTime adds a timing beside the paper's; without measurements if the model was too
-// large for the memory. The paper prints a standard deviation
-// over the batches after ±, which is far above the error of the mean. A number within
-// twice the ± is in range.
+// addTime adds a timing beside the paper's. If the model was too large for the memory,
+// the row has no measurements. After ± the paper prints a standard deviation over the
+// batches, which is far above the error of the mean. A number within twice the ± is in
+// range.
 func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedBy string) {
 	t := resultOf[timeResult](r, j)
-	if t == nil { // too large for the memory: a row of 0 measurements
+	if t == nil {
 		t = &timeResult{Mean: math.NaN()}
 	}
 	row := Row{
@@ -111,35 +112,50 @@ func captionOfSteps(*runner) string {
 
 // timeSampling returns the sampling times of s.Batches batches in milliseconds.
 func (r *runner) timeSampling(ctx context.Context, j job, s timeSettings) ([]float64, error) {
-	const warmup = 10
-	sampler, err := samplers.ByName(j.method, samplers.Config{
-		Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: 1, Sizes: j.samples,
-	})
+	sampler, err := r.sampler(j.method, j.samples, 1)
 	if err != nil {
 		return nil, err
 	}
-	return sampleTimes(ctx, sampler, r.data.Split.Train, s.Batch, warmup, s.Batches, s.Seed)
+	return sampleTimes(ctx, sampler, r.data.Split.Train, s.Batch, s.Batches, s.Seed)
 }
 
-// sampleTimes draws mini-batches of some nodes, and returns the milliseconds of all
-// but the first few.
-func sampleTimes(ctx context.Context, sampler samplers.Sampler, nodes []int32, size, warmup, batches int, seed uint64) ([]float64, error) {
-	source := new(rand.PCG)
-	rng := rand.New(source)
-	var batch samplers.MiniBatch
+// sampleTimes returns the milliseconds to draw mini-batches of some nodes, after ten
+// that do not count.
+func sampleTimes(ctx context.Context, sampler samplers.Sampler, nodes []int32, size, batches int, seed uint64) ([]float64, error) {
+	const warmup = 10
 	var times []float64
-	for k := range warmup + batches {
-		samplers.Seed(source, seed, 0, uint64(k))
-		seeds := study.RandomBatch(rng, nodes, size)
-		start := time.Now()
-		if err := sampler.Sample(ctx, seeds, rng, &batch); err != nil {
+	for d, err := range draw(ctx, sampler, nodes, size, warmup+batches, seed) {
+		if err != nil {
 			return nil, err
 		}
-		if k >= warmup {
-			times = append(times, time.Since(start).Seconds()*1e3)
+		times = append(times, d.ms)
+	}
+	return times[warmup:], nil
+}
+
+// drawn is a mini-batch, valid until the next one.
+type drawn struct {
+	batch *samplers.MiniBatch
+	seeds []int32
+	ms    float64 // to sample it
+}
+
+// draw samples mini-batches of some nodes. It ends after an error.
+func draw(ctx context.Context, sampler samplers.Sampler, nodes []int32, size, batches int, seed uint64) iter.Seq2[drawn, error] {
+	return func(yield func(drawn, error) bool) {
+		source := new(rand.PCG)
+		rng := rand.New(source)
+		var batch samplers.MiniBatch
+		for k := range batches {
+			samplers.Seed(source, seed, 0, uint64(k))
+			seeds := study.RandomBatch(rng, nodes, size)
+			start := time.Now()
+			err := sampler.Sample(ctx, seeds, rng, &batch)
+			if !yield(drawn{&batch, seeds, time.Since(start).Seconds() * 1e3}, err) || err != nil {
+				return
+			}
 		}
 	}
-	return times, nil
 }
 
 // longest bounds the time of one cell: on a large graph full neighbourhoods take
@@ -160,27 +176,22 @@ func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float6
 	defer program.Close()
 	var times []float64
 	var adam train.AdamState
-	var batch samplers.MiniBatch
-	source := new(rand.PCG)
-	rng := rand.New(source)
 	start := time.Now()
-	for k := range s.Batches {
-		if time.Since(start) > longest && k >= 5 {
-			break
-		}
-		samplers.Seed(source, s.Seed, 0, uint64(k))
-		seeds := study.RandomBatch(rng, r.data.Split.Train, s.Batch)
-		if err := model.Batch.Sampler().Sample(ctx, seeds, rng, &batch); err != nil {
+	for d, err := range draw(ctx, model.Batch.Sampler(), r.data.Split.Train, s.Batch, s.Batches, s.Seed) {
+		if err != nil {
 			return nil, err
 		}
 		before := time.Now()
-		if _, err := program.Step(&batch, uint64(k)); err != nil {
+		if _, err := program.Step(d.batch, uint64(len(times))); err != nil {
 			return nil, err
 		}
 		if err := (train.Adam{LR: 0.001}).Step(program.Parameters(), program.Gradients(), &adam); err != nil {
 			return nil, err
 		}
 		times = append(times, time.Since(before).Seconds()*1e3)
+		if time.Since(start) > longest && len(times) >= 5 {
+			break
+		}
 	}
 	discard := 20
 	if len(times) < 100 {

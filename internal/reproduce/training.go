@@ -153,15 +153,18 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 // before the classifier.
 const classifierDropout = 0.2
 
+// sampler makes a sampler of the open data.
+func (r *runner) sampler(method string, sizes []int, layers int) (samplers.Sampler, error) {
+	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes})
+}
+
 // model builds the paper's model over a job's sampler.
 func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
 	sizes := j.samples
 	if len(sizes) == 0 {
 		sizes = []int{r.Batch}
 	}
-	sampler, err := samplers.ByName(j.method, samplers.Config{
-		Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: j.layers, Sizes: sizes,
-	})
+	sampler, err := r.sampler(j.method, sizes, j.layers)
 	if err != nil {
 		return nil, err
 	}

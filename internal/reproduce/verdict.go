@@ -10,9 +10,6 @@ import (
 // paperRuns is the number of runs behind the paper's accuracies.
 const paperRuns = 5
 
-// paperEvalEvery is the number of batches between two evaluations in its program.
-const paperEvalEvery = 10
-
 // compare compares the row with the paper's number. If the paper's ± is a standard
 // error, as its program computes it, the difference of the means has standard error
 // √(SEM² + PM²). The row is in range if the difference is within twice that. A mean
