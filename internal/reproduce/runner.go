@@ -118,7 +118,7 @@ func newRunner(o Options) (*runner, error) {
 	for _, d := range []struct {
 		field *int
 		value int
-	}{{&o.Runs.Each, paperRuns}, {&o.EvalEvery.Each, paperEvalEvery}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
+	}{{&o.Runs.Each, paperRuns}, {&o.EvalEvery.Each, 10}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
