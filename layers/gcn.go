@@ -150,9 +150,13 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
-// convolution returns the options of convolution l. The last one of FormEquation gives the
-// logits.
+// convolution returns the options of convolution l. The last one of FormProgram also drops
+// for the classifier; the last one of FormEquation gives the logits.
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 {
+		// Two dropouts in a row have the law of one with this rate, at twice the time.
+		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
+	}
 	if o.Form == FormEquation && l == layers-1 {
 		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
 		if o.Heads > 0 {
@@ -168,9 +172,6 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 		return err
 	}
 	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
-	if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
-		return err
-	}
 	m.Logits, err = m.Classifier.Forward(h)
 	return err
 }

@@ -100,8 +100,9 @@ func TestGCNParameters(t *testing.T) {
 	if got := describe(m); !slices.Equal(got, want) {
 		t.Errorf("parameters are %v, want %v", got, want)
 	}
-	for _, conv := range m.Convolutions {
-		if conv.Activation != ops.ActivationELU || conv.Dropout.Rate != 0.2 {
+	for l, conv := range m.Convolutions {
+		rate := []float64{0.2, 1 - 0.8*0.8}[l] // the last one's and the classifier's in one
+		if conv.Activation != ops.ActivationELU || math.Abs(conv.Dropout.Rate-rate) > 1e-12 {
 			t.Errorf("default convolution has activation %v and dropout %v", conv.Activation, conv.Dropout.Rate)
 		}
 	}
