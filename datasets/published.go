@@ -53,6 +53,9 @@ func (f Figure) Agrees(v float64) bool {
 	return !f.Known() || math.Abs(v-f.Value) <= f.Within+slack
 }
 
+// dgl is the source of Reddit's split, and of the graph with all edges.
+const dgl = "documentation of DGL's RedditDataset"
+
 // PublishedFigures returns the figures of the paper's five data sets, in the order of
 // its tables. Its Reddit is GraphSAINT's, which has a fifth of the edges of DGL's.
 func PublishedFigures() []Published {
@@ -60,7 +63,6 @@ func PublishedFigures() []Published {
 		paper = "Chen et al. 2023, summary of datasets"
 		score = "Chen et al. 2023, test scores"
 		ogb   = "Hu et al. 2020, arXiv:2005.00687"
-		dgl   = "documentation of DGL's RedditDataset"
 		// Several papers print these numbers, and none is the first.
 		common = "as commonly reported"
 		twice  = "2 × edges / nodes"
@@ -118,7 +120,6 @@ func PublishedFigures() []Published {
 // dglReddit returns the figures of Reddit with all edges, as DGL and PyTorch Geometric
 // have it.
 func dglReddit() Published {
-	const dgl = "documentation of DGL's RedditDataset"
 	p := PublishedFigures()[0]
 	p.Name, p.Original, p.Twin, p.FullBatch = "Reddit with all edges", "reddit", "", Figure{}
 	p.Edges = Figure{Value: 114_615_892 / 2, Source: dgl + ", which counts both directions"}

@@ -84,35 +84,3 @@ func checkSpec(text string) error {
 	}
 	return nil
 }
-
-// noArguments refuses positional arguments.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
-	}
-	return nil
-}
-
-// exactly refuses any other number of arguments, with the given message.
-func exactly(n int, format string, args ...any) cobra.PositionalArgs {
-	return func(_ *cobra.Command, given []string) error {
-		if len(given) != n {
-			return usagef(format, args...)
-		}
-		return nil
-	}
-}
-
-// checked returns a command's RunE: it checks the options before it does the work.
-func checked(check func() error, do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(); err != nil {
-			return err
-		}
-		return do(cmd, args)
-	}
-}
-
-func addJSONFlag(cmd *cobra.Command, asJSON *bool) {
-	cmd.Flags().BoolVar(asJSON, "json", false, "print the result as one JSON object, last on standard output")
-}

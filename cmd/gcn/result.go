@@ -24,7 +24,7 @@ type result struct {
 	Seed       uint64  `json:"seed"`
 	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`
-	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step
+	StateBytes int64   `json:"state_bytes,omitempty"` // of activations and scores kept from step to step
 	TrainMS    number  `json:"train_ms_per_batch"`
 	SamplingMS number  `json:"sampling_ms_per_batch"`
 	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
@@ -119,7 +119,7 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("parameters", thousands(int64(r.Parameters)))
 	if r.StateBytes > 0 {
-		t.row("kept activations", fmt.Sprintf("%.1f MB", float64(r.StateBytes)/1e6))
+		t.row("state", fmt.Sprintf("%.1f MB kept from step to step", float64(r.StateBytes)/1e6))
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))

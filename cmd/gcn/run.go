@@ -182,6 +182,34 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
 }
 
+// noArguments refuses positional arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// exactly refuses any other number of arguments, with the given message.
+func exactly(n int, format string, args ...any) cobra.PositionalArgs {
+	return func(_ *cobra.Command, given []string) error {
+		if len(given) != n {
+			return usagef(format, args...)
+		}
+		return nil
+	}
+}
+
+// checked returns a command's RunE: it checks the options before it does the work.
+func checked(check func() error, do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil {
+			return err
+		}
+		return do(cmd, args)
+	}
+}
+
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

@@ -46,7 +46,7 @@ func (j *trainJob) checkAuto() error {
 	}
 	j.Auto = false
 	if j.namesParts() {
-		return usagef("--samples auto chooses for a method by its name: give numbers with --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows")
+		return usagef("--samples auto chooses for a method by its name: give numbers with --importance, --draw and the other parts of a method")
 	}
 	if known := study.LayerWiseMethods(); j.fs.Changed("method") && !slices.Contains(known, j.Method) {
 		return usagef("--samples auto chooses for layer-wise methods, not for %s; there are: %s", j.Method, strings.Join(known, ", "))

@@ -66,7 +66,7 @@ func (o *studyOptions) dataFlag(cmd *cobra.Command) {
 func (o *studyOptions) resultFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&o.out, "out", "", "folder `DIR` for the CSV, JSON, SVG and PNG files (default: one under studies/)")
+	fs.StringVar(&o.out, "out", "", "folder `DIR` for the result's files (default: one under studies/)")
 	addJSONFlag(cmd, &o.asJSON)
 }
 
@@ -153,7 +153,11 @@ func (o *studyOptions) finish(cmd *cobra.Command, s *subject, name string, t stu
 	if err := show(w); err != nil {
 		return err
 	}
-	return printLine(w, "saved in %s.{csv,json,svg,png}", filepath.Join(dir, name))
+	files := "csv,json,svg,png"
+	if t.Figure() == nil {
+		files = "csv,json"
+	}
+	return printLine(w, "saved in %s.{%s}", filepath.Join(dir, name), files)
 }
 
 // printJSON prints a table's fields, the subject's and more as one object. Empty

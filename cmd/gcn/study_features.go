@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,11 +12,8 @@ import (
 
 // featuresStudy is one execution of "gcn study features".
 type featuresStudy struct {
-	data   string
-	out    string
-	runs   int
-	seed   uint64
-	asJSON bool
+	studyOptions
+	runs int
 }
 
 func newStudyFeaturesCommand() *cobra.Command {
@@ -31,55 +27,31 @@ difference from the score of gcn train is the graph's part in it.`,
 		Example: `  gcn study features
   gcn study features --data synth:arxiv --runs 3 --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := atLeast("runs", f.runs, 1); err != nil {
-				return err
-			}
-			return f.do(cmd)
-		},
+		RunE: checked(f.check, f.do),
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVar(&f.data, "data", defaultData, "data `SPEC`; see gcn datasets list")
-	fs.IntVar(&f.runs, "runs", 1, "training runs, with seeds seed, seed+1, …")
-	fs.Uint64Var(&f.seed, "seed", 1, "first seed")
-	fs.StringVar(&f.out, "out", "", "folder `DIR` for the CSV and JSON files (default: one under studies/)")
-	addJSONFlag(cmd, &f.asJSON)
-	complete(cmd, "data", dataSpecs)
+	cmd.Flags().SortFlags = false
+	f.dataFlag(cmd)
+	cmd.Flags().IntVar(&f.runs, "runs", 1, "training runs, with seeds seed, seed+1, …")
+	f.resultFlags(cmd)
 	return cmd
 }
 
-func (f *featuresStudy) do(cmd *cobra.Command) error {
-	data, err := openData(cmd.Context(), f.data)
+func (f *featuresStudy) check() error { return atLeast("runs", f.runs, 1) }
+
+func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
+	s, err := f.open(cmd.Context(), cmd.Flags())
 	if err != nil {
 		return err
 	}
-	t, err := study.FeaturesAlone{Data: data, Runs: f.runs, Options: train.Options{Seed: f.seed}}.Run(cmd.Context())
+	s.noWeight = true
+	t, err := study.FeaturesAlone{Data: s.data, Runs: f.runs, Options: train.Options{Seed: f.seed}}.Run(cmd.Context())
 	if err != nil {
 		return err
 	}
-	dir := f.out
-	if dir == "" {
-		dir = filepath.Join("studies", specSlug(f.data))
-	}
-	if err := study.Save(dir, "features", t); err != nil {
-		return err
-	}
-	w := cmd.OutOrStdout()
-	if f.asJSON {
-		return printJSON(w, struct {
-			Dataset string `json:"dataset"`
-			*study.FeaturesTable
-			Saved string `json:"saved"`
-		}{f.data, t, filepath.Join(dir, "features")})
-	}
-	if err := f.print(w, t); err != nil {
-		return err
-	}
-	return printLine(w, "saved in %s.{csv,json}", filepath.Join(dir, "features"))
+	return f.finish(cmd, s, "features", t, func(w io.Writer) error { return printFeatures(w, t) })
 }
 
-func (f *featuresStudy) print(w io.Writer, t *study.FeaturesTable) error {
+func printFeatures(w io.Writer, t *study.FeaturesTable) error {
 	table := newTable(true)
 	table.row("seed", "best valid", "test "+t.Metric, "batches", "")
 	for _, r := range t.Rows {

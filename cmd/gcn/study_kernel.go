@@ -35,12 +35,7 @@ least squares of all rows over the columns drawn; the weights cancel in it.`,
 		Example: `  gcn study kernel-ridge --data synth:demo
   gcn study kernel-ridge --data ogbn-arxiv --nodes 2000 --samples 64,256,1024`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			return o.do(cmd)
-		},
+		RunE: checked(o.check, o.do),
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
@@ -70,7 +65,7 @@ func (o *kernelStudy) check() error {
 	return o.sizes.check()
 }
 
-func (o *kernelStudy) do(cmd *cobra.Command) error {
+func (o *kernelStudy) do(cmd *cobra.Command, _ []string) error {
 	s, err := o.open(cmd.Context(), cmd.Flags())
 	if err != nil {
 		return err

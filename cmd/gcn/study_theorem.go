@@ -41,12 +41,7 @@ replacement; the bound of Drineas, Kannan and Mahoney; and the remark on low ran
   gcn study theorem --weights zipf:1:2000 --samples 64,512 --population candidates,inf,100000
   gcn study theorem --data synth:arxiv --samples 512`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			return o.do(cmd)
-		},
+		RunE: checked(o.check, o.do),
 	}
 	o.flags(cmd, true)
 	fs := cmd.Flags()
@@ -106,7 +101,7 @@ func (o *theoremStudy) parsePopulations(candidates int) ([]float64, error) {
 	return all, nil
 }
 
-func (o *theoremStudy) do(cmd *cobra.Command) error {
+func (o *theoremStudy) do(cmd *cobra.Command, _ []string) error {
 	what := study.Claims{Watch: o.watch, Repeats: o.repeats, Seed: o.seed, Batch: o.batch, Batches: o.batches, Rank: o.components}
 	s, err := o.candidates(cmd, o.weights, o.squared, &what.Weights)
 	if err != nil {
@@ -151,5 +146,9 @@ func printClaims(w io.Writer, t *study.ClaimTable) error {
 	if err := table.print(w); err != nil {
 		return err
 	}
-	return printLine(w, "%d candidates; values that are not exact are from %d draws, or %d mini-batches; the recursion as printed has a slip", t.Candidates, t.Repeats, t.Batches)
+	from := fmt.Sprintf("%d draws", t.Repeats)
+	if t.Batches > 0 {
+		from += fmt.Sprintf(", or %d mini-batches", t.Batches)
+	}
+	return printLine(w, "%d candidates; values that are not exact are from %s; the recursion as printed has a slip", t.Candidates, from)
 }
