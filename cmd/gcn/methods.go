@@ -167,6 +167,14 @@ func (o *samplingOptions) controls() bool {
 	return o.Control != "" && o.Control != samplers.ControlNone.String()
 }
 
+// refreshes reports whether the model keeps histories that it refreshes.
+func (o *samplingOptions) refreshes() bool {
+	if o.namesParts() {
+		return o.Control == samplers.ControlRefresh.String()
+	}
+	return methodNamed(o.Method).Refreshed
+}
+
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
 	biased := ""

@@ -206,7 +206,13 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
-	return o.checkModel(fs)
+	if err := o.checkModel(fs); err != nil {
+		return err
+	}
+	if fs.Changed("control-every") && !o.refreshes() {
+		return usagef("--control-every is for --control refresh and the method ladies-cv")
+	}
+	return nil
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {

@@ -52,6 +52,7 @@ func (j *trainJob) trainSeveral(ctx context.Context, data *datasets.Data, dir st
 				return err
 			}
 		}
+		config["eval_every"] = j.EvalEvery // auto: the first run has chosen
 		if err := folder.WriteJSON(configFile, config); err != nil || !j.dealsRuns() {
 			return err
 		}
@@ -128,6 +129,9 @@ func (j *trainJob) severalConfig() map[string]any {
 	}
 	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
 		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
+	}
+	if j.refreshes() {
+		config["control_every"] = j.ControlEvery
 	}
 	return config
 }
