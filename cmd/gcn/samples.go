@@ -46,7 +46,7 @@ func (j *trainJob) checkAuto() error {
 	}
 	j.Auto = false
 	if j.namesParts() {
-		return usagef("--samples auto chooses for a method by its name: give numbers with --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows and --normalize-rows")
+		return usagef("--samples auto chooses for a method by its name: give numbers with --importance, --flat, --neighborhood, --draw, --weight, --population, --include-rows, --normalize-rows and --control")
 	}
 	if known := study.LayerWiseMethods(); j.fs.Changed("method") && !slices.Contains(known, j.Method) {
 		return usagef("--samples auto chooses for layer-wise methods, not for %s; there are: %s", j.Method, strings.Join(known, ", "))
@@ -73,7 +73,7 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 	}
 	what := study.Advise{
 		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Products: products,
-		Layers: j.Layers, Batch: j.Batch, Seed: j.Seed,
+		Layers: j.sampledLayers(), Batch: j.Batch, Seed: j.Seed,
 	}
 	if j.fs.Changed("method") {
 		what.Methods = []string{j.Method}
@@ -101,10 +101,11 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 const fewSamples = 2
 
 // warnOfFewSamples says in one line if the samples were far too few for the trained model.
-// It says nothing where it cannot know at the price of an evaluation.
+// It says nothing where it cannot know at the price of an evaluation, and of models whose
+// errors are others: with exact input, a control or attention.
 func (j *trainJob) warnOfFewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) {
 	const most = 1e8 // numbers in the products of all nodes
-	if j.Quiet || len(j.Samples) == 0 || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||
+	if j.Quiet || len(j.Samples) == 0 || j.ExactInput || j.Conv == convGAT || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||
 		j.Layers*j.Hidden*data.Nodes() > most {
 		return
 	}
