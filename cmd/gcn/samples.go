@@ -54,17 +54,6 @@ func (j *trainJob) checkAuto() error {
 	return nil
 }
 
-// takeSaved takes the samples and the method of the run to resume in place of auto.
-func (j *trainJob) takeSaved(saved *config) error {
-	j.auto = false
-	for _, v := range saved.values {
-		if v.flag == "samples" {
-			return j.fs.Set(v.flag, v.text)
-		}
-	}
-	return nil // the method full
-}
-
 // adviseSamples chooses the samples, and the method unless it was given.
 func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error {
 	products, err := randomProduct(data, j.Seed)
@@ -83,7 +72,7 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 	if err != nil {
 		return err
 	}
-	j.Samples = advice.Samples
+	j.Samples = append(intList{}, advice.Samples...) // not null in config.json
 	if !j.fs.Changed("method") {
 		j.Method = advice.Method
 	} else if len(j.Samples) == 0 { // full is as cheap, but the method was given

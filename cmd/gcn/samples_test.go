@@ -60,6 +60,14 @@ func TestSamplesAuto(t *testing.T) {
 			t.Errorf("%s: samples %v, the advice for all layers is %v", name, samples, advice.Samples)
 		}
 	}
+	// The advice may be the method full, which has no samples.
+	tiny := []string{"train", "--data", "synth:demo?nodes=40&edges=60&features=4&classes=2", "--out", "tiny", "--resume", "--samples", "auto", "--max-batches"}
+	succeed(t, append(tiny, "3")...)
+	if method, _ := configuration("tiny"); method != "full" {
+		t.Errorf("the tiny graph is trained with %s", method)
+	}
+	succeed(t, append(tiny, "5")...)
+	succeed(t, "eval", "--run", "tiny")
 	for words, args := range map[string][]string{
 		"not for vrgcn":        {"train", "--method", "vrgcn"},
 		"a method by its name": {"train", "--flat"},
