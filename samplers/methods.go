@@ -19,6 +19,9 @@ type Method struct {
 	// ExactInput says that the method is for models with exact input only.
 	ExactInput bool
 
+	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
+	Refreshed bool
+
 	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
@@ -116,6 +119,7 @@ func Methods() []Method {
 		Source:     "this program, after " + sourceVRGCN,
 		Sizes:      "nodes a layer",
 		ExactInput: true,
+		Refreshed:  true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
 		},

@@ -452,7 +452,7 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 	}
 	ready := time.Now()
 	if err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
-		return r.failed(item.Index, err)
+		return r.failed(s.Batch, err)
 	}
 	s.Batch++
 	s.AdamSteps = r.adam.Steps
@@ -473,12 +473,15 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 	return nil
 }
 
-// failed adds the batch to err, and advice if numbers overflowed.
-func (r *run) failed(index int, err error) error {
-	epoch, _ := r.stream.Place(index)
-	err = fmt.Errorf("train: batch %d (epoch %d): %w", index, epoch, err)
+// failed adds the number of the update to err, and advice if numbers overflowed.
+func (r *run) failed(update int, err error) error {
+	name := "batch"
+	if r.options.Micro > 1 {
+		name = "update"
+	}
+	err = fmt.Errorf("train: %s %d (epoch %d): %w", name, update, r.epochOf(update), err)
 	switch {
-	case errors.Is(err, ErrNotFinite) && index == 0: // before any step, so the step size is not the cause
+	case errors.Is(err, ErrNotFinite) && update == 0: // before any step, so the step size is not the cause
 		err = fmt.Errorf("%w; features or starting parameters are too large: scale them, as normalize=standardize does", err)
 	case errors.Is(err, ErrNotFinite):
 		err = fmt.Errorf("%w; try a smaller step size than %v", err, r.options.Adam.LR)
@@ -657,7 +660,10 @@ func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint 
 }
 
 // epoch returns the epoch of the last update's first batch.
-func (r *run) epoch() int { return (r.state.Batch - 1) * r.options.Micro / r.stream.PerEpoch() }
+func (r *run) epoch() int { return r.epochOf(r.state.Batch - 1) }
+
+// epochOf returns the epoch of an update's first batch.
+func (r *run) epochOf(update int) int { return update * r.options.Micro / r.stream.PerEpoch() }
 
 // seconds returns the wall-clock time of the run, earlier calls included.
 func (r *run) seconds() float64 { return r.before + time.Since(r.start).Seconds() }

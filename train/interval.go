@@ -13,14 +13,15 @@ import (
 // evaluationShare is the part of a run's operations that EvaluationInterval aims at.
 const evaluationShare = 0.25
 
-// EvaluationInterval returns a value for o.EvalEvery: so many batches that evaluations are
-// about a quarter of the run's operations, but at most a tenth of the limit of batches and
-// at most half of the patience. It also returns the part that evaluations then are, which
-// is larger on large graphs, where an evaluation takes as long as many steps.
+// EvaluationInterval returns a value for o.EvalEvery: so many updates that evaluations are
+// about a quarter of the run's operations, but at most a tenth of the limit of updates and
+// at most half of the patience. An update has o.Micro batches. It also returns the part
+// that evaluations then are, which is larger on large graphs, where an evaluation takes as
+// long as many steps.
 //
-// It counts operations of one batch and of an evaluation, and no seconds: it gives the same
-// number on every machine and for every seed. The model's Inference must be a
-// layers.OperationCounter.
+// It counts the operations of one batch and of an evaluation, but no seconds, and not the
+// refreshes of a control. So it gives the same number on every machine and for every seed.
+// The model's Inference must be a layers.OperationCounter.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
 	if ctx == nil {
 		return 0, 0, errNoContext
@@ -50,15 +51,15 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	if item.err != nil {
 		return 0, 0, item.err
 	}
-	step := counter.StepOperations(item.Blocks)
+	step := float64(o.Micro) * counter.StepOperations(item.Blocks)
 	var evaluation float64
 	if len(d.Split.Valid) > 0 {
 		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, d.Split.Valid); err != nil {
 			return 0, 0, fmt.Errorf("train: %w", err)
 		}
 	}
-	batches := min(o.MaxBatches, o.epochBatches(stream.PerEpoch()))
-	most := max(min(batches/10, o.Patience/2), 1)
+	updates := min(o.MaxBatches, o.epochBatches(stream.PerEpoch()))
+	most := max(min(updates/10, o.Patience/2), 1)
 	wanted := math.Ceil(evaluation * (1 - evaluationShare) / (evaluationShare * step))
 	interval = int(max(min(wanted, float64(most)), 1))
 	return interval, evaluation / (evaluation + float64(interval)*step), nil

@@ -35,6 +35,14 @@ func TestEvaluationInterval(t *testing.T) {
 	if smaller <= n {
 		t.Errorf("%d batches of smaller samples, %d of larger ones", smaller, n)
 	}
+	for _, micro := range []int{2, 3} { // updates, each of so many batches
+		o := free
+		o.Micro = micro
+		got, share := interval(64, 512, o)
+		if want := (n + micro - 1) / micro; got != want && got != want-1 || math.Abs(share-0.25) > 0.05 {
+			t.Errorf("%d mini-batches an update: %d updates, want about %d; a share of %v", micro, got, want, share)
+		}
+	}
 	for what, o := range map[string]Options{"seed": {Seed: 77}, "workers": {Workers: 5}} {
 		o.MaxBatches, o.Patience = free.MaxBatches, free.Patience
 		if again, _ := interval(64, 512, o); again != n {

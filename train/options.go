@@ -149,7 +149,7 @@ func (o Options) validate() error {
 	switch {
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
-	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil):
+	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
 		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process")
 	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
 		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")

@@ -186,7 +186,6 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	r.dirty = true
 	grads, values := r.program.Gradients(), r.ranks.values
 	lo, hi := r.stream.Share()
-	var last *Item
 	for leaf := lo; leaf < hi; leaf++ {
 		start := time.Now()
 		item, err := loader.Next()
@@ -199,7 +198,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		case errors.Is(err, ErrNotFinite):
 			loss = math.NaN() // reaches all ranks through the sum
 		case err != nil:
-			return r.failed(item.Index, err)
+			return r.failed(s.Batch, err)
 		}
 		copy(values, grads)
 		values[len(grads)] = float32(loss)
@@ -207,7 +206,6 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		s.WaitSeconds += ready.Sub(start).Seconds()
 		s.TrainSeconds += time.Since(ready).Seconds()
 		s.SamplingSeconds += item.Sampling.Seconds()
-		last = item
 	}
 	start := time.Now()
 	if err := r.ranks.sum.total(ctx, r.ranks.group, values); err != nil {
@@ -218,7 +216,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	vecf32.Scale(values, 1/float32(r.stream.Micro))
 	loss := values[len(grads)]
 	if !kernel.Finite(values) {
-		return r.failed(last.Index, r.program.checkFinite(loss, true))
+		return r.failed(s.Batch, r.program.checkFinite(loss, true))
 	}
 	copy(grads, values)
 	if err := r.options.Adam.Step(r.program.Parameters(), grads, &r.adam); err != nil {

@@ -260,8 +260,20 @@ func TestOverflowOnOneRank(t *testing.T) {
 	}
 	all.Wait()
 	for rank, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "not finite") {
+		if err == nil || !strings.Contains(err.Error(), "train: update 1 (epoch 0): ") || !strings.Contains(err.Error(), "not finite; try a smaller step size") {
 			t.Errorf("rank %d: %v", rank, err)
 		}
+	}
+}
+
+// Features that overflow in the first update are the cause of it, not the step size.
+func TestOverflowInFirstUpdate(t *testing.T) {
+	d := smallData(t, 300, 3)
+	for k := range d.Features.Data {
+		d.Features.Data[k] *= 1e38
+	}
+	_, err := Fit(context.Background(), smallModel(t, d), d, Options{Batch: 16, Micro: 3, MaxBatches: 50, Seed: 5})
+	if err == nil || !strings.Contains(err.Error(), "train: update 0 (epoch 0): ") || !strings.Contains(err.Error(), "features or starting parameters are too large") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -49,6 +49,11 @@ func TestFitWithSeeds(t *testing.T) {
 				t.Errorf("%v, %d workers: the weights differ", o.Seeds, workers)
 			}
 		}
+		o.Group = NewLocalGroup(1)[0] // as under a launcher of one rank
+		if !slices.Equal(run(o), want) {
+			t.Errorf("%v: a group of one rank gives other weights", o.Seeds)
+		}
+		o.Group = nil
 		for _, stop := range []int{1, 5, 6, 7, 23, 24, 48} {
 			o.Dir, o.Resume = t.TempDir(), true
 			ctx, progress := afterBatch(stop)

@@ -104,10 +104,14 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
 		}
 	}
-	// The folder of several runs holds the interval of the refreshes too.
-	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", "ladies-cv", "--control-every", "7", "--runs", "2", "--out", "several"}
+	// The folder of several runs holds the interval too.
+	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
 	succeed(t, append(several, "--max-batches", "10")...)
-	succeed(t, "train", "--out", "several", "--resume", "--max-batches", "20", "-q")
+	succeed(t, "train", "-q", "--out", "two", "--resume", "--max-batches", "20")
+	succeed(t, "train", "-q", "--config", "two/config.json", "--out", "again", "--max-batches", "20")
+	if !bytes.Equal(weights(t, "two/seed-2"), weights(t, "again/seed-2")) {
+		t.Error("several runs that were stopped have other weights")
+	}
 	for options, want := range map[string]string{
 		"--control refresh --weight naive":     "biased",
 		"--control rolling --normalize-rows":   "biased",
@@ -118,8 +122,8 @@ func TestControls(t *testing.T) {
 		"--method ladies-cv --layers 1":        "nothing is left",
 		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
 		"--method ladies-cv --control-every 0": "--control-every 0",
-		"--method ladies --control-every 7":    "--control-every is for",
-		"--control rolling --control-every 7":  "--control-every is for",
+		"--control-every 5":                    "is for --control refresh",
+		"--control rolling --control-every 5":  "is for --control refresh",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)
 	}

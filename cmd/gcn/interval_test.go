@@ -32,6 +32,9 @@ func TestEvalEveryAuto(t *testing.T) {
 	if m := object(t, succeed(t, trainArgs("--eval-every", "auto", "--runs", "2", "--out", "c", "--json")...)); len(m["runs"].([]any)) != 2 {
 		t.Errorf("%v", m)
 	}
-	succeed(t, "train", "--out", "c", "--resume", "--max-batches", "80", "-q")
+	for _, max := range []string{"80", "120"} { // another limit gives no other interval, with the flag and without
+		succeed(t, trainArgs("--eval-every", "auto", "--runs", "2", "--out", "c", "--resume", "--max-batches", max, "-q")...)
+		succeed(t, "train", "--out", "c", "--resume", "--max-batches", max, "-q")
+	}
 	fail(t, exitUsage, []string{"--eval-every", "auto"}, trainArgs("--eval-every", "often")...)
 }

@@ -172,7 +172,7 @@ func (o *samplingOptions) refreshes() bool {
 	if o.namesParts() {
 		return o.Control == samplers.ControlRefresh.String()
 	}
-	return o.Method == controlMethod
+	return methodNamed(o.Method).Refreshed
 }
 
 // checkControl reports parts whose estimate is biased, together with a control.

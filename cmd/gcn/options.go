@@ -84,9 +84,8 @@ type trainOptions struct {
 const (
 	defaultData    = "synth:demo"
 	defaultMethod  = "ladies-flat-debiased"
-	nodeWiseMethod = "neighbor"  // the method that takes parts
-	controlMethod  = "ladies-cv" // the method with --control refresh
-	defaultSamples = 512         // a layer
+	nodeWiseMethod = "neighbor" // the method that takes parts
+	defaultSamples = 512        // a layer
 
 	mostHidden = 1 << 16
 	mostLayers = 1000
@@ -212,7 +211,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if fs.Changed("control-every") && !o.refreshes() {
-		return usagef("--control-every is for --control refresh and --method %s", controlMethod)
+		return usagef("--control-every is for --control refresh and the method ladies-cv")
 	}
 	return nil
 }

@@ -135,10 +135,43 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 	if err := (&config{path: "the options from rank 0", values: values}).apply(j.fs, "out"); err != nil {
 		return err
 	}
-	if err := j.checkAuto(); err != nil {
+	j.auto, j.Auto = j.Auto, false
+	return j.check(j.fs)
+}
+
+// agreeOnSamples chooses the samples if they are auto. Rank 0 measures, and the others take
+// its method and samples.
+func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) error {
+	var chosen struct {
+		Auto    bool
+		Method  string
+		Samples intList
+	}
+	if !j.follows() {
+		if j.auto {
+			if err := j.adviseSamples(ctx, data); err != nil {
+				return err
+			}
+		}
+		if j.world == nil || j.world.Size() == 1 {
+			return nil
+		}
+		chosen.Auto, chosen.Method, chosen.Samples = j.auto, j.Method, j.Samples
+	}
+	text, err := json.Marshal(chosen)
+	if err != nil {
 		return err
 	}
-	return j.check(j.fs)
+	if text, err = train.Broadcast(ctx, j.world, text); err != nil || !j.follows() {
+		return err
+	}
+	if err := json.Unmarshal(text, &chosen); err != nil {
+		return fmt.Errorf("the samples from rank 0: %w", err)
+	}
+	if chosen.Auto || j.auto { // rank 0's may be those of the run to resume
+		j.Method, j.Samples = chosen.Method, chosen.Samples
+	}
+	return nil
 }
 
 // follow trains with rank 0, or this rank's share of the runs.

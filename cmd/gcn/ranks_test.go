@@ -44,6 +44,7 @@ func testRanks(t *testing.T, gcn string) {
 				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
 			}
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
+			t.Run("auto", func(t *testing.T) { testRanksAuto(t, gcn, l) })
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
@@ -67,6 +68,7 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 		{"ladies-flat-debiased", "64,64", []int{1, 2, 3, 4}},
 		{"fastgcn-flat-debiased", "64,64", []int{3}},
 		{"labor", "2,2", []int{2}},
+		{"ladies-cv", "64", []int{3}},
 		{"full", "", []int{4}},
 	} {
 		var sizes []string
@@ -151,6 +153,23 @@ func stderrOf(err error) string {
 		return string(exit.Stderr)
 	}
 	return ""
+}
+
+// testRanksAuto checks that all ranks train with what rank 0 chooses for --samples auto, also
+// if the method is another one than the default, and for a run that they resume.
+func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	line := []string{"train", "--data", "synth:demo?nodes=40&edges=60&features=4&classes=2", "--hidden", "8", "--micro", "3", "--samples", "auto",
+		"--eval-every", "auto", "-q", "--out"}
+	for _, limit := range []string{"4", "8"} {
+		succeed(t, append(line, "alone", "--resume", "--max-batches", limit)...)
+		if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks", "--resume", "--max-batches", limit)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if !bytes.Equal(weights(t, "alone"), weights(t, "ranks")) {
+			t.Errorf("%s updates: two ranks give other weights", limit)
+		}
+	}
 }
 
 // testRanksRefused starts ranks that cannot train together.

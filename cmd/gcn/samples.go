@@ -54,17 +54,6 @@ func (j *trainJob) checkAuto() error {
 	return nil
 }
 
-// takeSaved takes the samples and the method of the run to resume in place of auto.
-func (j *trainJob) takeSaved(saved *config) error {
-	j.auto = false
-	for _, v := range saved.values {
-		if v.flag == "samples" {
-			return j.fs.Set(v.flag, v.text)
-		}
-	}
-	return nil // the method full
-}
-
 // adviseSamples chooses the samples, and the method unless it was given.
 func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error {
 	products, err := randomProduct(data, j.Seed)
@@ -73,7 +62,7 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 	}
 	what := study.Advise{
 		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Products: products,
-		Layers: j.Layers, Batch: j.Batch, Seed: j.Seed,
+		Layers: j.sampledLayers(), Batch: j.Batch, Seed: j.Seed,
 	}
 	if j.fs.Changed("method") {
 		what.Methods = []string{j.Method}
@@ -83,7 +72,7 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 	if err != nil {
 		return err
 	}
-	j.Samples = advice.Samples
+	j.Samples = append(intList{}, advice.Samples...) // not null in config.json
 	if !j.fs.Changed("method") {
 		j.Method = advice.Method
 	} else if len(j.Samples) == 0 { // full is as cheap, but the method was given
@@ -101,10 +90,11 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 const fewSamples = 1.8
 
 // warnOfFewSamples says in one line if the samples were far too few for the trained model.
-// It says nothing if the measurement would cost more than an evaluation.
+// It says nothing if the measurement would cost more than an evaluation, nor of models with
+// other errors: with exact input, a control or attention.
 func (j *trainJob) warnOfFewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) {
 	const most = 1e8 // numbers in the products of all nodes
-	if j.Quiet || len(j.Samples) == 0 || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||
+	if j.Quiet || len(j.Samples) == 0 || j.ExactInput || j.Conv == convGAT || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||
 		j.Layers*j.Hidden*data.Nodes() > most {
 		return
 	}

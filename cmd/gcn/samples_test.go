@@ -50,6 +50,24 @@ func TestSamplesAuto(t *testing.T) {
 	if method, samples := configuration("ladies"); method != "ladies" || len(samples) != 2 {
 		t.Errorf("--method ladies: %s %v", method, samples)
 	}
+	for name, options := range map[string][]string{ // the input is not sampled
+		"exact": {"--exact-input"}, "cv": {"--method", "ladies-cv", "--layers", "3"}, "vast": {"--exact-input", "--batch", "3000"},
+	} {
+		line := append([]string{"train", "--data", data, "--batch", "64", "--samples", "auto", "--max-batches", "3", "--out", name, "--resume"}, options...)
+		succeed(t, line...)
+		succeed(t, line...)
+		if _, samples := configuration(name); name == "cv" && len(samples) != 2 || name == "exact" && !reflect.DeepEqual(samples, advice.Samples[:1]) {
+			t.Errorf("%s: samples %v, the advice for all layers is %v", name, samples, advice.Samples)
+		}
+	}
+	// The advice may be the method full, which has no samples.
+	tiny := []string{"train", "--data", "synth:demo?nodes=40&edges=60&features=4&classes=2", "--out", "tiny", "--resume", "--samples", "auto", "--max-batches"}
+	succeed(t, append(tiny, "3")...)
+	if method, _ := configuration("tiny"); method != "full" {
+		t.Errorf("the tiny graph is trained with %s", method)
+	}
+	succeed(t, append(tiny, "5")...)
+	succeed(t, "eval", "--run", "tiny")
 	for words, args := range map[string][]string{
 		"not for vrgcn":        {"train", "--method", "vrgcn"},
 		"a method by its name": {"train", "--flat"},

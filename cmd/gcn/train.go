@@ -101,10 +101,8 @@ func (j *trainJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if j.auto {
-		if err := j.adviseSamples(ctx, data); err != nil {
-			return err
-		}
+	if err := j.agreeOnSamples(ctx, data); err != nil {
+		return err
 	}
 	r, err := j.trainAll(ctx, data)
 	if err != nil || r == nil { // only rank 0 has a result
@@ -150,19 +148,20 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
-		if j.EvalEvery == autoInterval { // the run has chosen
-			if err := saved.set(j.fs, "eval-every"); err != nil {
-				return noUsage(err)
-			}
+		// In place of auto take what the run has chosen.
+		if j.EvalEvery == autoInterval {
+			err = saved.set(j.fs, "eval-every")
+		}
+		if j.Auto {
+			j.Auto = false // the method full has no samples
+			err = cmp.Or(err, saved.set(j.fs, "samples"))
+		}
+		if err != nil {
+			return noUsage(err)
 		}
 	}
 	if err := j.checkAuto(); err != nil {
 		return err
-	}
-	if j.auto && saved != nil {
-		if err := j.takeSaved(saved); err != nil {
-			return noUsage(err)
-		}
 	}
 	if err = j.check(j.fs); err == nil {
 		return nil
