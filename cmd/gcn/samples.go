@@ -91,6 +91,9 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 			j.Samples = append(j.Samples, layer.Samples)
 		}
 	}
+	if len(j.Samples) > 0 { // the input's number is the last, and not drawn with --exact-input
+		j.Samples = j.Samples[:j.sampledLayers()]
+	}
 	j.say("--samples auto: %s; gcn study advise gives the reasons", methodText(j.Method, j.Samples))
 	return nil
 }

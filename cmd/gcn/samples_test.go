@@ -50,6 +50,15 @@ func TestSamplesAuto(t *testing.T) {
 	if method, samples := configuration("ladies"); method != "ladies" || len(samples) != 2 {
 		t.Errorf("--method ladies: %s %v", method, samples)
 	}
+	// With exact input, only the layers above the input have a number.
+	for name, args := range map[string][]string{"cv": {"--method", "ladies-cv"}, "exact": {"--exact-input"}} {
+		line := append([]string{"train", "--data", data, "--batch", "64", "--samples", "auto", "--out", name, "--resume"}, args...)
+		succeed(t, append(line, "--max-batches", "3")...)
+		if _, samples := configuration(name); len(samples) != 1 {
+			t.Errorf("%v: samples %v, want one number", args, samples)
+		}
+		succeed(t, append(line, "--max-batches", "4")...)
+	}
 	for words, args := range map[string][]string{
 		"not for vrgcn":        {"train", "--method", "vrgcn"},
 		"a method by its name": {"train", "--flat"},
