@@ -46,6 +46,9 @@ func (s *KernelRidge) problem(ctx context.Context, train, test []int32) (*kernel
 	p.test.Apply(gaussian, p.test)
 	p.square = new(mat.Dense)
 	p.square.Mul(p.k, p.k)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	for i := range n {
 		p.norms = append(p.norms, math.Sqrt(p.square.At(i, i)))
 	}

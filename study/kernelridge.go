@@ -49,6 +49,8 @@ type KernelRidge struct {
 	Sizes     []int   // numbers of columns drawn; nil means n/32, n/16, … n/2 and 3n/4
 	Repeats   int     // draws of each method and size; 0 means 100; at least 2
 	Seed      uint64
+
+	Progress func(done, total int) // if not nil, called after each row of the table
 }
 
 // KernelRidgeRow is one method at one number of columns: means over the draws, and
@@ -138,7 +140,8 @@ func (s KernelRidge) Run(ctx context.Context) (*KernelRidgeTable, error) {
 		}
 		s.Sizes = append(s.Sizes, (3*len(train)+3)/4)
 	}
-	for l, law := range columnLaws() {
+	laws := columnLaws()
+	for l, law := range laws {
 		for _, size := range s.Sizes {
 			if size > len(train) {
 				return nil, fmt.Errorf("study: %d columns of a kernel matrix of %d", size, len(train))
@@ -148,6 +151,9 @@ func (s KernelRidge) Run(ctx context.Context) (*KernelRidgeTable, error) {
 				return nil, err
 			}
 			t.Rows = append(t.Rows, *row)
+			if s.Progress != nil {
+				s.Progress(len(t.Rows), len(laws)*len(s.Sizes))
+			}
 		}
 	}
 	return t, nil

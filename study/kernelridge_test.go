@@ -165,10 +165,20 @@ func TestKernelPredictions(t *testing.T) {
 func TestKernelRidge(t *testing.T) {
 	s := smallKernelRidge(40)
 	s.Bandwidth, s.Sizes = 0, []int{10, 40}
+	calls := 0
+	s.Progress = func(done, total int) {
+		if calls++; done != calls || total != 2*len(columnLaws()) {
+			t.Errorf("progress %d of %d after call %d", done, total, calls)
+		}
+	}
 	table, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	if calls != len(table.Rows) {
+		t.Errorf("%d calls of Progress for %d rows", calls, len(table.Rows))
+	}
+	s.Progress = nil
 	if !(table.Bandwidth > 0) || !(table.Risk > 0) || table.Nodes != 40 || table.TestNodes != 40 || table.Targets != 3 {
 		t.Errorf("%+v", table)
 	}

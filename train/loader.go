@@ -99,7 +99,7 @@ type Item struct {
 func (item *Item) weigh() error {
 	b := item.Blocks
 	if len(b.LossWeights) > 0 || !slices.Equal(b.Outputs(), item.Seeds) {
-		return fmt.Errorf("the sampler draws output nodes of its own: Options.Seeds (--seeds) does not go with it")
+		return fmt.Errorf("the sampler draws output nodes of its own, so mini-batches cannot be drawn by importance: use --seeds uniform, or another method")
 	}
 	b.LossWeights = append(b.LossWeights, item.drawn.Weights...)
 	return nil

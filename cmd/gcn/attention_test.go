@@ -58,6 +58,7 @@ func TestAttentionUsage(t *testing.T) {
 		{"--conv gat --hidden 20", "--hidden 20,--heads 8"},
 		{"--conv gat --output-heads 2", "--output-heads,equation"},
 		{"--conv gat --attention-dropout 1", "--attention-dropout 1"},
+		{"--conv gat --method ladies-cv", "--method ladies-cv,--conv gat,another method"},
 		{"--input-dropout 1", "--input-dropout 1"},
 	} {
 		fail(t, exitUsage, strings.Split(line.want, ","), append([]string{"train"}, strings.Fields(line.args)...)...)

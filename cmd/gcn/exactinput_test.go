@@ -41,7 +41,7 @@ func TestExactInput(t *testing.T) {
 	}
 	// A number for the input is not used; a single number is for all layers.
 	one := succeed(t, args("--samples", "64,32", "--out", "two")...)
-	if m := object(t, one); fmt.Sprint(m["samples"]) != "[64]" || !strings.Contains(one.stderr, "--samples 32 is not used") {
+	if m := object(t, one); fmt.Sprint(m["samples"]) != "[64]" || !strings.Contains(one.stderr, "the last number of --samples, 32, is not used") {
 		t.Errorf("%v: %s", m["samples"], one.stderr)
 	}
 	succeed(t, args("--samples", "64", "--out", "one", "-q")...)

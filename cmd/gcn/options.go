@@ -323,6 +323,8 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	sampled := o.sampledLayers()
 	switch given := len(o.Samples); {
+	case o.Conv == convGAT && !fs.Changed("exact-input"):
+		return usagef("--method %s excludes --conv gat: attention has no control, and reads the features themselves; use another method", o.Method)
 	case o.Conv == convGAT:
 		return usagef("--exact-input excludes --conv gat: attention reads the features themselves")
 	case o.InputDropout > 0:

@@ -124,7 +124,14 @@ func (r *result) print(w io.Writer) error {
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
 	if r.Ranks > 1 {
-		t.row("ranks", fmt.Sprintf("%d on %d hosts; an update: %.2f ms communication", r.Ranks, r.Hosts, r.CommMS))
+		text := fmt.Sprintf("%d on 1 host", r.Ranks)
+		if r.Hosts > 1 {
+			text = fmt.Sprintf("%d on %d hosts", r.Ranks, r.Hosts)
+		}
+		if r.CommMS > 0 { // 0 where each rank trains whole runs
+			text += fmt.Sprintf("; an update: %.2f ms communication", r.CommMS)
+		}
+		t.row("ranks", text)
 	}
 	t.row("spent on", r.spent())
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))

@@ -86,7 +86,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	t, err := study.ApproxError{
 		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
 		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed,
-		Progress: everySeconds(cmd.ErrOrStderr(), e.repeats),
+		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches", e.repeats),
 	}.Run(cmd.Context())
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 
 // everySeconds returns a function that takes the number done and prints it now
 // and then.
-func everySeconds(w io.Writer, total int) func(done int) {
+func everySeconds(w io.Writer, what string, total int) func(done int) {
 	const interval = 5 * time.Second
 	last := time.Now()
 	return func(done int) {
@@ -104,7 +104,7 @@ func everySeconds(w io.Writer, total int) func(done int) {
 			return
 		}
 		last = time.Now()
-		say(w, "%d of %d mini-batches", done, total)
+		say(w, "%d of %d %s", done, total, what)
 	}
 }
 

@@ -95,7 +95,7 @@ func zipf(a float64, m int) []float64 {
 func readWeights(ctx context.Context, path string) ([]float64, error) {
 	data, err := readAtMost(ctx, path, mostWeightsFile)
 	if err != nil {
-		return nil, fmt.Errorf("--weights: %w", err)
+		return nil, fmt.Errorf("--weights: want numbers, uniform:M, zipf:A:M or a file: %w", err)
 	}
 	var weights []float64
 	line := 0

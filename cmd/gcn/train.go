@@ -201,7 +201,7 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	}
 	j.say("%s, %s, in %s", methodText(method, j.Samples), seeds, dir)
 	if len(j.unused) > 0 {
-		j.say("--exact-input: the input is not sampled; --samples %s is not used for it", j.unused.String())
+		j.say("--exact-input: the input is not sampled, so the last number of --samples, %s, is not used", j.unused.String())
 	}
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)

@@ -350,12 +350,12 @@ func parseArcs(b lines, sep byte, n int) ([]graph.Edge, error) {
 		}
 		cut := bytes.IndexByte(line, sep)
 		if cut < 0 {
-			return nil, b.fail("%s is not two node ids", quoteField(line))
+			return nil, b.fail("%s is not two node ids, whole numbers from 0", quoteField(line))
 		}
 		from, ok1 := parseID(unquoted(bytes.TrimSpace(line[:cut])))
 		to, ok2 := parseID(unquoted(bytes.TrimSpace(line[cut+1:])))
 		if !ok1 || !ok2 {
-			return nil, b.fail("%s is not two node ids", quoteField(line))
+			return nil, b.fail("%s is not two node ids, whole numbers from 0", quoteField(line))
 		}
 		if int(from) >= n || int(to) >= n {
 			return nil, b.fail("edge (%d, %d) outside [0, %d)", from, to, n)
