@@ -207,7 +207,7 @@ func TestRanksThatDiffer(t *testing.T) {
 	}{
 		"data":     {other, 5, 2, "rank 1 has another data than rank 0"},
 		"settings": {d, 6, 2, "rank 1 has another settings than rank 0"},
-		"micro":    {d, 5, 1, "2 ranks share 1 mini-batches an update; Options.Micro"},
+		"micro":    {d, 5, 1, "Options.Micro (--micro) is 1; it must be at least 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			groups := NewLocalGroup(2)

@@ -24,7 +24,7 @@ type result struct {
 	Seed       uint64  `json:"seed"`
 	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`
-	StateBytes int64   `json:"state_bytes,omitempty"` // of activations kept from step to step
+	StateBytes int64   `json:"state_bytes,omitempty"` // of activations and scores kept from step to step
 	TrainMS    number  `json:"train_ms_per_batch"`
 	SamplingMS number  `json:"sampling_ms_per_batch"`
 	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
@@ -119,12 +119,16 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("parameters", thousands(int64(r.Parameters)))
 	if r.StateBytes > 0 {
-		t.row("kept activations", fmt.Sprintf("%.1f MB", float64(r.StateBytes)/1e6))
+		t.row("kept state", fmt.Sprintf("%.1f MB", float64(r.StateBytes)/1e6))
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
 	if r.Ranks > 1 {
-		t.row("ranks", fmt.Sprintf("%d on %d hosts; an update: %.2f ms communication", r.Ranks, r.Hosts, r.CommMS))
+		hosts := "1 host"
+		if r.Hosts > 1 {
+			hosts = fmt.Sprintf("%d hosts", r.Hosts)
+		}
+		t.row("ranks", fmt.Sprintf("%d on %s; an update: %.2f ms communication", r.Ranks, hosts, r.CommMS))
 	}
 	t.row("spent on", r.spent())
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
