@@ -112,7 +112,7 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	for rank, digest := range digests {
 		for k := range names {
 			if !slices.Equal(asBytes(digest[k][:]), asBytes(digests[0][k][:])) {
-				return fmt.Errorf("train: %s has another %s than rank 0 (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
+				return fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
 			}
 		}
 	}

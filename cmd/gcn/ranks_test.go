@@ -161,8 +161,8 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	}{
 		"without --micro": {gcn + " train --max-batches 1 --out a", "--micro"},
 		"other library":   {"GCN_MPI=" + l.other + " " + gcn + " train --micro 2 --max-batches 1 --out b", "GCN_MPI"},
-		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "another data"},
-		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "another settings"},
+		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "differs from rank 0 in its data"},
+		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "differs from rank 0 in its settings"},
 		"histories":       {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --method vrgcn --micro 2 --max-batches 1 --out e", "histories"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
