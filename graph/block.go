@@ -29,10 +29,11 @@ type Block struct {
 	Control *Control
 }
 
-// Control is a sparse matrix over the whole graph: row i belongs to Block.Dst[i],
-// and column j to node j of the graph.
+// Control is a sparse matrix over the rows of a history: row i belongs to Block.Dst[i], and
+// column j to row j of the history. A sampler's control is over a row for each node of the
+// graph. Only a model that refreshes its history numbers the rows otherwise.
 type Control struct {
-	Matrix CSR // len(Dst)×nodes
+	Matrix CSR // len(Dst)×rows of the history
 }
 
 // SetColScale sets ColScale to the scales of p's columns, in the memory that b has. Src

@@ -80,7 +80,7 @@ func (s *Slot) SetRows(nodes []int32, sums []float32) error {
 		return fmt.Errorf("ops: %d output nodes with %d row sums: %w", len(nodes), len(sums), graph.ErrInvalid)
 	}
 	s.rows.Dst, s.rows.RowSums = nodes, sums
-	s.block = &s.rows
+	s.block, s.edges.filled = &s.rows, false
 	return nil
 }
 

@@ -36,7 +36,7 @@ type ranks struct {
 func (r *ranks) prepare(run *run) error {
 	micro := run.options.Micro
 	if r.group != nil && r.group.Size() > micro {
-		return fmt.Errorf("train: %d ranks share %d mini-batches an update; Options.Micro (--micro) must be at least %d, and it changes the training: an update then takes the mean gradient of so many mini-batches",
+		return fmt.Errorf("train: %d ranks share the mini-batches of an update, and Options.Micro (--micro) is %d; it must be at least %d, and it changes the training: an update then takes the mean gradient of so many mini-batches",
 			r.group.Size(), micro, r.group.Size())
 	}
 	if micro == 1 {
@@ -112,7 +112,7 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	for rank, digest := range digests {
 		for k := range names {
 			if !slices.Equal(asBytes(digest[k][:]), asBytes(digests[0][k][:])) {
-				return fmt.Errorf("train: %s has another %s than rank 0 (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
+				return fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
 			}
 		}
 	}

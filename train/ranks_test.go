@@ -205,9 +205,9 @@ func TestRanksThatDiffer(t *testing.T) {
 		micro  int
 		want   string
 	}{
-		"data":     {other, 5, 2, "rank 1 has another data than rank 0"},
-		"settings": {d, 6, 2, "rank 1 has another settings than rank 0"},
-		"micro":    {d, 5, 1, "2 ranks share 1 mini-batches an update; Options.Micro"},
+		"data":     {other, 5, 2, "rank 1 differs from rank 0 in its data"},
+		"settings": {d, 6, 2, "rank 1 differs from rank 0 in its settings"},
+		"micro":    {d, 5, 1, "Options.Micro (--micro) is 1; it must be at least 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			groups := NewLocalGroup(2)

@@ -132,8 +132,14 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the options from rank 0: %w", err)
 	}
-	if err := (&config{path: "the options from rank 0", values: values}).apply(j.fs, "out"); err != nil {
+	options := &config{path: "the options from rank 0", values: values}
+	if err := options.apply(j.fs, "out"); err != nil {
 		return err
+	}
+	if j.EvalEvery == autoInterval { // rank 0 may resume a run that has chosen
+		if err := options.set(j.fs, "eval-every"); err != nil {
+			return err
+		}
 	}
 	j.auto, j.Auto = j.Auto, false
 	return j.check(j.fs)

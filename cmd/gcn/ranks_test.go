@@ -155,19 +155,24 @@ func stderrOf(err error) string {
 	return ""
 }
 
-// testRanksAuto checks that all ranks train with what rank 0 chooses for --samples auto, also
-// if the method is another one than the default, and for a run that they resume.
+// testRanksAuto checks that all ranks train with what rank 0 chooses for auto: a method that
+// is not the default, and for a run that they resume the interval that it has.
 func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
-	t.Chdir(t.TempDir())
-	line := []string{"train", "--data", "synth:demo?nodes=40&edges=60&features=4&classes=2", "--hidden", "8", "--micro", "3", "--samples", "auto",
-		"--eval-every", "auto", "-q", "--out"}
-	for _, limit := range []string{"4", "8"} {
-		succeed(t, append(line, "alone", "--resume", "--max-batches", limit)...)
-		if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks", "--resume", "--max-batches", limit)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if !bytes.Equal(weights(t, "alone"), weights(t, "ranks")) {
-			t.Errorf("%s updates: two ranks give other weights", limit)
+	for _, options := range []string{
+		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto",
+		"--data synth:demo?nodes=300&edges=1500 --samples 5 --batch 20 --eval-every auto",
+	} {
+		t.Chdir(t.TempDir())
+		line := append([]string{"train", "--hidden", "8", "--micro", "3", "--resume", "-q"}, strings.Fields(options)...)
+		for _, limit := range []string{"20", "40"} {
+			line := append(line, "--max-batches", limit, "--out")
+			succeed(t, append(line, "alone")...)
+			if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {
+				t.Fatalf("%s, %s updates: %v\n%s", options, limit, err, out)
+			}
+			if !bytes.Equal(weights(t, "alone"), weights(t, "ranks")) {
+				t.Errorf("%s, %s updates: two ranks give other weights", options, limit)
+			}
 		}
 	}
 }
@@ -181,8 +186,8 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	}{
 		"without --micro": {gcn + " train --max-batches 1 --out a", "--micro"},
 		"other library":   {"GCN_MPI=" + l.other + " " + gcn + " train --micro 2 --max-batches 1 --out b", "GCN_MPI"},
-		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "another data"},
-		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "another settings"},
+		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "differs from rank 0 in its data"},
+		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "differs from rank 0 in its settings"},
 		"histories":       {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --method vrgcn --micro 2 --max-batches 1 --out e", "histories"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
