@@ -59,7 +59,7 @@ func TestHeadersOfEachFile(t *testing.T) {
 	}
 }
 
-// The notes say what was read from which columns.
+// The notes name the columns and their contents.
 func TestNotesOfAnEdgeList(t *testing.T) {
 	in := edgeListFiles(t, map[string]string{"e": "from\tto\n0\t1\n1\t2\n", "l": "# so\nid,kind\n0,a\n1,\n2,b\n", "f": "1\n2\n3\n"})
 	notes := strings.Join(open(t, in("D/e?labels=D/l&features=D/f")).Notes, "\n")

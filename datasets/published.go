@@ -162,9 +162,9 @@ type Comparison struct {
 }
 
 // Compare measures a data set, and compares its counts, degrees, clustering and labels
-// with the published figures. Edges agree if the published number is that of all edges in
-// the source, or of the undirected edges that are left. Scores are not compared. Cost:
-// that of Clustering and EdgeHomophily.
+// with the published figures. Edges agree if the published number counts all edges in the
+// source, or the undirected edges that are left. Scores are not compared. It costs as much
+// as Clustering and EdgeHomophily together.
 func (p *Published) Compare(ctx context.Context, d *Data) ([]Comparison, error) {
 	homophily, err := EdgeHomophily(ctx, d)
 	if err != nil {

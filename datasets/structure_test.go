@@ -10,7 +10,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// The coefficient is that of the definition: pairs of neighbours, looked up one by one.
+// The coefficient agrees with its definition: pairs of neighbours, looked up one by one.
 func TestClustering(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "nodes")

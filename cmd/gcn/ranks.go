@@ -85,7 +85,7 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, std
 			message = fmt.Sprintf("rank %d on %s: %s", w.Rank(), w.Host(w.Rank()), message)
 		}
 		say(&stream{w: stderr, closed: func() {}}, "gcn: %s", message)
-		time.Sleep(time.Second / 5) // MPICH's launcher drops what it has not read when a rank aborts
+		time.Sleep(time.Second / 5) // when a rank aborts, MPICH's launcher drops the output that it has not read
 	}
 	w.Abort(code)
 	return code
@@ -174,7 +174,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 	if err := json.Unmarshal(text, &chosen); err != nil {
 		return fmt.Errorf("the samples from rank 0: %w", err)
 	}
-	if chosen.Auto || j.auto { // rank 0's may be those of the run to resume
+	if chosen.Auto || j.auto { // rank 0 may have taken them from the run to resume
 		j.Method, j.Samples = chosen.Method, chosen.Samples
 	}
 	return nil

@@ -90,7 +90,7 @@ func oneLine(err error) string {
 	return strings.Join(parts, "; ")
 }
 
-// job is what a command line starts.
+// job is the work that a command line starts.
 type job struct {
 	started bool       // the command line is valid, and its command began
 	world   *mpi.World // the ranks of a launcher; nil: this process alone

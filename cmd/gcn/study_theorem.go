@@ -139,7 +139,7 @@ func printClaims(w io.Writer, t *study.ClaimTable) error {
 		if r.Deviation != 0 {
 			worst = fmt.Sprintf("%.2g", float64(r.Deviation))
 		}
-		// The relation is that of the measured value to the predicted one.
+		// The relation of the measured value to the predicted one: the claim's, turned around.
 		relation := map[string]string{"=": "=", "≤": "≥", "≥": "≤"}[r.Relation]
 		table.row(r.Claim, r.Case, r.Samples, fourDigits(float64(r.Predicted)), relation, fourDigits(float64(r.Measured)), se, worst, agrees, "")
 	}

@@ -124,8 +124,8 @@ func parseWeight(word string) (float64, error) {
 	return x, nil
 }
 
-// candidates sets weights to those of the flag, or to the probabilities of a random
-// mini-batch of the data. The subject has data in the second case only.
+// candidates sets weights from the flag, or to the probabilities of a random mini-batch
+// of the data. The subject has data in the second case only.
 func (o *studyOptions) candidates(cmd *cobra.Command, flag candidateWeights, squared bool, weights *[]float64) (s *subject, err error) {
 	if flag != "" {
 		*weights, err = flag.values(cmd.Context())

@@ -148,7 +148,7 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := saved.apply(j.fs); err != nil {
 			return noUsage(err)
 		}
-		// In place of auto take what the run has chosen.
+		// The run has chosen values in place of auto.
 		if j.EvalEvery == autoInterval {
 			err = saved.set(j.fs, "eval-every")
 		}
