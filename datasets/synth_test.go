@@ -230,6 +230,9 @@ func TestSynthDegrees(t *testing.T) {
 
 // Generating allocates no more memory than was checked before.
 func TestSynthMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates memory too")
+	}
 	for _, spec := range []string{"synth:products?nodes=50000", "synth:mag?nodes=50000&features=2", "synth:proteins?nodes=5000"} {
 		m := synth(t, spec)
 		var before, after runtime.MemStats
