@@ -118,8 +118,8 @@ func (s *stepped) run(t *testing.T, batch *samplers.MiniBatch, seed uint64) [][]
 	return out
 }
 
-// Inference of a model with exact input is that of the same model without: the same bits
-// if it propagates the features first.
+// A model with exact input infers the same as without: the same bits if it propagates the
+// features first.
 func TestExactInputInference(t *testing.T) {
 	for name, c := range inferenceCases {
 		if c.depth == 1 || c.options.Heads > 0 || c.options.InputDropout > 0 {

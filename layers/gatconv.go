@@ -15,8 +15,8 @@ import (
 //
 //	out = dropout(activation(norm(A·(H·W) + 1⊗b)))
 //
-// Head h has k columns of H·W and coefficients A of its own: those of ops.Attention over
-// the current block. The bias is outside, as in the paper's program.
+// Head h has k columns of H·W and coefficients A of its own, which ops.Attention computes
+// over the current block. The bias is outside, as in the paper's program.
 //
 // A node attends with its own features, so a block must hold its output nodes among its
 // input nodes. Full, Neighbor, Labor, Cluster and SAINT do so, and LayerWise with

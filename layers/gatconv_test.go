@@ -88,7 +88,7 @@ func TestGATParameters(t *testing.T) {
 }
 
 // The blocks of every sampler that keeps a row's own node can be attended over. Where it
-// keeps all neighbours too, the result is that of inference.
+// keeps all neighbours too, inference gives the same result.
 func TestGATOverSamplers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 60

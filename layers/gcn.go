@@ -56,8 +56,8 @@ type GCNOptions struct {
 	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
 	// dense layer on its rows, and the batch's sampler draws the blocks of the
 	// convolutions above: the model has one convolution more than the sampler has
-	// layers. Parameters and inference are those of the same model without it. It excludes
-	// Heads and InputDropout.
+	// layers. Parameters and inference are the same as without it. It excludes Heads and
+	// InputDropout.
 	ExactInput *ExactInput
 
 	Order Order // order of the products in training; zero means by cost

@@ -22,7 +22,7 @@ type OperationCounter interface {
 
 var _ OperationCounter = (*GCN)(nil)
 
-// Costs in multiply-adds of a dense product, measured on synth:arxiv.
+// Costs in multiply-adds of a dense product, estimated from profiles on synth:arxiv.
 const (
 	farSparseCost  = 24 // one multiply-add of a sparse product over the whole graph
 	activationCost = 24 // one value of norm, activation and dropout

@@ -31,7 +31,7 @@ func (r *inference) mine(n, chunk int) (lo, hi int) {
 	return r.share(r.ranks.Rank(), n, chunk)
 }
 
-// gather gives every rank all n rows of values, of which it has computed its own.
+// gather gives every rank all n rows of values. Each has computed its own rows.
 func (r *inference) gather(values []float32, n, width, chunk int) error {
 	if r.ranks == nil {
 		return nil

@@ -44,8 +44,8 @@ func newRanks(size int) []rank {
 	return ranks
 }
 
-// Ranks that share an inference get the bits of one process, in the first call and with
-// what it kept, and so does a process that goes on alone.
+// Ranks that share an inference get the bits of one process, in the first call and in later
+// ones, which use a kept P·X. So does a process that goes on alone.
 func TestInferOnRanks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, features = 9000, 40

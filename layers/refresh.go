@@ -45,7 +45,7 @@ type refresher struct {
 	slots    []*ops.Slot    // of the convolutions
 	controls []*slotControl // of the convolutions; nil for the first one
 	params   []float32      // of the last Refresh
-	filled   bool           // the histories are those of params
+	filled   bool           // the histories were computed from params
 }
 
 // slotControl makes the control of a slot's blocks.

@@ -33,7 +33,7 @@ func (b *fixture) edges(rows int) kernel.Edges {
 	return e
 }
 
-// All steps of an attention agree with package kernel's, for widths near those of tiles.
+// All steps of an attention agree with package kernel's, for widths near the sizes of tiles.
 func TestAttention(t *testing.T) {
 	b := newFixture(t)
 	for _, c := range []struct {

@@ -235,9 +235,9 @@ func (d *Device) AttendScored(a Attention, dst, alpha, s, t, z, bias Pointer) er
 		arg(a.Rows), arg(a.Heads), arg(a.Width))
 }
 
-// AttentionGradient sets dz to the gradient with respect to z, ds and dt to those with
-// respect to the scores, and dq to those with respect to the sums of two scores, as
-// kernel.Attention. The other arguments are those of Attend.
+// AttentionGradient sets dz, ds, dt and dq to the gradients with respect to z, to the scores
+// s and t, and to the sums of two scores, as kernel.Attention does. The other arguments are
+// as in Attend.
 func (d *Device) AttentionGradient(a Attention, dz, dq, ds, dt, grad, alpha, s, t, z, source, target Pointer) error {
 	keep, average := a.factor()
 	if err := d.Clear(dt, 4*int64(a.Cols*a.Heads)); err != nil {

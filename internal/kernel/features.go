@@ -10,8 +10,8 @@ import (
 const propagatedValues = 1 << 22
 
 // PropagateFeatures computes P·X in chunks of rows. It calls f with the first row's number
-// and the values of each chunk, in order. The values are valid until f returns. The bits of
-// a row are those of PropagateRows. It returns f's error, or ctx's, which it checks at each
+// and the values of each chunk, in order. The values are valid until f returns. A row
+// has the same bits as from PropagateRows. It returns f's error, or ctx's, which it checks at each
 // chunk.
 func PropagateFeatures(ctx context.Context, p *graph.Laplacian, x *graph.Features, f func(lo int, rows []float32) error) error {
 	n := p.Nodes()

@@ -55,7 +55,7 @@ func Open(ctx context.Context, getenv func(string) string) (*World, error) {
 		return nil, fmt.Errorf("mpi: started by %s, but its library cannot be loaded (%s=PATH names one, %s=off runs every process alone): %w",
 			launcher.Name, Variable, Variable, err)
 	}
-	w, err := join(ctx, lib)
+	w, err := join(lib)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,8 @@ func Open(ctx context.Context, getenv func(string) string) (*World, error) {
 	return w, w.meet(ctx)
 }
 
-func join(_ context.Context, lib *library) (*World, error) {
+// join initialises MPI.
+func join(lib *library) (*World, error) {
 	var provided, rank, size int32
 	if err := lib.failure("MPI_Init_thread", lib.initThread(nil, nil, lib.serialized, &provided)); err != nil {
 		return nil, err
@@ -120,9 +121,8 @@ func (w *World) Host(rank int) string { return w.hosts[rank] }
 func (w *World) Library() string { return w.lib.version }
 
 // Exchange sends send[r] to each rank r, and fills receive[r] with the values of rank r.
-// receive[r] of this rank has the length of send of rank r to this one. An error other
-// than that of the first call leaves the world broken: only Abort works afterwards. The
-// values travel as bits.
+// receive[r] has the length of the part that rank r sends to this one. After an exchange
+// that failed the world is broken: only Abort works. The values travel as bits.
 func (w *World) Exchange(ctx context.Context, send, receive [][]float32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -54,7 +54,7 @@ type Kernels interface {
 	// Attend sets dst to the output of a at the needed rows lo to lo+n, over each
 	// row's own node and all its neighbours. a has no edges and no dropout. s and t
 	// are the scores of all rows of z; without bias it is 0. With plain all weights
-	// are 1, otherwise they are those of A+I.
+	// are 1, otherwise they are the entries of A+I.
 	Attend(dst Span, a kernel.Attention, plain bool, z Rows, s, t, bias Span, lo, n int) error
 
 	// Affine sets dst, n×out, to X·W + scale⊗b, for X of n×in. Without b it is

@@ -25,7 +25,7 @@ func smallTwins(t *testing.T) Options {
 }
 
 // Small graphs in the place of the twins do not agree with the published figures. A
-// second run takes every number from the cells, and table 4 shares those of full batch.
+// second run takes every number from the cells, and table 4 shares the cells of full batch.
 func TestTwins(t *testing.T) {
 	o := smallTwins(t)
 	first := run(t, "twins", o)

@@ -210,7 +210,7 @@ func TestSameConfig(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// A configuration without a model is that of an earlier program.
+	// Earlier programs wrote configurations without a model.
 	for model, same := range map[string]bool{"program": true, "equation": false} {
 		now := map[string]any{"model": model}
 		if got := rundir.SameConfig(map[string]any{}, now) == nil; got != same {
