@@ -287,7 +287,12 @@ func (r *runner) report(c task) *Report {
 			row.Of = r.Runs.of(row.Dataset)
 		}
 	}
-	report.Caption = strings.TrimSpace(r.completeness(c) + " " + r.caption(c))
+	report.Caption = r.caption(c)
+	if there, of := r.counted(c.jobs); there == 0 && of > 0 {
+		report.Caption = fmt.Sprintf("**Not complete.** None of its %d cells is there yet.", of)
+	} else if there < of {
+		report.Caption = r.completeness(c) + " " + report.Caption
+	}
 	report.Made = r.provenance(c.jobs)
 	for _, j := range c.jobs {
 		if err := r.failed[j.key()]; err != nil {
@@ -336,21 +341,18 @@ func (r *runner) counted(jobs []job) (there, of int) {
 	return there, of
 }
 
-// completeness says which cells of a table are missing, "" if none.
+// completeness says which cells of a table are missing.
 func (r *runner) completeness(c task) string {
 	var words []string
-	missing, partly := false, false
+	partly := false
 	for _, spec := range c.data {
 		there, of, scores := r.count(c, spec)
-		missing, partly = missing || there < of, partly || scores > 0 && there > 0
+		partly = partly || scores > 0 && there > 0
 		words = append(words, fmt.Sprintf("%s %d of %d", columnName(spec), there, of))
-	}
-	if !missing {
-		return ""
 	}
 	text := "**Not complete.** Cells: " + strings.Join(words, ", ") + "."
 	if partly {
-		text += " [n=2] marks a number from 2 runs of those wanted."
+		text += " [n=2] marks a number from two runs only."
 	}
 	return text
 }
