@@ -96,6 +96,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
+	limit, _ := r.end()
+	if err := o.Schedule.validate(limit); err != nil {
+		return nil, err
+	}
 	r.begin()
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -262,6 +266,10 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
+	if o.Adam.Decoupled { // absent from the runs of earlier programs, as the next
+		config["decoupled_decay"] = true
+	}
+	r.describeSchedule(config)
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
 	}
@@ -451,7 +459,7 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	if err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
+	if err := r.program.advance(item.Blocks, item.Dropout, r.scheduled(), &r.adam); err != nil {
 		return r.failed(s.Batch, err)
 	}
 	s.Batch++
@@ -546,6 +554,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		s.MetricsBytes = r.dir.bytes
 	}
 	r.evaluations = append(r.evaluations, e)
+	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil
