@@ -47,13 +47,14 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
 		"four layers":       {sizes: []int{8, 3, 11}},
 		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
+		"own state":         {sizes: []int{8, 11}, options: GCNOptions{HiddenResidual: ResidualLinear}},
 		"transform ordered": {sizes: []int{8}, options: GCNOptions{Order: TransformFirst}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
 			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 			s := controlled(p, true, c.sizes...)
-			s.Importance = c.importance
+			s.Importance, s.KeepSelf = c.importance, c.options.HiddenResidual != ResidualNone
 			c.options.Hidden, c.options.Dropout, c.options.ClassifierDropout, c.options.ExactInput = 17, NoDropout, NoDropout, exactInput(t, p, x)
 			m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, c.options)
 			for round := range 3 {
