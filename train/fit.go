@@ -266,7 +266,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
-	if o.Adam.Decoupled { // absent from the runs of earlier programs, as the next
+	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
 		config["decoupled_decay"] = true
 	}
 	r.describeSchedule(config)

@@ -272,6 +272,7 @@ func (o *trainOptions) runConfig() map[string]any {
 		config["input_dropout"] = o.InputDropout
 	}
 	o.attentionOptions.addTo(config)
+	o.partOptions.addTo(config)
 	if o.ExactInput { // earlier programs do not know the option
 		config["exact_input"] = true
 	}
