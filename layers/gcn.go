@@ -93,6 +93,7 @@ type GCN struct {
 	exact *ExactInput // nil: the first convolution is sampled
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
+	few    freeMemories                    // of inferences for a few nodes
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
