@@ -38,7 +38,12 @@ type Data struct {
 	Name     string          // its SPEC
 	Graph    *graph.CSR      // A: symmetric, no self-loops, values nil where all are 1
 	Features *graph.Features // one row a node
-	Labels   *graph.Labels   // one entry or row a node
+	Labels   *graph.Labels   // one entry or row a node; Labels.Names names the classes
+
+	// NodeNames holds the id that the source gives each node, such as "alice" or
+	// "10.1000/182"; NodeNames.At(i) also works on nil. nil means that the ids are the
+	// nodes' numbers from 0.
+	NodeNames *graph.Names
 
 	// Propagated is P·X of the Laplacian and the features, if a store holds it, in
 	// single or half precision; else nil. A change of the features must drop it.
@@ -131,6 +136,14 @@ func (d *Data) validateNodes(ctx context.Context) error {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
 	n := d.Nodes()
+	if d.NodeNames != nil {
+		if err := d.NodeNames.Validate(); err != nil {
+			return fmt.Errorf("datasets: %s: %w", d.title(), err)
+		}
+		if d.NodeNames.Len() != n {
+			return fmt.Errorf("datasets: %s: %d names of %d nodes: %w", d.title(), d.NodeNames.Len(), n, graph.ErrInvalid)
+		}
+	}
 	if d.Features.Rows != n || d.Labels.Nodes() != n {
 		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.title(), n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
 	}
