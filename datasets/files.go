@@ -15,6 +15,7 @@ type fileScheme struct {
 	keys                []string // besides the keys of all file schemes
 	metric              Metric   // "" is the usual one of the labels
 	normalize           string   // default of the key normalize; "" is none
+	labelHint           string   // how to add labels, after a comma
 
 	// read reads the files, with their own split if split is true.
 	read func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error)
@@ -28,11 +29,11 @@ func atPath(read func(ctx context.Context, path string, split bool) (*formats.Se
 }
 
 // fileSchemes returns the schemes that read files, in the order of the manual.
-func fileSchemes() []Scheme {
+func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
-			read: atPath(formats.NPYFolder),
+			labelHint: " (labels.npy)", read: atPath(formats.NPYFolder),
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -44,8 +45,8 @@ func fileSchemes() []Scheme {
 		},
 		{
 			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-			keys: []string{"features", "labels", "weights", "header", "labels-header", "features-header", "sep", "lists"},
-			read: readEdgeList,
+			keys:      []string{"features", "labels", "weights", "header", "labels-header", "features-header", "sep", "lists"},
+			labelHint: " (labels=FILE)", read: readEdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
@@ -69,21 +70,27 @@ func fileSchemes() []Scheme {
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: fileKeys(f.keys...), Open: f.open}
+		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: fileKeys(f.keys...), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }
 
 // open reads the files, and applies the keys that all file schemes share.
-func (f fileScheme) open(ctx context.Context, spec *Spec) (*Data, error) {
+func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
 	_, asked := spec.Values["split"]
 	set, err := f.read(ctx, spec, !asked)
 	if err != nil {
 		return nil, err
 	}
+	if set.Labels == nil && !o.Unlabelled {
+		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, f.labelHint)
+	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		Notes: set.Notes, Metric: f.metric, simple: true,
+		NodeNames: set.NodeNames, Notes: set.Notes, Metric: f.metric, simple: true,
+	}
+	if d.Labels == nil {
+		return d, d.withoutLabels(ctx, spec, f.normalize)
 	}
 	if d.Metric == "" {
 		d.Metric = metricFor(d.Labels)
@@ -118,10 +125,6 @@ func metricFor(y *graph.Labels) Metric {
 //
 // Without the keys, headers, separators and the form of lists are found in each file.
 func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
-	labels := spec.Text("labels", "")
-	if labels == "" {
-		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
-	}
 	for _, key := range []string{"header", "labels-header", "features-header", "weights"} {
 		if _, err := spec.Choice(key, "0", "1"); err != nil {
 			return nil, err
@@ -134,7 +137,7 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 		return nil, err
 	}
 	return formats.EdgeList{
-		Edges: spec.Path, Labels: labels, Features: spec.Text("features", ""),
+		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: spec.Text("features", ""),
 		Weighted: spec.Text("weights", "0") == "1", Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
 		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
 	}.Read(ctx)

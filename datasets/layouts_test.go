@@ -91,7 +91,10 @@ func TestEdgeListForms(t *testing.T) {
 		"edges.tsv?header=1&features=D/features.tsv&labels=D/named.tsv",
 	} {
 		got := open(t, "edges:"+dir+"/"+strings.ReplaceAll(form, "D/", dir+"/"))
-		d.Split = got.Split
+		d.Split, d.Labels.Names = got.Split, nil
+		if strings.Contains(form, "name") {
+			d.Labels.Names = []string{"ant", "bee", "cat"}
+		}
 		sameNumbers(t, got, d)
 	}
 	got := open(t, "edges:"+dir+"/spaces.txt?sep=space&labels="+dir+"/names.json")
@@ -293,7 +296,7 @@ func TestBadEdgeList(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, content, keys, want string
 	}{
-		"no labels key":     {"", "", "", "an edge list has no labels; add labels=FILE"},
+		"no labels key":     {"", "", "", "no labels, which training needs (labels=FILE)"},
 		"missing labels":    {"", "", "?labels=D/none.csv", "none.csv: no such file"},
 		"header denied":     {"edges.csv", "a,b\n0,1\n", "?labels=D/labels.csv&header=0", `edges.csv:1: "a,b" is not two node ids`},
 		"header asserted":   {"edges.csv", "5,7\n0,1\n", "?labels=D/labels.csv&header=1", `edges.csv:1: header=1, but "5,7" is an edge`},

@@ -54,7 +54,7 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 	if spec != "" {
 		r.options.Data = spec
 	}
-	if r.data, err = openData(ctx, r.options.Data); err != nil {
+	if r.data, err = openDataOfRun(ctx, r.options.Data, dir); err != nil {
 		return nil, err
 	}
 	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
@@ -173,6 +173,9 @@ func (r *savedRun) evaluate(ctx context.Context, split string) (*evalResult, err
 	nodes := map[string][]int32{
 		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
 	}[split]
+	if len(r.data.Split.Train) == 0 {
+		return nil, fmt.Errorf("%s has no labels to compare with", r.options.Data)
+	}
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%s has no %s nodes", r.options.Data, split)
 	}

@@ -24,7 +24,7 @@ type EdgeList struct {
 	// Required.
 	Edges string
 
-	// Labels is a file of labels, required:
+	// Labels is a file of labels, "" for none:
 	//
 	//	.csv   "label", in node order, or "id,label": a class, by number or name; −1, nan
 	//	       and an empty field stand for none
@@ -90,8 +90,10 @@ func (l EdgeList) Read(ctx context.Context) (*Set, error) {
 			return nil, err
 		}
 	}
-	if err := e.readLabels(ctx, l.Labels); err != nil {
-		return nil, err
+	if l.Labels != "" {
+		if err := e.readLabels(ctx, l.Labels); err != nil {
+			return nil, err
+		}
 	}
 	return e.data(ctx)
 }
@@ -621,10 +623,13 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 			return nil, err
 		}
 		if e.classes.kinds.renumbered() {
+			d.Labels.Names = e.classes.kinds.names()
 			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
 		}
-	} else if d.Labels, err = e.tasks.labels(n); err != nil {
-		return nil, err
+	} else if e.tasks != nil {
+		if d.Labels, err = e.tasks.labels(n); err != nil {
+			return nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -295,6 +295,16 @@ func (c *categories) renumbered() bool {
 	return false
 }
 
+// names returns the texts of the categories in order.
+func (c *categories) names() []string {
+	all := c.sorted()
+	names := make([]string, len(all))
+	for k, v := range all {
+		names[k] = v.String()
+	}
+	return names
+}
+
 // nodeLabels collects labels given by node id, before the number of nodes is
 // known.
 type nodeLabels struct {
