@@ -15,7 +15,9 @@ type fileScheme struct {
 	keys                []string // besides the keys of all file schemes
 	metric              Metric   // "" is the usual one of the labels
 	normalize           string   // default of the key normalize; "" is none
-	labelHint           string   // how to add labels, after a comma
+	labelHint           string   // how to add labels
+	featureHint         string   // how to add features
+	byDegree            bool     // without features, nodes have their degrees
 
 	// read reads the files, with their own split if split is true.
 	read func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error)
@@ -33,7 +35,7 @@ func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
-			labelHint: " (labels.npy)", read: atPath(formats.NPYFolder),
+			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -45,8 +47,8 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-			keys:      []string{"features", "labels", "weights", "header", "labels-header", "features-header", "sep", "lists"},
-			labelHint: " (labels=FILE)", read: readEdgeList,
+			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "sep", "lists"},
+			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
@@ -55,7 +57,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			metric: MicroF1, normalize: "standardize",
+			metric: MicroF1, normalize: "standardize", byDegree: true,
 			read: atPath(formats.SAGE),
 		},
 		{
@@ -70,7 +72,7 @@ func fileSchemes(o Options) []Scheme {
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: fileKeys(f.keys...), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
+		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: append(fileKeys(f.keys...), "features"), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }
@@ -88,6 +90,9 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
 		NodeNames: set.NodeNames, Notes: set.Notes, Metric: f.metric, simple: true,
+	}
+	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
+		return nil, err
 	}
 	if d.Labels == nil {
 		return d, d.withoutLabels(ctx, spec, f.normalize)
@@ -116,8 +121,10 @@ func metricFor(y *graph.Labels) Metric {
 
 // readEdgeList reads an edge list:
 //
-//	labels=FILE, features=FILE  see formats.EdgeList
-//	weights=1                   a third column holds the edges' weights
+//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
+//	ids=from-0|from-1|names     what node ids are
+//	nodes=FILE                  the names of all nodes, in the order of files without ids
+//	weights=1                   a column or an attribute holds the edges' weights, 0: left out
 //	header=1                    the edge list starts with a line of names, 0: it does not
 //	labels-header=, features-header=  the same for the other CSV files
 //	sep=tab                     comma, tab, space or semicolon, tried first
@@ -125,6 +132,9 @@ func metricFor(y *graph.Labels) Metric {
 //
 // Without the keys, headers, separators and the form of lists are found in each file.
 func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
+	if _, err := spec.Choice("ids", formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames); err != nil {
+		return nil, err
+	}
 	for _, key := range []string{"header", "labels-header", "features-header", "weights"} {
 		if _, err := spec.Choice(key, "0", "1"); err != nil {
 			return nil, err
@@ -136,9 +146,14 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 	if _, err := spec.Choice("lists", "sets", "multi-hot"); err != nil {
 		return nil, err
 	}
+	features := spec.Text("features", "")
+	if features == degreeKey || features == oneHotKey {
+		features = ""
+	}
 	return formats.EdgeList{
-		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: spec.Text("features", ""),
-		Weighted: spec.Text("weights", "0") == "1", Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
+		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: features,
+		IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
+		Weights: spec.Text("weights", ""), Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
 		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
 	}.Read(ctx)
 }

@@ -309,6 +309,7 @@ func (c *categories) names() []string {
 // known.
 type nodeLabels struct {
 	path       string
+	inOrder    bool // the source has no ids
 	kinds      *categories
 	multi      bool
 	ids        []int32
