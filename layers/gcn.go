@@ -120,6 +120,7 @@ type GCN struct {
 	residual Residual
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
+	few    freeMemories                    // of inferences for a few nodes
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has

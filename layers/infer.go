@@ -16,19 +16,22 @@ import (
 // i belongs to nodes[i].
 //
 // It works outside the expression graph, on the model's device, layer by layer in chunks
-// of rows. It computes only rows that the given nodes depend on. Memory beside the result:
+// of rows. It computes only rows that the given nodes depend on. Nodes may be repeated; each
+// occurrence has its row. Up to 256 nodes cost time for their neighbourhood, not for the
+// graph. Memory beside the result:
 // a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
 // of two if the model has more than two convolutions; and H·W of a whole layer if H·W is
 // computed first. The memory is reused by the next call. A GPU copies the features and the
 // Laplacian at the first call and keeps them until the device is closed.
 //
-// A further call for the same nodes uses the list of rows and, on the CPU, P·X of the first
-// call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
+// and, on the CPU, P·X of the first call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
 // and x must not change between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
 // bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
-// chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
+// chunk. On the CPU, calls may run concurrently while no parameter changes; each has memory
+// of its own. An output that
 // does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	if ctx == nil {
@@ -38,6 +41,12 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
+	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
+		model.ranks = m.Ranks
+	}
+	if nodes != nil && len(nodes) <= fewNodes {
+		return m.inferFew(ctx, model, m.Device, p, x, nodes)
+	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
@@ -45,9 +54,19 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	memory.kept.onHost = m.Device == nil
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
+	memory.kept.use(p, x, nodes, len(model.layers))
+	return model.run(ctx, k, p, x, nodes, &memory.kept)
+}
+
+// inferFew is Infer for a few nodes, on a GPU or, if d is nil, on the CPU.
+func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	memory := m.few.take()
+	defer m.few.give(memory)
+	k, err := plan.NewKernels(d, p, &memory.InferenceMemory)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
+	memory.useFew(p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil)
 	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
@@ -202,51 +221,6 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 	return v, err
 }
 
-// neededRows returns the nodes whose output each layer must compute: nodes in the last
-// layer, and below each layer its nodes with all their neighbours.
-func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
-	rows := make([][]int32, layers)
-	all := func() []int32 {
-		ids := make([]int32, p.Nodes())
-		for i := range ids {
-			ids[i] = int32(i)
-		}
-		return ids
-	}
-	if nodes == nil {
-		nodes = all()
-	}
-	rows[layers-1] = nodes
-	for l := layers - 2; l >= 0; l-- {
-		above := rows[l+1]
-		if len(above) == p.Nodes() && l+1 < layers-1 {
-			rows[l] = above
-			continue
-		}
-		needed := make([]bool, p.Nodes())
-		count := 0
-		mark := func(v int32) {
-			if !needed[v] {
-				needed[v] = true
-				count++
-			}
-		}
-		for _, v := range above {
-			mark(v)
-			for _, u := range p.Adjacency.Row(int(v)) {
-				mark(u)
-			}
-		}
-		rows[l] = make([]int32, 0, count)
-		for v, is := range needed {
-			if is {
-				rows[l] = append(rows[l], int32(v))
-			}
-		}
-	}
-	return rows
-}
-
 // load puts the parameters on the processor.
 func (m *inferenceModel) load(k plan.Kernels) error {
 	layers := make([]*inferenceLayer, 0, len(m.layers)+1)
@@ -295,11 +269,15 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	kept.use(p, x, nodes, len(m.layers))
 	if err := r.first(kept); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	h, top := r.x, len(m.layers)-1
+	if kept.inputs != nil {
+		if h, err = r.own(kept.inputs); err != nil {
+			return nil, fmt.Errorf("layers: inference: %w", err)
+		}
+	}
 	var logits []float32
 	for l := range m.layers {
 		rows := kept.rows[l]
@@ -319,7 +297,7 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 		if err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
-		if l == 0 && l < top {
+		if l == 0 && l < top && (nodes == nil || len(nodes) > fewNodes) {
 			k.Released(x) // only residual layers read features again
 		}
 	}
@@ -337,6 +315,34 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 		r.x, err = k.Features(x)
 	}
 	return r, err
+}
+
+// own returns the features of the given rows alone, with their index, in the memory of the
+// second layer's output. It works on the CPU.
+func (r *inference) own(rows []int32) (plan.Rows, error) {
+	if err := r.Needed(rows, false); err != nil {
+		return plan.Rows{}, err
+	}
+	width := r.x.Width
+	out, err := r.Scratch(plan.Hidden1, len(rows)*width)
+	if err != nil {
+		return plan.Rows{}, err
+	}
+	chunk := r.ChunkRows(width)
+	for lo := 0; lo < len(rows); lo += chunk {
+		if err := r.ctx.Err(); err != nil {
+			return plan.Rows{}, err
+		}
+		n := min(chunk, len(rows)-lo)
+		part, err := r.Own(r.x, lo, n)
+		if err != nil {
+			return plan.Rows{}, err
+		}
+		copy(out.Host()[lo*width:], part.Host()[:n*width])
+	}
+	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
+	h.Index, err = r.Index(rows)
+	return h, err
 }
 
 // hidden returns the output of layer l at the given rows, with their index.

@@ -270,6 +270,14 @@ func (r *run) configuration() (config map[string]any, err error) {
 		config["decoupled_decay"] = true
 	}
 	r.describeSchedule(config)
+	if y := r.data.Labels; y.Tasks > 0 {
+		config["tasks"] = y.Tasks
+	} else {
+		config["classes"] = y.Classes
+	}
+	if names := r.data.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
+		config["class_names"] = names
+	}
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
 	}
@@ -291,6 +299,9 @@ func (r *run) configuration() (config map[string]any, err error) {
 	}
 	return config, nil
 }
+
+// mostNames is the greatest number of bytes of names of classes in a configuration.
+const mostNames = 1 << 17
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
 // errors.
