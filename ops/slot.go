@@ -21,6 +21,10 @@ type Slot struct {
 	refreshed bool // their owner fills them
 	histories []*History
 	edges     blockEdges // of block, for attention
+
+	observed bool      // see ObserveNorms
+	squares  []float32 // of the last run
+	read     []float32 // memory for a copy from the device
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
