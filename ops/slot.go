@@ -23,6 +23,10 @@ type Slot struct {
 	edges     blockEdges // of block, for attention
 	ownRows   []int32    // of block, for OwnRows and attention
 	ownFound  bool
+
+	observed bool      // see ObserveNorms
+	squares  []float32 // of the last run
+	read     []float32 // memory for a copy from the device
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes

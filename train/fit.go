@@ -93,6 +93,14 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		}
 		defer r.targets.Observe(ops.NoScore)
 	}
+	if r.sampler, err = newSamplerSchedule(model, o); err != nil {
+		return nil, err
+	}
+	if r.sampler != nil {
+		r.stream.sampler = r.sampler
+		r.sampler.slot.ObserveNorms(true)
+		defer r.sampler.slot.ObserveNorms(false)
+	}
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
@@ -156,8 +164,9 @@ type run struct {
 	program *Program
 	stream  Stream
 	ranks   ranks
-	seeds   *seedSchedule // nil: uniform batches
-	targets *ops.Targets  // nil with uniform batches
+	seeds   *seedSchedule    // nil: uniform batches
+	targets *ops.Targets     // nil with uniform batches
+	sampler *samplerSchedule // nil: the sampler does not learn
 	config  map[string]any
 	dir     *runDir
 
@@ -197,9 +206,10 @@ func (r *run) preferSeeds(ctx context.Context) (err error) {
 	return first.err
 }
 
-// states returns the state of the run beside the parameters: the model's and the seeds'.
+// states returns the state of the run beside the parameters: the model's, the seeds' and the
+// sampler's.
 func (r *run) states() []layers.State {
-	return slices.Concat(r.model.Batch.State(), r.seeds.state())
+	return slices.Concat(r.model.Batch.State(), r.seeds.state(), r.sampler.state())
 }
 
 // begin sets the state before the first batch.
@@ -345,6 +355,11 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 			return bad(err.Error())
 		}
 	}
+	if r.sampler != nil {
+		if err := r.sampler.resume(s.Batch); err != nil {
+			return bad(err.Error())
+		}
+	}
 	return nil
 }
 
@@ -478,13 +493,18 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 	s.WaitSeconds += ready.Sub(start).Seconds()
 	s.TrainSeconds += time.Since(ready).Seconds()
 	s.SamplingSeconds += item.Sampling.Seconds()
-	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil {
+	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil || r.sampler != nil {
 		if err := r.settle(); err != nil {
 			return err
 		}
 	}
 	if r.seeds != nil {
 		if err := r.seeds.observe(item.drawn.Index, r.targets.Scores(), s.Batch); err != nil {
+			return err
+		}
+	}
+	if r.sampler != nil {
+		if err := r.sampler.observe(item.Blocks, s.Batch); err != nil {
 			return err
 		}
 	}
@@ -717,10 +737,14 @@ func (r *run) progress(end int, evaluated bool) {
 // result returns the Result so far.
 func (r *run) result() *Result {
 	s := &r.state
+	state := r.model.Batch.StateBytes()
+	for _, part := range slices.Concat(r.seeds.state(), r.sampler.state()) {
+		state += 4 * int64(len(part.Values))
+	}
 	h := &Result{
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		StateBytes: r.model.Batch.StateBytes() + r.seeds.bytes(),
+		StateBytes: state,
 		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
 	}
 	if s.Batch > 0 {

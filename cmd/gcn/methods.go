@@ -106,7 +106,7 @@ func methodText(method string, samples intList) string {
 // newSampler builds the sampler that the options name.
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
-		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: o.sampledLayers(), Sizes: o.Samples,
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
 		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(),
 	}
 	if !o.namesParts() {

@@ -111,14 +111,14 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches of an update, shared by MPI ranks; limits and intervals then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches of random training nodes per epoch; 0: one pass over all training nodes")
-	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights (default with mvs: gradient)")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
-	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh or ladies-cv: mini-batches between two refreshes")
+	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh, ladies-cv or mvs: mini-batches between two refreshes")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
@@ -219,7 +219,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if fs.Changed("control-every") && !o.refreshes() {
-		return usagef("--control-every is for --control refresh and the method ladies-cv")
+		return usagef("--control-every is for --control refresh and the methods ladies-cv and mvs")
 	}
 	return nil
 }
@@ -227,6 +227,9 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
 		return err
+	}
+	if !fs.Changed("seeds") && !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+		o.Seeds = seedsGradient
 	}
 	switch {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
@@ -320,8 +323,15 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if !o.namesParts() && methodNamed(o.Method).ExactInput {
-		o.ExactInput = true
+	if !o.namesParts() {
+		method := methodNamed(o.Method)
+		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Learned && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
+		}
+		if method.Learned && o.Micro > 1 {
+			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
+		}
 	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
