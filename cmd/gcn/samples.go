@@ -107,7 +107,7 @@ func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advic
 	}
 	j.say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
 	trials, err := study.Trials{
-		Data: data, Candidates: candidates, Layers: j.Layers, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
+		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
 	}.Run(ctx)
 	if err != nil {
 		return err

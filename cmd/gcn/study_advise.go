@@ -165,7 +165,7 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error
 			return err
 		}
 	}
-	if err := printLine(w, "errors of one propagation, layer by layer"); err != nil {
+	if err := printLine(w, "because of the errors of one propagation, when all layers are sampled"); err != nil {
 		return err
 	}
 	for _, reason := range advice.Reasons {
@@ -173,7 +173,11 @@ func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error
 			return err
 		}
 	}
-	return printLine(w, "%s", trainLine(s.spec, advice))
+	line := trainLine(s.spec, advice)
+	if a.batch != 512 {
+		line += fmt.Sprintf(" --batch %d", a.batch)
+	}
+	return printLine(w, "%s", line)
 }
 
 // printTrials writes the table of the trials.
