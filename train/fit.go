@@ -608,6 +608,10 @@ func (r *run) conclude(ctx context.Context) error {
 	if r.best != nil {
 		copy(params, r.best)
 	}
+	if err := r.ranks.balance(ctx); err != nil {
+		copy(params, last)
+		return err
+	}
 	if len(r.data.Split.Test) > 0 {
 		score, err := r.score(ctx, r.data.Split.Test)
 		if err != nil {
@@ -754,6 +758,7 @@ func (r *run) result() *Result {
 	if n := s.Batch - r.resumed; n > 0 {
 		h.CommMS = 1000 * r.ranks.seconds / float64(n)
 	}
+	h.Imbalance = r.ranks.imbalance
 	return h
 }
 

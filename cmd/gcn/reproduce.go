@@ -184,7 +184,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 func (r *reproduction) commandLine(cmd *cobra.Command) string {
 	words := []string{"gcn", "reproduce", reproduceAll}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"out", "json", "quiet", "cache", "mirror", "offline"}, f.Name) {
+		if !slices.Contains([]string{"out", "json", "quiet", "cache", "mirror", "offline", "rank-timeout"}, f.Name) {
 			words = append(words, "--"+f.Name, shellWord(f.Value.String()))
 		}
 	})

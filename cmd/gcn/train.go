@@ -253,7 +253,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		if j.world != nil {
-			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
 		}
 		return r
 	}
