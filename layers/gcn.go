@@ -117,6 +117,7 @@ type GCN struct {
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
 	exact    *ExactInput // nil: the first convolution is sampled
+	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it

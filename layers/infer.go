@@ -70,6 +70,11 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
+// ReadPropagated makes Infer read P·X from e, which any number of models may share, in
+// place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
+// it. Attention, which has no use for P·X, ignores it.
+func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
+
 // inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
 	in, out     int
@@ -117,8 +122,10 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
-	if m.exact.of(p, x) {
-		model.exact = m.exact
+	for _, e := range []*ExactInput{m.exact, m.known} {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+			model.exact = e
+		}
 	}
 	width := x.Cols
 	if m.Input != nil {
