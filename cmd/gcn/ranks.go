@@ -34,8 +34,8 @@ func worldOf(ctx context.Context) *mpi.World {
 
 // joinRanks joins the ranks that an MPI launcher started, and prepares cmd to run on them.
 // It silences the outputs of all ranks but rank 0.
-func joinRanks(cmd *cobra.Command, stdout, stderr io.Writer) (*mpi.World, error) {
-	w, err := mpi.Open(cmd.Context(), os.Getenv)
+func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writer) (*mpi.World, error) {
+	w, err := mpi.Open(cmd.Context(), os.Getenv, timeout)
 	if w == nil || err != nil {
 		return nil, err
 	}

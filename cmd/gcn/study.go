@@ -107,7 +107,7 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 	if fs.Changed("data") {
 		spec = o.data
 	}
-	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu")
+	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -256,7 +256,7 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 			words = append(words, runs[k].Name+" (settings not known)")
 		}
 		for _, name := range differing {
-			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint"}, name) {
+			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name) {
 				continue
 			}
 			words = append(words, name+" "+valueText(runs[k].Config[name]))

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -36,13 +38,43 @@ type Options struct {
 	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
-	Dir string       // folder of the cells, made if missing; required
-	Log func(string) // called with a line for each cell that is computed; may be nil
+	Dir     string       // folder of the cells, made if missing; required
+	Compute Compute      // the missing cells to compute; "" means all
+	Program string       // version of this program, kept in new cells; may be ""
+	Log     func(string) // called with a line for each cell that is computed; may be nil
 
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
+}
+
+// Compute selects the missing cells that are computed. A table or figure is made from the
+// cells that are there, and says how many are missing.
+type Compute string
+
+// The selections.
+const (
+	ComputeAll    Compute = "all"
+	ComputeScores Compute = "scores" // not the times, which need a machine without other work
+	ComputeTimes  Compute = "times"  // only the times
+	ComputeNone   Compute = "none"
+)
+
+// Selections lists the values of Compute.
+func Selections() []string {
+	return []string{string(ComputeAll), string(ComputeScores), string(ComputeTimes), string(ComputeNone)}
+}
+
+// of reports whether missing cells of a kind are computed.
+func (c Compute) of(k kind) bool {
+	switch c {
+	case ComputeScores:
+		return !k.timed()
+	case ComputeTimes:
+		return k.timed()
+	}
+	return c != ComputeNone
 }
 
 // Run makes one of the Known experiments, by its name or its alias. It does not compute
@@ -103,10 +135,12 @@ type runner struct {
 
 	spec        string // of data
 	data        *datasets.Data
-	fingerprint string // of data
+	fingerprint string             // of data
+	exact       *layers.ExactInput // of data; nil: not needed yet
 
 	chosen  map[string]string // SPEC of each of the paper's data sets
 	results map[string]any    // of the cells, by key
+	made    map[string]made   // of the cells, by key
 	failed  map[string]error  // cells too large for the memory
 	pace    pace
 }
@@ -127,6 +161,8 @@ func newRunner(o Options) (*runner, error) {
 		o.Seed = 1
 	}
 	switch {
+	case o.Compute != "" && !slices.Contains(Selections(), string(o.Compute)):
+		return nil, fmt.Errorf("reproduce: compute %q: want one of %s", o.Compute, strings.Join(Selections(), ", "))
 	case !slices.Contains([]string{"", "both", "fixed", "increasing"}, o.Setting):
 		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
 	case o.Runs.least() < 1 || o.EvalEvery.least() < 1 || o.Batch < 1 || o.Repeats < 2:
@@ -147,8 +183,8 @@ func newRunner(o Options) (*runner, error) {
 	}
 	p, err := PaperNumbers()
 	return &runner{
-		Options: o, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p,
-		chosen: map[string]string{}, results: map[string]any{}, failed: map[string]error{},
+		Options: o, cells: cells{dir: filepath.Join(o.Dir, "cells"), program: o.Program}, paper: p,
+		chosen: map[string]string{}, results: map[string]any{}, made: map[string]made{}, failed: map[string]error{},
 	}, err
 }
 
@@ -182,7 +218,9 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, er
 	return work, nil
 }
 
-// compute makes sure that all cells have a result, data set by data set.
+// compute makes sure that all cells have a result, data set by data set, and in a data set
+// seed by seed, so that a stopped run has something of every table. Runs of full batch with
+// three layers, which take as long as all others together, come last.
 func (r *runner) compute(ctx context.Context, work []task) error {
 	var all []job
 	known := map[string]bool{}
@@ -198,11 +236,14 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b job) int { return slices.Index(specs, a.spec) - slices.Index(specs, b.spec) })
+	slices.SortStableFunc(all, func(a, b job) int {
+		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
+	})
 	r.pace.start(all)
 	for _, j := range all {
 		result, err := r.do(ctx, j)
 		switch {
+		case errors.Is(err, errMissing):
 		case errors.Is(err, memory.ErrTooLarge):
 			r.failed[j.key()] = err
 			r.log(fmt.Sprintf("%s: left out: %v", j, err))
@@ -213,8 +254,7 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		}
 		r.pace.next()
 	}
-	r.data, r.spec = nil, ""
-	return nil
+	return r.close()
 }
 
 // log reports a line, after the number of cells done and the time left.
@@ -251,7 +291,9 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	if r.spec == spec && r.data != nil {
 		return r.data, nil
 	}
-	r.data = nil
+	if err := r.close(); err != nil {
+		return nil, err
+	}
 	data, err := r.Options.Open(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -260,31 +302,49 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	return data, nil
 }
 
+// close closes the open data set, if there is one.
+func (r *runner) close() error {
+	data := r.data
+	r.spec, r.data, r.exact = "", nil, nil
+	if data == nil {
+		return nil
+	}
+	return data.Close()
+}
+
 // cell sets result to a cell's result. It loads the cell, or else calls compute,
-// which sets result, and saves the cell.
-func (r *runner) cell(ctx context.Context, kind string, settings, result any, words []string, compute func() error) error {
+// which sets result, and saves the cell. A timing of another machine counts only if
+// nothing is computed.
+func (r *runner) cell(ctx context.Context, j job, settings, result any, words []string, compute func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	name, err := r.cells.name(kind, settings, words...)
+	name, err := r.cells.name(string(j.kind), settings, words...)
 	if err != nil {
 		return err
 	}
-	seconds, there, err := r.cells.load(name, settings, result)
+	there, err := r.cells.load(j.spec, name, settings, result, !j.kind.timed() || !r.Compute.of(j.kind))
 	if err != nil {
 		return err
 	}
-	if there {
-		r.pace.took(seconds)
-		return nil
+	if there == nil {
+		if !r.Compute.of(j.kind) {
+			return errMissing
+		}
+		start := time.Now()
+		if err := compute(); err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+		}
+		if there, err = r.cells.save(j.spec, name, settings, time.Since(start).Seconds(), result); err != nil {
+			return err
+		}
 	}
-	start := time.Now()
-	if err := compute(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
-	}
-	seconds = time.Since(start).Seconds()
-	r.pace.took(seconds)
-	return r.cells.save(name, settings, seconds, result)
+	r.pace.took(there.Seconds)
+	r.made[j.key()] = there.Made
+	return nil
 }
+
+// errMissing says that a cell is not there and is not selected.
+var errMissing = errors.New("reproduce: the cell is missing")
 
 var errNoRuns = errors.New("reproduce: no method of the table can run")

@@ -61,7 +61,7 @@ func (r *runner) figures(ctx context.Context, j job) (any, error) {
 	p, _ := datasets.FindPublished(j.spec)
 	settings := comparisonSettings{describeSettings{string(j.kind), j.spec, r.fingerprint}, *p}
 	all := new([]datasets.Comparison)
-	return all, r.cell(ctx, string(j.kind), settings, all, []string{j.spec}, func() (err error) {
+	return all, r.cell(ctx, j, settings, all, []string{j.spec}, func() (err error) {
 		if *all, err = p.Compare(ctx, r.data); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (r *runner) figures(ctx context.Context, j job) (any, error) {
 func (r *runner) featuresAlone(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	table := new(study.FeaturesTable)
-	return table, r.cell(ctx, string(j.kind), settings, table, []string{j.spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
+	return table, r.cell(ctx, j, settings, table, []string{j.spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
 		t, err := study.FeaturesAlone{Data: r.data, Hidden: r.Hidden, Options: train.Options{
 			Batch: r.Batch, MaxBatches: r.MaxBatches, EvalEvery: settings.EvalEvery, Patience: r.Patience, Seed: settings.Seed,
 		}}.Run(ctx)
