@@ -78,6 +78,7 @@ interruption.`,
 		}
 		return job.run(cmd.Context())
 	}
+	groupedHelp(cmd, trainGroups())
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
 	return cmd
