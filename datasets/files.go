@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
+	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -79,8 +79,7 @@ func fileSchemes(o Options) []Scheme {
 
 // open reads the files, and applies the keys that all file schemes share.
 func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	_, asked := spec.Values["split"]
-	set, err := f.read(ctx, spec, !asked)
+	set, err := f.read(ctx, spec, !splitAsked(spec))
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +160,18 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 // readArchive reads an .npz archive. split=K is the number of one of its own
 // splits, from 0; split=60/20/20 asks for a random one.
 func readArchive(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
-	if strings.Contains(spec.Text("split", ""), "/") {
+	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || !isWhole(text)) {
 		return formats.NPZ(ctx, spec.Path, -1)
 	}
 	k, err := spec.Int("split", 0, 0, math.MaxInt32)
 	if err != nil {
-		return nil, fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
+		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 	}
 	return formats.NPZ(ctx, spec.Path, int(k))
+}
+
+// isWhole tells whether a text is a whole number, of either sign.
+func isWhole(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
 }

@@ -138,15 +138,16 @@ func TestPredictSeveralRuns(t *testing.T) {
 // TestPredictNames names nodes and classes as the files do.
 func TestPredictNames(t *testing.T) {
 	t.Chdir(t.TempDir())
-	var edges, labels strings.Builder
+	var edges, labels, features strings.Builder
 	for i := range 60 {
 		from := "node " + strconv.Itoa(i)
 		edges.WriteString(from + "," + "node " + strconv.Itoa((i+2)%60) + "\n")
+		features.WriteString(from + "," + []string{"1,2", "3,1"}[i%2] + "\n")
 		labels.WriteString(from + "," + []string{"cat", "dog"}[i%2] + "\n")
 	}
 	writeFile(t, "e.csv", []byte(edges.String()))
 	writeFile(t, "l.csv", []byte(labels.String()))
-	writeFile(t, "f.csv", []byte(strings.Repeat("1,2\n3,1\n", 30)))
+	writeFile(t, "f.csv", []byte(features.String()))
 	succeed(t, "train", "--data", "edges:e.csv?labels=l.csv&features=f.csv", "--samples", "32", "--hidden", "8", "--max-batches", "5", "--batch", "16", "--out", "r", "-q")
 	writeFile(t, "some.txt", []byte("node 7\n\nnode 30\nnode 7\n"))
 	succeed(t, "predict", "--run", "r", "--out", "p.csv", "--nodes", "some.txt")

@@ -38,7 +38,8 @@ type Options struct {
 	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
-	Dir     string       // folder of the cells, made if missing; required
+	Dir     string       // folder of the results, made if missing; required
+	Cells   string       // folder of the cells, made if missing; "" means cells in Dir
 	Compute Compute      // the missing cells to compute; "" means all
 	Program string       // version of this program, kept in new cells; may be ""
 	Log     func(string) // called with a line for each cell that is computed; may be nil
@@ -119,10 +120,13 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err := r.compute(ctx, work); err != nil {
 		return nil, err
 	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Source: r.paper.Source}
+	var jobs []job
 	for _, w := range work {
-		all.Reports = append(all.Reports, r.report(w))
+		all.Reports, jobs = append(all.Reports, r.report(w)), append(jobs, w.jobs...)
 	}
+	all.Made = r.provenance(jobs)
+	all.There, all.Cells = r.counted(jobs)
 	all.Claims = r.paper.judge(all.Reports)
 	return all, nil
 }
@@ -147,8 +151,9 @@ type runner struct {
 
 func newRunner(o Options) (*runner, error) {
 	if o.Dir == "" {
-		return nil, errors.New("reproduce: no folder for the cells")
+		return nil, errors.New("reproduce: no folder for the results")
 	}
+	o.Cells = cmp.Or(o.Cells, filepath.Join(o.Dir, "cells"))
 	for _, d := range []struct {
 		field *int
 		value int
@@ -183,7 +188,7 @@ func newRunner(o Options) (*runner, error) {
 	}
 	p, err := PaperNumbers()
 	return &runner{
-		Options: o, cells: cells{dir: filepath.Join(o.Dir, "cells"), program: o.Program}, paper: p,
+		Options: o, cells: cells{dir: o.Cells, program: o.Program}, paper: p,
 		chosen: map[string]string{}, results: map[string]any{}, made: map[string]made{}, failed: map[string]error{},
 	}, err
 }
@@ -265,8 +270,30 @@ func (r *runner) report(c task) *Report {
 	report := &Report{
 		Experiment: c.Name, Title: c.Title, Source: r.paper.Source, Machine: machine.Describe(), Settings: r.settings(c),
 	}
+	for _, spec := range c.data {
+		if there, of, scores := r.count(c, spec); there < of {
+			report.missing = append(report.missing, spec)
+			if scores > 0 {
+				report.unfinished = append(report.unfinished, spec)
+			}
+		}
+	}
 	c.fill(r, c, report)
+	if report.figure != nil && len(report.figure.Panels) == 0 {
+		report.figure = nil
+	}
+	for k := range report.Rows {
+		if row := &report.Rows[k]; row.Runs > 0 {
+			row.Of = r.Runs.of(row.Dataset)
+		}
+	}
 	report.Caption = r.caption(c)
+	if there, of := r.counted(c.jobs); there == 0 && of > 0 {
+		report.Caption = fmt.Sprintf("**Not complete.** None of its %d cells is there yet.", of)
+	} else if there < of {
+		report.Caption = r.completeness(c) + " " + report.Caption
+	}
+	report.Made = r.provenance(c.jobs)
 	for _, j := range c.jobs {
 		if err := r.failed[j.key()]; err != nil {
 			note := fmt.Sprintf("%s is left out: %v", j, err)
@@ -276,6 +303,100 @@ func (r *runner) report(c task) *Report {
 		}
 	}
 	return report
+}
+
+// count returns the number of cells of a data set that are there or too large for the
+// memory, of all its cells, and of the missing cells that are not times.
+func (r *runner) count(c task, spec string) (there, of, scores int) {
+	for _, j := range c.jobs {
+		if j.spec != spec {
+			continue
+		}
+		of++
+		switch {
+		case r.results[j.key()] != nil || r.failed[j.key()] != nil:
+			there++
+		case !j.kind.timed():
+			scores++
+		}
+	}
+	return there, of, scores
+}
+
+// counted returns the number of different cells that are there or too large for the
+// memory, and of all.
+func (r *runner) counted(jobs []job) (there, of int) {
+	known := map[string]bool{}
+	for _, j := range jobs {
+		key := j.key()
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		of++
+		if r.results[key] != nil || r.failed[key] != nil {
+			there++
+		}
+	}
+	return there, of
+}
+
+// completeness says which cells of a table are missing.
+func (r *runner) completeness(c task) string {
+	var words []string
+	partly := false
+	for _, spec := range c.data {
+		there, of, scores := r.count(c, spec)
+		partly = partly || scores > 0 && there > 0
+		words = append(words, fmt.Sprintf("%s %d of %d", columnName(spec), there, of))
+	}
+	text := "**Not complete.** Cells: " + strings.Join(words, ", ") + "."
+	if partly {
+		text += " [n=2] marks a number from two runs only."
+	}
+	return text
+}
+
+// provenance lists the machines and programs that computed cells, with the days.
+func (r *runner) provenance(jobs []job) []string {
+	type origin struct {
+		program string
+		machine machine.Machine
+	}
+	type span struct {
+		first, last string
+		n           int
+	}
+	spans, counted := map[origin]*span{}, map[string]bool{}
+	var order []origin
+	for _, j := range jobs {
+		m, there := r.made[j.key()]
+		if !there || counted[j.key()] {
+			continue
+		}
+		counted[j.key()] = true
+		o := origin{m.Program, m.Machine}
+		if spans[o] == nil {
+			spans[o] = &span{first: m.Date, last: m.Date}
+			order = append(order, o)
+		}
+		s := spans[o]
+		s.first, s.last, s.n = min(s.first, m.Date), max(s.last, m.Date), s.n+1
+	}
+	var lines []string
+	for _, o := range order {
+		s := spans[o]
+		days := s.first
+		if s.last != s.first {
+			days += " to " + s.last
+		}
+		program := ""
+		if o.program != "" {
+			program = ", program " + o.program
+		}
+		lines = append(lines, fmt.Sprintf("%d cells, %s%s, %s", s.n, days, program, o.machine))
+	}
+	return lines
 }
 
 // settings are the options that the report shows.

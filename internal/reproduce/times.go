@@ -88,6 +88,9 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 // range.
 func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedBy string) {
 	t := resultOf[timeResult](r, j)
+	if t == nil && r.failed[j.key()] == nil {
+		return // missing
+	}
 	if t == nil {
 		t = &timeResult{Mean: math.NaN()}
 	}

@@ -99,7 +99,7 @@ func fillTwins(r *runner, c task, report *Report) {
 
 // addTwin adds the rows and the claim of one data set.
 func (r *runner) addTwin(report *Report, spec string) {
-	t := &twinRows{report: report, spec: spec}
+	t := &twinRows{report: report, spec: spec, runs: r.Runs.of(spec)}
 	p, _ := datasets.FindPublished(spec)
 	if p == nil {
 		p = new(datasets.Published)
@@ -136,10 +136,11 @@ func (r *runner) addTwin(report *Report, spec string) {
 type twinRows struct {
 	report    *Report
 	spec      string
+	runs      int // wanted
 	compared  int
 	equal     []string
 	different []string
-	missing   []string // too large for the memory
+	missing   []string // too large for the memory, or not all there
 	worst     float64  // largest share of a figure by which one differs
 	worstOf   string
 	points    float64 // largest difference of a score
@@ -183,6 +184,9 @@ func (t *twinRows) score(label, metric string, published datasets.Figure, values
 	if len(values) == 0 {
 		t.missing = append(t.missing, label)
 		return
+	}
+	if len(values) < t.runs {
+		t.missing = append(t.missing, fmt.Sprintf("%s (%d of %d runs)", label, len(values), t.runs))
 	}
 	row := newRow(t.spec, PaperRow{Label: label}, fmt.Sprintf("test %s, %%", metric), values)
 	row.line, row.column = label+", test %", columnName(t.spec)
