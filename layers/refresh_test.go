@@ -47,13 +47,14 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
 		"four layers":       {sizes: []int{8, 3, 11}},
 		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
+		"own state":         {sizes: []int{8, 11}, options: GCNOptions{HiddenResidual: ResidualLinear}},
 		"transform ordered": {sizes: []int{8}, options: GCNOptions{Order: TransformFirst}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
 			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 			s := controlled(p, true, c.sizes...)
-			s.Importance = c.importance
+			s.Importance, s.KeepSelf = c.importance, c.options.HiddenResidual != ResidualNone
 			c.options.Hidden, c.options.Dropout, c.options.ClassifierDropout, c.options.ExactInput = 17, NoDropout, NoDropout, exactInput(t, p, x)
 			m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, c.options)
 			for round := range 3 {
@@ -284,7 +285,7 @@ func TestRefreshedState(t *testing.T) {
 	}
 	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
 	two := build(controlled(p, true, 20))
-	lists := neededRows(p, controlled(p, true, 20).Train, 2)
+	lists := new(nodeSet).neededRows(nil, p, controlled(p, true, 20).Train, 2)
 	if got, want := two.model.Batch.StateBytes(), int64(4*9*(len(lists[0])+n/2)); got != want {
 		t.Errorf("the histories take %d bytes, want %d", got, want)
 	}

@@ -104,6 +104,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.stream.Validate(); err != nil {
 		return nil, err
 	}
+	limit, _ := r.end()
+	if err := o.Schedule.validate(limit); err != nil {
+		return nil, err
+	}
 	r.begin()
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -272,6 +276,18 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
 	}
+	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
+		config["decoupled_decay"] = true
+	}
+	r.describeSchedule(config)
+	if y := r.data.Labels; y.Tasks > 0 {
+		config["tasks"] = y.Tasks
+	} else {
+		config["classes"] = y.Classes
+	}
+	if names := r.data.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
+		config["class_names"] = names
+	}
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
 	}
@@ -293,6 +309,9 @@ func (r *run) configuration() (config map[string]any, err error) {
 	}
 	return config, nil
 }
+
+// mostNames is the greatest number of bytes of names of classes in a configuration.
+const mostNames = 1 << 17
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
 // errors.
@@ -466,7 +485,7 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	if err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
+	if err := r.program.advance(item.Blocks, item.Dropout, r.scheduled(), &r.adam); err != nil {
 		return r.failed(s.Batch, err)
 	}
 	s.Batch++
@@ -566,6 +585,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		s.MetricsBytes = r.dir.bytes
 	}
 	r.evaluations = append(r.evaluations, e)
+	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil
@@ -587,6 +607,10 @@ func (r *run) conclude(ctx context.Context) error {
 	last := slices.Clone(params)
 	if r.best != nil {
 		copy(params, r.best)
+	}
+	if err := r.ranks.balance(ctx); err != nil {
+		copy(params, last)
+		return err
 	}
 	if len(r.data.Split.Test) > 0 {
 		score, err := r.score(ctx, r.data.Split.Test)
@@ -734,6 +758,7 @@ func (r *run) result() *Result {
 	if n := s.Batch - r.resumed; n > 0 {
 		h.CommMS = 1000 * r.ranks.seconds / float64(n)
 	}
+	h.Imbalance = r.ranks.imbalance
 	return h
 }
 

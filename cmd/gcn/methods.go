@@ -107,7 +107,7 @@ func methodText(method string, samples intList) string {
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
-		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT,
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(),
 	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)

@@ -53,6 +53,7 @@ type trainOptions struct {
 
 	Model string
 	attentionOptions
+	partOptions
 	Layers     int
 	Hidden     int
 	Dropout    float64
@@ -69,6 +70,7 @@ type trainOptions struct {
 	Epsilon      float64
 	WeightDecay  float64
 	Clip         float64
+	scheduleOptions
 
 	Seed    uint64
 	Runs    int
@@ -123,6 +125,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.Beta2, "beta2", 0.999, "decay of Adam's mean of their squares")
 	fs.Float64Var(&o.Epsilon, "epsilon", 1e-8, "Adam's constant against division by zero")
 	fs.Float64Var(&o.WeightDecay, "weight-decay", 0, "Adam's L2 coefficient")
+	o.scheduleOptions.flags(fs)
 	fs.Float64Var(&o.Clip, "clip", 0, "scale gradients of a larger norm down to this one; 0: no limit")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
@@ -141,6 +144,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
 }
 
@@ -202,6 +206,10 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if err := o.checkAdam(); err != nil {
+		return err
+	}
+	perEpoch := o.BatchesPerEpoch // 0: not known here
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.Epochs*max(perEpoch, 1)); err != nil {
 		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
@@ -297,6 +305,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		}
 		o.ClassifierDropout = 0
 	}
+	if err := o.partOptions.check(); err != nil {
+		return err
+	}
 	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
 		return err
 	}
@@ -340,6 +351,10 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--method %s excludes --conv gat: attention has no control, and reads the features themselves; use another method", o.Method)
 	case o.Conv == convGAT:
 		return usagef("--exact-input excludes --conv gat: attention reads the features themselves")
+	case o.InputLayer && !fs.Changed("exact-input"):
+		return usagef("--method %s excludes --input-layer: the features are propagated once, before training; use another method", o.Method)
+	case o.InputLayer:
+		return usagef("--exact-input excludes --input-layer: the features are propagated once, before training")
 	case o.InputDropout > 0:
 		return usagef("--exact-input excludes --input-dropout: the features are propagated once, without dropout")
 	case sampled == 0:
