@@ -228,7 +228,10 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
 		return err
 	}
-	if !fs.Changed("seeds") && !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+	if !o.namesParts() && methodNamed(o.Method).GradientSeeds && o.Seeds == seedsUniform {
+		if fs.Changed("seeds") {
+			return usagef("--seeds uniform: --method %s draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv", o.Method)
+		}
 		o.Seeds = seedsGradient
 	}
 	switch {
