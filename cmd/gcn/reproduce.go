@@ -43,7 +43,8 @@ all makes every table and figure of the paper, and one text of all, results.md i
 in which every claim of the paper about its results is marked as seen or not seen.
 
 Results are kept cell by cell (one training run, one timing) in --out, so that a
-stopped command goes on where it was, and tables share cells.`,
+stopped command goes on where it was, and tables share cells. The ranks of an MPI
+launcher share the cells, and then need --out on a file system in common.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
@@ -56,7 +57,8 @@ stopped command goes on where it was, and tables share cells.`,
 			}
 			return oneOfWords(args[0], experimentNames())
 		},
-		RunE: checked(r.check, r.do),
+		Annotations: shared(),
+		RunE:        checked(r.check, r.do),
 	}
 	r.flags(cmd.Flags())
 	addJSONFlag(cmd, &r.asJSON)
@@ -120,6 +122,9 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	name := args[0]
 	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
+	if w := worldOf(cmd.Context()); w != nil {
+		r.Ranks = w
+	}
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
@@ -129,6 +134,9 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	report, err := reproduce.Run(cmd.Context(), name, r.Options)
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
+	}
+	if report == nil { // only rank 0 has it
+		return nil
 	}
 	if err := report.Save(r.out); err != nil {
 		return err
@@ -147,6 +155,9 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 	all, err := reproduce.All(cmd.Context(), r.Options)
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
+	}
+	if all == nil { // only rank 0 has them
+		return nil
 	}
 	version, err := currentVersion()
 	if err != nil {

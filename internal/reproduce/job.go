@@ -21,6 +21,10 @@ const (
 	featuring  kind = "features"   // *study.FeaturesTable
 )
 
+// timed reports whether a cell of this kind holds times, and so depends on the machine and
+// its other work.
+func (k kind) timed() bool { return k == sampling || k == stepping || k == scaling }
+
 // job is the smallest unit of long work: the cell of its result.
 type job struct {
 	kind    kind

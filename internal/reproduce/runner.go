@@ -39,6 +39,10 @@ type Options struct {
 	Dir string       // folder of the cells, made if missing; required
 	Log func(string) // called with a line for each cell that is computed; may be nil
 
+	// Ranks share the cells; nil means this process alone. The times are rank 0's. Run and
+	// All return their results on rank 0, and nil on the others.
+	Ranks Ranks
+
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.
@@ -63,7 +67,7 @@ func Run(ctx context.Context, name string, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.compute(ctx, work); err != nil {
+		if err := r.compute(ctx, work); err != nil || r.follows() {
 			return nil, err
 		}
 		report := r.report(work[0])
@@ -84,7 +88,7 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.compute(ctx, work); err != nil {
+	if err := r.compute(ctx, work); err != nil || r.follows() {
 		return nil, err
 	}
 	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
@@ -199,8 +203,8 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b job) int { return slices.Index(specs, a.spec) - slices.Index(specs, b.spec) })
-	r.pace.start(all)
-	for _, j := range all {
+	var failed error
+	for j := range r.turns(ctx, all, &failed) {
 		result, err := r.do(ctx, j)
 		switch {
 		case errors.Is(err, memory.ErrTooLarge):
@@ -214,7 +218,7 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		r.pace.next()
 	}
 	r.data, r.spec = nil, ""
-	return nil
+	return failed
 }
 
 // log reports a line, after the number of cells done and the time left.
