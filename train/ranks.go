@@ -248,7 +248,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		return r.failed(s.Batch, r.program.checkFinite(loss, true))
 	}
 	copy(grads, values)
-	if err := r.options.Adam.Step(r.program.Parameters(), grads, &r.adam); err != nil {
+	if err := r.scheduled().Step(r.program.Parameters(), grads, &r.adam); err != nil {
 		return err
 	}
 	s.Batch++
