@@ -390,6 +390,10 @@ func (r *runner) provenance(jobs []job) []string {
 	var lines []string
 	for _, o := range order {
 		s := spans[o]
+		if s.first == "" {
+			lines = append(lines, fmt.Sprintf("%d cells, earlier program", s.n))
+			continue
+		}
 		days := s.first
 		if s.last != s.first {
 			days += " to " + s.last
