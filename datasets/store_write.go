@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -96,13 +97,15 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 	meta, err := json.Marshal(storeMeta{
 		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: notes,
 		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
+		ClassNames: d.Labels.Names, Directed: d.Directed,
 	})
 	if err != nil {
 		return err
 	}
 	if len(meta) > mostMeta {
-		return fmt.Errorf("notes of %d bytes, at most %d are stored", len(meta), mostMeta)
+		return fmt.Errorf("notes and names of classes of %d bytes, at most %d are stored", len(meta), mostMeta)
 	}
+	names := cmp.Or(d.NodeNames, &graph.Names{})
 	n, rowsPropagated := uint64(d.Nodes()), uint64(0)
 	if propagated != nil {
 		rowsPropagated = n
@@ -123,6 +126,8 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
 		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
 		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), propagated},
+		{sectionNames, uint64(len(names.Text)), 1, numbersOf(names.Text)},
+		{sectionNameEnds, uint64(len(names.Ends)), 1, numbersOf(names.Ends)},
 	}
 	count := 0
 	for _, s := range plan {
@@ -143,7 +148,7 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 		}
 	}
 	// With the header the file becomes a store.
-	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections), 0); err != nil {
+	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections, d.Directed), 0); err != nil {
 		return err
 	}
 	return nil
@@ -278,7 +283,11 @@ func (d *Data) validate(ctx context.Context) error {
 
 // validateStructure checks the graph.
 func (d *Data) validateStructure(ctx context.Context) error {
-	err := d.Graph.ValidateAdjacencyContext(ctx)
+	check := d.Graph.ValidateAdjacencyContext
+	if d.Directed {
+		check = d.Graph.ValidateDirected
+	}
+	err := check(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package layers
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -12,6 +14,7 @@ import (
 type inferenceMemory struct {
 	plan.InferenceMemory
 	kept keptInput
+	set  nodeSet
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another
@@ -26,7 +29,47 @@ func (m *GCN) takeMemory() *inferenceMemory {
 
 // Bytes returns the size of m, without the lists of rows.
 func (m *inferenceMemory) Bytes() int64 {
-	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums))
+	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums)+cap(m.set.place))
+}
+
+// fewNodes is the largest number of nodes in a call of Infer that is made for its
+// neighbourhood alone: it keeps no P·X, and concurrent calls reuse their memories.
+const fewNodes = 256
+
+// freeMemories holds the memories of calls for a few nodes, one for each call that ran at
+// the same time. The zero value is empty.
+type freeMemories struct {
+	mutex sync.Mutex
+	free  []*inferenceMemory
+	bytes int64
+}
+
+// take returns a free memory, or a new one.
+func (f *freeMemories) take() *inferenceMemory {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	last := len(f.free) - 1
+	if last < 0 {
+		return new(inferenceMemory)
+	}
+	m := f.free[last]
+	f.free[last], f.free = nil, f.free[:last]
+	f.bytes -= m.Bytes()
+	return m
+}
+
+// give makes m free. It drops m if there is a free memory for every core, or if all would
+// take more than a part of the memory limit.
+func (f *freeMemories) give(m *inferenceMemory) {
+	m.kept.forget()
+	size := m.Bytes()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	const small = 64 << 20 // Limit reads files
+	if len(f.free) < runtime.GOMAXPROCS(0) && (f.bytes+size <= small || uint64(f.bytes+size) <= memory.Limit()/keptShare) {
+		f.free = append(f.free, m)
+		f.bytes += size
+	}
 }
 
 // keptInput is the part of inference that follows from the graph, the features and the
@@ -36,7 +79,8 @@ type keptInput struct {
 	x      *graph.Features
 	nodes  []int32 // a copy; nil: all nodes
 	rows   [][]int32
-	onHost bool // P·X can be kept
+	inputs []int32 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
+	onHost bool    // P·X can be kept
 
 	px, sums []float32 // P·X and P·1 at rows[0]; nil: not kept
 	from     int       // the first row of them that is computed
@@ -50,7 +94,27 @@ func (k *keptInput) use(p *graph.Laplacian, x *graph.Features, nodes []int32, la
 	}
 	// Free the old memory before the new is allocated.
 	*k = keptInput{p: p, x: x, nodes: slices.Clone(nodes), onHost: k.onHost}
-	k.rows = neededRows(p, k.nodes, layers)
+	k.rows = new(nodeSet).neededRows(nil, p, k.nodes, layers)
+}
+
+// useFew makes k the part for a few nodes. It keeps nothing but the memory of the lists.
+func (m *inferenceMemory) useFew(p *graph.Laplacian, nodes []int32, layers int, inputs bool) {
+	k := &m.kept
+	k.nodes, k.onHost, k.inputs = nodes, false, nil
+	if !inputs {
+		k.rows = m.set.neededRows(k.rows, p, nodes, layers)
+		return
+	}
+	rows := m.set.neededRows(append([][]int32{k.inputs}, k.rows...), p, nodes, layers+1)
+	k.inputs, k.rows = rows[0], rows[1:]
+}
+
+// forget drops the caller's nodes.
+func (k *keptInput) forget() {
+	k.nodes = nil
+	if top := len(k.rows) - 1; top >= 0 {
+		k.rows[top] = nil
+	}
 }
 
 // keptShare is the part of the memory limit that a kept P·X may take.
@@ -74,7 +138,7 @@ func (r *inference) first(kept *keptInput) error {
 		var err error
 		in.px, err = r.Features(in.exact.px)
 		return err
-	case !kept.onHost || r.transformFirst(0, r.x, rows):
+	case layer.dense || !kept.onHost || r.transformFirst(0, r.x, rows):
 		return nil
 	}
 	if kept.px == nil {
