@@ -120,7 +120,7 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err := r.compute(ctx, work); err != nil {
 		return nil, err
 	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Source: r.paper.Source}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
 	var jobs []job
 	for _, w := range work {
 		all.Reports, jobs = append(all.Reports, r.report(w)), append(jobs, w.jobs...)
