@@ -283,8 +283,11 @@ func (r *runner) report(c task) *Report {
 		}
 	}
 	c.fill(r, c, report)
-	if report.figure != nil && len(report.figure.Panels) == 0 {
-		report.figure = nil
+	if f := report.figure; f != nil {
+		f.Columns = min(f.Columns, len(f.Panels))
+		if len(f.Panels) == 0 {
+			report.figure = nil
+		}
 	}
 	for k := range report.Rows {
 		if row := &report.Rows[k]; row.Runs > 0 {
