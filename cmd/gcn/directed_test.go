@@ -22,7 +22,9 @@ func TestTrainDirected(t *testing.T) {
 	writeFile(t, "r", []byte(reversed.String()))
 	writeFile(t, "l", []byte(labels.String()))
 	args := []string{"-q", "--samples", "8,8", "--max-batches", "3", "--hidden", "8"}
-	spec := func(file, direction string) string { return "edges:" + file + "?labels=l&features=onehot&directed=" + direction }
+	spec := func(file, direction string) string {
+		return "edges:" + file + "?labels=l&features=onehot&directed=" + direction
+	}
 	for _, method := range []string{"full", "ladies-flat-debiased", "fastgcn-debiased", "neighbor", "labor", "vrgcn", "poisson-ladies", "ladies-cv"} {
 		train := append([]string{"train", "--data", spec("e", "out"), "--method", method, "--out", method}, args...)
 		if method == "ladies-cv" || method == "vrgcn" {
