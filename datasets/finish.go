@@ -12,7 +12,7 @@ import (
 
 // fileKeys returns a scheme's own keys and the keys of all schemes that read files.
 func fileKeys(own ...string) []string {
-	return append(own, "split", "seed", "normalize", "metric")
+	return append(own, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric")
 }
 
 // finish applies the keys metric and normalize, which all schemes that read files
@@ -53,7 +53,7 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string) error {
 
 // withoutLabels completes data without labels: see Options.Unlabelled.
 func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string) error {
-	for _, key := range []string{"split", "seed", "metric"} {
+	for _, key := range []string{"split", "seed", "stratify", "train", "valid", "test", "metric"} {
 		if _, given := spec.Values[key]; given {
 			return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
 		}

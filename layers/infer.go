@@ -70,17 +70,31 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
 
+// ReadPropagated makes Infer read P·X from e, which any number of models may share, in
+// place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
+// it. Attention, which has no use for P·X, ignores it.
+func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
+
 // inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
 	in, out     int
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
+	own         []float32 // of ResidualLinear; nil: none
+	residual    Residual  // of its own input
+	dense       bool      // an input layer: without P
 	attention   *inferenceAttention
 	biasAfter   bool // b is added after the propagation
 	activation  kernel.Activation
 
-	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
+	on struct{ w, b, gain, shift, skip, own plan.Span } // the same, on the processor
+}
+
+// readsFeatures reports whether the layers read rows of the features themselves, even if
+// P·X is known.
+func (m *inferenceModel) readsFeatures() bool {
+	return m.layers[0].skip != nil || m.layers[0].residual != ResidualNone
 }
 
 // inferenceModel holds the parameters of a GCN.
@@ -109,10 +123,23 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
-	if m.exact.of(p, x) {
-		model.exact = m.exact
+	for _, e := range []*ExactInput{m.exact, m.known} {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+			model.exact = e
+		}
 	}
 	width := x.Cols
+	if m.Input != nil {
+		layer, err := m.Input.values(m.Convolutions[0])
+		if err != nil {
+			return nil, err
+		}
+		if layer.in != width {
+			return nil, fmt.Errorf("layers: inference: the input layer reads %d columns, the features have %d", layer.in, width)
+		}
+		width = layer.out
+		model.layers = append(model.layers, layer)
+	}
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
 		if err != nil {
@@ -122,6 +149,17 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
 			}
+		}
+		if m.residual == ResidualLinear || m.residual == ResidualIdentity && layer.in == layer.out {
+			layer.residual = m.residual
+		}
+		if layer.residual == ResidualLinear && l < len(m.Owns) {
+			if layer.own, err = valueOf(m.Owns[l]); err != nil {
+				return nil, err
+			}
+		}
+		if layer.residual == ResidualLinear && len(layer.own) != layer.in*layer.out {
+			return nil, fmt.Errorf("layers: inference: the residual of convolution %d has %d weights, want %d×%d", l, len(layer.own), layer.in, layer.out)
 		}
 		if layer.in != width || layer.skip != nil && len(layer.skip) != x.Cols*layer.out {
 			return nil, fmt.Errorf("layers: inference: convolution %d reads %d columns, its input has %d", l, layer.in, width)
@@ -144,6 +182,19 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	c.b, err = valueOf(m.Classifier.B)
 	model.classifier, model.outputs = c, c.out
 	return model, err
+}
+
+// values returns the parameters of an input layer below conv.
+func (l *Linear) values(conv *GraphConv) (v inferenceLayer, err error) {
+	if l.W == nil {
+		return v, fmt.Errorf("layers: inference: the input layer has no weight")
+	}
+	v = inferenceLayer{in: l.W.Shape()[0], out: l.W.Shape()[1], dense: true, activation: kernel.Activation(conv.Activation)}
+	if v.w, err = valueOf(l.W); err != nil {
+		return v, err
+	}
+	v.b, err = valueOf(l.B)
+	return v, err
 }
 
 // values returns the layer's parameters.
@@ -189,7 +240,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+		all = append(all, l.w, l.b, l.gain, l.shift, l.skip, l.own)
 		if a := l.attention; a != nil {
 			all = append(all, a.source, a.target)
 		}
@@ -199,8 +250,8 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = spans[0], spans[1], spans[2], spans[3], spans[4]
-		spans = spans[5:]
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3], spans[4], spans[5]
+		spans = spans[6:]
 		if a := l.attention; a != nil {
 			a.on.source, a.on.target = spans[0], spans[1]
 			spans = spans[2:]
@@ -268,7 +319,7 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	}
 	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks}
 	var err error
-	if m.exact == nil || m.layers[0].skip != nil {
+	if m.exact == nil || m.readsFeatures() {
 		r.x, err = k.Features(x)
 	}
 	return r, err
@@ -326,7 +377,10 @@ func (r *inference) hidden(l int, h plan.Rows, rows []int32) (plan.Rows, error) 
 // layer writes the output of layer l to out. If logits is not nil, it writes the logits of
 // that output there instead.
 func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	layer := r.model.layers[l]
+	layer, own := r.model.layers[l], h
+	if l == 0 {
+		own = r.x // h is not set if P·X is known
+	}
 	transformed := r.transformFirst(l, h, rows)
 	if transformed {
 		var err error
@@ -343,9 +397,9 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 		n := min(chunk, last-lo)
 		var err error
 		if logits == nil {
-			err = r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
+			err = r.chunk(l, h, own, lo, n, out.From(lo*layer.out), transformed)
 		} else {
-			err = r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+			err = r.logits(l, h, own, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
 		}
 		if err != nil {
 			return err
@@ -358,7 +412,7 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
-func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
+func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32, transformed bool) error {
 	to, err := r.Logits(logits)
 	if err != nil {
 		return err
@@ -369,7 +423,7 @@ func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, tran
 			return err
 		}
 	}
-	if err := r.chunk(l, h, lo, n, z, transformed); err != nil {
+	if err := r.chunk(l, h, own, lo, n, z, transformed); err != nil {
 		return err
 	}
 	if c != nil {
@@ -382,7 +436,7 @@ func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, tran
 
 // transformFirst reports whether layer l computes P(HW).
 func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
-	if l == 0 && r.model.exact != nil {
+	if l == 0 && r.model.exact != nil || r.model.layers[l].dense {
 		return false
 	}
 	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
@@ -441,11 +495,17 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 	return z, err
 }
 
-// chunk writes the layer's output at the needed rows lo to lo+n to z.
-func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+// chunk writes the layer's output at the needed rows lo to lo+n to z. own is the layer's
+// input; h is the same, or transformed.
+func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, transformed bool) error {
 	layer := r.model.layers[l]
 	var err error
-	if a := layer.attention; a != nil {
+	if layer.dense {
+		var x plan.Span
+		if x, err = r.Own(h, lo, n); err == nil {
+			err = r.Affine(z, x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out)
+		}
+	} else if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
 	} else if transformed {
 		err = r.Propagate(z, h, lo, n)
@@ -461,6 +521,20 @@ func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transforme
 			return err
 		}
 		if err := r.Add(z, own, layer.on.skip, n, r.x.Width, layer.out); err != nil {
+			return err
+		}
+	}
+	if layer.residual != ResidualNone {
+		rows, err := r.Own(own, lo, n)
+		if err != nil {
+			return err
+		}
+		if layer.own != nil {
+			err = r.Add(z, rows, layer.on.own, n, layer.in, layer.out)
+		} else {
+			err = r.Sum(z, rows, n*layer.out)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -138,7 +138,7 @@ func (r *inference) first(kept *keptInput) error {
 		var err error
 		in.px, err = r.Features(in.exact.px)
 		return err
-	case !kept.onHost || r.transformFirst(0, r.x, rows):
+	case layer.dense || !kept.onHost || r.transformFirst(0, r.x, rows):
 		return nil
 	}
 	if kept.px == nil {

@@ -15,9 +15,10 @@ func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Feat
 	if layer < 1 || layer > len(m.Convolutions) {
 		return nil, 0, fmt.Errorf("layers: inference: the model has the layers 1 to %d, not %d", len(m.Convolutions), layer)
 	}
-	below := &GCN{Model: Model{Device: m.Device, Ranks: m.Ranks}, Convolutions: m.Convolutions[:layer], exact: m.exact}
-	if len(m.Skips) >= layer {
-		below.Skips = m.Skips[:layer]
+	below := &GCN{
+		Model: Model{Device: m.Device, Ranks: m.Ranks},
+		Input: m.Input, Convolutions: m.Convolutions[:layer], Skips: m.Skips, Owns: m.Owns,
+		exact: m.exact, known: m.known, residual: m.residual,
 	}
 	values, err := below.Infer(ctx, p, x, nodes)
 	if err != nil {

@@ -88,13 +88,15 @@ type checkpoint struct {
 // field that a resumed run depends on exactly.
 type runState struct {
 	Seed      uint64 `json:"seed"`
-	Batch     int    `json:"batch"`      // steps done
-	AdamSteps int    `json:"adam_steps"` // AdamState.Steps
-	Evaluated int    `json:"evaluated"`  // steps done at the last evaluation
-	LossSum   number `json:"loss_sum"`   // of the steps since
-	Valid     number `json:"valid"`      // last score
-	Best      number `json:"best"`       // best score
-	BestBatch int    `json:"best_batch"` // steps done at the best score
+	Batch     int    `json:"batch"`                // steps done
+	AdamSteps int    `json:"adam_steps"`           // AdamState.Steps
+	Evaluated int    `json:"evaluated"`            // steps done at the last evaluation
+	LossSum   number `json:"loss_sum"`             // of the steps since
+	Valid     number `json:"valid"`                // last score
+	Best      number `json:"best"`                 // best score
+	BestBatch int    `json:"best_batch"`           // steps done at the best score
+	Falls     int    `json:"falls,omitempty"`      // of the step size, by DecayPlateau
+	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
 
 	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
 

@@ -449,7 +449,7 @@ func TestMethodsOnDevice(t *testing.T) {
 					c.depth--
 					c.options.ExactInput = exactInput(t, c.data)
 				}
-				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
+				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Features: c.data.Features, Layers: c.depth, Sizes: sizes})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -470,6 +470,35 @@ func TestMethodsOnDevice(t *testing.T) {
 					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
 				}
 			})
+		}
+	}
+}
+
+// TestNormsOnDevice compares the norms that a sampler learns from with the CPU's: of
+// activations, and of features that the propagation gathers.
+func TestNormsOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 300, 3)
+	for depth := 1; depth <= 2; depth++ {
+		norms := func(on *ops.Device) []float32 {
+			m := modelOver(t, data, &samplers.ASGCN{Laplacian: data.Laplacian(), Features: data.Features, Sizes: []int{24, 24}[:depth]}, 16)
+			m.Device = on
+			top := m.Batch.Slot(depth - 1)
+			top.ObserveNorms(true)
+			p := compiled(t, m)
+			if _, err := p.Step(sampled(t, m, data.Split.Train[:32], 0), 5); err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(top.SquaredNorms())
+		}
+		want, got := norms(nil), norms(d)
+		if len(want) == 0 || len(got) != len(want) {
+			t.Fatalf("%d and %d norms", len(want), len(got))
+		}
+		for k := range want {
+			if math.Abs(float64(got[k]-want[k])) > 1e-4*(1+float64(want[k])) {
+				t.Errorf("depth %d, row %d: %v on the device, %v on the CPU", depth, k, got[k], want[k])
+			}
 		}
 	}
 }

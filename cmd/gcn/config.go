@@ -158,7 +158,7 @@ func unlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 
 // derivedFields are the fields of a run's config.json that follow from its options
 // and data.
-var derivedFields = []string{"sampler", "parameters", "metric", "classes", "tasks", "class_names", fingerprintField}
+var derivedFields = []string{"sampler", "parameters", "metric", "schedule_end", "classes", "tasks", "class_names", fingerprintField}
 
 // fingerprintField is a field of every run's config.json, and of no other file.
 const fingerprintField = "fingerprint"
@@ -275,6 +275,7 @@ func (o *trainOptions) runConfig() map[string]any {
 		config["bias_after"] = true
 	}
 	o.attentionOptions.addTo(config)
+	o.partOptions.addTo(config)
 	if o.ExactInput { // earlier programs do not know the option
 		config["exact_input"] = true
 	}

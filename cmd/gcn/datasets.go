@@ -58,6 +58,9 @@ func newDatasetsInfoCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
 			info.Name = escape(info.Name, "")
+			for k, name := range info.ClassNames {
+				info.ClassNames[k] = escape(name, "")
+			}
 			for k, note := range info.Preprocessing {
 				info.Preprocessing[k] = escape(note, "") // each stays on its line
 			}

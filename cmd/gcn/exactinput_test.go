@@ -81,9 +81,10 @@ func TestExactInput(t *testing.T) {
 func TestControls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, options := range map[string]string{
-		"ladies-cv":                                   "--method ladies-cv --samples 48,48 --layers 3",
-		"ladies-flat-debiased-refresh":                "--flat --control refresh --samples 48,48",
-		"ladies-debiased-rolling":                     "--control rolling --samples 48,48 --layers 3 --exact-input",
+		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
+		"mvs":                          "--method mvs --samples 48 --seeds-every 4",
+		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
+		"ladies-debiased-rolling":      "--control rolling --samples 48,48 --layers 3 --exact-input",
 		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
 		"ladies-flat-debiased-nodes-refresh":          "--flat --population nodes --control refresh --samples 48,48",
 	} {
@@ -119,6 +120,8 @@ func TestControls(t *testing.T) {
 		"--control refresh --layers 1":         "no activations",
 		"--control sometimes":                  "there are: none, refresh, rolling",
 		"--control refresh --method ladies":    "--method ladies and parts",
+		"--method mvs --seeds uniform":         "ladies-cv",
+		"--method mvs --micro 2":               "one mini-batch an update",
 		"--method ladies-cv --layers 1":        "nothing is left",
 		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
 		"--method ladies-cv --control-every 0": "--control-every 0",

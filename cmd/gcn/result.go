@@ -15,6 +15,7 @@ type result struct {
 	Method     string  `json:"method"`
 	Samples    intList `json:"samples"` // empty if the method has no sample size
 	ExactInput bool    `json:"exact_input,omitempty"`
+	Conv       string  `json:"conv,omitempty"` // gat; empty: gcn
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
@@ -37,9 +38,10 @@ type result struct {
 	RunDir     string  `json:"run_dir"`
 
 	// Of a run on the ranks of an MPI launcher.
-	Ranks  int    `json:"ranks,omitempty"`
-	Hosts  int    `json:"hosts,omitempty"`
-	CommMS number `json:"comm_ms_per_step,omitempty"` // of an update
+	Ranks     int    `json:"ranks,omitempty"`
+	Hosts     int    `json:"hosts,omitempty"`
+	CommMS    number `json:"comm_ms_per_step,omitempty"` // of an update
+	Imbalance number `json:"imbalance,omitempty"`        // the slowest rank's time for its mini-batches, over the mean
 
 	// With --runs, the scores and milliseconds above are means over the runs,
 	// batches and seconds are sums, and the seed is the first run's.
@@ -70,6 +72,8 @@ func summarize(runs []result, dir string) result {
 		func(r *result) *number { return &r.TrainMS },
 		func(r *result) *number { return &r.SamplingMS },
 		func(r *result) *number { return &r.WaitMS },
+		func(r *result) *number { return &r.CommMS },
+		func(r *result) *number { return &r.Imbalance },
 	} {
 		*ms(&sum) = measured(float64(mean(func(r result) number { return *ms(&r) })))
 	}
@@ -103,6 +107,9 @@ func (r *result) print(w io.Writer) error {
 	if r.ExactInput {
 		method += ", exact input"
 	}
+	if r.Conv != "" {
+		method += ", " + r.Conv
+	}
 	t.row("method", method)
 	if len(r.Runs) == 0 {
 		t.row("test "+r.Metric, formatScore(r.Test))
@@ -129,7 +136,7 @@ func (r *result) print(w io.Writer) error {
 			text = fmt.Sprintf("%d on %d hosts", r.Ranks, r.Hosts)
 		}
 		if r.CommMS > 0 { // 0 where each rank trains whole runs
-			text += fmt.Sprintf("; an update: %.2f ms communication", r.CommMS)
+			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
 		}
 		t.row("ranks", text)
 	}

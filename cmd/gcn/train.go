@@ -78,6 +78,7 @@ interruption.`,
 		}
 		return job.run(cmd.Context())
 	}
+	groupedHelp(cmd, trainGroups())
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
 	return cmd
@@ -195,6 +196,11 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	}
 	j.say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
+	j.say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
+		thousands(int64(len(data.Split.Valid))), thousands(int64(len(data.Split.Test))))
+	for _, change := range data.Changes() {
+		j.say("  %s", escape(change, ""))
+	}
 	seeds := fmt.Sprintf("seed %d", j.Seed)
 	if j.Runs > 1 {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
@@ -253,7 +259,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		if j.world != nil {
-			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
 		}
 		return r
 	}
@@ -312,8 +318,12 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 
 // result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
+	conv := o.Conv
+	if conv == convGCN {
+		conv = ""
+	}
 	return &result{
-		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
+		Conv: conv, Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
@@ -349,8 +359,10 @@ func (o *trainOptions) fitOptions() train.Options {
 	return train.Options{
 		Adam: train.Adam{
 			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
+			DecoupledDecay: o.DecoupledDecay,
 		},
-		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		Schedule: o.schedule(),
+		Batch:    o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
 		ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,

@@ -47,7 +47,7 @@ inside the propagation, P(XW + b), unless the run has --bias-after.`,
 }
 
 // importOptions are the options of training that say what a model is.
-var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "residual"}
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "residual", "hidden-residual", "input-layer"}
 
 func newImportCommand() *cobra.Command {
 	var o trainOptions
