@@ -320,7 +320,7 @@ func testFitOnDevice(t *testing.T, seeds Seeds) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return h, weights(t, m)
+		return h, weightsOf(t, m)
 	}
 	const n = 150 // more than the losses that the device keeps
 	cpu, _ := fit(nil, n, "", false)
@@ -351,7 +351,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 		m := smallModel(t, data)
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{LR: 1e30}, Batch: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
-		return h, weights(t, m), err
+		return h, weightsOf(t, m), err
 	}
 	h, got, err := run(d)
 	if !errors.Is(err, ErrNotFinite) {
@@ -390,12 +390,12 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, state := weights(t, whole), whole.Batch.State()
+	want, state := weightsOf(t, whole), whole.Batch.State()
 	for k, s := range cpu.Batch.State() {
 		agreeTo(t, s.Name, state[k].Values, s.Values, 1e-4)
 	}
 	again, err := fit(d, o)
-	if err != nil || !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+	if err != nil || !slices.Equal(weightsOf(t, again), want) || !sameState(again.Batch.State(), state) {
 		t.Errorf("a second run gives other bits (%v)", err)
 	}
 	o.Dir, o.Resume = t.TempDir(), true
@@ -405,7 +405,7 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+	if !slices.Equal(weightsOf(t, again), want) || !sameState(again.Batch.State(), state) {
 		t.Error("resumed: other weights or state")
 	}
 

@@ -17,7 +17,7 @@ func TestAdaptiveSampler(t *testing.T) {
 	}
 	succeed(t, append(line, "13", "--out", "parts")...)
 	succeed(t, "train", "--out", "parts", "--resume", "-q", "--max-batches", "30")
-	if !bytes.Equal(weights(t, "whole"), weights(t, "parts")) {
+	if !bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "parts")) {
 		t.Error("a run that was stopped has other weights")
 	}
 	if e := object(t, succeed(t, "eval", "--run", "whole", "--json")); e["score"] != whole["test"] {

@@ -17,19 +17,21 @@ func TestOneModel(t *testing.T) {
 	flags := []string{"--data", smallData, "--samples", "32,32", "--batch", "32", "--hidden", "8", "--max-batches", "20", "-q"}
 	succeed(t, append([]string{"train", "--method", "ladies", "--out", "a"}, flags...)...)
 	succeed(t, append([]string{"reproduce", "accuracy", "--methods", "ladies", "--runs", "1"}, flags...)...)
-	cells, err := filepath.Glob("reproduced/cells/train-*.json")
+	cells, err := filepath.Glob("reproduced/cells/*.jsonl")
 	if err != nil || len(cells) != 1 {
-		t.Fatalf("cells %v, error %v", cells, err)
-	}
-	var cell struct {
-		Result struct{ Curve []struct{ Loss float64 } }
-	}
-	if err := json.Unmarshal(readFile(t, cells[0]), &cell); err != nil {
-		t.Fatal(err)
+		t.Fatalf("files of cells %v, error %v", cells, err)
 	}
 	var reproduced []float64
-	for _, point := range cell.Result.Curve {
-		reproduced = append(reproduced, point.Loss)
+	for line := range bytes.Lines(readFile(t, cells[0])) {
+		var cell struct {
+			Result struct{ Curve []struct{ Loss float64 } }
+		}
+		if err := json.Unmarshal(line, &cell); err != nil {
+			t.Fatal(err)
+		}
+		for _, point := range cell.Result.Curve { // a cell that describes the data has none
+			reproduced = append(reproduced, point.Loss)
+		}
 	}
 	if trained := losses(t, "a"); len(trained) != 2 || !slices.Equal(trained, reproduced) {
 		t.Errorf("train has losses %v, reproduce %v", trained, reproduced)
@@ -58,11 +60,11 @@ func TestOldDropout(t *testing.T) {
 	succeed(t, append(flags, "8", "--out", "whole", "--classifier-dropout", "0")...)
 	succeed(t, append(flags, "4", "--out", "parts", "--classifier-dropout", "0")...)
 	succeed(t, "train", "--out", "parts", "--resume", "-q", "--max-batches", "8")
-	if !bytes.Equal(weights(t, "whole"), weights(t, "parts")) {
+	if !bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "parts")) {
 		t.Error("a run without dropout before the classifier resumes to other weights")
 	}
 	succeed(t, append(flags, "8", "--out", "today")...)
-	if bytes.Equal(weights(t, "whole"), weights(t, "today")) {
+	if bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "today")) {
 		t.Error("the default has no dropout before the classifier")
 	}
 	fail(t, exitFailed, []string{"whole", "classifier_dropout was 0 and is now 0.2"}, "train", "--out", "whole", "--resume", "--classifier-dropout", "0.2", "-q")
@@ -103,7 +105,7 @@ func TestModelEquation(t *testing.T) {
 	}
 	succeed(t, append(flags, "20", "--out", "b")...)
 	succeed(t, "train", "--out", "b", "--resume", "-q", "--max-batches", "40")
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("resumed to other weights")
 	}
 	if e := object(t, succeed(t, "eval", "--run", "a", "--json")); e["score"] != m["test"] {
