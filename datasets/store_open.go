@@ -331,6 +331,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	}
 	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
 	d.Labels.Classes, d.Labels.Tasks, d.Labels.Names = meta.Classes, meta.Tasks, meta.ClassNames
+	d.Directed = meta.Directed
 	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source
 	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
 	return d, nil

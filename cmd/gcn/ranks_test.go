@@ -174,7 +174,7 @@ func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
 			if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {
 				t.Fatalf("%s, %s updates: %v\n%s", options, limit, err, out)
 			}
-			if !bytes.Equal(weights(t, "alone"), weights(t, "ranks")) {
+			if !bytes.Equal(weightsOf(t, "alone"), weightsOf(t, "ranks")) {
 				t.Errorf("%s, %s updates: two ranks give other weights", options, limit)
 			}
 		}

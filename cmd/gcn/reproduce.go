@@ -198,7 +198,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, filepath.Join(r.out, "cells")))}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, r.out))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not

@@ -60,6 +60,9 @@ type EdgeList struct {
 	// counts. "" means no weights, and is an error where there can be some.
 	Weights string
 
+	// Direction is the graph's. An edge goes from its first node to its second.
+	Direction Direction
+
 	// Each file has its own header, a line of names, and its own separator. Both are
 	// found in the file. "1" says that there is a header, "0" that there is none; a
 	// separator by name, "comma", "tab", "space" or "semicolon", is tried first.
@@ -1029,7 +1032,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n)}
+	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n), Direction: e.Direction}
 	d.build(b)
 	if e.column != 0 {
 		d.Notes = append(d.Notes, "edges weighted; of repeated ones the first counts")

@@ -24,10 +24,10 @@ import (
 // (add_inverse_edge), or a directed graph. Without node features, a node gets the
 // mean of the features of its edges, as in OGB's own baseline for ogbn-proteins. A
 // heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
-// relations from it to itself. The split is read, and must exist, only if split is
+// relations from it to itself. The split is read, and must exist, only if options.Split is
 // true.
-func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
-	o, err := findOGB(ctx, dir, split)
+func OGB(ctx context.Context, dir string, options Options) (*Set, error) {
+	o, err := findOGB(ctx, dir, options.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Set{}
+	d := &Set{Direction: options.Direction}
 	if d.Labels, err = o.readLabels(ctx, n); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	if o.nodeType != "" {
 		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
 	}
-	if split {
+	if options.Split {
 		err = o.readSplit(ctx, d)
 	}
 	return d, err

@@ -150,7 +150,13 @@ func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*
 			return nil, fmt.Errorf("reproduce: %w", err)
 		}
 		one = f.loose[key]
-	} else if one != nil && !bytes.Equal(one.Settings, want) {
+	}
+	if one == nil {
+		if one, err = c.loadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	if one != nil && one.Name == name && !bytes.Equal(one.Settings, want) {
 		return nil, fmt.Errorf("reproduce: %s: cell %s has other settings; remove its line to compute it again", f.path, name)
 	}
 	if one == nil {
@@ -159,6 +165,28 @@ func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*
 	if err := finite.Unmarshal(one.Result, result); err != nil {
 		return nil, fmt.Errorf("reproduce: %s: cell %s is damaged: %w; remove its line to compute it again", f.path, one.Name, err)
 	}
+	return one, nil
+}
+
+// loadFile reads a cell of an earlier program, which had a file for each cell.
+func (c *cells) loadFile(name string) (*cell, error) {
+	path := filepath.Join(c.dir, name+".json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	one := &cell{Name: name}
+	var settings bytes.Buffer
+	if err == nil {
+		err = json.Unmarshal(text, one)
+	}
+	if err == nil {
+		err = json.Compact(&settings, one.Settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reproduce: %s: %w; remove it to compute its cell again", path, err)
+	}
+	one.Settings = settings.Bytes()
 	return one, nil
 }
 

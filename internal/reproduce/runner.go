@@ -124,7 +124,7 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err := r.compute(ctx, work); err != nil || r.follows() {
 		return nil, err
 	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Source: r.paper.Source}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
 	var jobs []job
 	for _, w := range work {
 		all.Reports, jobs = append(all.Reports, r.report(w)), append(jobs, w.jobs...)
@@ -390,6 +390,10 @@ func (r *runner) provenance(jobs []job) []string {
 	var lines []string
 	for _, o := range order {
 		s := spans[o]
+		if s.first == "" {
+			lines = append(lines, fmt.Sprintf("%d cells, earlier program", s.n))
+			continue
+		}
 		days := s.first
 		if s.last != s.first {
 			days += " to " + s.last
