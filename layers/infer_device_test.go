@@ -96,7 +96,7 @@ func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32,
 	if err != nil {
 		return nil, err
 	}
-	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes, new(keptInput))
+	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes, new(inferenceMemory), false)
 }
 
 type smallChunks struct {

@@ -81,7 +81,7 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
-	memory.kept.use(p, x, nodes, len(model.layers))
+	memory.kept.use(p, nodes, len(model.layers))
 	var sum float64
 	inputs := p.Nodes()
 	for l, layer := range model.layers {

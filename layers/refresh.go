@@ -38,7 +38,7 @@ type Refresher interface {
 type refresher struct {
 	p    *graph.Laplacian
 	x    *graph.Features
-	kept keptInput // its rows are the needed rows of each convolution
+	kept keptRows  // of the nodes that batches are made of
 	sums []float32 // P·1
 
 	index    [][]int32      // of each convolution: a node's position in its needed rows, or −1
@@ -76,13 +76,17 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
 	r := &refresher{p: p, x: x, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
-	r.kept.use(p, x, outputs, len(slots))
+	r.kept.use(p, outputs, len(slots))
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
 	}
-	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), 4)); err != nil {
-		return fmt.Errorf("%w; train with a smaller width, with a rolling control, or without one", err)
+	size, smaller := int64(4), "in half precision, with a smaller width"
+	if o.ControlHalf {
+		size, smaller = 2, "with a smaller width"
+	}
+	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
+		return fmt.Errorf("%w; keep them %s, take a rolling control, or none", err, smaller)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -95,7 +99,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		if l == 0 {
 			continue
 		}
-		slots[l].KeepRefreshed(len(r.kept.rows[l-1]) + len(r.kept.rows[l]))
+		slots[l].KeepRefreshed(len(r.kept.rows[l-1])+len(r.kept.rows[l]), o.ControlHalf)
 		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
 	}
 	r.sums = make([]float32, p.Nodes())
@@ -252,65 +256,55 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	if err != nil {
 		return err
 	}
-	in, err := model.begin(ctx, k, r.p, r.x)
+	in, err := model.begin(ctx, k, r.p, r.x, memory, &r.kept, m.Device == nil)
 	if err != nil {
-		return err
-	}
-	r.kept.onHost = m.Device == nil
-	if err := in.first(&r.kept); err != nil {
 		return err
 	}
 	h := in.x
 	for l := range model.layers {
-		rows := r.kept.rows[l]
-		if err := k.Needed(rows, len(rows) == r.p.Nodes() && r.kept.nodes == nil); err != nil {
-			return err
-		}
 		if l > 0 {
+			if err := in.need(&r.kept, l); err != nil {
+				return err
+			}
 			all := r.slots[l].Histories()
 			if len(all) != 1 {
 				return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
 			}
-			history, below := all[0].Values(), r.kept.rows[l-1]
-			if err := k.Copy(history[:len(below)*h.Width], h.Span); err != nil {
+			if err := in.toHistory(all[0], 0, h.Span, h.Count*h.Width); err != nil {
 				return err
 			}
-			if err := r.propagated(in, l, h, history[len(below)*h.Width:]); err != nil {
+			if err := r.propagated(in, l, h, all[0]); err != nil {
 				return err
 			}
 		}
 		if l == len(model.layers)-1 {
 			return nil
 		}
-		if h, err = in.hidden(l, h, rows); err != nil {
+		if h, err = in.hidden(l, h, &r.kept); err != nil {
 			return err
-		}
-		if l == 0 {
-			k.Released(r.x)
 		}
 	}
 	return nil
 }
 
-// propagated writes P·H at the needed rows of convolution l to dst.
-func (r *refresher) propagated(in *inference, l int, h plan.Rows, dst []float32) error {
-	rows := r.kept.rows[l]
-	chunk := in.ChunkRows(h.Width)
-	for lo := 0; lo < len(rows); lo += chunk {
-		if err := in.ctx.Err(); err != nil {
-			return err
-		}
-		n := min(chunk, len(rows)-lo)
-		mixed, err := in.Scratch(plan.Mixed, n*h.Width)
+// toHistory sets rows of a history, from the first one on, to the first n values of x.
+func (r *inference) toHistory(history *ops.History, first int, x plan.Span, n int) error {
+	if rows := x.Host(); rows != nil {
+		history.SetRows(first, rows[:n])
+		return nil
+	}
+	at := first * history.Width()
+	return r.Copy(history.Values()[at:at+n], x)
+}
+
+// propagated writes P·H at the needed rows of convolution l to the history, after H̄.
+func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.History) error {
+	below := len(r.kept.rows[l-1])
+	return in.chunks(len(r.kept.rows[l]), h.Width, func(part *inference, lo, n int) error {
+		mixed, err := part.propagate(h, lo, n)
 		if err != nil {
 			return err
 		}
-		if err := in.Propagate(mixed, h, lo, n); err != nil {
-			return err
-		}
-		if err := in.Copy(dst[lo*h.Width:(lo+n)*h.Width], mixed); err != nil {
-			return err
-		}
-	}
-	return nil
+		return part.toHistory(history, below+lo, mixed, n*h.Width)
+	})
 }
