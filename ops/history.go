@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/half"
@@ -82,6 +83,16 @@ func (h *History) SetRows(first int, rows []float32) {
 			to[k] = half.FromFloat32(rows[k])
 		}
 	})
+}
+
+// Float32s returns a copy of the rows, in single precision.
+func (h *History) Float32s() []float32 {
+	if !h.half {
+		return slices.Clone(h.Values())
+	}
+	rows := make([]float32, h.nodes*h.width)
+	kernel.Widen(rows, h.halves)
+	return rows
 }
 
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
