@@ -17,19 +17,22 @@ import (
 // i belongs to nodes[i].
 //
 // It works outside the expression graph, on the model's device, layer by layer in chunks
-// of rows. It computes only rows that the given nodes depend on. Memory beside the result:
+// of rows. It computes only rows that the given nodes depend on. Nodes may be repeated; each
+// occurrence has its row. Up to 256 nodes cost time for their neighbourhood, not for the
+// graph. Memory beside the result:
 // a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
 // of two if the model has more than two convolutions; and H·W of a whole layer if H·W is
 // computed first. The memory is reused by the next call. A GPU copies the features and the
 // Laplacian at the first call and keeps them until the device is closed.
 //
-// A further call for the same nodes uses the list of rows and, on the CPU, P·X of the first
-// call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
+// and, on the CPU, P·X of the first call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
 // and x must not change between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
 // bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
-// chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
+// chunk. On the CPU, calls may run concurrently while no parameter changes; each has memory
+// of its own. An output that
 // does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	if ctx == nil {
@@ -39,17 +42,38 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
+	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
+		model.ranks = m.Ranks
+	}
+	if nodes != nil && len(nodes) <= fewNodes {
+		return m.inferFew(ctx, model, m.Device, p, x, nodes)
+	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
-	}
-	return model.run(ctx, k, p, x, nodes, memory, m.Device == nil)
+	memory.kept.use(p, nodes, len(model.layers))
+	return model.run(ctx, k, p, x, memory, m.Device == nil)
 }
+
+// inferFew is Infer for a few nodes, on a GPU or, if d is nil, on the CPU.
+func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	memory := m.few.take()
+	defer m.few.give(memory)
+	k, err := plan.NewKernels(d, p, &memory.InferenceMemory)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	memory.useFew(p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil)
+	return model.run(ctx, k, p, x, memory, d == nil)
+}
+
+// ReadPropagated makes Infer read P·X from e, which any number of models may share, in
+// place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
+// it. Attention, which has no use for P·X, ignores it.
+func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 
 // inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
@@ -57,10 +81,19 @@ type inferenceLayer struct {
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
+	own         []float32 // of ResidualLinear; nil: none
+	residual    Residual  // of its own input
+	dense       bool      // an input layer: without P
 	attention   *inferenceAttention
 	activation  kernel.Activation
 
-	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
+	on struct{ w, b, gain, shift, skip, own plan.Span } // the same, on the processor
+}
+
+// readsFeatures reports whether the layers read rows of the features themselves, even if
+// P·X is known.
+func (m *inferenceModel) readsFeatures() bool {
+	return m.layers[0].skip != nil || m.layers[0].residual != ResidualNone
 }
 
 // inferenceModel holds the parameters of a GCN.
@@ -89,10 +122,23 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
-	if m.exact.of(p, x) {
-		model.exact = m.exact
+	for _, e := range []*ExactInput{m.exact, m.known} {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+			model.exact = e
+		}
 	}
 	width := x.Cols
+	if m.Input != nil {
+		layer, err := m.Input.values(m.Convolutions[0])
+		if err != nil {
+			return nil, err
+		}
+		if layer.in != width {
+			return nil, fmt.Errorf("layers: inference: the input layer reads %d columns, the features have %d", layer.in, width)
+		}
+		width = layer.out
+		model.layers = append(model.layers, layer)
+	}
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
 		if err != nil {
@@ -102,6 +148,17 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
 			}
+		}
+		if m.residual == ResidualLinear || m.residual == ResidualIdentity && layer.in == layer.out {
+			layer.residual = m.residual
+		}
+		if layer.residual == ResidualLinear && l < len(m.Owns) {
+			if layer.own, err = valueOf(m.Owns[l]); err != nil {
+				return nil, err
+			}
+		}
+		if layer.residual == ResidualLinear && len(layer.own) != layer.in*layer.out {
+			return nil, fmt.Errorf("layers: inference: the residual of convolution %d has %d weights, want %d×%d", l, len(layer.own), layer.in, layer.out)
 		}
 		if layer.in != width || layer.skip != nil && len(layer.skip) != x.Cols*layer.out {
 			return nil, fmt.Errorf("layers: inference: convolution %d reads %d columns, its input has %d", l, layer.in, width)
@@ -124,6 +181,19 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	c.b, err = valueOf(m.Classifier.B)
 	model.classifier, model.outputs = c, c.out
 	return model, err
+}
+
+// values returns the parameters of an input layer below conv.
+func (l *Linear) values(conv *GraphConv) (v inferenceLayer, err error) {
+	if l.W == nil {
+		return v, fmt.Errorf("layers: inference: the input layer has no weight")
+	}
+	v = inferenceLayer{in: l.W.Shape()[0], out: l.W.Shape()[1], dense: true, activation: kernel.Activation(conv.Activation)}
+	if v.w, err = valueOf(l.W); err != nil {
+		return v, err
+	}
+	v.b, err = valueOf(l.B)
+	return v, err
 }
 
 // values returns the layer's parameters.
@@ -158,51 +228,6 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 	return v, err
 }
 
-// neededRows returns the nodes whose output each layer must compute: nodes in the last
-// layer, and below each layer its nodes with all their neighbours.
-func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
-	rows := make([][]int32, layers)
-	all := func() []int32 {
-		ids := make([]int32, p.Nodes())
-		for i := range ids {
-			ids[i] = int32(i)
-		}
-		return ids
-	}
-	if nodes == nil {
-		nodes = all()
-	}
-	rows[layers-1] = nodes
-	for l := layers - 2; l >= 0; l-- {
-		above := rows[l+1]
-		if len(above) == p.Nodes() && l+1 < layers-1 {
-			rows[l] = above
-			continue
-		}
-		needed := make([]bool, p.Nodes())
-		count := 0
-		mark := func(v int32) {
-			if !needed[v] {
-				needed[v] = true
-				count++
-			}
-		}
-		for _, v := range above {
-			mark(v)
-			for _, u := range p.Adjacency.Row(int(v)) {
-				mark(u)
-			}
-		}
-		rows[l] = make([]int32, 0, count)
-		for v, is := range needed {
-			if is {
-				rows[l] = append(rows[l], int32(v))
-			}
-		}
-	}
-	return rows
-}
-
 // load puts the parameters on the processor.
 func (m *inferenceModel) load(k plan.Kernels) error {
 	layers := make([]*inferenceLayer, 0, len(m.layers)+1)
@@ -214,7 +239,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+		all = append(all, l.w, l.b, l.gain, l.shift, l.skip, l.own)
 		if a := l.attention; a != nil {
 			all = append(all, a.source, a.target)
 		}
@@ -224,8 +249,8 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = spans[0], spans[1], spans[2], spans[3], spans[4]
-		spans = spans[5:]
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3], spans[4], spans[5]
+		spans = spans[6:]
 		if a := l.attention; a != nil {
 			a.on.source, a.on.target = spans[0], spans[1]
 			spans = spans[2:]
@@ -242,6 +267,7 @@ type inference struct {
 	p        *graph.Laplacian
 	features *graph.Features
 	onHost   bool
+	few      bool      // rows: one goroutine makes all calls
 	x        plan.Rows // features on the processor; not set if no layer reads them
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
@@ -253,14 +279,18 @@ type inference struct {
 	sums    []float32 // row sums of P at these rows, on the CPU
 }
 
-// run computes layer after layer.
-func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32, memory *inferenceMemory, onHost bool) ([]float32, error) {
-	memory.kept.use(p, nodes, len(m.layers))
+// run computes layer after layer, at the rows of memory.kept.
+func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, memory *inferenceMemory, onHost bool) ([]float32, error) {
 	r, err := m.begin(ctx, k, p, x, memory, &memory.kept, onHost)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	h, top := r.x, len(m.layers)-1
+	if inputs := memory.kept.inputs; inputs != nil {
+		if h, err = r.own(inputs); err != nil {
+			return nil, fmt.Errorf("layers: inference: %w", err)
+		}
+	}
 	for l := range top {
 		if h, err = r.hidden(l, h, &memory.kept); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
@@ -279,8 +309,8 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if err := m.load(k); err != nil {
 		return nil, err
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, ranks: m.ranks, orders: m.orders(kept)}
-	if m.exact == nil || m.layers[0].skip != nil {
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, few: kept.few, ranks: m.ranks, orders: m.orders(kept)}
+	if m.exact == nil || m.readsFeatures() {
 		var err error
 		if r.x, err = k.Features(x); err != nil {
 			return nil, err
@@ -292,10 +322,38 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 // need sets the rows whose output the next layer computes.
 func (r *inference) need(kept *keptRows, l int) error {
 	r.rows, r.ordered, r.sums = kept.rows[l], l < len(kept.rows)-1 || kept.nodes == nil, nil
-	if r.onHost && r.model.layers[l].b != nil {
+	if r.onHost && !kept.few && r.model.layers[l].b != nil {
 		r.sums = kept.rowSums(l)
 	}
 	return r.Needed(r.rows, kept.whole(l))
+}
+
+// own returns the features of the given rows alone, with their index, in the memory of the
+// second layer's output. It works on the CPU.
+func (r *inference) own(rows []int32) (plan.Rows, error) {
+	if err := r.Needed(rows, false); err != nil {
+		return plan.Rows{}, err
+	}
+	width := r.x.Width
+	out, err := r.Scratch(plan.Hidden1, len(rows)*width)
+	if err != nil {
+		return plan.Rows{}, err
+	}
+	chunk := r.ChunkRows(width)
+	for lo := 0; lo < len(rows); lo += chunk {
+		if err := r.ctx.Err(); err != nil {
+			return plan.Rows{}, err
+		}
+		n := min(chunk, len(rows)-lo)
+		part, err := r.Own(r.x, lo, n)
+		if err != nil {
+			return plan.Rows{}, err
+		}
+		copy(out.Host()[lo*width:], part.Host()[:n*width])
+	}
+	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
+	h.Index, err = r.Index(rows)
+	return h, err
 }
 
 // hidden returns the output of layer l at the rows of kept, with their index.
@@ -315,7 +373,7 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if err := r.layer(l, h, out, nil); err != nil {
 		return h, err
 	}
-	if l == 0 {
+	if l == 0 && !r.few {
 		r.Released(r.features) // only residual layers read features again
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
@@ -342,7 +400,10 @@ func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
 // layer writes the output of layer l at the needed rows to out. If logits is not nil, it
 // writes the logits of that output there instead.
 func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) error {
-	layer := r.model.layers[l]
+	layer, own := r.model.layers[l], h
+	if l == 0 {
+		own = r.x // h is not set if P·X is known
+	}
 	if r.orders[l] {
 		var err error
 		if h, err = r.transform(layer, h); err != nil {
@@ -352,9 +413,9 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 	width, outputs := max(layer.in, layer.out), r.model.outputs
 	err := r.chunks(len(r.rows), width, func(part *inference, lo, n int) error {
 		if logits == nil {
-			return part.chunk(l, h, lo, n, out.From(lo*layer.out))
+			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
 		}
-		return part.logits(l, h, lo, n, logits[lo*outputs:(lo+n)*outputs])
+		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 	})
 	if err != nil {
 		return err
@@ -370,7 +431,10 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 func (r *inference) chunks(n, width int, f func(part *inference, lo, n int) error) error {
 	chunk := r.ChunkRows(width)
 	first, last := r.mine(n, chunk)
-	forks := r.Fork()
+	var forks []plan.Kernels
+	if !r.few {
+		forks = r.Fork()
+	}
 	if forks == nil {
 		for lo := first; lo < last; lo += chunk {
 			if err := r.ctx.Err(); err != nil {
@@ -403,7 +467,7 @@ func (r *inference) chunks(n, width int, f func(part *inference, lo, n int) erro
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
-func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32) error {
+func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32) error {
 	to, err := r.Logits(logits)
 	if err != nil {
 		return err
@@ -414,7 +478,7 @@ func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32) erro
 			return err
 		}
 	}
-	if err := r.chunk(l, h, lo, n, z); err != nil {
+	if err := r.chunk(l, h, own, lo, n, z); err != nil {
 		return err
 	}
 	if c != nil {
@@ -430,7 +494,7 @@ func (m *inferenceModel) orders(kept *keptRows) []bool {
 	orders, inputs := make([]bool, len(m.layers)), kept.p.Nodes()
 	for l, layer := range m.layers {
 		rows := kept.rows[l]
-		orders[l] = !(l == 0 && m.exact != nil) && transformFirst(kept.p, layer, inputs, rows)
+		orders[l] = !(l == 0 && m.exact != nil || layer.dense) && transformFirst(kept.p, layer, inputs, rows)
 		inputs = len(rows)
 	}
 	return orders
@@ -482,11 +546,17 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 	return z, err
 }
 
-// chunk writes the layer's output at the needed rows lo to lo+n to z.
-func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span) error {
+// chunk writes the layer's output at the needed rows lo to lo+n to z. own is the layer's
+// input; h is the same, or transformed.
+func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error {
 	layer := r.model.layers[l]
 	var err error
-	if a := layer.attention; a != nil {
+	if layer.dense {
+		var x plan.Span
+		if x, err = r.Own(h, lo, n); err == nil {
+			err = r.Affine(z, x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out)
+		}
+	} else if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
 	} else if r.orders[l] {
 		err = r.Propagate(z, h, lo, n)
@@ -502,6 +572,20 @@ func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span) error {
 			return err
 		}
 		if err := r.Add(z, own, layer.on.skip, n, r.x.Width, layer.out); err != nil {
+			return err
+		}
+	}
+	if layer.residual != ResidualNone {
+		rows, err := r.Own(own, lo, n)
+		if err != nil {
+			return err
+		}
+		if layer.own != nil {
+			err = r.Add(z, rows, layer.on.own, n, layer.in, layer.out)
+		} else {
+			err = r.Sum(z, rows, n*layer.out)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,9 @@
 package layers
 
 import (
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -14,6 +16,7 @@ type inferenceMemory struct {
 	plan.InferenceMemory
 	kept  keptRows
 	input keptInput
+	set   nodeSet
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another
@@ -28,16 +31,58 @@ func (m *GCN) takeMemory() *inferenceMemory {
 
 // Bytes returns the size of m, without the lists of rows.
 func (m *inferenceMemory) Bytes() int64 {
-	return m.InferenceMemory.Bytes() + 4*int64(cap(m.input.px)) + int64(cap(m.input.has))
+	return m.InferenceMemory.Bytes() + 4*int64(cap(m.input.px)+cap(m.set.place)) + int64(cap(m.input.has))
+}
+
+// fewNodes is the largest number of nodes in a call of Infer that is made for its
+// neighbourhood alone: it keeps no P·X, and concurrent calls reuse their memories.
+const fewNodes = 256
+
+// freeMemories holds the memories of calls for a few nodes, one for each call that ran at
+// the same time. The zero value is empty.
+type freeMemories struct {
+	mutex sync.Mutex
+	free  []*inferenceMemory
+	bytes int64
+}
+
+// take returns a free memory, or a new one.
+func (f *freeMemories) take() *inferenceMemory {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	last := len(f.free) - 1
+	if last < 0 {
+		return new(inferenceMemory)
+	}
+	m := f.free[last]
+	f.free[last], f.free = nil, f.free[:last]
+	f.bytes -= m.Bytes()
+	return m
+}
+
+// give makes m free. It drops m if there is a free memory for every core, or if all would
+// take more than a part of the memory limit.
+func (f *freeMemories) give(m *inferenceMemory) {
+	m.kept.forget()
+	size := m.Bytes()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	const small = 64 << 20 // Limit reads files
+	if len(f.free) < runtime.GOMAXPROCS(0) && (f.bytes+size <= small || uint64(f.bytes+size) <= memory.Limit()/keptShare) {
+		f.free = append(f.free, m)
+		f.bytes += size
+	}
 }
 
 // keptRows are the rows that inference needs for some nodes. They follow from the graph and
 // the nodes alone, and are kept for the next call with the same ones.
 type keptRows struct {
-	p     *graph.Laplacian
-	nodes []int32   // a copy; nil: all nodes
-	rows  [][]int32 // of each layer
-	sums  [][]float32
+	p      *graph.Laplacian
+	nodes  []int32     // a copy; nil: all nodes
+	rows   [][]int32   // of each layer
+	sums   [][]float32 // row sums of P at these rows, when they were needed
+	few    bool        // of useFew
+	inputs []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 }
 
 // use makes k the rows for these arguments. It keeps the rows of equal arguments.
@@ -47,7 +92,27 @@ func (k *keptRows) use(p *graph.Laplacian, nodes []int32, layers int) {
 	}
 	// Free the old memory before the new is allocated.
 	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers)}
-	k.rows = neededRows(p, k.nodes, layers)
+	k.rows = new(nodeSet).neededRows(nil, p, k.nodes, layers)
+}
+
+// useFew makes k the rows for a few nodes. It keeps nothing but the memory of the lists.
+func (m *inferenceMemory) useFew(p *graph.Laplacian, nodes []int32, layers int, inputs bool) {
+	k := &m.kept
+	k.p, k.nodes, k.few, k.inputs = p, nodes, true, nil
+	if !inputs {
+		k.rows = m.set.neededRows(k.rows, p, nodes, layers)
+		return
+	}
+	rows := m.set.neededRows(append([][]int32{k.inputs}, k.rows...), p, nodes, layers+1)
+	k.inputs, k.rows = rows[0], rows[1:]
+}
+
+// forget drops the caller's nodes.
+func (k *keptRows) forget() {
+	k.nodes = nil
+	if top := len(k.rows) - 1; top >= 0 {
+		k.rows[top] = nil
+	}
 }
 
 // whole reports whether the rows of layer l list every node in order.
@@ -108,7 +173,7 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 	case r.model.exact != nil:
 		in.px, err = r.Features(r.model.exact.px)
 		in.all = true
-	case !r.onHost || r.orders[0]:
+	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense:
 	default:
 		if input.use(r.p, r.features); input.px != nil {
 			in.px = plan.Rows{Span: plan.HostSpan(input.px), Width: r.x.Width, Count: r.x.Count}

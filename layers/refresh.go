@@ -305,7 +305,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32,
 			if _, err := r.run(in, &r.kept, own); err != nil {
 				return nil, err
 			}
-			return model.run(ctx, k, r.p, r.x, nodes, memory, m.Device == nil)
+			return model.run(ctx, k, r.p, r.x, memory, m.Device == nil)
 		}
 		h, err := r.run(in, kept, others)
 		if err != nil {

@@ -97,6 +97,9 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 		value, data := out.Matrix(a.Rows, f.x.Cols)
 		op.keepRows(a)
 		kernel.SpMMGather(data, a, b.Src, f.x.Data, f.x.Cols)
+		if op.slot.observed {
+			op.slot.observeFeatures(f.x, b.Src)
+		}
 		return value, nil
 	}
 	h, err := matrixOf("Propagate", in[0])
@@ -108,6 +111,9 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	}
 	if !op.transposed {
 		op.keepRows(a)
+		if op.slot.observed {
+			op.slot.observeRows(h.data, h.cols)
+		}
 	}
 	value, data := out.Matrix(a.Rows, h.cols)
 	if op.history == nil || b.Control == nil {
@@ -158,6 +164,13 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 				return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", m.Rows, m.Cols, rows, width, ErrShape)
 			}
 			from, cols = at, width
+		}
+		if op.slot.observed && !op.transposed {
+			if gathers {
+				op.slot.observeFeatures(op.source.x, q.block.Src)
+			} else if err := op.slot.observePlaced(d, from, m.Cols, cols); err != nil {
+				return nil, err
+			}
 		}
 		value, to, err := out.Matrix(m.Rows, cols)
 		if err != nil {

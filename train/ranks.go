@@ -30,6 +30,9 @@ type ranks struct {
 	sum     orderedSum
 	values  []float32 // the gradients of an update, then its loss; nil if an update is one batch
 	seconds float64   // spent in sums over the ranks
+	busy    float64   // seconds spent on this rank's own mini-batches
+
+	imbalance float64 // the slowest rank's busy over the mean; 0 before the end
 }
 
 // prepare checks that the model can be trained so, and allocates the sums.
@@ -135,6 +138,30 @@ func revision() string {
 	return text.String()
 }
 
+// balance sets the imbalance from the times of all ranks.
+func (r *ranks) balance(ctx context.Context) error {
+	if r.group == nil || r.group.Size() == 1 {
+		return nil
+	}
+	times := make([]float32, r.group.Size())
+	parts := make([][]float32, len(times))
+	for rank := range parts {
+		parts[rank] = times[rank : rank+1]
+	}
+	times[r.group.Rank()] = float32(r.busy)
+	if err := r.group.Gather(ctx, parts); err != nil {
+		return err
+	}
+	var sum float64
+	for _, t := range times {
+		sum += float64(t)
+	}
+	if sum > 0 { // else all updates were done before
+		r.imbalance = float64(slices.Max(times)) * float64(len(times)) / sum
+	}
+	return nil
+}
+
 // sameParameters returns an error if the ranks' parameters differ.
 func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int) error {
 	if r.group == nil {
@@ -186,6 +213,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	r.dirty = true
 	grads, values := r.program.Gradients(), r.ranks.values
 	lo, hi := r.stream.Share()
+	begun := time.Now()
 	for leaf := lo; leaf < hi; leaf++ {
 		start := time.Now()
 		item, err := loader.Next()
@@ -208,6 +236,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		s.SamplingSeconds += item.Sampling.Seconds()
 	}
 	start := time.Now()
+	r.ranks.busy += start.Sub(begun).Seconds()
 	if err := r.ranks.sum.total(ctx, r.ranks.group, values); err != nil {
 		return err
 	}
@@ -219,7 +248,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		return r.failed(s.Batch, r.program.checkFinite(loss, true))
 	}
 	copy(grads, values)
-	if err := r.options.Adam.Step(r.program.Parameters(), grads, &r.adam); err != nil {
+	if err := r.scheduled().Step(r.program.Parameters(), grads, &r.adam); err != nil {
 		return err
 	}
 	s.Batch++

@@ -25,6 +25,7 @@ type Result struct {
 	SamplingMS float64 // mean milliseconds per batch of one sampling worker
 	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
 	CommMS     float64 // mean milliseconds per batch in sums over ranks, in this call
+	Imbalance  float64 // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
 	EvalS      float64 // seconds in evaluations
 	RefreshS   float64 // seconds in refreshes of histories
 	WallS      float64 // seconds of the whole run, earlier calls included
