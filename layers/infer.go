@@ -124,7 +124,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	}
 	model := new(inferenceModel)
 	for _, e := range []*ExactInput{m.exact, m.known} {
-		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil && m.Input == nil {
 			model.exact = e
 		}
 	}

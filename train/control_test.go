@@ -151,7 +151,7 @@ func TestRefreshJoinsEvaluation(t *testing.T) {
 	if joint != 4 { // after 14, 28, 42 and 56 of 60 batches
 		t.Errorf("%d refreshes joined an evaluation, want 4", joint)
 	}
-	if !slices.Equal(weights(t, m.Parts()), weights(t, other.Parts())) || got.Test != want.Test || got.Best != want.Best {
+	if !slices.Equal(weightsOf(t, m.Parts()), weightsOf(t, other.Parts())) || got.Test != want.Test || got.Best != want.Best {
 		t.Errorf("scores %v and %v, apart %v and %v", want.Best, want.Test, got.Best, got.Test)
 	}
 }
