@@ -630,7 +630,7 @@ func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err erro
 	l, err = findLayout(path, e.Separator, e.LabelsHeader, e.ids.named() && e.Nodes == "", func(first, second []string) bool {
 		if max(len(first), len(second)) > 1 && e.ids.named() {
 			_, node := e.ids.index[first[0]]
-			return namesID(first[0]) || !node && (e.ids.given != "" || isHeaderWord(first[1]))
+			return namesID(first[0]) || !node && (e.ids.given != "" || len(first) > 1 && isHeaderWord(first[1]))
 		}
 		if max(len(first), len(second)) > 1 {
 			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second))
