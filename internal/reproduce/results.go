@@ -99,7 +99,7 @@ func (a *Results) tally() string {
 	}
 	unmeasured := ""
 	if a.There < a.Cells && count[NotMeasured] > 0 {
-		unmeasured = fmt.Sprintf(" (listed in [claims.csv](%s/claims.csv) only)", FiguresDir)
+		unmeasured = fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
 	}
 	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen, %sand %d are not measured%s. "+
 		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
