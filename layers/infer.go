@@ -77,7 +77,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
 	}
-	if x.Rows != p.Nodes() || x.Len() != x.Rows*x.Cols {
+	if x.Rows != p.Nodes() || !x.Sized() {
 		return nil, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes", x.Rows, x.Cols, x.Len(), p.Nodes())
 	}
 	for i, v := range nodes {
@@ -243,6 +243,8 @@ type inference struct {
 	x     plan.Rows // the features of all nodes; not set if no layer reads them
 	input firstInput
 	ranks Ranks // that share the rows; nil: this process computes all
+
+	features *graph.Features // x, for what other ranks hold of it
 }
 
 // run computes layer after layer.
@@ -287,7 +289,10 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if err := m.load(k); err != nil {
 		return nil, err
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks, features: x}
+	if x.Share != nil && m.ranks == nil {
+		return nil, fmt.Errorf("other ranks hold features: inference needs them, and the CPU")
+	}
 	var err error
 	if m.exact == nil || m.layers[0].skip != nil {
 		r.x, err = k.Features(x)
@@ -323,26 +328,19 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 	transformed := r.transformFirst(l, h, rows)
 	if transformed {
 		var err error
-		if h, err = r.transform(layer, h); err != nil {
+		if h, err = r.transform(l, h); err != nil {
 			return err
 		}
 	}
 	chunk := r.ChunkRows(max(layer.in, layer.out))
-	first, last := r.mine(len(rows), chunk)
-	for lo := first; lo < last; lo += chunk {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		n := min(chunk, last-lo)
-		var err error
+	err := r.chunks(len(rows), chunk, r.bring(l, rows), func(lo, n int) error {
 		if logits == nil {
-			err = r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
-		} else {
-			err = r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+			return r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
 		}
-		if err != nil {
-			return err
-		}
+		return r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+	})
+	if err != nil {
+		return err
 	}
 	if logits == nil {
 		return r.gather(out.Host(), len(rows), layer.out, chunk)
@@ -397,7 +395,8 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 
 // transform returns H·W + 1⊗b of all rows of H. For an attention it returns H·W, and
 // computes the scores.
-func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
+func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
+	layer := r.model.layers[l]
 	columns, bias := layer.out, layer.on.b
 	if a := layer.attention; a != nil {
 		columns, bias = a.sizes.Heads*a.sizes.Width, plan.Span{}
@@ -407,19 +406,15 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		return h, err
 	}
 	chunk := r.ChunkRows(max(layer.in, columns))
-	first, last := r.mine(h.Count, chunk)
-	for lo := first; lo < last; lo += chunk {
-		if err := r.ctx.Err(); err != nil {
-			return h, err
-		}
-		n := min(chunk, last-lo)
+	err = r.chunks(h.Count, chunk, r.bringInputs(l), func(lo, n int) error {
 		x, err := r.Part(h, lo, n)
 		if err != nil {
-			return h, err
+			return err
 		}
-		if err := r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns); err != nil {
-			return h, err
-		}
+		return r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns)
+	})
+	if err != nil {
+		return h, err
 	}
 	if err := r.gather(out.Host(), h.Count, columns, chunk); err != nil {
 		return h, err

@@ -38,7 +38,8 @@ type keptInput struct {
 	rows   [][]int32
 	onHost bool // P·X can be kept
 
-	px, sums []float32 // P·X and P·1 at rows[0]; nil: not kept
+	px, sums []float32 // P·X and P·1 at rows[0], from row base on; nil: not kept
+	base     int
 	from     int       // the first row of them that is computed
 	filled   int       // after the last one
 }
@@ -76,6 +77,9 @@ func (r *inference) first(kept *keptInput) error {
 		return err
 	case !kept.onHost || r.transformFirst(0, r.x, rows):
 		return nil
+	case r.features.Share != nil:
+		in.kept = kept
+		return kept.fill(r)
 	}
 	if kept.px == nil {
 		if uint64(len(rows))*uint64(layer.in)*4 > memory.Limit()/keptShare {
@@ -110,7 +114,7 @@ func (in *firstInput) mixed(r *inference, x plan.Rows, lo, n int) (mixed, sums p
 	if lo < k.from { // ranks shared the rows before
 		k.from, k.filled = lo, lo
 	}
-	mixed, sums = plan.HostSpan(k.px[lo*x.Width:]), plan.HostSpan(k.sums[lo:])
+	mixed, sums = plan.HostSpan(k.px[(lo-k.base)*x.Width:]), plan.HostSpan(k.sums[lo-k.base:])
 	if k.filled >= lo+n {
 		return
 	}

@@ -1,6 +1,10 @@
 package layers
 
-import "context"
+import (
+	"context"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
 
 // Ranks are the processes that share the rows of an inference. Each computes a part of every
 // layer's rows and gets the others' parts, so all have the result, with the same bits as one
@@ -42,4 +46,80 @@ func (r *inference) gather(values []float32, n, width, chunk int) error {
 		parts[rank] = values[lo*width : hi*width]
 	}
 	return r.ranks.Gather(r.ctx, parts)
+}
+
+// chunks calls f for the chunks of this rank's rows of n. Before each chunk it calls bring,
+// if not nil, which fetches what f reads from other ranks. All ranks call bring equally
+// often: a rank that has fewer chunks, with zero rows.
+func (r *inference) chunks(n, chunk int, bring, f func(lo, n int) error) error {
+	lo, last := r.mine(n, chunk)
+	rounds := (last - lo + chunk - 1) / chunk
+	if bring != nil && r.ranks != nil {
+		for rank := range r.ranks.Size() {
+			from, to := r.share(rank, n, chunk)
+			rounds = max(rounds, (to-from+chunk-1)/chunk)
+		}
+	}
+	for range rounds {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		count := min(chunk, last-lo)
+		if bring != nil {
+			if err := bring(lo, count); err != nil {
+				return err
+			}
+		}
+		if count > 0 {
+			if err := f(lo, count); err != nil {
+				return err
+			}
+		}
+		lo += count
+	}
+	return nil
+}
+
+// bring returns a function that fetches what layer l reads at the needed rows lo to lo+n
+// from other ranks, or nil if this process has everything.
+func (r *inference) bring(l int, rows []int32) func(lo, n int) error {
+	var shares []*graph.Share
+	if x := r.features; r.model.layers[l].skip != nil && x.Share != nil {
+		shares = append(shares, x.Share)
+	}
+	if e := r.model.exact; l == 0 && e != nil && e.px.Share != nil {
+		shares = append(shares, e.px.Share)
+	}
+	return r.fetch(shares, func(lo, n int) []int32 { return rows[lo : lo+n] })
+}
+
+// bringInputs returns a function that fetches the features of nodes lo to lo+n for layer
+// l, or nil if there is nothing to fetch.
+func (r *inference) bringInputs(l int) func(lo, n int) error {
+	var shares []*graph.Share
+	if x := r.features; l == 0 && x.Share != nil {
+		shares = append(shares, x.Share)
+	}
+	var ids []int32
+	return r.fetch(shares, func(lo, n int) []int32 {
+		ids = ids[:0]
+		for v := lo; v < lo+n; v++ {
+			ids = append(ids, int32(v))
+		}
+		return ids
+	})
+}
+
+func (r *inference) fetch(shares []*graph.Share, rows func(lo, n int) []int32) func(lo, n int) error {
+	if len(shares) == 0 {
+		return nil
+	}
+	return func(lo, n int) error {
+		for _, s := range shares {
+			if err := s.Fetch(r.ctx, rows(lo, n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }

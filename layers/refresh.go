@@ -252,6 +252,9 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 	if err != nil {
 		return err
 	}
+	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
+		model.ranks = m.Ranks
+	}
 	in, err := model.begin(ctx, k, r.p, r.x)
 	if err != nil {
 		return err
@@ -296,11 +299,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 func (r *refresher) propagated(in *inference, l int, h plan.Rows, dst []float32) error {
 	rows := r.kept.rows[l]
 	chunk := in.ChunkRows(h.Width)
-	for lo := 0; lo < len(rows); lo += chunk {
-		if err := in.ctx.Err(); err != nil {
-			return err
-		}
-		n := min(chunk, len(rows)-lo)
+	err := in.chunks(len(rows), chunk, nil, func(lo, n int) error {
 		mixed, err := in.Scratch(plan.Mixed, n*h.Width)
 		if err != nil {
 			return err
@@ -308,9 +307,10 @@ func (r *refresher) propagated(in *inference, l int, h plan.Rows, dst []float32)
 		if err := in.Propagate(mixed, h, lo, n); err != nil {
 			return err
 		}
-		if err := in.Copy(dst[lo*h.Width:(lo+n)*h.Width], mixed); err != nil {
-			return err
-		}
+		return in.Copy(dst[lo*h.Width:(lo+n)*h.Width], mixed)
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return in.gather(dst, len(rows), h.Width, chunk)
 }

@@ -83,6 +83,13 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.ranks.prepare(r); err != nil {
 		return nil, err
 	}
+	if o.Partition != nil {
+		if err := o.Partition.check(r); err != nil {
+			return nil, err
+		}
+		lo, hi := r.stream.Share()
+		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
+	}
 	if o.Group != nil {
 		model.Ranks = o.Group
 		defer func() { model.Ranks = nil }()
@@ -260,7 +267,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
-		"metric": string(r.data.Metric), "fingerprint": Fingerprint(r.data),
+		"metric": string(r.data.Metric), "fingerprint": r.fingerprint(),
 	}
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
@@ -282,6 +289,14 @@ func (r *run) configuration() (config map[string]any, err error) {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return config, nil
+}
+
+// fingerprint returns the Fingerprint of the whole data.
+func (r *run) fingerprint() string {
+	if r.options.Partition != nil {
+		return r.options.Partition.fingerprint
+	}
+	return Fingerprint(r.data)
 }
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
@@ -369,6 +384,13 @@ func (r *run) train(ctx context.Context) error {
 	}
 	defer loader.Close()
 	s := &r.state
+	if r.options.Partition != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		r.ranks.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, left: end - s.Batch}
+		defer r.ranks.fetcher.wait()
+		defer cancel()
+	}
 	if err := r.restoreHistories(ctx); err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type Stream struct {
 	Rank, Ranks int // 0 Ranks means 1; at most Micro
 
 	seeds *seedSchedule // nil: uniform
+	held  int           // batches of a Loader that stay the caller's, beside the last one
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -229,7 +230,7 @@ type Loader struct {
 	claimed atomic.Int64 // index of the next batch to draw
 	free    freeList
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
-	current *Item        // the item that the caller of Next has
+	current []*Item      // the items that the caller of Next has, the oldest first
 	failed  error        // Next's error, once drawing has failed
 
 	processors coreReservation
@@ -334,7 +335,7 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	// Two items per worker even out slow batches. All indices that are claimed but not
 	// yet returned lie in one window of this length. So no two of them share a channel,
 	// and a worker never waits to send.
-	ring := 2*workers + 1
+	ring := 2*workers + 1 + stream.held
 	l.free.wake = make(chan struct{}, ring)
 	l.drawn = make([]chan *Item, ring)
 	for k := range l.drawn {
@@ -381,11 +382,11 @@ func (l *Loader) work() error {
 // all later calls return the error; after Close, or when the context is done, they
 // return the context's error.
 func (l *Loader) Next() (*Item, error) {
-	if l.current != nil {
+	if len(l.current) > l.stream.held {
 		// Reserve the processor before put wakes a worker.
 		l.processors.update(func(r *coreReservation) { r.free++ })
-		l.free.put(l.current)
-		l.current = nil
+		l.free.put(l.current[0])
+		l.current = append(l.current[:0], l.current[1:]...)
 	}
 	if l.failed != nil {
 		return nil, l.failed
@@ -402,7 +403,7 @@ func (l *Loader) Next() (*Item, error) {
 			l.failed = item.err // the worker has ended
 			return nil, l.failed
 		}
-		l.current = item
+		l.current = append(l.current, item)
 		l.next++
 		return item, nil
 	case <-l.ctx.Done():

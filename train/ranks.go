@@ -30,6 +30,9 @@ type ranks struct {
 	sum     orderedSum
 	values  []float32 // the gradients of an update, then its loss; nil if an update is one batch
 	seconds float64   // spent in sums over the ranks
+
+	fetcher *fetcher // nil: each rank has all data
+	items   []*Item  // of the update, with a fetcher
 }
 
 // prepare checks that the model can be trained so, and allocates the sums.
@@ -186,9 +189,10 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	r.dirty = true
 	grads, values := r.program.Gradients(), r.ranks.values
 	lo, hi := r.stream.Share()
+	fetcher := r.ranks.fetcher
 	for leaf := lo; leaf < hi; leaf++ {
 		start := time.Now()
-		item, err := loader.Next()
+		item, err := r.ranks.next(ctx, loader, leaf-lo)
 		if err != nil {
 			return err
 		}
@@ -208,6 +212,11 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		s.SamplingSeconds += item.Sampling.Seconds()
 	}
 	start := time.Now()
+	if fetcher != nil {
+		if err := fetcher.wait(); err != nil {
+			return err
+		}
+	}
 	if err := r.ranks.sum.total(ctx, r.ranks.group, values); err != nil {
 		return err
 	}
@@ -227,4 +236,17 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	s.LossSum += number(loss)
 	s.TrainSeconds += time.Since(start).Seconds()
 	return nil
+}
+
+// next returns the k-th mini-batch of this rank in an update.
+func (r *ranks) next(ctx context.Context, loader *Loader, k int) (item *Item, err error) {
+	if r.fetcher == nil {
+		return loader.Next()
+	}
+	if k == 0 {
+		if r.items, err = r.fetcher.next(ctx, r.items); err != nil {
+			return nil, err
+		}
+	}
+	return r.items[k], nil
 }

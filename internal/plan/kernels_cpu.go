@@ -18,13 +18,15 @@ type InferenceMemory struct {
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows of features to prefetch
+	ids     []int32 // of one chunk
+	places  []int32 // of these in features that several ranks hold
 
 	neighborhoods neighborhoods
 }
 
 // Bytes returns the size of m.
 func (m *InferenceMemory) Bytes() int64 {
-	n := cap(m.wide) + cap(m.index) + cap(m.ahead)
+	n := cap(m.wide) + cap(m.index) + cap(m.ahead) + cap(m.ids) + cap(m.places)
 	for _, s := range m.scratch {
 		n += cap(s)
 	}
@@ -66,7 +68,7 @@ func (k *cpuKernels) Load(parameters [][]float32) ([]Span, error) {
 }
 
 func (k *cpuKernels) Features(x *graph.Features) (Rows, error) {
-	return Rows{Span: Span{host: x.Data}, Width: x.Cols, Count: x.Rows, half: x.Half, prefetch: x.Prefetch}, nil
+	return Rows{Span: Span{host: x.Data}, Width: x.Cols, Count: x.Rows, half: x.Half, prefetch: x.Prefetch, features: x}, nil
 }
 
 func (k *cpuKernels) Released(x *graph.Features) {
@@ -129,6 +131,13 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 		}
 		h.prefetch(k.memory.ahead)
 	}
+	if h.features != nil && h.features.Share != nil {
+		k.memory.ids = resize(k.memory.ids, n)
+		for i := range k.memory.ids {
+			k.memory.ids[i] = int32(lo + i)
+		}
+		return k.gather(h.features, k.memory.ids)
+	}
 	if h.half == nil {
 		return Span{host: h.host[lo*h.Width : (lo+n)*h.Width]}, nil
 	}
@@ -159,14 +168,26 @@ func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
 
 func (k *cpuKernels) Own(x Rows, lo, n int) (Span, error) {
 	rows := k.rows[lo : lo+n]
-	k.memory.wide = resize(k.memory.wide, n*x.Width)
 	if x.prefetch != nil {
 		x.prefetch(rows)
 	}
-	if x.half != nil {
-		kernel.GatherHalf(k.memory.wide, x.half, rows, x.Width)
+	return k.gather(x.features, rows)
+}
+
+// gather returns rows of x.
+func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
+	places, err := x.Places(k.memory.places, rows)
+	if err != nil {
+		return Span{}, err
+	}
+	if x.Share != nil {
+		k.memory.places = places
+	}
+	k.memory.wide = resize(k.memory.wide, len(rows)*x.Cols)
+	if x.Half != nil {
+		kernel.GatherHalf(k.memory.wide, x.Half, places, x.Cols)
 	} else {
-		kernel.Gather(k.memory.wide, x.host, rows, x.Width)
+		kernel.Gather(k.memory.wide, x.Data, places, x.Cols)
 	}
 	return Span{host: k.memory.wide}, nil
 }

@@ -1,0 +1,74 @@
+package train
+
+import (
+	"context"
+
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
+// fetcher draws the mini-batches of the next update and fetches what they read from other
+// ranks, on a goroutine of its own, while this update computes.
+//
+// Exchanges need the same order on all ranks. With F(u) for the fetch of update u and S(u)
+// for the sum of its gradients, the order is F(0) F(1) S(0) F(2) S(1) F(3) …: an update
+// first installs what was fetched for it, then starts the next fetch, computes, waits for
+// the fetch, and adds the gradients. Evaluations and refreshes come after a sum, when no
+// fetch is under way.
+type fetcher struct {
+	partition *Partition
+	batch     *layers.Batch
+	loader    *Loader
+	own       int // mini-batches of an update on this rank
+	left      int // updates that were not started
+
+	fetched chan error // of the fetch under way; nil: none
+	items   []*Item    // that it drew
+}
+
+// start begins the fetch of the next update, if there is one.
+func (f *fetcher) start(ctx context.Context) {
+	if f.left == 0 {
+		return
+	}
+	f.left--
+	done := make(chan error, 1)
+	f.fetched = done
+	go func() { done <- f.fetch(ctx) }()
+}
+
+func (f *fetcher) fetch(ctx context.Context) error {
+	f.items = f.items[:0]
+	for range f.own {
+		item, err := f.loader.Next()
+		if err != nil {
+			return err
+		}
+		f.items = append(f.items, item)
+	}
+	return f.partition.stage(ctx, f.batch, f.items)
+}
+
+// wait returns when no fetch is under way, with the error of the last one.
+func (f *fetcher) wait() error {
+	if f.fetched == nil {
+		return nil
+	}
+	err := <-f.fetched
+	f.fetched <- err // also for the next call
+	return err
+}
+
+// next returns the mini-batches of the next update, with their rows in place.
+func (f *fetcher) next(ctx context.Context, items []*Item) ([]*Item, error) {
+	if f.fetched == nil {
+		f.start(ctx)
+	}
+	if err := f.wait(); err != nil {
+		return nil, err
+	}
+	items = append(items[:0], f.items...)
+	f.partition.install()
+	f.fetched = nil
+	f.start(ctx)
+	return items, nil
+}

@@ -1,0 +1,224 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
+// Partition is a data set that the ranks of a group hold together: each holds the features
+// of a range of nodes, and fetches the rows that its mini-batches read. The next update's
+// rows travel while this update computes. No bit of a result depends on it.
+//
+// A Partition is for one goroutine, as its Group is.
+type Partition struct {
+	group       Group
+	data        *datasets.Data
+	fingerprint string // of the whole data
+	whole       int64
+	most        int64
+	features    []*featureShare
+}
+
+// NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
+// equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
+// own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
+// memory afterwards. It returns nil for a group of one rank.
+func NewPartition(g Group, d *datasets.Data) (*Partition, error) {
+	if g == nil || g.Size() == 1 {
+		return nil, nil
+	}
+	if err := checkParts(d); err != nil {
+		return nil, err
+	}
+	if d.Nodes() < g.Size() {
+		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
+	}
+	p := &Partition{group: g, data: d, fingerprint: Fingerprint(d), whole: d.Graph.Bytes() + d.Features.Bytes()}
+	p.attach(d.Features)
+	if d.Propagated != nil {
+		p.whole += d.Propagated.Bytes()
+		p.attach(d.Propagated)
+	}
+	p.most = p.Bytes()
+	return p, nil
+}
+
+// bounds returns the nodes at which the ranks' ranges begin, and the number of nodes.
+func (p *Partition) bounds() []int {
+	bounds := make([]int, p.group.Size()+1)
+	for rank := range p.group.Size() {
+		bounds[rank], bounds[rank+1] = share(p.data.Nodes(), rank, p.group.Size())
+	}
+	return bounds
+}
+
+// Bytes returns the size of the graph and the features that this rank holds now.
+func (p *Partition) Bytes() int64 {
+	sum := p.data.Graph.Bytes()
+	for _, s := range p.features {
+		sum += s.x.Bytes()
+	}
+	return sum
+}
+
+// MostBytes returns the largest size that this rank has held in training, and the size of
+// the whole graph and features.
+func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
+
+// Sent returns the number of bytes that this rank has sent in fetches.
+func (p *Partition) Sent() int64 {
+	var sum int64
+	for _, s := range p.features {
+		sum += s.exchange.sent
+	}
+	return sum
+}
+
+// check returns an error if a run cannot use p.
+func (p *Partition) check(r *run) error {
+	switch {
+	case r.options.Group != p.group:
+		return fmt.Errorf("train: Options.Partition belongs to another group of ranks")
+	case r.data != p.data:
+		return fmt.Errorf("train: Options.Partition belongs to other data")
+	case r.model.Device != nil:
+		return fmt.Errorf("train: a GPU needs the whole features: train a partition on the CPU")
+	}
+	if _, ok := r.model.Inference.(*layers.GCN); !ok {
+		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")
+	}
+	return nil
+}
+
+// stage fetches the rows that the mini-batches read. install makes them readable.
+func (p *Partition) stage(ctx context.Context, batch *layers.Batch, items []*Item) error {
+	for _, s := range p.features {
+		s.rows = s.rows[:0]
+		for _, item := range items {
+			s.rows = batch.FeatureRows(s.x, item.Blocks, s.rows)
+		}
+		s.staged = nil
+		if len(s.rows) == 0 {
+			continue // the model does not read these features; so on all ranks
+		}
+		var err error
+		if s.staged, err = s.exchange.fetch(ctx, s.exchange.missing(s.rows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Partition) install() {
+	for _, s := range p.features {
+		s.install(s.staged)
+	}
+	p.most = max(p.most, p.Bytes())
+}
+
+// copyWithRoom returns a copy of own values with room for fetched ones. The system gives
+// memory to the room when it is used.
+func copyWithRoom[T any](own []T) []T {
+	values := make([]T, len(own), len(own)+len(own)/16)
+	copy(values, own)
+	return values
+}
+
+// featureShare is the rows of one matrix of features on this rank.
+type featureShare struct {
+	x        *graph.Features
+	own      int // rows that this rank always has; they come first
+	exchange rowExchange
+	here     []int32 // nodes whose rows were fetched
+	rows     []int32 // memory of stage
+	asked    []int32 // memory of fetch
+	staged   []part
+}
+
+// attach reduces x, which is whole or holds the rank's own rows only, to these rows.
+func (p *Partition) attach(x *graph.Features) {
+	bounds := p.bounds()
+	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
+	if x.Len() == x.Rows*x.Cols {
+		data, half := x.Data, x.Half
+		if half != nil {
+			x.Half = copyWithRoom(half[lo*x.Cols : hi*x.Cols])
+		} else {
+			x.Data = copyWithRoom(data[lo*x.Cols : hi*x.Cols])
+		}
+		if x.Release != nil {
+			x.Release()
+		}
+		x.Release, x.Prefetch = nil, nil
+	}
+	x.Place = make([]int32, x.Rows)
+	for v := range x.Place {
+		x.Place[v] = -1
+		if v >= lo && v < hi {
+			x.Place[v] = int32(v - lo)
+		}
+	}
+	width := 4
+	if x.Half != nil {
+		width = 2
+	}
+	s := &featureShare{x: x, own: hi - lo}
+	s.exchange = rowExchange{
+		group: p.group, bounds: bounds,
+		size: func(int32) int { return width * x.Cols },
+		pack: func(dst []byte, row int32) []byte {
+			from, to := (int(row)-lo)*x.Cols, (int(row)-lo+1)*x.Cols
+			if x.Half != nil {
+				return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(&x.Half[from])), 2*(to-from))...)
+			}
+			return append(dst, asBytes(x.Data[from:to])...)
+		},
+	}
+	x.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather, Attach: p.attach}
+	p.features = append(p.features, s)
+}
+
+// fetch is graph.Share.Fetch.
+func (s *featureShare) fetch(ctx context.Context, rows []int32) error {
+	s.asked = append(s.asked[:0], rows...)
+	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
+	if err == nil {
+		s.install(parts)
+	}
+	return err
+}
+
+// install puts fetched rows behind the own ones, in the place of those fetched before.
+func (s *featureShare) install(parts []part) {
+	x := s.x
+	for _, v := range s.here {
+		x.Place[v] = -1
+	}
+	s.here = s.here[:0]
+	if x.Half != nil {
+		x.Half = x.Half[:s.own*x.Cols]
+	} else {
+		x.Data = x.Data[:s.own*x.Cols]
+	}
+	for _, p := range parts {
+		for _, v := range p.ids {
+			x.Place[v] = int32(s.own + len(s.here))
+			s.here = append(s.here, v)
+		}
+		if x.Half == nil {
+			x.Data = append(x.Data, p.values...)
+		} else if n := len(p.ids) * x.Cols; n > 0 {
+			x.Half = append(x.Half, unsafe.Slice((*uint16)(unsafe.Pointer(&p.values[0])), n)...)
+		}
+	}
+}
+
+// asFloats returns the memory of values, which keep their bits.
+func asFloats(values []int32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
