@@ -125,6 +125,30 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 	return rows
 }
 
+// NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
+// with outputs output nodes.
+func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) int {
+	if len(b.slots) == 0 {
+		return 0
+	}
+	_, inputs := b.slots[0].Nominal()
+	rows := 0
+	if _, read := b.features[x]; read || b.input != nil && b.input.exact.px == x {
+		rows += inputs
+	}
+	if !slices.Contains(b.skips, x) {
+		return rows
+	}
+	if b.input != nil {
+		rows += inputs
+	}
+	for _, slot := range b.slots[:len(b.slots)-1] {
+		dst, _ := slot.Nominal()
+		rows += dst
+	}
+	return rows + outputs
+}
+
 // Targets returns the targets of the batch's output nodes, made at the first call. A later
 // call with other labels is an error.
 func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {

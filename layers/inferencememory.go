@@ -40,8 +40,8 @@ type keptInput struct {
 
 	px, sums []float32 // P·X and P·1 at rows[0], from row base on; nil: not kept
 	base     int
-	from     int       // the first row of them that is computed
-	filled   int       // after the last one
+	from     int // the first row of them that is computed
+	filled   int // after the last one
 }
 
 // use makes k the part for these arguments. It keeps a part of equal arguments.

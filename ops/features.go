@@ -56,8 +56,8 @@ type features struct {
 
 	whole  bool    // gathers always
 	places []int32 // memory of rows
-	skip  bool // every consumer gathers by itself
-	known int  // nodes in the graph when skip was computed
+	skip   bool    // every consumer gathers by itself
+	known  int     // nodes in the graph when skip was computed
 }
 
 // gatherer is an op that can gather rows of features by itself.

@@ -23,6 +23,9 @@ type fetcher struct {
 
 	fetched chan error // of the fetch under way; nil: none
 	items   []*Item    // that it drew
+	sent    int64      // bytes that it sent
+
+	done int64 // sent, of the mini-batches that next returned last
 }
 
 // start begins the fetch of the next update, if there is one.
@@ -45,7 +48,10 @@ func (f *fetcher) fetch(ctx context.Context) error {
 		}
 		f.items = append(f.items, item)
 	}
-	return f.partition.stage(ctx, f.batch, f.items)
+	before := f.partition.Sent()
+	err := f.partition.stage(ctx, f.batch, f.items)
+	f.sent = f.partition.Sent() - before
+	return err
 }
 
 // wait returns when no fetch is under way, with the error of the last one.
@@ -66,7 +72,7 @@ func (f *fetcher) next(ctx context.Context, items []*Item) ([]*Item, error) {
 	if err := f.wait(); err != nil {
 		return nil, err
 	}
-	items = append(items[:0], f.items...)
+	items, f.done = append(items[:0], f.items...), f.sent
 	f.partition.install()
 	f.fetched = nil
 	f.start(ctx)

@@ -731,6 +731,7 @@ func (r *run) result() *Result {
 	}
 	if n := s.Batch - r.resumed; n > 0 {
 		h.CommMS = 1000 * r.ranks.seconds / float64(n)
+		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
 	}
 	return h
 }

@@ -20,6 +20,7 @@ type orderedSum struct {
 	length int // of a vector
 	done   []subtree
 	free   [][]float32
+	sent   int64 // bytes that this rank sent to others
 }
 
 // subtree is the sum of the leaves lo to hi−1.
@@ -101,6 +102,11 @@ func (s *orderedSum) exchange(ctx context.Context, g Group, dst []float32) error
 			send[r] = append(send[r], t.sum[lo:hi]...)
 		}
 		receive[r] = make([]float32, (last-first)*len(s.subtrees(share(s.leaves, r, ranks))))
+	}
+	for r := range ranks {
+		if r != me { // the sums, and afterwards this rank's segment of the total
+			s.sent += 4 * int64(len(send[r])+last-first)
+		}
 	}
 	if err := g.Exchange(ctx, send, receive); err != nil {
 		return err

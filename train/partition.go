@@ -79,6 +79,28 @@ func (p *Partition) Sent() int64 {
 	return sum
 }
 
+// UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
+// share of the gradients, and rows for the other ranks. It follows from the sizes of the
+// sampler, and is an upper bound as far as mini-batches of a rank read the same rows.
+func (p *Partition) UpdateBytes(m Model, o Options) (gradients, rows float64, err error) {
+	model, err := partsOf(m)
+	if err != nil {
+		return 0, 0, err
+	}
+	params, err := parametersOf(model)
+	if err != nil {
+		return 0, 0, err
+	}
+	o = o.withDefaults()
+	ranks := float64(p.group.Size())
+	others := (ranks - 1) / ranks
+	for _, s := range p.features {
+		nodes := min(model.Batch.NominalFeatureRows(s.x, min(o.Batch, len(p.data.Split.Train))), p.data.Nodes())
+		rows += float64(o.Micro) / ranks * float64(nodes) * others * float64(4+s.exchange.size(0))
+	}
+	return 8 * others * float64(parameterCount(params)+1), rows, nil
+}
+
 // check returns an error if a run cannot use p.
 func (p *Partition) check(r *run) error {
 	switch {

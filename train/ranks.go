@@ -32,6 +32,7 @@ type ranks struct {
 	seconds float64   // spent in sums over the ranks
 
 	fetcher *fetcher // nil: each rank has all data
+	fetched int64    // bytes that the fetches of updates sent
 	items   []*Item  // of the update, with a fetcher
 }
 
@@ -247,6 +248,10 @@ func (r *ranks) next(ctx context.Context, loader *Loader, k int) (item *Item, er
 		if r.items, err = r.fetcher.next(ctx, r.items); err != nil {
 			return nil, err
 		}
+		r.fetched += r.fetcher.done
 	}
 	return r.items[k], nil
 }
+
+// sent returns the bytes that this rank has sent for updates.
+func (r *ranks) sent() int64 { return r.sum.sent + r.fetched }
