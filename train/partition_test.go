@@ -17,6 +17,7 @@ type partedModel func(t testing.TB, d *datasets.Data) *layers.Model
 
 func methodModel(method string, o layers.GCNOptions, sizes ...int) partedModel {
 	return func(t testing.TB, d *datasets.Data) *layers.Model {
+		o := o
 		s, err := samplers.ByName(method, samplers.Config{Laplacian: d.Laplacian(), Train: d.Split.Train, Layers: 2, Sizes: sizes})
 		if err != nil {
 			t.Fatal(err)

@@ -41,6 +41,10 @@ type result struct {
 	Hosts  int    `json:"hosts,omitempty"`
 	CommMS number `json:"comm_ms_per_step,omitempty"` // of an update
 
+	ExchangeBytes number `json:"exchange_bytes_per_step,omitempty"` // that rank 0 sends in an update
+	Partition     string `json:"partition,omitempty"`
+	HeldShare     number `json:"held_share,omitempty"` // of graph and features, that rank 0 has held at most
+
 	// With --runs, the scores and milliseconds above are means over the runs,
 	// batches and seconds are sums, and the seed is the first run's.
 	Runs     []result `json:"runs,omitempty"`
@@ -130,6 +134,12 @@ func (r *result) print(w io.Writer) error {
 		}
 		if r.CommMS > 0 { // 0 where each rank trains whole runs
 			text += fmt.Sprintf("; an update: %.2f ms communication", r.CommMS)
+		}
+		if r.ExchangeBytes > 0 {
+			text += fmt.Sprintf(", %.0f kB sent", float64(r.ExchangeBytes)/1e3)
+		}
+		if r.HeldShare > 0 {
+			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*float64(r.HeldShare))
 		}
 		t.row("ranks", text)
 	}
