@@ -43,9 +43,10 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 			return nil, fmt.Errorf("layers: exact input: %d×%d features hold %d values, for %d nodes with %d features", f.Rows, f.Cols, f.Len(), n, x.Cols)
 		}
 	}
-	e := &ExactInput{p: p, x: x, px: px, sums: make([]float32, n)}
-	for v := range e.sums {
-		e.sums[v] = float32(p.RowSum(v))
+	e := &ExactInput{p: p, x: x, px: px}
+	var err error
+	if e.sums, err = p.RowSums(ctx); err != nil {
+		return nil, fmt.Errorf("layers: exact input: %w", err)
 	}
 	if px != nil {
 		return e, nil
@@ -58,7 +59,7 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 		return nil, fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
 	}
 	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: make([]float32, n*x.Cols)}
-	err := kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
+	err = kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
 		copy(e.px.Data[lo*x.Cols:], rows)
 		if progress != nil {
 			progress(lo+len(rows)/x.Cols, n)
@@ -85,7 +86,19 @@ func (e *ExactInput) propagateShared(ctx context.Context) error {
 		rows[i] = int32(lo + i)
 	}
 	e.px = &graph.Features{Rows: e.x.Rows, Cols: e.x.Cols, Data: make([]float32, len(rows)*e.x.Cols)}
-	if err := propagateShared(ctx, e.p, e.x, rows, e.px.Data); err != nil {
+	const chunk = 4096
+	mixed := make([]float32, chunk*panelWidth)
+	err := panels(ctx, e.x, func(from, width int, panel []float32) error {
+		for at := 0; at < len(rows); at += chunk {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := rows[at:min(at+chunk, len(rows))]
+			propagatePanel(e.px.Data[at*e.x.Cols:], e.p, part, panel, mixed, e.x.Cols, from, width)
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("layers: exact input: %w", err)
 	}
 	e.x.Share.Attach(e.px)

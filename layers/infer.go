@@ -160,7 +160,9 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 
 // neededRows returns the nodes whose output each layer must compute: nodes in the last
 // layer, and below each layer its nodes with all their neighbours.
-func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
+//
+// If several ranks hold P together, all call it: each follows the edges of its own nodes.
+func neededRows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) ([][]int32, error) {
 	rows := make([][]int32, layers)
 	all := func() []int32 {
 		ids := make([]int32, p.Nodes())
@@ -187,10 +189,22 @@ func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 				count++
 			}
 		}
+		first, last := 0, p.Nodes()
+		if p.Share != nil {
+			first, last = p.Share.Own()
+		}
 		for _, v := range above {
 			mark(v)
+			if int(v) < first || int(v) >= last {
+				continue
+			}
 			for _, u := range p.Adjacency.Row(int(v)) {
 				mark(u)
+			}
+		}
+		if p.Share != nil {
+			if err := gatherMarks(ctx, p.Share, needed, mark); err != nil {
+				return nil, err
 			}
 		}
 		rows[l] = make([]int32, 0, count)
@@ -200,7 +214,7 @@ func neededRows(p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
 			}
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // load puts the parameters on the processor.
@@ -253,7 +267,9 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	kept.use(p, x, nodes, len(m.layers))
+	if err := kept.use(ctx, p, x, nodes, len(m.layers)); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
 	if err := r.first(kept); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
@@ -290,8 +306,8 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 		return nil, err
 	}
 	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks, features: x}
-	if x.Share != nil && m.ranks == nil {
-		return nil, fmt.Errorf("other ranks hold features: inference needs them, and the CPU")
+	if (x.Share != nil || p.Share != nil) && m.ranks == nil {
+		return nil, fmt.Errorf("other ranks hold parts of the data: inference needs these ranks, and the CPU")
 	}
 	var err error
 	if m.exact == nil || m.layers[0].skip != nil {

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -45,13 +46,16 @@ type keptInput struct {
 }
 
 // use makes k the part for these arguments. It keeps a part of equal arguments.
-func (k *keptInput) use(p *graph.Laplacian, x *graph.Features, nodes []int32, layers int) {
+func (k *keptInput) use(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32, layers int) (err error) {
 	if k.p == p && k.x == x && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
-		return
+		return nil
 	}
 	// Free the old memory before the new is allocated.
 	*k = keptInput{p: p, x: x, nodes: slices.Clone(nodes), onHost: k.onHost}
-	k.rows = neededRows(p, k.nodes, layers)
+	if k.rows, err = neededRows(ctx, p, k.nodes, layers); err != nil {
+		*k = keptInput{onHost: k.onHost}
+	}
+	return err
 }
 
 // keptShare is the part of the memory limit that a kept P·X may take.

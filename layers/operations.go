@@ -1,6 +1,9 @@
 package layers
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -81,7 +84,12 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
-	memory.kept.use(p, x, nodes, len(model.layers))
+	if p.Share != nil {
+		return 0, fmt.Errorf("layers: several ranks hold the graph together: one alone cannot count the operations of an inference")
+	}
+	if err := memory.kept.use(context.Background(), p, x, nodes, len(model.layers)); err != nil {
+		return 0, err
+	}
 	var sum float64
 	inputs := p.Nodes()
 	for l, layer := range model.layers {

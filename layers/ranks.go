@@ -2,6 +2,8 @@ package layers
 
 import (
 	"context"
+	mathbits "math/bits"
+	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -83,7 +85,7 @@ func (r *inference) chunks(n, chunk int, bring, f func(lo, n int) error) error {
 // bring returns a function that fetches what layer l reads at the needed rows lo to lo+n
 // from other ranks, or nil if this process has everything.
 func (r *inference) bring(l int, rows []int32) func(lo, n int) error {
-	var shares []*graph.Share
+	shares := r.graphShares()
 	if x := r.features; r.model.layers[l].skip != nil && x.Share != nil {
 		shares = append(shares, x.Share)
 	}
@@ -91,6 +93,48 @@ func (r *inference) bring(l int, rows []int32) func(lo, n int) error {
 		shares = append(shares, e.px.Share)
 	}
 	return r.fetch(shares, func(lo, n int) []int32 { return rows[lo : lo+n] })
+}
+
+// bringRows returns a function that fetches the needed rows lo to lo+n of P, or nil.
+func (r *inference) bringRows(rows []int32) func(lo, n int) error {
+	return r.fetch(r.graphShares(), func(lo, n int) []int32 { return rows[lo : lo+n] })
+}
+
+func (r *inference) graphShares() []*graph.Share {
+	if r.p.Share == nil {
+		return nil
+	}
+	return []*graph.Share{r.p.Share}
+}
+
+// gatherMarks calls mark with the nodes that any rank needs.
+func gatherMarks(ctx context.Context, share *graph.Share, needed []bool, mark func(v int32)) error {
+	const bits = 32
+	size := (len(needed) + bits - 1) / bits
+	parts := make([][]float32, len(share.Bounds)-1)
+	for rank := range parts {
+		parts[rank] = make([]float32, size)
+	}
+	words := func(rank int) []uint32 {
+		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(parts[rank]))), size)
+	}
+	own := words(share.Rank)
+	for v, is := range needed {
+		if is {
+			own[v/bits] |= 1 << (v % bits)
+		}
+	}
+	if err := share.Gather(ctx, parts); err != nil {
+		return err
+	}
+	for rank := range parts {
+		for k, word := range words(rank) {
+			for ; word != 0; word &= word - 1 {
+				mark(int32(k*bits + mathbits.TrailingZeros32(word)))
+			}
+		}
+	}
+	return nil
 }
 
 // bringInputs returns a function that fetches the features of nodes lo to lo+n for layer

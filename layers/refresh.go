@@ -76,7 +76,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
 	r := &refresher{p: p, x: x, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
-	r.kept.use(p, x, outputs, len(slots))
+	if err := r.kept.use(context.Background(), p, x, outputs, len(slots)); err != nil {
+		return fmt.Errorf("layers: control: %w", err)
+	}
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
@@ -98,9 +100,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		slots[l].KeepRefreshed(len(r.kept.rows[l-1]) + len(r.kept.rows[l]))
 		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
 	}
-	r.sums = make([]float32, p.Nodes())
-	for v := range r.sums {
-		r.sums[v] = float32(p.RowSum(v))
+	var err error
+	if r.sums, err = p.RowSums(context.Background()); err != nil {
+		return fmt.Errorf("layers: control: %w", err)
 	}
 	b.refresher = r
 	return nil
@@ -299,7 +301,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN) error {
 func (r *refresher) propagated(in *inference, l int, h plan.Rows, dst []float32) error {
 	rows := r.kept.rows[l]
 	chunk := in.ChunkRows(h.Width)
-	err := in.chunks(len(rows), chunk, nil, func(lo, n int) error {
+	err := in.chunks(len(rows), chunk, in.bring(l, rows), func(lo, n int) error {
 		mixed, err := in.Scratch(plan.Mixed, n*h.Width)
 		if err != nil {
 			return err

@@ -188,7 +188,10 @@ func TestRefreshedState(t *testing.T) {
 	}
 	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
 	two := build(controlled(p, true, 20))
-	lists := neededRows(p, controlled(p, true, 20).Train, 2)
+	lists, err := neededRows(t.Context(), p, controlled(p, true, 20).Train, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got, want := two.model.Batch.StateBytes(), int64(4*9*(len(lists[0])+n/2)); got != want {
 		t.Errorf("the histories take %d bytes, want %d", got, want)
 	}

@@ -15,41 +15,41 @@ import (
 // the kernels, so that a column has the same bits as in a product of all columns.
 const panelWidth = 32
 
-// propagateShared sets dst to rows of P·X, for features x that several ranks hold together.
-// All ranks call it, each with its own rows. The columns of X are gathered a panel at a
-// time: each rank receives X once and holds one panel of it.
-func propagateShared(ctx context.Context, p *graph.Laplacian, x *graph.Features, rows []int32, dst []float32) error {
-	n := x.Rows
-	panel := make([]float32, n*min(panelWidth, x.Cols))
+// panels calls f with all rows of the columns from to from+width−1 of x, which several ranks
+// hold together, panel after panel. Each rank receives x once and holds one panel of it.
+// All ranks call it.
+func panels(ctx context.Context, x *graph.Features, f func(from, width int, panel []float32) error) error {
+	all := make([]float32, x.Rows*min(panelWidth, x.Cols))
 	parts := make([][]float32, len(x.Share.Bounds)-1)
-	const chunk = 4096
-	mixed := make([]float32, min(chunk, len(rows))*panelWidth)
 	lo, hi := x.Share.Own()
 	for from := 0; from < x.Cols; from += panelWidth {
 		width := min(panelWidth, x.Cols-from)
 		for rank := range parts {
-			parts[rank] = panel[x.Share.Bounds[rank]*width : x.Share.Bounds[rank+1]*width]
+			parts[rank] = all[x.Share.Bounds[rank]*width : x.Share.Bounds[rank+1]*width]
 		}
-		parallel.For(hi-lo, chunk, func(first, last int) {
+		own := parts[x.Share.Rank]
+		parallel.For(hi-lo, 1<<12, func(first, last int) {
 			for i := first; i < last; i++ {
-				copy(parts[x.Share.Rank][i*width:(i+1)*width], x.Row(i)[from:])
+				copy(own[i*width:(i+1)*width], x.Row(i)[from:])
 			}
 		})
 		if err := x.Share.Gather(ctx, parts); err != nil {
 			return err
 		}
-		for at := 0; at < len(rows); at += chunk {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			part := rows[at:min(at+chunk, len(rows))]
-			kernel.PropagateRows(mixed, p, part, panel, width, nil)
-			for i := range part {
-				copy(dst[(at+i)*x.Cols+from:(at+i)*x.Cols+from+width], mixed[i*width:(i+1)*width])
-			}
+		if err := f(from, width, all[:x.Rows*width]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// propagatePanel sets the columns from to from+width−1 of dst to rows of P times a panel.
+// mixed is scratch of width values a row.
+func propagatePanel(dst []float32, p *graph.Laplacian, rows []int32, panel, mixed []float32, cols, from, width int) {
+	kernel.PropagateRows(mixed, p, rows, panel, width, nil)
+	for i := range rows {
+		copy(dst[i*cols+from:i*cols+from+width], mixed[i*width:(i+1)*width])
+	}
 }
 
 // checkShared reports a P·X of some rows, or a panel of x, that does not fit in memory.
@@ -60,9 +60,10 @@ func checkShared(x *graph.Features, rows int) error {
 
 // fill computes this rank's rows of P·X, from features that several ranks hold together,
 // unless they are there.
-func (k *keptInput) fill(r *inference) error {
+func (k *keptInput) fill(r *inference) (err error) {
 	rows, width := k.rows[0], r.features.Cols
-	lo, hi := r.mine(len(rows), r.ChunkRows(max(r.model.layers[0].in, r.model.layers[0].out)))
+	chunk := r.ChunkRows(max(r.model.layers[0].in, r.model.layers[0].out))
+	lo, hi := r.mine(len(rows), chunk)
 	if k.px != nil && k.base == lo && k.filled == hi {
 		return nil
 	}
@@ -70,9 +71,27 @@ func (k *keptInput) fill(r *inference) error {
 		return err
 	}
 	k.base, k.from, k.filled = lo, lo, hi
+	defer func() {
+		if err != nil {
+			k.px, k.sums = nil, nil
+		}
+	}()
 	k.px, k.sums = make([]float32, (hi-lo)*width), make([]float32, hi-lo)
-	for i, v := range rows[lo:hi] {
-		k.sums[i] = float32(r.p.RowSum(int(v)))
+	bring := r.bringRows(rows)
+	err = r.chunks(len(rows), chunk, bring, func(at, n int) error {
+		for i, v := range rows[at : at+n] {
+			k.sums[at-lo+i] = float32(r.p.RowSum(int(v)))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return propagateShared(r.ctx, r.p, r.features, rows[lo:hi], k.px)
+	mixed := make([]float32, chunk*panelWidth)
+	return panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
+		return r.chunks(len(rows), chunk, bring, func(at, n int) error {
+			propagatePanel(k.px[(at-lo)*width:], r.p, rows[at:at+n], panel, mixed, width, from, columns)
+			return nil
+		})
+	})
 }

@@ -11,15 +11,18 @@ import (
 //
 // Exchanges need the same order on all ranks. With F(u) for the fetch of update u and S(u)
 // for the sum of its gradients, the order is F(0) F(1) S(0) F(2) S(1) F(3) …: an update
-// first installs what was fetched for it, then starts the next fetch, computes, waits for
-// the fetch, and adds the gradients. Evaluations and refreshes come after a sum, when no
+// first installs the features that were fetched for it, then starts the next fetch, computes, waits for
+// the fetch, and adds the gradients. A fetch is one round for each layer, of rows of the
+// Laplacian, if they lie on several ranks, and one of features. Evaluations and refreshes come after a sum, when no
 // fetch is under way.
 type fetcher struct {
 	partition *Partition
 	batch     *layers.Batch
 	loader    *Loader
 	own       int // mini-batches of an update on this rank
-	left      int // updates that were not started
+	next      int // the next update to start
+	end       int // after the last one
+	layers    int // fetches of rows of the Laplacian in an update
 
 	fetched chan error // of the fetch under way; nil: none
 	items   []*Item    // that it drew
@@ -30,16 +33,22 @@ type fetcher struct {
 
 // start begins the fetch of the next update, if there is one.
 func (f *fetcher) start(ctx context.Context) {
-	if f.left == 0 {
+	if f.next >= f.end {
 		return
 	}
-	f.left--
-	done := make(chan error, 1)
+	done, update := make(chan error, 1), f.next
 	f.fetched = done
-	go func() { done <- f.fetch(ctx) }()
+	f.next++
+	go func() { done <- f.fetch(ctx, update) }()
 }
 
-func (f *fetcher) fetch(ctx context.Context) error {
+func (f *fetcher) fetch(ctx context.Context, update int) error {
+	before := f.partition.Sent()
+	for range f.layers {
+		if err := f.rows(ctx, update); err != nil {
+			return err
+		}
+	}
 	f.items = f.items[:0]
 	for range f.own {
 		item, err := f.loader.Next()
@@ -48,10 +57,28 @@ func (f *fetcher) fetch(ctx context.Context) error {
 		}
 		f.items = append(f.items, item)
 	}
-	before := f.partition.Sent()
 	err := f.partition.stage(ctx, f.batch, f.items)
 	f.sent = f.partition.Sent() - before
 	return err
+}
+
+// rows fetches the rows of the Laplacian that the update's mini-batches read in a layer.
+func (f *fetcher) rows(ctx context.Context, update int) error {
+	requests, err := f.loader.stream.rows.gather(ctx, update)
+	if err != nil {
+		return err
+	}
+	var rows []int32
+	for _, request := range requests {
+		rows = append(rows, request.rows...)
+	}
+	if err := f.partition.adjacency.fetch(ctx, rows); err != nil {
+		return err
+	}
+	for _, request := range requests {
+		close(request.done)
+	}
+	return nil
 }
 
 // wait returns when no fetch is under way, with the error of the last one.
@@ -64,8 +91,8 @@ func (f *fetcher) wait() error {
 	return err
 }
 
-// next returns the mini-batches of the next update, with their rows in place.
-func (f *fetcher) next(ctx context.Context, items []*Item) ([]*Item, error) {
+// take returns the mini-batches of the next update, with their rows in place.
+func (f *fetcher) take(ctx context.Context, items []*Item) ([]*Item, error) {
 	if f.fetched == nil {
 		f.start(ctx)
 	}

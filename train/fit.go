@@ -89,6 +89,10 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		}
 		lo, hi := r.stream.Share()
 		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
+		if o.Partition.adjacency != nil {
+			r.stream.rows = newRowRounds(hi - lo)
+			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
+		}
 	}
 	if o.Group != nil {
 		model.Ranks = o.Group
@@ -387,7 +391,10 @@ func (r *run) train(ctx context.Context) error {
 	if r.options.Partition != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
-		r.ranks.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, left: end - s.Batch}
+		r.ranks.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, next: s.Batch, end: end}
+		if r.stream.rows != nil {
+			r.ranks.fetcher.layers = r.stream.Sampler.Layers()
+		}
 		defer r.ranks.fetcher.wait()
 		defer cancel()
 	}

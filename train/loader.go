@@ -39,6 +39,7 @@ type Stream struct {
 
 	seeds *seedSchedule // nil: uniform
 	held  int           // batches of a Loader that stay the caller's, beside the last one
+	rows  *rowRounds    // nil: all rows of the Laplacian are here
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -152,7 +153,11 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	} else {
 		d.important(item, law)
 	}
-	item.err = s.Sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	sampling := ctx
+	if s.rows != nil {
+		sampling = samplers.WithRows(ctx, func(rows []int32) error { return s.rows.ask(ctx, index, rows) })
+	}
+	item.err = s.Sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}
@@ -344,6 +349,9 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	}
 	l.claimed.Store(int64(first))
 	l.processors = coreReservation{workers: workers, free: ring, left: end - first}
+	if stream.rows != nil {
+		l.processors.workers = 0 // they wait for rows most of the time
+	}
 	l.processors.update(func(*coreReservation) {})
 	for range workers {
 		l.workers.Go(l.work)
@@ -370,6 +378,9 @@ func (l *Loader) work() error {
 		l.processors.update(func(r *coreReservation) { r.drawing-- })
 		l.drawn[index%len(l.drawn)] <- item // from here on the item is the trainer's
 		if failed {
+			if l.stream.rows != nil {
+				l.stream.rows.send(l.ctx, rowRequest{index: index, failed: item.err})
+			}
 			return nil // Next returns the error in its turn
 		}
 		// Let the trainer run first: it may have been woken on this processor.

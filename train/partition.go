@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // Partition is a data set that the ranks of a group hold together: each holds the features
@@ -22,13 +23,22 @@ type Partition struct {
 	whole       int64
 	most        int64
 	features    []*featureShare
+	adjacency   *adjacencyShare // nil: each rank holds the graph
 }
+
+// Parts says what the ranks of a Partition hold together.
+type Parts uint8
+
+const (
+	PartsFeatures Parts = iota // the features; each rank holds the graph
+	PartsAll                   // the features and the graph
+)
 
 // NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
 // equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
 // own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
 // memory afterwards. It returns nil for a group of one rank.
-func NewPartition(g Group, d *datasets.Data) (*Partition, error) {
+func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 	if g == nil || g.Size() == 1 {
 		return nil, nil
 	}
@@ -44,6 +54,10 @@ func NewPartition(g Group, d *datasets.Data) (*Partition, error) {
 		p.whole += d.Propagated.Bytes()
 		p.attach(d.Propagated)
 	}
+	if parts == PartsAll {
+		p.attachGraph()
+	}
+	d.Release()
 	p.most = p.Bytes()
 	return p, nil
 }
@@ -75,6 +89,9 @@ func (p *Partition) Sent() int64 {
 	var sum int64
 	for _, s := range p.features {
 		sum += s.exchange.sent
+	}
+	if p.adjacency != nil {
+		sum += p.adjacency.exchange.sent
 	}
 	return sum
 }
@@ -114,6 +131,16 @@ func (p *Partition) check(r *run) error {
 	if _, ok := r.model.Inference.(*layers.GCN); !ok {
 		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")
 	}
+	if p.adjacency == nil {
+		return nil
+	}
+	sampler := r.stream.Sampler
+	if !samplers.DrawsByLayer(sampler) {
+		return fmt.Errorf("train: this method reads rows of the whole graph: with PartsAll (--partition all), take one that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or take PartsFeatures (--partition features)")
+	}
+	if v, ok := sampler.(interface{ Validate() error }); ok {
+		return v.Validate() // it may gather norms of columns, which no worker can
+	}
 	return nil
 }
 
@@ -136,6 +163,7 @@ func (p *Partition) stage(ctx context.Context, batch *layers.Batch, items []*Ite
 	return nil
 }
 
+// install makes the staged rows readable, in the place of the rows before.
 func (p *Partition) install() {
 	for _, s := range p.features {
 		s.install(s.staged)
@@ -243,4 +271,82 @@ func (s *featureShare) install(parts []part) {
 // asFloats returns the memory of values, which keep their bits.
 func asFloats(values []int32) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
+// adjacencyShare is the rows of the adjacency matrix on this rank.
+type adjacencyShare struct {
+	a        *graph.CSR
+	entries  int // of the own rows; they come first
+	exchange rowExchange
+	here     []int32 // nodes whose rows were fetched
+	asked    []int32 // memory of fetch
+}
+
+// attachGraph reduces the adjacency matrix to this rank's own rows.
+func (p *Partition) attachGraph() {
+	laplacian := p.data.Laplacian() // needs the degrees of all nodes
+	bounds, a := p.bounds(), p.data.Graph
+	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
+	from, to := a.Ptr[lo], a.Ptr[hi]
+	a.Idx = copyWithRoom(a.Idx[from:to])
+	if a.Val != nil {
+		a.Val = copyWithRoom(a.Val[from:to])
+	}
+	a.Rest = &graph.SharedRows{Lo: lo, Hi: hi, Place: make([]int32, a.Rows)}
+	for v := range a.Rest.Place {
+		a.Rest.Place[v] = -1
+	}
+	s := &adjacencyShare{a: a, entries: int(to - from)}
+	width := 4
+	if a.Val != nil {
+		width = 8
+	}
+	s.exchange = rowExchange{
+		group: p.group, bounds: bounds,
+		size: func(row int32) int { return width * a.Degree(int(row)) },
+		pack: func(dst []byte, row int32) []byte {
+			dst = append(dst, asBytes(asFloats(a.Row(int(row))))...)
+			return append(dst, asBytes(a.RowValues(int(row)))...)
+		},
+	}
+	p.adjacency = s
+	laplacian.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather}
+}
+
+// fetch is graph.Share.Fetch.
+func (s *adjacencyShare) fetch(ctx context.Context, rows []int32) error {
+	s.asked = append(s.asked[:0], rows...)
+	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
+	if err != nil {
+		return err
+	}
+	a := s.a
+	for _, v := range s.here {
+		a.Rest.Place[v] = -1
+	}
+	s.here, a.Rest.Fetched, a.Idx = s.here[:0], a.Rest.Fetched[:0], a.Idx[:s.entries]
+	if a.Val != nil {
+		a.Val = a.Val[:s.entries]
+	}
+	for _, p := range parts {
+		values := p.values
+		for _, v := range p.ids {
+			a.Rest.Place[v] = int32(len(s.here))
+			a.Rest.Fetched = append(a.Rest.Fetched, int64(len(a.Idx)))
+			s.here = append(s.here, v)
+			n := a.Degree(int(v))
+			a.Idx = append(a.Idx, asIDs(values[:n])...)
+			values = values[n:]
+			if a.Val != nil {
+				a.Val = append(a.Val, values[:n]...)
+				values = values[n:]
+			}
+		}
+	}
+	return nil
+}
+
+// asIDs is the inverse of asFloats.
+func asIDs(values []float32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }

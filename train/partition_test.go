@@ -47,18 +47,18 @@ var partedModels = map[string]partedModel{
 
 // fitParted trains on ranks that hold the data together, and returns their Results,
 // partitions and parameters.
-func fitParted(t *testing.T, ranks int, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
+func fitParted(t *testing.T, ranks int, parts Parts, data func() *datasets.Data, model partedModel, o Options) ([]*Result, []*Partition, [][]float32) {
 	t.Helper()
-	results, parts, params := make([]*Result, ranks), make([]*Partition, ranks), make([][]float32, ranks)
+	results, partitions, params := make([]*Result, ranks), make([]*Partition, ranks), make([][]float32, ranks)
 	all, ctx := errgroup.WithContext(t.Context())
 	for rank, g := range NewLocalGroup(ranks) {
 		all.Go(func() (err error) {
 			o, d := o, data()
 			o.Group = g
-			if o.Partition, err = NewPartition(g, d); err != nil {
+			if o.Partition, err = NewPartition(g, d, parts); err != nil {
 				return err
 			}
-			parts[rank] = o.Partition
+			partitions[rank] = o.Partition
 			m := model(t, d)
 			if results[rank], err = Fit(ctx, m, d, o); err != nil {
 				return err
@@ -70,7 +70,7 @@ func fitParted(t *testing.T, ranks int, data func() *datasets.Data, model parted
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return results, parts, params
+	return results, partitions, params
 }
 
 func parametersOfModel(m *layers.Model) (values []float32) {
@@ -80,9 +80,9 @@ func parametersOfModel(m *layers.Model) (values []float32) {
 	return values
 }
 
-// Ranks that hold the features together train to the same bits as one process with all of
-// them.
-func TestSameBitsWithPartedFeatures(t *testing.T) {
+// Ranks that hold the features, or all data, together train to the same bits as one process
+// with all of them.
+func TestSameBitsOfPartitions(t *testing.T) {
 	for name, model := range partedModels {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range []struct {
@@ -93,6 +93,7 @@ func TestSameBitsWithPartedFeatures(t *testing.T) {
 					d := smallData(t, c.nodes, 3)
 					if c.width > 0 {
 						d.Features = widened(d.Features, c.width)
+						d.Graph = weighted(d.Graph)
 					}
 					if c.half {
 						x, err := d.Features.ToHalf()
@@ -107,11 +108,12 @@ func TestSameBitsWithPartedFeatures(t *testing.T) {
 				d := data()
 				m := model(t, d)
 				want := mustFit(t, m, d, o)
-				for _, ranks := range []int{1, 2, 3, 4} {
-					results, parts, params := fitParted(t, ranks, data, model, o)
+				for k := range 8 {
+					ranks, held := k/2+1, Parts(k%2)
+					results, parts, params := fitParted(t, ranks, held, data, model, o)
 					for rank, got := range params {
 						if !sameFloats(got, parametersOfModel(m)) {
-							t.Errorf("half %v: rank %d of %d ends with other parameters than one process", c.half, rank, ranks)
+							t.Errorf("half %v: rank %d of %d with parts %d ends with other parameters than one process", c.half, rank, ranks, held)
 						}
 						if r := results[rank]; r.Test != want.Test || r.Best != want.Best || r.Evaluations[1].Loss != want.Evaluations[1].Loss {
 							t.Errorf("half %v: rank %d of %d scores %+v, want %+v", c.half, rank, ranks, r, want)
@@ -124,6 +126,17 @@ func TestSameBitsWithPartedFeatures(t *testing.T) {
 			}
 		})
 	}
+}
+
+// weighted returns a with weights on its edges.
+func weighted(a *graph.CSR) *graph.CSR {
+	w := &graph.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Idx: a.Idx}
+	for i := range a.Rows {
+		for _, j := range a.Row(i) {
+			w.Val = append(w.Val, 1+float32((i+int(j))%3)/2)
+		}
+	}
+	return w
 }
 
 // widened returns features with more columns.
@@ -139,7 +152,7 @@ func widened(x *graph.Features, width int) *graph.Features {
 func TestPartitionRefused(t *testing.T) {
 	groups := NewLocalGroup(2)
 	d := smallData(t, 300, 3)
-	p, err := NewPartition(groups[0], d)
+	p, err := NewPartition(groups[0], d, PartsFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +163,10 @@ func TestPartitionRefused(t *testing.T) {
 	if _, err := Fit(t.Context(), m, smallData(t, 300, 3), Options{Micro: 2, Group: groups[0], Partition: p}); err == nil || !strings.Contains(err.Error(), "other data") {
 		t.Errorf("other data: %v", err)
 	}
-	if _, err := Predict(t.Context(), m, d, []int32{1}); err == nil || !strings.Contains(err.Error(), "other ranks hold features") {
+	if _, err := Predict(t.Context(), m, d, []int32{1}); err == nil || !strings.Contains(err.Error(), "other ranks hold parts") {
 		t.Errorf("prediction alone: %v", err)
 	}
-	if _, err := NewPartition(NewLocalGroup(400)[0], smallData(t, 300, 3)); err == nil || !strings.Contains(err.Error(), "400 ranks") {
+	if _, err := NewPartition(NewLocalGroup(400)[0], smallData(t, 300, 3), PartsAll); err == nil || !strings.Contains(err.Error(), "400 ranks") {
 		t.Errorf("more ranks than nodes: %v", err)
 	}
 }

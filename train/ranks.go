@@ -245,7 +245,7 @@ func (r *ranks) next(ctx context.Context, loader *Loader, k int) (item *Item, er
 		return loader.Next()
 	}
 	if k == 0 {
-		if r.items, err = r.fetcher.next(ctx, r.items); err != nil {
+		if r.items, err = r.fetcher.take(ctx, r.items); err != nil {
 			return nil, err
 		}
 		r.fetched += r.fetcher.done

@@ -11,16 +11,19 @@ import (
 const (
 	partitionNone     = "none"
 	partitionFeatures = "features"
+	partitionAll      = "all"
 )
 
 // checkPartition returns an error for options that do not go with --partition.
 func (o *trainOptions) checkPartition() error {
-	if err := oneOf("partition", o.Partition, []string{partitionNone, partitionFeatures}); err != nil || o.Partition == partitionNone {
+	if err := oneOf("partition", o.Partition, []string{partitionNone, partitionFeatures, partitionAll}); err != nil || o.Partition == partitionNone {
 		return err
 	}
 	switch {
 	case o.Device != "cpu":
 		return usagef("--partition %s excludes --device %s: a GPU needs the whole features", o.Partition, o.Device)
+	case o.Partition == partitionAll && o.EvalEvery == autoInterval:
+		return usagef("--partition all excludes --eval-every auto: one rank alone cannot count the operations of an evaluation")
 	case o.Runs > 1 && o.Micro == 1:
 		return usagef("--partition %s needs --micro: without it, each rank trains whole runs of --runs by itself", o.Partition)
 	}
@@ -32,7 +35,11 @@ func (j *trainJob) takePart(data *datasets.Data) (err error) {
 	if j.Partition == partitionNone || j.world == nil {
 		return nil
 	}
-	if j.partition, err = train.NewPartition(j.world, data); err != nil || j.partition == nil || j.follows() {
+	parts := train.PartsFeatures
+	if j.Partition == partitionAll {
+		parts = train.PartsAll
+	}
+	if j.partition, err = train.NewPartition(j.world, data, parts); err != nil || j.partition == nil || j.follows() {
 		return err
 	}
 	_, whole := j.partition.MostBytes()
