@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -48,10 +49,9 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 	if d.Nodes() < g.Size() {
 		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}
-	p := &Partition{group: g, data: d, fingerprint: Fingerprint(d), whole: d.Graph.Bytes() + d.Features.Bytes()}
+	p := &Partition{group: g, data: d, fingerprint: Fingerprint(d), whole: d.Graph.Bytes()}
 	p.attach(d.Features)
 	if d.Propagated != nil {
-		p.whole += d.Propagated.Bytes()
 		p.attach(d.Propagated)
 	}
 	if parts == PartsAll {
@@ -81,7 +81,7 @@ func (p *Partition) Bytes() int64 {
 }
 
 // MostBytes returns the largest size that this rank has held in training, and the size of
-// the whole graph and features.
+// the whole graph and features, with P·X if a model has exact input.
 func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
 
 // Sent returns the number of bytes that this rank has sent in fetches.
@@ -98,7 +98,10 @@ func (p *Partition) Sent() int64 {
 
 // UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
 // share of the gradients, and rows for the other ranks. It follows from the sizes of the
-// sampler, and is an upper bound as far as mini-batches of a rank read the same rows.
+// sampler, and is too large as far as mini-batches of a rank read the same rows. For rows
+// of the graph it takes the mean degree of the training nodes for output nodes, and the
+// mean degree with weights √degree for nodes drawn, which is the law of flat LADIES for
+// random output nodes. docs/distributed.md has the formula.
 func (p *Partition) UpdateBytes(m Model, o Options) (gradients, rows float64, err error) {
 	model, err := partsOf(m)
 	if err != nil {
@@ -114,6 +117,25 @@ func (p *Partition) UpdateBytes(m Model, o Options) (gradients, rows float64, er
 	for _, s := range p.features {
 		nodes := min(model.Batch.NominalFeatureRows(s.x, min(o.Batch, len(p.data.Split.Train))), p.data.Nodes())
 		rows += float64(o.Micro) / ranks * float64(nodes) * others * float64(4+s.exchange.size(0))
+	}
+	if s := p.adjacency; s != nil {
+		var entries float64
+		outputs := float64(min(o.Batch, len(p.data.Split.Train)))
+		for _, v := range p.data.Split.Train {
+			entries += outputs / float64(len(p.data.Split.Train)) * float64(s.exchange.size(v))
+		}
+		var sum, weights float64
+		for v := range s.a.Rows {
+			weight := math.Sqrt(float64(s.a.Degree(v)))
+			sum, weights = sum+weight*float64(s.exchange.size(int32(v))), weights+weight
+		}
+		nodes := outputs
+		for l := range model.Batch.Layers() - 1 {
+			drawn, _ := model.Batch.Slot(l).Nominal()
+			nodes += float64(drawn)
+			entries += float64(drawn) * sum / max(weights, 1)
+		}
+		rows += float64(o.Micro) / ranks * others * (entries + 4*nodes)
 	}
 	return 8 * others * float64(parameterCount(params)+1), rows, nil
 }
@@ -217,6 +239,7 @@ func (p *Partition) attach(x *graph.Features) {
 	if x.Half != nil {
 		width = 2
 	}
+	p.whole += int64(width) * int64(x.Rows) * int64(x.Cols)
 	s := &featureShare{x: x, own: hi - lo}
 	s.exchange = rowExchange{
 		group: p.group, bounds: bounds,
