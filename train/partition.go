@@ -158,7 +158,7 @@ func (p *Partition) check(r *run) error {
 	}
 	sampler := r.stream.Sampler
 	if !samplers.DrawsByLayer(sampler) {
-		return fmt.Errorf("train: this method reads rows of the whole graph: with PartsAll (--partition all), take one that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or take PartsFeatures (--partition features)")
+		return fmt.Errorf("train: the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
 	}
 	if v, ok := sampler.(interface{ Validate() error }); ok {
 		return v.Validate() // it may gather norms of columns, which no worker can

@@ -145,7 +145,7 @@ func testRanksPartition(t *testing.T, gcn string, l mpiLauncher) {
 		}
 	}
 	out, err := l.command(t.Context(), 2, append([]string{gcn}, ranksLine("--method", "saint-node", "--partition", "all", "--out", "refused")...)...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "this method reads rows of the whole graph") {
+	if err == nil || !strings.Contains(string(out), "saint-node reads rows of the whole graph") {
 		t.Errorf("saint-node with a partition: %v\n%s", err, out)
 	}
 }
