@@ -2,8 +2,9 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -98,11 +99,11 @@ func (p *Partition) Sent() int64 {
 
 // UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
 // share of the gradients, and rows for the other ranks. It follows from the sizes of the
-// sampler, and is too large as far as mini-batches of a rank read the same rows. For rows
-// of the graph it takes the mean degree of the training nodes for output nodes, and the
-// mean degree with weights √degree for nodes drawn, which is the law of flat LADIES for
-// random output nodes. docs/distributed.md has the formula.
-func (p *Partition) UpdateBytes(m Model, o Options) (gradients, rows float64, err error) {
+// sampler and, with PartsAll, from degrees: the mean of the training nodes for output nodes,
+// and the mean of nodes that the sampler draws for some of this rank's training nodes for
+// the others. It is too large as far as mini-batches of a rank read the same rows.
+// docs/distributed.md has the formula. All ranks call it.
+func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
 	model, err := partsOf(m)
 	if err != nil {
 		return 0, 0, err
@@ -113,31 +114,77 @@ func (p *Partition) UpdateBytes(m Model, o Options) (gradients, rows float64, er
 	}
 	o = o.withDefaults()
 	ranks := float64(p.group.Size())
-	others := (ranks - 1) / ranks
+	share := (ranks - 1) / ranks * float64(o.Micro) / ranks
+	outputs := min(o.Batch, len(p.data.Split.Train))
 	for _, s := range p.features {
-		nodes := min(model.Batch.NominalFeatureRows(s.x, min(o.Batch, len(p.data.Split.Train))), p.data.Nodes())
-		rows += float64(o.Micro) / ranks * float64(nodes) * others * float64(4+s.exchange.size(0))
+		nodes := min(model.Batch.NominalFeatureRows(s.x, outputs), p.data.Nodes())
+		rows += share * float64(nodes) * float64(4+s.exchange.size(0))
 	}
-	if s := p.adjacency; s != nil {
-		var entries float64
-		outputs := float64(min(o.Batch, len(p.data.Split.Train)))
-		for _, v := range p.data.Split.Train {
-			entries += outputs / float64(len(p.data.Split.Train)) * float64(s.exchange.size(v))
+	if p.adjacency != nil {
+		rows += share * float64(outputs) * p.rowBytes(p.data.Split.Train)
+		if model.Batch.Layers() > 1 {
+			drawn, err := p.pilot(ctx, model.Batch.Sampler(), outputs, o.Seed)
+			if err != nil {
+				return 0, 0, err
+			}
+			for l := range model.Batch.Layers() - 1 {
+				nodes, _ := model.Batch.Slot(l).Nominal()
+				rows += share * float64(nodes) * p.rowBytes(drawn)
+			}
 		}
-		var sum, weights float64
-		for v := range s.a.Rows {
-			weight := math.Sqrt(float64(s.a.Degree(v)))
-			sum, weights = sum+weight*float64(s.exchange.size(int32(v))), weights+weight
-		}
-		nodes := outputs
-		for l := range model.Batch.Layers() - 1 {
-			drawn, _ := model.Batch.Slot(l).Nominal()
-			nodes += float64(drawn)
-			entries += float64(drawn) * sum / max(weights, 1)
-		}
-		rows += float64(o.Micro) / ranks * others * (entries + 4*nodes)
 	}
-	return 8 * others * float64(parameterCount(params)+1), rows, nil
+	return 8 * (ranks - 1) / ranks * float64(parameterCount(params)+1), rows, nil
+}
+
+// rowBytes returns the mean number of bytes that a fetch of a row of the graph moves, over
+// nodes: the row and its id.
+func (p *Partition) rowBytes(nodes []int32) float64 {
+	sum := 0.0
+	for _, v := range nodes {
+		sum += float64(p.adjacency.exchange.size(v))
+	}
+	return 4 + sum/float64(max(len(nodes), 1))
+}
+
+// errPilot ends the draw of a pilot.
+var errPilot = errors.New("enough drawn")
+
+// pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
+// here. It has random numbers of its own.
+func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
+	const draws = 8
+	var own []int32
+	bounds := p.bounds()
+	for _, v := range p.data.Split.Train {
+		if int(v) >= bounds[p.group.Rank()] && int(v) < bounds[p.group.Rank()+1] {
+			own = append(own, v)
+		}
+	}
+	if v, ok := s.(interface{ Validate() error }); ok { // all ranks: it may gather
+		if err := v.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(own) == 0 {
+		return p.data.Split.Train, nil
+	}
+	var batch samplers.MiniBatch
+	for k := range uint64(draws) {
+		rng := rand.New(samplers.NewSource(^seed, k, k))
+		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+		layer := 0
+		ctx := samplers.WithRows(ctx, func(rows []int32) error {
+			if layer++; layer == 1 {
+				return nil
+			}
+			drawn = append(drawn, rows...)
+			return errPilot
+		})
+		if err := s.Sample(ctx, own[:min(outputs, len(own))], rng, &batch); !errors.Is(err, errPilot) {
+			return nil, fmt.Errorf("train: a pilot draw: %w", err)
+		}
+	}
+	return drawn, nil
 }
 
 // check returns an error if a run cannot use p.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/datasets"
@@ -49,12 +50,12 @@ func (j *trainJob) takePart(data *datasets.Data) (err error) {
 }
 
 // tellTraffic says beforehand how much an update sends.
-func (j *trainJob) tellTraffic(model *layers.GCN, o train.Options) error {
-	if j.partition == nil || j.follows() {
+func (j *trainJob) tellTraffic(ctx context.Context, model *layers.GCN, o train.Options) error {
+	if j.partition == nil {
 		return nil
 	}
-	gradients, rows, err := j.partition.UpdateBytes(model, o)
-	if err != nil {
+	gradients, rows, err := j.partition.UpdateBytes(ctx, model, o)
+	if err != nil || j.follows() {
 		return err
 	}
 	j.say("an update: each rank sends %s of gradients and about %s of rows", megabytes(int64(gradients)), megabytes(int64(rows)))

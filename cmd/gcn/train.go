@@ -253,7 +253,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	if j.world != nil && !j.dealsRuns() {
 		options.Group, options.Partition = j.world, j.partition
 	}
-	if err := j.tellTraffic(model, options); err != nil {
+	if err := j.tellTraffic(ctx, model, options); err != nil {
 		return nil, err
 	}
 	var r *result
