@@ -45,7 +45,7 @@ func TestBadNPY(t *testing.T) {
 		want   []string
 	}{
 		"missing file": {func(f map[string][]byte, d *Data) { delete(f, "feat.npy") },
-			[]string{"feat.npy", "no such file"}},
+			[]string{"no features (feat.npy)", "features=degree"}},
 		"missing part of the split": {func(f map[string][]byte, d *Data) { delete(f, "valid.npy") },
 			[]string{"valid.npy", "no such file"}},
 		"short mask": {func(f map[string][]byte, d *Data) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -38,7 +39,12 @@ type Data struct {
 	Name     string          // its SPEC
 	Graph    *graph.CSR      // A: symmetric, no self-loops, values nil where all are 1
 	Features *graph.Features // one row a node
-	Labels   *graph.Labels   // one entry or row a node
+	Labels   *graph.Labels   // one entry or row a node; Labels.Names names the classes
+
+	// NodeNames holds the id that the source gives each node, such as "alice" or
+	// "10.1000/182"; NodeNames.At(i) also works on nil. nil means that the ids are the
+	// nodes' numbers from 0.
+	NodeNames *graph.Names
 
 	// Propagated is P·X of the Laplacian and the features, if a store holds it, in
 	// single or half precision; else nil. A change of the features must drop it.
@@ -49,7 +55,8 @@ type Data struct {
 	Notes  []string     // changes to the source, a sentence each
 	Report graph.Report // edges dropped while the graph was built; zero for synthetic graphs
 
-	simple bool // the graph is valid: it was checked, or built so
+	simple     bool // the graph is valid: it was checked, or built so
+	unlabelled bool // Options.Unlabelled allowed them
 
 	source string       // SPEC of the stored data; "" unless they come from a store
 	unmap  func() error // nil unless the data come from a store; see Close
@@ -128,10 +135,18 @@ func (d *Data) validateNodes(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := d.Labels.Validate(); err != nil {
+	n := d.Nodes()
+	if err := d.Labels.Validate(); err != nil && !d.validUnlabelled() {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)
 	}
-	n := d.Nodes()
+	if d.NodeNames != nil {
+		if err := d.NodeNames.Validate(); err != nil {
+			return fmt.Errorf("datasets: %s: %w", d.title(), err)
+		}
+		if d.NodeNames.Len() != n {
+			return fmt.Errorf("datasets: %s: %d names of %d nodes: %w", d.title(), d.NodeNames.Len(), n, graph.ErrInvalid)
+		}
+	}
 	if d.Features.Rows != n || d.Labels.Nodes() != n {
 		return fmt.Errorf("datasets: %s: graph of %d nodes, features of %d, labels of %d: %w", d.title(), n, d.Features.Rows, d.Labels.Nodes(), graph.ErrInvalid)
 	}
@@ -144,7 +159,16 @@ func (d *Data) validateNodes(ctx context.Context) error {
 	case d.Metric == Accuracy && multi || d.Metric == ROCAUC && !multi:
 		return fmt.Errorf("datasets: %s: metric %s does not fit labels of %d classes and %d tasks: %w", d.title(), d.Metric, d.Labels.Classes, d.Labels.Tasks, graph.ErrInvalid)
 	}
+	if d.validUnlabelled() {
+		return nil
+	}
 	return d.validateSplit()
+}
+
+// validUnlabelled tells whether d are data that Options.Unlabelled allowed.
+func (d *Data) validUnlabelled() bool {
+	known := func(class int32) bool { return class != -1 }
+	return d.unlabelled && d.Unlabelled() && !slices.ContainsFunc(d.Labels.Class, known) && len(d.Split.Train)+len(d.Split.Valid)+len(d.Split.Test) == 0
 }
 
 // validateFeatures is graph.Features.Validate on all cores, until ctx is done.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
+	"strconv"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/formats"
@@ -15,6 +15,9 @@ type fileScheme struct {
 	keys                []string // besides the keys of all file schemes
 	metric              Metric   // "" is the usual one of the labels
 	normalize           string   // default of the key normalize; "" is none
+	labelHint           string   // how to add labels
+	featureHint         string   // how to add features
+	byDegree            bool     // without features, nodes have their degrees
 
 	// read reads the files, with their own split if split is true.
 	read func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error)
@@ -28,11 +31,11 @@ func atPath(read func(ctx context.Context, path string, split bool) (*formats.Se
 }
 
 // fileSchemes returns the schemes that read files, in the order of the manual.
-func fileSchemes() []Scheme {
+func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
 			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
-			read: atPath(formats.NPYFolder),
+			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
@@ -44,8 +47,8 @@ func fileSchemes() []Scheme {
 		},
 		{
 			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
-			keys: []string{"features", "labels", "weights", "header", "labels-header", "features-header", "sep", "lists"},
-			read: readEdgeList,
+			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "sep", "lists"},
+			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
 		},
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
@@ -54,7 +57,7 @@ func fileSchemes() []Scheme {
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
-			metric: MicroF1, normalize: "standardize",
+			metric: MicroF1, normalize: "standardize", byDegree: true,
 			read: atPath(formats.SAGE),
 		},
 		{
@@ -69,21 +72,29 @@ func fileSchemes() []Scheme {
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: fileKeys(f.keys...), Open: f.open}
+		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: append(fileKeys(f.keys...), "features"), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }
 
 // open reads the files, and applies the keys that all file schemes share.
-func (f fileScheme) open(ctx context.Context, spec *Spec) (*Data, error) {
-	_, asked := spec.Values["split"]
-	set, err := f.read(ctx, spec, !asked)
+func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
+	set, err := f.read(ctx, spec, !splitAsked(spec))
 	if err != nil {
 		return nil, err
 	}
+	if set.Labels == nil && !o.Unlabelled {
+		return nil, fmt.Errorf("datasets: %q: no labels, which training needs%s; a trained model predicts without: gcn predict --run DIR --data SPEC", spec, f.labelHint)
+	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		Notes: set.Notes, Metric: f.metric, simple: true,
+		NodeNames: set.NodeNames, Notes: set.Notes, Metric: f.metric, simple: true,
+	}
+	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
+		return nil, err
+	}
+	if d.Labels == nil {
+		return d, d.withoutLabels(ctx, spec, f.normalize)
 	}
 	if d.Metric == "" {
 		d.Metric = metricFor(d.Labels)
@@ -109,8 +120,10 @@ func metricFor(y *graph.Labels) Metric {
 
 // readEdgeList reads an edge list:
 //
-//	labels=FILE, features=FILE  see formats.EdgeList
-//	weights=1                   a third column holds the edges' weights
+//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
+//	ids=from-0|from-1|names     what node ids are
+//	nodes=FILE                  the names of all nodes, in the order of files without ids
+//	weights=1                   a column or an attribute holds the edges' weights, 0: left out
 //	header=1                    the edge list starts with a line of names, 0: it does not
 //	labels-header=, features-header=  the same for the other CSV files
 //	sep=tab                     comma, tab, space or semicolon, tried first
@@ -118,9 +131,8 @@ func metricFor(y *graph.Labels) Metric {
 //
 // Without the keys, headers, separators and the form of lists are found in each file.
 func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
-	labels := spec.Text("labels", "")
-	if labels == "" {
-		return nil, fmt.Errorf("datasets: %q: an edge list has no labels; add labels=FILE", spec)
+	if _, err := spec.Choice("ids", formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames); err != nil {
+		return nil, err
 	}
 	for _, key := range []string{"header", "labels-header", "features-header", "weights"} {
 		if _, err := spec.Choice(key, "0", "1"); err != nil {
@@ -133,9 +145,14 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 	if _, err := spec.Choice("lists", "sets", "multi-hot"); err != nil {
 		return nil, err
 	}
+	features := spec.Text("features", "")
+	if features == degreeKey || features == oneHotKey {
+		features = ""
+	}
 	return formats.EdgeList{
-		Edges: spec.Path, Labels: labels, Features: spec.Text("features", ""),
-		Weighted: spec.Text("weights", "0") == "1", Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
+		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: features,
+		IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
+		Weights: spec.Text("weights", ""), Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
 		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
 	}.Read(ctx)
 }
@@ -143,12 +160,18 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 // readArchive reads an .npz archive. split=K is the number of one of its own
 // splits, from 0; split=60/20/20 asks for a random one.
 func readArchive(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
-	if strings.Contains(spec.Text("split", ""), "/") {
+	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || !isWhole(text)) {
 		return formats.NPZ(ctx, spec.Path, -1)
 	}
 	k, err := spec.Int("split", 0, 0, math.MaxInt32)
 	if err != nil {
-		return nil, fmt.Errorf("%w, or shares such as %s", err, defaultSplit)
+		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 	}
 	return formats.NPZ(ctx, spec.Path, int(k))
+}
+
+// isWhole tells whether a text is a whole number, of either sign.
+func isWhole(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
 }

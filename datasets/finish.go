@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // fileKeys returns a scheme's own keys and the keys of all schemes that read files.
 func fileKeys(own ...string) []string {
-	return append(own, "split", "seed", "normalize", "metric")
+	return append(own, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric")
 }
 
 // finish applies the keys metric and normalize, which all schemes that read files
@@ -46,6 +49,27 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string) error {
 		return nil
 	}
 	return fmt.Errorf("datasets: %q: normalize=%s: want none, row or standardize", spec, how)
+}
+
+// withoutLabels completes data without labels: see Options.Unlabelled.
+func (d *Data) withoutLabels(ctx context.Context, spec *Spec, normalize string) error {
+	for _, key := range []string{"split", "seed", "stratify", "train", "valid", "test", "metric"} {
+		if _, given := spec.Values[key]; given {
+			return fmt.Errorf("datasets: %q: %s needs labels, and there are none", spec, key)
+		}
+	}
+	if normalize == "standardize" || spec.Text("normalize", "") == "standardize" {
+		return fmt.Errorf("datasets: %q: normalize=standardize needs training nodes, and there are no labels: standardize the features of both graphs before", spec)
+	}
+	d.Labels = &graph.Labels{Class: slices.Repeat([]int32{-1}, d.Nodes())}
+	d.Metric, d.unlabelled = Accuracy, true
+	d.Notes = append(d.Notes, "no labels")
+	return finish(ctx, d, spec, normalize)
+}
+
+// Unlabelled tells whether the data have no labels at all, see Options.Unlabelled.
+func (d *Data) Unlabelled() bool {
+	return d != nil && d.Labels != nil && d.Labels.Outputs() == 0
 }
 
 func normalizeRows(d *Data) {

@@ -569,3 +569,6 @@ func oneTask(classes []int32) *graph.Labels {
 	}
 	return y
 }
+
+// writeErr writes a file.
+func writeErr(path, text string) error { return os.WriteFile(path, []byte(text), 0o666) }

@@ -48,6 +48,9 @@ type Info struct {
 	Precision     Precision   `json:"precision"`
 	Classes       int         `json:"classes,omitempty"` // 0 for binary tasks
 	Tasks         int         `json:"tasks,omitempty"`   // 0 for classes
+	ClassNames    []string    `json:"class_names,omitempty"`
+	Unlabelled    int         `json:"unlabelled,omitempty"` // nodes without a label
+	NodeNames     bool        `json:"node_names,omitempty"` // the source names the nodes
 	Metric        Metric      `json:"metric"`
 	Split         SplitSizes  `json:"split"`
 	Degree        DegreeStats `json:"degree"`
@@ -83,6 +86,7 @@ type MemorySize struct {
 
 	Labels int64 `json:"labels"`
 	Split  int64 `json:"split"`
+	Names  int64 `json:"names,omitempty"` // of the nodes
 	Total  int64 `json:"total"`
 }
 
@@ -108,6 +112,7 @@ func Describe(d *Data) Info {
 		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
 		Preprocessing: append([]string{}, d.Notes...),
 	}
+	info.ClassNames, info.NodeNames, info.Unlabelled = y.Names, d.NodeNames != nil, d.unlabelledNodes()
 	if x.Half != nil {
 		info.Precision = Float16
 	}
@@ -121,8 +126,55 @@ func Describe(d *Data) Info {
 	if d.Propagated != nil {
 		b.Propagated = d.Propagated.Bytes()
 	}
-	b.Total = b.Graph + b.Features + b.Propagated + b.Labels + b.Split
+	b.Names = d.NodeNames.Bytes()
+	b.Total = b.Graph + b.Features + b.Propagated + b.Labels + b.Split + b.Names
 	return info
+}
+
+// unlabelledNodes counts the nodes without a label.
+func (d *Data) unlabelledNodes() int {
+	count := 0
+	if d.Labels != nil {
+		for i := range d.Labels.Nodes() {
+			if !d.labelled(i) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// Changes says in a sentence each how the source was read, and the changes to it: edges
+// dropped, classes, nodes without a label, and the notes. Cost: O(nodes).
+func (d *Data) Changes() []string {
+	var lines []string
+	if r := d.Report; r.Given > 0 {
+		lines = append(lines, fmt.Sprintf("%d edges read; %d self-loops and %d repeated or reverse edges dropped", r.Given, r.SelfLoops, r.Duplicates))
+	}
+	if y := d.Labels; y != nil && y.Names != nil {
+		lines = append(lines, fmt.Sprintf("%s: %s", counted(y), shortList(y.Names)))
+	}
+	if n := d.unlabelledNodes(); n > 0 {
+		lines = append(lines, fmt.Sprintf("%d nodes without a label", n))
+	}
+	return append(lines, d.Notes...)
+}
+
+func counted(y *graph.Labels) string {
+	if y.Tasks > 0 {
+		return fmt.Sprintf("%d binary tasks", y.Tasks)
+	}
+	return fmt.Sprintf("%d classes", y.Classes)
+}
+
+// shortList joins the first names.
+func shortList(names []string) string {
+	const most = 10
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += ", …"
+	}
+	return text
 }
 
 func degreeStats(g *graph.CSR) DegreeStats {
@@ -163,6 +215,12 @@ func (info Info) WriteText(w io.Writer) error {
 		precision = " (float16)"
 	}
 	fmt.Fprintf(t, "features\t%d%s\n", info.Features, precision)
+	if info.ClassNames != nil {
+		outputs += ": " + shortList(info.ClassNames)
+	}
+	if info.Unlabelled > 0 {
+		outputs += fmt.Sprintf("; %d nodes without a label", info.Unlabelled)
+	}
 	fmt.Fprintf(t, "%s\n", outputs)
 	fmt.Fprintf(t, "metric\t%s\n", info.Metric)
 	fmt.Fprintf(t, "split\ttrain %d, valid %d, test %d\n", s.Train, s.Valid, s.Test)
@@ -170,7 +228,8 @@ func (info Info) WriteText(w io.Writer) error {
 	if info.Bytes.Propagated > 0 {
 		propagated = fmt.Sprintf(", propagated features %.1f", megabytes(info.Bytes.Propagated))
 	}
-	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f%s)\n", megabytes(info.Bytes.Total), megabytes(info.Bytes.Graph), megabytes(info.Bytes.Features), propagated)
+	b := info.Bytes
+	fmt.Fprintf(t, "memory\t%.1f MB (graph %.1f, features %.1f%s, labels %.1f, split and names %.1f)\n", megabytes(b.Total), megabytes(b.Graph), megabytes(b.Features), propagated, megabytes(b.Labels), megabytes(b.Split+b.Names))
 	if info.Dropped.Given > 0 {
 		fmt.Fprintf(t, "read\t%d edges; dropped %d self-loops and %d repeated or reverse edges\n", info.Dropped.Given, info.Dropped.SelfLoops, info.Dropped.Duplicates)
 	}

@@ -91,7 +91,10 @@ func TestEdgeListForms(t *testing.T) {
 		"edges.tsv?header=1&features=D/features.tsv&labels=D/named.tsv",
 	} {
 		got := open(t, "edges:"+dir+"/"+strings.ReplaceAll(form, "D/", dir+"/"))
-		d.Split = got.Split
+		d.Split, d.Labels.Names = got.Split, nil
+		if strings.Contains(form, "name") {
+			d.Labels.Names = []string{"ant", "bee", "cat"}
+		}
 		sameNumbers(t, got, d)
 	}
 	got := open(t, "edges:"+dir+"/spaces.txt?sep=space&labels="+dir+"/names.json")
@@ -189,7 +192,7 @@ func TestWeightedEdgeList(t *testing.T) {
 		"0,1,1e39":    "want a positive number",
 		"0,1,1e-9999": "want a positive number",
 		"0,1,":        `weight ""`,
-		"0,1,2,3":     `weight "2,3"`,
+		"0,1,2,3":     "the header has 3 names, and the first edge 4 columns",
 	} {
 		write(t, filepath.Join(dir, "w.csv"), []byte("a,b,weight\n"+line+"\n"))
 		if _, err := Open(context.Background(), "edges:"+dir+"/w.csv?weights=1&"+keys, Options{}); err == nil || !strings.Contains(err.Error(), message) {
@@ -293,11 +296,11 @@ func TestBadEdgeList(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, content, keys, want string
 	}{
-		"no labels key":     {"", "", "", "an edge list has no labels; add labels=FILE"},
+		"no labels key":     {"", "", "", "no labels, which training needs (labels=FILE)"},
 		"missing labels":    {"", "", "?labels=D/none.csv", "none.csv: no such file"},
 		"header denied":     {"edges.csv", "a,b\n0,1\n", "?labels=D/labels.csv&header=0", `edges.csv:1: "a,b" is not two node ids`},
 		"header asserted":   {"edges.csv", "5,7\n0,1\n", "?labels=D/labels.csv&header=1", `edges.csv:1: header=1, but "5,7" is an edge`},
-		"second header":     {"edges.csv", "a,b\nc,d\n0,1\n", "?labels=D/labels.csv", `edges.csv:2: "c,d" is not two node ids`},
+		"second header":     {"edges.csv", "a,b\nc,d\n0,1\n", "?labels=D/labels.csv", "labels without node ids, and the ids are names"},
 		"header alone":      {"labels.csv", "id,kind\n", "?labels=D/labels.csv", "labels.csv: it holds no data after the header"},
 		"columns swapped":   {"labels.csv", "kind,id\n1,0\n0,1\n", "?labels=D/labels.csv", `labels.csv:1: the columns are "kind" and "id", want the node id first`},
 		"half a header":     {"features.csv", "1,x\n2,3\n", "?labels=D/labels.csv&features=D/features.csv", `features.csv:1: column 2, "x", is not a finite number`},

@@ -51,6 +51,11 @@ type Options struct {
 	// precision of the features: see Data.Propagated.
 	Propagated bool
 
+	// Unlabelled allows data without labels, for predictions of a trained model. Labels
+	// then holds the class -1 of each node, and Classes is 0, until the caller sets the
+	// labels to those of the model. There is no split. Without it such data are an error.
+	Unlabelled bool
+
 	// Progress, if not nil, is called often while a named data set is fetched, or P·X
 	// computed, from one goroutine.
 	Progress func(FetchProgress)
@@ -84,7 +89,7 @@ func (o *Options) cacheDir() (string, error) {
 func Schemes() []Scheme { return builtin(Options{}) }
 
 func builtin(o Options) []Scheme {
-	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(), []Scheme{storeScheme(o)})
+	return slices.Concat([]Scheme{synthScheme()}, fileSchemes(o), []Scheme{storeScheme(o)})
 }
 
 // Open returns the data set of a SPEC, validated. The error names the file and the

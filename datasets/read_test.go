@@ -40,6 +40,7 @@ func sameData(t testing.TB, got, want *Data) {
 		{"labels", got.Labels, want.Labels},
 		{"split", got.Split, want.Split},
 		{"metric", got.Metric, want.Metric},
+		{"names of nodes", got.NodeNames, want.NodeNames},
 	} {
 		if diff := cmp.Diff(part.want, part.got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(graph.Features{}, "Release")); diff != "" {
 			t.Errorf("%s differs (-want +got):\n%s", part.name, diff)

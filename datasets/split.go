@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/splitmix"
 )
 
@@ -61,11 +64,39 @@ func dealSplit(ctx context.Context, n, train, valid int, random *rand.Rand, elig
 // defaultSplit is used where neither the source nor the SPEC has a split.
 const defaultSplit = "60/20/20"
 
-// splitFromSpec draws a random split of the labelled nodes of d, by the keys split
-// (60/20/20) and seed (1), and adds a note.
+// splitAsked tells whether the SPEC asks for another split than the source's own.
+func splitAsked(spec *Spec) bool {
+	for _, key := range []string{"split", "train", "valid", "test"} {
+		if _, given := spec.Values[key]; given {
+			return true
+		}
+	}
+	return false
+}
+
+// splitFromSpec sets the split of d as the keys say, and adds a note:
+//
+//	train=FILE, valid=FILE, test=FILE  see formats.NodeList.Part
+//	split=FILE                         see formats.NodeList.Parts
+//	split=60/20/20, seed=1             random, of the labelled nodes; the default
+//	stratify=1                         random, with the same shares of each class
 func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
+	stratify, err := spec.Choice("stratify", "0", "1")
+	if err != nil {
+		return err
+	}
 	text := spec.Text("split", defaultSplit)
 	shares, err := parseShares(text)
+	isFile := err != nil && isSplitFile(text)
+	_, asked := spec.Values["split"]
+	if isFile || !asked && splitAsked(spec) {
+		return splitFromFiles(ctx, d, spec, isFile)
+	}
+	for _, key := range []string{"train", "valid", "test"} {
+		if _, given := spec.Values[key]; given {
+			return fmt.Errorf("datasets: %q: both split and %s: want one of them", spec, key)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: split=%s: %w", spec, text, err)
 	}
@@ -83,21 +114,121 @@ func splitFromSpec(ctx context.Context, d *Data, spec *Spec) error {
 	train := int(math.Round(float64(labelled) * shares[0] / total))
 	valid := min(int(math.Round(float64(labelled)*shares[1]/total)), labelled-train)
 	random := rand.New(rand.NewPCG(splitmix.Hash(seed), splitmix.Hash(streamSplit)))
-	if d.Split, err = dealSplit(ctx, d.Nodes(), train, valid, random, d.labelled); err != nil {
+	origin := ""
+	if stratify == "1" {
+		origin = ", stratified by class"
+		err = d.dealStratified(ctx, shares, random)
+	} else {
+		d.Split, err = dealSplit(ctx, d.Nodes(), train, valid, random, d.labelled)
+	}
+	if err != nil {
 		return err
 	}
-	origin := ""
-	if _, asked := spec.Values["split"]; !asked {
-		origin = " (the source has none)"
+	if !asked {
+		origin += " (the source has none)"
 	}
 	d.Notes = append(d.Notes, fmt.Sprintf("random split %s, seed %d%s", text, seed, origin))
+	return nil
+}
+
+// isSplitFile tells whether a value of the key split that is not shares is a file.
+func isSplitFile(text string) bool {
+	if _, err := os.Stat(text); err == nil {
+		return true
+	}
+	name := strings.TrimSuffix(text, ".gz")
+	return slices.Contains([]string{".csv", ".tsv", ".txt"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// splitFromFiles reads the split from the file of the key split, or from those of train,
+// valid and test.
+func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error {
+	for _, key := range []string{"seed", "stratify", "train", "valid", "test"} {
+		if _, given := spec.Values[key]; given && (whole || key == "seed" || key == "stratify") {
+			return fmt.Errorf("datasets: %q: %s does not go with a split from files", spec, key)
+		}
+	}
+	nodes := formats.NodeList{Nodes: d.Nodes(), Names: d.NodeNames}
+	_, listed := spec.Values["nodes"]
+	nodes.Unordered = d.NodeNames != nil && !listed && spec.Scheme == "edges" && spec.Text("ids", "") != formats.IDsFrom1
+	if whole {
+		s, err := nodes.Parts(ctx, spec.Values["split"])
+		if err != nil {
+			return err
+		}
+		d.Split = Split(*s)
+		d.Notes = append(d.Notes, "split from "+spec.Values["split"])
+		return nil
+	}
+	if _, given := spec.Values["train"]; !given {
+		return fmt.Errorf("datasets: %q: valid and test need train=FILE", spec)
+	}
+	d.Split = Split{}
+	for k, part := range []*[]int32{&d.Split.Train, &d.Split.Valid, &d.Split.Test} {
+		key := [...]string{"train", "valid", "test"}[k]
+		path, given := spec.Values[key]
+		if !given {
+			continue
+		}
+		var err error
+		if *part, err = nodes.Part(ctx, path); err != nil {
+			return err
+		}
+		d.Notes = append(d.Notes, fmt.Sprintf("%s nodes from %s: %d", key, path, len(*part)))
+	}
+	return nil
+}
+
+// dealStratified draws a random split of the labelled nodes with the same shares of each
+// class, within two nodes; those of all classes together are within one node.
+func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *rand.Rand) error {
+	class := d.Labels.Class
+	if class == nil {
+		if d.Labels.Tasks > 1 {
+			return fmt.Errorf("datasets: %s: stratify=1 needs one class for each node, and there are %d binary tasks", d.title(), d.Labels.Tasks)
+		}
+		class = make([]int32, d.Nodes())
+		for i := range class {
+			class[i] = -1
+			if v := d.Labels.Multi[i]; v == 0 || v == 1 {
+				class[i] = int32(v)
+			}
+		}
+	}
+	of := make([][]int32, max(d.Labels.Classes, 2)) // the nodes of each class
+	for i, c := range class {
+		if c >= 0 {
+			of[c] = append(of[c], int32(i))
+		}
+	}
+	total := shares[0] + shares[1] + shares[2]
+	var parts [3][]int32
+	seen, before := 0, [2]int{} // nodes so far; ends of training and validation nodes
+	for _, nodes := range of {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		seen += len(nodes)
+		ends := [2]int{int(math.Round(float64(seen) * shares[0] / total)), int(math.Round(float64(seen) * (shares[0] + shares[1]) / total))}
+		train := min(max(ends[0]-before[0], 0), len(nodes))
+		valid := min(max(ends[1]-before[1], train), len(nodes))
+		parts[0] = append(parts[0], nodes[:train]...)
+		parts[1] = append(parts[1], nodes[train:valid]...)
+		parts[2] = append(parts[2], nodes[valid:]...)
+		before = ends
+	}
+	for _, part := range parts {
+		slices.Sort(part)
+	}
+	d.Split = Split{Train: parts[0], Valid: parts[1], Test: parts[2]}
 	return nil
 }
 
 // ownSplit tells whether the SPEC leaves the source's own split as it is. It reports
 // a seed given with that.
 func ownSplit(spec *Spec) (bool, error) {
-	if _, asked := spec.Values["split"]; asked {
+	if splitAsked(spec) {
 		return false, nil
 	}
 	return true, checkNoSeed(spec)
@@ -105,8 +236,10 @@ func ownSplit(spec *Spec) (bool, error) {
 
 // checkNoSeed reports a seed given for a split that is not random.
 func checkNoSeed(spec *Spec) error {
-	if _, given := spec.Values["seed"]; given {
-		return fmt.Errorf("datasets: %q: seed is for random splits; add split=%s", spec, defaultSplit)
+	for _, key := range []string{"seed", "stratify"} {
+		if _, given := spec.Values[key]; given {
+			return fmt.Errorf("datasets: %q: %s is for random splits; add split=%s", spec, key, defaultSplit)
+		}
 	}
 	return nil
 }

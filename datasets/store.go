@@ -15,8 +15,8 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 3 if there are propagated features, else 2 if the
-//	                    features are float16, else 1
+//	 8  uint32          version: 4 if there are names of nodes, else 3 if there are
+//	                    propagated features, else 2 if the features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -31,7 +31,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 3 // the newest that is read
+	storeVersion = 4 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -63,6 +63,9 @@ const (
 	sectionTest     sectionKind = 10 //
 
 	sectionPropagated sectionKind = 11 // P·X, nodes × features; since version 3
+
+	sectionNames    sectionKind = 12 // text of the nodes' names; since version 4
+	sectionNameEnds sectionKind = 13 // the end of each name in the text; since version 4
 )
 
 // sectionKinds holds the name of each kind, and the type of its numbers. Features,
@@ -83,6 +86,20 @@ var sectionKinds = [...]struct {
 	sectionTest:     {"test nodes", elementInt32},
 
 	sectionPropagated: {"propagated features", elementFloat32},
+
+	sectionNames:    {"names of nodes", elementByte},
+	sectionNameEnds: {"ends of names", elementInt64},
+}
+
+// since returns the first version of the format that has sections of a kind.
+func (k sectionKind) since() uint32 {
+	switch k {
+	case sectionPropagated:
+		return 3
+	case sectionNames, sectionNameEnds:
+		return 4
+	}
+	return 1
 }
 
 func (k sectionKind) String() string {
@@ -129,7 +146,7 @@ func (k sectionKind) element() elementType {
 // allows tells whether sections of a kind may hold numbers of type e in a store of
 // the given version.
 func (k sectionKind) allows(e elementType, version uint32) bool {
-	if k == sectionPropagated && version < 3 {
+	if version < k.since() {
 		return false
 	}
 	return e == k.element() || k.features() && e == elementFloat16 && version >= 2
@@ -158,6 +175,8 @@ type storeMeta struct {
 	SelfLoops  int64    `json:"self_loops"`
 	Duplicates int64    `json:"duplicates"`
 	Edges      int64    `json:"edges"`
+
+	ClassNames []string `json:"class_names,omitempty"` // of tasks too
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -168,10 +187,8 @@ func encodeHeader(size uint64, sections []section) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
 	for _, s := range sections {
-		switch {
-		case s.kind == sectionPropagated:
-			version = 3
-		case s.element == elementFloat16:
+		version = max(version, s.kind.since())
+		if s.element == elementFloat16 {
 			version = max(version, 2)
 		}
 	}

@@ -249,6 +249,7 @@ const smallSection = 1 << 16
 func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	d := &Data{Name: "store:" + s.path, Graph: &graph.CSR{}, Features: &graph.Features{}, Labels: &graph.Labels{}, simple: true, unmap: s.unmap}
 	var meta *storeMeta
+	names := &graph.Names{}
 	rows := map[sectionKind]uint64{}
 	for _, e := range s.sections {
 		if e.bytes <= smallSection || e.kind == sectionMeta {
@@ -256,7 +257,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 				return nil, err
 			}
 		}
-		if e.rows > math.MaxInt32 && e.kind != sectionIdx && e.kind != sectionVal && e.kind != sectionPtr || e.cols > math.MaxInt32 {
+		if e.rows > math.MaxInt32 && !slices.Contains([]sectionKind{sectionIdx, sectionVal, sectionPtr, sectionNames}, e.kind) || e.cols > math.MaxInt32 {
 			return nil, s.fail("%v: %d×%d, at most %d each", e.kind, e.rows, e.cols, math.MaxInt32)
 		}
 		rows[e.kind] = e.rows
@@ -298,6 +299,10 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 			d.Split.Valid, err = view[int32](b)
 		case sectionTest:
 			d.Split.Test, err = view[int32](b)
+		case sectionNames:
+			names.Text = b
+		case sectionNameEnds:
+			names.Ends, err = view[int64](b)
 		}
 		if err != nil {
 			return nil, s.fail("%v: %w", e.kind, err)
@@ -327,12 +332,17 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		return nil, s.fail("%d classes for %d nodes", meta.Classes, n)
 	case rows[sectionTrain] == 0:
 		return nil, s.fail("the training set is empty")
+	case (len(names.Text) > 0 || len(names.Ends) > 0) && uint64(len(names.Ends)) != n:
+		return nil, s.fail("%d names of %d nodes", len(names.Ends), n)
+	}
+	if len(names.Ends) > 0 {
+		d.NodeNames = names
 	}
 	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
 	if s.mapped {
 		d.pages = func() { releasePages(s.bytes, 0, uint64(len(s.bytes))) }
 	}
-	d.Labels.Classes, d.Labels.Tasks = meta.Classes, meta.Tasks
+	d.Labels.Classes, d.Labels.Tasks, d.Labels.Names = meta.Classes, meta.Tasks, meta.ClassNames
 	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source
 	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
 	return d, nil

@@ -62,6 +62,15 @@ func madeVariant(t testing.TB, n int, seed uint64, variant int) *Data {
 	if variant&4 != 0 { // nothing to choose by or to test on
 		d.Split.Valid, d.Split.Test = nil, nil
 	}
+	if variant&8 != 0 { // names
+		for k := range d.Labels.Outputs() {
+			d.Labels.Names = append(d.Labels.Names, fmt.Sprintf("%cöß\n%d", 'a'+k, k))
+		}
+		d.NodeNames = new(graph.Names)
+		for i := range n {
+			d.NodeNames.Append(strings.Repeat("ñ", i%3) + fmt.Sprint(i%7))
+		}
+	}
 	d.Report = graph.Report{Given: 7, SelfLoops: 1, Duplicates: 2, Edges: d.Edges()}
 	d.Notes = []string{"a note, with \"quotes\"\nand lines"}
 	if err := d.Validate(); err != nil {
@@ -81,7 +90,7 @@ func writeStoreFile(t testing.TB, d *Data) string {
 
 func TestStoreRoundTrip(t *testing.T) {
 	dir := t.TempDir()
-	for variant := range 8 {
+	for variant := range 16 {
 		want := madeVariant(t, 10+31*variant, uint64(variant), variant)
 		path := filepath.Join(dir, "made.store")
 		if err := WriteStore(context.Background(), path, want); err != nil {
@@ -698,7 +707,7 @@ func TestSwapBytes(t *testing.T) {
 // FuzzStore damages a store and repairs its checksums. Opening it must give an error or
 // valid data.
 func FuzzStore(f *testing.F) {
-	for variant := range 8 {
+	for variant := range 16 {
 		d := madeVariant(f, 12, 1, variant)
 		f.Add(readBytes(f, writeStoreFile(f, d)))
 		f.Add(readBytes(f, writeStoreFile(f, halved(f, d))))

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -96,13 +97,15 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 	meta, err := json.Marshal(storeMeta{
 		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: notes,
 		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
+		ClassNames: d.Labels.Names,
 	})
 	if err != nil {
 		return err
 	}
 	if len(meta) > mostMeta {
-		return fmt.Errorf("notes of %d bytes, at most %d are stored", len(meta), mostMeta)
+		return fmt.Errorf("notes and names of classes of %d bytes, at most %d are stored", len(meta), mostMeta)
 	}
+	names := cmp.Or(d.NodeNames, &graph.Names{})
 	n, rowsPropagated := uint64(d.Nodes()), uint64(0)
 	if propagated != nil {
 		rowsPropagated = n
@@ -123,6 +126,8 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
 		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
 		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), propagated},
+		{sectionNames, uint64(len(names.Text)), 1, numbersOf(names.Text)},
+		{sectionNameEnds, uint64(len(names.Ends)), 1, numbersOf(names.Ends)},
 	}
 	count := 0
 	for _, s := range plan {

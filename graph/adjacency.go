@@ -19,13 +19,7 @@ func (m *CSR) ValidateAdjacency() error { return m.ValidateAdjacencyContext(cont
 // ValidateAdjacencyContext is ValidateAdjacency until ctx is done. The error is then the
 // context's.
 func (m *CSR) ValidateAdjacencyContext(ctx context.Context) error {
-	if err := m.validateRows(); err != nil {
-		return err
-	}
-	if m.Rows != m.Cols {
-		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
-	}
-	if err := m.eachRow(ctx, m.validateRow); err != nil {
+	if err := m.validateSimple(ctx); err != nil {
 		return err
 	}
 	symmetric, err := parallel.Symmetric(ctx, m.Ptr, m.Idx)
@@ -38,6 +32,33 @@ func (m *CSR) ValidateAdjacencyContext(ctx context.Context) error {
 		return m.eachRow(ctx, m.validateValues)
 	}
 	return nil
+}
+
+// ValidateDirected is ValidateAdjacencyContext for a directed graph: entries need no
+// reverse.
+func (m *CSR) ValidateDirected(ctx context.Context) error {
+	if err := m.validateSimple(ctx); err != nil || m.Val == nil {
+		return err
+	}
+	return m.eachRow(ctx, func(i int) error {
+		for k, v := range m.RowValues(i) {
+			if !(v > 0) || v > math.MaxFloat32 {
+				return fmt.Errorf("graph: adjacency value %v at (%d, %d), want positive and finite: %w", v, i, m.Row(i)[k], ErrInvalid)
+			}
+		}
+		return nil
+	})
+}
+
+// validateSimple checks the structure, but not that the matrix is symmetric.
+func (m *CSR) validateSimple(ctx context.Context) error {
+	if err := m.validateRows(); err != nil {
+		return err
+	}
+	if m.Rows != m.Cols {
+		return fmt.Errorf("graph: adjacency matrix is %d×%d, want square: %w", m.Rows, m.Cols, ErrInvalid)
+	}
+	return m.eachRow(ctx, m.validateRow)
 }
 
 // eachRow calls check for the rows on all cores, and returns an error of one of them.

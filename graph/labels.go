@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // Labels holds the labels of the nodes: either one class out of Classes (Class is
@@ -14,6 +15,18 @@ type Labels struct {
 
 	Tasks int       // number of binary tasks; 0 for classes
 	Multi []float32 // nodes×Tasks, row-major: 0, 1, or NaN if unknown
+
+	// Names holds the name of each class or task, in the order of a model's outputs. nil
+	// means that the source has none, or that each is its number.
+	Names []string
+}
+
+// Name returns the name of class or task k, or its number if it has none.
+func (y *Labels) Name(k int) string {
+	if k < len(y.Names) {
+		return y.Names[k]
+	}
+	return strconv.Itoa(k)
 }
 
 // Nodes returns the number of nodes.
@@ -33,7 +46,8 @@ func (y *Labels) Outputs() int {
 }
 
 // Validate returns an error about the first fault of y: neither or both kinds set, a
-// class outside [-1, Classes), a binary label other than 0, 1 and NaN.
+// class outside [-1, Classes), a binary label other than 0, 1 and NaN, names for
+// only some of the classes or tasks.
 func (y *Labels) Validate() error {
 	switch {
 	case (y.Class == nil) == (y.Multi == nil):
@@ -42,6 +56,8 @@ func (y *Labels) Validate() error {
 		return fmt.Errorf("graph: labels of %d classes and %d tasks: %w", y.Classes, y.Tasks, ErrInvalid)
 	case y.Multi != nil && (y.Tasks <= 0 || y.Classes != 0 || len(y.Multi)%y.Tasks != 0):
 		return fmt.Errorf("graph: %d binary labels for %d tasks: %w", len(y.Multi), y.Tasks, ErrInvalid)
+	case y.Names != nil && len(y.Names) != y.Outputs():
+		return fmt.Errorf("graph: %d names for %d classes or tasks: %w", len(y.Names), y.Outputs(), ErrInvalid)
 	}
 	for i, c := range y.Class {
 		if c < -1 || int(c) >= y.Classes {

@@ -18,13 +18,17 @@ import (
 //
 // A Laplacian is read-only in use and safe for concurrent reading.
 type Laplacian struct {
-	Adjacency *CSR      // A: symmetric, no self-loops
+	Adjacency *CSR      // A: symmetric unless Directed, no self-loops
 	RowScale  []float32 // one per node
 	ColScale  []float32 // one per node
 
+	// Directed says that A need not be symmetric: row i of A has the nodes that node i
+	// reads.
+	Directed bool
+
 	// Share is not nil if several processes hold the rows of A together. Row, RowSum, At
 	// and a sampler's layer then read only rows that this process holds or has fetched.
-	// ColumnNorms2 and RowSums gather: all processes call them together.
+	// ColumnNorms2 and RowSums gather: all processes call them together. A directed A is not held so.
 	Share *Share
 }
 
@@ -55,6 +59,15 @@ func NewRowLaplacian(adjacency *CSR) *Laplacian {
 		cols[i] = 1
 	}
 	return &Laplacian{Adjacency: adjacency, RowScale: rows, ColScale: cols}
+}
+
+// NewDirectedLaplacian returns P = D̃^-1 (A+I) of a directed graph: the mean over a node and
+// the nodes of its row of A. The adjacency matrix must satisfy ValidateDirected; the rest is
+// as for NewRowLaplacian.
+func NewDirectedLaplacian(adjacency *CSR) *Laplacian {
+	p := NewRowLaplacian(adjacency)
+	p.Directed = true
+	return p
 }
 
 // selfLoopedDegree returns d̃_i, the i-th row sum of A+I.
@@ -149,6 +162,10 @@ func (p *Laplacian) gather(ctx context.Context, values []float32, width int) err
 // processes hold P and the exchange fails, the result is empty. Cost: O(edges).
 func (p *Laplacian) ColumnNorms2() []float64 {
 	norms := make([]float64, p.Nodes())
+	if p.Directed {
+		p.addColumnNorms2(norms)
+		return norms
+	}
 	first, last := p.own()
 	parallel.For(last-first, rowRange, func(lo, hi int) {
 		for j := first + lo; j < first+hi; j++ {
@@ -171,6 +188,25 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 		}
 	}
 	return norms
+}
+
+// addColumnNorms2 is ColumnNorms2 of a matrix that is not symmetric, on one core.
+func (p *Laplacian) addColumnNorms2(norms []float64) {
+	for i, scale := range p.RowScale {
+		r := square(scale)
+		norms[i] += r
+		values := p.Adjacency.RowValues(i)
+		for k, j := range p.Adjacency.Row(i) {
+			if values != nil {
+				norms[j] += r * square(values[k])
+			} else {
+				norms[j] += r
+			}
+		}
+	}
+	for j, scale := range p.ColScale {
+		norms[j] *= square(scale)
+	}
 }
 
 // Dense returns P as a row-major nodes×nodes matrix, for tests and studies on

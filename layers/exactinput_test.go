@@ -29,6 +29,7 @@ func TestExactInputStep(t *testing.T) {
 	const n = 300
 	for name, o := range map[string]GCNOptions{
 		"paper": {}, "norm and residual": {LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}, "other order": {Order: TransformFirst},
+		"linear": {HiddenResidual: ResidualLinear},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, byRow := range []bool{false, true} {
@@ -39,7 +40,7 @@ func TestExactInputStep(t *testing.T) {
 				x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 				o.Hidden, o.ClassifierDropout = 17, 0.3
 				for _, sizes := range [][]int{{40}, {40, 60}} {
-					sampler := &samplers.LayerWise{Laplacian: p, Sizes: sizes}
+					sampler := &samplers.LayerWise{Laplacian: p, Sizes: sizes, KeepSelf: o.HiddenResidual != ResidualNone}
 					o.ExactInput = exactInput(t, p, x)
 					exact := newStepped(t, NewBatch(G.NewGraph(), sampler), x, y, o)
 					o.ExactInput = nil
@@ -122,7 +123,7 @@ func (s *stepped) run(t *testing.T, batch *samplers.MiniBatch, seed uint64) [][]
 // features first.
 func TestExactInputInference(t *testing.T) {
 	for name, c := range inferenceCases {
-		if c.depth == 1 || c.options.Heads > 0 || c.options.InputDropout > 0 {
+		if c.depth == 1 || c.options.Heads > 0 || c.options.InputDropout > 0 || c.options.InputLayer {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,16 @@ const (
 	FormEquation             // of the paper's equation 1
 )
 
+// Residual names a residual connection around a convolution, from the rows of its input
+// that belong to its output nodes.
+type Residual uint8
+
+const (
+	ResidualNone     Residual = iota
+	ResidualIdentity          // the rows as they are, where input and output are equally wide (He et al. 2016)
+	ResidualLinear            // a linear map of them, as of the own state in GraphSAGE (Hamilton et al. 2017)
+)
+
 // GCNOptions are the options of a GCN. The zero value is the model of the program
 // released with the paper.
 type GCNOptions struct {
@@ -52,6 +62,20 @@ type GCNOptions struct {
 	// convolution. It uses the features, since a sampled layer's output nodes need
 	// not be among its input nodes.
 	Residual bool
+
+	// HiddenResidual is a residual connection from each convolution's own input. Its
+	// output nodes must be among its input nodes: see ops.OwnRows. The first
+	// convolution without InputLayer reads features: ResidualIdentity leaves it out
+	// unless Hidden is their width.
+	HiddenResidual Residual
+
+	// InputLayer puts a linear layer, the activation and Dropout between the features
+	// and the first convolution. It excludes ExactInput and refreshed histories.
+	InputLayer bool
+
+	// LabelSmoothing and ClassWeights change the loss: see ops.Targets.
+	LabelSmoothing float64
+	ClassWeights   []float32 // of each class; nil means all 1
 
 	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
 	// dense layer on its rows, and the batch's sampler draws the blocks of the
@@ -82,17 +106,22 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, skip0.weight, ….
+// norm0.shift, skip0.weight, own0.weight, …, input.weight and input.bias.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
+	Input        *Linear // nil: the first convolution reads the features
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
+	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
-	exact *ExactInput // nil: the first convolution is sampled
+	exact    *ExactInput // nil: the first convolution is sampled
+	known    *ExactInput // P·X for inference; nil: not known
+	residual Residual
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
+	few    freeMemories                    // of inferences for a few nodes
 }
 
 // NewGCN builds over batch a model that predicts y from x, and its loss. If the batch has
@@ -110,6 +139,12 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err != nil {
 		return nil, err
 	}
+	if err := targets.Smooth(o.LabelSmoothing); err != nil {
+		return nil, err
+	}
+	if err := targets.WeighClasses(o.ClassWeights); err != nil {
+		return nil, err
+	}
 	slots, h, err := o.input(batch, x)
 	if err != nil {
 		return nil, err
@@ -123,14 +158,22 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual}
 	m.Inference = m
 	if batch.refresher != nil {
+		if o.InputLayer {
+			return nil, fmt.Errorf("layers: GCN with an input layer and refreshed histories: the histories begin at the first convolution; leave one of them out")
+		}
 		m.Refresher = m
 	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
 		return nil, err
+	}
+	if o.InputLayer {
+		if h, err = m.inputLayer(h, o, start); err != nil {
+			return nil, err
+		}
 	}
 	for l, slot := range slots {
 		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
@@ -164,6 +207,18 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		}
 	}
 	return o
+}
+
+// inputLayer adds the input layer over the features h.
+func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
+		return nil, err
+	}
+	m.Parameters = append(m.Parameters, m.Input.Parameters()...)
+	if h, err = m.Input.Forward(h); err != nil {
+		return nil, err
+	}
+	return ops.Activate(h, o.Activation, o.Dropout, m.Batch.Mode())
 }
 
 // classify adds the classifier over h.
@@ -235,7 +290,39 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 			return nil, err
 		}
 	}
+	if z, err = m.own(batch, x, l, slot, h, z, o, start); err != nil {
+		return nil, err
+	}
 	return conv.Finish(z)
+}
+
+// own adds the hidden residual of convolution l, from its input h, to z.
+func (m *GCN) own(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h, z *G.Node, o GCNOptions, start ParameterOptions) (own *G.Node, err error) {
+	in := h.Shape()[1]
+	if o.HiddenResidual == ResidualNone || o.HiddenResidual == ResidualIdentity && in != o.Hidden {
+		return z, nil
+	}
+	if l == 0 && m.Input == nil {
+		batch.skips = append(batch.skips, x)
+		own, err = ops.OutputFeatures(batch.Graph(), x, slot)
+	} else {
+		own, err = ops.OwnRows(slot, h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.HiddenResidual == ResidualLinear {
+		w, _, err := newParameters(batch.Graph(), fmt.Sprintf("own%d", l), in, o.Hidden, false, start)
+		if err != nil {
+			return nil, err
+		}
+		m.Owns = append(m.Owns, w)
+		m.Parameters = append(m.Parameters, w)
+		if own, err = ops.MatMul(own, w); err != nil {
+			return nil, err
+		}
+	}
+	return ops.Add(z, own)
 }
 
 // newConvolution adds the parameters of a convolution.
@@ -273,6 +360,9 @@ func (m *GCN) skip(batch *Batch, x *graph.Features, l int, slot *ops.Slot, z *G.
 func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	// In float64, where nothing overflows.
 	values, width := 0.0, float64(features)
+	if o.InputLayer {
+		values, width = (width+1)*float64(o.Hidden), float64(o.Hidden)
+	}
 	for l := range convolutions {
 		layer := o.convolution(l, convolutions, outputs)
 		each := width // values for each column of the output
@@ -290,6 +380,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		}
 		if layer.Residual {
 			each += float64(features)
+		}
+		if layer.HiddenResidual == ResidualLinear {
+			each += width
 		}
 		width = float64(layer.Hidden)
 		values += each * width
@@ -317,6 +410,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		o.Dropout = 0.2
 	}
 	switch {
+	case o.HiddenResidual > ResidualLinear:
+		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.Form > FormEquation:
 		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
 	case o.Form == FormEquation && o.ClassifierDropout > 0:
@@ -336,6 +431,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	switch e := o.ExactInput; {
 	case e != nil && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention and exact input: attention reads the features themselves, P·X has no use in it")
+	case e != nil && o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with exact input and an input layer: P·X is of the features, which the input layer changes in training")
 	case e != nil && o.InputDropout > 0:
 		return o, fmt.Errorf("layers: GCN with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)
 	}

@@ -16,19 +16,22 @@ import (
 // i belongs to nodes[i].
 //
 // It works outside the expression graph, on the model's device, layer by layer in chunks
-// of rows. It computes only rows that the given nodes depend on. Memory beside the result:
+// of rows. It computes only rows that the given nodes depend on. Nodes may be repeated; each
+// occurrence has its row. Up to 256 nodes cost time for their neighbourhood, not for the
+// graph. Memory beside the result:
 // a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
 // of two if the model has more than two convolutions; and H·W of a whole layer if H·W is
 // computed first. The memory is reused by the next call. A GPU copies the features and the
 // Laplacian at the first call and keeps them until the device is closed.
 //
-// A further call for the same nodes uses the list of rows and, on the CPU, P·X of the first
-// call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
+// and, on the CPU, P·X of the first call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
 // and x must not change between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
 // bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
-// chunk. On the CPU, calls may run concurrently while no parameter changes. An output that
+// chunk. On the CPU, calls may run concurrently while no parameter changes; each has memory
+// of its own. An output that
 // does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
 	if ctx == nil {
@@ -38,6 +41,12 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
+	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
+		model.ranks = m.Ranks
+	}
+	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil && x.Share == nil {
+		return m.inferFew(ctx, model, m.Device, p, x, nodes)
+	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
@@ -45,11 +54,30 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	memory.kept.onHost = m.Device == nil
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
+	if err := memory.kept.use(ctx, p, x, nodes, len(model.layers)); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	return model.run(ctx, k, p, x, nodes, &memory.kept)
 }
+
+// inferFew is Infer for a few nodes, on a GPU or, if d is nil, on the CPU.
+func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+	memory := m.few.take()
+	defer m.few.give(memory)
+	k, err := plan.NewKernels(d, p, &memory.InferenceMemory)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	if err := memory.useFew(ctx, p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
+	return model.run(ctx, k, p, x, nodes, &memory.kept)
+}
+
+// ReadPropagated makes Infer read P·X from e, which any number of models may share, in
+// place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
+// it. Attention, which has no use for P·X, ignores it.
+func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 
 // inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
@@ -57,10 +85,19 @@ type inferenceLayer struct {
 	w, b        []float32 // b nil: no bias
 	gain, shift []float32 // nil: no norm
 	skip        []float32 // nil: no residual
+	own         []float32 // of ResidualLinear; nil: none
+	residual    Residual  // of its own input
+	dense       bool      // an input layer: without P
 	attention   *inferenceAttention
 	activation  kernel.Activation
 
-	on struct{ w, b, gain, shift, skip plan.Span } // the same, on the processor
+	on struct{ w, b, gain, shift, skip, own plan.Span } // the same, on the processor
+}
+
+// readsFeatures reports whether the layers read rows of the features themselves, even if
+// P·X is known.
+func (m *inferenceModel) readsFeatures() bool {
+	return m.layers[0].skip != nil || m.layers[0].residual != ResidualNone
 }
 
 // inferenceModel holds the parameters of a GCN.
@@ -89,10 +126,23 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
 	model := new(inferenceModel)
-	if m.exact.of(p, x) {
-		model.exact = m.exact
+	for _, e := range []*ExactInput{m.exact, m.known} {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+			model.exact = e
+		}
 	}
 	width := x.Cols
+	if m.Input != nil {
+		layer, err := m.Input.values(m.Convolutions[0])
+		if err != nil {
+			return nil, err
+		}
+		if layer.in != width {
+			return nil, fmt.Errorf("layers: inference: the input layer reads %d columns, the features have %d", layer.in, width)
+		}
+		width = layer.out
+		model.layers = append(model.layers, layer)
+	}
 	for l, conv := range m.Convolutions {
 		layer, err := conv.values()
 		if err != nil {
@@ -102,6 +152,17 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
 			}
+		}
+		if m.residual == ResidualLinear || m.residual == ResidualIdentity && layer.in == layer.out {
+			layer.residual = m.residual
+		}
+		if layer.residual == ResidualLinear && l < len(m.Owns) {
+			if layer.own, err = valueOf(m.Owns[l]); err != nil {
+				return nil, err
+			}
+		}
+		if layer.residual == ResidualLinear && len(layer.own) != layer.in*layer.out {
+			return nil, fmt.Errorf("layers: inference: the residual of convolution %d has %d weights, want %d×%d", l, len(layer.own), layer.in, layer.out)
 		}
 		if layer.in != width || layer.skip != nil && len(layer.skip) != x.Cols*layer.out {
 			return nil, fmt.Errorf("layers: inference: convolution %d reads %d columns, its input has %d", l, layer.in, width)
@@ -124,6 +185,19 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	c.b, err = valueOf(m.Classifier.B)
 	model.classifier, model.outputs = c, c.out
 	return model, err
+}
+
+// values returns the parameters of an input layer below conv.
+func (l *Linear) values(conv *GraphConv) (v inferenceLayer, err error) {
+	if l.W == nil {
+		return v, fmt.Errorf("layers: inference: the input layer has no weight")
+	}
+	v = inferenceLayer{in: l.W.Shape()[0], out: l.W.Shape()[1], dense: true, activation: kernel.Activation(conv.Activation)}
+	if v.w, err = valueOf(l.W); err != nil {
+		return v, err
+	}
+	v.b, err = valueOf(l.B)
+	return v, err
 }
 
 // values returns the layer's parameters.
@@ -158,65 +232,6 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 	return v, err
 }
 
-// neededRows returns the nodes whose output each layer must compute: nodes in the last
-// layer, and below each layer its nodes with all their neighbours.
-//
-// If several ranks hold P together, all call it: each follows the edges of its own nodes.
-func neededRows(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) ([][]int32, error) {
-	rows := make([][]int32, layers)
-	all := func() []int32 {
-		ids := make([]int32, p.Nodes())
-		for i := range ids {
-			ids[i] = int32(i)
-		}
-		return ids
-	}
-	if nodes == nil {
-		nodes = all()
-	}
-	rows[layers-1] = nodes
-	for l := layers - 2; l >= 0; l-- {
-		above := rows[l+1]
-		if len(above) == p.Nodes() && l+1 < layers-1 {
-			rows[l] = above
-			continue
-		}
-		needed := make([]bool, p.Nodes())
-		count := 0
-		mark := func(v int32) {
-			if !needed[v] {
-				needed[v] = true
-				count++
-			}
-		}
-		first, last := 0, p.Nodes()
-		if p.Share != nil {
-			first, last = p.Share.Own()
-		}
-		for _, v := range above {
-			mark(v)
-			if int(v) < first || int(v) >= last {
-				continue
-			}
-			for _, u := range p.Adjacency.Row(int(v)) {
-				mark(u)
-			}
-		}
-		if p.Share != nil {
-			if err := gatherMarks(ctx, p.Share, needed, mark); err != nil {
-				return nil, err
-			}
-		}
-		rows[l] = make([]int32, 0, count)
-		for v, is := range needed {
-			if is {
-				rows[l] = append(rows[l], int32(v))
-			}
-		}
-	}
-	return rows, nil
-}
-
 // load puts the parameters on the processor.
 func (m *inferenceModel) load(k plan.Kernels) error {
 	layers := make([]*inferenceLayer, 0, len(m.layers)+1)
@@ -228,7 +243,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.gain, l.shift, l.skip)
+		all = append(all, l.w, l.b, l.gain, l.shift, l.skip, l.own)
 		if a := l.attention; a != nil {
 			all = append(all, a.source, a.target)
 		}
@@ -238,8 +253,8 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip = spans[0], spans[1], spans[2], spans[3], spans[4]
-		spans = spans[5:]
+		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3], spans[4], spans[5]
+		spans = spans[6:]
 		if a := l.attention; a != nil {
 			a.on.source, a.on.target = spans[0], spans[1]
 			spans = spans[2:]
@@ -267,13 +282,15 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	if err := kept.use(ctx, p, x, nodes, len(m.layers)); err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
 	if err := r.first(kept); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
 	h, top := r.x, len(m.layers)-1
+	if kept.inputs != nil {
+		if h, err = r.own(kept.inputs); err != nil {
+			return nil, fmt.Errorf("layers: inference: %w", err)
+		}
+	}
 	var logits []float32
 	for l := range m.layers {
 		rows := kept.rows[l]
@@ -293,7 +310,7 @@ func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Lapla
 		if err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
-		if l == 0 && l < top {
+		if l == 0 && l < top && (nodes == nil || len(nodes) > fewNodes) {
 			k.Released(x) // only residual layers read features again
 		}
 	}
@@ -310,10 +327,38 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 		return nil, fmt.Errorf("other ranks hold parts of the data: inference needs these ranks, and the CPU")
 	}
 	var err error
-	if m.exact == nil || m.layers[0].skip != nil {
+	if m.exact == nil || m.readsFeatures() {
 		r.x, err = k.Features(x)
 	}
 	return r, err
+}
+
+// own returns the features of the given rows alone, with their index, in the memory of the
+// second layer's output. It works on the CPU.
+func (r *inference) own(rows []int32) (plan.Rows, error) {
+	if err := r.Needed(rows, false); err != nil {
+		return plan.Rows{}, err
+	}
+	width := r.x.Width
+	out, err := r.Scratch(plan.Hidden1, len(rows)*width)
+	if err != nil {
+		return plan.Rows{}, err
+	}
+	chunk := r.ChunkRows(width)
+	for lo := 0; lo < len(rows); lo += chunk {
+		if err := r.ctx.Err(); err != nil {
+			return plan.Rows{}, err
+		}
+		n := min(chunk, len(rows)-lo)
+		part, err := r.Own(r.x, lo, n)
+		if err != nil {
+			return plan.Rows{}, err
+		}
+		copy(out.Host()[lo*width:], part.Host()[:n*width])
+	}
+	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
+	h.Index, err = r.Index(rows)
+	return h, err
 }
 
 // hidden returns the output of layer l at the given rows, with their index.
@@ -340,7 +385,10 @@ func (r *inference) hidden(l int, h plan.Rows, rows []int32) (plan.Rows, error) 
 // layer writes the output of layer l to out. If logits is not nil, it writes the logits of
 // that output there instead.
 func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
-	layer := r.model.layers[l]
+	layer, own := r.model.layers[l], h
+	if l == 0 {
+		own = r.x // h is not set if P·X is known
+	}
 	transformed := r.transformFirst(l, h, rows)
 	if transformed {
 		var err error
@@ -351,9 +399,9 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 	chunk := r.ChunkRows(max(layer.in, layer.out))
 	err := r.chunks(len(rows), chunk, r.bring(l, rows), func(lo, n int) error {
 		if logits == nil {
-			return r.chunk(l, h, lo, n, out.From(lo*layer.out), transformed)
+			return r.chunk(l, h, own, lo, n, out.From(lo*layer.out), transformed)
 		}
-		return r.logits(l, h, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+		return r.logits(l, h, own, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
 	})
 	if err != nil {
 		return err
@@ -365,7 +413,7 @@ func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logit
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
-func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, transformed bool) error {
+func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32, transformed bool) error {
 	to, err := r.Logits(logits)
 	if err != nil {
 		return err
@@ -376,7 +424,7 @@ func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, tran
 			return err
 		}
 	}
-	if err := r.chunk(l, h, lo, n, z, transformed); err != nil {
+	if err := r.chunk(l, h, own, lo, n, z, transformed); err != nil {
 		return err
 	}
 	if c != nil {
@@ -389,7 +437,7 @@ func (r *inference) logits(l int, h plan.Rows, lo, n int, logits []float32, tran
 
 // transformFirst reports whether layer l computes P(HW).
 func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
-	if l == 0 && r.model.exact != nil {
+	if l == 0 && r.model.exact != nil || r.model.layers[l].dense {
 		return false
 	}
 	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
@@ -442,11 +490,17 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 	return z, err
 }
 
-// chunk writes the layer's output at the needed rows lo to lo+n to z.
-func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+// chunk writes the layer's output at the needed rows lo to lo+n to z. own is the layer's
+// input; h is the same, or transformed.
+func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, transformed bool) error {
 	layer := r.model.layers[l]
 	var err error
-	if a := layer.attention; a != nil {
+	if layer.dense {
+		var x plan.Span
+		if x, err = r.Own(h, lo, n); err == nil {
+			err = r.Affine(z, x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out)
+		}
+	} else if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
 	} else if transformed {
 		err = r.Propagate(z, h, lo, n)
@@ -462,6 +516,20 @@ func (r *inference) chunk(l int, h plan.Rows, lo, n int, z plan.Span, transforme
 			return err
 		}
 		if err := r.Add(z, own, layer.on.skip, n, r.x.Width, layer.out); err != nil {
+			return err
+		}
+	}
+	if layer.residual != ResidualNone {
+		rows, err := r.Own(own, lo, n)
+		if err != nil {
+			return err
+		}
+		if layer.own != nil {
+			err = r.Add(z, rows, layer.on.own, n, layer.in, layer.out)
+		} else {
+			err = r.Sum(z, rows, n*layer.out)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -49,6 +49,7 @@ func TestInferOnDevice(t *testing.T) {
 				for name, o := range map[string]GCNOptions{
 					"plain": {}, "norm": {LayerNorm: true}, "residual": {Residual: true, Activation: ops.ActivationReLU},
 					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, LayerNorm: true, Residual: true},
+					"identity": {HiddenResidual: ResidualIdentity}, "input layer and linear": {InputLayer: true, HiddenResidual: ResidualLinear},
 					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {
 					o.Hidden = 16

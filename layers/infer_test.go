@@ -82,7 +82,24 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	dense := matrix{n, n, p.Dense()}
 	features := matrixOf(x.Rows, x.Cols, x.Data)
 	h := features
+	activated := func(act ops.Activation, z matrix) matrix {
+		return z.each(func(i, j int) float64 {
+			v := z.at(i, j)
+			switch {
+			case act == ops.ActivationELU && v < 0:
+				return math.Exp(v) - 1
+			case act == ops.ActivationReLU:
+				return math.Max(v, 0)
+			}
+			return v
+		})
+	}
+	if m.Input != nil {
+		b, z := parameterOf(m.Input.B), h.times(parameterOf(m.Input.W))
+		h = activated(m.Convolutions[0].Activation, z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] }))
+	}
 	for l, conv := range m.Convolutions {
+		own := h
 		z := h.times(parameterOf(conv.W))
 		if conv.Attention != nil {
 			z = denseAttention(p, conv.Attention, z)
@@ -98,19 +115,16 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 			skip := features.times(parameterOf(m.Skips[l]))
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
 		}
+		if l < len(m.Owns) {
+			own = own.times(parameterOf(m.Owns[l]))
+		}
+		if m.residual != ResidualNone && own.cols == z.cols {
+			z = z.each(func(i, j int) float64 { return z.at(i, j) + own.at(i, j) })
+		}
 		if conv.Norm != nil {
 			z = z.normalised(parameterOf(conv.Norm.Gain), parameterOf(conv.Norm.Shift))
 		}
-		h = z.each(func(i, j int) float64 {
-			v := z.at(i, j)
-			switch {
-			case conv.Activation == ops.ActivationELU && v < 0:
-				return math.Exp(v) - 1
-			case conv.Activation == ops.ActivationReLU:
-				return math.Max(v, 0)
-			}
-			return v
-		})
+		h = activated(conv.Activation, z)
 	}
 	if m.Classifier == nil {
 		return h
@@ -136,6 +150,13 @@ var inferenceCases = map[string]struct {
 	"gat, plain":          {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
 	"gat of the equation": {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
 	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
+	"identity":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
+	"identity throughout": {features: 11, hidden: 11, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualIdentity, Residual: true}},
+	"linear":              {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{HiddenResidual: ResidualLinear, LayerNorm: true}},
+	"linear, equation":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualLinear, Form: FormEquation}},
+	"input layer":         {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
+	"input and identity":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
+	"gat with all":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
 	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},

@@ -2,7 +2,9 @@ package layers
 
 import (
 	"context"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -13,6 +15,7 @@ import (
 type inferenceMemory struct {
 	plan.InferenceMemory
 	kept keptInput
+	set  nodeSet
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another
@@ -27,7 +30,47 @@ func (m *GCN) takeMemory() *inferenceMemory {
 
 // Bytes returns the size of m, without the lists of rows.
 func (m *inferenceMemory) Bytes() int64 {
-	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums))
+	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums)+cap(m.set.place))
+}
+
+// fewNodes is the largest number of nodes in a call of Infer that is made for its
+// neighbourhood alone: it keeps no P·X, and concurrent calls reuse their memories.
+const fewNodes = 256
+
+// freeMemories holds the memories of calls for a few nodes, one for each call that ran at
+// the same time. The zero value is empty.
+type freeMemories struct {
+	mutex sync.Mutex
+	free  []*inferenceMemory
+	bytes int64
+}
+
+// take returns a free memory, or a new one.
+func (f *freeMemories) take() *inferenceMemory {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	last := len(f.free) - 1
+	if last < 0 {
+		return new(inferenceMemory)
+	}
+	m := f.free[last]
+	f.free[last], f.free = nil, f.free[:last]
+	f.bytes -= m.Bytes()
+	return m
+}
+
+// give makes m free. It drops m if there is a free memory for every core, or if all would
+// take more than a part of the memory limit.
+func (f *freeMemories) give(m *inferenceMemory) {
+	m.kept.forget()
+	size := m.Bytes()
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	const small = 64 << 20 // Limit reads files
+	if len(f.free) < runtime.GOMAXPROCS(0) && (f.bytes+size <= small || uint64(f.bytes+size) <= memory.Limit()/keptShare) {
+		f.free = append(f.free, m)
+		f.bytes += size
+	}
 }
 
 // keptInput is the part of inference that follows from the graph, the features and the
@@ -37,7 +80,8 @@ type keptInput struct {
 	x      *graph.Features
 	nodes  []int32 // a copy; nil: all nodes
 	rows   [][]int32
-	onHost bool // P·X can be kept
+	inputs []int32 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
+	onHost bool    // P·X can be kept
 
 	px, sums []float32 // P·X and P·1 at rows[0], from row base on; nil: not kept
 	base     int
@@ -52,10 +96,33 @@ func (k *keptInput) use(ctx context.Context, p *graph.Laplacian, x *graph.Featur
 	}
 	// Free the old memory before the new is allocated.
 	*k = keptInput{p: p, x: x, nodes: slices.Clone(nodes), onHost: k.onHost}
-	if k.rows, err = neededRows(ctx, p, k.nodes, layers); err != nil {
+	if k.rows, err = new(nodeSet).neededRows(ctx, nil, p, k.nodes, layers); err != nil {
 		*k = keptInput{onHost: k.onHost}
 	}
 	return err
+}
+
+// useFew makes k the part for a few nodes. It keeps nothing but the memory of the lists.
+func (m *inferenceMemory) useFew(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int, inputs bool) (err error) {
+	k := &m.kept
+	k.nodes, k.onHost, k.inputs = nodes, false, nil
+	if !inputs {
+		k.rows, err = m.set.neededRows(ctx, k.rows, p, nodes, layers)
+		return err
+	}
+	rows, err := m.set.neededRows(ctx, append([][]int32{k.inputs}, k.rows...), p, nodes, layers+1)
+	if err == nil {
+		k.inputs, k.rows = rows[0], rows[1:]
+	}
+	return err
+}
+
+// forget drops the caller's nodes.
+func (k *keptInput) forget() {
+	k.nodes = nil
+	if top := len(k.rows) - 1; top >= 0 {
+		k.rows[top] = nil
+	}
 }
 
 // keptShare is the part of the memory limit that a kept P·X may take.
@@ -79,7 +146,7 @@ func (r *inference) first(kept *keptInput) error {
 		var err error
 		in.px, err = r.Features(in.exact.px)
 		return err
-	case !kept.onHost || r.transformFirst(0, r.x, rows):
+	case layer.dense || !kept.onHost || r.transformFirst(0, r.x, rows):
 		return nil
 	case r.features.Share != nil:
 		in.kept = kept

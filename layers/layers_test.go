@@ -121,6 +121,17 @@ func TestGCNParameters(t *testing.T) {
 	if m.Convolutions[0].Dropout.Rate != 0 {
 		t.Errorf("NoDropout gives rate %v", m.Convolutions[0].Dropout.Rate)
 	}
+	m, err = build(GCNOptions{Hidden: 4, InputLayer: true, HiddenResidual: ResidualLinear})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = []string{
+		"input.weight(7, 4)", "input.bias(4)", "conv0.weight(4, 4)", "conv0.bias(4)", "own0.weight(4, 4)",
+		"conv1.weight(4, 4)", "conv1.bias(4)", "own1.weight(4, 4)", "classifier.weight(4, 3)", "classifier.bias(3)",
+	}
+	if got := describe(m); !slices.Equal(got, want) {
+		t.Errorf("parameters are %v, want %v", got, want)
+	}
 	m, err = build(GCNOptions{Form: FormEquation, Hidden: 4, LayerNorm: true, Residual: true})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +153,7 @@ func TestGCNParameters(t *testing.T) {
 	if !slices.Equal(first(1), first(1)) || slices.Equal(first(1), first(2)) {
 		t.Error("first values do not depend on the seed alone")
 	}
-	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Form: FormEquation, ClassifierDropout: 0.2}, {Form: 7}, {Activation: 77}, {Order: 99}} {
+	for _, o := range []GCNOptions{{Hidden: -1}, {Dropout: 1}, {Dropout: math.NaN()}, {ClassifierDropout: 1.5}, {Form: FormEquation, ClassifierDropout: 0.2}, {Form: 7}, {HiddenResidual: 7}, {LabelSmoothing: 1}, {LabelSmoothing: -0.1}, {ClassWeights: []float32{1}}, {ClassWeights: []float32{1, -1, 1}}, {Activation: 77}, {Order: 99}} {
 		if _, err := build(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -39,6 +39,10 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		sum += adamCost * float64(p.Shape().TotalSize())
 	}
 	blocks := batch.Blocks
+	if m.Input != nil {
+		in, out := float64(m.Input.W.Shape()[0]), float64(m.Input.W.Shape()[1])
+		sum += float64(len(batch.Inputs())) * (2*in*out + gatherCost*in + 2*activationCost*out)
+	}
 	for l, conv := range m.Convolutions {
 		in, out := float64(conv.W.Shape()[0]), float64(conv.W.Shape()[1])
 		products, passes := 3.0, 2.0 // as in cheaper
@@ -65,6 +69,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		}
 		if l < len(m.Skips) {
 			sum += 2 * rows * float64(m.Skips[l].Shape()[0]) * out
+		}
+		if l < len(m.Owns) {
+			sum += products * rows * in * out
 		}
 		sum += 2 * activationCost * rows * out
 	}
@@ -101,6 +108,8 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 		}
 		exact := l == 0 && model.exact != nil
 		switch {
+		case layer.dense:
+			sum += count * in * out
 		case !exact && transformFirst(p, layer, inputs, rows):
 			sum += float64(inputs)*in*out + nnz*out
 		case l == 0: // P·X is kept
@@ -110,6 +119,9 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 		}
 		if layer.skip != nil {
 			sum += count * float64(x.Cols) * out
+		}
+		if layer.own != nil {
+			sum += count * in * out
 		}
 		sum += activationCost * count * out
 		inputs = len(rows)

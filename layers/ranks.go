@@ -86,7 +86,9 @@ func (r *inference) chunks(n, chunk int, bring, f func(lo, n int) error) error {
 // from other ranks, or nil if this process has everything.
 func (r *inference) bring(l int, rows []int32) func(lo, n int) error {
 	shares := r.graphShares()
-	if x := r.features; r.model.layers[l].skip != nil && x.Share != nil {
+	layer := r.model.layers[l]
+	reads := layer.skip != nil || l == 0 && (layer.dense || layer.residual != ResidualNone)
+	if x := r.features; reads && x.Share != nil {
 		shares = append(shares, x.Share)
 	}
 	if e := r.model.exact; l == 0 && e != nil && e.px.Share != nil {
@@ -107,10 +109,10 @@ func (r *inference) graphShares() []*graph.Share {
 	return []*graph.Share{r.p.Share}
 }
 
-// gatherMarks calls mark with the nodes that any rank needs.
-func gatherMarks(ctx context.Context, share *graph.Share, needed []bool, mark func(v int32)) error {
+// gather adds the nodes, of n, that are in the sets of other ranks.
+func (s *nodeSet) gather(ctx context.Context, share *graph.Share, n int) error {
 	const bits = 32
-	size := (len(needed) + bits - 1) / bits
+	size := (n + bits - 1) / bits
 	parts := make([][]float32, len(share.Bounds)-1)
 	for rank := range parts {
 		parts[rank] = make([]float32, size)
@@ -119,8 +121,8 @@ func gatherMarks(ctx context.Context, share *graph.Share, needed []bool, mark fu
 		return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(parts[rank]))), size)
 	}
 	own := words(share.Rank)
-	for v, is := range needed {
-		if is {
+	for v := range int32(n) {
+		if s.has(v) {
 			own[v/bits] |= 1 << (v % bits)
 		}
 	}
@@ -130,7 +132,7 @@ func gatherMarks(ctx context.Context, share *graph.Share, needed []bool, mark fu
 	for rank := range parts {
 		for k, word := range words(rank) {
 			for ; word != 0; word &= word - 1 {
-				mark(int32(k*bits + mathbits.TrailingZeros32(word)))
+				s.add(int32(k*bits + mathbits.TrailingZeros32(word)))
 			}
 		}
 	}

@@ -54,6 +54,7 @@ func TestInferOnRanks(t *testing.T) {
 	for name, o := range map[string]GCNOptions{
 		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
 		"weights first":  {Hidden: 16},
+		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,13 +47,14 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		"three layers":      {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
 		"four layers":       {sizes: []int{8, 3, 11}},
 		"among all nodes":   {sizes: []int{8, 11}, importance: samplers.FastGCN{Flat: true}},
+		"own state":         {sizes: []int{8, 11}, options: GCNOptions{HiddenResidual: ResidualLinear}},
 		"transform ordered": {sizes: []int{8}, options: GCNOptions{Order: TransformFirst}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
 			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 			s := controlled(p, true, c.sizes...)
-			s.Importance = c.importance
+			s.Importance, s.KeepSelf = c.importance, c.options.HiddenResidual != ResidualNone
 			c.options.Hidden, c.options.Dropout, c.options.ClassifierDropout, c.options.ExactInput = 17, NoDropout, NoDropout, exactInput(t, p, x)
 			m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, c.options)
 			for round := range 3 {
@@ -90,6 +91,102 @@ func disturb(m *GCN, rng *rand.Rand) {
 		values := p.Value().Data().([]float32)
 		for k := range values {
 			values[k] += float32(rng.NormFloat64()) / 5
+		}
+	}
+}
+
+// TestRefreshedControlUnbiased draws 20,000 blocks by every legal combination of parts. The
+// matrix [P̃, −P̃, I] over H, H̄ and PH̄ gives P̃(H − H̄) + PH̄ in each, and PH in the mean, for an
+// H̄ that has nothing to do with H.
+func TestRefreshedControlUnbiased(t *testing.T) {
+	const n, draws = 80, 20000
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 300, true))
+	x, y := randomFeatures(rng, n, 3), randomLabels(rng, n, 3)
+	px := exactInput(t, p, x)
+	dense := p.Dense()
+	h, history, propagated, want := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range h {
+		h[i], history[i] = 1+rng.NormFloat64(), 3*rng.NormFloat64()
+	}
+	for i := range n {
+		for j := range n {
+			propagated[i] += dense[i*n+j] * history[j]
+			want[i] += dense[i*n+j] * h[j]
+		}
+	}
+	legal := 0
+	for _, importance := range samplers.ImportanceNames() {
+		for _, draw := range samplers.DrawNames() {
+			for _, weight := range samplers.WeightNames() {
+				parts := samplers.Parts{Importance: importance, Draw: draw, Weight: weight, Control: "refresh"}
+				s, err := samplers.FromParts(parts, samplers.Config{Laplacian: p, Layers: 1, Sizes: []int{18}, Train: []int32{3, 17, 41}, ExactInput: true})
+				if err != nil {
+					continue
+				}
+				legal++
+				m := newStepped(t, NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 2, ExactInput: px})
+				t.Run(importance+" "+draw+" "+weight, func(t *testing.T) {
+					checkRefreshed(t, m.model.Batch, s.Train, draws, h, history, propagated, want)
+				})
+			}
+		}
+	}
+	if legal != 3*8 {
+		t.Errorf("%d combinations have a control", legal)
+	}
+}
+
+// checkRefreshed is the body of TestRefreshedControlUnbiased for one sampler.
+func checkRefreshed(t *testing.T, b *Batch, nodes []int32, draws int, h, history, propagated, want []float64) {
+	t.Parallel()
+	if testing.Short() {
+		draws = 50
+	}
+	r := b.refresher
+	kept := make([]float64, 0, len(r.kept.rows[0])+len(r.kept.rows[1])) // H̄, then PH̄
+	for _, v := range r.kept.rows[0] {
+		kept = append(kept, history[v])
+	}
+	for _, v := range r.kept.rows[1] {
+		kept = append(kept, propagated[v])
+	}
+	sums, squares := make([]float64, len(nodes)), make([]float64, len(nodes))
+	var batch samplers.MiniBatch
+	for k := range draws {
+		if err := b.sampler.Sample(context.Background(), nodes, rand.New(samplers.NewSource(1, 0, uint64(k))), &batch); err != nil {
+			t.Fatal(err)
+		}
+		block, err := b.controlled(0, batch.Blocks[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range block.Dst {
+			var estimate float64
+			direct := propagated[v]
+			for e, c := range block.Matrix.Row(i) {
+				entry, j := float64(block.Matrix.RowValues(i)[e]), block.Src[c]
+				estimate += entry * h[j]
+				direct += entry * (h[j] - history[j])
+			}
+			for e, c := range block.Control.Matrix.Row(i) {
+				estimate += float64(block.Control.Matrix.RowValues(i)[e]) * kept[c]
+			}
+			if math.Abs(estimate-direct) > 1e-9*(1+math.Abs(direct)) {
+				t.Fatalf("draw %d: node %d has the estimate %v, P̃(H − H̄) + PH̄ is %v", k, v, estimate, direct)
+			}
+			sums[i] += estimate
+			squares[i] += estimate * estimate
+		}
+	}
+	if draws < 1000 {
+		return
+	}
+	for i, v := range nodes {
+		mean := sums[i] / float64(draws)
+		sem := math.Sqrt((squares[i]/float64(draws) - mean*mean) / float64(draws))
+		if math.Abs(mean-want[v]) > 4.5*sem+1e-4 {
+			t.Errorf("node %d: mean %v, standard error %v, want %v", v, mean, sem, want[v])
 		}
 	}
 }
@@ -188,7 +285,7 @@ func TestRefreshedState(t *testing.T) {
 	}
 	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
 	two := build(controlled(p, true, 20))
-	lists, err := neededRows(t.Context(), p, controlled(p, true, 20).Train, 2)
+	lists, err := new(nodeSet).neededRows(t.Context(), nil, p, controlled(p, true, 20).Train, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

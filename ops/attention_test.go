@@ -212,7 +212,7 @@ func TestAttentionErrors(t *testing.T) {
 	} {
 		b := randomEdges(rng, 4, 6, 9)
 		change(b)
-		slot.block, slot.edges.filled = b, false // Set refuses a control without a history
+		slot.use(b) // Set refuses a control without a history
 		err := m.RunAll()
 		m.Reset()
 		if err == nil || !strings.Contains(err.Error(), want) {

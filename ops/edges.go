@@ -25,6 +25,9 @@ func (s *Slot) attend(plain bool) (kernel.Edges, error) {
 	}
 	e := &s.edges
 	if !e.filled {
+		if e.Own, err = s.own("Attention"); err != nil {
+			return kernel.Edges{}, err
+		}
 		if err := e.fill(b); err != nil {
 			return kernel.Edges{}, err
 		}
@@ -60,34 +63,7 @@ func (e *blockEdges) fill(b *graph.Block) error {
 		}
 		e.weight[k] = w
 	}
-	if err := e.findOwn(b); err != nil {
-		return err
-	}
 	e.transpose(len(b.Src))
-	return nil
-}
-
-// findOwn sets Own.
-func (e *blockEdges) findOwn(b *graph.Block) error {
-	e.Own = scratch(e.Own, len(b.Dst))
-	var at map[int32]int32 // of each input node
-	for i, v := range b.Dst {
-		own := int32(i) // most samplers number the rows first
-		if i >= len(b.Src) || b.Src[i] != v {
-			if at == nil {
-				at = make(map[int32]int32, len(b.Src))
-				for j, u := range b.Src {
-					at[u] = int32(j)
-				}
-			}
-			var there bool
-			if own, there = at[v]; !there {
-				return fmt.Errorf("ops: Attention: output node %d of the block is not among its input nodes, so its score is not known; "+
-					"full, neighbor, labor, cluster and the saint methods keep a row's own node, and so does samplers.LayerWise with KeepSelf: %w", v, graph.ErrInvalid)
-			}
-		}
-		e.Own[i] = own
-	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -166,6 +167,8 @@ func TestGradients(t *testing.T) {
 		if err := attended.Set(edges); err != nil {
 			t.Fatal(err)
 		}
+		rest := rand.New(rand.NewPCG(3, 4)) // the other cases keep their numbers
+		ownProbe := randomValues(rest, len(edges.Dst)*in)
 		cases := map[string]expression{
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
 			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
@@ -289,6 +292,32 @@ func TestGradients(t *testing.T) {
 					return probe(y, c[:size.dst*in])
 				},
 				func(v []dense) float64 { return refProbe(refELU(refAdd(v[0], v[1])), c[:size.dst*in]) },
+			},
+			"OwnRows": {
+				[]input{{"own", len(edges.Src), in, randomValues(rest, len(edges.Src)*in)}},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					mixed, err := Propagate(attended, v[0])
+					if err != nil {
+						return nil, err
+					}
+					own, err := OwnRows(attended, v[0])
+					if err != nil {
+						return nil, err
+					}
+					y, err := Add(mixed, own)
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, ownProbe)
+				},
+				func(v []dense) float64 {
+					own := denseOf(len(edges.Dst), in, make([]float32, len(edges.Dst)*in))
+					for i, node := range edges.Dst {
+						from := slices.Index(edges.Src, node)
+						copy(own.data[i*in:(i+1)*in], v[0].data[from*in:(from+1)*in])
+					}
+					return refProbe(refAdd(refMul(refCSR(&edges.Matrix), v[0]), own), ownProbe)
+				},
 			},
 			"plain nodes between": {
 				[]input{h, w, {"u", in, out, randomValues(rng, in*out)}},

@@ -93,7 +93,7 @@ func (op *loss) Compute(_ *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) 
 		copy(op.probs, z.data)
 		value = kernel.BCEWithLogits(z.data, t.multi, z.cols, t.weights)
 	} else {
-		value = kernel.SoftmaxCrossEntropy(op.probs, z.data, z.cols, t.class, t.weights)
+		value = kernel.SoftmaxCrossEntropy(op.probs, z.data, z.cols, t.class, t.weights, t.smoothing)
 	}
 	return G.NewF32(float32(value)), nil
 }
@@ -146,7 +146,7 @@ func (op *loss) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if op.binary {
 			err = d.BCELoss(s.gradient, rowLoss, z, t.multi, t.weight, 0, rows, cols)
 		} else {
-			err = d.SoftmaxLoss(s.probs, s.gradient, rowLoss, z, t.class, t.weight, rows, cols)
+			err = d.SoftmaxLoss(s.probs, s.gradient, rowLoss, z, t.class, t.weight, op.targets.smoothing, rows, cols)
 		}
 		if err != nil {
 			return nil, err
@@ -198,7 +198,7 @@ func (op *lossBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, e
 	if f.binary {
 		kernel.BCEWithLogitsGradient(data, f.probs, t.multi, f.cols, t.weights, upstream)
 	} else {
-		kernel.SoftmaxCrossEntropyGradient(data, f.probs, t.class, t.weights, upstream, f.cols)
+		kernel.SoftmaxCrossEntropyGradient(data, f.probs, t.class, t.weights, upstream, f.cols, t.smoothing)
 	}
 	return value, nil
 }
@@ -225,7 +225,7 @@ func (op *lossBack) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		if op.forward.binary {
 			return a, d.BCELoss(to, 0, s.probs, t.multi, t.weight, upstream, s.rows, s.cols)
 		}
-		return a, d.SoftmaxGradient(to, s.probs, t.class, t.weight, upstream, s.rows, s.cols)
+		return a, d.SoftmaxGradient(to, s.probs, t.class, t.weight, upstream, op.forward.targets.smoothing, s.rows, s.cols)
 	}, nil
 }
 

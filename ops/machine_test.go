@@ -87,7 +87,10 @@ func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle 
 		return nil, fail
 	}
 	for _, node := range g.AllNodes() {
-		if op, ok := node.Op().(*attention); ok {
+		switch op := node.Op().(type) {
+		case *attention:
+			n.squares = append(n.squares, op.slot)
+		case *ownRows:
 			n.squares = append(n.squares, op.slot)
 		}
 	}
@@ -247,6 +250,10 @@ var middles = map[string]between{
 		g, rows := h.Graph(), h.Shape()[0]
 		return Attention(NewSlot(rows, rows), h, input{"source", 0, networkWidth, []float32{1, 2, 3, 4}}.node(g),
 			input{"target", 0, networkWidth, []float32{1, 0, -2, 1}}.node(g), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(g), AttentionOptions{Heads: 2})
+	},
+	"OwnRows": func(h, _ *G.Node) (*G.Node, error) {
+		rows := h.Shape()[0]
+		return OwnRows(NewSlot(rows, rows), h)
 	},
 	"transposed weight": func(h, _ *G.Node) (*G.Node, error) {
 		w, err := G.Transpose(input{"wt", 3, networkWidth, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}.node(h.Graph()))

@@ -16,12 +16,12 @@ type placedSlot struct {
 	block *graph.Block // the block on the device
 
 	matrix, transposed, control device.Sparse
-	src, dst, sums              device.Pointer
+	src, dst, sums, own         device.Pointer
 	edges                       device.Edges
 }
 
 // blockParts selects the parts of a block that ops read.
-type blockParts struct{ matrix, transposed, control, src, dst, sums, edges bool }
+type blockParts struct{ matrix, transposed, control, src, dst, sums, own, edges bool }
 
 // placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
 // which is sent once.
@@ -125,6 +125,13 @@ func (q *placedSlot) send(u *device.Uploader) error {
 	}
 	if q.needs.sums {
 		device.Add(u, &q.sums, b.RowSums)
+	}
+	if q.needs.own {
+		own, err := q.slot.own("OwnRows")
+		if err != nil {
+			return err
+		}
+		device.Add(u, &q.own, own)
 	}
 	if !q.needs.edges {
 		return nil

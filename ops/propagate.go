@@ -100,6 +100,9 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 			ids = f.places
 		}
 		kernel.SpMMGather(data, a, ids, f.x.Data, f.x.Cols)
+		if op.slot.observed {
+			op.slot.observeFeatures(f.x, ids)
+		}
 		return value, nil
 	}
 	h, err := matrixOf("Propagate", in[0])
@@ -111,6 +114,9 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	}
 	if !op.transposed {
 		op.keepRows(a)
+		if op.slot.observed {
+			op.slot.observeRows(h.data, h.cols)
+		}
 	}
 	value, data := out.Matrix(a.Rows, h.cols)
 	kernel.SpMM(data, a, h.data, h.cols)
@@ -163,6 +169,13 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 				return nil, fmt.Errorf("ops: Propagate: %d×%d matrix times %d×%d: %w", m.Rows, m.Cols, rows, width, ErrShape)
 			}
 			from, cols = at, width
+		}
+		if op.slot.observed && !op.transposed {
+			if gathers {
+				op.slot.observeFeatures(op.source.x, q.block.Src)
+			} else if err := op.slot.observePlaced(d, from, m.Cols, cols); err != nil {
+				return nil, err
+			}
 		}
 		value, to, err := out.Matrix(m.Rows, cols)
 		if err != nil {

@@ -21,6 +21,12 @@ type Slot struct {
 	refreshed bool // their owner fills them
 	histories []*History
 	edges     blockEdges // of block, for attention
+	ownRows   []int32    // of block, for OwnRows and attention
+	ownFound  bool
+
+	observed bool      // see ObserveNorms
+	squares  []float32 // of the last run
+	read     []float32 // memory for a copy from the device
 }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
@@ -67,9 +73,12 @@ func (s *Slot) Set(b *graph.Block) error {
 	if err := s.checkControl(b); err != nil {
 		return err
 	}
-	s.block, s.edges.filled = b, false
+	s.use(b)
 	return nil
 }
+
+// use makes b the current block.
+func (s *Slot) use(b *graph.Block) { s.block, s.edges.filled, s.ownFound = b, false, false }
 
 // SetRows makes nodes the output nodes of the next runs, with their row sums of P. It is
 // for a layer whose propagation is known already: OutputFeatures and Affine read the slot,
@@ -80,7 +89,7 @@ func (s *Slot) SetRows(nodes []int32, sums []float32) error {
 		return fmt.Errorf("ops: %d output nodes with %d row sums: %w", len(nodes), len(sums), graph.ErrInvalid)
 	}
 	s.rows.Dst, s.rows.RowSums = nodes, sums
-	s.block, s.edges.filled = &s.rows, false
+	s.use(&s.rows)
 	return nil
 }
 

@@ -15,7 +15,11 @@ type Targets struct {
 	class   []int32   // the current nodes' classes, if labels are classes
 	multi   []float32 // the current nodes' tasks, if labels are binary tasks
 	weights []float32 // nil: the loss is the mean
-	rows    int       // number of current nodes
+
+	smoothing    float64
+	classWeights []float32 // nil: all 1
+	weighted     []float32 // memory of weights, with classWeights
+	rows         int       // number of current nodes
 
 	score  Score
 	scores []float32 // of the last run, if score is not NoScore
@@ -28,6 +32,33 @@ func NewTargets(y *graph.Labels) *Targets { return &Targets{labels: y} }
 
 // Labels returns the labels of all nodes.
 func (t *Targets) Labels() *graph.Labels { return t.labels }
+
+// Smooth makes the loss smooth the labels: the target of a class is
+// (1−rate)·onehot + rate/classes (Szegedy et al. 2016, arXiv:1512.00567), and of a binary
+// task (1−rate)·label + rate/2. rate must be in [0, 1).
+func (t *Targets) Smooth(rate float64) error {
+	if !(rate >= 0 && rate < 1) {
+		return fmt.Errorf("ops: label smoothing %v, want a number in [0, 1)", rate)
+	}
+	t.smoothing = rate
+	return nil
+}
+
+// WeighClasses multiplies the loss of a row by the weight of its class. weights has one
+// number for each class, and must not change; nil means that all are 1. It is not for
+// binary tasks.
+func (t *Targets) WeighClasses(weights []float32) error {
+	if weights != nil && (t.labels == nil || len(weights) != t.labels.Classes) {
+		return fmt.Errorf("ops: %d class weights do not fit the labels: %w", len(weights), ErrShape)
+	}
+	for c, w := range weights {
+		if !(w >= 0) || w-w != 0 {
+			return fmt.Errorf("ops: weight of class %d is %v, want at least 0", c, w)
+		}
+	}
+	t.classWeights = weights
+	return nil
+}
 
 // Set makes the labels of nodes the targets of the next runs: row i of the logits belongs
 // to nodes[i]. With weights the loss is Σ weights[i]·loss of row i. Without weights (nil
@@ -67,6 +98,11 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 		for i, v := range nodes {
 			copy(t.multi[i*tasks:(i+1)*tasks], t.labels.Multi[int(v)*tasks:])
 		}
+		if t.smoothing > 0 {
+			for k, y := range t.multi {
+				t.multi[k] = y + float32(t.smoothing)*(0.5-y)
+			}
+		}
 	} else {
 		t.class = scratch(t.class, len(nodes))
 		for i, v := range nodes {
@@ -78,5 +114,31 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 		t.weights = weights
 	}
 	t.rows = len(nodes)
+	t.weighClasses()
 	return nil
+}
+
+// weighClasses multiplies the weights of the rows by those of their classes.
+func (t *Targets) weighClasses() {
+	if t.classWeights == nil {
+		return
+	}
+	labelled := 0
+	for _, c := range t.class {
+		if c >= 0 {
+			labelled++
+		}
+	}
+	t.weighted = scratch(t.weighted, t.rows)
+	for i, c := range t.class {
+		w := float32(1 / float64(max(labelled, 1)))
+		if t.weights != nil {
+			w = t.weights[i]
+		}
+		if c >= 0 {
+			w *= t.classWeights[c]
+		}
+		t.weighted[i] = w
+	}
+	t.weights = t.weighted
 }

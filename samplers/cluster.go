@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Cluster) Validate() error {
 
 func (s *Cluster) setUp() (err error) {
 	plan := &s.plan
-	if err := checkDeep("Cluster", s.Laplacian, s.Depth); err != nil {
+	if err := cmp.Or(checkDeep("Cluster", s.Laplacian, s.Depth), checkUndirected("Cluster", s.Laplacian)); err != nil {
 		return err
 	}
 	if s.Parts < 0 || s.Clusters < 0 {

@@ -22,6 +22,15 @@ type Method struct {
 	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
 	Refreshed bool
 
+	// GradientSeeds says that training draws the mini-batches by the norms of gradients
+	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
+	GradientSeeds bool
+
+	// Learned says that the sampler learns from each batch, from the rows that a convolution
+	// propagates (train.Adaptive): it goes with neither attention nor several batches an
+	// update.
+	Learned bool
+
 	make func(Config) validSampler // a method with sizes gets one per layer
 }
 
@@ -35,6 +44,7 @@ type validSampler interface {
 type Config struct {
 	Laplacian *graph.Laplacian // required
 	Train     []int32          // training nodes; nil means all nodes
+	Features  *graph.Features  // of the nodes, for a sampler that learns from them; nil: it learns nothing
 	Layers    int              // number of layers; required
 	KeepSelf  bool             // LayerWise.KeepSelf; other methods keep a row's own term anyway
 	Sizes     []int            // sample sizes, next to the output first; one per layer, or one for all
@@ -93,6 +103,7 @@ func (c *Config) layerSizes() ([]int, error) {
 }
 
 const (
+	sourceASGCN     = "Huang, Zhang, Rong & Huang, NeurIPS 2018, arXiv:1809.05343"
 	sourceCalibrate = "Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, TMLR 2023"
 	sourceCluster   = "Chiang, Liu, Si, Li, Bengio & Hsieh, KDD 2019, arXiv:1905.07953"
 	sourceFastGCN   = "Chen, Ma & Xiao, ICLR 2018, arXiv:1801.10247"
@@ -125,6 +136,26 @@ func Methods() []Method {
 		Refreshed:  true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+		},
+	}, Method{
+		Name:          "mvs",
+		Summary:       "as ladies-cv, nodes by ‖QP^[i]‖²; mini-batches of training nodes by the norms of their last gradients",
+		Source:        sourceMVS,
+		Sizes:         "nodes a layer",
+		ExactInput:    true,
+		Refreshed:     true,
+		GradientSeeds: true,
+		make: func(c Config) validSampler {
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+		},
+	}, Method{
+		Name:    "as-gcn",
+		Summary: "layer-wise with replacement, p ∝ ‖QP^[i]‖·(|x_i·w| + 1), weights 1/(s p); w is learned from the features",
+		Source:  sourceASGCN,
+		Sizes:   "nodes a layer, repeats counted",
+		Learned: true,
+		make: func(c Config) validSampler {
+			return &ASGCN{Laplacian: c.Laplacian, Features: c.Features, Sizes: c.Sizes}
 		},
 	}, Method{
 		Name:    "neighbor",

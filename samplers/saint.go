@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func (s *SAINT) Validate() error {
 }
 
 func (s *SAINT) setUp() (err error) {
-	if err := checkDeep("SAINT", s.Laplacian, s.Depth); err != nil {
+	if err := cmp.Or(checkDeep("SAINT", s.Laplacian, s.Depth), checkUndirected("SAINT", s.Laplacian)); err != nil {
 		return err
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {

@@ -1,6 +1,7 @@
 package samplers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -56,7 +57,7 @@ func (s *NormalizedSAINT) Layers() int { return s.Depth }
 func (s *NormalizedSAINT) Validate() error { return s.prepare.do(s.setUp) }
 
 func (s *NormalizedSAINT) setUp() (err error) {
-	if err := checkDeep("SAINT", s.Laplacian, s.Depth); err != nil {
+	if err := cmp.Or(checkDeep("SAINT", s.Laplacian, s.Depth), checkUndirected("SAINT", s.Laplacian)); err != nil {
 		return err
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {

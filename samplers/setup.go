@@ -46,6 +46,15 @@ func checkLaplacian(sampler string, p *graph.Laplacian) error {
 	return p.Validate()
 }
 
+// checkUndirected refuses a directed graph, for samplers whose estimates need A to be
+// symmetric.
+func checkUndirected(sampler string, p *graph.Laplacian) error {
+	if p != nil && p.Directed {
+		return fmt.Errorf("samplers: %s needs an undirected graph; methods that take nodes or neighbours layer by layer, such as ladies and neighbor, also take a directed one", sampler)
+	}
+	return nil
+}
+
 func checkSizes(sizes []int) error {
 	if len(sizes) == 0 {
 		return errors.New("samplers: no sample sizes given, want one per layer")

@@ -99,8 +99,23 @@ func TestUnbiasedBySimulation(t *testing.T) {
 	if testing.Short() || samplers.RaceDetector {
 		t.Skip("20,000 batches a sampler; the contract runs concurrently under the race detector")
 	}
-	const nodes, width, batches = 2000, 2, 20000
-	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8000, false, 4))
+	checkSimulations(t, graph.NewLaplacian(samplertest.RandomGraph(t, 2000, 8000, false, 4)), 20000, true)
+}
+
+// The unbiased samplers are unbiased on a directed graph, weighted or not, too.
+func TestUnbiasedOnDirected(t *testing.T) {
+	if testing.Short() || samplers.RaceDetector {
+		t.Skip("4,000 batches a sampler; the contract runs concurrently under the race detector")
+	}
+	for _, weighted := range []bool{false, true} {
+		directed := samplertest.Directed(samplertest.RandomGraph(t, 2000, 8000, weighted, 4))
+		checkSimulations(t, graph.NewDirectedLaplacian(directed), 4000, false)
+	}
+}
+
+// checkSimulations runs the samplers, or only the unbiased ones, on a graph of 2,000 nodes.
+func checkSimulations(t *testing.T, p *graph.Laplacian, batches int, biased bool) {
+	const nodes, width = 2000, 2
 	rng := rand.New(samplers.NewSource(9, 0, 0))
 	h := make([]float64, nodes*width)
 	for i := range h {
@@ -111,6 +126,9 @@ func TestUnbiasedBySimulation(t *testing.T) {
 		seeds = append(seeds, int32(i))
 	}
 	for _, c := range simulations(t) {
+		if !c.unbiased && !biased {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := samplertest.Simulate(c.sampler(p), p, seeds, h, width, batches, 21)

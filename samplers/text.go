@@ -34,6 +34,11 @@ func (s *Labor) String() string {
 }
 
 // String returns the settings.
+func (s *ASGCN) String() string {
+	return describe.New("ASGCN").Set("Sizes", s.Sizes).Set("W", s.W).String()
+}
+
+// String returns the settings.
 func (s *Full) String() string { return describe.New("Full").Set("Depth", s.Depth).String() }
 
 // String returns the settings.

@@ -35,6 +35,7 @@ func TestText(t *testing.T) {
 		{&Neighbor{Sizes: []int{2}, Draw: Poisson{}, Weight: SumAndSample{}}, "Neighbor{Sizes:[2] Draw:Poisson{} Weight:SumAndSample{}}"},
 		{&Neighbor{Sizes: []int{2}, Weight: RaoBlackwellised{}}, "Neighbor{Sizes:[2] Weight:RaoBlackwellised{}}"},
 		{&VRGCN{Laplacian: p, Sizes: []int{2, 3}}, "VRGCN{Sizes:[2 3]}"},
+		{&ASGCN{Laplacian: p, Sizes: []int{2, 3}}, "ASGCN{Sizes:[2 3]}"},
 		{&Labor{Laplacian: p, Sizes: []int{2}, Iterations: -1, DrawSelf: true, SelfNormalize: true}, "Labor{Sizes:[2] Iterations:-1 DrawSelf:true SelfNormalize:true}"},
 		{&Full{Laplacian: p, Depth: 3}, "Full{Depth:3}"},
 		{&SAINT{Laplacian: p, Train: []int32{1, 2}, Depth: 2, Units: RandomEdges{}, NormalizeRows: true}, "SAINT{Train:[1 2] Depth:2 Units:RandomEdges{} NormalizeRows:true}"},

@@ -61,6 +61,18 @@ type Advice struct {
 	C1      float64       `json:"c1"`           // of Norms
 	Reasons []string      `json:"reasons"`      // sentences
 	Seed    uint64        `json:"seed"`
+
+	ExactInput bool    `json:"exact_input"` // set by Take
+	Trials     []Trial `json:"trials,omitempty"`
+}
+
+// Take makes the recommended one of the trials the advice. Layers and Reasons stay those of
+// the errors. Without a trial to recommend the advice stays as it is.
+func (a *Advice) Take(trials []Trial) {
+	a.Trials = trials
+	if k := Recommended(trials, 0); k >= 0 {
+		a.Method, a.Samples, a.ExactInput = trials[k].Method, trials[k].Samples, trials[k].ExactInput
+	}
 }
 
 // fullShare is the share of the candidates above which drawing saves nothing.

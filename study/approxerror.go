@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,13 @@ type ApproxError struct {
 	// The nodes that the first sampler draws for the batch are the rows of the
 	// second. The nodes that the last sampler draws are the rows Q.
 	Below []samplers.Sampler
+
+	// Histories are products H̄W of earlier activations. A method with a control is
+	// measured with each of them: its estimate is P̃(H − H̄)W + P·H̄W. The name of its
+	// rows then ends with the age. It draws the same nodes for every age.
+	Histories []History
+
+	changes []*graph.Features // (H − H̄)W of each history
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -75,6 +83,9 @@ type ErrorRow struct {
 	ErrorSD  float64 `json:"error_sd"`  // standard deviation of ‖D‖_F over the repeats
 	Relative float64 `json:"relative"`  // Mean / mean of ‖QPHW‖_F
 	Drawn    float64 `json:"drawn"`     // mean number of distinct nodes drawn
+
+	method string // Method without the age
+	age    int    // of the history; −1 without a control
 }
 
 // ErrorTable is the outcome of an ApproxError.
@@ -104,8 +115,9 @@ func PaperSizes() []int { return []int{256, 512, 768, 1024, 1536, 2048} }
 
 // Run measures the errors. It returns ctx's error if ctx ends first. Cost: for each
 // repeat, method, size and draw, one call of the sampler and one product of its
-// block with HW. Memory: for each worker, 12 bytes for each output row and column
-// of HW.
+// block with HW; a method with a control counts once for each history. Memory: for each
+// worker, 12 bytes for each output row and column of HW, and 4 more for each history; and
+// as much as HW for each history.
 func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err := s.setDefaults(); err != nil {
 		return nil, err
@@ -117,6 +129,7 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.changes = s.subtractHistories()
 	outcomes, err := s.measure(ctx, contests)
 	if err != nil {
 		return nil, err
@@ -210,15 +223,37 @@ func (s *ApproxError) check(ctx context.Context) error {
 			return fmt.Errorf("study: sampler %d above the layer is nil", k)
 		}
 	}
+	for _, h := range s.Histories {
+		if err := checkProduct(h.Product, s.Laplacian.Nodes()); err != nil {
+			return fmt.Errorf("%w (history of age %d)", err, h.Age)
+		}
+		if h.Product.Cols != s.Product.Cols {
+			return fmt.Errorf("study: H̄W of age %d has %d columns, HW has %d", h.Age, h.Product.Cols, s.Product.Cols)
+		}
+	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
-// contest is one method at one size.
+// subtractHistories returns (H − H̄)W of each history.
+func (s *ApproxError) subtractHistories() []*graph.Features {
+	var changes []*graph.Features
+	for _, past := range s.Histories {
+		c := &graph.Features{Rows: s.Product.Rows, Cols: s.Product.Cols, Data: slices.Clone(s.Product.Data)}
+		for k, v := range past.Product.Data {
+			c.Data[k] -= v
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// contest is one method at one size, with one history or none.
 type contest struct {
 	method  string
 	size    int
 	sampler samplers.Sampler
 	stream  uint64 // of its draws; independent of the other methods
+	history int    // in Histories; −1 without a control
 }
 
 func (s *ApproxError) contests() ([]contest, error) {
@@ -236,9 +271,23 @@ func (s *ApproxError) contests() ([]contest, error) {
 				return nil, fmt.Errorf("study: method %q has %d layers, want 1", m.Name, sampler.Layers())
 			}
 			h := fnv.New64a()
-			fmt.Fprintf(h, "%s/%d", m.Name, size)
-			all = append(all, contest{m.Name, size, sampler, h.Sum64()})
+			fmt.Fprintf(h, "%s/%d", cmp.Or(m.drawsAs, m.Name), size)
+			all = append(all, contest{m.Name, size, sampler, h.Sum64(), -1})
 		}
+		if !m.Control {
+			continue
+		}
+		if len(s.Histories) == 0 {
+			return nil, fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", m.Name)
+		}
+		plain, withHistories := all[len(all)-len(s.Sizes):], all[:len(all)-len(s.Sizes):len(all)-len(s.Sizes)]
+		for k := range s.Histories {
+			for _, c := range plain {
+				c.history = k
+				withHistories = append(withHistories, c)
+			}
+		}
+		all = withHistories
 	}
 	return all, nil
 }
@@ -261,6 +310,12 @@ type contestOutcome struct {
 	each []float64 // ‖D‖²_F of each draw
 }
 
+// change is (H − H̄)W of one history, and QP times it.
+type change struct {
+	product *graph.Features
+	truth   []float32
+}
+
 // errorWorker is the memory of one goroutine.
 type errorWorker struct {
 	study             *ApproxError
@@ -268,14 +323,19 @@ type errorWorker struct {
 	exact, batch      samplers.MiniBatch
 	scratch           []int32
 	truth, guess, sum []float32
+	changes           []change
 	source            *rand.PCG
 	rng               *rand.Rand
 }
 
 func newErrorWorker(s *ApproxError) *errorWorker {
 	source := samplers.NewSource(s.Seed, 0, 0)
+	var changes []change
+	for _, c := range s.changes {
+		changes = append(changes, change{product: c})
+	}
 	return &errorWorker{
-		study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
+		changes: changes, study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
 		source: source, rng: rand.New(source),
 	}
 }
@@ -310,7 +370,15 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
 		return err
 	}
-	w.propagate(w.truth, w.exact.Blocks[0])
+	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
+	for k := range w.changes {
+		c := &w.changes[k]
+		if cap(c.truth) < len(w.truth) {
+			c.truth = make([]float32, len(w.truth))
+		}
+		c.truth = c.truth[:len(w.truth)]
+		w.propagate(c.truth, w.exact.Blocks[0], c.product)
+	}
 	out.norm = math.Sqrt(squaredNorm(w.truth))
 	out.signal = math.Sqrt(squaredSpread(w.truth, w.study.Product.Cols))
 	out.candidates = len(w.exact.Blocks[0].Src)
@@ -336,11 +404,15 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if !slices.Equal(block.Dst, seeds) {
 			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
 		}
-		if block.Control != nil {
-			return fmt.Errorf("study: %s needs a history of activations, which a single propagation lacks", c.method)
+		// With a control, the error P̃(H − H̄)W + PH̄W − PHW is that of the change alone.
+		product, truth := w.study.Product, w.truth
+		if c.history >= 0 {
+			product, truth = w.changes[c.history].product, w.changes[c.history].truth
+		} else if block.Control != nil {
+			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
 		}
-		w.propagate(w.guess, block)
-		squared := w.subtract()
+		w.propagate(w.guess, block, product)
+		squared := w.subtract(truth)
 		squares += squared
 		out.each = append(out.each, squared)
 		out.norm += math.Sqrt(squared) / float64(draws)
@@ -352,17 +424,16 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 	return nil
 }
 
-// propagate writes P̃·HW of a block to dst.
-func (w *errorWorker) propagate(dst []float32, block *graph.Block) {
-	c := w.study.Product
+// propagate writes P̃C of a block to dst.
+func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
 	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
 }
 
 // subtract adds D = guess − truth to sum and returns ‖D‖²_F.
-func (w *errorWorker) subtract() float64 {
+func (w *errorWorker) subtract(truth []float32) float64 {
 	var squares float64
 	for k, y := range w.guess {
-		d := y - w.truth[k]
+		d := y - truth[k]
 		w.sum[k] += d
 		squares += float64(d) * float64(d)
 	}
@@ -414,8 +485,14 @@ func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *Error
 		norm := column(c, func(o contestOutcome) float64 { return o.norm })
 		cross := column(c, func(o contestOutcome) float64 { return o.cross })
 		variance := column(c, func(o contestOutcome) float64 { return o.squared - o.cross }).Mean
+		name, age := which.method, -1
+		if which.history >= 0 {
+			age = s.Histories[which.history].Age
+			name = fmt.Sprintf("%s, age %d", name, age)
+		}
 		t.Rows = append(t.Rows, ErrorRow{
-			Method: which.method, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
+			method: which.method, age: age,
+			Method: name, Samples: which.size, Mean: norm.Mean, SEM: norm.SEM,
 			Bias: math.Sqrt(max(cross.Mean, 0)), SD: math.Sqrt(max(variance, 0)),
 			Bias2: cross.Mean, Bias2SEM: cross.SEM, Variance: variance,
 			ErrorSD: norm.SD, Relative: norm.Mean / t.Norm,

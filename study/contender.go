@@ -14,6 +14,12 @@ import (
 type Contender struct {
 	Name string
 	New  func(size int) (samplers.Sampler, error)
+
+	// Control says that the method estimates P̃(H − H̄) + P·H̄, with a history H̄. Its
+	// sampler draws P̃.
+	Control bool
+
+	drawsAs string // the method with the same draws; "" means Name
 }
 
 // NodesSuffix follows the name of a debiased method whose population is all nodes
@@ -29,8 +35,9 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		return Contender{}, fmt.Errorf("study: method %q: the Laplacian is nil", name)
 	}
 	base, overNodes := strings.CutSuffix(name, NodesSuffix)
-	c := Contender{Name: name, New: func(size int) (samplers.Sampler, error) {
-		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}})
+	c := Contender{Name: name, Control: SamplesChange(base), New: func(size int) (samplers.Sampler, error) {
+		// With exact input, the lowest layer of a method with a history is drawn.
+		s, err := samplers.ByName(base, samplers.Config{Laplacian: p, Train: train, Layers: 1, Sizes: []int{size}, ExactInput: true})
 		if err != nil || !overNodes {
 			return s, err
 		}
@@ -44,6 +51,9 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 		}
 		return counting, counting.Validate()
 	}}
+	if base == "ladies-cv" {
+		c.drawsAs = "ladies-flat-debiased"
+	}
 	_, err := c.New(1)
 	return c, err
 }
@@ -53,6 +63,10 @@ func ContenderByName(name string, p *graph.Laplacian, train []int32) (Contender,
 func CountsPopulation(method string) bool {
 	return slices.Contains(LayerWiseMethods(), method) && strings.HasSuffix(method, "-debiased")
 }
+
+// SamplesChange reports whether a method has a control: it samples the change of the
+// activations since earlier ones.
+func SamplesChange(method string) bool { return method == "ladies-cv" || method == "vrgcn" }
 
 // LayerWiseMethods returns the names of the methods that draw a fixed number of
 // nodes for each layer, in the order of samplers.Methods.

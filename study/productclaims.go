@@ -84,7 +84,7 @@ func (c *Claims) products(ctx context.Context, t *ClaimTable) error {
 	e := ApproxError{Laplacian: c.Laplacian, Product: c.Product, Nodes: c.Nodes, Sizes: c.Sizes, Batch: c.Batch, Repeats: c.Batches, Seed: c.Seed}
 	for _, law := range laws {
 		importance := law.importance(rows)
-		e.Methods = append(e.Methods, Contender{law.name, func(size int) (samplers.Sampler, error) {
+		e.Methods = append(e.Methods, Contender{Name: law.name, New: func(size int) (samplers.Sampler, error) {
 			return &samplers.LayerWise{Laplacian: c.Laplacian, Sizes: []int{size}, Importance: importance, Draw: samplers.WithReplacement{}}, nil
 		}})
 	}
@@ -212,11 +212,11 @@ func (c *Claims) lowRank(ctx context.Context, t *ClaimTable, s int) error {
 		if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
 			return err
 		}
-		w.propagate(w.truth, w.exact.Blocks[0])
+		w.propagate(w.truth, w.exact.Blocks[0], c.Product)
 		if err := sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
 			return err
 		}
-		w.propagate(w.guess, w.batch.Blocks[0])
+		w.propagate(w.guess, w.batch.Blocks[0], c.Product)
 		truth, guess := denseOf(w.truth, columns), denseOf(w.guess, columns)
 		exact, err := spectrumOf(truth)
 		if err != nil {

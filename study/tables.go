@@ -149,15 +149,47 @@ func (t *NormsTable) Figure() *figure.Figure {
 
 // Header implements Table.
 func (t *VarianceTable) Header() []string {
-	return []string{"estimator", "samples", "exact", "bias", "var_over_bound", "cov_over_bound", "largest_cov", "mean_var", "mean_square", "mean_var_bound", "within_theorem"}
+	header := []string{"estimator", "samples", "exact", "bias", "var_over_bound", "cov_over_bound", "largest_cov", "mean_var", "mean_square", "mean_var_bound", "within_theorem"}
+	for _, age := range t.Ages() {
+		if age < 0 {
+			header = append(header, "relative")
+		} else {
+			header = append(header, fmt.Sprintf("relative_age_%d", age))
+		}
+	}
+	return header
+}
+
+// Ages returns the ages of the histories with which the layer's output was measured, −1 for
+// none first; or nil if it was not measured.
+func (t *VarianceTable) Ages() []int {
+	var ages []int
+	for _, r := range t.Rows {
+		if len(r.Output) > len(ages) { // biased estimators have no control
+			ages = ages[:0]
+			for _, o := range r.Output {
+				ages = append(ages, o.Age)
+			}
+		}
+	}
+	return ages
 }
 
 // Records implements Table.
 func (t *VarianceTable) Records() [][]string {
 	var records [][]string
+	ages := t.Ages()
 	for _, r := range t.Rows {
-		records = append(records, []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), finite.Text(r.Bias), finite.Text(r.VarOverBound),
-			finite.Text(r.CovOverBound), finite.Text(float64(r.LargestCov)), finite.Text(r.MeanVar), finite.Text(r.MeanSquare), finite.Text(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)})
+		record := []string{r.Estimator, strconv.Itoa(r.Samples), strconv.FormatBool(r.Exact), finite.Text(r.Bias), finite.Text(r.VarOverBound),
+			finite.Text(r.CovOverBound), finite.Text(float64(r.LargestCov)), finite.Text(r.MeanVar), finite.Text(r.MeanSquare), finite.Text(r.MeanVarBound), strconv.FormatBool(r.WithinTheorem)}
+		for k := range ages {
+			field := ""
+			if k < len(r.Output) {
+				field = finite.Text(r.Output[k].Relative)
+			}
+			record = append(record, field)
+		}
+		records = append(records, record)
 	}
 	return records
 }

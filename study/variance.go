@@ -56,6 +56,12 @@ type Variance struct {
 	Watch   int    // candidates watched, spread evenly over the weights' order; 0 means 32
 	Repeats int    // Monte-Carlo draws; 0 means 20,000
 	Seed    uint64 // of the draws
+
+	// Output, if not nil, also measures the error of the layer's output with each
+	// estimator, without a control and with each history of Output. Run sets its Methods
+	// and Sizes. Importance gives the probabilities; nil means LADIES{Flat: true}.
+	Output     *ApproxError
+	Importance samplers.Importance
 }
 
 // VarianceRow is one estimator at one number of draws. Maxima are over the watched
@@ -75,6 +81,14 @@ type VarianceRow struct {
 	WithinTheorem bool    `json:"within_theorem"` // all bounds hold; estimates to within five standard errors
 
 	Candidates []CandidateMoments `json:"candidates"`
+
+	Output []OutputError `json:"output,omitempty"` // with Variance.Output: without a control first
+}
+
+// OutputError is the error of a layer's output, over ‖QPHW‖.
+type OutputError struct {
+	Age      int     `json:"age"` // of the history; −1 without a control
+	Relative float64 `json:"relative"`
 }
 
 // CandidateMoments are the moments of one candidate's factor.
@@ -123,6 +137,10 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, fmt.Errorf("study: %d draws or more from %d candidates, want at most as many", slices.Min(v.Sizes), len(v.Weights))
 	}
 	t := &VarianceTable{Candidates: len(v.Weights), Repeats: v.Repeats, Seed: v.Seed}
+	outputs, err := v.outputs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	watch := evenlySpaced(v.Weights, v.Watch)
 	for _, e := range v.Estimators {
 		for _, s := range v.Sizes {
@@ -133,10 +151,52 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 			if err != nil {
 				return nil, err
 			}
+			row.Output = outputs[outputKey{e.Name, s}]
 			t.Rows = append(t.Rows, *row)
 		}
 	}
 	return t, nil
+}
+
+// outputKey is an estimator and a number of draws.
+type outputKey struct {
+	estimator string
+	samples   int
+}
+
+// outputs measures the errors of the layer's output.
+func (v *Variance) outputs(ctx context.Context) (map[outputKey][]OutputError, error) {
+	if v.Output == nil {
+		return nil, nil
+	}
+	what := *v.Output
+	what.Sizes, what.Methods = v.Sizes, nil
+	importance := v.Importance
+	if importance == nil {
+		importance = samplers.LADIES{Flat: true}
+	}
+	for _, e := range v.Estimators {
+		c := Contender{Name: e.Name, New: func(size int) (samplers.Sampler, error) {
+			return &samplers.LayerWise{Laplacian: what.Laplacian, Sizes: []int{size}, Importance: importance, Draw: e.Draw, Weight: e.Weight}, nil
+		}}
+		what.Methods = append(what.Methods, c)
+		_, naive := e.Weight.(samplers.Naive)
+		_, repeats := e.Draw.(samplers.WithReplacement)
+		if len(what.Histories) > 0 && (repeats || !naive) { // a control needs unbiased weights
+			c.Control = true
+			what.Methods = append(what.Methods, c)
+		}
+	}
+	table, err := what.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	outputs := map[outputKey][]OutputError{}
+	for _, r := range table.Rows {
+		key := outputKey{r.method, r.Samples}
+		outputs[key] = append(outputs[key], OutputError{Age: r.age, Relative: r.Relative})
+	}
+	return outputs, nil
 }
 
 // drawableWeights returns weights that can be drawn by keys: the given ones, or if these

@@ -9,14 +9,15 @@ import (
 )
 
 // Adam is the optimiser of Kingma & Ba (2015, arXiv:1412.6980) in PyTorch's
-// form: weight decay is added to the gradient (coupled L2), and ε is added to the
-// bias-corrected root. The zero value is PyTorch's default, without decay and clipping.
+// form: weight decay is added to the gradient (coupled L2), unless DecoupledDecay makes it
+// AdamW, and ε is added to the bias-corrected root. The zero value is PyTorch's default, without decay and clipping.
 type Adam struct {
-	LR           float64 // step size (learning rate); 0 means 0.001
-	Beta1, Beta2 float64 // decay of the moments, between 0 and 1; 0 means 0.9 and 0.999
-	Epsilon      float64 // 0 means 1e-8
-	WeightDecay  float64 // L2 coefficient; 0 means none
-	Clip         float64 // largest Euclidean norm of the whole gradient: longer ones are scaled down; 0 means no limit
+	LR             float64 // step size (learning rate); 0 means 0.001
+	Beta1, Beta2   float64 // decay of the moments, between 0 and 1; 0 means 0.9 and 0.999
+	Epsilon        float64 // 0 means 1e-8
+	WeightDecay    float64 // λ, the L2 coefficient; 0 means none
+	DecoupledDecay bool    // AdamW: shrink the parameters by 1−LR·λ before a step (Loshchilov & Hutter 2019, arXiv:1711.05101)
+	Clip           float64 // largest Euclidean norm of the whole gradient: longer ones are scaled down; 0 means no limit
 }
 
 // AdamState is the state of Adam between steps: the number of steps done, and the
@@ -52,6 +53,8 @@ func (a Adam) Validate() error {
 		return fmt.Errorf("train: Adam.Epsilon is %v, want a positive number", a.Epsilon)
 	case a.WeightDecay != 0 && !positive(a.WeightDecay):
 		return fmt.Errorf("train: Adam.WeightDecay is %v, want a positive number, or 0 for none", a.WeightDecay)
+	case a.DecoupledDecay && !(a.LR*a.WeightDecay < 1):
+		return fmt.Errorf("train: Adam.LR·Adam.WeightDecay is %v, want less than 1: the decay is decoupled", a.LR*a.WeightDecay)
 	case a.Clip != 0 && !positive(a.Clip):
 		return fmt.Errorf("train: Adam.Clip is %v, want a positive number, or 0 for none", a.Clip)
 	}
@@ -65,7 +68,7 @@ func positive(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
 func (a Adam) update() plan.Adam {
 	a = a.withDefaults()
 	return plan.Adam{
-		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay},
+		Adam: kernel.Adam{Rate: a.LR, Beta1: a.Beta1, Beta2: a.Beta2, Epsilon: a.Epsilon, WeightDecay: a.WeightDecay, Decoupled: a.DecoupledDecay},
 		Clip: a.Clip,
 	}
 }

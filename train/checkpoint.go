@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
@@ -86,13 +87,15 @@ type checkpoint struct {
 // field that a resumed run depends on exactly.
 type runState struct {
 	Seed      uint64 `json:"seed"`
-	Batch     int    `json:"batch"`      // steps done
-	AdamSteps int    `json:"adam_steps"` // AdamState.Steps
-	Evaluated int    `json:"evaluated"`  // steps done at the last evaluation
-	LossSum   number `json:"loss_sum"`   // of the steps since
-	Valid     number `json:"valid"`      // last score
-	Best      number `json:"best"`       // best score
-	BestBatch int    `json:"best_batch"` // steps done at the best score
+	Batch     int    `json:"batch"`                // steps done
+	AdamSteps int    `json:"adam_steps"`           // AdamState.Steps
+	Evaluated int    `json:"evaluated"`            // steps done at the last evaluation
+	LossSum   number `json:"loss_sum"`             // of the steps since
+	Valid     number `json:"valid"`                // last score
+	Best      number `json:"best"`                 // best score
+	BestBatch int    `json:"best_batch"`           // steps done at the best score
+	Falls     int    `json:"falls,omitempty"`      // of the step size, by DecayPlateau
+	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
 
 	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
 
@@ -404,4 +407,34 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 		values = values[len(p.values):]
 	}
 	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
+}
+
+// SaveParameters writes m's parameters to a checkpoint file, which LoadParameters reads. It
+// is for a training loop of your own: Fit saves its runs itself. An existing file is replaced whole.
+// On a GPU, call Program.Pull before. Values that are not finite
+// are an error, and nothing is written.
+func SaveParameters(path string, m Model) error {
+	parts, err := partsOf(m)
+	if err != nil {
+		return err
+	}
+	params, err := parametersOf(parts)
+	if err != nil {
+		return err
+	}
+	c := &checkpoint{
+		checkpointMeta: checkpointMeta{Sections: []string{sectionParameters}, State: runState{Best: number(math.NaN()), Valid: number(math.NaN())}},
+		sections:       map[string][]float32{},
+	}
+	for _, p := range params {
+		c.Parameters = append(c.Parameters, p.parameterMeta)
+		c.sections[sectionParameters] = append(c.sections[sectionParameters], p.values...)
+	}
+	if err := c.checkFinite(sectionParameters); err != nil {
+		return fmt.Errorf("train: %s: %w", path, err)
+	}
+	if err := atomicfile.Write(path, c.write); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
 }

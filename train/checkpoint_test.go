@@ -221,3 +221,41 @@ func FuzzCheckpoint(f *testing.F) {
 		}
 	})
 }
+
+// TestSaveParameters saves in the middle of a loop, goes on, and loads: the program has the
+// saved parameters again, and so has another model.
+func TestSaveParameters(t *testing.T) {
+	d := smallData(t, 300, 4)
+	m := smallModel(t, d)
+	program, err := NewProgram(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	path := filepath.Join(t.TempDir(), "mine.ckpt")
+	want := slices.Clone(program.Parameters())
+	if err := SaveParameters(path, m); err != nil {
+		t.Fatal(err)
+	}
+	for k := range program.Parameters() {
+		program.Parameters()[k]++
+	}
+	info, err := LoadParameters(path, m)
+	if err != nil || !slices.Equal(program.Parameters(), want) {
+		t.Errorf("the program has other parameters than those saved, or %v", err)
+	}
+	if !math.IsNaN(info.Best) || info.Batch != 0 || info.Config != nil {
+		t.Errorf("a checkpoint without a run says %+v", info)
+	}
+	other := smallModel(t, d)
+	if _, err := LoadParameters(path, other); err != nil {
+		t.Error(err)
+	}
+	program.Parameters()[3] = float32(math.NaN())
+	if err := SaveParameters(path, m); err == nil || !strings.Contains(err.Error(), "value 3") {
+		t.Errorf("error %v about a value that is not finite", err)
+	}
+	if err := SaveParameters(filepath.Join(path, "x"), other); err == nil {
+		t.Error("no error about a file that cannot be written")
+	}
+}

@@ -449,7 +449,7 @@ func TestMethodsOnDevice(t *testing.T) {
 					c.depth--
 					c.options.ExactInput = exactInput(t, c.data)
 				}
-				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: c.depth, Sizes: sizes})
+				sampler, err := samplers.ByName(method.Name, samplers.Config{Laplacian: data.Laplacian(), Train: data.Split.Train, Features: c.data.Features, Layers: c.depth, Sizes: sizes})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -104,7 +104,19 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 		}
 		defer r.targets.Observe(ops.NoScore)
 	}
+	if r.sampler, err = newSamplerSchedule(model, o); err != nil {
+		return nil, err
+	}
+	if r.sampler != nil {
+		r.stream.sampler = r.sampler
+		r.sampler.slot.ObserveNorms(true)
+		defer r.sampler.slot.ObserveNorms(false)
+	}
 	if err := r.stream.Validate(); err != nil {
+		return nil, err
+	}
+	limit, _ := r.end()
+	if err := o.Schedule.validate(limit); err != nil {
 		return nil, err
 	}
 	r.begin()
@@ -163,8 +175,9 @@ type run struct {
 	program *Program
 	stream  Stream
 	ranks   ranks
-	seeds   *seedSchedule // nil: uniform batches
-	targets *ops.Targets  // nil with uniform batches
+	seeds   *seedSchedule    // nil: uniform batches
+	targets *ops.Targets     // nil with uniform batches
+	sampler *samplerSchedule // nil: the sampler does not learn
 	config  map[string]any
 	dir     *runDir
 
@@ -204,9 +217,10 @@ func (r *run) preferSeeds(ctx context.Context) (err error) {
 	return first.err
 }
 
-// states returns the state of the run beside the parameters: the model's and the seeds'.
+// states returns the state of the run beside the parameters: the model's, the seeds' and the
+// sampler's.
 func (r *run) states() []layers.State {
-	return slices.Concat(r.model.Batch.State(), r.seeds.state())
+	return slices.Concat(r.model.Batch.State(), r.seeds.state(), r.sampler.state())
 }
 
 // begin sets the state before the first batch.
@@ -273,6 +287,18 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
 		"metric": string(r.data.Metric), "fingerprint": r.fingerprint(),
 	}
+	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
+		config["decoupled_decay"] = true
+	}
+	r.describeSchedule(config)
+	if y := r.data.Labels; y.Tasks > 0 {
+		config["tasks"] = y.Tasks
+	} else {
+		config["classes"] = y.Classes
+	}
+	if names := r.data.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
+		config["class_names"] = names
+	}
 	if o.Micro > 1 { // absent from the runs of earlier programs
 		config["micro"] = o.Micro
 	}
@@ -302,6 +328,9 @@ func (r *run) fingerprint() string {
 	}
 	return Fingerprint(r.data)
 }
+
+// mostNames is the greatest number of bytes of names of classes in a configuration.
+const mostNames = 1 << 17
 
 // restore sets the run's state from a checkpoint of the same configuration. path is for
 // errors.
@@ -342,6 +371,11 @@ func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) e
 	r.resumed, r.before = s.Batch, s.Seconds
 	if r.seeds != nil {
 		if err := r.seeds.resume(s.Batch); err != nil {
+			return bad(err.Error())
+		}
+	}
+	if r.sampler != nil {
+		if err := r.sampler.resume(s.Batch); err != nil {
 			return bad(err.Error())
 		}
 	}
@@ -480,7 +514,7 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 		return err
 	}
 	ready := time.Now()
-	if err := r.program.advance(item.Blocks, item.Dropout, r.options.Adam, &r.adam); err != nil {
+	if err := r.program.advance(item.Blocks, item.Dropout, r.scheduled(), &r.adam); err != nil {
 		return r.failed(s.Batch, err)
 	}
 	s.Batch++
@@ -488,13 +522,18 @@ func (r *run) step(_ context.Context, loader *Loader) error {
 	s.WaitSeconds += ready.Sub(start).Seconds()
 	s.TrainSeconds += time.Since(ready).Seconds()
 	s.SamplingSeconds += item.Sampling.Seconds()
-	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil {
+	if r.unsettled++; r.unsettled == r.program.Depth() || r.seeds != nil || r.sampler != nil {
 		if err := r.settle(); err != nil {
 			return err
 		}
 	}
 	if r.seeds != nil {
 		if err := r.seeds.observe(item.drawn.Index, r.targets.Scores(), s.Batch); err != nil {
+			return err
+		}
+	}
+	if r.sampler != nil {
+		if err := r.sampler.observe(item.Blocks, s.Batch); err != nil {
 			return err
 		}
 	}
@@ -575,6 +614,7 @@ func (r *run) evaluate(ctx context.Context) error {
 		s.MetricsBytes = r.dir.bytes
 	}
 	r.evaluations = append(r.evaluations, e)
+	r.options.Schedule.fall(s)
 	r.dirty = true
 	s.EvalSeconds += time.Since(start).Seconds()
 	return nil
@@ -596,6 +636,10 @@ func (r *run) conclude(ctx context.Context) error {
 	last := slices.Clone(params)
 	if r.best != nil {
 		copy(params, r.best)
+	}
+	if err := r.ranks.balance(ctx); err != nil {
+		copy(params, last)
+		return err
 	}
 	if len(r.data.Split.Test) > 0 {
 		score, err := r.score(ctx, r.data.Split.Test)
@@ -726,10 +770,14 @@ func (r *run) progress(end int, evaluated bool) {
 // result returns the Result so far.
 func (r *run) result() *Result {
 	s := &r.state
+	state := r.model.Batch.StateBytes()
+	for _, part := range slices.Concat(r.seeds.state(), r.sampler.state()) {
+		state += 4 * int64(len(part.Values))
+	}
 	h := &Result{
 		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		StateBytes: r.model.Batch.StateBytes() + r.seeds.bytes(),
+		StateBytes: state,
 		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
 	}
 	if s.Batch > 0 {
@@ -740,6 +788,7 @@ func (r *run) result() *Result {
 		h.CommMS = 1000 * r.ranks.seconds / float64(n)
 		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
 	}
+	h.Imbalance = r.ranks.imbalance
 	return h
 }
 

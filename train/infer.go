@@ -12,7 +12,7 @@ import (
 )
 
 // Predict returns m's logits for nodes, computed over full neighbourhoods:
-// (len(nodes), outputs), row-major, in the order of nodes. It uses the model's
+// (len(nodes), outputs), row-major, in the order of nodes, which may repeat. It uses the model's
 // Inference if there is one, and otherwise compiles the model. The parameters do not
 // change, and a program of m can be used as before.
 func Predict(ctx context.Context, m Model, d *datasets.Data, nodes []int32) (logits []float32, err error) {
@@ -79,7 +79,9 @@ func predict(ctx context.Context, m *layers.Model, program *Program, d *datasets
 	if m.Inference != nil {
 		logits, err = m.Inference.Infer(ctx, d.Laplacian(), d.Features, nodes)
 	} else {
-		logits, err = predictByProgram(ctx, m, program, d, nodes)
+		distinct, rows := distinctNodes(nodes)
+		logits, err = predictByProgram(ctx, m, program, d, distinct)
+		logits = repeated(logits, rows, d.Labels.Outputs())
 	}
 	if err != nil {
 		return nil, err
@@ -113,4 +115,45 @@ func predictByProgram(ctx context.Context, m *layers.Model, program *Program, d 
 		logits = append(logits, rows...)
 	}
 	return logits, nil
+}
+
+// distinctNodes returns the nodes without repetitions, and the row of each node among them.
+// The rows are nil if no node is repeated.
+func distinctNodes(nodes []int32) (distinct []int32, rows []int) {
+	place := make(map[int32]int, len(nodes))
+	for k, v := range nodes {
+		row, seen := place[v]
+		if !seen {
+			row = len(place)
+			place[v] = row
+		} else if rows == nil {
+			distinct = append(distinct, nodes[:k]...)
+			rows = make([]int, k, len(nodes))
+			for i := range rows {
+				rows[i] = i
+			}
+		}
+		if rows != nil {
+			rows = append(rows, row)
+			if !seen {
+				distinct = append(distinct, v)
+			}
+		}
+	}
+	if rows == nil {
+		return nodes, nil
+	}
+	return distinct, rows
+}
+
+// repeated returns the given rows of a matrix; nil rows mean all.
+func repeated(values []float32, rows []int, columns int) []float32 {
+	if rows == nil || values == nil {
+		return values
+	}
+	all := make([]float32, 0, len(rows)*columns)
+	for _, row := range rows {
+		all = append(all, values[row*columns:(row+1)*columns]...)
+	}
+	return all
 }

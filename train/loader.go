@@ -20,7 +20,7 @@ import (
 
 // Stream is a sequence of mini-batches. Each is a pure function of (Seed, epoch, number
 // in the epoch): it depends on no worker, and on no earlier batch. Only the streams of Fit
-// with Options.Seeds depend on the scores of batches at least one period earlier.
+// with Options.Seeds or an Adaptive sampler depend on batches at least one period earlier.
 //
 // Micro batches in a row make one update of the parameters: update k uses the batches
 // k·Micro to k·Micro+Micro−1 of the sequence. Ranks share them: each gets a range of every
@@ -37,9 +37,10 @@ type Stream struct {
 	Micro       int // batches of an update; 0 means 1
 	Rank, Ranks int // 0 Ranks means 1; at most Micro
 
-	seeds *seedSchedule // nil: uniform
-	held  int           // batches of a Loader that stay the caller's, beside the last one
-	rows  *rowRounds    // nil: all rows of the Laplacian are here
+	seeds   *seedSchedule    // nil: uniform
+	sampler *samplerSchedule // nil: Sampler draws all batches
+	held    int              // batches of a Loader that stay the caller's, beside the last one
+	rows    *rowRounds       // nil: all rows of the Laplacian are here
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -137,6 +138,12 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 			return
 		}
 	}
+	sampler := s.Sampler
+	if s.sampler != nil {
+		if sampler, item.err = s.sampler.of(ctx, index); item.err != nil {
+			return
+		}
+	}
 	start := time.Now()
 	defer func() {
 		item.Sampling = time.Since(start)
@@ -157,7 +164,7 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	if s.rows != nil {
 		sampling = samplers.WithRows(ctx, func(rows []int32) error { return s.rows.ask(ctx, index, rows) })
 	}
-	item.err = s.Sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
+	item.err = sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"gorgonia.org/vecf32"
 )
@@ -21,6 +22,8 @@ type orderedSum struct {
 	done   []subtree
 	free   [][]float32
 	sent   int64 // bytes that this rank sent to others
+
+	send, receive, parts [][]float32 // memory of exchange
 }
 
 // subtree is the sum of the leaves lo to hi−1.
@@ -93,15 +96,20 @@ func (s *orderedSum) total(ctx context.Context, g Group, dst []float32) error {
 // exchange is total over several ranks.
 func (s *orderedSum) exchange(ctx context.Context, g Group, dst []float32) error {
 	me, ranks := g.Rank(), g.Size()
-	send, receive, parts := make([][]float32, ranks), make([][]float32, ranks), make([][]float32, ranks)
+	if len(s.send) != ranks {
+		s.send, s.receive, s.parts = make([][]float32, ranks), make([][]float32, ranks), make([][]float32, ranks)
+	}
+	send, receive, parts := s.send, s.receive, s.parts
 	first, last := share(s.length, me, ranks)
 	for r := range ranks {
 		lo, hi := share(s.length, r, ranks)
 		parts[r] = dst[lo:hi]
+		send[r] = send[r][:0]
 		for _, t := range s.done {
 			send[r] = append(send[r], t.sum[lo:hi]...)
 		}
-		receive[r] = make([]float32, (last-first)*len(s.subtrees(share(s.leaves, r, ranks))))
+		n := (last - first) * len(s.subtrees(share(s.leaves, r, ranks)))
+		receive[r] = slices.Grow(receive[r][:0], n)[:n]
 	}
 	for r := range ranks {
 		if r != me { // the sums, and afterwards this rank's segment of the total

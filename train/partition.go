@@ -50,6 +50,9 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 	if d.Nodes() < g.Size() {
 		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}
+	if parts == PartsAll && d.Laplacian().Directed {
+		return nil, fmt.Errorf("train: ranks cannot hold a directed graph in parts: its columns are not its rows; take PartsFeatures (--partition features)")
+	}
 	p := &Partition{group: g, data: d, fingerprint: Fingerprint(d), whole: d.Graph.Bytes()}
 	p.attach(d.Features)
 	if d.Propagated != nil {

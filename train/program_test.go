@@ -174,6 +174,19 @@ func TestForwardIsInference(t *testing.T) {
 			t.Fatalf("logit %d of node %d is %v through the program, %v by inference", k%4, nodes[k/4], got[k], want[k])
 		}
 	}
+	repeated, err := Predict(context.Background(), m, d, []int32{5, 7, 5, 5, 2, 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	distinct, err := Predict(context.Background(), m, d, []int32{5, 7, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, row := range []int{0, 1, 0, 0, 2, 1} {
+		if !slices.Equal(repeated[4*k:4*k+4], distinct[4*row:4*row+4]) {
+			t.Errorf("row %d of repeated nodes differs from the node's", k)
+		}
+	}
 	a, err := Evaluate(context.Background(), m, d, nodes)
 	if err != nil || a < 0 || a > 1 {
 		t.Errorf("Evaluate = %v, %v", a, err)

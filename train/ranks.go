@@ -30,6 +30,9 @@ type ranks struct {
 	sum     orderedSum
 	values  []float32 // the gradients of an update, then its loss; nil if an update is one batch
 	seconds float64   // spent in sums over the ranks
+	busy    float64   // seconds spent on this rank's own mini-batches
+
+	imbalance float64 // the slowest rank's busy over the mean; 0 before the end
 
 	fetcher *fetcher // nil: each rank has all data
 	fetched int64    // bytes that the fetches of updates sent
@@ -139,6 +142,30 @@ func revision() string {
 	return text.String()
 }
 
+// balance sets the imbalance from the times of all ranks.
+func (r *ranks) balance(ctx context.Context) error {
+	if r.group == nil || r.group.Size() == 1 {
+		return nil
+	}
+	times := make([]float32, r.group.Size())
+	parts := make([][]float32, len(times))
+	for rank := range parts {
+		parts[rank] = times[rank : rank+1]
+	}
+	times[r.group.Rank()] = float32(r.busy)
+	if err := r.group.Gather(ctx, parts); err != nil {
+		return err
+	}
+	var sum float64
+	for _, t := range times {
+		sum += float64(t)
+	}
+	if sum > 0 { // else all updates were done before
+		r.imbalance = float64(slices.Max(times)) * float64(len(times)) / sum
+	}
+	return nil
+}
+
 // sameParameters returns an error if the ranks' parameters differ.
 func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int) error {
 	if r.group == nil {
@@ -191,6 +218,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	grads, values := r.program.Gradients(), r.ranks.values
 	lo, hi := r.stream.Share()
 	fetcher := r.ranks.fetcher
+	begun := time.Now()
 	for leaf := lo; leaf < hi; leaf++ {
 		start := time.Now()
 		item, err := r.ranks.next(ctx, loader, leaf-lo)
@@ -213,6 +241,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		s.SamplingSeconds += item.Sampling.Seconds()
 	}
 	start := time.Now()
+	r.ranks.busy += start.Sub(begun).Seconds()
 	if fetcher != nil {
 		if err := fetcher.wait(); err != nil {
 			return err
@@ -229,7 +258,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		return r.failed(s.Batch, r.program.checkFinite(loss, true))
 	}
 	copy(grads, values)
-	if err := r.options.Adam.Step(r.program.Parameters(), grads, &r.adam); err != nil {
+	if err := r.scheduled().Step(r.program.Parameters(), grads, &r.adam); err != nil {
 		return err
 	}
 	s.Batch++

@@ -21,14 +21,16 @@ type Result struct {
 	Stop        string // the limit that ended the run: "patience", "max-batches", "epochs"; "" if none did
 	Resumed     int    // batches done before this call
 
-	TrainMS       float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
-	SamplingMS    float64 // mean milliseconds per batch of one sampling worker
-	WaitMS        float64 // mean milliseconds per batch that the trainer waited for the workers
-	CommMS        float64 // mean milliseconds per batch in sums over ranks, in this call
+	TrainMS    float64 // mean milliseconds per batch of the step and Adam, without waiting for the sampler
+	SamplingMS float64 // mean milliseconds per batch of one sampling worker
+	WaitMS     float64 // mean milliseconds per batch that the trainer waited for the workers
+	CommMS     float64 // mean milliseconds per batch in sums over ranks, in this call
+	Imbalance  float64 // of several ranks: the time that the slowest spent on its own mini-batches, over the mean of all, in this call; else 0
+	EvalS      float64 // seconds in evaluations
+	RefreshS   float64 // seconds in refreshes of histories
+	WallS      float64 // seconds of the whole run, earlier calls included
+
 	ExchangeBytes float64 // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
-	EvalS         float64 // seconds in evaluations
-	RefreshS      float64 // seconds in refreshes of histories
-	WallS         float64 // seconds of the whole run, earlier calls included
 }
 
 // resultJSON is a Result in result.json, without the evaluations.

@@ -134,8 +134,8 @@ func (r *runDir) sameConfig(config map[string]any) error {
 
 // mayChange lists the settings that may differ in a resumed run. The limits do not
 // change a batch; data is a location, and the fingerprint shows whether the data are the
-// same.
-var mayChange = []string{"max_batches", "epochs", "patience", "data"}
+// same. Earlier programs did not write the classes.
+var mayChange = []string{"max_batches", "epochs", "patience", "data", "classes", "tasks", "class_names"}
 
 // sameConfig returns an error for the first field in which two configurations differ.
 func sameConfig(path string, before, now map[string]any) error {

@@ -2,11 +2,9 @@ package train
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
@@ -80,27 +78,21 @@ func (s ImportantSeeds) Weights(scores []float32, weights []float64) {
 	}
 }
 
-// seedSchedule draws the training nodes of the batches by importance. Its laws are
-// published at fixed batch numbers, so that the batches do not depend on the number of
-// workers that draw ahead: the batches number k·every … (k+1)·every−1, period k, use the
-// scores of the batches before (k−1)·every. The first two periods are uniform.
+// seedSchedule draws the training nodes of the batches by importance. The law of a period
+// follows from the scores of the batches before the period before it. The first two periods
+// are uniform.
 type seedSchedule struct {
+	published[*samplers.SeedLaw]
 	seeds Seeds
 	nodes []int32 // the candidates: labelled training nodes
-	every int     // batches in a period
 
 	last   []float32    // score of each candidate; NaN: none yet
 	scores [2][]float32 // of the law of each period of the same parity
-
-	mutex   sync.Mutex // of the fields below; workers wait for laws
-	newest  int        // the last period that has a law
-	laws    [2]*samplers.SeedLaw
-	changed chan struct{} // closed when there is a new law
 }
 
 // newSeedSchedule returns the schedule of a run before its first batch.
 func newSeedSchedule(seeds Seeds, train []int32, y *graph.Labels, every int) (*seedSchedule, error) {
-	s := &seedSchedule{seeds: seeds, every: every, changed: make(chan struct{})}
+	s := &seedSchedule{seeds: seeds, published: publishEvery[*samplers.SeedLaw](every)}
 	for _, node := range train {
 		if labelled(y, node) {
 			s.nodes = append(s.nodes, node)
@@ -126,15 +118,7 @@ func labelled(y *graph.Labels, node int32) bool {
 
 // resume makes the laws of a run that has done the given number of batches, from scores.
 func (s *seedSchedule) resume(batches int) error {
-	s.newest = batches/s.every + 1
-	for _, period := range []int{s.newest - 1, s.newest} {
-		law, err := s.law(s.scores[period%2])
-		if err != nil {
-			return err
-		}
-		s.laws[period%2] = law
-	}
-	return nil
+	return s.restart(batches, func(parity int) (*samplers.SeedLaw, error) { return s.law(s.scores[parity]) })
 }
 
 func (s *seedSchedule) law(scores []float32) (*samplers.SeedLaw, error) {
@@ -152,25 +136,6 @@ func (s *seedSchedule) law(scores []float32) (*samplers.SeedLaw, error) {
 	return law, nil
 }
 
-// of returns the law of a batch. It waits until the law is published; the error is the
-// context's. Workers call it concurrently.
-func (s *seedSchedule) of(ctx context.Context, batch int) (*samplers.SeedLaw, error) {
-	period := batch / s.every
-	for {
-		s.mutex.Lock()
-		law, newest, changed := s.laws[period%2], s.newest, s.changed
-		s.mutex.Unlock()
-		if period <= newest {
-			return law, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
 // observe stores the scores of batch number batches−1, which has been trained, and
 // publishes a law if it ends a period. candidates are the positions of its nodes.
 func (s *seedSchedule) observe(candidates []int32, scores []float32, batches int) error {
@@ -180,20 +145,16 @@ func (s *seedSchedule) observe(candidates []int32, scores []float32, batches int
 	for k, c := range candidates {
 		s.last[c] = scores[k]
 	}
-	if batches%s.every > 0 {
+	period, ends := s.ends(batches)
+	if !ends {
 		return nil
 	}
-	period := batches/s.every + 1
 	copy(s.scores[period%2], s.last) // no batch of the period before last is left to draw
 	law, err := s.law(s.scores[period%2])
 	if err != nil {
 		return err
 	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.newest, s.laws[period%2] = period, law
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.publish(period, law)
 	return nil
 }
 
@@ -203,12 +164,4 @@ func (s *seedSchedule) state() []layers.State {
 		return nil
 	}
 	return []layers.State{{Name: "seeds.last", Values: s.last}, {Name: "seeds.even", Values: s.scores[0]}, {Name: "seeds.odd", Values: s.scores[1]}}
-}
-
-// bytes returns the size of the state.
-func (s *seedSchedule) bytes() (sum int64) {
-	for _, state := range s.state() {
-		sum += 4 * int64(len(state.Values))
-	}
-	return sum
 }

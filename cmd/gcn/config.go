@@ -158,7 +158,7 @@ func unlessDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 
 // derivedFields are the fields of a run's config.json that follow from its options
 // and data.
-var derivedFields = []string{"sampler", "parameters", "metric", fingerprintField}
+var derivedFields = []string{"sampler", "parameters", "metric", "schedule_end", "classes", "tasks", "class_names", fingerprintField}
 
 // fingerprintField is a field of every run's config.json, and of no other file.
 const fingerprintField = "fingerprint"
@@ -272,6 +272,7 @@ func (o *trainOptions) runConfig() map[string]any {
 		config["input_dropout"] = o.InputDropout
 	}
 	o.attentionOptions.addTo(config)
+	o.partOptions.addTo(config)
 	if o.ExactInput { // earlier programs do not know the option
 		config["exact_input"] = true
 	}

@@ -73,9 +73,10 @@ func TestConfigCounts(t *testing.T) {
 	line := trainArgs("-q", "--max-batches", "4", "--out")
 	succeed(t, append(line, "default")...)
 	for name, value := range map[string]string{
+		"label-smoothing": "0.1", "warm-up": "3", "schedule": `"cosine"`,
 		"lr": "0.01", "beta1": "0.5", "beta2": "0.9", "epsilon": "0.01", "weight-decay": "0.1", "clip": "0.001",
 	} {
-		succeed(t, append(line, name+"-flag", "--"+name, value)...)
+		succeed(t, append(line, name+"-flag", "--"+name, strings.Trim(value, `"`))...)
 		writeFile(t, "c.json", []byte(`{"`+name+`": `+value+`}`))
 		succeed(t, append(line, name+"-file", "--config", "c.json")...)
 		if !bytes.Equal(weights(t, name+"-flag"), weights(t, name+"-file")) {
@@ -84,7 +85,7 @@ func TestConfigCounts(t *testing.T) {
 		if bytes.Equal(weights(t, name+"-flag"), weights(t, "default")) {
 			t.Errorf("--%s %s changes nothing", name, value)
 		}
-		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, value)
+		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, strings.Trim(value, `"`))
 	}
 }
 
@@ -99,8 +100,10 @@ func TestOneName(t *testing.T) {
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-smoothing", "0.1",
+		"--class-weights", "balanced", "--weight-decay", "0.1", "--decoupled-decay", "--warm-up", "1", "--schedule", "step")...)
 	saved := map[string]any{"workers": nil, "partition": nil, "runs": nil} // change no result; are not of one run
-	for _, dir := range []string{"method", "parts", "attention", "seeds"} {
+	for _, dir := range []string{"method", "parts", "attention", "seeds", "extras"} {
 		config, err := train.ReadConfig(dir)
 		if err != nil {
 			t.Fatal(err)

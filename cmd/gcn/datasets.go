@@ -49,7 +49,7 @@ func newDatasetsInfoCommand() *cobra.Command {
   gcn datasets info npy:mygraph --json`,
 		Args: exactly(1, "datasets info needs one SPEC, such as synth:demo"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := openData(cmd.Context(), args[0])
+			data, err := openUnlabelled(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -58,6 +58,9 @@ func newDatasetsInfoCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
 			info.Name = escape(info.Name, "")
+			for k, name := range info.ClassNames {
+				info.ClassNames[k] = escape(name, "")
+			}
 			for k, note := range info.Preprocessing {
 				info.Preprocessing[k] = escape(note, "") // each stays on its line
 			}

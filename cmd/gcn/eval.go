@@ -28,8 +28,8 @@ type savedRun struct {
 
 // loadRun rebuilds the model of a run's folder from its config.json, on the named
 // device, and sets its best parameters. A spec that is not empty replaces the
-// data in config.json.
-func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
+// data in config.json. If first is not nil, the run shares its data, which must be the same.
+func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*savedRun, error) {
 	r := &savedRun{dir: dir}
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	r.options.flags(fs)
@@ -45,17 +45,24 @@ func loadRun(ctx context.Context, dir, spec, device string) (*savedRun, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, configFile), noUsage(err))
 	}
 	r.options.Device = device
-	if err := r.options.openDevice(); err != nil {
-		return nil, err
-	}
 	if r.options.Runs > 1 {
-		return nil, fmt.Errorf("%s holds several runs: name one, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
+		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
 	}
 	if spec != "" {
 		r.options.Data = spec
 	}
-	if r.data, err = openData(ctx, r.options.Data); err != nil {
-		return nil, err
+	switch {
+	case first == nil:
+		if err := r.options.openDevice(); err != nil {
+			return nil, err
+		}
+		if r.data, err = openDataOfRun(ctx, r.options.Data, dir); err != nil {
+			return nil, err
+		}
+	case r.options.Data != first.options.Data:
+		return nil, fmt.Errorf("%s was trained on %s, %s on %s: name the data for all runs by --data", dir, r.options.Data, first.dir, first.options.Data)
+	default:
+		r.data, r.options.device, r.options.exact = first.data, first.options.device, first.options.exact
 	}
 	if r.model, err = r.options.newModel(ctx, r.data); err != nil {
 		return nil, err
@@ -89,102 +96,144 @@ func noUsage(err error) error {
 }
 
 type evalResult struct {
-	RunDir  string `json:"run_dir"`
-	Dataset string `json:"dataset"`
-	Method  string `json:"method"`
-	Split   string `json:"split"`
-	Nodes   int    `json:"nodes"`
-	Metric  string `json:"metric"`
-	Score   number `json:"score"`
-	Batch   int    `json:"batch"` // of the checkpoint
-	Seed    uint64 `json:"seed"`
-	WallS   number `json:"wall_s"`
-	PeakRSS number `json:"peak_rss_mb"`
-	BLAS    string `json:"blas"`
-	Device  string `json:"device"`
+	RunDir  string   `json:"run_dir"`
+	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
+	Dataset string   `json:"dataset"`
+	Method  string   `json:"method"`
+	Split   string   `json:"split"`
+	Nodes   int      `json:"nodes"`
+	Metric  string   `json:"metric"`
+	Score   number   `json:"score"`
+	Batch   int      `json:"batch"` // of the checkpoint
+	Seed    uint64   `json:"seed"`
+	WallS   number   `json:"wall_s"`
+	PeakRSS number   `json:"peak_rss_mb"`
+	BLAS    string   `json:"blas"`
+	Device  string   `json:"device"`
+
+	*train.Assessment
 }
 
 func newEvalCommand() *cobra.Command {
 	var run runFlags
-	var split string
+	var split, out string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "eval --run DIR",
 		Short: "Score a trained model on the test, validation or training nodes",
 		Long: `Score a trained model over full neighbourhoods, with the weights of the best
-validation score.`,
+validation score: the metric of the data, precision, recall and F1 of each class or
+task, the confusion matrix, and the expected calibration error in 15 bins. With several
+--run the model is the mean of their probabilities.
+
+--out writes eval.json with all numbers, and a figure of the confusion matrix and the
+calibration. gcn report shows it if DIR is the run's folder.`,
 		Example: `  gcn eval --run runs/first
-  gcn eval --run runs/first --split valid --json`,
+  gcn eval --run runs/first --split valid --json
+  gcn eval --run runs/first --out runs/first
+  gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
 		Args:        noArguments,
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
 				return err
 			}
-			r, err := run.open(cmd.Context())
+			runs, err := run.open(cmd.Context())
 			if err != nil {
 				return err
 			}
-			r.noteOtherData(cmd.ErrOrStderr())
-			result, err := r.evaluate(cmd.Context(), split)
+			runs.noteOtherData(cmd.ErrOrStderr())
+			result, err := runs.evaluate(cmd.Context(), split)
 			if err != nil {
 				return err
+			}
+			if out != "" {
+				if err := result.save(out); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), result)
 			}
 			t := newTable(false)
 			t.row("run", result.RunDir)
+			for _, dir := range result.RunDirs[min(1, len(result.RunDirs)):] {
+				t.row("and run", dir)
+			}
 			t.row("dataset", result.Dataset)
 			t.row("method", result.Method)
 			t.row(split+" "+result.Metric, formatScore(result.Score))
 			t.row("nodes", thousands(int64(result.Nodes)))
 			t.row("weights of", fmt.Sprintf("batch %d, seed %d", result.Batch, result.Seed))
-			return t.print(cmd.OutOrStdout())
+			t.row("calibration error", fmt.Sprintf("%.4f", float64(result.Calibration.Error)))
+			if err := t.print(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return printAssessment(cmd.OutOrStdout(), result.Assessment)
 		},
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	run.register(fs)
 	fs.StringVar(&split, "split", "test", "`train`, valid or test")
+	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
 
-// runFlags name a trained model and its device.
-type runFlags struct{ dir, data, device string }
+// runFlags name trained models and their device.
+type runFlags struct {
+	dirs         []string
+	data, device string
+}
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.dir, "run", "", "the run's folder `DIR`; required")
+	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
 	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
 	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
 }
 
 // open calls loadRun with the flags' values.
-func (f *runFlags) open(ctx context.Context) (*savedRun, error) {
-	if f.dir == "" {
+func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
+	var runs savedRuns
+	for _, dir := range f.dirs {
+		if dir = strings.TrimSuffix(dir, "/"); dir == "" {
+			continue
+		}
+		var first *savedRun
+		if len(runs) > 0 {
+			first = runs[0]
+		}
+		r, err := loadRun(ctx, dir, f.data, f.device, first)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, r)
+	}
+	if len(runs) == 0 {
 		return nil, usagef("--run is needed: the folder of a training run")
 	}
-	return loadRun(ctx, strings.TrimSuffix(f.dir, "/"), f.data, f.device)
+	return runs, nil
 }
 
-// evaluate scores the run's model on the nodes of one part of the split.
-func (r *savedRun) evaluate(ctx context.Context, split string) (*evalResult, error) {
+// evaluate scores the models on the nodes of one part of the split.
+func (rs savedRuns) evaluate(ctx context.Context, split string) (*evalResult, error) {
+	r := rs[0]
 	nodes := map[string][]int32{
 		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
 	}[split]
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%s has no %s nodes", r.options.Data, split)
+		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.options.Data, split)
 	}
 	start := time.Now()
-	score, err := train.Evaluate(ctx, r.model, r.data, nodes)
+	score, assessment, err := rs.assess(ctx, nodes)
 	if err != nil {
 		return nil, err
 	}
 	return &evalResult{
-		RunDir: r.dir, Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
+		RunDir: r.dir, RunDirs: rs.several(), Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
 		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
-		BLAS: blasName(), Device: r.options.Device,
+		BLAS: blasName(), Device: r.options.Device, Assessment: assessment,
 	}, nil
 }

@@ -310,7 +310,7 @@ func testKillPredict(t *testing.T, gcn string) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("%v are left, %v", entries, err)
 	}
-	if scores := readFile(t, "out/s.csv"); bytes.Count(scores, []byte("\n")) != rows {
+	if scores := readFile(t, "out/s.csv"); bytes.Count(scores, []byte("\n")) != rows+1 {
 		t.Error("the scores are not whole")
 	}
 }

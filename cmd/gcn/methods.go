@@ -106,8 +106,8 @@ func methodText(method string, samples intList) string {
 // newSampler builds the sampler that the options name.
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
-		Laplacian: data.Laplacian(), Train: data.Split.Train, Layers: o.sampledLayers(), Sizes: o.Samples,
-		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT,
+		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(),
 	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)

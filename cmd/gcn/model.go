@@ -41,6 +41,9 @@ func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*laye
 	if o.Model == modelEquation {
 		gcn.Form = layers.FormEquation
 	}
+	if err := o.partOptions.apply(&gcn, data); err != nil {
+		return nil, err
+	}
 	batch := layers.NewBatch(G.NewGraph(), sampler)
 	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
 	if err != nil {

@@ -53,6 +53,7 @@ type trainOptions struct {
 
 	Model string
 	attentionOptions
+	partOptions
 	Layers     int
 	Hidden     int
 	Dropout    float64
@@ -69,6 +70,7 @@ type trainOptions struct {
 	Epsilon      float64
 	WeightDecay  float64
 	Clip         float64
+	scheduleOptions
 
 	Seed    uint64
 	Runs    int
@@ -111,20 +113,21 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches of an update, shared by MPI ranks; limits and intervals then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches of random training nodes per epoch; 0: one pass over all training nodes")
-	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights (default with mvs: gradient)")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
 	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
-	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh or ladies-cv: mini-batches between two refreshes")
+	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh, ladies-cv or mvs: mini-batches between two refreshes")
 	o.modelFlags(fs)
 	fs.Float64Var(&o.LR, "lr", 0.001, "Adam's step size")
 	fs.Float64Var(&o.Beta1, "beta1", 0.9, "decay of Adam's mean of the gradients")
 	fs.Float64Var(&o.Beta2, "beta2", 0.999, "decay of Adam's mean of their squares")
 	fs.Float64Var(&o.Epsilon, "epsilon", 1e-8, "Adam's constant against division by zero")
 	fs.Float64Var(&o.WeightDecay, "weight-decay", 0, "Adam's L2 coefficient")
+	o.scheduleOptions.flags(fs)
 	fs.Float64Var(&o.Clip, "clip", 0, "scale gradients of a larger norm down to this one; 0: no limit")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
@@ -144,6 +147,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
+	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
 }
 
@@ -207,6 +211,10 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
+	perEpoch := o.BatchesPerEpoch // 0: not known here
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.Epochs*max(perEpoch, 1)); err != nil {
+		return err
+	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
 		return usagef("--seed %d leaves no room for %d runs", o.Seed, o.Runs)
 	}
@@ -214,7 +222,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if fs.Changed("control-every") && !o.refreshes() {
-		return usagef("--control-every is for --control refresh and the method ladies-cv")
+		return usagef("--control-every is for --control refresh and the methods ladies-cv and mvs")
 	}
 	return o.checkPartition()
 }
@@ -222,6 +230,9 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
 		return err
+	}
+	if !fs.Changed("seeds") && !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+		o.Seeds = seedsGradient
 	}
 	switch {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
@@ -294,6 +305,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		}
 		o.ClassifierDropout = 0
 	}
+	if err := o.partOptions.check(); err != nil {
+		return err
+	}
 	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
 		return err
 	}
@@ -312,8 +326,15 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if !o.namesParts() && methodNamed(o.Method).ExactInput {
-		o.ExactInput = true
+	if !o.namesParts() {
+		method := methodNamed(o.Method)
+		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Learned && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
+		}
+		if method.Learned && o.Micro > 1 {
+			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
+		}
 	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
@@ -330,6 +351,10 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--method %s excludes --conv gat: attention has no control, and reads the features themselves; use another method", o.Method)
 	case o.Conv == convGAT:
 		return usagef("--exact-input excludes --conv gat: attention reads the features themselves")
+	case o.InputLayer && !fs.Changed("exact-input"):
+		return usagef("--method %s excludes --input-layer: the features are propagated once, before training; use another method", o.Method)
+	case o.InputLayer:
+		return usagef("--exact-input excludes --input-layer: the features are propagated once, before training")
 	case o.InputDropout > 0:
 		return usagef("--exact-input excludes --input-dropout: the features are propagated once, without dropout")
 	case sampled == 0:

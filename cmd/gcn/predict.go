@@ -6,38 +6,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
-	"github.com/gcn-layerwise/gcn/train"
 )
 
 type predictResult struct {
-	RunDir  string `json:"run_dir"`
-	Dataset string `json:"dataset"`
-	Out     string `json:"out"`
-	Nodes   int    `json:"nodes"`
-	Outputs int    `json:"outputs"` // classes or tasks
-	Kind    string `json:"kind"`    // logits or probabilities
-	Device  string `json:"device"`
-	WallS   number `json:"wall_s"`
-	PeakRSS number `json:"peak_rss_mb"`
+	RunDir  string   `json:"run_dir"`
+	RunDirs []string `json:"run_dirs,omitempty"` // of several runs
+	Dataset string   `json:"dataset"`
+	Out     string   `json:"out"`
+	Nodes   int      `json:"nodes"`
+	Outputs int      `json:"outputs"` // classes, tasks or columns of a layer
+	Kind    string   `json:"kind"`    // logits, probabilities or hidden
+	Device  string   `json:"device"`
+	WallS   number   `json:"wall_s"`
+	PeakRSS number   `json:"peak_rss_mb"`
 }
 
 // prediction is one execution of "gcn predict".
 type prediction struct {
 	run                   runFlags
 	out, nodes            string
+	top, layer            int
 	probabilities, asJSON bool
 }
 
@@ -45,16 +46,24 @@ func newPredictCommand() *cobra.Command {
 	p := new(prediction)
 	cmd := &cobra.Command{
 		Use:   "predict --run DIR --out FILE.csv|.npy",
-		Short: "Write a trained model's scores of all nodes, or of some",
+		Short: "Write a trained model's predictions for all nodes, or for some",
 		Long: `Write the scores of a trained model over full neighbourhoods, with the weights of
 the best validation score. There is one row for each node in order, or for each line
-of --nodes, and one column for each class or task.
+of --nodes.
 
 Scores are logits. The class with the largest logit is predicted. A task is
-predicted if its logit is positive. A .csv file has no header; a .npy file is a
-float32 matrix.`,
-		Example: `  gcn predict --run runs/first --out scores.npy
-  gcn predict --run runs/first --out scores.csv --nodes test.npy --probabilities`,
+predicted if its logit is positive. A .csv file has a header and the columns node,
+class, and a score for each class; for tasks the second column lists the predicted
+ones. Nodes and classes have their names if the data have some. A .npy file is a float32
+matrix of the scores alone.
+
+With several --run the result is the mean of their probabilities. --layer writes the
+output of a convolution instead, counted from 1.`,
+		Example: `  gcn predict --run runs/first --out scores.csv
+  gcn predict --run runs/first --out best.csv --top 3 --probabilities
+  gcn predict --run runs/first --out scores.npy --nodes test.npy --probabilities
+  gcn predict --run runs/many/seed-1 --run runs/many/seed-2 --out mean.csv
+  gcn predict --run runs/first --out embeddings.npy --layer 1`,
 		Args:        noArguments,
 		Annotations: shared(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,73 +82,92 @@ float32 matrix.`,
 	fs.SortFlags = false
 	p.run.register(fs)
 	fs.StringVar(&p.out, "out", "", "`FILE` to write, ending in .csv or .npy; required")
-	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy, or text with one number a line (default: all nodes)")
+	fs.StringVar(&p.nodes, "nodes", "", "`FILE` of the nodes to score: .npy of numbers, or text with one number or name a line (default: all nodes)")
 	fs.BoolVar(&p.probabilities, "probabilities", false, "write probabilities (softmax over classes, sigmoid of tasks) instead of logits")
+	fs.IntVar(&p.top, "top", 0, "write only the `K` best classes or tasks of each node, with their scores; .csv only (0: all)")
+	fs.IntVar(&p.layer, "layer", 0, "write the output of convolution `L` instead of scores: 1 is the first (0: scores)")
 	addJSONFlag(cmd, &p.asJSON)
 	return cmd
 }
 
+// check returns an error about options that do not fit together.
+func (p *prediction) check() error {
+	extension := strings.ToLower(filepath.Ext(p.out))
+	switch {
+	case p.out == "":
+		return usagef("--out is needed: a file ending in .csv or .npy")
+	case extension != ".csv" && extension != ".npy":
+		return usagef("--out %q: want a file ending in .csv or .npy", p.out)
+	case p.top < 0:
+		return usagef("--top %d: want a number of classes, or 0 for all", p.top)
+	case p.layer < 0:
+		return usagef("--layer %d: want a convolution, counted from 1", p.layer)
+	case p.top > 0 && extension != ".csv":
+		return usagef("--top needs --out FILE.csv: a .npy file holds scores alone")
+	case p.layer > 0 && (p.top > 0 || p.probabilities):
+		return usagef("--layer writes no scores: leave out --top and --probabilities")
+	case p.layer > 0 && len(p.run.dirs) > 1:
+		return usagef("--layer needs one --run: the columns of two runs do not correspond")
+	}
+	return nil
+}
+
 func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResult, error) {
-	var write func(w io.Writer, scores []float32, columns int) error
-	switch strings.ToLower(filepath.Ext(p.out)) {
-	case ".csv":
-		write = writeCSV
-	case ".npy":
-		write = func(w io.Writer, scores []float32, columns int) error {
-			return npy.Write(w, scores, len(scores)/columns, columns)
-		}
-	default:
-		if p.out == "" {
-			return nil, usagef("--out is needed: a file ending in .csv or .npy")
-		}
-		return nil, usagef("--out %q: want a file ending in .csv or .npy", p.out)
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	// Check this before the work, not after it.
 	if _, err := os.Stat(filepath.Dir(p.out)); err != nil {
 		return nil, fmt.Errorf("predictions cannot be saved: %w", err)
 	}
-	r, err := p.run.open(ctx)
+	runs, err := p.run.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.noteOtherData(notes)
-	nodes, err := p.readNodes(ctx, r.data.Nodes())
+	r := runs[0]
+	if n := r.data.Labels.Outputs(); p.top > n {
+		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.top, n)
+	}
+	runs.noteOtherData(notes)
+	nodes, err := p.readNodes(ctx, r.data)
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	scores, err := train.Predict(ctx, r.model, r.data, nodes)
+	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs()}
+	kind := "logits"
+	switch {
+	case p.layer > 0:
+		kind, t.hidden = "hidden", true
+		t.scores, t.columns, err = r.hidden(ctx, nodes, p.layer)
+	case p.probabilities || len(runs) > 1:
+		kind, t.threshold = "probabilities", 0.5
+		t.scores, err = runs.probabilities(ctx, nodes)
+	default:
+		t.scores, err = r.logits(ctx, nodes)
+	}
 	if err != nil {
 		return nil, err
-	}
-	kind, columns := "logits", r.data.Labels.Outputs()
-	if k := slices.IndexFunc(scores, notFinite); k >= 0 {
-		return nil, fmt.Errorf("%s: the logits of node %d are not finite (%v): its weights or the features are too large", r.dir, nodes[k/columns], scores[k])
-	}
-	if p.probabilities {
-		kind = "probabilities"
-		if r.data.Labels.Tasks > 0 {
-			sigmoid(scores)
-		} else {
-			softmaxRows(scores, columns)
-		}
 	}
 	if w := worldOf(ctx); w != nil && w.Rank() > 0 {
 		return new(predictResult), nil // rank 0 writes the file, and prints
 	}
-	err = atomicfile.Write(p.out, func(w io.Writer) error { return write(w, scores, columns) })
-	if err != nil {
+	write := t.writeCSV
+	if strings.EqualFold(filepath.Ext(p.out), ".npy") {
+		write = func(w io.Writer) error { return npy.Write(w, t.scores, len(nodes), t.columns) }
+	}
+	if err := atomicfile.Write(p.out, write); err != nil {
 		return nil, fmt.Errorf("predictions could not be saved: %w", err)
 	}
 	return &predictResult{
-		RunDir: r.dir, Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: columns, Kind: kind, Device: r.options.Device,
+		RunDir: r.dir, RunDirs: runs.several(), Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: kind, Device: r.options.Device,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
 	}, nil
 }
 
-// readNodes returns the nodes to score, of a graph of n nodes: the nodes in the
-// file of --nodes, or all.
-func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
+// readNodes returns the nodes to score: the nodes in the file of --nodes, or all.
+func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int32, error) {
+	n := data.Nodes()
 	if p.nodes == "" {
 		all := make([]int32, n)
 		for i := range all {
@@ -154,7 +182,7 @@ func (p *prediction) readNodes(ctx context.Context, n int) ([]int32, error) {
 		ids, err = readNodeArray(ctx, p.nodes)
 	} else {
 		var list *nodeLines
-		list, err = unlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes) })
+		list, err = unlessDone(ctx, func() (*nodeLines, error) { return readNodeLines(p.nodes, data.NodeNames) })
 		if err == nil {
 			ids = list.ids
 		}
@@ -193,23 +221,26 @@ func readNodeArray(ctx context.Context, path string) ([]int64, error) {
 	return ids, errors.Join(err, r.Close())
 }
 
-func notFinite(x float32) bool { return x-x != 0 }
-
 // nodeLines holds the nodes of a text file, and the lines that they are on.
 type nodeLines struct {
 	ids   []int64
 	lines []int
 }
 
-// readNodeLines reads one number a line, from a file or a pipe. It skips blank lines, and
-// lines that start with #.
-func readNodeLines(path string) (*nodeLines, error) {
+// readNodeLines reads one node a line, from a file or a pipe: its name if the graph's nodes
+// have names, else its number. It skips blank lines, and lines that start with # unless that
+// is a name.
+func readNodeLines(path string, names *graph.Names) (*nodeLines, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	list := new(nodeLines)
+	var index map[string]int32
+	if names != nil {
+		index = names.Index()
+	}
 	scanner := bufio.NewScanner(file)
 	for k := 1; scanner.Scan(); k++ {
 		text := scanner.Text()
@@ -217,12 +248,19 @@ func readNodeLines(path string) (*nodeLines, error) {
 			text = strings.TrimPrefix(text, "\ufeff") // UTF-8's byte-order mark
 		}
 		text = strings.TrimSpace(text)
-		if text == "" || text[0] == '#' {
+		named, known := index[text]
+		if text == "" || text[0] == '#' && !known {
 			continue
 		}
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		id, err := int64(named), error(nil)
+		if names == nil {
+			id, err = strconv.ParseInt(text, 10, 64)
+		}
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("%s:%d: %q is not a node's number", path, k, text)
+		case names != nil && !known:
+			return nil, fmt.Errorf("%s:%d: no node is named %q", path, k, text)
 		}
 		list.ids, list.lines = append(list.ids, id), append(list.lines, k)
 		if len(list.ids)%(1<<20) == 0 { // a pipe has no length to check before
@@ -235,46 +273,4 @@ func readNodeLines(path string) (*nodeLines, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return list, nil
-}
-
-// writeCSV writes rows of comma-separated scores. Each score has the fewest digits
-// that read back as the same float32.
-func writeCSV(w io.Writer, scores []float32, columns int) error {
-	buffered := bufio.NewWriter(w)
-	var line []byte
-	for i, s := range scores {
-		line = strconv.AppendFloat(line, float64(s), 'g', -1, 32)
-		if (i+1)%columns != 0 {
-			line = append(line, ',')
-			continue
-		}
-		// The writer keeps its first error until Flush.
-		_, _ = buffered.Write(append(line, '\n'))
-		line = line[:0]
-	}
-	return buffered.Flush()
-}
-
-// softmaxRows turns each row of logits into probabilities, in place.
-func softmaxRows(scores []float32, columns int) {
-	for ; len(scores) > 0; scores = scores[columns:] {
-		row := scores[:columns]
-		largest := math.Inf(-1)
-		for _, s := range row {
-			largest = max(largest, float64(s))
-		}
-		var sum float64
-		for _, s := range row {
-			sum += math.Exp(float64(s) - largest)
-		}
-		for c, s := range row {
-			row[c] = float32(math.Exp(float64(s)-largest) / sum)
-		}
-	}
-}
-
-func sigmoid(scores []float32) {
-	for i, s := range scores {
-		scores[i] = float32(1 / (1 + math.Exp(-float64(s))))
-	}
 }

@@ -34,8 +34,8 @@ func worldOf(ctx context.Context) *mpi.World {
 
 // joinRanks joins the ranks that an MPI launcher started, and prepares cmd to run on them.
 // It silences the outputs of all ranks but rank 0.
-func joinRanks(cmd *cobra.Command, stdout, stderr io.Writer) (*mpi.World, error) {
-	w, err := mpi.Open(cmd.Context(), os.Getenv)
+func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writer) (*mpi.World, error) {
+	w, err := mpi.Open(cmd.Context(), os.Getenv, timeout)
 	if w == nil || err != nil {
 		return nil, err
 	}
@@ -150,9 +150,10 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 // its method and samples.
 func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) error {
 	var chosen struct {
-		Auto    bool
-		Method  string
-		Samples intList
+		Auto       bool
+		Method     string
+		Samples    intList
+		ExactInput bool
 	}
 	if !j.follows() {
 		if j.auto {
@@ -163,7 +164,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 		if j.world == nil || j.world.Size() == 1 {
 			return nil
 		}
-		chosen.Auto, chosen.Method, chosen.Samples = j.auto, j.Method, j.Samples
+		chosen.Auto, chosen.Method, chosen.Samples, chosen.ExactInput = j.auto, j.Method, j.Samples, j.ExactInput
 	}
 	text, err := json.Marshal(chosen)
 	if err != nil {
@@ -176,7 +177,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 		return fmt.Errorf("the samples from rank 0: %w", err)
 	}
 	if chosen.Auto || j.auto { // rank 0 may have taken them from the run to resume
-		j.Method, j.Samples = chosen.Method, chosen.Samples
+		j.Method, j.Samples, j.ExactInput = chosen.Method, chosen.Samples, chosen.ExactInput
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -18,7 +19,8 @@ type reproduction struct {
 	reproduce.Options
 	data, methods wordList
 	samples       intList
-	out           string
+	compute       string
+	cells, out    string
 	asJSON, quiet bool
 }
 
@@ -42,13 +44,16 @@ with published figures of the originals.
 all makes every table and figure of the paper, and one text of all, results.md in --out,
 in which every claim of the paper about its results is marked as seen or not seen.
 
-Results are kept cell by cell (one training run, one timing) in --out, so that a
-stopped command goes on where it was, and tables share cells.`,
+Results are kept cell by cell (one training run, one timing) in --cells, so that a
+stopped command goes on where it was, and tables share cells. With --compute scores,
+times or none, a table says how many of its cells are missing.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
   gcn reproduce twins --data synth:arxiv --runs 3
-  gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper`,
+  gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper
+  gcn reproduce all --compute times --out paper      # on a quiet machine
+  gcn reproduce all --compute none --cells paper/cells --out docs`,
 		ValidArgs: experimentNames(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -81,7 +86,9 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
 	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
 	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of figure2")
-	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the cells, and of the CSV, JSON, Markdown, SVG and PNG files")
+	fs.StringVar(&r.compute, "compute", string(reproduce.ComputeAll), "missing cells to compute: all, `scores` (not the times), times (they need a machine without other work) or none")
+	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
+	fs.StringVar(&r.cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")
 }
 
@@ -95,6 +102,9 @@ func (r *reproduction) check() error {
 		if err := checkSpec(spec); err != nil {
 			return err
 		}
+	}
+	if err := oneOf("compute", r.compute, reproduce.Selections()); err != nil {
+		return err
 	}
 	if err := oneOf("setting", r.Setting, []string{"fixed", "increasing", "both"}); err != nil {
 		return err
@@ -118,7 +128,15 @@ func (r *reproduction) check() error {
 
 func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	name := args[0]
-	r.Data, r.Methods, r.Samples, r.Dir = r.data, r.methods, r.samples, r.out
+	version, err := currentVersion()
+	if err != nil {
+		return err
+	}
+	r.Program = version.Revision
+	if version.Modified {
+		r.Program += ", with changes"
+	}
+	r.Data, r.Methods, r.Samples, r.Dir, r.Cells, r.Compute = r.data, r.methods, r.samples, r.out, r.cells, reproduce.Compute(r.compute)
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
@@ -148,14 +166,7 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
 	}
-	version, err := currentVersion()
-	if err != nil {
-		return err
-	}
-	all.Commit, all.Command = version.Revision, r.commandLine(cmd)
-	if version.Modified {
-		all.Commit += ", with changes"
-	}
+	all.Commit, all.Command = r.Program, r.commandLine(cmd)
 	if err := all.Save(r.out); err != nil {
 		return err
 	}
@@ -176,7 +187,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", r.out)}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, filepath.Join(r.out, "cells")))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not
@@ -184,7 +195,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 func (r *reproduction) commandLine(cmd *cobra.Command) string {
 	words := []string{"gcn", "reproduce", reproduceAll}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"out", "json", "quiet", "cache", "mirror", "offline"}, f.Name) {
+		if !slices.Contains([]string{"out", "cells", "compute", "json", "quiet", "cache", "mirror", "offline", "rank-timeout"}, f.Name) {
 			words = append(words, "--"+f.Name, shellWord(f.Value.String()))
 		}
 	})

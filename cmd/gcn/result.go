@@ -37,9 +37,10 @@ type result struct {
 	RunDir     string  `json:"run_dir"`
 
 	// Of a run on the ranks of an MPI launcher.
-	Ranks  int    `json:"ranks,omitempty"`
-	Hosts  int    `json:"hosts,omitempty"`
-	CommMS number `json:"comm_ms_per_step,omitempty"` // of an update
+	Ranks     int    `json:"ranks,omitempty"`
+	Hosts     int    `json:"hosts,omitempty"`
+	CommMS    number `json:"comm_ms_per_step,omitempty"` // of an update
+	Imbalance number `json:"imbalance,omitempty"`        // the slowest rank's time for its mini-batches, over the mean
 
 	ExchangeBytes number `json:"exchange_bytes_per_step,omitempty"` // that rank 0 sends in an update
 	Partition     string `json:"partition,omitempty"`
@@ -74,6 +75,8 @@ func summarize(runs []result, dir string) result {
 		func(r *result) *number { return &r.TrainMS },
 		func(r *result) *number { return &r.SamplingMS },
 		func(r *result) *number { return &r.WaitMS },
+		func(r *result) *number { return &r.CommMS },
+		func(r *result) *number { return &r.Imbalance },
 	} {
 		*ms(&sum) = measured(float64(mean(func(r result) number { return *ms(&r) })))
 	}
@@ -133,7 +136,7 @@ func (r *result) print(w io.Writer) error {
 			text = fmt.Sprintf("%d on %d hosts", r.Ranks, r.Hosts)
 		}
 		if r.CommMS > 0 { // 0 where each rank trains whole runs
-			text += fmt.Sprintf("; an update: %.2f ms communication", r.CommMS)
+			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
 		}
 		if r.ExchangeBytes > 0 {
 			text += fmt.Sprintf(", %.0f kB sent", float64(r.ExchangeBytes)/1e3)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -118,10 +119,15 @@ done in seconds.`,
 	}
 	var cache cacheOptions
 	cache.flags(root.PersistentFlags())
+	var rankTimeout time.Duration
+	root.PersistentFlags().DurationVar(&rankTimeout, "rank-timeout", time.Minute, "with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for this long; 0: wait forever")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if rankTimeout < 0 {
+			return usagef("--rank-timeout %v: want at least 0", rankTimeout)
+		}
 		j.started = true
 		cmd.SetContext(cache.in(cmd.Context(), stderr))
-		j.world, err = joinRanks(cmd, stdout, stderr)
+		j.world, err = joinRanks(cmd, rankTimeout, stdout, stderr)
 		return err
 	}
 	root.SetOut(stdout)

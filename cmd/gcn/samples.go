@@ -54,7 +54,7 @@ func (j *trainJob) checkAuto() error {
 	return nil
 }
 
-// adviseSamples chooses the samples, and the method unless it was given.
+// adviseSamples chooses the samples, and the method and exact input unless they were given.
 func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error {
 	products, err := randomProduct(data, j.Seed)
 	if err != nil {
@@ -64,7 +64,9 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Products: products,
 		Layers: j.sampledLayers(), Batch: j.Batch, Seed: j.Seed,
 	}
-	if j.fs.Changed("method") {
+	given := j.fs.Changed("method")
+	changes := study.SamplesChange(j.Method)
+	if given && !changes {
 		what.Methods = []string{j.Method}
 	}
 	j.say("--samples auto: measuring the errors of sample sizes on %s", j.Data)
@@ -72,15 +74,52 @@ func (j *trainJob) adviseSamples(ctx context.Context, data *datasets.Data) error
 	if err != nil {
 		return err
 	}
+	switch {
+	case given && !changes:
+	case !triable(data, j.Layers) || j.Conv == convGAT || j.InputDropout > 0:
+	default:
+		if err := j.tryCandidates(ctx, data, advice, given); err != nil {
+			return err
+		}
+	}
 	j.Samples = append(intList{}, advice.Samples...) // not null in config.json
-	if !j.fs.Changed("method") {
-		j.Method = advice.Method
+	if !given {
+		j.Method, j.ExactInput = advice.Method, j.ExactInput || advice.ExactInput
 	} else if len(j.Samples) == 0 { // full is as cheap, but the method was given
 		for _, layer := range advice.Layers {
 			j.Samples = append(j.Samples, layer.Samples)
 		}
 	}
-	j.say("--samples auto: %s; gcn study advise gives the reasons", methodText(j.Method, j.Samples))
+	text := methodText(j.Method, j.Samples)
+	if j.ExactInput && !methodNamed(j.Method).ExactInput {
+		text += ", --exact-input"
+	}
+	j.say("--samples auto: %s; gcn study advise gives the reasons", text)
+	return nil
+}
+
+// tryCandidates trains the candidates of gcn study advise for a few mini-batches, and makes
+// the best one the advice. For a method that was given, it tries sizes of this method only.
+func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advice *study.Advice, given bool) error {
+	candidates := study.DefaultCandidates(advice, j.Layers, j.Batch, j.ExactInput)
+	if given {
+		candidates = slices.DeleteFunc(candidates, func(c study.Candidate) bool { return c.Method != "full" && c.Method != j.Method })
+	}
+	j.say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
+	trials, err := study.Trials{
+		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
+	}.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if given { // full was the reference only
+		trials = slices.DeleteFunc(trials, func(t study.Trial) bool { return t.Method == "full" })
+	}
+	if study.Recommended(trials, 0) < 0 && len(trials) > 0 { // none is near the reference: the largest samples
+		advice.Samples = trials[len(trials)-1].Samples
+		return nil
+	}
+	advice.Take(trials)
 	return nil
 }
 

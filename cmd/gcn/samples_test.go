@@ -12,58 +12,61 @@ import (
 // that config.json holds them, and that the same command line resumes the run.
 func TestSamplesAuto(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const data = "synth:demo?nodes=3000&edges=20000"
+	const data = "synth:demo?nodes=1500&edges=10000&features=8"
 	var advice struct {
-		Method  string
-		Samples []int
+		Method     string
+		Samples    []int
+		ExactInput bool `json:"exact_input"`
 	}
 	if err := json.Unmarshal([]byte(succeed(t, "study", "advise", data, "--batch", "64", "--json").stdout), &advice); err != nil {
 		t.Fatal(err)
 	}
-	configuration := func(dir string) (method string, samples []int) {
+	configuration := func(dir string) (method string, samples []int, exact bool) {
 		text, err := os.ReadFile(dir + "/config.json")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var c struct {
-			Method  string
-			Samples []int
+			Method     string
+			Samples    []int
+			ExactInput bool `json:"exact_input"`
 		}
 		if err := json.Unmarshal(text, &c); err != nil {
 			t.Fatal(err)
 		}
-		return c.Method, c.Samples
+		return c.Method, c.Samples, c.ExactInput
 	}
 	line := []string{"train", "--data", data, "--batch", "64", "--samples", "auto", "--out", "auto", "--resume", "--max-batches"}
 	out := succeed(t, append(line, "20")...)
-	method, samples := configuration("auto")
-	if method != advice.Method || !reflect.DeepEqual(samples, advice.Samples) || len(samples) != 2 {
-		t.Errorf("trained with %s %v, the advice is %s %v", method, samples, advice.Method, advice.Samples)
+	method, samples, exact := configuration("auto")
+	if method != advice.Method || !reflect.DeepEqual(samples, advice.Samples) || exact != advice.ExactInput || !exact {
+		t.Errorf("trained with %s %v, exact input %v, the advice is %+v", method, samples, exact, advice)
 	}
-	if !strings.Contains(out.stderr, "--samples auto: "+methodText(method, samples)) {
+	if !strings.Contains(out.stderr, "--samples auto: "+methodText(method, samples)) || !strings.Contains(out.stderr, "candidates for 200 mini-batches") {
 		t.Errorf("the command does not say what it took: %s", out.stderr)
 	}
 	if out := succeed(t, append(line, "30")...); strings.Contains(out.stderr, "measuring") || !strings.Contains(out.stdout, "30 (--max-batches)") {
 		t.Errorf("resumed: %s%s", out.stderr, out.stdout)
 	}
 	succeed(t, "train", "--data", data, "--batch", "64", "--samples", "auto", "--method", "ladies", "--max-batches", "3", "--out", "ladies")
-	if method, samples := configuration("ladies"); method != "ladies" || len(samples) != 2 {
+	if method, samples, _ := configuration("ladies"); method != "ladies" || len(samples) != 2 {
 		t.Errorf("--method ladies: %s %v", method, samples)
 	}
 	for name, options := range map[string][]string{ // the input is not sampled
-		"exact": {"--exact-input"}, "cv": {"--method", "ladies-cv", "--layers", "3"}, "vast": {"--exact-input", "--batch", "3000"},
+		"exact": {"--exact-input"}, "cv": {"--method", "ladies-cv", "--layers", "3"}, "vast": {"--exact-input", "--batch", "1500"},
 	} {
-		line := append([]string{"train", "--data", data, "--batch", "64", "--samples", "auto", "--max-batches", "3", "--out", name, "--resume"}, options...)
+		line := append([]string{"train", "--data", data, "--batch", "64", "--samples", "auto", "--hidden", "8", "--max-batches", "3", "--out", name, "--resume"}, options...)
 		succeed(t, line...)
 		succeed(t, line...)
-		if _, samples := configuration(name); name == "cv" && len(samples) != 2 || name == "exact" && !reflect.DeepEqual(samples, advice.Samples[:1]) {
-			t.Errorf("%s: samples %v, the advice for all layers is %v", name, samples, advice.Samples)
+		method, samples, exact := configuration(name)
+		if !exact || name == "cv" && (method != "ladies-cv" || len(samples) != 2) || name == "exact" && len(samples) > 1 {
+			t.Errorf("%s: %s, samples %v, exact input %v", name, method, samples, exact)
 		}
 	}
 	// The advice may be the method full, which has no samples.
 	tiny := []string{"train", "--data", "synth:demo?nodes=40&edges=60&features=4&classes=2", "--out", "tiny", "--resume", "--samples", "auto", "--max-batches"}
 	succeed(t, append(tiny, "3")...)
-	if method, _ := configuration("tiny"); method != "full" {
+	if method, _, _ := configuration("tiny"); method != "full" {
 		t.Errorf("the tiny graph is trained with %s", method)
 	}
 	succeed(t, append(tiny, "5")...)

@@ -127,6 +127,7 @@ func (j *trainJob) severalConfig() map[string]any {
 	if j.Micro > 1 { // as Fit
 		config["micro"] = j.Micro
 	}
+	j.scheduleOptions.addTo(config)
 	if o := j.fitOptions(); o.Seeds != nil { // as in each run's own
 		config["seeds"], config["seeds_every"] = j.Seeds, j.SeedsEvery
 	}

@@ -38,6 +38,7 @@ type studyOptions struct {
 	seed   uint64
 	out    string
 	asJSON bool
+	pilots bool // the study trains a model of its own
 }
 
 // flags registers the options of a study of a graph. oneLayer adds the options of
@@ -80,7 +81,7 @@ func (o *studyOptions) check() error {
 	if err := atLeast("layer", o.layer, 1); err != nil {
 		return err
 	}
-	if o.layer > 1 && o.run == "" {
+	if o.layer > 1 && o.run == "" && !o.pilots {
 		return usagef("--layer %d needs --run: the input of a hidden layer is a trained model's", o.layer)
 	}
 	return nil
@@ -93,6 +94,7 @@ type subject struct {
 	model *layers.GCN // nil without --run
 
 	noWeight bool // the study has no weight W
+	trained  bool // the study trains a model itself
 }
 
 // open opens the data, and the model of --run.
@@ -105,7 +107,7 @@ func (o *studyOptions) open(ctx context.Context, fs *pflag.FlagSet) (*subject, e
 	if fs.Changed("data") {
 		spec = o.data
 	}
-	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu")
+	r, err := loadRun(ctx, strings.TrimSuffix(o.run, "/"), spec, "cpu", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +188,7 @@ func (s *subject) weights() string {
 	switch {
 	case s.noWeight || s.data == nil:
 		return ""
-	case s.model != nil:
+	case s.model != nil || s.trained:
 		return "trained"
 	}
 	return "glorot"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 type adviseStudy struct {
 	run                string
 	depth, batch, most int
+	batches            int
 	target             float64
 	seed               uint64
 	asJSON             bool
@@ -31,15 +33,23 @@ func newStudyAdviseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise [SPEC]",
 		Short: "Recommend a method and sample sizes for a graph, with the reasons",
-		Long: `Recommend a layer-wise method and sample sizes for a graph, in under a minute. The
-size of a layer is the smallest whose error is at most --target times the signal,
-and the method is the one with the least error at these sizes. The signal is the
-difference of a mini-batch's rows from their mean.
+		Long: `Recommend a method and sample sizes for a graph, with the reasons.
 
-Without --run, the study uses the features as the input of every layer, and random
-weights.`,
+First the study compares the errors of the layer-wise methods. The size of a layer is
+the smallest whose error is at most --target times the signal, and the method is the
+one with the least error at these sizes. The signal is the difference of a mini-batch's
+rows from their mean. Without --run, the study uses the features as the input of every
+layer, and random weights.
+
+Then it trains the paper's model for --batches mini-batches with this method, with the
+same method and --exact-input, with ladies-cv, and with full batch as the reference. The
+recommendation is the method whose step has the fewest operations, of those that lose at
+most half a point of validation score. The table has the score, the loss, the operations
+of a step (multiply-adds, with a share of the refreshes) and the memory of histories and
+P·X.`,
 		Example: `  gcn study advise synth:arxiv
   gcn study advise npy:mygraph --layers 3 --target 0.3
+  gcn study advise synth:products --batches 0             # compares errors only
   gcn study advise --run runs/first --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -59,6 +69,7 @@ weights.`,
 	fs.IntVar(&a.batch, "batch", 512, "training nodes per mini-batch")
 	fs.Float64Var(&a.target, "target", 1, "target of the error over the signal; 1 mostly trains about as well as no sampling")
 	fs.IntVar(&a.most, "max-samples", 8192, "largest sample size to consider")
+	fs.IntVar(&a.batches, "batches", adviceBatches, "mini-batches that each candidate is trained for; 0: none")
 	fs.Uint64Var(&a.seed, "seed", 1, "seed of all random decisions")
 	addJSONFlag(cmd, &a.asJSON)
 	return cmd
@@ -72,6 +83,9 @@ func (a *adviseStudy) check() error {
 		return err
 	}
 	if err := atLeast("max-samples", a.most, 1); err != nil {
+		return err
+	}
+	if err := atLeast("batches", a.batches, 0); err != nil {
 		return err
 	}
 	if !(a.target > 0) || math.IsInf(a.target, 0) {
@@ -106,6 +120,16 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if a.batches > 0 && triable(s.data, what.Layers) {
+		trials, err := study.Trials{
+			Data: s.data, Candidates: study.DefaultCandidates(advice, what.Layers, a.batch, false),
+			Layers: what.Layers, Batch: a.batch, Batches: a.batches, Seed: a.seed,
+		}.Run(cmd.Context())
+		if err != nil {
+			return err
+		}
+		advice.Take(trials)
+	}
 	if a.asJSON {
 		return printJSON(cmd.OutOrStdout(), struct {
 			Dataset string `json:"dataset"`
@@ -113,28 +137,35 @@ func (a *adviseStudy) do(cmd *cobra.Command, args []string) error {
 			*study.Advice
 		}{s.spec, s.weights(), advice})
 	}
-	return printAdvice(cmd.OutOrStdout(), s.spec, advice)
+	return a.print(cmd.OutOrStdout(), s, advice)
 }
 
-// printAdvice writes the advice, its reasons and the command that follows it.
-func printAdvice(w io.Writer, spec string, advice *study.Advice) error {
-	samples := intList(advice.Samples)
+// adviceBatches is the number of mini-batches of a trial.
+const adviceBatches = 200
+
+// triable reports whether trials can be trained and scored.
+func triable(data *datasets.Data, layers int) bool { return layers > 1 && len(data.Split.Valid) > 0 }
+
+// print writes the advice, its reasons and the command that follows it.
+func (a *adviseStudy) print(w io.Writer, s *subject, advice *study.Advice) error {
 	t := newTable(false)
-	t.row("dataset", spec)
+	t.row("dataset", s.spec)
 	t.row("method", advice.Method)
-	if len(samples) > 0 {
+	if samples := intList(advice.Samples); len(samples) > 0 {
 		t.row("samples", samples.String())
+	}
+	if advice.ExactInput {
+		t.row("input", "exact")
 	}
 	if err := t.print(w); err != nil {
 		return err
 	}
-	command := "gcn train --data " + shellWord(spec) + " --method " + advice.Method
-	if len(samples) > 0 {
-		command += " --samples " + samples.String()
-	} else {
-		command += fmt.Sprintf(" --layers %d", len(advice.Layers))
+	if len(advice.Trials) > 0 {
+		if err := a.printTrials(w, s, advice); err != nil {
+			return err
+		}
 	}
-	if err := printLine(w, "because"); err != nil {
+	if err := printLine(w, "because of the errors of one propagation, when all layers are sampled"); err != nil {
 		return err
 	}
 	for _, reason := range advice.Reasons {
@@ -142,7 +173,56 @@ func printAdvice(w io.Writer, spec string, advice *study.Advice) error {
 			return err
 		}
 	}
-	return printLine(w, "%s", command)
+	line := trainLine(s.spec, advice)
+	if a.batch != 512 {
+		line += fmt.Sprintf(" --batch %d", a.batch)
+	}
+	return printLine(w, "%s", line)
+}
+
+// printTrials writes the table of the trials.
+func (a *adviseStudy) printTrials(w io.Writer, s *subject, advice *study.Advice) error {
+	layers, hidden := len(advice.Layers), 256
+	if err := printLine(w, "after %d mini-batches (score and loss in points of validation %s)", a.batches, s.data.Metric); err != nil {
+		return err
+	}
+	t := newTable(true)
+	t.row("method", "samples", "score", "loss", "operations a step", "memory", "")
+	for _, trial := range advice.Trials {
+		name, samples := trial.Method, intList(trial.Samples)
+		if trial.ExactInput && !methodNamed(name).ExactInput {
+			name += " --exact-input"
+		}
+		t.row(name, cmp.Or(samples.String(), "all"), fmt.Sprintf("%.2f", 100*trial.Score), fmt.Sprintf("%.2f", 100*trial.Loss),
+			fmt.Sprintf("%.0f million", trial.Operations/1e6), fmt.Sprintf("%.1f MB", float64(trial.Memory)/1e6), "")
+	}
+	if err := t.print(w); err != nil {
+		return err
+	}
+	if advice.Trials[0].Method != "full" {
+		if err := printLine(w, "full batch is left out: its trial would take too long; the loss is from the best score"); err != nil {
+			return err
+		}
+	}
+	rolling := float64(study.RollingBytes(s.data.Laplacian(), layers, hidden)) / 1e6
+	return printLine(w, "vrgcn and --control rolling would keep histories of %.1f MB with --exact-input", rolling)
+}
+
+// trainLine returns the command that follows the advice.
+func trainLine(spec string, advice *study.Advice) string {
+	line := "gcn train --data " + shellWord(spec) + " --method " + advice.Method
+	samples := intList(advice.Samples)
+	if len(samples) > 0 {
+		line += " --samples " + samples.String()
+	}
+	exact := methodNamed(advice.Method).ExactInput
+	if advice.ExactInput && !exact {
+		line += " --exact-input"
+	}
+	if n := len(advice.Layers); len(samples) == 0 || (advice.ExactInput || exact) && n != 2 {
+		line += fmt.Sprintf(" --layers %d", n)
+	}
+	return line
 }
 
 // trainedProducts returns HW of each layer of a model, next to the output first.

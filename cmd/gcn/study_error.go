@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -15,6 +16,8 @@ import (
 // errorStudy is one execution of "gcn study approx-error".
 type errorStudy struct {
 	studyOptions
+	pilotOptions
+	fs             *pflag.FlagSet
 	methods        wordList
 	sizes          intList
 	repeats, draws int
@@ -36,29 +39,50 @@ In a row, mean is the mean error, and sem its standard error. bias² + sd² is t
 squared error. More draws from the same mini-batch average out sd, but not bias.
 
 A debiased method's name followed by "-nodes" counts all nodes of the graph as its
-population, as the program released with the paper does.`,
+population, as the program released with the paper does.
+
+With --ages the study is about the second convolution of the paper's model, which it
+trains for --batches mini-batches with ladies-cv. The methods ladies-cv and vrgcn are
+then measured with histories of each age: activations of the parameters that many
+mini-batches ago. H has a dropout mask, the history has none, as in training. With
+--exact-input the first convolution has no error.`,
 		Example: `  gcn study approx-error --data synth:arxiv
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
-  gcn study approx-error --data synth:demo --repeats 50 --json`,
+  gcn study approx-error --data synth:demo --repeats 50 --json
+  gcn study approx-error --data synth:arxiv --ages 0,10,50,200 --methods ladies-flat-debiased,ladies-cv`,
 		Args: noArguments,
 		RunE: checked(e.check, e.do),
 	}
-	e.flags(cmd, true)
+	e.studyOptions.flags(cmd, true)
 	fs := cmd.Flags()
 	fs.Var(&e.methods, "methods", "sampling methods")
 	fs.Var(&e.sizes, "samples", "sample sizes, one point of the curves for each")
 	fs.IntVar(&e.repeats, "repeats", 200, "mini-batches")
 	fs.IntVar(&e.draws, "draws", 2, "draws from each mini-batch; two are enough to separate bias and variance")
+	e.pilotOptions.flags(cmd)
+	e.fs = fs
 	complete(cmd, "methods", contenderNames)
 	return cmd
 }
 
 func (e *errorStudy) check() error {
+	e.pilots = e.given()
 	if err := e.studyOptions.check(); err != nil {
 		return err
 	}
+	if err := e.pilotOptions.check(e.fs, &e.studyOptions); err != nil {
+		return err
+	}
+	if e.given() && !e.fs.Changed("methods") {
+		e.methods = wordList{"ladies-flat-debiased", "ladies-cv"}
+	}
 	if err := checkContenders(e.methods); err != nil {
 		return err
+	}
+	for _, name := range e.methods {
+		if study.SamplesChange(name) && !e.given() {
+			return usagef("--methods %s: it samples the change since earlier activations: add --ages, such as --ages 0,10,50", name)
+		}
 	}
 	if err := e.sizes.check(); err != nil {
 		return err
@@ -74,7 +98,13 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	hw, err := e.product(cmd.Context(), s)
+	var hw *graph.Features
+	var histories []study.History
+	if e.given() {
+		hw, histories, err = e.products(cmd.Context(), s, &e.studyOptions)
+	} else {
+		hw, err = e.product(cmd.Context(), s)
+	}
 	if err != nil {
 		return err
 	}
@@ -85,7 +115,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	}
 	t, err := study.ApproxError{
 		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
-		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed,
+		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed, Histories: histories,
 		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches", e.repeats),
 	}.Run(cmd.Context())
 	if err != nil {

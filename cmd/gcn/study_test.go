@@ -198,6 +198,12 @@ func TestStudyAdvise(t *testing.T) {
 			t.Errorf("the advice does not say %q: %s", words, text)
 		}
 	}
+	for _, options := range [][]string{{}, {"--layers", "3"}, {"--batches", "0"}, {"--target", "0.0001"}} {
+		text := succeed(t, append([]string{"study", "advise", smallData, "--batch", "32"}, options...)...).stdout
+		lines := strings.Split(strings.TrimSpace(text), "\n")
+		line := strings.Fields(strings.ReplaceAll(lines[len(lines)-1], "'", ""))
+		succeed(t, append(line[1:], "--max-batches", "2", "-q")...)
+	}
 }
 
 func TestReproduce(t *testing.T) {

@@ -199,6 +199,11 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	}
 	j.say("%s: %s nodes, %s edges, %d features, metric %s", j.Data, thousands(int64(data.Nodes())),
 		thousands(data.Edges()), data.Features.Cols, data.Metric)
+	j.say("split: %s training, %s validation, %s test nodes", thousands(int64(len(data.Split.Train))),
+		thousands(int64(len(data.Split.Valid))), thousands(int64(len(data.Split.Test))))
+	for _, change := range data.Changes() {
+		j.say("  %s", escape(change, ""))
+	}
 	seeds := fmt.Sprintf("seed %d", j.Seed)
 	if j.Runs > 1 {
 		seeds = fmt.Sprintf("seeds %d to %d", j.Seed, j.Seed+uint64(j.Runs-1))
@@ -260,7 +265,7 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		if j.world != nil {
-			r.Ranks, r.Hosts, r.CommMS = j.world.Size(), hosts(j.world), measured(history.CommMS)
+			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
 			r.ExchangeBytes = measured(history.ExchangeBytes)
 			if j.partition != nil {
 				most, whole := j.partition.MostBytes()
@@ -361,8 +366,10 @@ func (o *trainOptions) fitOptions() train.Options {
 	return train.Options{
 		Adam: train.Adam{
 			LR: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Epsilon: o.Epsilon, WeightDecay: o.WeightDecay, Clip: o.Clip,
+			DecoupledDecay: o.DecoupledDecay,
 		},
-		Batch: o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
+		Schedule: o.schedule(),
+		Batch:    o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
 		ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,

@@ -465,11 +465,11 @@ func TestEvalAndPredict(t *testing.T) {
 		t.Errorf("predict --json says %v", out)
 	}
 	rows := strings.Split(strings.TrimSpace(string(readFile(t, "s.csv"))), "\n")
-	if len(rows) != 600 || len(strings.Split(rows[0], ",")) != 10 {
+	if len(rows) != 601 || rows[0] != "node,class,0,1,2,3,4,5,6,7,8,9" {
 		t.Fatalf("s.csv has %d rows, the first %q", len(rows), rows[0])
 	}
 	var first float32
-	if err := json.Unmarshal([]byte(strings.Split(rows[17], ",")[3]), &first); err != nil || first != scores[17*10+3] {
+	if err := json.Unmarshal([]byte(strings.Split(rows[1+17], ",")[2+3]), &first); err != nil || first != scores[17*10+3] {
 		t.Errorf("s.csv says %v (%v) where s.npy has %v", first, err, scores[17*10+3])
 	}
 

@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(1024) gcn_column_sums(float *dst, const float 
 // For each row of logits: probs = p = softmax, rowLoss = -weight*log p[target], and
 // gradient = weight*(p - onehot(target)). A target of -1 gives 0. probs and gradient
 // may be null. A warp a row.
-__global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 rows, i64 classes) {
+__global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gradient, double *rowLoss, const float *logits, const int *target, const float *weight, i64 smoothingBits, i64 rows, i64 classes) {
 	i64 i = globalWarp();
 	if (i >= rows) return;
 	const float *z = logits + i * classes;
@@ -315,17 +315,21 @@ __global__ void __launch_bounds__(256) gcn_softmax_loss(float *probs, float *gra
 	total = warpSum(total);
 	int t = target[i];
 	float share = t < 0 ? 0.0f : weight[i], inverse = 1 / total;
+	double smoothing = doubleOf(smoothingBits), sum = 0;
+	float even = (float)(smoothing / (double)classes), target1 = (float)(1 - smoothing);
 	for (i64 j = laneOf(); j < classes; j += WARP) {
 		float p = expNeg(z[j] - top, &ignored) * inverse;
 		if (probs) probs[i * classes + j] = p;
-		if (gradient) gradient[i * classes + j] = t < 0 ? 0.0f : j == t ? share * p - share : share * p;
+		if (gradient) gradient[i * classes + j] = t < 0 ? 0.0f : j == t ? share * p - share * target1 - share * even : share * p - share * even;
+		sum += z[j];
 	}
-	if (laneOf() == 0) rowLoss[i] = t < 0 ? 0.0 : (logOf((double)total) - ((double)z[t] - (double)top)) * (double)share;
+	sum = warpSum(sum);
+	if (laneOf() == 0) rowLoss[i] = t < 0 ? 0.0 : (logOf((double)total) - ((double)z[t] - (double)top) + smoothing * ((double)z[t] - sum / (double)classes)) * (double)share;
 }
 
 // dst = upstream*weight*(probs - onehot(target)), or 0 if the target is -1. A thread
 // an element.
-__global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 rows, i64 classes) {
+__global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const float *probs, const int *target, const float *weight, const float *upstream, i64 smoothingBits, i64 rows, i64 classes) {
 	i64 k = globalThread();
 	if (k >= rows * classes) return;
 	i64 i = k / classes;
@@ -334,8 +338,9 @@ __global__ void __launch_bounds__(256) gcn_softmax_gradient(float *dst, const fl
 		dst[k] = 0;
 		return;
 	}
-	float share = *upstream * weight[i], g = share * probs[k];
-	dst[k] = k % classes == t ? g - share : g;
+	double smoothing = doubleOf(smoothingBits);
+	float share = *upstream * weight[i], g = share * probs[k] - share * (float)(smoothing / (double)classes);
+	dst[k] = k % classes == t ? g - share * (float)(1 - smoothing) : g;
 }
 
 // For each row of logits x: rowLoss = share*(sum of the binary cross-entropies), and
@@ -563,7 +568,7 @@ __global__ void __launch_bounds__(1024) gcn_head_sums(float *dst, const float *d
 // loss or 2 for the gradient. Later steps then change nothing. A clip above 0 bounds
 // the gradient's norm. status is volatile: one thread may write it while others read
 // it, and 0 and this step mean the same to them. A thread a parameter.
-__global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, volatile i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay) {
+__global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grads, float *m, float *v, i64 n, const double *partial, i64 partials, const float *loss, volatile i64 *status, i64 step, i64 clipBits, i64 beta1, i64 beta2, i64 gain1, i64 gain2, i64 size, i64 correction, i64 epsilon, i64 decay, i64 shrink) {
 	i64 stopped = status[0];
 	if (stopped != 0 && stopped != step) return;
 	double squares = 0, clip = doubleOf(clipBits);
@@ -584,6 +589,7 @@ __global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grad
 		if (norm > clip) d *= (float)(clip / norm);
 	}
 	d += floatOf(decay) * w;
+	w *= floatOf(shrink);
 	float mk = floatOf(beta1) * m[k] + floatOf(gain1) * d;
 	float vk = floatOf(beta2) * v[k] + floatOf(gain2) * d * d;
 	m[k] = mk;

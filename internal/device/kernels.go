@@ -137,14 +137,14 @@ func (d *Device) ColumnSums(dst, x, y, scale Pointer, rows, width int) error {
 
 // SoftmaxLoss sets rowLoss[i] (float64) to weight[i]·−log softmax(logits[i])[target[i]],
 // or 0 if the target (int32) is −1. It sets probs to the softmax and gradient to the
-// gradient of Σ rowLoss; either may be 0.
-func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, rows, classes int) error {
-	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), arg(rows), arg(classes))
+// gradient of Σ rowLoss; either may be 0. smoothing is the label smoothing.
+func (d *Device) SoftmaxLoss(probs, gradient, rowLoss, logits, target, weight Pointer, smoothing float64, rows, classes int) error {
+	return d.warps("gcn_softmax_loss", rows, arg(probs), arg(gradient), arg(rowLoss), arg(logits), arg(target), arg(weight), f64(smoothing), arg(rows), arg(classes))
 }
 
 // SoftmaxGradient sets dst to *upstream times the gradient of SoftmaxLoss.
-func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, rows, classes int) error {
-	return d.elements("gcn_softmax_gradient", rows*classes, arg(dst), arg(probs), arg(target), arg(weight), arg(upstream), arg(rows), arg(classes))
+func (d *Device) SoftmaxGradient(dst, probs, target, weight, upstream Pointer, smoothing float64, rows, classes int) error {
+	return d.elements("gcn_softmax_gradient", rows*classes, arg(dst), arg(probs), arg(target), arg(weight), arg(upstream), f64(smoothing), arg(rows), arg(classes))
 }
 
 // BCELoss sets rowLoss[i] (float64) to share[i]·Σ of the row's binary cross-entropies,
@@ -276,6 +276,7 @@ type Adam struct {
 	Size           float32
 	RootCorrection float32
 	Epsilon, Decay float32
+	Shrink         float32 // factor of the parameters before the step
 }
 
 // AdamArrays are the arrays of AdamStep. The first four are flat float32 arrays of equal
@@ -292,7 +293,7 @@ type AdamArrays struct {
 func (d *Device) AdamStep(a AdamArrays, n int, s Adam) error {
 	return d.elements("gcn_adam", n, arg(a.Params), arg(a.Grads), arg(a.M), arg(a.V), arg(n), arg(a.Partial), Partials,
 		arg(a.Loss), arg(a.Status), arg(s.Step), f64(s.Clip), f32(s.Beta1), f32(s.Beta2), f32(s.Gain1),
-		f32(s.Gain2), f32(s.Size), f32(s.RootCorrection), f32(s.Epsilon), f32(s.Decay))
+		f32(s.Gain2), f32(s.Size), f32(s.RootCorrection), f32(s.Epsilon), f32(s.Decay), f32(s.Shrink))
 }
 
 // launch queues a kernel. Without blocks it does nothing.

@@ -382,8 +382,8 @@ func TestColumnSums(t *testing.T) {
 
 func TestSoftmaxLoss(t *testing.T) {
 	b := newFixture(t)
-	for _, s := range [][2]int{{1, 1}, {5, 2}, {33, 40}, {70, 31}, {9, 100}, {512, 7}} {
-		rows, classes := s[0], s[1]
+	for k, s := range [][2]int{{1, 1}, {5, 2}, {33, 40}, {70, 31}, {9, 100}, {512, 7}} {
+		rows, classes, smoothing := s[0], s[1], []float64{0, 0.1}[k%2]
 		n := rows * classes
 		z := b.floats(n)
 		for k := range z { // spread so far that some probabilities are 0
@@ -394,21 +394,21 @@ func TestSoftmaxLoss(t *testing.T) {
 			target[i] = int32(b.rng.IntN(classes+1) - 1)
 		}
 		want, probs := make([]float32, n), make([]float32, n)
-		loss := kernel.SoftmaxCrossEntropy(probs, z, classes, target, weight)
-		kernel.SoftmaxCrossEntropyGradient(want, probs, target, weight, 1, classes)
+		loss := kernel.SoftmaxCrossEntropy(probs, z, classes, target, weight, smoothing)
+		kernel.SoftmaxCrossEntropyGradient(want, probs, target, weight, 1, classes, smoothing)
 		p, g, rowLoss, out := b.room(n), b.room(n), b.room(2*rows), b.room(1)
 		logits, targets, weights := put(b, z), put(b, target), put(b, weight)
-		b.must(b.d.SoftmaxLoss(p, g, rowLoss, logits, targets, weights, rows, classes))
+		b.must(b.d.SoftmaxLoss(p, g, rowLoss, logits, targets, weights, smoothing, rows, classes))
 		b.must(b.d.Total(out, rowLoss, rows))
 		b.same("loss", out, []float32{float32(loss)}, 1e-6)
 		b.same("probabilities", p, probs, 1e-6)
 		b.same("gradient with the loss", g, want, 2e-6)
 
-		kernel.SoftmaxCrossEntropyGradient(want, probs, target, weight, -2.5, classes)
-		b.must(b.d.SoftmaxGradient(g, p, targets, weights, put(b, []float32{-2.5}), rows, classes))
+		kernel.SoftmaxCrossEntropyGradient(want, probs, target, weight, -2.5, classes, smoothing)
+		b.must(b.d.SoftmaxGradient(g, p, targets, weights, put(b, []float32{-2.5}), smoothing, rows, classes))
 		b.same("gradient", g, want, 2e-6)
 
-		b.must(b.d.SoftmaxLoss(0, 0, rowLoss, logits, targets, weights, rows, classes))
+		b.must(b.d.SoftmaxLoss(0, 0, rowLoss, logits, targets, weights, smoothing, rows, classes))
 		b.must(b.d.Total(out, rowLoss, rows))
 		b.same("loss alone", out, []float32{float32(loss)}, 1e-6)
 	}
@@ -422,7 +422,7 @@ func TestLossNotFinite(t *testing.T) {
 		z[50] = float32(bad)
 		rowLoss, out := b.room(6), b.room(1)
 		loss := []float32{0}
-		b.must(b.d.SoftmaxLoss(0, 0, rowLoss, put(b, z), put(b, []int32{1, 2, 3}), put(b, ones(3)), 3, 40))
+		b.must(b.d.SoftmaxLoss(0, 0, rowLoss, put(b, z), put(b, []int32{1, 2, 3}), put(b, ones(3)), 0, 3, 40))
 		b.must(b.d.Total(out, rowLoss, 3))
 		b.must(Read(b.d, loss, out))
 		if v := float64(loss[0]); !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -545,14 +545,16 @@ func TestAdam(t *testing.T) {
 	b := newFixture(t)
 	for _, n := range []int{1, 255, 5000} {
 		params, grads, m, v := b.floats(n), b.floats(n), b.floats(n), ones(n)
-		for _, clip := range []float64{0, 0.5, 1e9} {
+		for k, clip := range []float64{0, 0.5, 1e9} {
 			a := b.adam(params, m, v, grads, 1)
 			const rate, beta1, beta2, epsilon, decay = 0.1, 0.9, 0.99, 1e-8, 0.01
 			const step = 3
+			cfg := kernel.Adam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon, WeightDecay: decay, Decoupled: k == 1}
+			l2, shrink := cfg.Split()
 			b.must(b.d.AdamStep(a, n, Adam{
 				Step: step, Clip: clip, Beta1: beta1, Beta2: beta2, Gain1: 1 - beta1, Gain2: 1 - beta2,
 				Size: float32(rate / (1 - math.Pow(beta1, step))), RootCorrection: float32(1 / math.Sqrt(1-math.Pow(beta2, step))),
-				Epsilon: epsilon, Decay: decay,
+				Epsilon: epsilon, Decay: l2, Shrink: shrink,
 			}))
 			p, g, wantM, wantV := clone(params), clone(grads), clone(m), clone(v)
 			var norm float64
@@ -564,7 +566,7 @@ func TestAdam(t *testing.T) {
 					g[k] *= float32(clip / norm)
 				}
 			}
-			kernel.AdamStep(p, g, wantM, wantV, step, kernel.Adam{Rate: rate, Beta1: beta1, Beta2: beta2, Epsilon: epsilon, WeightDecay: decay})
+			kernel.AdamStep(p, g, wantM, wantV, step, cfg)
 			b.same("parameters", a.Params, p, 1e-6)
 			b.same("first moment", a.M, wantM, 1e-6)
 			b.same("second moment", a.V, wantV, 1e-6)
@@ -587,7 +589,7 @@ func TestAdamStopsAtTheFirstStepThatIsNotFinite(t *testing.T) {
 		kind  int64
 	}{{float32(math.NaN()), grads, 1}, {1, broken, 2}, {float32(math.Inf(1)), broken, 1}} {
 		a := b.adam(params, make([]float32, n), make([]float32, n), c.grads, c.loss)
-		settings := Adam{Step: 5, Beta1: 0.9, Beta2: 0.99, Gain1: 0.1, Gain2: 0.01, Size: 0.1, RootCorrection: 1, Epsilon: 1e-8}
+		settings := Adam{Step: 5, Beta1: 0.9, Beta2: 0.99, Gain1: 0.1, Gain2: 0.01, Size: 0.1, RootCorrection: 1, Epsilon: 1e-8, Shrink: 1}
 		b.must(b.d.AdamStep(a, n, settings))
 		after := a
 		after.Grads, after.Loss = put(b, grads), put(b, []float32{1})

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,40 +14,51 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // EdgeList says where the parts of an edge list are and how they are written. Any
 // of the files may be gzipped.
 type EdgeList struct {
-	// Edges is a file of two node ids a line. Ids are numbers from 0. In all files but
-	// JSON, lines that start with # are comments, and fields may be in double quotes.
-	// Required.
+	// Edges is a file of two node ids a line. In all files but JSON, lines that start
+	// with # are comments, and fields may be in double quotes. A dictionary of attributes
+	// may follow, as networkx writes it. Required.
 	Edges string
 
-	// Labels is a file of labels, required:
+	// IDs says what node ids are: IDsFrom0, IDsFrom1 or IDsNames. "" finds it: names, if
+	// both ids of the first edge are not numbers, or else numbers from 0. Names get
+	// their numbers in the order of Nodes, or else as they appear in the edges, the
+	// features and the labels.
+	IDs string
+
+	// Nodes is a file whose first column lists the names of all nodes, in the order of
+	// files without ids. "" means that any file may name a node. It needs names.
+	Nodes string
+
+	// Labels is a file of labels, "" for none:
 	//
 	//	.csv   "label", in node order, or "id,label": a class, by number or name; −1, nan
 	//	       and an empty field stand for none
 	//	       "id,0,1,1": binary tasks; nan and an empty field stand for unknown
 	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label;
 	//	       {"id": [0, 1, 1]}: binary tasks (see Lists)
+	//	.npy   classes or binary tasks, in node order
 	Labels string
 
-	// Features is a file of features:
+	// Features is a file of features, "" for none:
 	//
 	//	.csv   numbers, in node order; after the id if the header's first name is
-	//	       id or node_id
+	//	       id or node_id, or if ids are names
 	//	.json  {"id": [k, …]}: the features that are 1, the others are 0; or
 	//	       {"id": [0, 1, 1]}: the features (see Lists)
-	//
-	// Without it, each node gets two: 1, and the logarithm of 1 + its degree.
+	//	.npy   a matrix, in node order
 	Features string
 
-	// Weighted says that the edges have a third column: positive weights. Of
-	// several edges between the same two nodes, in either direction, the first
-	// counts.
-	Weighted bool
+	// Weights says whether the edges have positive weights, "1", or not, "0". They are in
+	// the column that the header names weight, or else in the third, or in the attribute
+	// weight. Of several edges between the same two nodes, in either direction, the first
+	// counts. "" means no weights, and is an error where there can be some.
+	Weights string
 
 	// Each file has its own header, a line of names, and its own separator. Both are
 	// found in the file. "1" says that there is a header, "0" that there is none; a
@@ -62,7 +74,13 @@ type EdgeList struct {
 // edgeList holds the contents of the files before the number of nodes is known.
 type edgeList struct {
 	EdgeList
+	ids      nodeIDs
+	saidIDs  bool // the key ids was given
 	chunks   []weightedArcs
+	unsure   *layout // of the edges, if the first line can be a header or an edge
+	column   int     // of the weights, from 0; 0: none
+	lowest   int32   // least node id in the edges
+	ordered  []orderedFile
 	lines    int64  // of all files
 	maxID    int32  // greatest node id so far
 	maxIn    string // the file that has it
@@ -73,6 +91,12 @@ type edgeList struct {
 	notes    []string
 }
 
+// orderedFile is a file with a row for each node, in node order.
+type orderedFile struct {
+	path string
+	rows int
+}
+
 // weightedArcs holds the edges of some lines; weights is nil if all are 1.
 type weightedArcs struct {
 	arcs    []graph.Edge
@@ -81,7 +105,7 @@ type weightedArcs struct {
 
 // Read reads the files. An edge list has no split.
 func (l EdgeList) Read(ctx context.Context) (*Set, error) {
-	e := &edgeList{EdgeList: l, maxID: -1}
+	e := &edgeList{EdgeList: l, maxID: -1, lowest: math.MaxInt32, ids: nodeIDs{tally: newTally(l.Edges)}}
 	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
 	}
@@ -90,10 +114,117 @@ func (l EdgeList) Read(ctx context.Context) (*Set, error) {
 			return nil, err
 		}
 	}
-	if err := e.readLabels(ctx, l.Labels); err != nil {
-		return nil, err
+	if l.Labels != "" {
+		if err := e.readLabels(ctx, l.Labels); err != nil {
+			return nil, err
+		}
 	}
 	return e.data(ctx)
+}
+
+// nodesSoFar returns the number of nodes that the files named so far.
+func (e *edgeList) nodesSoFar() int {
+	if e.ids.named() {
+		return max(e.ids.names.Len(), int(e.maxID)+1)
+	}
+	return int(e.maxID) + 1
+}
+
+// nodeNames returns the ids of the nodes in the files, nil for numbers from 0.
+func (e *edgeList) nodeNames(n int) *graph.Names {
+	if e.ids.named() {
+		return &e.ids.names
+	}
+	if e.ids.first == 0 {
+		return nil
+	}
+	names := new(graph.Names)
+	for i := range n {
+		names.Append(strconv.Itoa(i + int(e.ids.first)))
+	}
+	return names
+}
+
+// checkFirst reports ids that seem to count from 1, unless the key ids says how they
+// count, and files in node order with another number of rows than nodes with names.
+func (e *edgeList) checkFirst(n int) error {
+	for _, f := range e.ordered {
+		switch {
+		case e.ids.named() && f.rows != n:
+			return fmt.Errorf("datasets: %s: %d rows in node order for %d names of nodes", f.path, f.rows, n)
+		case !e.saidIDs && e.firstUnseen() && f.rows == n-1:
+			return fmt.Errorf("datasets: %s: %d rows in node order, and the node ids in %s go from 1 to %d: say ids=from-1, or ids=from-0 if node 0 exists", f.path, f.rows, e.Edges, n-1)
+		}
+	}
+	if !e.saidIDs && e.firstUnseen() && len(e.ordered) == 0 {
+		e.note("no line names node 0, which is there: if ids count from 1, say ids=from-1")
+	}
+	return nil
+}
+
+// firstUnseen tells whether the ids are numbers and no file names node 0.
+func (e *edgeList) firstUnseen() bool {
+	if e.ids.named() || e.lowest < 1 || e.lowest == math.MaxInt32 {
+		return false
+	}
+	for _, ids := range e.idLists() {
+		if slices.Contains(ids, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// idLists returns the ids of the files beside the edges.
+func (e *edgeList) idLists() (lists [][]int32) {
+	for _, l := range []*nodeLabels{e.classes, e.multiHot} {
+		if l != nil && !l.inOrder {
+			lists = append(lists, l.ids, l.unlabelled)
+		}
+	}
+	for _, t := range []*rowTable{e.tasks, e.rows} {
+		if t != nil {
+			lists = append(lists, t.ids)
+		}
+	}
+	return lists
+}
+
+// parseID returns the number of an id in a block of lines, or its place in local if ids are
+// names.
+func (e *edgeList) parseID(local *localNames, field []byte) (int32, error) {
+	if !e.ids.named() {
+		return e.ids.parse(field)
+	}
+	if len(field) == 0 {
+		return 0, errors.New("a node's name is empty")
+	}
+	return local.number(field), nil
+}
+
+func isNPY(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
+
+// npyFile is the source of one array.
+type npyFile string
+
+func (f npyFile) Open(string) (*npy.Reader, error) { return npy.Open(string(f)) }
+
+// addOrdered records the number of rows of an array in node order.
+func (e *edgeList) addOrdered(path, what string) error {
+	if e.ids.named() && e.Nodes == "" {
+		return fmt.Errorf("datasets: %s: an array has no node ids, and the ids are names: say nodes=FILE with the names in the order of the rows", path)
+	}
+	return withArray(npyFile(path), "", func(r *npy.Reader) error {
+		if len(r.Shape) == 0 || r.Shape[0] == 0 || r.Shape[0] > math.MaxInt32 {
+			return fmt.Errorf("datasets: %s: shape %v, want a row for each node", path, r.Shape)
+		}
+		rows := r.Shape[0]
+		e.ordered = append(e.ordered, orderedFile{path, rows})
+		e.record(int32(rows-1), path)
+		e.lines += int64(rows)
+		e.note(fmt.Sprintf("%s from %s: an array of shape %v, in node order", what, path, r.Shape))
+		return nil
+	})
 }
 
 func (e *edgeList) note(text string) { e.notes = append(e.notes, text) }
@@ -109,47 +240,204 @@ func (e *edgeList) record(id int32, path string) {
 	}
 }
 
-func (e *edgeList) readEdges(ctx context.Context, path string) error {
-	l, err := findLayout(path, e.Separator, e.Header, func(first, _ []string) bool {
-		return len(first) > 1 && !isNumber(first[0]) && !isNumber(first[1])
+// findIDs finds out what the ids are, and how the edges are written.
+func (e *edgeList) findIDs(path string) (*layout, error) {
+	numbers := func(fields []string) bool {
+		return len(fields) > 1 && isNumber(fields[0]) && isNumber(fields[1])
+	}
+	words := func(fields []string) bool {
+		return len(fields) > 1 && !isNumber(fields[0]) && !isNumber(fields[1])
+	}
+	unsure := false
+	l, err := findLayout(path, e.Separator, e.Header, e.IDs == "" || e.IDs == IDsNames, func(first, second []string) bool {
+		switch {
+		case !words(first):
+			return false
+		case e.IDs == IDsFrom0 || e.IDs == IDsFrom1 || numbers(second):
+			return true
+		case endWords(first):
+			return true
+		}
+		unsure = second != nil
+		return false
 	})
+	if err != nil {
+		return nil, err
+	}
+	if e.saidIDs = e.IDs != ""; !e.saidIDs {
+		e.IDs = IDsFrom0
+		if words(l.sample) && !numbers(l.second) {
+			e.IDs = IDsNames
+		}
+	}
+	switch e.IDs {
+	case IDsFrom1:
+		e.ids.first = 1
+	case IDsNames:
+		e.ids.index = make(map[string]int32)
+		if unsure {
+			e.unsure = l
+		}
+	}
+	return l, nil
+}
+
+// endWords tells whether the first two names of a header are usual for the ends of edges.
+func endWords(fields []string) bool {
+	known := func(name string) bool {
+		name = strings.ToLower(strings.TrimRight(name, "_0123456789"))
+		return slices.Contains([]string{
+			"source", "target", "src", "dst", "from", "to", "u", "v", "node", "id", "nodeid", "node_id", "head", "tail",
+			"from_node", "to_node", "fromnodeid", "tonodeid", "source_id", "target_id", "src_id", "dst_id", "citing", "cited",
+		}, name)
+	}
+	return known(fields[0]) && known(fields[1])
+}
+
+func (e *edgeList) readEdges(ctx context.Context, path string) error {
+	l, err := e.findIDs(path)
 	if errors.Is(err, errNoData) {
 		e.note("no edges in " + path)
-		return nil
+		if e.IDs == IDsNames {
+			e.ids.index = make(map[string]int32)
+		}
+		err = nil
 	}
-	if err == nil {
+	if err == nil && e.Nodes != "" {
+		if !e.ids.named() {
+			return fmt.Errorf("datasets: %s: it names the nodes, but the ids in %s are numbers: say ids=names", e.Nodes, path)
+		}
+		if err = e.readNames(ctx, e.Nodes); err == nil && e.unsure != nil {
+			_, known1 := e.ids.index[l.sample[0]]
+			_, known2 := e.ids.index[l.sample[1]]
+			if e.unsure = nil; !known1 && !known2 {
+				l.takeHeader()
+			}
+		}
+	}
+	if err == nil && l != nil && !e.ids.named() {
 		err = l.checkEdgeHeader()
 	}
-	if err != nil {
+	if err == nil && l != nil {
+		err = e.findWeights(l)
+	}
+	if err != nil || l == nil {
 		return err
 	}
+	plain := !e.ids.named() && e.ids.first == 0 && e.column == 0 && l.fields <= 2 && !l.attributed
+	type block struct {
+		weightedArcs
+		names []string // of the ids in arcs; nil if they are numbers
+	}
 	tally := newTally(path)
-	err = readLines(ctx, path, func(b lines) (part weightedArcs, err error) {
+	err = readLines(ctx, path, func(b lines) (part block, err error) {
 		l.skipHeader(&b)
-		if e.Weighted {
-			return parseWeightedArcs(b, l.sep)
+		if plain {
+			if part.arcs, err = parseArcs(b, l.sep, math.MaxInt32); err != nil {
+				err = fmt.Errorf("%w (ids=names reads names)", err)
+			}
+			return part, err
 		}
-		if part.arcs, err = parseArcs(b, l.sep, math.MaxInt32); err != nil && l.fields == 3 {
-			err = fmt.Errorf("%w (weights=1 reads a third column as weights)", err)
-		}
+		part.weightedArcs, part.names, err = e.parseEdges(b, l)
 		return part, err
-	}, func(part weightedArcs) error {
+	}, func(part block) error {
 		if err := tally.Add(edgeBytes*int64(len(part.arcs)) + 4*int64(len(part.weights))); err != nil {
 			return err
 		}
-		for _, a := range part.arcs {
-			e.record(max(a.U, a.V), path)
-		}
-		e.lines += int64(len(part.arcs))
-		e.chunks = append(e.chunks, part)
-		return nil
+		return e.addEdges(part.weightedArcs, part.names, path)
 	})
 	columns := "two node ids a line"
-	if e.Weighted {
-		columns = "two node ids and a weight a line"
+	if e.ids.named() {
+		columns = "two names of nodes a line"
+	} else if e.ids.first == 1 {
+		columns += ", from 1"
+	}
+	switch {
+	case e.column == attributes:
+		columns += ", weights in the attribute weight"
+	case e.column > 0:
+		columns += fmt.Sprintf(", weights in column %d", e.column+1)
+	case l.attributed && l.fields > 2:
+		columns += ", attributes left out"
+	case l.fields > 2:
+		columns += ", other columns left out"
 	}
 	e.note(l.describe("edges", columns))
 	return err
+}
+
+// addEdges adds the edges of one block. names are those of its ids, unless they are
+// numbers.
+func (e *edgeList) addEdges(part weightedArcs, names []string, path string) error {
+	if e.ids.named() {
+		ids, err := e.ids.global(names)
+		if err != nil {
+			return fmt.Errorf("datasets: %s: %w", path, err)
+		}
+		for k, a := range part.arcs {
+			part.arcs[k] = graph.Edge{U: ids[a.U], V: ids[a.V]}
+		}
+	}
+	for _, a := range part.arcs {
+		e.lowest = min(e.lowest, a.U, a.V)
+		e.record(max(a.U, a.V), path)
+	}
+	e.lines += int64(len(part.arcs))
+	e.chunks = append(e.chunks, part)
+	return nil
+}
+
+// attributes is the number of the column that stands for networkx's attributes.
+const attributes = -1
+
+// findWeights sets the column of the weights. It reports columns that can be weights, if
+// the key weights does not say whether they are.
+func (e *edgeList) findWeights(l *layout) error {
+	last := bytes.TrimSpace(l.sampleLine)
+	l.attributed = len(withoutAttributes(last)) < len(last)
+	weighted := e.Weights == "1"
+	if l.attributed {
+		_, there := attributeWeight(last)
+		switch {
+		case weighted:
+			e.column = attributes
+		case there && e.Weights == "":
+			return fmt.Errorf("datasets: %s: its edges have the attribute weight: say weights=1 to read it, or weights=0", l.path)
+		}
+		return nil
+	}
+	if l.header > 0 && len(l.names) > 2 && l.names[0] == "" {
+		return fmt.Errorf("datasets: %s:%d: the first column has no name, as pandas writes its index: save the table with index=False", l.path, l.header)
+	}
+	column := slices.IndexFunc(l.names, func(name string) bool { return strings.EqualFold(name, "weight") || strings.EqualFold(name, "weights") })
+	switch {
+	case weighted && l.header > 0 && len(l.names) != l.fields && l.fields > 2:
+		return fmt.Errorf("datasets: %s:%d: the header has %d names, and the first edge %d columns", l.path, l.header, len(l.names), l.fields)
+	case weighted && column >= 2:
+		e.column = column
+	case weighted && l.fields < 3:
+		return fmt.Errorf("datasets: %s: weights=1, but %q has no third column", l.path, strings.TrimSpace(string(l.sampleLine)))
+	case weighted && l.fields > 3:
+		return fmt.Errorf("datasets: %s: weights=1, but it has %d columns, and no header that names one weight", l.path, l.fields)
+	case weighted:
+		e.column = 2
+	case l.fields > 2 && e.Weights == "":
+		return fmt.Errorf("datasets: %s: %s is not two node ids: weights=1 reads a third column as weights, weights=0 leaves it out", l.path, quoteField(l.sampleLine))
+	}
+	return nil
+}
+
+// attributeWeight returns the value of weight in a dictionary of Python.
+func attributeWeight(line []byte) (value []byte, there bool) {
+	for _, key := range []string{"'weight':", "\"weight\":"} {
+		if _, after, found := bytes.Cut(line, []byte(key)); found {
+			if end := bytes.IndexAny(after, ",}"); end >= 0 {
+				after = after[:end]
+			}
+			return bytes.TrimSpace(after), true
+		}
+	}
+	return nil, false
 }
 
 // checkEdgeHeader reports an edge in the place of the header. "0,1" is a header too:
@@ -166,36 +454,106 @@ func (l *layout) checkEdgeHeader() error {
 	return fmt.Errorf("datasets: %s:%d: header=1, but %s is an edge; without the key, headers are found in each file", l.path, l.header, quoteField([]byte(l.first)))
 }
 
-// parseWeightedArcs reads lines of two node ids and a weight. Lines that start with #
-// are comments.
-func parseWeightedArcs(b lines, sep byte) (part weightedArcs, err error) {
+// parseEdges reads lines of two ids, and of weights if there are any. If ids are names, it
+// returns them, and the arcs hold their places. Lines that start with # are comments.
+func (e *edgeList) parseEdges(b lines, l *layout) (part weightedArcs, names []string, err error) {
+	var local localNames
 	for {
 		line, found := b.nextData()
 		if !found {
-			return part, nil
+			return part, local.names, nil
 		}
 		if len(line) == 0 {
 			continue
 		}
-		first, rest, _ := bytes.Cut(line, []byte{sep})
-		second, third, found := bytes.Cut(rest, []byte{sep})
-		from, ok1 := parseID(unquoted(bytes.TrimSpace(first)))
-		to, ok2 := parseID(unquoted(bytes.TrimSpace(second)))
-		if !ok1 || !ok2 || !found {
-			return part, b.fail("%s is not two node ids and a weight", quoteField(line))
+		whole := line
+		if l.attributed {
+			line = withoutAttributes(line)
 		}
-		weight, err := strconv.ParseFloat(string(unquoted(bytes.TrimSpace(third))), 32)
+		from, rest, more := cutField(line, l.sep)
+		to, rest, further := cutField(rest, l.sep)
+		if !more || len(to) == 0 || further && l.fields < 3 && !l.attributed {
+			return part, nil, b.fail("%s is not two node ids", quoteField(whole))
+		}
+		var a graph.Edge
+		if e.ids.named() {
+			if len(from) == 0 {
+				return part, nil, b.fail("a node's name is empty")
+			}
+			a = graph.Edge{U: local.number(from), V: local.number(to)}
+		} else {
+			var err1, err2 error
+			a.U, err1 = e.ids.parse(from)
+			a.V, err2 = e.ids.parse(to)
+			if err := cmp.Or(err1, err2); err != nil {
+				what := "two node ids"
+				if e.column != 0 {
+					what += " and a weight"
+				}
+				return part, nil, b.fail("%s is not %s: %w", quoteField(whole), what, err)
+			}
+		}
+		part.arcs = append(part.arcs, a)
+		if e.column == 0 {
+			continue
+		}
+		var field []byte
+		if e.column == attributes {
+			field, found = attributeWeight(whole)
+		} else {
+			found = false
+			for k := 2; k <= e.column && further; k++ {
+				field, rest, further = cutField(rest, l.sep)
+				found = k == e.column
+			}
+			if further && l.fields == e.column+1 {
+				return part, nil, b.fail("%s has more columns than the first edge", quoteField(whole))
+			}
+		}
+		if !found {
+			return part, nil, b.fail("%s is not two node ids and a weight", quoteField(whole))
+		}
+		weight, err := strconv.ParseFloat(string(field), 32)
 		if err != nil || float32(weight) <= 0 || weight != weight || weight > math.MaxFloat32 {
-			return part, b.fail("weight %s, want a positive number", quoteField(third))
+			return part, nil, b.fail("weight %s, want a positive number", quoteField(field))
 		}
-		part.arcs = append(part.arcs, graph.Edge{U: from, V: to})
 		part.weights = append(part.weights, float32(weight))
 	}
 }
 
+// checkFirstLine reports a first line of the edges that can be a header: two names that no
+// other line has. The first lines of the other files do not count, since they can be
+// headers too.
+func (e *edgeList) checkFirstLine() error {
+	l := e.unsure
+	if l == nil {
+		return nil
+	}
+	first := e.chunks[0].arcs[0]
+	isEnd := func(id int32) bool { return id == first.U || id == first.V }
+	for k, part := range e.chunks {
+		arcs := part.arcs
+		if k == 0 {
+			arcs = arcs[1:]
+		}
+		if slices.ContainsFunc(arcs, func(a graph.Edge) bool { return isEnd(a.U) || isEnd(a.V) }) {
+			return nil
+		}
+	}
+	for _, ids := range e.idLists() {
+		if len(ids) > 1 && slices.ContainsFunc(ids[1:], isEnd) {
+			return nil
+		}
+	}
+	return fmt.Errorf("datasets: %s: its first line, %s, is a header, or an edge of two nodes that no other line names: say header=1 or header=0", l.path, quoteField([]byte(l.first)))
+}
+
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
+	if isNPY(path) {
+		return e.addOrdered(path, "labels")
+	}
 	if isJSON(path) {
-		if e.classes, err = readJSONLabels(ctx, path); err == nil && e.classes.multi {
+		if e.classes, err = e.readJSONLabels(ctx, path); err == nil && e.classes.multi {
 			err = e.findLists(e.classes, "labels")
 		}
 	} else {
@@ -214,10 +572,10 @@ func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 }
 
 // readJSONLabels reads {"id": label} or {"id": [label, …]}.
-func readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
+func (e *edgeList) readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
 	l := newNodeLabels(path)
 	err := eachMember(ctx, path, func(key string, d *json.Decoder) error {
-		id, err := nodeKey(key)
+		id, err := e.ids.key(key)
 		if err != nil {
 			return err
 		}
@@ -266,14 +624,29 @@ func (x *extent) grow(block extent) int64 {
 // findLabelLayout finds the layout of a file of labels. In a single column of labels a
 // header looks like a label: maybe is then true, and resolveHeader decides.
 func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err error) {
-	l, err = findLayout(path, e.Separator, e.LabelsHeader, func(first, second []string) bool {
+	l, err = findLayout(path, e.Separator, e.LabelsHeader, e.ids.named() && e.Nodes == "", func(first, second []string) bool {
+		if max(len(first), len(second)) > 1 && e.ids.named() {
+			_, node := e.ids.index[first[0]]
+			return namesID(first[0]) || !node && (e.ids.given != "" || isHeaderWord(first[1]))
+		}
 		if max(len(first), len(second)) > 1 {
 			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second))
 		}
 		maybe = second != nil
 		return maybe
 	})
-	if err == nil && l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && namesID(l.names[1]) {
+	if err != nil {
+		return nil, false, err
+	}
+	if l.fields == 1 && e.ids.named() && e.Nodes == "" {
+		return nil, false, fmt.Errorf("datasets: %s: labels without node ids, and the ids are names: write id,label, or say nodes=FILE with the names in the order of the labels", path)
+	}
+	if e.ids.named() && l.fields > 1 && l.header == 0 && e.LabelsHeader == "" {
+		if _, known := e.ids.index[l.sample[0]]; !known {
+			return nil, false, fmt.Errorf("datasets: %s: its first line, %s, is a header, or labels %.40q, which has no edge: say labels-header=1 or labels-header=0", path, quoteField([]byte(l.first)), l.sample[0])
+		}
+	}
+	if l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && namesID(l.names[1]) {
 		err = fmt.Errorf("datasets: %s:%d: the columns are %.40q and %.40q, want the node id first", path, l.header, l.names[0], l.names[1])
 	}
 	return l, maybe, err
@@ -281,6 +654,8 @@ func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err erro
 
 // headerWords are names of a column of labels.
 var headerWords = []string{"label", "labels", "class", "classes", "category", "target", "targets", "y", "kind", "type", "group", "name"}
+
+func isHeaderWord(name string) bool { return slices.Contains(headerWords, strings.ToLower(name)) }
 
 // resolveHeader decides whether the first line of a column of labels, which was left out
 // so far, is a header. nodes is the number of nodes that the other files have.
@@ -299,7 +674,7 @@ func (l *layout) resolveHeader(labels *nodeLabels, nodes int) error {
 	case zero && after == nodes:
 		return l.headerOrLabel(nodes)
 	case first.isNumber, again:
-	case slices.Contains(headerWords, strings.ToLower(l.names[0])):
+	case isHeaderWord(l.names[0]):
 		return nil
 	case after+1 != nodes:
 		return l.headerOrLabel(nodes)
@@ -326,17 +701,21 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		return err
 	}
 	l := newNodeLabels(path)
+	l.inOrder = width == 1
 	e.classes = l
 	// block holds the labels of some lines, with each name once.
 	type block struct {
 		extent     extent
 		ids, kinds []int32 // ids is nil if the labels are in node order
 		names      []string
+		nodes      []string // the names of ids, unless they are numbers
 	}
 	var whole extent
 	err = readLines(ctx, path, func(b lines) (part block, err error) {
 		layout.skipHeader(&b)
 		kinds := make(map[string]int32)
+		var nodes localNames
+		defer func() { part.nodes = nodes.names }()
 		for {
 			line, found := b.nextData()
 			if !found {
@@ -351,16 +730,16 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 			part.extent.data = b.number - 1
 			field := line
 			if width == 2 {
-				cut := bytes.IndexByte(line, sep)
-				if cut < 0 {
+				front, rest, more := cutField(line, sep)
+				if !more {
 					return part, b.fail("%s is not an id and a label", quoteField(line))
 				}
-				id, ok := parseID(unquoted(bytes.TrimSpace(line[:cut])))
-				if !ok {
-					return part, b.fail("%s is not a node id", quoteField(line[:cut]))
+				id, err := e.parseID(&nodes, front)
+				if err != nil {
+					return part, b.fail("%w", err)
 				}
 				part.ids = append(part.ids, id)
-				field = line[cut+1:]
+				field = rest
 			}
 			label := bytes.TrimSpace(unquoted(bytes.TrimSpace(field)))
 			if len(label) > 0 && label[0] == '"' {
@@ -381,6 +760,15 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		if line := whole.grow(part.extent); width == 1 && line > 0 {
 			return fmt.Errorf("datasets: %s:%d: %s", path, line, noLabel)
 		}
+		if e.ids.named() {
+			ids, err := e.ids.global(part.nodes)
+			if err != nil {
+				return fmt.Errorf("datasets: %s: %w", path, err)
+			}
+			for k, id := range part.ids {
+				part.ids[k] = ids[id]
+			}
+		}
 		labels := make([]category, len(part.names))
 		for k, name := range part.names {
 			labels[k] = parseCategory(name)
@@ -397,10 +785,13 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		return nil
 	})
 	if err == nil && maybe {
-		err = layout.resolveHeader(l, int(e.maxID)+1)
+		err = layout.resolveHeader(l, e.nodesSoFar())
 	}
 	if err != nil {
 		return err
+	}
+	if width == 1 {
+		e.ordered = append(e.ordered, orderedFile{path, len(l.ids) + len(l.unlabelled)})
 	}
 	columns := "one label a line, in node order"
 	if width == 2 {
@@ -418,6 +809,7 @@ type rowTable struct {
 	width  int
 	ids    []int32 // nil: rows are in node order
 	values []float32
+	names  []string // of the columns, from the header; nil without one
 }
 
 func (t *rowTable) rows() int { return len(t.values) / t.width }
@@ -440,14 +832,17 @@ func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool
 		extent extent
 		ids    []int32
 		values []float32
+		nodes  []string // the names of ids, unless they are numbers
 	}
 	err := readLines(ctx, path, func(b lines) (part, error) {
 		var p part
 		l.skipHeader(&b)
 		row := make([]float32, t.width)
+		var nodes localNames
 		for {
 			line, found := b.nextData()
 			if !found {
+				p.nodes = nodes.names
 				return p, nil
 			}
 			if len(line) == 0 {
@@ -458,10 +853,10 @@ func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool
 			}
 			p.extent.data = b.number - 1
 			if withID {
-				field, rest, _ := bytes.Cut(line, []byte{sep})
-				id, ok := parseID(unquoted(bytes.TrimSpace(field)))
-				if !ok {
-					return p, b.fail("%s is not a node id", quoteField(field))
+				field, rest, _ := cutField(line, sep)
+				id, err := e.parseID(&nodes, field)
+				if err != nil {
+					return p, b.fail("%w", err)
 				}
 				p.ids, line = append(p.ids, id), rest
 			}
@@ -481,6 +876,15 @@ func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool
 		if err := tally.Add(appendGrowth * 4 * int64(len(p.ids)+len(p.values))); err != nil {
 			return err
 		}
+		if e.ids.named() && withID {
+			ids, err := e.ids.global(p.nodes)
+			if err != nil {
+				return fmt.Errorf("datasets: %s: %w", path, err)
+			}
+			for k, id := range p.ids {
+				p.ids[k] = ids[id]
+			}
+		}
 		t.ids, t.values = append(t.ids, p.ids...), append(t.values, p.values...)
 		return nil
 	})
@@ -493,22 +897,33 @@ func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool
 	if !withID {
 		t.ids = nil
 		e.record(int32(min(t.rows(), math.MaxInt32)-1), path)
+		e.ordered = append(e.ordered, orderedFile{path, t.rows()})
+	}
+	if len(l.names) >= t.width {
+		t.names = l.names[len(l.names)-t.width:]
 	}
 	e.lines += int64(t.rows())
 	return t, nil
 }
 
 func (e *edgeList) readFeatures(ctx context.Context, path string) error {
+	if isNPY(path) {
+		return e.addOrdered(path, "features")
+	}
 	if isJSON(path) {
 		return e.readFeatureLists(ctx, path)
 	}
-	l, err := findLayout(path, e.Separator, e.FeaturesHeader, func(first, _ []string) bool {
-		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber)
+	named := e.ids.named()
+	l, err := findLayout(path, e.Separator, e.FeaturesHeader, named, func(first, _ []string) bool {
+		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber) || named && len(first) > 1 && !slices.ContainsFunc(first[1:], isNumber)
 	})
 	if err != nil {
 		return err
 	}
-	withID, nodes := l.header > 0 && namesID(l.names[0]), int(e.maxID)+1
+	withID, nodes := l.header > 0 && namesID(l.names[0]) || named && !isNumber(l.sample[0]), e.nodesSoFar()
+	if named && !withID && e.Nodes == "" {
+		return fmt.Errorf("datasets: %s: features without node ids, and the ids are names: begin each row with the id, or say nodes=FILE with the names in the order of the rows", path)
+	}
 	if e.rows, err = e.readRows(ctx, l, withID, false); err != nil {
 		return err
 	}
@@ -537,7 +952,7 @@ func (l *layout) startsWithNumbers() bool {
 
 // readFeatureLists reads {"id": [k, …]}.
 func (e *edgeList) readFeatureLists(ctx context.Context, path string) (err error) {
-	if e.multiHot, err = readJSONLabels(ctx, path); err != nil {
+	if e.multiHot, err = e.readJSONLabels(ctx, path); err != nil {
 		return err
 	}
 	if !e.multiHot.multi {
@@ -581,10 +996,16 @@ func (e *edgeList) findLists(l *nodeLabels, what string) error {
 
 // data makes the set of all parts.
 func (e *edgeList) data(ctx context.Context) (*Set, error) {
-	n := int(e.maxID) + 1
+	if err := e.checkFirstLine(); err != nil {
+		return nil, err
+	}
+	n := e.nodesSoFar()
+	if err := e.checkFirst(n); err != nil {
+		return nil, err
+	}
 	// Ids far above the number of lines would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
-		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0", e.maxIn, e.maxID, e.lines)
+		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0, or say ids=names", e.maxIn, e.maxID, e.lines)
 	}
 	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
 		return nil, err
@@ -608,10 +1029,10 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Set{Notes: e.notes}
+	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n)}
 	d.build(b)
-	if e.Weighted {
-		d.Notes = append(d.Notes, "edges weighted by the third column; of repeated ones the first counts")
+	if e.column != 0 {
+		d.Notes = append(d.Notes, "edges weighted; of repeated ones the first counts")
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -621,10 +1042,18 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 			return nil, err
 		}
 		if e.classes.kinds.renumbered() {
+			d.Labels.Names = e.classes.kinds.names()
 			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
 		}
-	} else if d.Labels, err = e.tasks.labels(n); err != nil {
-		return nil, err
+	} else if e.tasks != nil {
+		if d.Labels, err = e.tasks.labels(n); err != nil {
+			return nil, err
+		}
+		d.Labels.Names = e.tasks.names
+	} else if isNPY(e.Labels) {
+		if d.Labels, err = readLabels(ctx, npyFile(e.Labels), "", n); err != nil {
+			return nil, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -634,9 +1063,8 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		d.Features, err = e.rows.matrix(n)
 	case e.multiHot != nil:
 		d.Features, err = e.multiHot.matrix(n)
-	default:
-		d.Features, err = degreeFeatures(ctx, d.Graph)
-		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
+	case isNPY(e.Features):
+		d.Features, err = readMatrix(ctx, npyFile(e.Features), "", n)
 	}
 	return d, err
 }
@@ -719,18 +1147,4 @@ func (l *nodeLabels) matrix(n int) (*graph.Features, error) {
 		}
 	}
 	return &graph.Features{Rows: n, Cols: width, Data: values}, nil
-}
-
-// degreeFeatures returns the features for nodes without any: 1, and the logarithm of
-// 1 + the degree.
-func degreeFeatures(ctx context.Context, a *graph.CSR) (*graph.Features, error) {
-	const rows = 1 << 14
-	x := &graph.Features{Rows: a.Rows, Cols: 2, Data: make([]float32, 2*a.Rows)}
-	return x, parallel.Chunks(ctx, (a.Rows+rows-1)/rows, func(chunk int) error {
-		for i := chunk * rows; i < min((chunk+1)*rows, a.Rows); i++ {
-			x.Data[2*i] = 1
-			x.Data[2*i+1] = float32(math.Log1p(float64(a.Degree(i))))
-		}
-		return nil
-	})
 }

@@ -6,10 +6,12 @@ import "github.com/gcn-layerwise/gcn/graph"
 type Set struct {
 	Graph    *graph.CSR      // symmetric, no self-loops, values nil where all are 1
 	Report   graph.Report    // edges dropped while the graph was built
-	Features *graph.Features // one row a node, finite
-	Labels   *graph.Labels   // one entry or row a node
+	Features *graph.Features // one row a node, finite; nil: the files have none
+	Labels   *graph.Labels   // one entry or row a node; nil: the files have none
 	Split    *Split          // nil: the files have none, or the caller did not ask for it
 	Notes    []string        // changes to the source, a sentence each
+
+	NodeNames *graph.Names // ids in the source; nil: the nodes' numbers
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.

@@ -295,10 +295,21 @@ func (c *categories) renumbered() bool {
 	return false
 }
 
+// names returns the texts of the categories in order.
+func (c *categories) names() []string {
+	all := c.sorted()
+	names := make([]string, len(all))
+	for k, v := range all {
+		names[k] = v.String()
+	}
+	return names
+}
+
 // nodeLabels collects labels given by node id, before the number of nodes is
 // known.
 type nodeLabels struct {
 	path       string
+	inOrder    bool // the source has no ids
 	kinds      *categories
 	multi      bool
 	ids        []int32

@@ -16,7 +16,13 @@ type layout struct {
 	header int64    // number of the line of names, the first line of data; 0: none
 	names  []string // of the columns, from the header
 	first  string   // the first line of data
-	fields int      // of a line of data
+	begin  int64    // number of the first line of data
+	second []string // fields of the second line of data; nil: there is none
+	sample []string // fields of a line of data that is not the header
+	fields int      // of that line
+
+	sampleLine []byte // that line
+	attributed bool   // a dictionary of attributes follows an edge
 }
 
 // separators lists the values of the key sep, in the order of the search. A semicolon
@@ -70,44 +76,50 @@ var (
 )
 
 // findLayout finds the separator of a file, and whether it starts with a header. prefer
-// is a value of the key sep, or "". isHeader compares the fields of the first two lines;
-// the second is nil in a file of one line. header, "0" or "1", answers instead of it.
-func findLayout(path, prefer, header string, isHeader func(first, second []string) bool) (*layout, error) {
+// is a value of the key sep, or "". words tells that the first column may be names, so that
+// a space may separate them. isHeader compares the fields of the first two lines; the
+// second is nil in a file of one line. header, "0" or "1", answers instead of it.
+func findLayout(path, prefer, header string, words bool, isHeader func(first, second []string) bool) (*layout, error) {
 	found, err := firstData(path)
 	if err != nil {
 		return nil, err
 	}
 	last := found[len(found)-1]
-	l := &layout{path: path, sep: findSeparator(last.text, prefer), first: string(found[0].text)}
-	first := l.split(found[0].text)
+	l := &layout{path: path, sep: findSeparator(withoutQuoted(withoutAttributes(last.text)), prefer, words), first: string(found[0].text), begin: found[0].number}
+	first := l.split(withoutAttributes(found[0].text))
 	var second []string
 	if len(found) > 1 {
-		second = l.split(found[1].text)
+		second = l.split(withoutAttributes(found[1].text))
 	}
 	headed := header == "1" || header == "" && isHeader(first, second)
-	l.fields = len(first)
+	l.second, l.sample, l.sampleLine = second, first, found[0].text
 	if headed {
 		l.header, l.names = found[0].number, first
-		if l.fields = len(second); second == nil {
+		l.sample, l.sampleLine = second, last.text
+		if second == nil {
 			return nil, fmt.Errorf("datasets: %s: %w after the header", path, errNoData)
 		}
 	}
+	l.fields = len(l.sample)
 	return l, nil
 }
 
+// takeHeader makes the first line, which findLayout took as data, the header.
+func (l *layout) takeHeader() { l.header, l.names, l.sample = l.begin, l.sample, l.second }
+
 // findSeparator returns the first separator that leaves a number in front, or else the
-// first one in the line. A space must leave a number in front.
-func findSeparator(line []byte, prefer string) byte {
+// first one in the line. A space must leave a number in front, unless words is true.
+func findSeparator(line []byte, prefer string, words bool) byte {
 	present := byte(0)
 	try := func(sep byte) bool {
 		front, _, there := bytes.Cut(line, []byte{sep})
-		if there && present == 0 && sep != ' ' {
+		if there && present == 0 && (sep != ' ' || words) {
 			present = sep
 		}
 		return there && isNumber(string(unquoted(bytes.TrimSpace(front))))
 	}
 	for _, s := range separators {
-		if s.name == prefer && try(s.char) {
+		if s.name == prefer && (try(s.char) || words && present == s.char) {
 			return s.char
 		}
 	}
@@ -124,12 +136,70 @@ func findSeparator(line []byte, prefer string) byte {
 
 // split returns the fields of a line.
 func (l *layout) split(line []byte) []string {
-	parts := bytes.Split(line, []byte{l.sep})
-	fields := make([]string, len(parts))
-	for k, part := range parts {
-		fields[k] = string(unquoted(bytes.TrimSpace(part)))
+	var fields []string
+	for more := true; more; {
+		var field []byte
+		field, line, more = cutField(line, l.sep)
+		fields = append(fields, string(field))
 	}
 	return fields
+}
+
+// cutField returns the first field of a line without the quotes and blanks around it, and
+// the rest of the line. more says that there was a separator. A field in quotes may hold
+// separators. Several spaces separate like one.
+func cutField(line []byte, sep byte) (field, rest []byte, more bool) {
+	if sep != '\t' {
+		line = bytes.TrimLeft(line, " ")
+	}
+	if len(line) > 0 && line[0] == '"' {
+		if end := bytes.IndexByte(line[1:], '"'); end >= 0 {
+			after := bytes.TrimLeft(line[end+2:], " ")
+			switch {
+			case len(after) == 0:
+				return line[1 : end+1], nil, false
+			case sep == ' ' && len(after) < len(line)-end-2:
+				return line[1 : end+1], after, true
+			case after[0] == sep:
+				return line[1 : end+1], after[1:], true
+			}
+		}
+	}
+	cut := bytes.IndexByte(line, sep)
+	if cut < 0 {
+		return bytes.TrimSpace(line), nil, false
+	}
+	field, rest = line[:cut], line[cut+1:]
+	if sep == ' ' {
+		if rest = bytes.TrimLeft(rest, " "); len(rest) == 0 {
+			return field, nil, false
+		}
+	}
+	return bytes.TrimSpace(field), rest, true
+}
+
+// withoutQuoted returns a line with an x in place of each field in quotes.
+func withoutQuoted(line []byte) []byte {
+	if bytes.Count(line, []byte{'"'}) < 2 {
+		return line
+	}
+	parts := bytes.Split(line, []byte{'"'})
+	for k := 1; k < len(parts); k += 2 {
+		if !isNumber(string(parts[k])) {
+			parts[k] = []byte{'x'}
+		}
+	}
+	return bytes.Join(parts, nil)
+}
+
+// withoutAttributes cuts off the dictionary of attributes that networkx writes after an
+// edge.
+func withoutAttributes(line []byte) []byte {
+	line = bytes.TrimSpace(line)
+	if at := bytes.IndexByte(line, '{'); at > 0 && line[len(line)-1] == '}' && (line[at-1] == ' ' || line[at-1] == '\t' || line[at-1] == ',') {
+		return bytes.TrimSpace(line[:at])
+	}
+	return line
 }
 
 // skipHeader cuts off the header, and the comments and empty lines before it.

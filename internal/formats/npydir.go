@@ -36,13 +36,17 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
-	if d.Features, err = readMatrix(ctx, dir, "feat", d.nodes()); err != nil {
-		return nil, err
+	if exists(dir.path("feat")) {
+		if d.Features, err = readMatrix(ctx, dir, "feat", d.nodes()); err != nil {
+			return nil, err
+		}
 	}
-	if d.Labels, err = readLabels(ctx, dir, "labels", d.nodes()); err != nil {
-		return nil, err
+	if exists(dir.path("labels")) {
+		if d.Labels, err = readLabels(ctx, dir, "labels", d.nodes()); err != nil {
+			return nil, err
+		}
 	}
-	if split {
+	if split && d.Labels != nil {
 		err = dir.readSplit(ctx, d)
 	}
 	return d, err

@@ -275,9 +275,7 @@ func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) err
 	path := prefix + "-feats.npy"
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		d.Features, err = degreeFeatures(ctx, d.Graph)
-		d.Notes = append(d.Notes, "no features in the source: each node has 1 and the logarithm of 1 + its degree")
-		return err
+		return nil
 	}
 	r, err := npy.Open(path)
 	if err != nil {

@@ -12,7 +12,8 @@ type Adam struct {
 	Rate         float64 // step size α
 	Beta1, Beta2 float64 // decay of the first and second moment
 	Epsilon      float64 // added to the root of the second moment
-	WeightDecay  float64 // L2 penalty added to the gradient, as PyTorch's Adam does
+	WeightDecay  float64 // λ: an L2 penalty added to the gradient, as PyTorch's Adam does
+	Decoupled    bool    // λ shrinks the parameters instead (Loshchilov & Hutter 2019, arXiv:1711.05101)
 }
 
 // adamStep holds the factors of one step in the precision of the data. The
@@ -31,7 +32,7 @@ type adamStep struct {
 //	g ← g + λ·p;  m ← β₁m + (1−β₁)g;  v ← β₂v + (1−β₂)g²
 //	p ← p − α/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 //
-// Cost: one pass over four arrays.
+// With Decoupled, the first assignment is p ← (1−αλ)·p. Cost: one pass over four arrays.
 func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
 	n := len(params)
 	checkLen("AdamStep", "grads", len(grads), n)
@@ -43,15 +44,38 @@ func AdamStep(params, grads, m, v []float32, step int, cfg Adam) {
 		gain1: float32(1 - cfg.Beta1), gain2: float32(1 - cfg.Beta2),
 		step:           float32(cfg.Rate / (1 - math.Pow(cfg.Beta1, t))),
 		rootCorrection: float32(1 / math.Sqrt(1-math.Pow(cfg.Beta2, t))),
-		epsilon:        float32(cfg.Epsilon), decay: float32(cfg.WeightDecay),
+		epsilon:        float32(cfg.Epsilon),
 	}
+	decay, shrink := cfg.Split()
+	s.decay = decay
 	if n <= rangeWork {
+		scale(params, shrink)
 		s.update(params, grads, m, v)
 		return
 	}
 	parallel.For(n, rangeWork, func(lo, hi int) {
+		scale(params[lo:hi], shrink)
 		s.update(params[lo:hi], grads[lo:hi], m[lo:hi], v[lo:hi])
 	})
+}
+
+// Split returns λ for the gradient, and the factor of the parameters before the step. One
+// of them is neutral.
+func (cfg Adam) Split() (decay, shrink float32) {
+	if cfg.Decoupled {
+		return 0, float32(1 - cfg.Rate*cfg.WeightDecay)
+	}
+	return float32(cfg.WeightDecay), 1
+}
+
+// scale multiplies x by factor.
+func scale(x []float32, factor float32) {
+	if factor == 1 {
+		return
+	}
+	for k := range x {
+		x[k] *= factor
+	}
 }
 
 // updateGo is the portable form of update.
@@ -73,10 +97,7 @@ func Clip(grads []float32, most float64) {
 		return
 	}
 	if norm := Norm(grads); norm > most {
-		scale := float32(most / norm)
-		for i := range grads {
-			grads[i] *= scale
-		}
+		scale(grads, float32(most/norm))
 	}
 }
 

@@ -158,12 +158,12 @@ func TestKernelsAllocateLittle(t *testing.T) {
 		"Activate":       func() { Activate(ELU, y, z, x, rows, width, Dropout{0.5, 1}) },
 		"Activate 40":    func() { Activate(ELU, y, z, x, rows, 40, Dropout{0.5, 1}) },
 		"Multiply":       func() { Multiply(y, x, x) },
-		"Softmax":        func() { SoftmaxCrossEntropy(y, x, width, target, nil) },
-		"Softmax, small": func() { SoftmaxCrossEntropy(y, x, width, target[:40], nil) },
-		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, nil, 1, width) },
+		"Softmax":        func() { SoftmaxCrossEntropy(y, x, width, target, nil, 0) },
+		"Softmax, small": func() { SoftmaxCrossEntropy(y, x, width, target[:40], nil, 0) },
+		"SoftmaxGrad":    func() { SoftmaxCrossEntropyGradient(y, x, target, nil, 1, width, 0) },
 		"BCE":            func() { BCEWithLogits(x, x, width, nil) },
 		"BCEGrad":        func() { BCEWithLogitsGradient(y, x, x, width, nil, 1) },
-		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0}) },
+		"Adam":           func() { AdamStep(y, x, z, z, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false}) },
 	} {
 		if n := testing.AllocsPerRun(20, f); n > 3 {
 			t.Errorf("%s: %v allocations a call", name, n)

@@ -11,7 +11,7 @@ import (
 // slowCrossEntropy is SoftmaxCrossEntropy and its gradient in float64.
 // sensitivity is the scale of the error of each probability: rounding
 // z − top costs more the larger it is.
-func slowCrossEntropy(logits []float32, classes int, target []int32, weight []float32) (loss float64, probs, sensitivity, grad []float64) {
+func slowCrossEntropy(logits []float32, classes int, target []int32, weight []float32, smoothing float64) (loss float64, probs, sensitivity, grad []float64) {
 	labelled := 0
 	for _, y := range target {
 		if y >= 0 {
@@ -35,14 +35,21 @@ func slowCrossEntropy(logits []float32, classes int, target []int32, weight []fl
 		if y < 0 {
 			w = 0
 		} else {
-			loss += w * (math.Log(total) - float64(z[y]) + top)
+			for c, v := range z { // the cross-entropy with the smoothed target
+				share := smoothing / float64(classes)
+				if int32(c) == y {
+					share += 1 - smoothing
+				}
+				loss += w * share * (math.Log(total) - float64(v) + top)
+			}
 		}
 		for c, v := range z {
 			p := math.Exp(float64(v)-top) / total
 			probs = append(probs, p)
 			sensitivity = append(sensitivity, p*(1+(top-float64(v))/10)+1e-30)
+			p -= smoothing / float64(classes)
 			if int32(c) == y {
-				p--
+				p -= 1 - smoothing
 			}
 			grad = append(grad, w*p)
 		}
@@ -75,9 +82,10 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 				logits[k] *= spread
 			}
 			target, weight := drawTargets(t, rows, classes), drawWeights(t, rows)
-			wantLoss, wantProbs, sensitivity, wantGrad := slowCrossEntropy(logits, classes, target, weight)
+			smoothing := rapid.SampledFrom([]float64{0, 0.1, 0.9}).Draw(t, "smoothing")
+			wantLoss, wantProbs, sensitivity, wantGrad := slowCrossEntropy(logits, classes, target, weight, smoothing)
 			probs, intact := guarded(rows * classes)
-			loss := SoftmaxCrossEntropy(probs, logits, classes, target, weight)
+			loss := SoftmaxCrossEntropy(probs, logits, classes, target, weight, smoothing)
 			if math.Abs(loss-wantLoss) > 1e-6*(1+wantLoss) {
 				t.Fatalf("loss %v, want %v", loss, wantLoss)
 			}
@@ -85,12 +93,14 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 				near(t, "probability", k, probs[k], wantProbs[k], sensitivity[k], 2e-6)
 			}
 			grad, intact2 := guarded(rows * classes)
-			SoftmaxCrossEntropyGradient(grad, probs, target, weight, 2.5, classes)
+			SoftmaxCrossEntropyGradient(grad, probs, target, weight, 2.5, classes, smoothing)
 			for k := range grad {
 				near(t, "gradient", k, grad[k], 2.5*wantGrad[k], 5, 1e-6)
 			}
-			SoftmaxCrossEntropyGradient(probs, probs, target, weight, 2.5, classes)
-			SoftmaxCrossEntropy(logits, logits, classes, target, weight)
+			SoftmaxCrossEntropyGradient(probs, probs, target, weight, 2.5, classes, smoothing)
+			if again := SoftmaxCrossEntropy(logits, logits, classes, target, weight, smoothing); again != loss {
+				t.Fatalf("loss in place %v, want %v", again, loss)
+			}
 			for k := range grad {
 				if probs[k] != grad[k] {
 					t.Fatalf("element %d in place: %v, want %v", k, probs[k], grad[k])
@@ -107,7 +117,7 @@ func TestSoftmaxCrossEntropy(t *testing.T) {
 				target[i] = int32(i % 41)
 				target[i]--
 			}
-			loss := SoftmaxCrossEntropy(logits, logits, 40, target, nil)
+			loss := SoftmaxCrossEntropy(logits, logits, 40, target, nil, 0.1)
 			low, high := math.Float64bits(loss), math.Float64bits(loss)>>32
 			return append(logits, math.Float32frombits(uint32(low)), math.Float32frombits(uint32(high)))
 		})
@@ -132,7 +142,7 @@ func TestSoftmaxCrossEntropyExtremes(t *testing.T) {
 			{[]float32{0, 0, nan}, 1, math.NaN()},
 		} {
 			probs := make([]float32, len(c.logits))
-			got := SoftmaxCrossEntropy(probs, c.logits, len(c.logits), []int32{c.target}, nil)
+			got := SoftmaxCrossEntropy(probs, c.logits, len(c.logits), []int32{c.target}, nil, 0)
 			if !(math.Abs(got-c.loss) <= 1e-6*(1+c.loss)) && !(got != got && c.loss != c.loss) {
 				t.Errorf("loss of %v for class %d is %v, want %v", c.logits, c.target, got, c.loss)
 			}
@@ -212,7 +222,7 @@ func TestAdamStep(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			n := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(0, 100), rapid.IntRange(0, 3000)).Draw(t, "n")
-			cfg := Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: rapid.SampledFrom([]float64{0, 5e-4, 0.1}).Draw(t, "decay")}
+			cfg := Adam{Rate: 0.01, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: rapid.SampledFrom([]float64{0, 5e-4, 0.1}).Draw(t, "decay"), Decoupled: rapid.Bool().Draw(t, "decoupled")}
 			p, intact := guarded(n)
 			m, intact2 := guarded(n)
 			v, intact3 := guarded(n)
@@ -227,7 +237,12 @@ func TestAdamStep(t *testing.T) {
 				g := random(n, uint64(step))
 				AdamStep(p, g, m, v, step, cfg)
 				for k := range g {
-					d := float64(g[k]) + cfg.WeightDecay*p64[k]
+					d := float64(g[k])
+					if cfg.Decoupled {
+						p64[k] -= cfg.Rate * cfg.WeightDecay * p64[k]
+					} else {
+						d += cfg.WeightDecay * p64[k]
+					}
 					m64[k] = cfg.Beta1*m64[k] + (1-cfg.Beta1)*d
 					v64[k] = cfg.Beta2*v64[k] + (1-cfg.Beta2)*d*d
 					mHat := m64[k] / (1 - math.Pow(cfg.Beta1, float64(step)))
@@ -246,7 +261,7 @@ func TestAdamStep(t *testing.T) {
 		})
 		sameOnAnyCores(t, func() []float32 {
 			p, m, v := random(100001, 1), make([]float32, 100001), make([]float32, 100001)
-			AdamStep(p, random(100001, 2), m, v, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0})
+			AdamStep(p, random(100001, 2), m, v, 1, Adam{0.1, 0.9, 0.999, 1e-8, 0, false})
 			return p
 		})
 	})
@@ -259,7 +274,7 @@ func TestShortSlicesPanic(t *testing.T) {
 		"BiasRows":   func(s []float32) { BiasRows(s, s, nil, 2, 2) },
 		"Activate":   func(s []float32) { Activate(ELU, s, nil, make([]float32, 4), 2, 2, Dropout{}) },
 		"Multiply":   func(s []float32) { Multiply(s, make([]float32, 4), make([]float32, 4)) },
-		"Softmax":    func(s []float32) { SoftmaxCrossEntropy(s, make([]float32, 4), 2, []int32{0, 0}, nil) },
+		"Softmax":    func(s []float32) { SoftmaxCrossEntropy(s, make([]float32, 4), 2, []int32{0, 0}, nil, 0) },
 		"BCE":        func(s []float32) { BCEWithLogits(s, make([]float32, 4), 2, nil) },
 		"Adam":       func(s []float32) { AdamStep(make([]float32, 4), s, s, s, 1, Adam{}) },
 		"Gather":     func(s []float32) { Gather(s, make([]float32, 4), []int32{0, 1}, 2) },
@@ -289,14 +304,14 @@ func BenchmarkSoftmaxCrossEntropy(b *testing.B) {
 		b.Run(fmt.Sprintf("loss/c=%d", classes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				SoftmaxCrossEntropy(probs, logits, classes, target, nil)
+				SoftmaxCrossEntropy(probs, logits, classes, target, nil, 0)
 			}
 			perSecond(b, len(logits), 8)
 		})
 		b.Run(fmt.Sprintf("gradient/c=%d", classes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				SoftmaxCrossEntropyGradient(logits, probs, target, nil, 1, classes)
+				SoftmaxCrossEntropyGradient(logits, probs, target, nil, 1, classes, 0)
 			}
 			perSecond(b, len(logits), 8)
 		})
@@ -330,7 +345,7 @@ func BenchmarkAdamStep(b *testing.B) {
 	p, g, m, v := random(n, 1), random(n, 2), make([]float32, n), make([]float32, n)
 	b.ReportAllocs()
 	for step := 1; b.Loop(); step++ {
-		AdamStep(p, g, m, v, step, Adam{1e-3, 0.9, 0.999, 1e-8, 0})
+		AdamStep(p, g, m, v, step, Adam{1e-3, 0.9, 0.999, 1e-8, 0, false})
 	}
 	perSecond(b, n, 28)
 }

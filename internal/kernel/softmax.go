@@ -34,10 +34,12 @@ func sumRanges(rows int, part func(lo, hi int) float64) float64 {
 //	Σ_i weight[i] · −log probs[i][target[i]]
 //
 // over the rows whose target is not −1; there is one row a target. With nil
-// weight it is the mean over those rows, 0 if there are none. The logarithm is
+// weight it is the mean over those rows, 0 if there are none. Label smoothing takes
+// (1−smoothing)·onehot + smoothing/classes as the target (Szegedy et al. 2016,
+// arXiv:1512.00567). The logarithm is
 // taken of the softmax's sum in float64, so that a probability that underflows
 // still gives its finite loss. probs may be logits.
-func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32) (loss float64) {
+func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, weight []float32, smoothing float64) (loss float64) {
 	rows := len(target)
 	checkLen("SoftmaxCrossEntropy", "probs", len(probs), rows*classes)
 	checkLen("SoftmaxCrossEntropy", "logits", len(logits), rows*classes)
@@ -55,11 +57,15 @@ func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, w
 			if target[i] >= 0 {
 				zt = z[target[i]]
 			}
+			var smoothed float64
+			if smoothing != 0 {
+				smoothed = smoothing * (float64(zt) - mean(z))
+			}
 			top, total := softmaxRow(probs[i*classes:(i+1)*classes], z)
 			if target[i] < 0 {
 				continue
 			}
-			row := math.Log(float64(total)) - (float64(zt) - float64(top))
+			row := math.Log(float64(total)) - (float64(zt) - float64(top)) + smoothed
 			if weight != nil {
 				row *= float64(weight[i])
 			}
@@ -71,6 +77,15 @@ func SoftmaxCrossEntropy(probs, logits []float32, classes int, target []int32, w
 		loss *= meanWeight(target)
 	}
 	return loss
+}
+
+// mean returns the mean of x.
+func mean(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v)
+	}
+	return sum / float64(len(x))
 }
 
 // meanWeight returns 1 over the number of targets that are not −1.
@@ -103,18 +118,19 @@ func softmaxRowGo(p, z []float32) (top, total float32) {
 // SoftmaxCrossEntropyGradient sets dst to the gradient of SoftmaxCrossEntropy
 // with respect to the logits, times upstream: row i is
 // upstream·weight[i]·(probs[i] − onehot(target[i])), and zero where the target
-// is −1. dst may be probs.
-func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []float32, upstream float32, classes int) {
+// is −1; with smoothing, the smoothed target takes the place of onehot. dst may be probs.
+func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []float32, upstream float32, classes int, smoothing float64) {
 	rows := len(target)
 	checkLen("SoftmaxCrossEntropyGradient", "dst", len(dst), rows*classes)
 	checkLen("SoftmaxCrossEntropyGradient", "probs", len(probs), rows*classes)
 	if weight != nil {
 		checkLen("SoftmaxCrossEntropyGradient", "weight", len(weight), rows)
 	}
-	mean := float32(1)
+	share := float32(1)
 	if weight == nil {
-		mean = float32(meanWeight(target))
+		share = float32(meanWeight(target))
 	}
+	even := float32(smoothing / float64(max(classes, 1)))
 	parallel.For(rows, grain(classes), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			d := dst[i*classes : (i+1)*classes]
@@ -122,12 +138,19 @@ func SoftmaxCrossEntropyGradient(dst, probs []float32, target []int32, weight []
 				clear(d)
 				continue
 			}
-			s := upstream * mean
+			s := upstream * share
 			if weight != nil {
 				s = upstream * weight[i]
 			}
 			scaleTo(d, s, probs[i*classes:(i+1)*classes])
-			d[target[i]] -= s
+			if smoothing == 0 {
+				d[target[i]] -= s
+				continue
+			}
+			for j := range d {
+				d[j] -= s * even
+			}
+			d[target[i]] -= s * float32(1-smoothing)
 		}
 	})
 }

@@ -20,8 +20,12 @@ func Limit() uint64 { return machineLimit() }
 // overflowed: it is too large. The error wraps ErrTooLarge, and names what, its size and
 // the limit.
 //
-// Compute bytes with Product, which detects overflow.
+// Compute bytes with Product, which detects overflow. A size up to 1 MiB passes without a look
+// at the limits, which are in files of the system.
 func Check(what string, bytes int64) error {
+	if bytes >= 0 && bytes <= 1<<20 {
+		return nil
+	}
 	limit := min(Limit(), addressSpace(), math.MaxInt) // MaxInt bounds the length of a slice
 	if bytes >= 0 && uint64(bytes) <= limit {
 		return nil

@@ -23,6 +23,8 @@ type library struct {
 	commSize    func(comm handle, size *int32) int32
 	isend       func(data unsafe.Pointer, count int32, datatype handle, to, tag int32, comm handle, request *handle) int32
 	irecv       func(data unsafe.Pointer, count int32, datatype handle, from, tag int32, comm handle, request *handle) int32
+	recv        func(data unsafe.Pointer, count int32, datatype handle, from, tag int32, comm handle, status unsafe.Pointer) int32
+	iprobe      func(from, tag int32, comm handle, there *int32, status unsafe.Pointer) int32
 	test        func(request *handle, done *int32, status unsafe.Pointer) int32
 	errorString func(code int32, text *byte, length *int32) int32
 }

@@ -39,6 +39,7 @@ func load(name string) (*library, error) {
 		{&l.initThread, "MPI_Init_thread"}, {&l.finalize, "MPI_Finalize"}, {&l.abort, "MPI_Abort"},
 		{&l.commRank, "MPI_Comm_rank"}, {&l.commSize, "MPI_Comm_size"},
 		{&l.isend, "MPI_Isend"}, {&l.irecv, "MPI_Irecv"}, {&l.test, "MPI_Test"},
+		{&l.recv, "MPI_Recv"}, {&l.iprobe, "MPI_Iprobe"},
 		{&l.errorString, "MPI_Error_string"}, {&getVersion, "MPI_Get_library_version"},
 	} {
 		symbol, err := purego.Dlsym(lib, f.symbol)

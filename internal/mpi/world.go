@@ -23,19 +23,28 @@ type World struct {
 	rank, size int
 	hosts      []string // of each rank
 
-	// Patience is the time that a call waits for other ranks before it ends with an
-	// error that names them; 0 means forever.
-	Patience time.Duration
+	mu     sync.Mutex     // held during a call of a method
+	broken error          // of the first call that failed; the ranks no longer agree
+	pinned runtime.Pinner // the memory of the messages under way
 
-	mu     sync.Mutex // held during a call
-	broken error      // of the first call that failed; the ranks no longer agree
+	calls sync.Mutex // held during calls of the library, which serves one thread at a time
+	beat  heartbeat
+
+	status status // of calls in which nobody reads it
 }
+
+// status is an MPI_Status, which has 20 to 32 bytes.
+type status [256]byte
 
 // Open joins the ranks that a launcher started. Without a launcher, or if the
 // environment's GCN_MPI is off, it returns nil and loads nothing. A library that does not
 // know the launcher's ranks is an error: each process would take itself for the whole job.
 // The caller closes the World, or aborts it.
-func Open(ctx context.Context, getenv func(string) string) (*World, error) {
+//
+// A rank that gives no sign of life for the time timeout is lost, for example because it is
+// stopped or its network has failed: a call that waits for it ends with an error that names
+// it. A rank that computes is not lost. 0 means to wait forever.
+func Open(ctx context.Context, getenv func(string) string, timeout time.Duration) (*World, error) {
 	choice := getenv(Variable)
 	if choice == "off" {
 		return nil, nil
@@ -63,6 +72,7 @@ func Open(ctx context.Context, getenv func(string) string) (*World, error) {
 		return nil, fmt.Errorf("mpi: %s started %d ranks, but %s counts %d: it belongs to another launcher; %s=PATH names the right library",
 			launcher.Name, launcher.Size, lib.version, w.size, Variable)
 	}
+	w.startHeartbeat(timeout)
 	return w, w.meet(ctx)
 }
 
@@ -170,14 +180,13 @@ type request struct {
 }
 
 func (w *World) exchange(ctx context.Context, send, receive [][]float32) error {
-	var pinned runtime.Pinner
 	var sends, receives []request
 	// Each rank begins with its right neighbour, so that no rank gets all messages at once.
 	for step := 1; step < w.size; step++ {
 		from, to := (w.rank-step+w.size)%w.size, (w.rank+step)%w.size
 		var err error
-		if receives, err = w.post(&pinned, receives, "MPI_Irecv", w.lib.irecv, receive[from], from); err == nil {
-			sends, err = w.post(&pinned, sends, "MPI_Isend", w.lib.isend, send[to], to)
+		if receives, err = w.post(receives, "MPI_Irecv", w.lib.irecv, receive[from], from); err == nil {
+			sends, err = w.post(sends, "MPI_Isend", w.lib.isend, send[to], to)
 		}
 		if err != nil {
 			return err // the memory stays pinned: messages may be under way
@@ -187,20 +196,22 @@ func (w *World) exchange(ctx context.Context, send, receive [][]float32) error {
 	if err := w.wait(ctx, append(receives, sends...)); err != nil {
 		return err
 	}
-	pinned.Unpin()
+	w.pinned.Unpin()
 	return nil
 }
 
 // post starts the messages of data. Their counts are ints in C.
-func (w *World) post(pinned *runtime.Pinner, requests []request, name string,
+func (w *World) post(requests []request, name string,
 	call func(unsafe.Pointer, int32, handle, int32, int32, handle, *handle) int32, data []float32, rank int,
 ) ([]request, error) {
 	const most = 1 << 28 // values a message: a gibibyte
+	w.calls.Lock()
+	defer w.calls.Unlock()
 	for len(data) > 0 {
 		n := min(len(data), most)
-		pinned.Pin(&data[0])
+		w.pinned.Pin(&data[0])
 		r := request{rank: rank}
-		if err := w.lib.failure(name, call(unsafe.Pointer(&data[0]), int32(n), w.lib.float, int32(rank), 0, w.lib.world, &r.handle)); err != nil {
+		if err := w.lib.failure(name, call(unsafe.Pointer(&data[0]), int32(n), w.lib.float, int32(rank), valuesTag, w.lib.world, &r.handle)); err != nil {
 			return requests, err
 		}
 		requests, data = append(requests, r), data[n:]
@@ -208,42 +219,50 @@ func (w *World) post(pinned *runtime.Pinner, requests []request, name string,
 	return requests, nil
 }
 
+const (
+	spinTime      = 40 * time.Microsecond // a message through shared memory takes less
+	shortestPause = 20 * time.Microsecond
+	longestPause  = time.Millisecond
+)
+
 // wait returns when all requests are done. MPI's own waiting would keep a core busy, and
-// would not watch ctx.
+// would not watch ctx. A pause is at most a quarter of the time that the wait has taken, so
+// that it adds little to it.
 func (w *World) wait(ctx context.Context, requests []request) error {
-	const (
-		spins   = 200
-		longest = time.Millisecond
-	)
-	var status [256]byte // an MPI_Status has 20 to 32 bytes
-	start, pause := time.Now(), 5*time.Microsecond
-	for round := 0; ; round++ {
-		left := requests[:0]
-		for _, r := range requests {
-			var done int32
-			if err := w.lib.failure("MPI_Test", w.lib.test(&r.handle, &done, unsafe.Pointer(&status))); err != nil {
-				return err
-			}
-			if done == 0 {
-				left = append(left, r)
-			}
+	for start := time.Now(); ; {
+		left, lost, err := w.test(requests)
+		if err != nil || len(left) == 0 {
+			return err
 		}
-		if requests = left; len(requests) == 0 {
-			return nil
+		if len(lost) > 0 {
+			return fmt.Errorf("mpi: no sign of life for %s from %s", time.Duration(w.beat.limit)*w.beat.interval, w.name(lost))
 		}
-		if round < spins {
-			runtime.Gosched()
-			continue
-		}
+		requests = left
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if waited := time.Since(start); w.Patience > 0 && waited > w.Patience {
-			return fmt.Errorf("mpi: no message for %s to or from %s", waited.Round(time.Second), w.name(requests))
+		runtime.Gosched() // the samplers work while this goroutine waits
+		if waited := time.Since(start); waited > spinTime {
+			pause(min(max(waited/4, shortestPause), longestPause))
 		}
-		time.Sleep(pause)
-		pause = min(2*pause, longest)
 	}
+}
+
+// test returns the requests that are not done, and of them those to ranks that are lost.
+func (w *World) test(requests []request) (left, lost []request, err error) {
+	w.calls.Lock()
+	defer w.calls.Unlock()
+	left = requests[:0]
+	for _, r := range requests {
+		var done int32
+		if err := w.lib.failure("MPI_Test", w.lib.test(&r.handle, &done, unsafe.Pointer(&w.status))); err != nil {
+			return nil, nil, err
+		}
+		if done == 0 {
+			left = append(left, r)
+		}
+	}
+	return left, w.beat.lost(left), nil
 }
 
 // name returns the ranks of requests, with their hosts.
@@ -266,6 +285,12 @@ func (w *World) name(requests []request) string {
 
 // Abort ends all ranks of the job with that exit code. It does not return.
 func (w *World) Abort(code int) {
+	for range 100 { // a call of the heartbeat takes microseconds, unless the library hangs
+		if w.calls.TryLock() {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	w.lib.abort(w.lib.world, int32(code))
 	os.Exit(code)
 }
@@ -279,5 +304,9 @@ func (w *World) Close() error {
 		return w.broken
 	}
 	w.broken = errors.New("mpi: closed")
+	w.beat.stop()
+	if err := w.settleBeats(context.Background()); err != nil {
+		return err
+	}
 	return w.lib.failure("MPI_Finalize", w.lib.finalize())
 }

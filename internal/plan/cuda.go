@@ -86,6 +86,7 @@ func (c *cuda) Update(a Adam, step int) error {
 		return err
 	}
 	t := float64(step)
+	decay, shrink := a.Split()
 	return c.d.AdamStep(device.AdamArrays{
 		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
 	}, c.n, device.Adam{
@@ -93,7 +94,7 @@ func (c *cuda) Update(a Adam, step int) error {
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Gain1: float32(1 - a.Beta1), Gain2: float32(1 - a.Beta2),
 		Size:           float32(a.Rate / (1 - math.Pow(a.Beta1, t))),
 		RootCorrection: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
-		Epsilon:        float32(a.Epsilon), Decay: float32(a.WeightDecay),
+		Epsilon:        float32(a.Epsilon), Decay: decay, Shrink: shrink,
 	})
 }
 

@@ -46,8 +46,8 @@ type Kernels interface {
 	Propagate(dst Span, h Rows, lo, n int) error
 	// RowSums sets dst, n, to the row sums of P at the needed rows lo to lo+n.
 	RowSums(dst Span, lo, n int) error
-	// Own returns the features x of the needed rows lo to lo+n. They are valid
-	// until the next call of Part or Own.
+	// Own returns the rows of x that belong to the needed rows lo to lo+n. They are
+	// valid until the next call of Part or Own.
 	Own(x Rows, lo, n int) (Span, error)
 
 	// Scores sets dst to the scores of n rows of z, as kernel.AttentionScores.
@@ -63,6 +63,8 @@ type Kernels interface {
 	Affine(dst, x, w, b, scale Span, n, in, out int) error
 	// Add adds X·W to dst.
 	Add(dst, x, w Span, n, in, out int) error
+	// Sum adds n values of x to dst.
+	Sum(dst, x Span, n int) error
 	// LayerNorm normalises the rows of x, n×width, in place.
 	LayerNorm(x, gain, shift Span, n, width int) error
 	// Activate applies act to x, n×width, in place.

@@ -17,7 +17,7 @@ type InferenceMemory struct {
 	scratch [scratches][]float32
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
-	ahead   []int32 // rows of features to prefetch
+	ahead   []int32 // rows to prefetch, or to gather
 	ids     []int32 // of one chunk
 	places  []int32 // of these in features that several ranks hold
 
@@ -168,10 +168,22 @@ func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
 
 func (k *cpuKernels) Own(x Rows, lo, n int) (Span, error) {
 	rows := k.rows[lo : lo+n]
+	if x.Index.host != nil {
+		k.memory.ahead = k.memory.ahead[:0]
+		for _, v := range rows {
+			k.memory.ahead = append(k.memory.ahead, x.Index.host[v])
+		}
+		rows = k.memory.ahead
+	}
 	if x.prefetch != nil {
 		x.prefetch(rows)
 	}
-	return k.gather(x.features, rows)
+	if x.features != nil {
+		return k.gather(x.features, rows)
+	}
+	k.memory.wide = resize(k.memory.wide, n*x.Width)
+	kernel.Gather(k.memory.wide, x.host, rows, x.Width)
+	return Span{host: k.memory.wide}, nil
 }
 
 // gather returns rows of x.
@@ -212,6 +224,16 @@ func upTo(s []float32, n int) []float32 {
 
 func (k *cpuKernels) Add(dst, x, w Span, n, in, out int) error {
 	k.blas.Sgemm(false, false, n, out, in, 1, x.host, in, w.host, out, 1, dst.host, out)
+	return nil
+}
+
+func (k *cpuKernels) Sum(dst, x Span, n int) error {
+	parallel.For(n, 1<<14, func(lo, hi int) {
+		y, x := dst.host[lo:hi], x.host[lo:hi]
+		for i, v := range x {
+			y[i] += v
+		}
+	})
 	return nil
 }
 

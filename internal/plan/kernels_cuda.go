@@ -29,6 +29,7 @@ const (
 	weightsScratch
 	edgesScratch
 	edgeWeightsScratch
+	ownIDsScratch
 )
 
 func newCUDAKernels(d *device.Device, p *graph.Laplacian) (Kernels, error) {
@@ -131,6 +132,19 @@ func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
 
 func (k *cudaKernels) Own(x Rows, lo, n int) (Span, error) {
 	ids, base := k.needed(lo)
+	if x.Index.copied != nil {
+		k.numbers = k.numbers[:0]
+		for _, v := range k.rows[lo : lo+n] {
+			k.numbers = append(k.numbers, x.Index.copied[v])
+		}
+		var err error
+		if ids, err = k.d.Scratch(ownIDsScratch).Bytes(4 * int64(n)); err != nil {
+			return Span{}, err
+		}
+		if err := device.Write(k.d, ids, k.numbers); err != nil {
+			return Span{}, err
+		}
+	}
 	if ids == 0 {
 		return x.From(base * x.Width), nil
 	}
@@ -155,6 +169,8 @@ func (k *cudaKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
 func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
 	return k.d.Sgemm(false, false, n, out, in, x.at, in, w.at, out, 1, dst.at)
 }
+
+func (k *cudaKernels) Sum(dst, x Span, n int) error { return k.d.Add(dst.at, dst.at, x.at, n) }
 
 func (k *cudaKernels) LayerNorm(x, gain, shift Span, n, width int) error {
 	return k.d.LayerNorm(x.at, 0, 0, x.at, gain.at, shift.at, n, width)

@@ -51,6 +51,7 @@ type view struct {
 	Groups   []group
 	Charts   []template.HTML
 	Compare  []template.HTML
+	Evals    []evaluationView
 	Head     []string // headings of the table of runs
 	Rows     [][]cell
 	Settings []setting // shared by all runs
@@ -92,6 +93,7 @@ func (p *Page) view() view {
 	v.Groups = groups
 	v.Charts = p.curves(names, of)
 	v.Compare = p.comparison(names, of, standIn)
+	v.Evals = p.evaluations(of)
 	v.Head, v.Rows = p.table(standIn)
 	v.Settings, v.Differ, v.Differs = p.settings()
 	return v

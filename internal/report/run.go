@@ -26,6 +26,7 @@ const (
 	configFile  = "config.json"
 	metricsFile = "metrics.jsonl"
 	resultFile  = "result.json"
+	evalFile    = "eval.json" // of gcn eval --out
 )
 
 // Run is a training run, read from its folder.
@@ -35,6 +36,7 @@ type Run struct {
 	Config map[string]any // settings; nil if they are not known
 	Result map[string]any // nil if the run is not done
 	Points []Point        // evaluations
+	Eval   *Evaluation    // by class; nil if there is none of the run's best weights
 	Ended  time.Time      // when the last evaluation was written
 }
 
@@ -118,7 +120,10 @@ func load(dir string) (*Run, error) {
 		return nil, err
 	}
 	run.Config = rundir.Upgrade(run.Config)
-	run.Result, err = readObject(filepath.Join(dir, resultFile))
+	if run.Result, err = readObject(filepath.Join(dir, resultFile)); err != nil {
+		return nil, err
+	}
+	run.Eval, err = loadEvaluation(filepath.Join(dir, evalFile), run)
 	return run, err
 }
 
@@ -256,7 +261,7 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 			words = append(words, runs[k].Name+" (settings not known)")
 		}
 		for _, name := range differing {
-			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint"}, name) {
+			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name) {
 				continue
 			}
 			words = append(words, name+" "+valueText(runs[k].Config[name]))

@@ -89,7 +89,7 @@ func newRow(spec string, paper PaperRow, quantity string, values []float64) Row 
 	s := study.NewSpread(values)
 	row := Row{
 		Dataset: spec, Label: paper.Label, Method: paper.Method, Samples: paper.Samples, Quantity: quantity,
-		N: s.N, Mean: s.Mean, Std: s.SD, SEM: s.SEM, Paper: paper.value(spec),
+		N: s.N, Mean: s.Mean, Std: s.SD, SEM: s.SEM, Runs: s.N, Paper: paper.value(spec),
 	}
 	row.compare()
 	row.explain("")
@@ -114,6 +114,9 @@ func compareFigure(title string, rows []Row, data []string) *figure.Figure {
 			if row.Paper != nil && row.Paper.LessThan == 0 {
 				theirs.X, theirs.Y, theirs.Error = append(theirs.X, x+0.12), append(theirs.Y, row.Paper.Mean), append(theirs.Error, row.Paper.PM)
 			}
+		}
+		if len(ours.X) == 0 {
+			continue
 		}
 		panel.Points = append(panel.Points, ours)
 		if len(theirs.X) > 0 {

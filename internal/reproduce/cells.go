@@ -10,24 +10,49 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/machine"
 )
 
-// cells is a folder of results, one JSON file each.
-type cells struct{ dir string }
+// cells is a folder of results: one file for each data set, with a cell in JSON on each
+// line. A cell is added at the end of its file and not changed afterwards.
+type cells struct {
+	dir     string
+	program string                // version of the program that computes new cells
+	files   map[string]*cellsFile // by name; read at first use
+}
 
-// cellFile is the content of a file.
-type cellFile struct {
-	Settings any             `json:"settings"` // everything that the result depends on
+// cellsFile is the content of a file. A cell that comes later in the file takes the place
+// of an equal one.
+type cellsFile struct {
+	path   string
+	byName map[string]*cell
+	loose  map[string]*cell // by settings without the machine
+	length int64            // of the whole lines
+}
+
+// cell is one line of a file.
+type cell struct {
+	Name     string          `json:"cell"`
+	Made     made            `json:"made"`
 	Seconds  float64         `json:"seconds"`  // that it took to compute the result
+	Settings json.RawMessage `json:"settings"` // everything that the result depends on
 	Result   json.RawMessage `json:"result"`
 }
 
-// name returns the file name, without folder and extension, of the cell of a kind
-// with these settings: words for a reader, and a hash of the settings.
-func (c cells) name(kind string, settings any, words ...string) (string, error) {
+// made says where a result comes from.
+type made struct {
+	Date    string          `json:"date"`
+	Program string          `json:"program,omitempty"` // version
+	Machine machine.Machine `json:"machine"`
+}
+
+// name returns the name of the cell of a kind with these settings: words for a reader,
+// and a hash of the settings.
+func (c *cells) name(kind string, settings any, words ...string) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return "", fmt.Errorf("reproduce: settings of a cell: %w", err)
@@ -46,57 +71,157 @@ func (c cells) name(kind string, settings any, words ...string) (string, error) 
 	return fmt.Sprintf("%s_%016x", slug, h.Sum64()), nil
 }
 
-// load reads a cell into result and returns true, with the seconds that it took to
-// compute, or returns false if there is no such cell. The error names a file that is
-// damaged or has other settings.
-func (c cells) load(name string, settings, result any) (seconds float64, there bool, err error) {
-	path := filepath.Join(c.dir, name+".json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, false, nil
+// file returns the cells of a data set. The error names the line that is damaged. A last
+// line without its end, which a crash may leave, does not count.
+func (c *cells) file(spec string) (*cellsFile, error) {
+	name := slug(spec)
+	if len(name) > 100 {
+		name = name[:100]
 	}
+	if f := c.files[name]; f != nil {
+		return f, nil
+	}
+	f := &cellsFile{path: filepath.Join(c.dir, name+".jsonl"), byName: map[string]*cell{}, loose: map[string]*cell{}}
+	text, err := os.ReadFile(f.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("reproduce: %w", err)
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	f.length = int64(len(text))
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		one := new(cell)
+		if err := json.Unmarshal(line, one); err != nil {
+			return nil, fmt.Errorf("reproduce: %s:%d is damaged: %w; remove the line to compute its cell again", f.path, number, err)
+		}
+		if err := f.add(one); err != nil {
+			return nil, fmt.Errorf("reproduce: %s:%d is damaged: %w; remove the line to compute its cell again", f.path, number, err)
+		}
+	}
+	if c.files == nil {
+		c.files = map[string]*cellsFile{}
+	}
+	c.files[name] = f
+	return f, nil
+}
+
+// add makes a cell known.
+func (f *cellsFile) add(one *cell) error {
+	key, err := withoutMachine(one.Settings)
 	if err != nil {
-		return 0, false, fmt.Errorf("reproduce: %w", err)
+		return err
+	}
+	f.byName[one.Name], f.loose[key] = one, one
+	return nil
+}
+
+// withoutMachine returns settings without the machine and its BLAS library.
+func withoutMachine(settings []byte) (string, error) {
+	var values map[string]any
+	if err := json.Unmarshal(settings, &values); err != nil {
+		return "", fmt.Errorf("settings: %w", err)
+	}
+	for _, part := range []any{values, values["training"]} {
+		if part, ok := part.(map[string]any); ok {
+			delete(part, "machine")
+			delete(part, "blas")
+		}
+	}
+	text, err := json.Marshal(values)
+	return string(text), err
+}
+
+// load reads a cell of a data set into result, and returns the cell without its result;
+// nil means that there is no such cell. elsewhere also allows a cell that another machine
+// has computed. The error names the cell that is damaged.
+func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*cell, error) {
+	f, err := c.file(spec)
+	if err != nil {
+		return nil, err
 	}
 	want, err := json.Marshal(settings)
 	if err != nil {
-		return 0, false, fmt.Errorf("reproduce: %w", err)
+		return nil, fmt.Errorf("reproduce: %w", err)
 	}
-	var file struct {
-		Settings json.RawMessage `json:"settings"`
-		Seconds  float64         `json:"seconds"`
-		Result   json.RawMessage `json:"result"`
+	one := f.byName[name]
+	if one == nil && elsewhere {
+		key, err := withoutMachine(want)
+		if err != nil {
+			return nil, fmt.Errorf("reproduce: %w", err)
+		}
+		one = f.loose[key]
+	} else if one != nil && !bytes.Equal(one.Settings, want) {
+		return nil, fmt.Errorf("reproduce: %s: cell %s has other settings; remove its line to compute it again", f.path, name)
 	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		return 0, false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
+	if one == nil {
+		return nil, nil
 	}
-	var got bytes.Buffer
-	if err := json.Compact(&got, file.Settings); err != nil {
-		return 0, false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
+	if err := finite.Unmarshal(one.Result, result); err != nil {
+		return nil, fmt.Errorf("reproduce: %s: cell %s is damaged: %w; remove its line to compute it again", f.path, one.Name, err)
 	}
-	if !bytes.Equal(got.Bytes(), want) {
-		return 0, false, fmt.Errorf("reproduce: %s has other settings; remove it to compute it again", path)
-	}
-	if err := finite.Unmarshal(file.Result, result); err != nil {
-		return 0, false, fmt.Errorf("reproduce: %s is damaged: %w; remove it to compute it again", path, err)
-	}
-	return file.Seconds, true, nil
+	return one, nil
 }
 
-// save writes a cell. After a crash it is whole or absent.
-func (c cells) save(name string, settings any, seconds float64, result any) error {
-	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return fmt.Errorf("reproduce: %w", err)
-	}
-	text, err := json.Marshal(finite.JSON(result))
+// save adds a cell to the file of its data set. After a crash it is whole or absent.
+func (c *cells) save(spec, name string, settings any, seconds float64, result any) (*cell, error) {
+	f, err := c.file(spec)
 	if err != nil {
-		return fmt.Errorf("reproduce: cell %s: %w", name, err)
+		return nil, err
 	}
-	if text, err = json.MarshalIndent(cellFile{settings, seconds, text}, "", " "); err != nil {
-		return fmt.Errorf("reproduce: cell %s: %w", name, err)
+	one := &cell{Name: name, Seconds: seconds, Made: made{time.Now().UTC().Format(time.DateOnly), c.program, machine.Describe()}}
+	if one.Settings, err = json.Marshal(settings); err == nil {
+		one.Result, err = json.Marshal(finite.JSON(result))
 	}
-	return saveText(c.dir, name+".json", func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
+	var line []byte
+	if err == nil {
+		line, err = json.Marshal(one)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reproduce: cell %s: %w", name, err)
+	}
+	if err := f.append(append(line, '\n')); err != nil {
+		return nil, fmt.Errorf("reproduce: %w", err)
+	}
+	if err := f.add(one); err != nil {
+		return nil, fmt.Errorf("reproduce: cell %s: %w", name, err)
+	}
+	return one, nil
+}
+
+// append writes a line in one piece at the end of the file, so that two processes can
+// write to it. It removes a last line without its end.
+func (f *cellsFile) append(line []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o777); err != nil {
 		return err
-	})
+	}
+	file, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if whole, err := endsLine(file); err != nil {
+		return err
+	} else if !whole {
+		if err := file.Truncate(f.length); err != nil {
+			return err
+		}
+	}
+	n, err := file.Write(line)
+	if err != nil {
+		return err
+	}
+	f.length += int64(n)
+	return file.Sync()
+}
+
+// endsLine reports whether a file is empty or ends with the end of a line.
+func endsLine(file *os.File) (bool, error) {
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return true, err
+	}
+	var last [1]byte
+	_, err = file.ReadAt(last[:], size-1)
+	return last[0] == '\n', err
 }

@@ -88,20 +88,23 @@ func TestOtherOptions(t *testing.T) {
 // TestCellsOfNaN checks that results that are not finite are saved and read back
 // the same.
 func TestCellsOfNaN(t *testing.T) {
-	nan, c := math.NaN(), cells{t.TempDir()}
+	nan, c := math.NaN(), cells{dir: t.TempDir()}
 	for name, result := range map[string]any{
-		"train":      &trainResult{Test: study.Number(nan), TrainMS: nan, Curve: []curvePoint{{Loss: study.Number(nan), Seconds: nan}}},
+		"train":      &trainResult{Test: study.Number(nan), Curve: []curvePoint{{Loss: study.Number(nan), Valid: study.Number(nan)}}},
 		"time":       &timeResult{N: 3, Mean: nan, SD: nan, Median: nan},
 		"regression": &regressionResult{Test: study.Number(nan), Layers: []regressionLayer{{"P": {Sums: study.Regression{N: 2, MeanX: nan, SXY: nan}, Points: [][2]float64{{nan, 1}}}}}},
 		"error":      &study.ErrorTable{Rows: []study.ErrorRow{{Method: "ladies", Mean: nan, Relative: nan}}, Norm: nan, Signal: nan},
 	} {
-		if err := c.save(name, 1, 2, result); err != nil {
+		settings := struct{ Kind string }{name}
+		if _, err := c.save("d", name, settings, 2, result); err != nil {
 			t.Error(err)
 			continue
 		}
 		back := reflect.New(reflect.TypeOf(result).Elem()).Interface()
-		if seconds, there, err := c.load(name, 1, back); !there || err != nil || seconds != 2 {
+		again := cells{dir: c.dir} // reads the file
+		if there, err := again.load("d", name, settings, back, false); there == nil || err != nil || there.Seconds != 2 {
 			t.Errorf("%s: %v, %v", name, there, err)
+			continue
 		}
 		if got, want := fmt.Sprintf("%+v", back), fmt.Sprintf("%+v", result); got != want { // NaN is not equal to itself
 			t.Errorf("%s: %s, want %s", name, got, want)

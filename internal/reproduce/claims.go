@@ -447,11 +447,12 @@ func marginal(low, high []Row) *finding {
 
 // gainsMost checks that debiasing lowers the error most on the sparse graphs.
 func gainsMost(e evidence) (Verdict, string) {
-	sparse, dense := math.Inf(-1), math.Inf(1)
+	sparse, dense, open := math.Inf(-1), math.Inf(1), false
 	var words []string
 	for _, data := range e.data("figure2") {
 		plain, debiased := e.curve(data, "ladies", largestPaperSize), e.curve(data, "ladies-debiased", largestPaperSize)
 		if len(plain) == 0 || len(plain) != len(debiased) {
+			open = open || e.pending(data)
 			continue
 		}
 		last := len(plain) - 1
@@ -469,10 +470,12 @@ func gainsMost(e evidence) (Verdict, string) {
 	switch {
 	case math.IsInf(sparse, 0) || math.IsInf(dense, 0):
 		return NotMeasured, ""
-	case sparse < dense:
-		return Seen, strings.Join(words, "; ")
+	case sparse >= dense:
+		return NotSeen, strings.Join(words, "; ")
+	case open:
+		return Undecided, strings.Join(words, "; ")
 	}
-	return NotSeen, strings.Join(words, "; ")
+	return Seen, strings.Join(words, "; ")
 }
 
 // times returns the ratio of two times: medians. It is NaN if one was not measured.
@@ -574,8 +577,9 @@ func norms(quantity string, holds func(float64) bool) func(e evidence, data stri
 
 // mostNegative checks that more than half of the slopes on ‖QP^[i]‖ are negative.
 func mostNegative(e evidence) (Verdict, string) {
-	negative, n := 0, 0
+	negative, n, open := 0, 0, false
 	for _, row := range e["table10"] {
+		open = open || row.pending
 		if strings.HasPrefix(row.Quantity, "β1") && strings.HasSuffix(row.Quantity, overTrain) {
 			n++
 			if row.Mean < 0 {
@@ -587,6 +591,8 @@ func mostNegative(e evidence) (Verdict, string) {
 	switch {
 	case n == 0:
 		return NotMeasured, ""
+	case open:
+		return Undecided, numbers
 	case 2*negative > n:
 		return Seen, numbers
 	}

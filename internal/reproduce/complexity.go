@@ -76,7 +76,7 @@ func (r *runner) scale(ctx context.Context, j job) (any, error) {
 		s.Batches = 50
 	}
 	result := new(scalingResult)
-	return result, r.cell(ctx, s.Kind, s, result, []string{j.spec}, func() error {
+	return result, r.cell(ctx, j, s, result, []string{j.spec}, func() error {
 		for i := range r.data.Nodes() {
 			result.MaxDegree = max(result.MaxDegree, r.data.Graph.Degree(i)+1)
 		}
@@ -122,7 +122,7 @@ func (r *runner) costOfSize(ctx context.Context, s scalingSettings, size int) (s
 		w[k] = float32(k%5) / 5
 	}
 	cost := sizeCost{S: size}
-	sampler, err := r.sampler(scalingMethod, []int{size}, 1)
+	sampler, err := r.sampler(scalingMethod, []int{size}, 1, false)
 	if err != nil {
 		return cost, err
 	}
@@ -156,7 +156,7 @@ func (r *runner) costOfDepth(ctx context.Context, s scalingSettings, layers int)
 		size      int
 		nnz, rows *float64
 	}{{scalingMethod, s.Batch, &cost.LayerWiseNNZ, &cost.LayerWiseRows}, {"neighbor", scalingNeighbors, &cost.NodeWiseNNZ, &cost.NodeWiseRows}} {
-		sampler, err := r.sampler(c.method, []int{c.size}, layers)
+		sampler, err := r.sampler(c.method, []int{c.size}, layers, false)
 		if err != nil {
 			return cost, err
 		}

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/study"
@@ -36,15 +37,16 @@ func layerWiseCurves(r *runner) []PaperRow {
 	return rows
 }
 
-// curvesFigure is a figure of validation metrics over mini-batches and seconds. It
-// also counts the mini-batches that each method needs.
+// curvesFigure is a figure of validation metrics over mini-batches, and over the seconds
+// of their steps, which are timed apart from the runs. It also counts the mini-batches that
+// each method needs.
 func curvesFigure(name, alias, title string, data []string, rows func(*runner) []PaperRow) Experiment {
 	return Experiment{
 		Name: name, Alias: alias, Title: title, Data: data, Caption: captionOfCurves,
 		jobs: func(r *runner, spec string) []job {
 			var jobs []job
 			for _, row := range rows(r) {
-				jobs = append(jobs, r.trainJobs(spec, row, 2)...)
+				jobs = append(append(jobs, r.trainJobs(spec, row, 2)...), stepJob(spec, row, 2))
 			}
 			return jobs
 		},
@@ -58,14 +60,14 @@ func curvesFigure(name, alias, title string, data []string, rows func(*runner) [
 }
 
 func captionOfCurves(*runner) string {
-	return "The paper prints curves, no numbers. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
+	return "The paper prints curves, no numbers. Seconds are mini-batches times the median step of table 5, without sampling. A curve ends with its shortest run. The table counts mini-batches until the validation metric " +
 		"is 95 % of LADIES' best, or of the method's own best if LADIES was not trained; a run that ends before counts with all its mini-batches."
 }
 
 // addCurves adds the panels and rows of one data set.
 func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 	batches := figure.Panel{Title: columnName(spec), X: "mini-batches", Y: "validation metric"}
-	seconds := figure.Panel{Title: columnName(spec), X: "seconds", Y: "validation metric"}
+	seconds := figure.Panel{Title: columnName(spec), X: "seconds of steps", Y: "validation metric"}
 	target := 0.0
 	for _, row := range rows {
 		if runs := r.trained(spec, row, 2); row.Method == "ladies" && len(runs) > 0 {
@@ -81,8 +83,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		if len(runs) == 0 {
 			continue
 		}
-		onBatches, onSeconds := meanCurve(row.Label, runs)
-		batches.Lines, seconds.Lines = append(batches.Lines, onBatches), append(seconds.Lines, onSeconds)
+		curve := meanCurve(row.Label, runs)
+		batches.Lines = append(batches.Lines, curve)
+		if step := resultOf[timeResult](r, stepJob(spec, row, 2)); step != nil {
+			seconds.Lines = append(seconds.Lines, inSeconds(curve, step.Median))
+		}
 		var needed, best []float64
 		for _, run := range runs {
 			goal := target
@@ -94,7 +99,11 @@ func (r *runner) addCurves(spec string, rows []PaperRow, report *Report) {
 		}
 		report.Rows = append(report.Rows, newRow(spec, row, quantityNeeded, needed), newRow(spec, row, "best validation "+runs[0].Metric+", %", best))
 	}
-	report.figure.Panels = append(report.figure.Panels, batches, seconds)
+	for _, p := range []figure.Panel{batches, seconds} {
+		if len(p.Lines) > 0 {
+			report.figure.Panels = append(report.figure.Panels, p)
+		}
+	}
 }
 
 // quantityNeeded heads the numbers of mini-batches.
@@ -122,23 +131,29 @@ func (t *trainResult) reaches(goal float64) int {
 
 // meanCurve averages the runs evaluation by evaluation, up to the end of the
 // shortest.
-func meanCurve(name string, runs []*trainResult) (batches, seconds figure.Series) {
-	batches.Name, seconds.Name = name, name
+func meanCurve(name string, runs []*trainResult) figure.Series {
+	curve := figure.Series{Name: name}
 	length := len(runs[0].Curve)
 	for _, run := range runs {
 		length = min(length, len(run.Curve))
 	}
 	for k := range length {
-		var valid, time []float64
+		var valid []float64
 		for _, run := range runs {
 			valid = append(valid, float64(run.Curve[k].Valid))
-			time = append(time, run.Curve[k].Seconds)
 		}
-		mean := study.NewSpread(valid).Mean
-		batches.X, batches.Y = append(batches.X, float64(runs[0].Curve[k].Batch)), append(batches.Y, mean)
-		seconds.X, seconds.Y = append(seconds.X, study.NewSpread(time).Mean), append(seconds.Y, mean)
+		curve.X, curve.Y = append(curve.X, float64(runs[0].Curve[k].Batch)), append(curve.Y, study.NewSpread(valid).Mean)
 	}
-	return batches, seconds
+	return curve
+}
+
+// inSeconds returns a curve over mini-batches as one over seconds.
+func inSeconds(curve figure.Series, ms float64) figure.Series {
+	curve.X = slices.Clone(curve.X)
+	for k := range curve.X {
+		curve.X[k] *= ms / 1e3
+	}
+	return curve
 }
 
 // lastName returns a SPEC without the folders of its path, as the heading of a

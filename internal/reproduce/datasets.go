@@ -17,7 +17,7 @@ type describeSettings struct {
 func (r *runner) describe(ctx context.Context, j job) (any, error) {
 	info := new(datasets.Info)
 	settings := describeSettings{string(j.kind), j.spec, r.fingerprint}
-	return info, r.cell(ctx, string(j.kind), settings, info, []string{j.spec}, func() error {
+	return info, r.cell(ctx, j, settings, info, []string{j.spec}, func() error {
 		*info = datasets.Describe(r.data)
 		r.log(j.spec + ": described")
 		return nil

@@ -15,6 +15,7 @@ const (
 	Seen        Verdict = "seen"
 	NotSeen     Verdict = "not seen"
 	NotMeasured Verdict = "not measured"
+	Undecided   Verdict = "undecided" // cells that could decide are missing
 )
 
 // Claim is a statement judged by our results: of the paper's text about its own, or that
@@ -51,7 +52,7 @@ type predicate func(e evidence) (Verdict, string)
 func (n *Numbers) judge(reports []*Report) []Claim {
 	printed, e := n.evidence(), evidence{}
 	for _, r := range reports {
-		e[r.Experiment] = r.Rows
+		e[r.Experiment] = r.evidence()
 	}
 	var judged []Claim
 	for _, c := range claims() {
@@ -71,8 +72,34 @@ func (n *Numbers) judge(reports []*Report) []Claim {
 	return judged
 }
 
-// evidence holds the rows of experiments by name.
+// evidence holds the rows of experiments by name. A data set with missing cells has a row
+// that is pending.
 type evidence map[string][]Row
+
+// evidence returns the rows that can decide claims. Scores of a data set whose runs are not
+// all there decide nothing.
+func (r *Report) evidence() []Row {
+	var rows []Row
+	for _, row := range r.Rows {
+		if !slices.Contains(r.unfinished, row.Dataset) || strings.HasPrefix(row.Quantity, "ms ") {
+			rows = append(rows, row)
+		}
+	}
+	for _, spec := range r.missing {
+		rows = append(rows, Row{Dataset: spec, pending: true})
+	}
+	return rows
+}
+
+// pending reports whether cells of a data set are missing.
+func (e evidence) pending(data string) bool {
+	for _, rows := range e {
+		if slices.ContainsFunc(rows, func(row Row) bool { return row.pending && dataKey(row.Dataset) == data }) {
+			return true
+		}
+	}
+	return false
+}
 
 // evidence returns the paper's own numbers as rows, with its ± as standard errors. The
 // SPEC of a row is the twin's: rows are found by the data set that a SPEC stands for.
@@ -163,11 +190,14 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 		if names == nil {
 			names = e.data(experiment)
 		}
-		holds, measured := 0, 0
+		holds, measured, open := 0, 0, 0
 		var words []string
 		for _, name := range names {
 			f := per(e, name)
 			if f == nil {
+				if e.pending(name) {
+					open++
+				}
 				continue
 			}
 			measured++
@@ -178,15 +208,33 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 			}
 			words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
 		}
-		verdict := NotSeen
-		switch {
-		case measured == 0:
+		if measured == 0 {
 			return NotMeasured, ""
-		case need == every && holds == measured, need == most && 2*holds > measured, need == several && holds >= min(2, measured):
-			verdict = Seen
 		}
-		return verdict, strings.Join(words, "; ")
+		return need.verdict(holds, measured, open), strings.Join(words, "; ")
 	}
+}
+
+// verdict decides from the number of data sets on which a claim holds, of those on which it
+// was measured, and of those whose cells are missing.
+func (q quantifier) verdict(holds, measured, open int) Verdict {
+	enough := func(holds, measured int) bool {
+		switch q {
+		case every:
+			return holds == measured
+		case most:
+			return 2*holds > measured
+		}
+		return holds >= min(2, measured)
+	}
+	worst, best := enough(holds, measured+open), enough(holds+open, measured+open)
+	switch {
+	case worst:
+		return Seen
+	case best:
+		return Undecided
+	}
+	return NotSeen
 }
 
 // difference is the difference of two rows and its standard error.

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,6 +21,10 @@ const (
 	comparing  kind = "figures"    // *[]datasets.Comparison
 	featuring  kind = "features"   // *study.FeaturesTable
 )
+
+// timed reports whether a cell of this kind holds times, and so depends on the machine and
+// its other work.
+func (k kind) timed() bool { return k == sampling || k == stepping || k == scaling }
 
 // job is the smallest unit of long work: the cell of its result.
 type job struct {
@@ -42,6 +47,14 @@ func (j job) likeness() []string {
 	return []string{fmt.Sprintf("%s\x00%s\x00%d", data, j.method, j.layers), data, string(j.kind)}
 }
 
+// last orders the jobs that take longest after all others.
+func (j job) last() int {
+	if j.kind == regressing && j.method == fullMethod {
+		return 1
+	}
+	return 0
+}
+
 // String describes the job for a reader.
 func (j job) String() string {
 	words := []string{string(j.kind), j.spec}
@@ -56,6 +69,12 @@ func (j job) String() string {
 
 // do returns the result of a cell: it loads the cell, or computes it.
 func (r *runner) do(ctx context.Context, j job) (any, error) {
+	if !r.Compute.of(j.kind) {
+		// Without any cell of the data set it need not be opened.
+		if f, err := r.cells.file(j.spec); err != nil || len(f.byName) == 0 {
+			return nil, cmp.Or(err, errMissing)
+		}
+	}
 	if _, err := r.open(ctx, j.spec); err != nil {
 		return nil, err
 	}

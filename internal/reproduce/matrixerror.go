@@ -67,8 +67,11 @@ func (r *runner) errors(ctx context.Context, j job) (any, error) {
 	}
 	settings := errorSettings{r.trainSettings(errorWeights(j.spec)), methods, sizes, r.Repeats}
 	table := new(study.ErrorTable)
-	return table, r.cell(ctx, string(j.kind), settings, table, []string{j.spec}, func() error {
+	return table, r.cell(ctx, j, settings, table, []string{j.spec}, func() error {
 		run := resultOf[trainResult](r, errorWeights(j.spec))
+		if run == nil && r.failed[errorWeights(j.spec).key()] == nil {
+			return errMissing
+		}
 		if run == nil {
 			return fmt.Errorf("reproduce: no weight from %s: %w", errorWeights(j.spec), r.failed[errorWeights(j.spec).key()])
 		}

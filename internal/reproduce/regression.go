@@ -71,7 +71,7 @@ func (r *runner) regress(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	result := new(regressionResult)
 	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.cell(ctx, string(j.kind), settings, result, words, func() error {
+	return result, r.cell(ctx, j, settings, result, words, func() error {
 		model, history, err := r.fit(ctx, j, settings)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func captionOfRegression(r *runner) string {
 	if len(r.Samples) > 0 {
 		sizes = sizesText(atLayers(r.Samples, 3)) + " nodes"
 	}
-	return sizes + ", all runs pooled; Q is 500 mini-batches a run. ± is the coefficient's standard error over the pairs. " +
+	return sizes + ", all runs pooled, a validation score every " + fmt.Sprint(regressionEvalEvery) + " mini-batches or more; Q is 500 mini-batches a run. ± is the coefficient's standard error over the pairs. " +
 		"The regression over the training nodes stands beside the paper's. Coefficients scale with features and weights: " +
 		"on other data compare signs and R²."
 }
@@ -159,6 +159,7 @@ func captionOfRegression(r *runner) string {
 func (r *runner) fillRegression(c task, report *Report, methods []string, on string) {
 	for _, method := range methods {
 		for _, spec := range c.data {
+			first := len(report.Rows)
 			for _, over := range []string{overTrain, overAll} {
 				for l, s := range r.pooled(spec, method, on, over) {
 					report.Rows = append(report.Rows, r.coefficients(spec, method, l+1, on, over, s.Sums.Line())...)
@@ -170,6 +171,9 @@ func (r *runner) fillRegression(c task, report *Report, methods []string, on str
 						})
 					}
 				}
+			}
+			for k := range report.Rows[first:] {
+				report.Rows[first+k].Runs = len(r.regressed(spec, method))
 			}
 		}
 	}

@@ -28,6 +28,11 @@ type Row struct {
 	Std  float64 `json:"std"` // unbiased; 0 for one run
 	SEM  float64 `json:"sem"` // Std/√N
 
+	// Runs is the number of training runs behind the row, and Of the number wanted; 0 if
+	// no runs are.
+	Runs int `json:"runs,omitempty"`
+	Of   int `json:"of,omitempty"`
+
 	// Median, for times: the least disturbed by other work on the machine.
 	Median float64 `json:"median,omitempty"`
 
@@ -37,6 +42,7 @@ type Row struct {
 
 	line, column string // in the paper's layout; "" means label and data set
 	bySEM        bool   // the table shows SEM, not Std
+	pending      bool   // no number: cells of the data set are missing
 }
 
 // Report is one table or figure.
@@ -50,10 +56,14 @@ type Report struct {
 	Settings   map[string]any  `json:"settings"`
 	Machine    machine.Machine `json:"machine"`
 	Source     string          `json:"source"` // of the numbers beside ours
+	Made       []string        `json:"made"`   // days, machines and programs of the cells
 
 	figure     *figure.Figure
 	figureOnly bool    // Markdown leaves out the rows: a table has them
 	more       []named // further tables to be saved
+
+	missing    []string // SPECs with missing cells
+	unfinished []string // SPECs with missing cells that are not times
 }
 
 // named is a table and its file name without extension.
@@ -130,7 +140,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, line := range append([]string{"", r.Caption}, r.remarks()...) {
 		fmt.Fprintln(&b, line)
 	}
-	fmt.Fprintf(&b, "machine: %s\n", r.Machine)
+	for _, made := range r.Made {
+		fmt.Fprintf(&b, "made: %s\n", made)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -229,6 +241,9 @@ func (r *Report) pivot() (lines, columns []string, cells map[[2]string]string) {
 		text := row.ours()
 		if b, there := best[column]; there && row.Mean == b {
 			text = "**" + text + "**"
+		}
+		if row.Runs < row.Of {
+			text += fmt.Sprintf(" [n=%d]", row.Runs)
 		}
 		switch {
 		case row.Paper != nil && row.Quantity == quantityCount:

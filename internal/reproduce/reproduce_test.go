@@ -156,16 +156,15 @@ func TestAccuracyResumes(t *testing.T) {
 	if !reflect.DeepEqual(rest.Rows, whole.Rows) {
 		t.Errorf("rows after a stop: %+v\nwithout: %+v", rest.Rows, whole.Rows)
 	}
-	again := run(t, "convergence", o) // shares the cells
-	if computed != 4 {
-		t.Errorf("%d cells computed, want 4", computed)
+	again := run(t, "convergence", o) // shares the runs, and times their steps
+	if computed != 4+2 {
+		t.Errorf("%d cells computed, want 4 runs and 2 times", computed)
 	}
 	if len(again.Rows) != 4 {
 		t.Errorf("%d rows of convergence", len(again.Rows))
 	}
-	entries, err := os.ReadDir(filepath.Join(o.Dir, "cells"))
-	if err != nil || len(entries) != 4 {
-		t.Errorf("%d files in the cells' folder, want 4; %v", len(entries), err)
+	if n := countCells(t, o.Dir); n != computed {
+		t.Errorf("%d cells, want %d", n, computed)
 	}
 }
 
@@ -227,20 +226,49 @@ func TestPaperColumns(t *testing.T) {
 	}
 }
 
-func TestDamagedCell(t *testing.T) {
-	o := small(t)
-	run(t, "accuracy", o)
-	files, err := filepath.Glob(filepath.Join(o.Dir, "cells", "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d cells, %v", len(files), err)
+// countCells returns the number of cells in a folder. No other file may be left there.
+func countCells(t *testing.T, dir string) int {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, "cells"))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%d files in the cells' folder, want that of one data set; %v", len(entries), err)
 	}
-	for _, text := range []string{"", "{", `{"settings": 1, "result": {}}`} {
-		if err := os.WriteFile(files[0], []byte(text), 0o666); err != nil {
+	text, err := os.ReadFile(filepath.Join(dir, "cells", entries[0].Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
+}
+
+// TestDamagedCell damages a file of cells. A damaged line is an error that names it. A last
+// line that a crash has cut off does not count, and the next cell takes its place.
+func TestDamagedCell(t *testing.T) {
+	o, computed := small(t), 0
+	whole := run(t, "table7", o)
+	path := filepath.Join(o.Dir, "cells", slug(smallData)+".jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(string(text), "\n"), "\n")
+	for _, line := range []string{"\n", "{\n", `{"settings": 1, "result": {}}` + "\n"} {
+		spoilt := slices.Concat(lines[:1], []string{line}, lines[2:], []string{"\n"})
+		if err := os.WriteFile(path, []byte(strings.Join(spoilt, "")), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), "accuracy", o); err == nil || !strings.Contains(err.Error(), files[0]) {
-			t.Errorf("a cell of %q: error %v, want one that names the file", text, err)
+		if _, err := Run(t.Context(), "table7", o); err == nil || !strings.Contains(err.Error(), path+":2") {
+			t.Errorf("a line of %q: error %v, want one that names file and line", line, err)
 		}
+	}
+	if err := os.WriteFile(path, text[:len(text)-30], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o.Log = func(string) { computed++ }
+	if again := run(t, "table7", o); !reflect.DeepEqual(again.Rows, whole.Rows) || computed != 1 {
+		t.Errorf("%d cells computed after a torn line, or other rows", computed)
+	}
+	if n := countCells(t, o.Dir); n != len(lines) {
+		t.Errorf("%d cells, want %d", n, len(lines))
 	}
 }
 

@@ -7,20 +7,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Results are all tables and figures of the paper, made here.
 type Results struct {
-	Date    string          `json:"date"`
-	Machine machine.Machine `json:"machine"`
-	Commit  string          `json:"commit"`  // of the program; set by the caller
-	Command string          `json:"command"` // that made them; set by the caller
-	Source  string          `json:"source"`  // of the paper's numbers
-	Reports []*Report       `json:"reports"`
-	Claims  []Claim         `json:"claims"`
+	Date    string    `json:"date"`
+	Made    []string  `json:"made"` // days, machines and programs of the cells
+	There   int       `json:"there"`
+	Cells   int       `json:"cells"`   // There of them are there, or too large for the memory
+	Commit  string    `json:"commit"`  // of the program; set by the caller
+	Command string    `json:"command"` // that made them; set by the caller
+	Source  string    `json:"source"`  // of the paper's numbers
+	Reports []*Report `json:"reports"`
+	Claims  []Claim   `json:"claims"`
 }
 
 // FiguresDir is the folder of the files of Results, beside the text.
@@ -49,7 +50,15 @@ func (a *Results) WriteMarkdown(w io.Writer) error {
 		"Each caption says whether the data are the original or a generated twin: on a twin, sizes and costs are comparable, "+
 		"and the order of the methods, but not the metrics themselves. ± is the standard deviation over the runs, if the caption does not say otherwise.\n\n", a.Source)
 	fmt.Fprintf(&b, "| | |\n|---|---|\n")
-	for _, line := range [][2]string{{"date", a.Date}, {"commit", a.Commit}, {"machine", a.Machine.String()}, {"command", "`" + a.Command + "`"}} {
+	state := fmt.Sprintf("complete: %d", a.Cells)
+	if a.There < a.Cells {
+		state = fmt.Sprintf("**not complete**: %d of %d; the captions say which are missing", a.There, a.Cells)
+	}
+	lines := [][2]string{{"date", a.Date}, {"commit", a.Commit}, {"command", "`" + a.Command + "`"}, {"cells", state}}
+	for _, made := range a.Made {
+		lines = append(lines, [2]string{"", made})
+	}
+	for _, line := range lines {
 		if line[1] != "" && line[1] != "``" {
 			fmt.Fprintf(&b, "| %s | %s |\n", line[0], escaped(line[1]))
 		}
@@ -79,10 +88,14 @@ func (a *Results) tally() string {
 	for _, c := range a.Claims {
 		count[c.Verdict]++
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen and %d are not measured. "+
+	undecided := ""
+	if n := count[Undecided]; n > 0 {
+		undecided = fmt.Sprintf("%d are undecided, because cells that could decide are missing, ", n)
+	}
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen, %sand %d are not measured. "+
 		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
-		len(a.Claims), count[Seen], count[NotSeen], count[NotMeasured])
+		len(a.Claims), count[Seen], count[NotSeen], undecided, count[NotMeasured])
 }
 
 // claimTable is the list of claims as files.

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -36,13 +38,44 @@ type Options struct {
 	Batches    int // mini-batches to time; 0 means 200 for sampling, 150 for training
 	Repeats    int // mini-batches of the matrix error; 0 means 200
 
-	Dir string       // folder of the cells, made if missing; required
-	Log func(string) // called with a line for each cell that is computed; may be nil
+	Dir     string       // folder of the results, made if missing; required
+	Cells   string       // folder of the cells, made if missing; "" means cells in Dir
+	Compute Compute      // the missing cells to compute; "" means all
+	Program string       // version of this program, kept in new cells; may be ""
+	Log     func(string) // called with a line for each cell that is computed; may be nil
 
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.
 	Open func(ctx context.Context, spec string) (*datasets.Data, error)
+}
+
+// Compute selects the missing cells that are computed. A table or figure is made from the
+// cells that are there, and says how many are missing.
+type Compute string
+
+// The selections.
+const (
+	ComputeAll    Compute = "all"
+	ComputeScores Compute = "scores" // not the times, which need a machine without other work
+	ComputeTimes  Compute = "times"  // only the times
+	ComputeNone   Compute = "none"
+)
+
+// Selections lists the values of Compute.
+func Selections() []string {
+	return []string{string(ComputeAll), string(ComputeScores), string(ComputeTimes), string(ComputeNone)}
+}
+
+// of reports whether missing cells of a kind are computed.
+func (c Compute) of(k kind) bool {
+	switch c {
+	case ComputeScores:
+		return !k.timed()
+	case ComputeTimes:
+		return k.timed()
+	}
+	return c != ComputeNone
 }
 
 // Run makes one of the Known experiments, by its name or its alias. It does not compute
@@ -87,10 +120,13 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err := r.compute(ctx, work); err != nil {
 		return nil, err
 	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Source: r.paper.Source}
+	var jobs []job
 	for _, w := range work {
-		all.Reports = append(all.Reports, r.report(w))
+		all.Reports, jobs = append(all.Reports, r.report(w)), append(jobs, w.jobs...)
 	}
+	all.Made = r.provenance(jobs)
+	all.There, all.Cells = r.counted(jobs)
 	all.Claims = r.paper.judge(all.Reports)
 	return all, nil
 }
@@ -103,18 +139,21 @@ type runner struct {
 
 	spec        string // of data
 	data        *datasets.Data
-	fingerprint string // of data
+	fingerprint string             // of data
+	exact       *layers.ExactInput // of data; nil: not needed yet
 
 	chosen  map[string]string // SPEC of each of the paper's data sets
 	results map[string]any    // of the cells, by key
+	made    map[string]made   // of the cells, by key
 	failed  map[string]error  // cells too large for the memory
 	pace    pace
 }
 
 func newRunner(o Options) (*runner, error) {
 	if o.Dir == "" {
-		return nil, errors.New("reproduce: no folder for the cells")
+		return nil, errors.New("reproduce: no folder for the results")
 	}
+	o.Cells = cmp.Or(o.Cells, filepath.Join(o.Dir, "cells"))
 	for _, d := range []struct {
 		field *int
 		value int
@@ -127,6 +166,8 @@ func newRunner(o Options) (*runner, error) {
 		o.Seed = 1
 	}
 	switch {
+	case o.Compute != "" && !slices.Contains(Selections(), string(o.Compute)):
+		return nil, fmt.Errorf("reproduce: compute %q: want one of %s", o.Compute, strings.Join(Selections(), ", "))
 	case !slices.Contains([]string{"", "both", "fixed", "increasing"}, o.Setting):
 		return nil, fmt.Errorf("reproduce: setting %q: want fixed, increasing or both", o.Setting)
 	case o.Runs.least() < 1 || o.EvalEvery.least() < 1 || o.Batch < 1 || o.Repeats < 2:
@@ -147,8 +188,8 @@ func newRunner(o Options) (*runner, error) {
 	}
 	p, err := PaperNumbers()
 	return &runner{
-		Options: o, cells: cells{filepath.Join(o.Dir, "cells")}, paper: p,
-		chosen: map[string]string{}, results: map[string]any{}, failed: map[string]error{},
+		Options: o, cells: cells{dir: o.Cells, program: o.Program}, paper: p,
+		chosen: map[string]string{}, results: map[string]any{}, made: map[string]made{}, failed: map[string]error{},
 	}, err
 }
 
@@ -182,7 +223,9 @@ func (r *runner) plan(ctx context.Context, experiments []Experiment) ([]task, er
 	return work, nil
 }
 
-// compute makes sure that all cells have a result, data set by data set.
+// compute makes sure that all cells have a result, data set by data set, and in a data set
+// seed by seed, so that a stopped run has something of every table. Runs of full batch with
+// three layers, which take as long as all others together, come last.
 func (r *runner) compute(ctx context.Context, work []task) error {
 	var all []job
 	known := map[string]bool{}
@@ -198,11 +241,14 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b job) int { return slices.Index(specs, a.spec) - slices.Index(specs, b.spec) })
+	slices.SortStableFunc(all, func(a, b job) int {
+		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
+	})
 	r.pace.start(all)
 	for _, j := range all {
 		result, err := r.do(ctx, j)
 		switch {
+		case errors.Is(err, errMissing):
 		case errors.Is(err, memory.ErrTooLarge):
 			r.failed[j.key()] = err
 			r.log(fmt.Sprintf("%s: left out: %v", j, err))
@@ -213,8 +259,7 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		}
 		r.pace.next()
 	}
-	r.data, r.spec = nil, ""
-	return nil
+	return r.close()
 }
 
 // log reports a line, after the number of cells done and the time left.
@@ -225,8 +270,30 @@ func (r *runner) report(c task) *Report {
 	report := &Report{
 		Experiment: c.Name, Title: c.Title, Source: r.paper.Source, Machine: machine.Describe(), Settings: r.settings(c),
 	}
+	for _, spec := range c.data {
+		if there, of, scores := r.count(c, spec); there < of {
+			report.missing = append(report.missing, spec)
+			if scores > 0 {
+				report.unfinished = append(report.unfinished, spec)
+			}
+		}
+	}
 	c.fill(r, c, report)
+	if report.figure != nil && len(report.figure.Panels) == 0 {
+		report.figure = nil
+	}
+	for k := range report.Rows {
+		if row := &report.Rows[k]; row.Runs > 0 {
+			row.Of = r.Runs.of(row.Dataset)
+		}
+	}
 	report.Caption = r.caption(c)
+	if there, of := r.counted(c.jobs); there == 0 && of > 0 {
+		report.Caption = fmt.Sprintf("**Not complete.** None of its %d cells is there yet.", of)
+	} else if there < of {
+		report.Caption = r.completeness(c) + " " + report.Caption
+	}
+	report.Made = r.provenance(c.jobs)
 	for _, j := range c.jobs {
 		if err := r.failed[j.key()]; err != nil {
 			note := fmt.Sprintf("%s is left out: %v", j, err)
@@ -236,6 +303,100 @@ func (r *runner) report(c task) *Report {
 		}
 	}
 	return report
+}
+
+// count returns the number of cells of a data set that are there or too large for the
+// memory, of all its cells, and of the missing cells that are not times.
+func (r *runner) count(c task, spec string) (there, of, scores int) {
+	for _, j := range c.jobs {
+		if j.spec != spec {
+			continue
+		}
+		of++
+		switch {
+		case r.results[j.key()] != nil || r.failed[j.key()] != nil:
+			there++
+		case !j.kind.timed():
+			scores++
+		}
+	}
+	return there, of, scores
+}
+
+// counted returns the number of different cells that are there or too large for the
+// memory, and of all.
+func (r *runner) counted(jobs []job) (there, of int) {
+	known := map[string]bool{}
+	for _, j := range jobs {
+		key := j.key()
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		of++
+		if r.results[key] != nil || r.failed[key] != nil {
+			there++
+		}
+	}
+	return there, of
+}
+
+// completeness says which cells of a table are missing.
+func (r *runner) completeness(c task) string {
+	var words []string
+	partly := false
+	for _, spec := range c.data {
+		there, of, scores := r.count(c, spec)
+		partly = partly || scores > 0 && there > 0
+		words = append(words, fmt.Sprintf("%s %d of %d", columnName(spec), there, of))
+	}
+	text := "**Not complete.** Cells: " + strings.Join(words, ", ") + "."
+	if partly {
+		text += " [n=2] marks a number from two runs only."
+	}
+	return text
+}
+
+// provenance lists the machines and programs that computed cells, with the days.
+func (r *runner) provenance(jobs []job) []string {
+	type origin struct {
+		program string
+		machine machine.Machine
+	}
+	type span struct {
+		first, last string
+		n           int
+	}
+	spans, counted := map[origin]*span{}, map[string]bool{}
+	var order []origin
+	for _, j := range jobs {
+		m, there := r.made[j.key()]
+		if !there || counted[j.key()] {
+			continue
+		}
+		counted[j.key()] = true
+		o := origin{m.Program, m.Machine}
+		if spans[o] == nil {
+			spans[o] = &span{first: m.Date, last: m.Date}
+			order = append(order, o)
+		}
+		s := spans[o]
+		s.first, s.last, s.n = min(s.first, m.Date), max(s.last, m.Date), s.n+1
+	}
+	var lines []string
+	for _, o := range order {
+		s := spans[o]
+		days := s.first
+		if s.last != s.first {
+			days += " to " + s.last
+		}
+		program := ""
+		if o.program != "" {
+			program = ", program " + o.program
+		}
+		lines = append(lines, fmt.Sprintf("%d cells, %s%s, %s", s.n, days, program, o.machine))
+	}
+	return lines
 }
 
 // settings are the options that the report shows.
@@ -251,7 +412,9 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	if r.spec == spec && r.data != nil {
 		return r.data, nil
 	}
-	r.data = nil
+	if err := r.close(); err != nil {
+		return nil, err
+	}
 	data, err := r.Options.Open(ctx, spec)
 	if err != nil {
 		return nil, err
@@ -260,31 +423,49 @@ func (r *runner) open(ctx context.Context, spec string) (*datasets.Data, error) 
 	return data, nil
 }
 
+// close closes the open data set, if there is one.
+func (r *runner) close() error {
+	data := r.data
+	r.spec, r.data, r.exact = "", nil, nil
+	if data == nil {
+		return nil
+	}
+	return data.Close()
+}
+
 // cell sets result to a cell's result. It loads the cell, or else calls compute,
-// which sets result, and saves the cell.
-func (r *runner) cell(ctx context.Context, kind string, settings, result any, words []string, compute func() error) error {
+// which sets result, and saves the cell. A timing of another machine counts only if
+// nothing is computed.
+func (r *runner) cell(ctx context.Context, j job, settings, result any, words []string, compute func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	name, err := r.cells.name(kind, settings, words...)
+	name, err := r.cells.name(string(j.kind), settings, words...)
 	if err != nil {
 		return err
 	}
-	seconds, there, err := r.cells.load(name, settings, result)
+	there, err := r.cells.load(j.spec, name, settings, result, !j.kind.timed() || !r.Compute.of(j.kind))
 	if err != nil {
 		return err
 	}
-	if there {
-		r.pace.took(seconds)
-		return nil
+	if there == nil {
+		if !r.Compute.of(j.kind) {
+			return errMissing
+		}
+		start := time.Now()
+		if err := compute(); err != nil {
+			return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
+		}
+		if there, err = r.cells.save(j.spec, name, settings, time.Since(start).Seconds(), result); err != nil {
+			return err
+		}
 	}
-	start := time.Now()
-	if err := compute(); err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(words, " "), err)
-	}
-	seconds = time.Since(start).Seconds()
-	r.pace.took(seconds)
-	return r.cells.save(name, settings, seconds, result)
+	r.pace.took(there.Seconds)
+	r.made[j.key()] = there.Made
+	return nil
 }
+
+// errMissing says that a cell is not there and is not selected.
+var errMissing = errors.New("reproduce: the cell is missing")
 
 var errNoRuns = errors.New("reproduce: no method of the table can run")

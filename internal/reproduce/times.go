@@ -70,7 +70,7 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 	}
 	result := new(timeResult)
 	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("%d-layers", j.layers)}
-	return result, r.cell(ctx, s.Kind, s, result, words, func() error {
+	return result, r.cell(ctx, j, s, result, words, func() error {
 		times, err := measure(ctx, j, s)
 		if err != nil {
 			return err
@@ -88,6 +88,9 @@ func (r *runner) time(ctx context.Context, j job) (any, error) {
 // range.
 func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedBy string) {
 	t := resultOf[timeResult](r, j)
+	if t == nil && r.failed[j.key()] == nil {
+		return // missing
+	}
 	if t == nil {
 		t = &timeResult{Mean: math.NaN()}
 	}
@@ -112,7 +115,7 @@ func captionOfSteps(*runner) string {
 
 // timeSampling returns the sampling times of s.Batches batches in milliseconds.
 func (r *runner) timeSampling(ctx context.Context, j job, s timeSettings) ([]float64, error) {
-	sampler, err := r.sampler(j.method, j.samples, 1)
+	sampler, err := r.sampler(j.method, j.samples, 1, false)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +168,7 @@ const longest = 90 * time.Second
 // timeSteps times steps one by one, each on a batch sampled before. The first and the
 // last 20 of n steps do not count, or a fifth each if n is less than 100.
 func (r *runner) timeSteps(ctx context.Context, j job, s timeSettings) ([]float64, error) {
-	model, err := r.model(j, s.Seed)
+	model, err := r.model(j, s.Seed, false)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,20 +34,20 @@ type trainSettings struct {
 	Seed       uint64  `json:"seed"`
 	BLAS       string  `json:"blas"`
 
+	// ExactInput says that training reads P·X computed once.
+	ExactInput bool `json:"exact_input,omitempty"`
+
 	Fingerprint string `json:"fingerprint"` // of the data: the data of one SPEC may change
 }
 
 // trainResult is the part of a training run's result that a cell holds.
 type trainResult struct {
-	Metric     string       `json:"metric"`
-	Test       study.Number `json:"test"`
-	Valid      study.Number `json:"valid"` // best
-	Batches    int          `json:"batches"`
-	BestBatch  int          `json:"best_batch"`
-	Stop       string       `json:"stop"`
-	TrainMS    float64      `json:"train_ms_per_batch"`
-	SamplingMS float64      `json:"sampling_ms_per_batch"`
-	WallS      float64      `json:"wall_s"`
+	Metric    string       `json:"metric"`
+	Test      study.Number `json:"test"`
+	Valid     study.Number `json:"valid"` // best
+	Batches   int          `json:"batches"`
+	BestBatch int          `json:"best_batch"`
+	Stop      string       `json:"stop"`
 
 	Curve []curvePoint `json:"curve"` // one point for each evaluation
 
@@ -58,22 +57,38 @@ type trainResult struct {
 }
 
 type curvePoint struct {
-	Batch   int          `json:"batch"`
-	Loss    study.Number `json:"loss"`
-	Valid   study.Number `json:"valid"`
-	Seconds float64      `json:"seconds"`
+	Batch int          `json:"batch"`
+	Loss  study.Number `json:"loss"`
+	Valid study.Number `json:"valid"`
 }
 
 // trainSettings returns the settings of a run.
 func (r *runner) trainSettings(j job) trainSettings {
 	s := trainSettings{
 		Kind: string(j.kind), Data: j.spec, Method: j.method, Samples: j.samples, Layers: j.layers, Hidden: r.Hidden, Dropout: classifierDropout, Batch: r.Batch,
-		MaxBatches: r.MaxBatches, EvalEvery: r.EvalEvery.of(j.spec), Patience: r.Patience, Seed: r.Seed + uint64(j.run), Fingerprint: r.fingerprint,
+		MaxBatches: r.MaxBatches, EvalEvery: r.evalEvery(j), ExactInput: j.method == fullMethod, Patience: r.Patience, Seed: r.Seed + uint64(j.run), Fingerprint: r.fingerprint,
 	}
 	if b, err := blas.Default(); err == nil {
 		s.BLAS = b.Name()
 	}
 	return s
+}
+
+// fullMethod is full batch. Its runs read P·X computed once: the same model and the same
+// law of dropout, in less time.
+const fullMethod = "full"
+
+// regressionEvalEvery is the least number of mini-batches between two scores of a run of
+// the regressions. The scores only stop the run; no table or figure shows them.
+const regressionEvalEvery = 50
+
+// evalEvery returns the number of mini-batches between two scores of a run.
+func (r *runner) evalEvery(j job) int {
+	every := r.EvalEvery.of(j.spec)
+	if j.kind == regressing {
+		every = max(every, min(regressionEvalEvery, r.MaxBatches))
+	}
+	return every
 }
 
 // trainJobs lists the training runs of one row.
@@ -91,7 +106,7 @@ func (r *runner) train(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	result := new(trainResult)
 	words := []string{j.spec, j.method, sizesText(j.samples), fmt.Sprintf("seed-%d", settings.Seed)}
-	return result, r.cell(ctx, string(j.kind), settings, result, words, func() error {
+	return result, r.cell(ctx, j, settings, result, words, func() error {
 		model, history, err := r.fit(ctx, j, settings)
 		if err != nil {
 			return err
@@ -102,7 +117,7 @@ func (r *runner) train(ctx context.Context, j job) (any, error) {
 				return err
 			}
 		}
-		r.log(fmt.Sprintf("%s, seed %d: test %s %.4f after %d batches, %.0f s", j, settings.Seed, result.Metric, float64(result.Test), result.Batches, result.WallS))
+		r.log(fmt.Sprintf("%s, seed %d: test %s %.4f after %d batches, %.0f s", j, settings.Seed, result.Metric, float64(result.Test), result.Batches, history.WallS))
 		return nil
 	})
 }
@@ -119,10 +134,14 @@ func firstWeight(model *layers.GCN) ([]byte, error) {
 // fit trains a model. The run's checkpoints are in the cells' folder, so that a
 // stopped run goes on. They are removed when the run is done.
 func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layers.GCN, *train.Result, error) {
-	model, err := r.model(j, settings.Seed)
+	if err := r.propagate(ctx); err != nil {
+		return nil, nil, err
+	}
+	model, err := r.model(j, settings.Seed, settings.ExactInput)
 	if err != nil {
 		return nil, nil, err
 	}
+	model.ReadPropagated(r.exact)
 	name, err := r.cells.name("run", settings)
 	if err != nil {
 		return nil, nil, err
@@ -153,32 +172,46 @@ func (r *runner) fit(ctx context.Context, j job, settings trainSettings) (*layer
 // before the classifier.
 const classifierDropout = 0.2
 
-// sampler makes a sampler of the open data.
-func (r *runner) sampler(method string, sizes []int, layers int) (samplers.Sampler, error) {
-	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes})
+// propagate computes P·X of the open data, for all runs on them.
+func (r *runner) propagate(ctx context.Context) (err error) {
+	if r.exact == nil {
+		r.exact, err = layers.NewExactInput(ctx, r.data.Laplacian(), r.data.Features, r.data.Propagated, nil)
+	}
+	return err
 }
 
-// model builds the paper's model over a job's sampler.
-func (r *runner) model(j job, seed uint64) (*layers.GCN, error) {
+// sampler makes a sampler of the open data.
+func (r *runner) sampler(method string, sizes []int, layers int, exact bool) (samplers.Sampler, error) {
+	if exact {
+		layers--
+	}
+	return samplers.ByName(method, samplers.Config{Laplacian: r.data.Laplacian(), Train: r.data.Split.Train, Layers: layers, Sizes: sizes, ExactInput: exact})
+}
+
+// model builds the paper's model over a job's sampler, with exact input or without.
+func (r *runner) model(j job, seed uint64, exact bool) (*layers.GCN, error) {
 	sizes := j.samples
 	if len(sizes) == 0 {
 		sizes = []int{r.Batch}
 	}
-	sampler, err := r.sampler(j.method, sizes, j.layers)
+	sampler, err := r.sampler(j.method, sizes, j.layers, exact)
 	if err != nil {
 		return nil, err
 	}
-	batch := layers.NewBatch(G.NewGraph(), sampler)
-	return layers.NewGCN(batch, r.data.Features, r.data.Labels, layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: classifierDropout, Seed: seed})
+	o := layers.GCNOptions{Hidden: r.Hidden, ClassifierDropout: classifierDropout, Seed: seed}
+	if exact {
+		o.ExactInput = r.exact
+	}
+	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), r.data.Features, r.data.Labels, o)
 }
 
 func newTrainResult(data *datasets.Data, h *train.Result) *trainResult {
 	t := &trainResult{
 		Metric: string(data.Metric), Test: study.Number(h.Test), Valid: study.Number(h.Best), Batches: h.Batches, BestBatch: h.BestBatch,
-		Stop: h.Stop, TrainMS: h.TrainMS, SamplingMS: h.SamplingMS, WallS: h.WallS,
+		Stop: h.Stop,
 	}
 	for _, e := range h.Evaluations {
-		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid), math.Round(e.Seconds*1e3) / 1e3})
+		t.Curve = append(t.Curve, curvePoint{e.Batch, study.Number(e.Loss), study.Number(e.Valid)})
 	}
 	return t
 }

@@ -61,7 +61,7 @@ func (r *runner) figures(ctx context.Context, j job) (any, error) {
 	p, _ := datasets.FindPublished(j.spec)
 	settings := comparisonSettings{describeSettings{string(j.kind), j.spec, r.fingerprint}, *p}
 	all := new([]datasets.Comparison)
-	return all, r.cell(ctx, string(j.kind), settings, all, []string{j.spec}, func() (err error) {
+	return all, r.cell(ctx, j, settings, all, []string{j.spec}, func() (err error) {
 		if *all, err = p.Compare(ctx, r.data); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (r *runner) figures(ctx context.Context, j job) (any, error) {
 func (r *runner) featuresAlone(ctx context.Context, j job) (any, error) {
 	settings := r.trainSettings(j)
 	table := new(study.FeaturesTable)
-	return table, r.cell(ctx, string(j.kind), settings, table, []string{j.spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
+	return table, r.cell(ctx, j, settings, table, []string{j.spec, fmt.Sprintf("seed-%d", settings.Seed)}, func() error {
 		t, err := study.FeaturesAlone{Data: r.data, Hidden: r.Hidden, Options: train.Options{
 			Batch: r.Batch, MaxBatches: r.MaxBatches, EvalEvery: settings.EvalEvery, Patience: r.Patience, Seed: settings.Seed,
 		}}.Run(ctx)
@@ -99,7 +99,7 @@ func fillTwins(r *runner, c task, report *Report) {
 
 // addTwin adds the rows and the claim of one data set.
 func (r *runner) addTwin(report *Report, spec string) {
-	t := &twinRows{report: report, spec: spec}
+	t := &twinRows{report: report, spec: spec, runs: r.Runs.of(spec)}
 	p, _ := datasets.FindPublished(spec)
 	if p == nil {
 		p = new(datasets.Published)
@@ -136,10 +136,11 @@ func (r *runner) addTwin(report *Report, spec string) {
 type twinRows struct {
 	report    *Report
 	spec      string
+	runs      int // wanted
 	compared  int
 	equal     []string
 	different []string
-	missing   []string // too large for the memory
+	missing   []string // too large for the memory, or not all there
 	worst     float64  // largest share of a figure by which one differs
 	worstOf   string
 	points    float64 // largest difference of a score
@@ -183,6 +184,9 @@ func (t *twinRows) score(label, metric string, published datasets.Figure, values
 	if len(values) == 0 {
 		t.missing = append(t.missing, label)
 		return
+	}
+	if len(values) < t.runs {
+		t.missing = append(t.missing, fmt.Sprintf("%s (%d of %d runs)", label, len(values), t.runs))
 	}
 	row := newRow(t.spec, PaperRow{Label: label}, fmt.Sprintf("test %s, %%", metric), values)
 	row.line, row.column = label+", test %", columnName(t.spec)

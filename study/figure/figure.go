@@ -39,6 +39,7 @@ type Panel struct {
 	Cloud   []XY      // many small translucent points
 	Fit     *Straight // a straight line over the panel
 	Bars    *Bars     // a histogram
+	Heat    *Heat     // a matrix of cells; it gives both axes names
 	Caption string    // small text below the title
 }
 

@@ -59,6 +59,13 @@ func (f *Figure) panel(p *Panel) (*plot.Plot, error) {
 	if len(p.Names) > 0 {
 		out.X.Min, out.X.Max = -0.5, float64(len(p.Names))-0.5
 	}
+	if p.Heat != nil {
+		if err := p.Heat.check(); err != nil {
+			return nil, err
+		}
+		p.Heat.axes(out)
+		out.Add(p.Heat)
+	}
 	return out, nil
 }
 
@@ -106,6 +113,8 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	}
 	if len(p.Names) > 0 {
 		out.NominalX(p.Names...)
+	}
+	if len(p.Names) > 0 || p.Heat != nil {
 		out.X.Tick.Label.Rotation = math.Pi / 5
 		out.X.Tick.Label.XAlign, out.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	}
@@ -115,7 +124,9 @@ func (f *Figure) axes(out *plot.Plot, p *Panel) {
 	if len(p.Names) > 0 {
 		grid.Vertical.Width = 0
 	}
-	out.Add(grid)
+	if p.Heat == nil {
+		out.Add(grid)
+	}
 }
 
 // drawable reports whether an axis, logarithmic or not, can show v.

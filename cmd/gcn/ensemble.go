@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// savedRuns are trained models of the same data, at least one. Several answer with the mean
+// of their probabilities.
+type savedRuns []*savedRun
+
+// several returns the folders of more than one run, or nil.
+func (rs savedRuns) several() []string {
+	if len(rs) < 2 {
+		return nil
+	}
+	var dirs []string
+	for _, r := range rs {
+		dirs = append(dirs, r.dir)
+	}
+	return dirs
+}
+
+func (rs savedRuns) noteOtherData(w io.Writer) {
+	for _, r := range rs {
+		r.noteOtherData(w)
+	}
+}
+
+// logits returns the model's logits for nodes, all finite.
+func (r *savedRun) logits(ctx context.Context, nodes []int32) ([]float32, error) {
+	scores, err := train.Predict(ctx, r.model, r.data, nodes)
+	if err != nil {
+		return nil, err
+	}
+	return scores, r.checkFinite("logits", scores, r.data.Labels.Outputs(), nodes)
+}
+
+// hidden returns the output of a convolution for nodes, and its number of columns.
+func (r *savedRun) hidden(ctx context.Context, nodes []int32, layer int) ([]float32, int, error) {
+	values, columns, err := r.model.InferHidden(ctx, r.data.Laplacian(), r.data.Features, nodes, layer)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", r.dir, err)
+	}
+	return values, columns, r.checkFinite("outputs", values, columns, nodes)
+}
+
+func (r *savedRun) checkFinite(what string, values []float32, columns int, nodes []int32) error {
+	k := slices.IndexFunc(values, func(x float32) bool { return x-x != 0 })
+	if k < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: the %s of node %d are not finite (%v): its weights or the features are too large", r.dir, what, nodes[k/columns], values[k])
+}
+
+// toProbabilities turns logits into the probabilities of classes or of tasks, in place.
+func (r *savedRun) toProbabilities(logits []float32) {
+	if y := r.data.Labels; y.Tasks == 0 {
+		train.Softmax(logits, y.Classes)
+		return
+	}
+	for i, s := range logits {
+		logits[i] = float32(1 / (1 + math.Exp(-float64(s))))
+	}
+}
+
+// probabilities returns the mean of the models' probabilities for nodes.
+func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32, error) {
+	var sum []float64
+	for _, r := range rs {
+		p, err := r.logits(ctx, nodes)
+		if err != nil {
+			return nil, err
+		}
+		r.toProbabilities(p)
+		if len(rs) == 1 {
+			return p, nil
+		}
+		if sum == nil {
+			sum = make([]float64, len(p))
+		}
+		for i, v := range p {
+			sum[i] += float64(v)
+		}
+	}
+	mean := make([]float32, len(sum))
+	for i, s := range sum {
+		mean[i] = float32(s / float64(len(rs)))
+	}
+	return mean, nil
+}
+
+// assess returns the metric of the models on nodes, and the assessment of their
+// probabilities.
+func (rs savedRuns) assess(ctx context.Context, nodes []int32) (float64, *train.Assessment, error) {
+	r := rs[0]
+	var scores, p []float32
+	var err error
+	if len(rs) == 1 {
+		if scores, err = r.logits(ctx, nodes); err == nil {
+			p = slices.Clone(scores)
+			r.toProbabilities(p)
+		}
+	} else if p, err = rs.probabilities(ctx, nodes); err == nil {
+		scores = slices.Clone(p)
+		if r.data.Labels.Tasks > 0 { // a positive score is a predicted task
+			for i := range scores {
+				scores[i] -= 0.5
+			}
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	score, err := train.Score(r.data.Metric, scores, r.data.Labels, nodes)
+	if err != nil {
+		return 0, nil, err
+	}
+	a, err := train.Assess(p, r.data.Labels, nodes)
+	return score, a, err
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/study/figure"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Files of gcn eval --out.
+const evalName = "eval"
+
+// save writes the result and its figure to dir, which it makes.
+func (r *evalResult) save(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("the evaluation cannot be saved: %w", err)
+	}
+	base := filepath.Join(dir, evalName)
+	text, err := json.MarshalIndent(finite.JSON(r), "", "  ")
+	if err != nil {
+		return err
+	}
+	err = atomicfile.Write(base+".json", func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the evaluation cannot be saved: %w", err)
+	}
+	return r.figure().Save(base)
+}
+
+// mostCounts is the largest number of classes whose counts are in the figure and in the
+// printed matrix.
+const mostCounts = 12
+
+// figure draws the confusion matrix, or the F1 of tasks, and the calibration.
+func (r *evalResult) figure() *figure.Figure {
+	f := &figure.Figure{Title: fmt.Sprintf("%s of %s: %s %s", r.Split, r.Dataset, r.Metric, formatScore(r.Score))}
+	var names []string
+	for _, row := range r.Rows {
+		names = append(names, row.Name)
+	}
+	if r.Confusion != nil {
+		heat := &figure.Heat{Rows: names, Columns: names}
+		for i, counts := range r.Confusion {
+			shades, texts := make([]float64, len(counts)), make([]string, len(counts))
+			for j, n := range counts {
+				shades[j], texts[j] = float64(n)/float64(max(r.Rows[i].Nodes, 1)), fmt.Sprint(n)
+			}
+			heat.Shades = append(heat.Shades, shades)
+			if len(counts) <= mostCounts {
+				heat.Texts = append(heat.Texts, texts)
+			}
+		}
+		f.Panels = append(f.Panels, figure.Panel{Title: "Confusion: share of each class's nodes", X: "predicted", Y: "label", Heat: heat})
+	}
+	measured := figure.Series{Name: "measured"}
+	for _, b := range r.Calibration.Bins {
+		measured.X, measured.Y = append(measured.X, float64(b.Probability)), append(measured.Y, float64(b.Frequency))
+	}
+	f.Panels = append(f.Panels, figure.Panel{
+		Title: fmt.Sprintf("Calibration: expected error %.3f", float64(r.Calibration.Error)), X: "probability", Y: "frequency", FromZero: true,
+		Lines: []figure.Series{{Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}, measured},
+	})
+	return f
+}
+
+// printAssessment prints the classes and the confusion matrix. Of many classes it prints
+// the most frequent confusions.
+func printAssessment(w io.Writer, a *train.Assessment) error {
+	if err := printLine(w, ""); err != nil {
+		return err
+	}
+	kind := "class"
+	if a.Confusion == nil {
+		kind = "task"
+	}
+	t := newTable(false)
+	t.row(kind, "nodes", "predicted", "right", "precision", "recall", "F1")
+	for _, r := range a.Rows {
+		t.row(r.Name, r.Nodes, r.Predicted, r.Right, formatScore(r.Precision), formatScore(r.Recall), formatScore(r.F1))
+	}
+	if err := t.print(w); err != nil || a.Confusion == nil {
+		return err
+	}
+	if err := printLine(w, ""); err != nil {
+		return err
+	}
+	t = newTable(false)
+	if len(a.Rows) <= mostCounts {
+		head := []any{"label \\ predicted"}
+		for _, r := range a.Rows {
+			head = append(head, r.Name)
+		}
+		t.row(head...)
+		for i, counts := range a.Confusion {
+			row := []any{a.Rows[i].Name}
+			for _, n := range counts {
+				row = append(row, n)
+			}
+			t.row(row...)
+		}
+		return t.print(w)
+	}
+	type pair struct{ label, predicted, nodes int }
+	var pairs []pair
+	for i, counts := range a.Confusion {
+		for j, n := range counts {
+			if i != j && n > 0 {
+				pairs = append(pairs, pair{i, j, n})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return b.nodes - a.nodes })
+	t.row("label", "predicted as", "nodes")
+	for _, p := range pairs[:min(len(pairs), 10)] {
+		t.row(a.Rows[p.label].Name, a.Rows[p.predicted].Name, p.nodes)
+	}
+	return t.print(w)
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+)
+
+// partOptions are parts of a model and of its loss that the paper's model has not.
+type partOptions struct {
+	HiddenResidual string
+	InputLayer     bool
+	LabelSmoothing float64
+	ClassWeights   string
+}
+
+// residuals are the values of --hidden-residual, in the order of layers.Residual.
+var residuals = []string{"none", "identity", "linear"}
+
+const (
+	classWeightsNone     = "none"
+	classWeightsBalanced = "balanced"
+)
+
+func (o *partOptions) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
+	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
+	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
+	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
+}
+
+// check returns an error for the first option with a wrong value.
+func (o *partOptions) check() error {
+	if err := oneOf("hidden-residual", o.HiddenResidual, residuals); err != nil {
+		return err
+	}
+	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
+		return err
+	}
+	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
+		return usagef("--label-smoothing %v: want a number in [0, 1)", o.LabelSmoothing)
+	}
+	return nil
+}
+
+// ownRows reports whether convolutions read the rows of their own output nodes.
+func (o *partOptions) ownRows() bool { return o.HiddenResidual != residuals[0] }
+
+// addTo adds the options that have an effect to a run's config.json. A run without them has
+// none, as runs of earlier programs.
+func (o *partOptions) addTo(config map[string]any) {
+	if o.ownRows() {
+		config["hidden_residual"] = o.HiddenResidual
+	}
+	if o.InputLayer {
+		config["input_layer"] = true
+	}
+	if o.LabelSmoothing > 0 {
+		config["label_smoothing"] = o.LabelSmoothing
+	}
+	if o.ClassWeights != classWeightsNone {
+		config["class_weights"] = o.ClassWeights
+	}
+}
+
+// apply sets the options of a model for data.
+func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
+	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
+	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
+	if o.ClassWeights == classWeightsNone {
+		return nil
+	}
+	if data.Labels.Tasks > 0 {
+		return usagef("--class-weights %s: the labels are %d binary tasks, want classes", o.ClassWeights, data.Labels.Tasks)
+	}
+	gcn.ClassWeights = balancedWeights(data)
+	return nil
+}
+
+// balancedWeights returns n/(C·n_c) for each of C classes with n_c of the n labelled
+// training nodes; a class without any gets 0.
+func balancedWeights(data *datasets.Data) []float32 {
+	counts := make([]int, data.Labels.Classes)
+	total := 0
+	for _, v := range data.Split.Train {
+		if c := data.Labels.Class[v]; c >= 0 {
+			counts[c]++
+			total++
+		}
+	}
+	weights := make([]float32, len(counts))
+	for c, n := range counts {
+		if n > 0 {
+			weights[c] = float32(float64(total) / float64(len(counts)*n))
+		}
+	}
+	return weights
+}

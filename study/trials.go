@@ -1,0 +1,239 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+// Trials trains the paper's model for some mini-batches with each of several methods, and
+// compares the validation scores. All trials have the same seed, and so the same first
+// parameters and the same mini-batches.
+//
+// The loss of a method is the score of the first candidate minus its own. After a few
+// mini-batches the difference is not that of whole runs, but it tells methods that train
+// as well as full batch from methods that do not. The error of one propagation does not:
+// unbiased errors average out over mini-batches on some graphs, and not on others.
+type Trials struct {
+	Data       *datasets.Data // required, with training and validation nodes
+	Candidates []Candidate    // the reference first; required
+
+	Layers   int     // convolutions; 0 means 2
+	Hidden   int     // 0 means 256
+	Batch    int     // 0 means 512
+	Batches  int     // mini-batches of a trial; 0 means 200
+	Scored   int     // validation nodes scored, drawn at random; 0 means 5000
+	Most     float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
+	Tolerate float64 // loss of a score that is none; 0 means 0.005, half a point
+	Seed     uint64
+}
+
+// tolerated is the default of Trials.Tolerate.
+const tolerated = 0.005
+
+// Candidate is a method with its samples.
+type Candidate struct {
+	Method     string `json:"method"`
+	Samples    []int  `json:"samples"` // next to the output first; empty for full
+	ExactInput bool   `json:"exact_input"`
+}
+
+// Trial is the outcome for one candidate.
+type Trial struct {
+	Candidate
+	Score Number `json:"score"` // of the validation nodes, after Batches
+	Loss  Number `json:"loss"`  // the reference's score minus this one
+
+	// Operations is the number of multiply-adds of a step, with its share of a refresh
+	// every ControlEvery mini-batches; other operations count as the multiply-adds that
+	// take as long.
+	Operations float64 `json:"operations"`
+
+	Memory int64 `json:"memory"` // bytes of histories and of P·X
+}
+
+// DefaultCandidates returns the candidates for a graph with the given advice: full batch as
+// the reference, the advised layer-wise method, the same with exact input, and ladies-cv
+// with as many samples in each layer as a mini-batch has nodes, twice and four times as
+// many. All but the advised one have exact input. With exactInput that one is left out.
+func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidate {
+	all := []Candidate{{Method: "full", ExactInput: true}}
+	if a.Method != "full" {
+		samples := a.Samples
+		if !exactInput {
+			all = append(all, Candidate{a.Method, samples, false})
+		}
+		if exactInput || layers > 1 {
+			all = append(all, Candidate{a.Method, samples[:layers-1], true})
+		}
+	}
+	for _, times := range []int{1, 2, 4} {
+		if s := times * batch; float64(s) < fullShare*a.Layers[0].Candidates {
+			all = append(all, Candidate{"ladies-cv", slices.Repeat([]int{s}, layers-1), true})
+		}
+	}
+	return all
+}
+
+// Run trains the candidates, in order. It leaves out a candidate if one of the same method
+// with exact input as its own and fewer samples already trains as well as the reference,
+// and the method full if its trial would take more operations than Most. The loss is then
+// that of the best candidate.
+func (s Trials) Run(ctx context.Context) ([]Trial, error) {
+	if err := s.setDefaults(ctx); err != nil {
+		return nil, err
+	}
+	d := &datasets.Data{
+		Name: s.Data.Name, Graph: s.Data.Graph, Features: s.Data.Features, Labels: s.Data.Labels,
+		Propagated: s.Data.Propagated, Split: datasets.Split{Train: s.Data.Split.Train}, Metric: s.Data.Metric,
+	}
+	exact, err := layers.NewExactInput(ctx, d.Laplacian(), d.Features, d.Propagated, nil)
+	if err != nil {
+		return nil, err
+	}
+	scored := RandomBatch(rand.New(samplers.NewSource(s.Seed, 0, math.MaxUint64)), s.Data.Split.Valid, s.Scored)
+	var trials []Trial
+	for _, c := range s.Candidates {
+		if s.suffices(trials, c) {
+			continue
+		}
+		t, err := s.try(ctx, d, exact, c, scored)
+		if err != nil {
+			return nil, fmt.Errorf("study: trial of %s: %w", c.Method, err)
+		}
+		if t != nil {
+			trials = append(trials, *t)
+		}
+	}
+	if len(trials) == 0 {
+		return nil, nil
+	}
+	reference := slices.MaxFunc(trials, func(a, b Trial) int { return cmp.Compare(a.Score, b.Score) }).Score
+	if s.Candidates[0].Method == trials[0].Method {
+		reference = trials[0].Score
+	}
+	for k := range trials {
+		trials[k].Loss = reference - trials[k].Score
+	}
+	return trials, nil
+}
+
+func (s *Trials) setDefaults(ctx context.Context) error {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{{&s.Layers, 2}, {&s.Hidden, 256}, {&s.Batch, 512}, {&s.Batches, 200}, {&s.Scored, 5000}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if s.Most == 0 {
+		s.Most = 4e11
+	}
+	s.Tolerate = cmp.Or(s.Tolerate, tolerated)
+	switch {
+	case ctx == nil || s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:
+		return errors.New("study: trials need a context, data and candidates")
+	case len(s.Data.Split.Valid) == 0:
+		return errors.New("study: trials need validation nodes")
+	case s.Layers < 2:
+		return fmt.Errorf("study: trials of %d layers: with exact input, nothing is sampled below 2", s.Layers)
+	case s.Hidden < 1 || s.Batch < 1 || s.Batches < 1 || s.Scored < 1 || !(s.Most > 0) || !(s.Tolerate > 0):
+		return fmt.Errorf("study: trials of %d mini-batches of %d nodes, width %d, scored on %d nodes: want positive numbers", s.Batches, s.Batch, s.Hidden, s.Scored)
+	}
+	return nil
+}
+
+// suffices reports whether an earlier trial makes that of c needless.
+func (s *Trials) suffices(trials []Trial, c Candidate) bool {
+	for _, t := range trials[min(1, len(trials)):] {
+		if t.Method == c.Method && t.ExactInput == c.ExactInput && float64(trials[0].Score-t.Score) <= s.Tolerate {
+			return true
+		}
+	}
+	return false
+}
+
+// try trains one candidate. It returns nil for the method full if that would take too long.
+func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32) (*Trial, error) {
+	p := d.Laplacian()
+	sampled, options := s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed}
+	if c.ExactInput {
+		sampled, options.ExactInput = s.Layers-1, exact
+	}
+	sampler, err := samplers.ByName(c.Method, samplers.Config{
+		Laplacian: p, Train: d.Split.Train, Layers: sampled, Sizes: c.Samples, ExactInput: c.ExactInput,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, options)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trial{Candidate: c, Memory: m.Batch.StateBytes()}
+	if c.ExactInput {
+		t.Memory += exact.Bytes()
+	}
+	if t.Operations, err = s.operations(ctx, m, d); err != nil {
+		return nil, err
+	}
+	if c.Method == "full" && t.Operations*float64(s.Batches) > s.Most {
+		return nil, nil
+	}
+	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed}); err != nil {
+		return nil, err
+	}
+	score, err := train.Evaluate(ctx, m, d, scored)
+	t.Score = Number(score)
+	return t, err
+}
+
+// operations counts the operations of a step on one mini-batch.
+func (s *Trials) operations(ctx context.Context, m *layers.GCN, d *datasets.Data) (float64, error) {
+	const controlEvery = 50 // train.Options' default
+	rng := rand.New(samplers.NewSource(s.Seed, 0, 0))
+	batch := new(samplers.MiniBatch)
+	if err := m.Batch.Sampler().Sample(ctx, RandomBatch(rng, d.Split.Train, s.Batch), rng, batch); err != nil {
+		return 0, err
+	}
+	sum := m.StepOperations(batch)
+	if m.Refresher == nil {
+		return sum, nil
+	}
+	refresh, err := m.InferOperations(d.Laplacian(), d.Features, d.Split.Train)
+	return sum + refresh/controlEvery, err
+}
+
+// Recommended returns the index of the trial with the fewest operations among those that
+// lose at most the given score, or −1 if there is none; 0 means 0.005, half a point.
+func Recommended(trials []Trial, tolerate float64) int {
+	chosen := -1
+	for k, t := range trials {
+		if float64(t.Loss) <= cmp.Or(tolerate, tolerated) && (chosen < 0 || t.Operations < trials[chosen].Operations) {
+			chosen = k
+		}
+	}
+	return chosen
+}
+
+// RollingBytes returns the memory of the activations that vrgcn, or a rolling control,
+// keeps for a model with exact input: all nodes, for each layer but the first.
+func RollingBytes(p *graph.Laplacian, layers, hidden int) int64 {
+	if p == nil || layers < 2 {
+		return 0
+	}
+	return 4 * int64(p.Nodes()) * int64(hidden) * int64(layers-1)
+}

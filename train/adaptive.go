@@ -1,0 +1,136 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Adaptive is a sampler whose probabilities have parameters w. Fit trains w by Adam, with the
+// settings of the model but no weight decay, one step a batch, from starting values of
+// Glorot's law. Ten batches in a row use the same w, which knows all batches but the last 10
+// to 19. A samplers.ASGCN is one.
+type Adaptive interface {
+	samplers.Sampler
+
+	// Parameters returns the number of values in w; 0: there is nothing to train.
+	Parameters() int
+
+	// With returns a sampler that differs only in w.
+	With(w []float32) (samplers.Sampler, error)
+
+	// Gradient sets grad to the derivative of the quantity to minimise with respect to w.
+	// block is the top block of a batch that the sampler drew, and squares holds the
+	// squared norm of each of its input nodes (ops.Slot.SquaredNorms).
+	Gradient(block *graph.Block, squares, grad []float32) error
+}
+
+var _ Adaptive = (*samplers.ASGCN)(nil)
+
+// samplerEvery is the number of batches that use the same parameters of an Adaptive.
+const samplerEvery = 10
+
+// samplerSchedule trains an Adaptive and publishes it.
+type samplerSchedule struct {
+	published[Adaptive]
+	base Adaptive
+	slot *ops.Slot // of the top layer
+	adam Adam
+
+	w, grad []float32
+	moments AdamState
+	used    [2][]float32 // parameters of the law of each period of the same parity
+}
+
+// newSamplerSchedule returns the schedule of a run before its first batch, or nil if the
+// model's sampler has nothing to train.
+func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
+	base, ok := m.Batch.Sampler().(Adaptive)
+	if !ok || base.Parameters() == 0 {
+		return nil, nil
+	}
+	if o.Micro > 1 || o.Group != nil && o.Group.Size() > 1 {
+		return nil, fmt.Errorf("train: the sampler learns from each mini-batch: that needs one mini-batch an update, and one process")
+	}
+	n := base.Parameters()
+	s := &samplerSchedule{
+		published: publishEvery[Adaptive](samplerEvery), base: base, slot: m.Batch.Slot(m.Batch.Layers() - 1), adam: o.Adam,
+		w: make([]float32, n), grad: make([]float32, n),
+		moments: AdamState{M: make([]float32, n), V: make([]float32, n)},
+	}
+	s.adam.WeightDecay = 0
+	const start = ^uint64(1) // no epoch has this number
+	rng, most := rand.New(samplers.NewSource(o.Seed, start, 0)), math.Sqrt(6/float64(n+1))
+	for k := range s.w {
+		s.w[k] = float32(most * (2*rng.Float64() - 1))
+	}
+	s.used = [2][]float32{slices.Clone(s.w), slices.Clone(s.w)}
+	return s, s.resume(0)
+}
+
+// resume makes the laws of a run that has done the given number of batches, from used.
+func (s *samplerSchedule) resume(batches int) error {
+	s.moments.Steps = batches
+	return s.restart(batches, func(parity int) (Adaptive, error) { return s.law(s.used[parity]) })
+}
+
+func (s *samplerSchedule) law(w []float32) (Adaptive, error) {
+	law, err := s.base.With(w)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	adaptive, ok := law.(Adaptive)
+	if !ok {
+		return nil, fmt.Errorf("train: %T.With returns a %T, which cannot be trained", s.base, law)
+	}
+	return adaptive, nil
+}
+
+// observe updates the parameters after batch number batches−1, which has been trained, and
+// publishes a law if it ends a period.
+func (s *samplerSchedule) observe(batch *samplers.MiniBatch, batches int) error {
+	squares, nodes := s.slot.SquaredNorms(), len(batch.Blocks[len(batch.Blocks)-1].Src)
+	if len(squares) != nodes {
+		return fmt.Errorf("train: %T learns from the rows that the top layer propagates; the model reports %d rows for %d nodes", s.base, len(squares), nodes)
+	}
+	return s.learn(batch, squares, batches)
+}
+
+// learn is observe with the squared norms of the input rows of the top layer.
+func (s *samplerSchedule) learn(batch *samplers.MiniBatch, squares []float32, batches int) error {
+	law := s.laws[(batches-1)/s.every%2] // only this goroutine changes laws
+	if err := law.Gradient(batch.Blocks[len(batch.Blocks)-1], squares, s.grad); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if err := s.adam.Step(s.w, s.grad, &s.moments); err != nil {
+		return err
+	}
+	period, ends := s.ends(batches)
+	if !ends {
+		return nil
+	}
+	copy(s.used[period%2], s.w)
+	next, err := s.law(s.used[period%2])
+	if err != nil {
+		return err
+	}
+	s.publish(period, next)
+	return nil
+}
+
+// state returns the state that a checkpoint holds, in its own memory.
+func (s *samplerSchedule) state() []layers.State {
+	if s == nil {
+		return nil
+	}
+	return []layers.State{
+		{Name: "sampler.w", Values: s.w}, {Name: "sampler.m", Values: s.moments.M}, {Name: "sampler.v", Values: s.moments.V},
+		{Name: "sampler.even", Values: s.used[0]}, {Name: "sampler.odd", Values: s.used[1]},
+	}
+}
