@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestPaperNamesTests checks that the tests that docs/paper.md names exist.
+// TestPaperNamesTests checks that the tests that docs/paper.md names exist, and that each
+// row of its tables of sections, equations and statements names one.
 func TestPaperNamesTests(t *testing.T) {
 	page, err := os.ReadFile("docs/paper.md")
 	if err != nil {
@@ -28,6 +29,13 @@ func TestPaperNamesTests(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	sections, _, _ := strings.Cut(string(page), "## Tables and figures")
+	for line := range strings.Lines(sections) {
+		header := strings.HasPrefix(line, "|---") || strings.HasSuffix(strings.TrimSpace(line), "| test |")
+		if strings.HasPrefix(line, "|") && !header && !strings.Contains(line, "`Test") {
+			t.Errorf("docs/paper.md: a row without a test: %s", line)
+		}
 	}
 	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(page), -1)
 	if len(named) < 40 {

@@ -158,7 +158,7 @@ func TestBadNPZ(t *testing.T) {
 		want []string
 	}{
 		"empty archive":   {func(d *Data) members { return nil }, []string{"neither gnn-benchmark's layout"}},
-		"no labels":       {func(d *Data) members { return without(benchmarkMembers(t, d), "labels") }, []string{`no array "labels"; it holds adj_data`}},
+		"no labels":       {func(d *Data) members { return without(benchmarkMembers(t, d), "labels") }, []string{"no labels, which training needs (labels)"}},
 		"no column shape": {func(d *Data) members { return without(benchmarkMembers(t, d), "attr_shape") }, []string{`no array "attr_shape"`}},
 		"not square": {func(d *Data) members {
 			m := benchmarkMembers(t, d)

@@ -57,8 +57,15 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 		return "", err
 	}
 	written := "npy:" + filepath.Clean(path)
+	var keys []string
 	if d.Metric != metricFor(d.Labels) {
-		written += "?metric=" + string(d.Metric)
+		keys = append(keys, "metric="+string(d.Metric))
+	}
+	if d.Directed {
+		keys = append(keys, "directed=out") // rows of the graph as they are
+	}
+	if len(keys) > 0 {
+		written += "?" + strings.Join(keys, "&")
 	}
 	return written, nil
 }

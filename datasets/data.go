@@ -37,9 +37,13 @@ type Split struct {
 // concurrent reading. It must not be copied.
 type Data struct {
 	Name     string          // its SPEC
-	Graph    *graph.CSR      // A: symmetric, no self-loops, values nil where all are 1
+	Graph    *graph.CSR      // A: symmetric unless Directed, no self-loops, values nil where all are 1
 	Features *graph.Features // one row a node
 	Labels   *graph.Labels   // one entry or row a node; Labels.Names names the classes
+
+	// Directed says that A need not be symmetric: row i of A has the nodes that node i
+	// reads.
+	Directed bool
 
 	// NodeNames holds the id that the source gives each node, such as "alice" or
 	// "10.1000/182"; NodeNames.At(i) also works on nil. nil means that the ids are the
@@ -66,11 +70,18 @@ type Data struct {
 	laplacian     *graph.Laplacian
 }
 
-// Laplacian returns P = D̃^-½ (A+I) D̃^-½ of the graph. The first call makes it, and
+// Laplacian returns P = D̃^-½ (A+I) D̃^-½ of the graph, or P = D̃^-1 (A+I) of a directed
+// one. The first call makes it, and
 // all later calls share it. Cost of the first: O(nodes), or O(edges) for a weighted
 // graph.
 func (d *Data) Laplacian() *graph.Laplacian {
-	d.laplacianOnce.Do(func() { d.laplacian = graph.NewLaplacian(d.Graph) })
+	d.laplacianOnce.Do(func() {
+		if d.Directed {
+			d.laplacian = graph.NewDirectedLaplacian(d.Graph)
+		} else {
+			d.laplacian = graph.NewLaplacian(d.Graph)
+		}
+	})
 	return d.laplacian
 }
 
@@ -89,10 +100,13 @@ func (d *Data) Nodes() int {
 	return d.Graph.Rows
 }
 
-// Edges returns the number of undirected edges, each counted once.
+// Edges returns the number of edges, undirected ones each counted once.
 func (d *Data) Edges() int64 {
 	if d == nil || d.Graph == nil {
 		return 0
+	}
+	if d.Directed {
+		return d.Graph.NNZ()
 	}
 	return d.Graph.NNZ() / 2
 }

@@ -17,8 +17,8 @@
 //
 // # Promises of the readers
 //
-// Graphs come out undirected and simple: symmetrised, de-duplicated, without
-// self-loops (the propagation matrix adds its own). Data.Report counts these
+// Graphs come out undirected, unless a SPEC says directed=in or directed=out, and
+// simple: symmetrised, de-duplicated, without self-loops (the propagation matrix adds its own). Data.Report counts these
 // changes, Data.Notes names all others, and there are no more. Every value is
 // checked: node ids in range, features finite, labels in range, splits disjoint
 // and the training set not empty. A file that is damaged, cut short or of an

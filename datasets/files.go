@@ -19,14 +19,16 @@ type fileScheme struct {
 	featureHint         string   // how to add features
 	byDegree            bool     // without features, nodes have their degrees
 
-	// read reads the files, with their own split if split is true.
-	read func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error)
+	matrix bool // the graph is a sparse matrix, whose values can be weights
+	twoWay bool // the source has no directions
+
+	read func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error)
 }
 
 // atPath adapts a reader that needs nothing of the SPEC but its path.
-func atPath(read func(ctx context.Context, path string, split bool) (*formats.Set, error)) func(context.Context, *Spec, bool) (*formats.Set, error) {
-	return func(ctx context.Context, spec *Spec, split bool) (*formats.Set, error) {
-		return read(ctx, spec.Path, split)
+func atPath(read func(ctx context.Context, path string, o formats.Options) (*formats.Set, error)) func(context.Context, *Spec, formats.Options) (*formats.Set, error) {
+	return func(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
+		return read(ctx, spec.Path, o)
 	}
 }
 
@@ -39,7 +41,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "planetoid", path: "DIR/NAME", summary: "Planetoid's pickles ind.NAME.{x,y,tx,ty,allx,ally,graph,test.index} with their public split",
-			read: atPath(formats.Planetoid),
+			twoWay: true, read: atPath(formats.Planetoid),
 		},
 		{
 			name: "ogb", path: "DIR", summary: "an unzipped OGB node-property folder (raw/, split/)",
@@ -53,33 +55,60 @@ func fileSchemes(o Options) []Scheme {
 		{
 			name: "saint", path: "DIR", summary: "GraphSAINT's adj_full.npz, feats.npy, role.json, class_map.json; features standardised",
 			metric: MicroF1, normalize: "standardize",
-			read: atPath(formats.SAINT),
+			matrix: true, labelHint: " (class_map.json)", featureHint: " (feats.npy)", read: atPath(formats.SAINT),
 		},
 		{
 			name: "sage", path: "PREFIX", summary: "GraphSAGE's PREFIX-G.json, -id_map.json, -class_map.json, -feats.npy; features standardised",
 			metric: MicroF1, normalize: "standardize", byDegree: true,
-			read: atPath(formats.SAGE),
+			twoWay: true, read: atPath(formats.SAGE),
 		},
 		{
 			name: "dgl-reddit", path: "DIR", summary: "DGL's reddit_data.npz and reddit_graph.npz",
 			metric: MicroF1,
-			read:   atPath(formats.DGLReddit),
+			matrix: true, read: atPath(formats.DGLReddit),
 		},
 		{
 			name: "npz", path: "FILE", summary: "one archive, gnn-benchmark's layout or the heterophilous graphs' (split=K picks its K-th split)",
-			read: readArchive,
+			matrix: true, labelHint: " (labels)", read: readArchive,
 		},
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: append(fileKeys(f.keys...), "features"), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
+		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }
 
+// allKeys returns the keys of the scheme.
+func (f fileScheme) allKeys() []string {
+	keys := append(fileKeys(f.keys...), "features")
+	if !f.twoWay {
+		keys = append(keys, "directed")
+	}
+	if f.matrix {
+		keys = append(keys, "weights")
+	}
+	return keys
+}
+
 // open reads the files, and applies the keys that all file schemes share.
 func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, error) {
-	set, err := f.read(ctx, spec, !splitAsked(spec))
+	direction, err := spec.Choice("directed", "0", string(formats.Out), string(formats.In))
+	if err != nil {
+		return nil, err
+	}
+	if direction == "0" {
+		direction = string(formats.Undirected)
+	}
+	read := formats.Options{Split: !splitAsked(spec), Direction: formats.Direction(direction)}
+	if f.matrix {
+		weights, err := spec.Choice("weights", "0", "1")
+		if err != nil {
+			return nil, err
+		}
+		read.Weights = weights == "1"
+	}
+	set, err := f.read(ctx, spec, read)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +117,7 @@ func (f fileScheme) open(ctx context.Context, spec *Spec, o Options) (*Data, err
 	}
 	d := &Data{
 		Graph: set.Graph, Report: set.Report, Features: set.Features, Labels: set.Labels,
-		NodeNames: set.NodeNames, Notes: set.Notes, Metric: f.metric, simple: true,
+		NodeNames: set.NodeNames, Directed: set.Direction != formats.Undirected, Notes: set.Notes, Metric: f.metric, simple: true,
 	}
 	if err := d.makeFeatures(ctx, spec, f.featureHint, f.byDegree); err != nil {
 		return nil, err
@@ -130,7 +159,7 @@ func metricFor(y *graph.Labels) Metric {
 //	lists=multi-hot             how JSON lists are read, or sets
 //
 // Without the keys, headers, separators and the form of lists are found in each file.
-func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
+func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
 	if _, err := spec.Choice("ids", formats.IDsFrom0, formats.IDsFrom1, formats.IDsNames); err != nil {
 		return nil, err
 	}
@@ -151,7 +180,7 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 	}
 	return formats.EdgeList{
 		Edges: spec.Path, Labels: spec.Text("labels", ""), Features: features,
-		IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
+		Direction: o.Direction, IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
 		Weights: spec.Text("weights", ""), Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
 		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
 	}.Read(ctx)
@@ -159,15 +188,15 @@ func readEdgeList(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error)
 
 // readArchive reads an .npz archive. split=K is the number of one of its own
 // splits, from 0; split=60/20/20 asks for a random one.
-func readArchive(ctx context.Context, spec *Spec, _ bool) (*formats.Set, error) {
+func readArchive(ctx context.Context, spec *Spec, o formats.Options) (*formats.Set, error) {
 	if text, given := spec.Values["split"]; splitAsked(spec) && (!given || !isWhole(text)) {
-		return formats.NPZ(ctx, spec.Path, -1)
+		return formats.NPZ(ctx, spec.Path, -1, o)
 	}
 	k, err := spec.Int("split", 0, 0, math.MaxInt32)
 	if err != nil {
 		return nil, fmt.Errorf("%w, shares such as %s, or a file", err, defaultSplit)
 	}
-	return formats.NPZ(ctx, spec.Path, int(k))
+	return formats.NPZ(ctx, spec.Path, int(k), o)
 }
 
 // isWhole tells whether a text is a whole number, of either sign.

@@ -194,3 +194,32 @@ func FuzzSpec(f *testing.F) {
 		}
 	})
 }
+
+// FuzzNamedFiles damages one file of an edge list of names: the edges, the nodes, labels,
+// features, and the files of a split, for every way to read them.
+func FuzzNamedFiles(f *testing.F) {
+	files := map[string][]byte{
+		"e": []byte("ann bob {'weight': 2.0}\nbob cyd {'weight': 1}\ncyd dan {}\n"), "n": []byte("id\nann\nbob\n\"cyd\"\ndan\n"), "l": []byte("id,kind\nann,x\nbob,y\ncyd,\ndan,x\n"),
+		"f": []byte("ann,1,2\nbob,3,4\ncyd,5,6\ndan,7,8\n"), "s.csv": []byte("id,part\nann,train\nbob,val\ndan,test\n"), "t": []byte("ann\nbob\n"), "m": []byte("True\nFalse\nFalse\nTrue\n"),
+		"p.npy": array(f, []bool{true, false, false, true}), "y.npy": array(f, []int64{0, 1, -1, 0}), "x.npy": array(f, []float32{1, 2, 3, 4}, 4, 1),
+	}
+	names := []string{"e", "n", "l", "f", "s.csv", "t", "m", "p.npy", "y.npy", "x.npy"}
+	specs := []string{
+		"e?weights=0&labels=D/l&features=D/f&split=D/s.csv", "e?weights=1&nodes=D/n&labels=D/l&features=D/x.npy&train=D/m", "e?nodes=D/n&labels=D/y.npy&features=D/f&train=D/p.npy&weights=0&directed=in",
+		"e?weights=0&labels=D/l&train=D/t&features=onehot", "e?labels=D/l&ids=from-1&split=1/1/1&stratify=1", "e?labels=D/l&ids=names&header=1&directed=out&weights=0",
+	}
+	for k, name := range names {
+		for s := range specs {
+			f.Add(byte(k), byte(s), files[name])
+		}
+	}
+	for _, text := range []string{"a,b\nc,d\n", "\"a\",\"b\n", "a b {'weight': }\n", "1 2 {'weight': 1e99}\n", "source,target,weight\n1,2\n", "ann\"\n\"\n", " \n{}\n", "a {}\n"} {
+		f.Add(byte(0), byte(1), []byte(text))
+	}
+	f.Fuzz(func(t *testing.T, which, spec byte, content []byte) {
+		dir := t.TempDir()
+		writeFiles(t, dir, files)
+		write(t, filepath.Join(dir, names[int(which)%len(names)]), content)
+		tryOpen(t, "edges:"+dir+"/"+strings.ReplaceAll(specs[int(spec)%len(specs)], "D", dir))
+	})
+}

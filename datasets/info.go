@@ -42,8 +42,9 @@ func List() []Entry {
 type Info struct {
 	Name          string      `json:"name"`
 	Nodes         int         `json:"nodes"`
-	Edges         int64       `json:"edges"` // undirected, once each
+	Edges         int64       `json:"edges"` // undirected ones once each
 	Weighted      bool        `json:"weighted"`
+	Directed      bool        `json:"directed,omitempty"`
 	Features      int         `json:"features"`
 	Precision     Precision   `json:"precision"`
 	Classes       int         `json:"classes,omitempty"` // 0 for binary tasks
@@ -112,6 +113,7 @@ func Describe(d *Data) Info {
 		Dropped:       Dropped{d.Report.Given, d.Report.SelfLoops, d.Report.Duplicates},
 		Preprocessing: append([]string{}, d.Notes...),
 	}
+	info.Directed = d.Directed
 	info.ClassNames, info.NodeNames, info.Unlabelled = y.Names, d.NodeNames != nil, d.unlabelledNodes()
 	if x.Half != nil {
 		info.Precision = Float16
@@ -208,7 +210,11 @@ func (info Info) WriteText(w io.Writer) error {
 	s, g := info.Split, info.Degree
 	fmt.Fprintf(t, "name\t%s\n", info.Name)
 	fmt.Fprintf(t, "nodes\t%d\n", info.Nodes)
-	fmt.Fprintf(t, "edges\t%d (undirected, once each%s)\n", info.Edges, weighted)
+	kind := "undirected, once each"
+	if info.Directed {
+		kind = "directed"
+	}
+	fmt.Fprintf(t, "edges\t%d (%s%s)\n", info.Edges, kind, weighted)
 	fmt.Fprintf(t, "degree\tmin %d, median %d, mean %.1f, p99 %d, max %d\n", g.Min, g.Median, g.Mean, g.P99, g.Max)
 	precision := ""
 	if info.Precision == Float16 {

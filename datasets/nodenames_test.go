@@ -225,3 +225,22 @@ func TestNamesComeBack(t *testing.T) {
 		}
 	})
 }
+
+// The names of OGB's classes come from the folder mapping.
+func TestOGBClassNames(t *testing.T) {
+	d, dir := made(t, 20, 1), t.TempDir()
+	texts := ogbTexts(d)
+	for mapping, want := range map[string][]string{
+		"label idx,category\n0,a\n2,\"c, d\"\n1,b e\n3,unused\n": {"a", "b e", "c, d"}, "": nil, "idx,name\n0,a\n": nil, "idx,name\nx,a\n": nil,
+	} {
+		delete(texts, "mapping/labelidx2kind")
+		if mapping != "" {
+			texts["mapping/labelidx2kind"] = mapping
+		}
+		folder := filepath.Join(dir, fmt.Sprint(len(mapping)))
+		writeTexts(t, folder, texts)
+		if got := open(t, "ogb:"+folder).Labels.Names; !cmp.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", mapping, got, want)
+		}
+	}
+}

@@ -15,8 +15,9 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 4 if there are names of nodes, else 3 if there are
-//	                    propagated features, else 2 if the features are float16, else 1
+//	 8  uint32          version: 4 if there are names of nodes or the graph is directed,
+//	                    else 3 if there are propagated features, else 2 if the features
+//	                    are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero
@@ -177,15 +178,19 @@ type storeMeta struct {
 	Edges      int64    `json:"edges"`
 
 	ClassNames []string `json:"class_names,omitempty"` // of tasks too
+	Directed   bool     `json:"directed,omitempty"`    // since version 4
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // encodeHeader returns header and table. The version is the oldest that can hold the
 // sections, so that older programs can read the store.
-func encodeHeader(size uint64, sections []section) []byte {
+func encodeHeader(size uint64, sections []section, directed bool) []byte {
 	le := binary.LittleEndian
 	version := uint32(1)
+	if directed {
+		version = 4
+	}
 	for _, s := range sections {
 		version = max(version, s.kind.since())
 		if s.element == elementFloat16 {

@@ -343,6 +343,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		d.pages = func() { releasePages(s.bytes, 0, uint64(len(s.bytes))) }
 	}
 	d.Labels.Classes, d.Labels.Tasks, d.Labels.Names = meta.Classes, meta.Tasks, meta.ClassNames
+	d.Directed = meta.Directed
 	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source
 	d.Report = graph.Report{Given: meta.Given, SelfLoops: meta.SelfLoops, Duplicates: meta.Duplicates, Edges: meta.Edges}
 	return d, nil

@@ -97,7 +97,7 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 	meta, err := json.Marshal(storeMeta{
 		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: notes,
 		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
-		ClassNames: d.Labels.Names,
+		ClassNames: d.Labels.Names, Directed: d.Directed,
 	})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 		}
 	}
 	// With the header the file becomes a store.
-	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections), 0); err != nil {
+	if _, err := w.file.WriteAt(encodeHeader(w.at, w.sections, d.Directed), 0); err != nil {
 		return err
 	}
 	return nil
@@ -283,7 +283,11 @@ func (d *Data) validate(ctx context.Context) error {
 
 // validateStructure checks the graph.
 func (d *Data) validateStructure(ctx context.Context) error {
-	err := d.Graph.ValidateAdjacencyContext(ctx)
+	check := d.Graph.ValidateAdjacencyContext
+	if d.Directed {
+		check = d.Graph.ValidateDirected
+	}
+	err := check(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -8,14 +8,15 @@ import (
 
 // WithNode returns the part of P around a node that the graph does not hold, as if the node
 // were added with an edge to each of its neighbours: the degrees of the neighbours grow by
-// the edge's weight. weights are those of the edges; nil means 1.
+// the edge's weight. weights are those of the edges; nil means 1. In a directed graph the
+// neighbours are the row of the new node, and their own rows stay as they are.
 //
 // Node 0 of the result is the new node. Node k > 0 is nodes[k-1] of the graph. The result
 // has all nodes within hops edges of the new one, and the rows of those within hops−1; the
 // rows of the others have no neighbours. So the first hops−1 powers of P, and one more
 // product with features, are exact at row 0.
 //
-// P must be of NewLaplacian or NewRowLaplacian. A neighbour that is outside the graph or
+// P must be of NewLaplacian, NewRowLaplacian or NewDirectedLaplacian. A neighbour that is outside the graph or
 // listed twice, a weight that is not positive and finite, and a P of another kind are
 // errors. Cost: the entries of the rows that it copies.
 func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (local *Laplacian, nodes []int32, err error) {
@@ -46,7 +47,7 @@ func (p *Laplacian) WithNode(neighbors []int32, weights []float32, hops int) (lo
 	for hop := 1; hop < hops; hop++ {
 		inside = len(nodes)
 		for k := from; k < inside; k++ {
-			if k < len(neighbors) {
+			if k < len(neighbors) && !p.Directed {
 				add(0, weight(k))
 			}
 			values := p.Adjacency.RowValues(int(nodes[k]))
@@ -121,13 +122,13 @@ func (p *Laplacian) scaled(a *CSR, nodes, neighbors []int32, weight func(k int) 
 	rows := make([]float32, len(nodes)+1)
 	rows[0] = scale(selfLoopedDegree(a, 0))
 	for k, v := range nodes {
-		if k < len(neighbors) {
+		if k < len(neighbors) && !p.Directed {
 			rows[k+1] = scale(selfLoopedDegree(p.Adjacency, int(v)) + float64(weight(k)))
 		} else {
 			rows[k+1] = p.RowScale[v]
 		}
 	}
-	local := &Laplacian{Adjacency: a, RowScale: rows, ColScale: rows}
+	local := &Laplacian{Adjacency: a, RowScale: rows, ColScale: rows, Directed: p.Directed}
 	if !p.symmetric() {
 		local.ColScale = make([]float32, len(rows))
 		for k := range local.ColScale {

@@ -166,6 +166,53 @@ func TestExactInputInference(t *testing.T) {
 	}
 }
 
+// A model that is given P·X for inference gives the logits of the same model with exact
+// input, bit by bit. With attention, or on other features, it does not use P·X.
+func TestReadPropagated(t *testing.T) {
+	for name, c := range inferenceCases {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			const n = 150
+			p := graph.NewLaplacian(randomGraph(t, rng, n, 200, c.weighted))
+			if c.byRow {
+				p = graph.NewRowLaplacian(p.Adjacency)
+			}
+			x, y := randomFeatures(rng, n, c.features), randomLabels(rng, n, c.classes)
+			c.options.Hidden = c.hidden
+			_, plain := testModel(t, p, x, y, c.depth, c.options)
+			_, reading := testModel(t, p, x, y, c.depth, c.options)
+			infer := func(m *GCN, x *graph.Features, nodes []int32) []float32 {
+				logits, err := m.Infer(context.Background(), p, x, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return logits
+			}
+			other := randomFeatures(rng, n, c.features)
+			wrong := exactInput(t, p, x)
+			wrong.px = &graph.Features{Rows: n, Cols: c.features, Data: make([]float32, n*c.features)}
+			for _, nodes := range [][]int32{nil, {17, 3, 149, 60, 3}} {
+				want := infer(plain, x, nodes)
+				reading.ReadPropagated(exactInput(t, p, x))
+				if got := infer(reading, x, nodes); !nearly(got, want) {
+					t.Errorf("nodes %v: %v, without P·X %v", nodes, got, want)
+				}
+				reading.ReadPropagated(wrong)
+				if used := !slices.Equal(infer(reading, x, nodes), want); used == (c.options.Heads > 0) {
+					t.Errorf("nodes %v: P·X is used %v, with %d heads", nodes, used, c.options.Heads)
+				}
+				if got := infer(reading, other, nodes); !slices.Equal(got, infer(plain, other, nodes)) {
+					t.Errorf("nodes %v: P·X is used for other features", nodes)
+				}
+				reading.ReadPropagated(nil)
+				if got := infer(reading, x, nodes); !slices.Equal(got, want) {
+					t.Errorf("nodes %v: P·X is used after it was taken away", nodes)
+				}
+			}
+		})
+	}
+}
+
 // P·X in half precision gives the bits of the same numbers in single precision.
 func TestExactInputHalfPrecision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

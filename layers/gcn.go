@@ -56,6 +56,11 @@ type GCNOptions struct {
 	AttentionDropout   float64 // of the coefficients; 0 means none
 	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
 
+	// BiasAfter adds the biases of the convolutions after the propagation, as PyTorch
+	// Geometric and DGL do: P·(H·W) + 1⊗b. FormEquation, which has no biases otherwise, then
+	// has them too.
+	BiasAfter bool
+
 	InputDropout float64 // of the features, except for Residual; 0 means none
 
 	// Residual adds a linear map of the output nodes' own features to each
@@ -278,7 +283,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
 	var z *G.Node
 	if l == 0 && o.ExactInput != nil { // h is P·X
-		z, err = affine(h, conv.W, conv.B, slot)
+		z, err = conv.affine(h, slot)
 	} else {
 		z, err = conv.Convolve(slot, h)
 	}
@@ -330,8 +335,8 @@ func (o GCNOptions) newConvolution(g *G.ExprGraph, name string, in int, start Pa
 	if o.Heads > 0 {
 		return NewGATConv(g, name, in, o.Hidden, o.Heads, o.average, start)
 	}
-	w, b, err := newParameters(g, name, in, o.Hidden, o.Form == FormProgram, start)
-	return &GraphConv{W: w, B: b}, err
+	w, b, err := newParameters(g, name, in, o.Hidden, o.Form == FormProgram || o.BiasAfter, start)
+	return &GraphConv{W: w, B: b, BiasAfter: o.BiasAfter}, err
 }
 
 // skip adds a linear map of the output nodes' own features to z.
@@ -366,7 +371,7 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	for l := range convolutions {
 		layer := o.convolution(l, convolutions, outputs)
 		each := width // values for each column of the output
-		if layer.Form == FormProgram || layer.Heads > 0 {
+		if layer.Form == FormProgram || layer.BiasAfter || layer.Heads > 0 {
 			each++
 		}
 		if layer.Heads > 0 {
@@ -412,6 +417,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	switch {
 	case o.HiddenResidual > ResidualLinear:
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
+	case o.BiasAfter && o.Heads > 0:
+		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
 	case o.Form > FormEquation:
 		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
 	case o.Form == FormEquation && o.ClassifierDropout > 0:

@@ -27,6 +27,10 @@ type GraphConv struct {
 	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
 
+	// BiasAfter adds the bias after the propagation, P̃·H·W + 1⊗b, as PyTorch Geometric and
+	// DGL do. The products are then in the order (P̃H)W.
+	BiasAfter bool
+
 	Attention  *Attention     // in the place of P̃; nil: none
 	Norm       *LayerNorm     // nil: none
 	Activation ops.Activation // zero: none
@@ -68,6 +72,8 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	switch {
 	case order > TransformFirst:
 		return nil, fmt.Errorf("layers: GraphConv: unknown order %d of its products", order)
+	case l.biasAfter():
+		order = PropagateFirst
 	case slot.KeepsHistory(): // of H, since a history of HW would be stale in W too
 		order = PropagateFirst
 	case order == OrderByCost:
@@ -85,7 +91,18 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return affine(z, l.W, l.B, slot)
+	return l.affine(z, slot)
+}
+
+// biasAfter reports whether there is a bias that is added after the propagation by P̃.
+func (l *GraphConv) biasAfter() bool { return l.BiasAfter && l.B != nil && l.Attention == nil }
+
+// affine returns X·W with the bias, for X = P̃H.
+func (l *GraphConv) affine(x *G.Node, slot *ops.Slot) (*G.Node, error) {
+	if l.biasAfter() {
+		slot = nil
+	}
+	return affine(x, l.W, l.B, slot)
 }
 
 // Finish is the second half of Forward: norm, activation and dropout.

@@ -89,6 +89,7 @@ type inferenceLayer struct {
 	residual    Residual  // of its own input
 	dense       bool      // an input layer: without P
 	attention   *inferenceAttention
+	biasAfter   bool // b is added after the propagation
 	activation  kernel.Activation
 
 	on struct{ w, b, gain, shift, skip, own plan.Span } // the same, on the processor
@@ -209,7 +210,7 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 	if l.Activation > ops.ActivationReLU {
 		return v, fmt.Errorf("layers: unknown activation %v", l.Activation)
 	}
-	v.activation = kernel.Activation(l.Activation)
+	v.activation, v.biasAfter = kernel.Activation(l.Activation), l.biasAfter()
 	if v.w, err = valueOf(l.W); err != nil {
 		return v, err
 	}
@@ -449,6 +450,9 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 	if layer.attention != nil {
 		return true
 	}
+	if layer.biasAfter {
+		return false
+	}
 	var nnz float64
 	for _, v := range rows {
 		nnz += float64(p.RowNNZ(int(v)))
@@ -541,13 +545,17 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, trans
 	return r.Activate(z, layer.activation, n, layer.out)
 }
 
-// propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P.
+// propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P, or 1 for a bias after
+// the propagation.
 func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) error {
 	mixed, sums, err := r.mixed(l, h, lo, n)
 	if err != nil {
 		return err
 	}
 	layer := r.model.layers[l]
+	if layer.biasAfter {
+		sums = plan.Span{}
+	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
 }
 

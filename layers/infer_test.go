@@ -104,11 +104,14 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if conv.Attention != nil {
 			z = denseAttention(p, conv.Attention, z)
 		}
+		if conv.BiasAfter {
+			z = dense.times(z)
+		}
 		if conv.B != nil {
 			b := parameterOf(conv.B)
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
 		}
-		if conv.Attention == nil {
+		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.times(z)
 		}
 		if l < len(m.Skips) {
@@ -158,6 +161,8 @@ var inferenceCases = map[string]struct {
 	"input and identity":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
 	"gat with all":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
+	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
+	"bias after, wide":    {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},
 	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
 	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
 	"equation with more":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, LayerNorm: true, Residual: true}},

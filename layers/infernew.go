@@ -16,7 +16,8 @@ type NewNode struct {
 
 // InferNew returns the logits of a node that the graph does not hold, as if it were added to
 // the graph with its edges: the result of Infer on that larger graph, up to rounding. p and x
-// do not change. p must be of graph.NewLaplacian or graph.NewRowLaplacian.
+// do not change. p must be of graph.NewLaplacian,
+// graph.NewRowLaplacian or graph.NewDirectedLaplacian.
 //
 // It works on the CPU. Calls may run concurrently, and with Infer, while no parameter
 // changes. Cost, in time and memory: the node's neighbourhood of as many edges as the model

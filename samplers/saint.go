@@ -89,12 +89,32 @@ type UnitLaw struct {
 
 // saintScratch is the memory of one call.
 type saintScratch struct {
+	subgraphScratch
+	unit   []int32
+	absent []float64 // P(v ∉ S) − 1 of each node of S
+}
+
+// subgraphScratch is the memory of one draw of nodes of a subgraph.
+type subgraphScratch struct {
 	seeds     numbering // of the whole graph, to check the seeds
 	numbering numbering // of the nodes drawn
 	inside    nodeSet   // the nodes drawn, while the block is filled
-	unit      []int32
 	locals    []int32
-	absent    []float64 // P(v ∉ S) − 1 of each node of S
+}
+
+// square begins the block among the nodes drawn: its nodes and column scales. The caller
+// clears s.inside.
+func (s *subgraphScratch) square(g *subgraph, block *graph.Block) *graph.CSR {
+	drawn := s.numbering.nodes
+	block.Src = resize(block.Src, len(drawn))
+	block.ColScale = resize(block.ColScale, len(drawn))
+	for k, v := range drawn {
+		block.Src[k], block.ColScale[k] = g.node(v), g.laplacian.ColScale[v]
+	}
+	s.inside.fill(g.laplacian.Nodes(), drawn)
+	m := startBlock(block, block.Src)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	return m
 }
 
 // Layers returns Depth.
@@ -157,11 +177,7 @@ func (s *SAINT) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch
 	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
-	batch.Reset(1)
-	block := batch.Blocks[0]
-	for len(batch.Blocks) < s.Depth {
-		batch.Blocks = append(batch.Blocks, block)
-	}
+	block := batch.oneBlock(s.Depth)
 
 	units := max(1, len(seeds)/s.law.Size)
 	ids := &scratch.numbering
@@ -183,20 +199,14 @@ func (s *SAINT) fill(scratch *saintScratch, units float64, block *graph.Block, w
 	ids := &scratch.numbering
 	p := s.graph.laplacian
 	n := float64(p.Nodes())
-	block.Src = resize(block.Src, len(ids.nodes))
-	block.ColScale = resize(block.ColScale, len(ids.nodes))
 	scratch.absent = resize(scratch.absent, len(ids.nodes))
 	for k, v := range ids.nodes {
-		block.Src[k], block.ColScale[k] = s.graph.node(v), p.ColScale[v]
 		absent := math.Expm1(units * math.Log1p(-s.law.Node[v]))
 		scratch.absent[k] = absent
 		weights = append(weights, float32(-1/(n*absent)))
 	}
-	inside := &scratch.inside
-	inside.fill(p.Nodes(), ids.nodes)
+	m, inside := scratch.square(s.graph, block), &scratch.inside
 	defer inside.clear(ids.nodes)
-	m := startBlock(block, block.Src)
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	adjacency := p.Adjacency
 	for k, v := range ids.nodes {
 		scale := float64(p.RowScale[v])

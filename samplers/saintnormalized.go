@@ -38,15 +38,7 @@ type NormalizedSAINT struct {
 	prepare     preparation
 	graph       *subgraph
 	probability []float64 // p of each node of the training graph
-	scratch     scratchPool[normalizedScratch]
-}
-
-// normalizedScratch is the memory of one call.
-type normalizedScratch struct {
-	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering // of the nodes drawn
-	inside    nodeSet   // the nodes drawn, while the block is filled
-	locals    []int32
+	scratch     scratchPool[subgraphScratch]
 }
 
 // Layers returns Depth.
@@ -92,11 +84,7 @@ func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.R
 	if err := scratch.seeds.checkSeeds(s.Laplacian, seeds); err != nil {
 		return err
 	}
-	batch.Reset(1)
-	block := batch.Blocks[0]
-	for len(batch.Blocks) < s.Depth {
-		batch.Blocks = append(batch.Blocks, block)
-	}
+	block := batch.oneBlock(s.Depth)
 	ids := &scratch.numbering
 	ids.begin(s.graph.laplacian, scratch.locals)
 	budget := float64(len(seeds))
@@ -114,20 +102,14 @@ func (s *NormalizedSAINT) Sample(ctx context.Context, seeds []int32, rng *rand.R
 
 // fill fills block, whose input and output nodes are the nodes drawn, and returns
 // weights with the loss weights appended.
-func (s *NormalizedSAINT) fill(scratch *normalizedScratch, budget float64, block *graph.Block, weights []float32) []float32 {
+func (s *NormalizedSAINT) fill(scratch *subgraphScratch, budget float64, block *graph.Block, weights []float32) []float32 {
 	ids, p := &scratch.numbering, s.graph.laplacian
 	n := float64(p.Nodes())
-	block.Src = resize(block.Src, len(ids.nodes))
-	block.ColScale = resize(block.ColScale, len(ids.nodes))
-	for k, v := range ids.nodes {
-		block.Src[k], block.ColScale[k] = s.graph.node(v), p.ColScale[v]
+	for _, v := range ids.nodes {
 		weights = append(weights, float32(1/(n*s.inclusion(v, budget))))
 	}
-	inside := &scratch.inside
-	inside.fill(p.Nodes(), ids.nodes)
+	m, inside := scratch.square(s.graph, block), &scratch.inside
 	defer inside.clear(ids.nodes)
-	m := startBlock(block, block.Src)
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
 	for k, v := range ids.nodes {
 		scale := float64(p.RowScale[v])
 		own := scale * float64(p.ColScale[v]) / s.inclusion(v, budget)

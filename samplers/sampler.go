@@ -71,6 +71,15 @@ func (b *MiniBatch) Reset(layers int) {
 	b.LossWeights = b.LossWeights[:0]
 }
 
+// oneBlock is Reset for layers that share one block, and returns it.
+func (b *MiniBatch) oneBlock(layers int) *graph.Block {
+	b.Reset(1)
+	for len(b.Blocks) < layers {
+		b.Blocks = append(b.Blocks, b.Blocks[0])
+	}
+	return b.Blocks[0]
+}
+
 // control gives block l a control, in the memory that b has. It follows Reset.
 func (b *MiniBatch) control(l int) *graph.Control {
 	for len(b.controls) <= l {

@@ -9,10 +9,14 @@
 //	samplers ────────┘       │ Variance     moments of β beside the theorem's bounds
 //	                         │ Claims       the paper's statements on variance, predicted and measured
 //	features, labels ────▶   │ KernelRidge  columns of a kernel matrix: products and predictions
-//	                         └ Advise       a method and sample sizes, with the reasons
+//	                         │ Advise       a method and sample sizes, with the reasons
+//	                         └ Trials       scores and costs of methods after a few mini-batches
 //	                                │
 //	                                ▼
 //	                         tables: CSV, JSON, SVG, PNG
+//
+// A control variate has an error only with a history of activations: Pilot trains a model
+// and gives ApproxError and Variance histories of known age.
 //
 // Each study is a struct of settings with a Run method; the zero values are the
 // paper's. Results are the same for any number of cores.

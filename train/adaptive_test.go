@@ -30,11 +30,11 @@ func TestFitWithAdaptiveSampler(t *testing.T) {
 		if h := mustFit(t, m, d, o); h.StateBytes != 5*4*12 {
 			t.Errorf("state of %d bytes", h.StateBytes)
 		}
-		return weights(t, m)
+		return weightsOf(t, m)
 	}
 	want := run(o)
 	fixed := modelOver(t, d, &samplers.ASGCN{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
-	if mustFit(t, fixed, d, o); slices.Equal(weights(t, fixed), want) {
+	if mustFit(t, fixed, d, o); slices.Equal(weightsOf(t, fixed), want) {
 		t.Error("the weights do not depend on the sampler's parameters")
 	}
 	for _, workers := range []int{1, 2, 9} { // 19 batches ahead: nearly two periods

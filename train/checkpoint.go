@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -414,13 +415,25 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 // On a GPU, call Program.Pull before. Values that are not finite
 // are an error, and nothing is written.
 func SaveParameters(path string, m Model) error {
-	parts, err := partsOf(m)
+	c, err := parameterCheckpoint(path, m)
 	if err != nil {
 		return err
 	}
+	if err := atomicfile.Write(path, c.write); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// parameterCheckpoint returns a checkpoint of m's parameters alone, for the given file.
+func parameterCheckpoint(path string, m Model) (*checkpoint, error) {
+	parts, err := partsOf(m)
+	if err != nil {
+		return nil, err
+	}
 	params, err := parametersOf(parts)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &checkpoint{
 		checkpointMeta: checkpointMeta{Sections: []string{sectionParameters}, State: runState{Best: number(math.NaN()), Valid: number(math.NaN())}},
@@ -431,10 +444,33 @@ func SaveParameters(path string, m Model) error {
 		c.sections[sectionParameters] = append(c.sections[sectionParameters], p.values...)
 	}
 	if err := c.checkFinite(sectionParameters); err != nil {
-		return fmt.Errorf("train: %s: %w", path, err)
+		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
-	if err := atomicfile.Write(path, c.write); err != nil {
-		return fmt.Errorf("train: %w", err)
+	return c, nil
+}
+
+// SaveRun makes the folder of a run whose parameters were not trained by Fit, such as
+// imported ones: config.json with the caller's fields, and best.ckpt. LoadParameters reads
+// it. A folder that holds a run is refused with ErrRunExists.
+func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err error) {
+	if err := checkParts(d); err != nil {
+		return err
 	}
-	return nil
+	c, err := parameterCheckpoint(dir, m)
+	if err != nil {
+		return err
+	}
+	params, err := parametersOf(m.Parts())
+	if err != nil {
+		return err
+	}
+	if c.Config, err = withConfig(derivedConfiguration(params, d), config); err != nil {
+		return err
+	}
+	r, err := openRunDir(dir, Options{}, c.Config, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = join(err, r.close()) }()
+	return r.saveCheckpoint(bestFile, c)
 }

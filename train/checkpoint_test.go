@@ -155,14 +155,14 @@ func TestLoadParameters(t *testing.T) {
 	if _, err := Fit(t.Context(), m, d, Options{MaxBatches: 25, Batch: 16, Dir: dir, Config: map[string]any{"hidden": 16}}); err != nil {
 		t.Fatal(err)
 	}
-	want := weights(t, m)
+	want := weightsOf(t, m)
 	for _, path := range []string{dir, filepath.Join(dir, bestFile)} {
 		fresh := smallModel(t, d)
 		info, err := LoadParameters(path, fresh)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(weights(t, fresh), want) {
+		if !slices.Equal(weightsOf(t, fresh), want) {
 			t.Errorf("%s: not the parameters that Fit left in the model", path)
 		}
 		if info.Batch == 0 || !(info.Best > 0) || info.Config["hidden"] == nil {
@@ -174,15 +174,15 @@ func TestLoadParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := smallModel(t, d)
-	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weights(t, fresh), want) {
+	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weightsOf(t, fresh), want) {
 		t.Errorf("without best.ckpt: error %v, or wrong parameters", err)
 	}
 	other := modelOver(t, d, m.Batch.Sampler(), 8)
-	before := weights(t, other)
+	before := weightsOf(t, other)
 	if _, err := LoadParameters(dir, other); !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), `"conv0.weight" has shape [12 16], the model's has [12 8]`) {
 		t.Errorf("narrower model: error %v", err)
 	}
-	if !slices.Equal(weights(t, other), before) {
+	if !slices.Equal(weightsOf(t, other), before) {
 		t.Error("a failed load changed the model")
 	}
 	fewer := smallModel(t, d)

@@ -85,7 +85,7 @@ func TestControlResumes(t *testing.T) {
 				}
 			}
 			h, err := Fit(ctx, m, d, o)
-			return weights(t, m.Parts()), h, err
+			return weightsOf(t, m.Parts()), h, err
 		}
 		want, whole, err := run("", short(), 0)
 		if err != nil {

@@ -79,7 +79,7 @@ func TestKilledRunResumes(t *testing.T) {
 	if err := fit(crashOptions(whole)); err != nil {
 		t.Fatal(err)
 	}
-	want, wantFiles := weights(t, m), runFiles(t, whole)
+	want, wantFiles := weightsOf(t, m), runFiles(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	dir := filepath.Join(t.TempDir(), "run")
 	moves := 0
@@ -146,7 +146,7 @@ func TestKilledRunResumes(t *testing.T) {
 		t.Errorf("files hold\n%.3000s\nwant\n%.3000s", got, wantFiles)
 	}
 	fresh, _ := crashRun()
-	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weights(t, fresh), want) {
+	if _, err := LoadParameters(dir, fresh); err != nil || !slices.Equal(weightsOf(t, fresh), want) {
 		t.Errorf("the weights differ (%v)", err)
 	}
 }

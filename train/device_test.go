@@ -320,7 +320,7 @@ func testFitOnDevice(t *testing.T, seeds Seeds) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return h, weights(t, m)
+		return h, weightsOf(t, m)
 	}
 	const n = 150 // more than the losses that the device keeps
 	cpu, _ := fit(nil, n, "", false)
@@ -351,7 +351,7 @@ func TestFitOnDeviceNotFinite(t *testing.T) {
 		m := smallModel(t, data)
 		m.Device = device
 		h, err := Fit(context.Background(), m, data, Options{Adam: Adam{LR: 1e30}, Batch: 32, MaxBatches: 60, EvalEvery: 50, Seed: 9})
-		return h, weights(t, m), err
+		return h, weightsOf(t, m), err
 	}
 	h, got, err := run(d)
 	if !errors.Is(err, ErrNotFinite) {
@@ -390,12 +390,12 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, state := weights(t, whole), whole.Batch.State()
+	want, state := weightsOf(t, whole), whole.Batch.State()
 	for k, s := range cpu.Batch.State() {
 		agreeTo(t, s.Name, state[k].Values, s.Values, 1e-4)
 	}
 	again, err := fit(d, o)
-	if err != nil || !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+	if err != nil || !slices.Equal(weightsOf(t, again), want) || !sameState(again.Batch.State(), state) {
 		t.Errorf("a second run gives other bits (%v)", err)
 	}
 	o.Dir, o.Resume = t.TempDir(), true
@@ -405,7 +405,7 @@ func TestFitKeepsStateOnDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(weights(t, again), want) || !sameState(again.Batch.State(), state) {
+	if !slices.Equal(weightsOf(t, again), want) || !sameState(again.Batch.State(), state) {
 		t.Error("resumed: other weights or state")
 	}
 
@@ -470,6 +470,35 @@ func TestMethodsOnDevice(t *testing.T) {
 					t.Errorf("Fit made %d batches, test %v (%v)", h.Batches, h.Test, err)
 				}
 			})
+		}
+	}
+}
+
+// TestNormsOnDevice compares the norms that a sampler learns from with the CPU's: of
+// activations, and of features that the propagation gathers.
+func TestNormsOnDevice(t *testing.T) {
+	d := testDevice(t)
+	data := smallData(t, 300, 3)
+	for depth := 1; depth <= 2; depth++ {
+		norms := func(on *ops.Device) []float32 {
+			m := modelOver(t, data, &samplers.ASGCN{Laplacian: data.Laplacian(), Features: data.Features, Sizes: []int{24, 24}[:depth]}, 16)
+			m.Device = on
+			top := m.Batch.Slot(depth - 1)
+			top.ObserveNorms(true)
+			p := compiled(t, m)
+			if _, err := p.Step(sampled(t, m, data.Split.Train[:32], 0), 5); err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(top.SquaredNorms())
+		}
+		want, got := norms(nil), norms(d)
+		if len(want) == 0 || len(got) != len(want) {
+			t.Fatalf("%d and %d norms", len(want), len(got))
+		}
+		for k := range want {
+			if math.Abs(float64(got[k]-want[k])) > 1e-4*(1+float64(want[k])) {
+				t.Errorf("depth %d, row %d: %v on the device, %v on the CPU", depth, k, got[k], want[k])
+			}
 		}
 	}
 }

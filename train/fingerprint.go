@@ -24,6 +24,9 @@ func Fingerprint(d *datasets.Data) string {
 	a, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	f := fingerprint{Hash: sha256.New()}
 	f.text(string(d.Metric))
+	if d.Directed { // P differs from that of an undirected graph with the same matrix
+		f.text("directed")
+	}
 	f.numbers(a.Rows, int(a.NNZ()), x.Rows, x.Cols, y.Classes, y.Tasks)
 	f.blocks(len(a.Ptr), func(k int) uint64 { return uint64(a.Ptr[k]) })
 	f.ids(a.Idx)

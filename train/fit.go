@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -274,32 +275,23 @@ func (r *run) configuration() (config map[string]any, err error) {
 		}
 		return n
 	}
-	shapes := make([]string, len(r.program.params))
-	for k, p := range r.program.params {
-		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
-	}
 	config = map[string]any{
 		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
 		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
 		"eval_every": o.EvalEvery, "seed": o.Seed,
 		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": describe.Value(r.stream.Sampler), "parameters": strings.Join(shapes, ", "),
-		"metric": string(r.data.Metric), "fingerprint": r.fingerprint(),
+		"sampler": describe.Value(r.stream.Sampler),
+	}
+	maps.Copy(config, derivedConfiguration(r.program.params, r.data))
+	if p := r.options.Partition; p != nil {
+		config["fingerprint"] = p.fingerprint // of the whole data
 	}
 	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
 		config["decoupled_decay"] = true
 	}
 	r.describeSchedule(config)
-	if y := r.data.Labels; y.Tasks > 0 {
-		config["tasks"] = y.Tasks
-	} else {
-		config["classes"] = y.Classes
-	}
-	if names := r.data.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
-		config["class_names"] = names
-	}
-	if o.Micro > 1 { // absent from the runs of earlier programs
+	if o.Micro > 1 {
 		config["micro"] = o.Micro
 	}
 	if o.Seeds != nil { // runs without it have no such field
@@ -308,25 +300,42 @@ func (r *run) configuration() (config map[string]any, err error) {
 	if r.model.Refresher != nil {
 		config["control_every"] = o.ControlEvery
 	}
-	for name, v := range o.Config {
+	return withConfig(config, o.Config)
+}
+
+// derivedConfiguration returns the fields of config.json that follow from the model and the
+// data.
+func derivedConfiguration(params []parameter, d *datasets.Data) map[string]any {
+	shapes := make([]string, len(params))
+	for k, p := range params {
+		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
+	}
+	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": Fingerprint(d)}
+	if y := d.Labels; y.Tasks > 0 {
+		config["tasks"] = y.Tasks
+	} else {
+		config["classes"] = y.Classes
+	}
+	if names := d.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
+		config["class_names"] = names
+	}
+	return config
+}
+
+// withConfig adds the caller's fields to config.
+func withConfig(config, more map[string]any) (map[string]any, error) {
+	for name, v := range more {
 		_, taken := config[name]
-		if today, _, kept := rundir.Field(o.Config, name); taken || !kept || today != name {
+		if today, _, kept := rundir.Field(more, name); taken || !kept || today != name {
 			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
 		}
 		config[name] = v
 	}
-	if config, err = rundir.ThroughJSON(config); err != nil {
+	config, err := rundir.ThroughJSON(config)
+	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return config, nil
-}
-
-// fingerprint returns the Fingerprint of the whole data.
-func (r *run) fingerprint() string {
-	if r.options.Partition != nil {
-		return r.options.Partition.fingerprint
-	}
-	return Fingerprint(r.data)
 }
 
 // mostNames is the greatest number of bytes of names of classes in a configuration.

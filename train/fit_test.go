@@ -82,7 +82,7 @@ func TestFitIsDeterministic(t *testing.T) {
 				o.Workers, o.Seed, o.BatchesPerEpoch = workers, seed, perEpoch
 				m := smallModel(t, d)
 				h := mustFit(t, m, d, o)
-				return weights(t, m), h
+				return weightsOf(t, m), h
 			}
 			want, history := run(1, 1, 9)
 			for _, cores := range []int{1, 2, 7} {
@@ -163,7 +163,7 @@ func TestResume(t *testing.T) {
 	o.Dir, o.Config = whole, map[string]any{"method": "small"}
 	m := smallModel(t, d)
 	history := mustFit(t, m, d, o)
-	want, wantFiles := weights(t, m), runFiles(t, whole)
+	want, wantFiles := weightsOf(t, m), runFiles(t, whole)
 	rng := rand.New(rand.NewPCG(11, 0))
 	for trial := range 12 {
 		cuts := make([]int, 1+rng.IntN(3))
@@ -191,7 +191,7 @@ func TestResume(t *testing.T) {
 					t.Errorf("error %q does not say where it stopped", err)
 				}
 				last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-				if err != nil || !slices.Equal(last.sections[sectionParameters], weights(t, m)) {
+				if err != nil || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
 					t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 				}
 				done = cut
@@ -201,7 +201,7 @@ func TestResume(t *testing.T) {
 			o.Progress = nil
 			m := smallModel(t, d)
 			h := mustFit(t, m, d, o)
-			if !slices.Equal(weights(t, m), want) {
+			if !slices.Equal(weightsOf(t, m), want) {
 				t.Error("the weights differ")
 			}
 			if h.Test != history.Test || h.Best != history.Best || h.BestBatch != history.BestBatch || len(h.Evaluations) != len(history.Evaluations) {
@@ -213,7 +213,7 @@ func TestResume(t *testing.T) {
 			// Resume the finished run: nothing changes.
 			again := smallModel(t, d)
 			h = mustFit(t, again, d, o)
-			if h.Batches != 60 || h.Resumed != 60 || h.Test != history.Test || !slices.Equal(weights(t, again), want) || runFiles(t, o.Dir) != wantFiles {
+			if h.Batches != 60 || h.Resumed != 60 || h.Test != history.Test || !slices.Equal(weightsOf(t, again), want) || runFiles(t, o.Dir) != wantFiles {
 				t.Errorf("resuming a finished run: %+v", h)
 			}
 		})
@@ -246,7 +246,7 @@ func TestResumeFurther(t *testing.T) {
 	}
 	o.MaxBatches = 63
 	got := smallModel(t, d)
-	if h := mustFit(t, got, d, o); h.Batches != 63 || h.Resumed != 28 || !slices.Equal(weights(t, got), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
+	if h := mustFit(t, got, d, o); h.Batches != 63 || h.Resumed != 28 || !slices.Equal(weightsOf(t, got), weightsOf(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
 		t.Errorf("a run in two parts differs: %+v", h)
 	}
 }
@@ -302,13 +302,13 @@ func TestCancelDuringEvaluation(t *testing.T) {
 			t.Fatalf("error %v, want %v", err, context.Canceled)
 		}
 		last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-		if err != nil || !slices.Equal(last.sections[sectionParameters], weights(t, m)) {
+		if err != nil || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
 			t.Fatalf("the model does not hold the last step's parameters (%v)", err)
 		}
 	}
 	m := smallModel(t, d)
 	mustFit(t, m, d, o)
-	if !slices.Equal(weights(t, m), weights(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
+	if !slices.Equal(weightsOf(t, m), weightsOf(t, want)) || runFiles(t, o.Dir) != runFiles(t, whole) {
 		t.Error("the resumed run gives other weights or files")
 	}
 }
@@ -476,7 +476,7 @@ func TestSamplerFails(t *testing.T) {
 		t.Errorf("error %q, want %q in it", err, want)
 	}
 	last, err := readCheckpoint(filepath.Join(o.Dir, lastFile))
-	if err != nil || last.State.Batch != h.Batches || !slices.Equal(last.sections[sectionParameters], weights(t, m)) {
+	if err != nil || last.State.Batch != h.Batches || !slices.Equal(last.sections[sectionParameters], weightsOf(t, m)) {
 		t.Errorf("no checkpoint of batch %d (%v)", h.Batches, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestHalfPrecisionFeatures(t *testing.T) {
 			}
 			m := gcn.Parts()
 			h := mustFit(t, m, d, short())
-			return weights(t, m), h, Fingerprint(d)
+			return weightsOf(t, m), h, Fingerprint(d)
 		}
 		half := func(x *graph.Features) *graph.Features {
 			h, err := x.ToHalf()
@@ -80,7 +80,7 @@ func TestPrefetch(t *testing.T) {
 		o := short()
 		o.EvalEvery = 1000
 		mustFit(t, m, d, o)
-		return weights(t, m), calls
+		return weightsOf(t, m), calls
 	}
 	want, _ := run(nil)
 	announced := map[int32]bool{}

@@ -142,7 +142,7 @@ func TestOtherConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := smallModel(t, d)
-	before := weights(t, m)
+	before := weightsOf(t, m)
 	for _, file := range []string{bestFile, lastFile} { // then last.ckpt, without best.ckpt
 		_, err := LoadParameters(o.Dir, m)
 		if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), filepath.Join(o.Dir, file)) ||
@@ -153,7 +153,7 @@ func TestOtherConfig(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(weights(t, m), before) {
+	if !slices.Equal(weightsOf(t, m), before) {
 		t.Error("a failed load changed the model")
 	}
 }

@@ -1,11 +1,13 @@
 package train
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
 )
 
 // treeSum is the obvious recursion.
@@ -25,10 +27,17 @@ func treeSum(leaves [][]float32, lo, hi int) []float32 {
 	return sum
 }
 
+// The sum has the bits of the obvious recursion on every rank, for any numbers of leaves,
+// ranks and values, also in the second sum, which uses the memory of the first.
 func TestOrderedSum(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for m := 1; m <= 17; m++ {
-		for _, length := range []int{1, 5, 100} {
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.IntRange(1, 40).Draw(t, "leaves")
+		size := rapid.IntRange(1, min(m, 9)).Draw(t, "ranks")
+		length := rapid.IntRange(1, 70).Draw(t, "values")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		sums := make([]orderedSum, size)
+		groups := NewLocalGroup(size)
+		for range 2 {
 			leaves := make([][]float32, m)
 			for k := range leaves {
 				leaves[k] = make([]float32, length)
@@ -37,35 +46,28 @@ func TestOrderedSum(t *testing.T) {
 				}
 			}
 			want := treeSum(leaves, 0, m)
-			for size := 1; size <= m; size++ {
-				groups := NewLocalGroup(size)
-				var all errgroup.Group
-				for rank, g := range groups {
-					all.Go(func() error {
-						s := orderedSum{leaves: m, length: length}
-						for range 2 { // the second time with memory of the first
-							lo, hi := share(m, rank, size)
-							for leaf := lo; leaf < hi; leaf++ {
-								s.add(leaf, leaves[leaf])
-							}
-							got := make([]float32, length)
-							if err := s.total(t.Context(), g, got); err != nil {
-								return err
-							}
-							for i := range got {
-								if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-									t.Errorf("%d leaves, %d ranks, rank %d: value %d is %v, want %v", m, size, rank, i, got[i], want[i])
-									break
-								}
-							}
-						}
-						return nil
-					})
-				}
-				if err := all.Wait(); err != nil {
-					t.Fatal(err)
+			results := make([][]float32, size)
+			all, ctx := errgroup.WithContext(context.Background())
+			for rank, g := range groups {
+				all.Go(func() error {
+					s := &sums[rank]
+					s.leaves, s.length = m, length
+					lo, hi := share(m, rank, size)
+					for leaf := lo; leaf < hi; leaf++ {
+						s.add(leaf, leaves[leaf])
+					}
+					results[rank] = make([]float32, length)
+					return s.total(ctx, g, results[rank])
+				})
+			}
+			if err := all.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			for rank, got := range results {
+				if !sameFloats(got, want) {
+					t.Fatalf("rank %d: %v, want %v", rank, got, want)
 				}
 			}
 		}
-	}
+	})
 }

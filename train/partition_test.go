@@ -29,12 +29,12 @@ func methodModel(method string, o layers.GCNOptions, sizes ...int) partedModel {
 }
 
 var partedModels = map[string]partedModel{
-	"ladies-flat-debiased":  methodModel("ladies-flat-debiased", layers.GCNOptions{}, 24, 24),
-	"fastgcn-flat-debiased": methodModel("fastgcn-flat-debiased", layers.GCNOptions{}, 40, 40),
-	"labor":                 methodModel("labor", layers.GCNOptions{}, 2, 2),
-	"neighbor":              methodModel("neighbor", layers.GCNOptions{}, 2, 2),
-	"full":                  methodModel("full", layers.GCNOptions{}),
-	"residual":              methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
+	"ladies-flat-debiased":         methodModel("ladies-flat-debiased", layers.GCNOptions{}, 24, 24),
+	"fastgcn-flat-debiased":        methodModel("fastgcn-flat-debiased", layers.GCNOptions{}, 40, 40),
+	"labor":                        methodModel("labor", layers.GCNOptions{}, 2, 2),
+	"neighbor":                     methodModel("neighbor", layers.GCNOptions{}, 2, 2),
+	"full":                         methodModel("full", layers.GCNOptions{}),
+	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"hidden residual":              methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"attention": func(t testing.TB, d *datasets.Data) *layers.Model {

@@ -345,7 +345,7 @@ func TestEvaluateBetweenSteps(t *testing.T) {
 				t.Errorf("a second prediction differs from the first (%v)", err)
 			}
 		}
-		if !slices.Equal(weights(t, m), p.Parameters()) {
+		if !slices.Equal(weightsOf(t, m), p.Parameters()) {
 			t.Error("the model's parameters are not the program's")
 		}
 		return slices.Clone(p.Parameters())

@@ -2,15 +2,19 @@ package train
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -262,6 +266,71 @@ func TestOverflowOnOneRank(t *testing.T) {
 	for rank, err := range errs {
 		if err == nil || !strings.Contains(err.Error(), "train: update 1 (epoch 0): ") || !strings.Contains(err.Error(), "not finite; try a smaller step size") {
 			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+// A loss that is not finite on one rank alone ends all ranks in the same update, and all keep the
+// parameters of the update before.
+func TestOverflowOfOneRank(t *testing.T) {
+	d := smallData(t, 300, 3)
+	spoiled := smallData(t, 300, 3)
+	for k, cols := 0, spoiled.Features.Cols; k < cols; k++ {
+		spoiled.Features.Data[int(d.Split.Train[7])*cols+k] = float32(math.Inf(1))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	errs, params := make([]error, 3), make([][]float32, 3)
+	var all errgroup.Group
+	for rank, g := range NewLocalGroup(3) {
+		of := d
+		if rank == 1 {
+			of = spoiled // in the model's memory only: the ranks have opened the same data
+		}
+		m := gcnOver(t, of, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{8, 8}}, layers.GCNOptions{Hidden: 8, Seed: 3})
+		all.Go(func() error {
+			_, errs[rank] = Fit(ctx, m, d, Options{Batch: 4, Micro: 3, MaxBatches: 200, EvalEvery: 200, Seed: 5, Group: g})
+			for _, p := range m.Parameters {
+				params[rank] = append(params[rank], p.Value().Data().([]float32)...)
+			}
+			return nil
+		})
+	}
+	all.Wait()
+	update := regexp.MustCompile(`^train: update [1-9]\d* `)
+	for rank, err := range errs {
+		if err == nil || !errors.Is(err, ErrNotFinite) || update.FindString(err.Error()) == "" || update.FindString(err.Error()) != update.FindString(errs[0].Error()) {
+			t.Errorf("rank %d: %v; rank 0: %v", rank, err, errs[0])
+		}
+		if !sameFloats(params[rank], params[0]) || !kernel.Finite(params[rank]) {
+			t.Errorf("rank %d ends with other parameters, or not with numbers", rank)
+		}
+	}
+}
+
+// The imbalance is the slowest rank's time over the mean.
+func TestImbalance(t *testing.T) {
+	for size, want := range map[int]float64{1: 0, 4: 1.6} { // times 1, 2, 3, 4: 4 over 2.5
+		var all errgroup.Group
+		for rank, g := range NewLocalGroup(size) {
+			all.Go(func() error {
+				r := ranks{group: g, busy: float64(rank + 1)}
+				err := r.balance(t.Context())
+				if math.Abs(r.imbalance-want) > 1e-6 {
+					t.Errorf("rank %d of %d: %v, want %v", rank, size, r.imbalance, want)
+				}
+				return err
+			})
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := smallData(t, 300, 3)
+	results, _ := fitOn(t, 2, d, func() *layers.Model { return smallModel(t, d).Parts() }, Options{Batch: 16, Micro: 2, MaxBatches: 4, Seed: 5})
+	for rank, r := range results {
+		if !(r.Imbalance >= 1 && r.Imbalance <= 2) || r.Imbalance != results[0].Imbalance || !(r.CommMS > 0) {
+			t.Errorf("rank %d: %+v", rank, r)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestFitWithSeeds(t *testing.T) {
 		if o.Seeds != nil && h.StateBytes != 3*4*int64(len(d.Split.Train)-1) {
 			t.Errorf("state of %d bytes", h.StateBytes)
 		}
-		return weights(t, m)
+		return weightsOf(t, m)
 	}
 	uniform := run(o)
 	var first []float32

@@ -89,8 +89,8 @@ func gcnOver(t testing.TB, d *datasets.Data, s samplers.Sampler, o layers.GCNOpt
 	return gcn.Parts()
 }
 
-// weights returns a copy of all parameters of m, in order.
-func weights(t testing.TB, m *layers.Model) []float32 {
+// weightsOf returns a copy of all parameters of m, in order.
+func weightsOf(t testing.TB, m *layers.Model) []float32 {
 	t.Helper()
 	params, err := parametersOf(m)
 	if err != nil {

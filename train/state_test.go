@@ -30,7 +30,7 @@ func TestFitKeepsState(t *testing.T) {
 	o.Dir = t.TempDir()
 	m := historyModel(t, d)
 	history := mustFit(t, m, d, o)
-	want, state := weights(t, m), m.Batch.State()
+	want, state := weightsOf(t, m), m.Batch.State()
 	if len(state) != 2 || history.StateBytes != 2*4*300*16 {
 		t.Fatalf("%d states of %d bytes", len(state), history.StateBytes)
 	}
@@ -43,7 +43,7 @@ func TestFitKeepsState(t *testing.T) {
 		o.Dir, o.Workers = "", workers
 		m := historyModel(t, d)
 		mustFit(t, m, d, o)
-		if !slices.Equal(weights(t, m), want) || !sameState(m.Batch.State(), state) {
+		if !slices.Equal(weightsOf(t, m), want) || !sameState(m.Batch.State(), state) {
 			t.Errorf("%d workers: the weights or the state differ", workers)
 		}
 	}
@@ -59,7 +59,7 @@ func TestFitKeepsState(t *testing.T) {
 	if h := mustFit(t, resumed, d, o); h.Resumed != 27 {
 		t.Fatalf("resumed at %d, want 27", h.Resumed)
 	}
-	if !slices.Equal(weights(t, resumed), want) || !sameState(resumed.Batch.State(), state) {
+	if !slices.Equal(weightsOf(t, resumed), want) || !sameState(resumed.Batch.State(), state) {
 		t.Error("resumed: the weights or the state differ")
 	}
 
@@ -72,7 +72,7 @@ func TestFitKeepsState(t *testing.T) {
 	}
 	o.Dir, o.Resume = "", false
 	mustFit(t, other, d, o)
-	if slices.Equal(weights(t, other), want) {
+	if slices.Equal(weightsOf(t, other), want) {
 		t.Error("the weights do not depend on the histories")
 	}
 }

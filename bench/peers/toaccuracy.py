@@ -9,10 +9,8 @@ The clock of ours starts with the process, so it includes opening a store and PÂ
 PyTorch's starts after loading and normalising the graph, before PÂ·X. Processor seconds
 are of the whole process for ours, and from the same start for PyTorch.
 
-These variables shorten a measurement. GCN_PEERS_TARGET is the target, in place of a
-whole run of full to find it. GCN_PEERS_RUNS names the runs, separated by semicolons.
-GCN_PEERS_FULL is the number of PyTorch's steps with the whole graph, a multiple of 50: it
-is then timed by these and their scores, and taken times the batches that our full needs.
+GCN_PEERS_TARGET is the target, in place of a whole run of full to find it. GCN_PEERS_RUNS
+names the runs, separated by semicolons.
 """
 
 import json
@@ -73,9 +71,9 @@ def our_run(options, target):
     return show("gcn " + options, curve[-1]["valid"] >= target, curve[-1]["batch"], curve[-1]["valid"], wall, cpu)
 
 
-def torch_run(options, target, batches=most):
+def torch_run(options, target):
     command = [sys.executable, os.path.join(here, "accuracy.py"), os.path.join(work, "graph.npy"), *options.split(), "--target", str(target),
-               "--max-batches", str(batches), "--eval-every", str(every), "--threads", str(threads)]
+               "--max-batches", str(most), "--eval-every", str(every), "--threads", str(threads)]
     r = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return show("torch " + options, r["reached"], r["batches"], r["valid"], r["seconds"], r["cpu_seconds"], r["eval_seconds"])
 
@@ -87,22 +85,10 @@ def main():
     gcn("ladies-cv --samples 8", 1)  # a store is checked when it is first opened
     target = float(os.environ.get("GCN_PEERS_TARGET") or max(e["valid"] for e in gcn("full", 1000)[2]) - 0.005)
     print(f"target: a validation score of {target:.4f}", flush=True)
-    rows, full = [], most
+    rows = []
     for name in os.environ.get("GCN_PEERS_RUNS", ";".join(runs)).split(";"):
         program, options = name.strip().split(" ", 1)
-        steps = int(os.environ.get("GCN_PEERS_FULL", 0))
-        if program == "gcn":
-            rows.append(our_run(options, target))
-            if options == "full":
-                full = rows[-1]["batches"]
-        elif options == "full" and steps:
-            row = torch_run(options, target, steps)
-            for key in ("seconds", "cpu_seconds"):
-                row[key] *= full / steps
-            row.update(run=f"torch full, from {steps} batches", batches=full)
-            rows.append(row)
-        else:
-            rows.append(torch_run(options, target))
+        rows.append((our_run if program == "gcn" else torch_run)(options, target))
     best = next((row for row in rows if row["run"].startswith("gcn ladies-cv")), rows[0])
     print(f"{'':50} {'batches':>7} {'valid':>7} {'wall s':>9} {'ratio':>6} {'CPU s':>9} {'ratio':>6}")
     for row in rows:

@@ -22,7 +22,7 @@ func TestAttention(t *testing.T) {
 		}
 		succeed(t, append(flags, "20", "--out", parts)...)
 		succeed(t, "train", "--out", parts, "--resume", "-q", "--max-batches", "40")
-		if !bytes.Equal(weights(t, whole), weights(t, parts)) {
+		if !bytes.Equal(weightsOf(t, whole), weightsOf(t, parts)) {
 			t.Errorf("%s: resumed to other weights", name)
 		}
 		if e := object(t, succeed(t, "eval", "--run", whole, "--json")); e["score"] != m["test"] {

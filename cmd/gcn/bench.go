@@ -5,9 +5,10 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	return newGroup("bench", "Measure sampling, training steps or inference",
+	return newGroup("bench", "Measure sampling, training steps, inference, or what several ranks bring",
 		`  gcn bench sampling --data synth:arxiv --methods ladies,ladies-flat-debiased --samples 512,1024
   gcn bench train --data synth:arxiv
-  gcn bench infer --data synth:arxiv`,
-		newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand())
+  gcn bench infer --data synth:arxiv
+  gcn bench ranks --data synth:arxiv`,
+		newBenchSamplingCommand(), newBenchTrainCommand(), newBenchInferCommand(), newBenchRanksCommand())
 }

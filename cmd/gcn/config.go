@@ -271,6 +271,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	if o.InputDropout > 0 {
 		config["input_dropout"] = o.InputDropout
 	}
+	if o.BiasAfter {
+		config["bias_after"] = true
+	}
 	o.attentionOptions.addTo(config)
 	o.partOptions.addTo(config)
 	if o.ExactInput { // earlier programs do not know the option

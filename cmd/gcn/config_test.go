@@ -24,7 +24,7 @@ import (
 func TestConfigFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, trainArgs("--out", "good", "-q", "--max-batches", "4")...)
-	before := weights(t, "good")
+	before := weightsOf(t, "good")
 	for text, want := range map[string]string{
 		`"overwrite": true`:            `c.json:3: "overwrite" is an option of the command line only`,
 		`"resume": true`:               `c.json:3: "resume" is`,
@@ -56,7 +56,7 @@ func TestConfigFile(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s, want %q", text, out.code, out.stderr, want)
 		}
 	}
-	if !bytes.Equal(before, weights(t, "good")) {
+	if !bytes.Equal(before, weightsOf(t, "good")) {
 		t.Error("a file of options removed a run")
 	}
 	writeFile(t, "c.json", []byte(`{"out": "there", "checkpoint_interval": "1s", "max_epochs": null, "data": "`+smallData+`", "samples": 32, "hidden": 8}`))
@@ -79,10 +79,10 @@ func TestConfigCounts(t *testing.T) {
 		succeed(t, append(line, name+"-flag", "--"+name, strings.Trim(value, `"`))...)
 		writeFile(t, "c.json", []byte(`{"`+name+`": `+value+`}`))
 		succeed(t, append(line, name+"-file", "--config", "c.json")...)
-		if !bytes.Equal(weights(t, name+"-flag"), weights(t, name+"-file")) {
+		if !bytes.Equal(weightsOf(t, name+"-flag"), weightsOf(t, name+"-file")) {
 			t.Errorf("%s in a file gives other weights than --%s", name, name)
 		}
-		if bytes.Equal(weights(t, name+"-flag"), weights(t, "default")) {
+		if bytes.Equal(weightsOf(t, name+"-flag"), weightsOf(t, "default")) {
 			t.Errorf("--%s %s changes nothing", name, value)
 		}
 		fail(t, exitFailed, []string{"cannot resume"}, "train", "--out", "default", "--resume", "--"+name, strings.Trim(value, `"`))
@@ -99,7 +99,7 @@ func TestOneName(t *testing.T) {
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss", "--bias-after")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-smoothing", "0.1",
 		"--class-weights", "balanced", "--weight-decay", "0.1", "--decoupled-decay", "--warm-up", "1", "--schedule", "step")...)
 	saved := map[string]any{"workers": nil, "partition": nil, "runs": nil} // change no result; are not of one run

@@ -36,7 +36,7 @@ func TestDevice(t *testing.T) {
 		t.Errorf("on the device: %v; on the CPU: %v", m, onCPU)
 	}
 	succeed(t, trainArgs("--out", "b", "--device", "cuda", "--workers", "3")...)
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("two runs on the device give different weights")
 	}
 	if score := object(t, succeed(t, "eval", "--run", "a", "--json")); score["device"] != "cpu" || math.Abs(score["score"].(float64)-m["test"].(float64)) > 0.01 {

@@ -28,7 +28,7 @@ func TestExactInputOfEveryMethod(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", method, e, trained)
 		}
 		succeed(t, "train", "--config", method, "--out", method+"-again", "-q", "--workers", "3")
-		if !bytes.Equal(weights(t, method), weights(t, method+"-again")) {
+		if !bytes.Equal(weightsOf(t, method), weightsOf(t, method+"-again")) {
 			t.Errorf("%s: a run that was stopped has other weights", method)
 		}
 	}
@@ -45,7 +45,7 @@ func TestExactInput(t *testing.T) {
 		t.Errorf("%v: %s", m["samples"], one.stderr)
 	}
 	succeed(t, args("--samples", "64", "--out", "one", "-q")...)
-	if !bytes.Equal(weights(t, "one"), weights(t, "two")) {
+	if !bytes.Equal(weightsOf(t, "one"), weightsOf(t, "two")) {
 		t.Error("the input's number changes the weights")
 	}
 	if m := object(t, succeed(t, args("--samples", "64", "--layers", "3", "--out", "three", "-q")...)); fmt.Sprint(m["samples"]) != "[64 64]" {
@@ -63,7 +63,7 @@ func TestExactInput(t *testing.T) {
 	if !strings.Contains(table.stdout, "samples 64, exact input") {
 		t.Errorf("the table is\n%s", table.stdout)
 	}
-	if !bytes.Equal(weights(t, "one"), weights(t, "stored")) {
+	if !bytes.Equal(weightsOf(t, "one"), weightsOf(t, "stored")) {
 		t.Error("P·X of a store gives other weights")
 	}
 	if info := succeed(t, "datasets", "info", "store:px.store"); !strings.Contains(info.stdout, "propagated features") {
@@ -81,9 +81,10 @@ func TestExactInput(t *testing.T) {
 func TestControls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, options := range map[string]string{
-		"ladies-cv":                                   "--method ladies-cv --samples 48,48 --layers 3",
-		"ladies-flat-debiased-refresh":                "--flat --control refresh --samples 48,48",
-		"ladies-debiased-rolling":                     "--control rolling --samples 48,48 --layers 3 --exact-input",
+		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
+		"mvs":                          "--method mvs --samples 48 --seeds-every 4",
+		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
+		"ladies-debiased-rolling":      "--control rolling --samples 48,48 --layers 3 --exact-input",
 		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
 		"ladies-flat-debiased-nodes-refresh":          "--flat --population nodes --control refresh --samples 48,48",
 	} {
@@ -97,7 +98,7 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: %v", name, trained)
 		}
 		succeed(t, "train", "--config", name, "--out", name+"-again", "-q", "--max-batches", "20")
-		if !bytes.Equal(weights(t, name), weights(t, name+"-again")) {
+		if !bytes.Equal(weightsOf(t, name), weightsOf(t, name+"-again")) {
 			t.Errorf("%s: a run that was stopped has other weights", name)
 		}
 		if e := object(t, succeed(t, "eval", "--run", name, "--json")); e["score"] != trained["test"] {
@@ -109,7 +110,7 @@ func TestControls(t *testing.T) {
 	succeed(t, append(several, "--max-batches", "10")...)
 	succeed(t, "train", "-q", "--out", "two", "--resume", "--max-batches", "20")
 	succeed(t, "train", "-q", "--config", "two/config.json", "--out", "again", "--max-batches", "20")
-	if !bytes.Equal(weights(t, "two/seed-2"), weights(t, "again/seed-2")) {
+	if !bytes.Equal(weightsOf(t, "two/seed-2"), weightsOf(t, "again/seed-2")) {
 		t.Error("several runs that were stopped have other weights")
 	}
 	for options, want := range map[string]string{
@@ -119,6 +120,8 @@ func TestControls(t *testing.T) {
 		"--control refresh --layers 1":         "no activations",
 		"--control sometimes":                  "there are: none, refresh, rolling",
 		"--control refresh --method ladies":    "--method ladies and parts",
+		"--method mvs --seeds uniform":         "ladies-cv",
+		"--method mvs --micro 2":               "one mini-batch an update",
 		"--method ladies-cv --layers 1":        "nothing is left",
 		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
 		"--method ladies-cv --control-every 0": "--control-every 0",

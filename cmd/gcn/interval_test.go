@@ -20,13 +20,13 @@ func TestEvalEveryAuto(t *testing.T) {
 		t.Errorf("config.json: %s", config)
 	}
 	succeed(t, trainArgs("--eval-every", "4", "--out", "b", "-q")...)
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("the number gives other weights than auto")
 	}
 	// A resumed run keeps its interval, also with another limit.
 	succeed(t, append(auto, "--resume", "--max-batches", "80", "-q")...)
 	succeed(t, "train", "--out", "b", "--resume", "--max-batches", "80", "-q")
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("the resumed runs differ")
 	}
 	if m := object(t, succeed(t, trainArgs("--eval-every", "auto", "--runs", "2", "--out", "c", "--json")...)); len(m["runs"].([]any)) != 2 {

@@ -96,7 +96,7 @@ func testKill(t *testing.T, gcn string) {
 	if kills < 3 {
 		t.Errorf("only %d kills: the test shows little", kills)
 	}
-	if !bytes.Equal(weights(t, "whole"), weights(t, "cut")) {
+	if !bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "cut")) {
 		t.Error("the weights differ from the weights of a run that was not killed")
 	}
 	if a, b := untimed(t, want), untimed(t, got); a != b {
@@ -356,7 +356,7 @@ func testMoved(t *testing.T, gcn string) {
 		t.Errorf("the first: %v: %s", err, stderr.String())
 	}
 	for dir, like := range map[string]string{"moved": "one", "run": "two"} {
-		if !bytes.Equal(weights(t, dir), weights(t, like)) || metrics(t, dir) != metrics(t, like) {
+		if !bytes.Equal(weightsOf(t, dir), weightsOf(t, like)) || metrics(t, dir) != metrics(t, like) {
 			t.Errorf("%s holds other weights than a run alone", dir)
 		}
 		if a, b := untimed(t, readFile(t, dir+"/result.json")), untimed(t, readFile(t, like+"/result.json")); a != b {
@@ -406,7 +406,7 @@ func testRefused(t *testing.T, gcn string) {
 	}
 	succeed(t, append(line, "--out", "cut", "--resume")...)
 	for _, seed := range []string{"/seed-1", "/seed-2"} {
-		if !bytes.Equal(weights(t, "whole"+seed), weights(t, "cut"+seed)) {
+		if !bytes.Equal(weightsOf(t, "whole"+seed), weightsOf(t, "cut"+seed)) {
 			t.Errorf("cut%s has other weights than an undisturbed run", seed)
 		}
 	}

@@ -60,11 +60,11 @@ func TestOldDropout(t *testing.T) {
 	succeed(t, append(flags, "8", "--out", "whole", "--classifier-dropout", "0")...)
 	succeed(t, append(flags, "4", "--out", "parts", "--classifier-dropout", "0")...)
 	succeed(t, "train", "--out", "parts", "--resume", "-q", "--max-batches", "8")
-	if !bytes.Equal(weights(t, "whole"), weights(t, "parts")) {
+	if !bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "parts")) {
 		t.Error("a run without dropout before the classifier resumes to other weights")
 	}
 	succeed(t, append(flags, "8", "--out", "today")...)
-	if bytes.Equal(weights(t, "whole"), weights(t, "today")) {
+	if bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "today")) {
 		t.Error("the default has no dropout before the classifier")
 	}
 	fail(t, exitFailed, []string{"whole", "classifier_dropout was 0 and is now 0.2"}, "train", "--out", "whole", "--resume", "--classifier-dropout", "0.2", "-q")
@@ -105,7 +105,7 @@ func TestModelEquation(t *testing.T) {
 	}
 	succeed(t, append(flags, "20", "--out", "b")...)
 	succeed(t, "train", "--out", "b", "--resume", "-q", "--max-batches", "40")
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("resumed to other weights")
 	}
 	if e := object(t, succeed(t, "eval", "--run", "a", "--json")); e["score"] != m["test"] {

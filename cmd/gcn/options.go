@@ -62,6 +62,7 @@ type trainOptions struct {
 	InputDropout      float64
 	ClassifierDropout float64
 	LayerNorm         bool
+	BiasAfter         bool
 	Residual          bool
 	ExactInput        bool
 
@@ -145,6 +146,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
 	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
+	fs.BoolVar(&o.BiasAfter, "bias-after", false, "biases after the propagation, as in PyTorch Geometric and DGL; --model equation then has biases too")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 	o.partOptions.flags(fs)
@@ -231,7 +233,10 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	if err := oneOf("seeds", o.Seeds, []string{seedsUniform, seedsLoss, seedsGradient}); err != nil {
 		return err
 	}
-	if !fs.Changed("seeds") && !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+	if !o.namesParts() && methodNamed(o.Method).GradientSeeds && o.Seeds == seedsUniform {
+		if fs.Changed("seeds") {
+			return usagef("--seeds uniform: --method %s draws mini-batches by importance: want gradient or loss; for uniform ones use --method ladies-cv", o.Method)
+		}
 		o.Seeds = seedsGradient
 	}
 	switch {

@@ -49,6 +49,9 @@ func testRanks(t *testing.T, gcn string) {
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
+			t.Run("stopped", func(t *testing.T) { testRanksStopped(t, gcn, l) })
+			t.Run("reproduce", func(t *testing.T) { testRanksReproduce(t, gcn, l) })
+			t.Run("bench", func(t *testing.T) { testRanksBench(t, gcn, l) })
 			t.Run("killed", func(t *testing.T) { testRanksKilled(t, gcn, l) })
 		})
 	}
@@ -88,7 +91,8 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 			if err != nil {
 				t.Fatalf("%s on %d ranks: %v\n%s", c.method, n, err, stderrOf(err))
 			}
-			if lines := strings.Count(string(out), "\n"); lines != 1 || !strings.Contains(string(out), fmt.Sprintf(`"ranks":%d,`, n)) {
+			if lines := strings.Count(string(out), "\n"); lines != 1 || !strings.Contains(string(out), fmt.Sprintf(`"ranks":%d,`, n)) ||
+				(n > 1) != regexp.MustCompile(`"comm_ms_per_step":[0-9.]+,"imbalance":1[0-9.]*[,}]`).Match(out) {
 				t.Errorf("%s on %d ranks: %d lines, want one result: %s", c.method, n, lines, out)
 			}
 			if !bytes.Equal(readFile(t, filepath.Join(dir, "best.ckpt")), want) {
@@ -223,7 +227,7 @@ func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
 			if out, err := l.command(t.Context(), 2, append(append([]string{gcn}, line...), "ranks")...).CombinedOutput(); err != nil {
 				t.Fatalf("%s, %s updates: %v\n%s", options, limit, err, out)
 			}
-			if !bytes.Equal(weights(t, "alone"), weights(t, "ranks")) {
+			if !bytes.Equal(weightsOf(t, "alone"), weightsOf(t, "ranks")) {
 				t.Errorf("%s, %s updates: two ranks give other weights", options, limit)
 			}
 		}
@@ -233,6 +237,9 @@ func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
 // testRanksRefused starts ranks that cannot train together.
 func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
+	for rank := range 2 {
+		succeed(t, "datasets", "convert", fmt.Sprintf("synth:demo?nodes=500&edges=1000&seed=%d", rank), fmt.Sprintf("store:s%d", rank))
+	}
 	for name, c := range map[string]struct {
 		script string // of each rank
 		want   string
@@ -241,6 +248,9 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 		"other library":   {"GCN_MPI=" + l.other + " " + gcn + " train --micro 2 --max-batches 1 --out b", "GCN_MPI"},
 		"other data":      {gcn + ` train --data "synth:demo?nodes=500&edges=1000&seed=$` + l.rank + `" --micro 2 --max-batches 1 --out c`, "differs from rank 0 in its data"},
 		"other settings":  {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --hidden 1$" + l.rank + " --micro 2 --max-batches 1 --out d", "differs from rank 0 in its settings"},
+		"other BLAS":      {"[ $" + l.rank + " = 0 ] || export GCN_BLAS=gonum; " + gcn + " train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --out g", "differs from rank 0 in its BLAS"},
+		"other store":     {gcn + " train --data store:$PWD/s$" + l.rank + " --micro 2 --max-batches 1 --out h", "rank 1 on "},
+		"no store":        {gcn + " train --data store:$PWD/s$((2*" + l.rank + ")) --micro 2 --max-batches 1 --out i", "rank 1 on "},
 		"histories":       {gcn + " train --data 'synth:demo?nodes=500&edges=1000' --method vrgcn --micro 2 --max-batches 1 --out e", "histories"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -254,6 +264,60 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	out, err := l.command(t.Context(), 3, gcn, "version").CombinedOutput()
 	if err != nil || strings.Count(string(out), "BLAS") != 1 || !strings.Contains(string(out), "3 ranks") {
 		t.Errorf("gcn version on 3 ranks: %v\n%s", err, out)
+	}
+}
+
+// testRanksStopped stops a rank for good: the others name it.
+func testRanksStopped(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// Rank 1 stops itself when it has trained for a second.
+	script := gcn + " " + shellWords(ranksLine("--max-batches", "100000", "--rank-timeout", "2s", "--out", "run", "-q")) +
+		" & [ $" + l.rank + " = 0 ] || { sleep 1; kill -STOP $!; }; wait"
+	cmd := l.command(ctx, 3, "sh", "-c", script)
+	out, err := cmd.CombinedOutput()
+	host, _ := os.Hostname()
+	if _, ended := err.(*exec.ExitError); !ended || ctx.Err() != nil || !regexp.MustCompile("no sign of life for 2s from rank [12] on "+host).Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, pid := range processesOf(gcn) { // the launcher may leave a stopped process
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func shellWords(words []string) string {
+	quoted := make([]string, len(words))
+	for k, word := range words {
+		quoted[k] = shellWord(word)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// testRanksReproduce shares the cells of a table.
+func testRanksReproduce(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	line := []string{gcn, "reproduce", "table6", "--data", "synth:demo?nodes=500&edges=2500&features=8", "--runs", "2", "--batch", "32", "--hidden", "8",
+		"--max-batches", "20", "-q", "--out"}
+	if out, err := exec.Command(line[0], append(line[1:], "alone")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := l.command(t.Context(), 2, append(line, "shared")...).CombinedOutput()
+	if err != nil || bytes.Count(out, []byte("saved in")) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !bytes.Equal(readFile(t, "alone/table6.csv"), readFile(t, "shared/table6.csv")) {
+		t.Error("two ranks make another table")
+	}
+}
+
+// testRanksBench measures two ranks.
+func testRanksBench(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	out, err := l.command(t.Context(), 2, gcn, "bench", "ranks", "--data", "synth:demo?nodes=500&edges=1000", "--hidden", "8", "--batch", "32", "--samples", "32",
+		"--micro", "2", "--updates", "5", "--ranks", "1,2", "--json").Output()
+	if err != nil || bytes.Count(out, []byte("\n")) != 1 || !bytes.Contains(out, []byte(`"ranks":2,`)) || !bytes.Contains(out, []byte(`"predicted_here"`)) {
+		t.Errorf("%v\n%s%s", err, out, stderrOf(err))
 	}
 }
 

@@ -46,7 +46,8 @@ in which every claim of the paper about its results is marked as seen or not see
 
 Results are kept cell by cell (one training run, one timing) in --cells, so that a
 stopped command goes on where it was, and tables share cells. With --compute scores,
-times or none, a table says how many of its cells are missing.`,
+times or none, a table says how many of its cells are missing. The ranks of an MPI
+launcher share the cells; --cells then needs a file system in common.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
@@ -61,7 +62,8 @@ times or none, a table says how many of its cells are missing.`,
 			}
 			return oneOfWords(args[0], experimentNames())
 		},
-		RunE: checked(r.check, r.do),
+		Annotations: shared(),
+		RunE:        checked(r.check, r.do),
 	}
 	r.flags(cmd.Flags())
 	addJSONFlag(cmd, &r.asJSON)
@@ -138,6 +140,9 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	}
 	r.Data, r.Methods, r.Samples, r.Dir, r.Cells, r.Compute = r.data, r.methods, r.samples, r.out, r.cells, reproduce.Compute(r.compute)
 	r.Open, r.DataOptions = openData, dataOptions(cmd.Context())
+	if w := worldOf(cmd.Context()); w != nil {
+		r.Ranks = w
+	}
 	if !r.quiet {
 		r.Log = func(line string) { say(cmd.ErrOrStderr(), "%s", line) }
 	}
@@ -147,6 +152,9 @@ func (r *reproduction) do(cmd *cobra.Command, args []string) error {
 	report, err := reproduce.Run(cmd.Context(), name, r.Options)
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
+	}
+	if report == nil { // only rank 0 has it
+		return nil
 	}
 	if err := report.Save(r.out); err != nil {
 		return err
@@ -165,6 +173,9 @@ func (r *reproduction) doAll(cmd *cobra.Command) error {
 	all, err := reproduce.All(cmd.Context(), r.Options)
 	if err != nil {
 		return r.stopped(cmd.Context(), err)
+	}
+	if all == nil { // only rank 0 has them
+		return nil
 	}
 	all.Commit, all.Command = r.Program, r.commandLine(cmd)
 	if err := all.Save(r.out); err != nil {
@@ -187,7 +198,7 @@ func (r *reproduction) stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, filepath.Join(r.out, "cells")))}
+	return interrupted{err, fmt.Sprintf("interrupted; to go on, give the same command again: %s holds the finished cells", cmp.Or(r.cells, r.out))}
 }
 
 // commandLine is the command with the flags that were set, without those that do not

@@ -15,6 +15,7 @@ type result struct {
 	Method     string  `json:"method"`
 	Samples    intList `json:"samples"` // empty if the method has no sample size
 	ExactInput bool    `json:"exact_input,omitempty"`
+	Conv       string  `json:"conv,omitempty"` // gat; empty: gcn
 	Metric     string  `json:"metric"`
 	BestValid  number  `json:"best_valid"`
 	Test       number  `json:"test"` // of the weights that did best on the validation nodes
@@ -109,6 +110,9 @@ func (r *result) print(w io.Writer) error {
 	method := methodText(r.Method, r.Samples)
 	if r.ExactInput {
 		method += ", exact input"
+	}
+	if r.Conv != "" {
+		method += ", " + r.Conv
 	}
 	t.row("method", method)
 	if len(r.Runs) == 0 {

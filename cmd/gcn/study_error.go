@@ -125,16 +125,18 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 }
 
 // everySeconds returns a function that takes the number done and prints it now
-// and then.
+// and then, with the total and the time left.
 func everySeconds(w io.Writer, what string, total int) func(done int) {
 	const interval = 5 * time.Second
-	last := time.Now()
+	start := time.Now()
+	last := start
 	return func(done int) {
-		if done == total || time.Since(last) < interval {
+		if done == 0 || done == total || time.Since(last) < interval {
 			return
 		}
 		last = time.Now()
-		say(w, "%d of %d %s", done, total, what)
+		left := time.Duration(float64(last.Sub(start)) / float64(done) * float64(total-done))
+		say(w, "%d of %d %s, about %v left", done, total, what, left.Round(time.Second))
 	}
 }
 

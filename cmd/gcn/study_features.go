@@ -44,7 +44,23 @@ func (f *featuresStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	s.noWeight = true
-	t, err := study.FeaturesAlone{Data: s.data, Runs: f.runs, Options: train.Options{Seed: f.seed}}.Run(cmd.Context())
+	var shown progress
+	run := 0
+	show := func(p train.Progress) {
+		if shown == nil || p.Batch == 1 { // another run
+			run++
+			prefix := ""
+			if f.runs > 1 {
+				prefix = fmt.Sprintf("run %d of %d: ", run, f.runs)
+			}
+			shown = newProgress(cmd.ErrOrStderr(), false, prefix)
+		}
+		shown.show(p)
+	}
+	t, err := study.FeaturesAlone{Data: s.data, Runs: f.runs, Options: train.Options{Seed: f.seed, Progress: show}}.Run(cmd.Context())
+	if shown != nil {
+		shown.finish()
+	}
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,7 @@ interruption.`,
 		}
 		return job.run(cmd.Context())
 	}
+	groupedHelp(cmd, trainGroups())
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
 	return cmd
@@ -329,8 +330,12 @@ func (j *trainJob) interruption(err error, dir string, batches int) error {
 
 // result returns the result that the command prints and saves.
 func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir string) *result {
+	conv := o.Conv
+	if conv == convGCN {
+		conv = ""
+	}
 	return &result{
-		Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
+		Conv: conv, Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
 		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,

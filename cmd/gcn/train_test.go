@@ -58,18 +58,18 @@ func TestTrain(t *testing.T) {
 	// The same seed gives the same weights for any number of workers; another
 	// seed gives others.
 	succeed(t, trainArgs("--out", "b", "--workers", "3", "-q")...)
-	if !bytes.Equal(weights(t, "a"), weights(t, "b")) {
+	if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, "b")) {
 		t.Error("weights differ with the number of workers")
 	}
 	succeed(t, trainArgs("--out", "c", "--seed", "2", "-q")...)
-	if bytes.Equal(weights(t, "a"), weights(t, "c")) {
+	if bytes.Equal(weightsOf(t, "a"), weightsOf(t, "c")) {
 		t.Error("weights are the same with another seed")
 	}
 }
 
-// weights returns the bytes of a run's parameters in last.ckpt and best.ckpt.
+// weightsOf returns the bytes of a run's parameters in last.ckpt and best.ckpt.
 // Checkpoints hold wall-clock times too, so files cannot be compared whole.
-func weights(t *testing.T, dir string) []byte {
+func weightsOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	var all []byte
 	for _, name := range []string{"best.ckpt", "last.ckpt"} {
@@ -132,13 +132,13 @@ func TestRunFolders(t *testing.T) {
 	}
 
 	succeed(t, trainArgs(append(short, "--out", "x")...)...)
-	before := weights(t, "x")
+	before := weightsOf(t, "x")
 	fail(t, exitFailed, []string{"x", "resume"}, trainArgs(append(short, "--out", "x", "--seed", "7")...)...)
-	if !bytes.Equal(before, weights(t, "x")) {
+	if !bytes.Equal(before, weightsOf(t, "x")) {
 		t.Error("a refused run changed the folder")
 	}
 	succeed(t, trainArgs(append(short, "--out", "x", "--seed", "7", "--overwrite")...)...)
-	if bytes.Equal(before, weights(t, "x")) {
+	if bytes.Equal(before, weightsOf(t, "x")) {
 		t.Error("--overwrite left the old run")
 	}
 }
@@ -196,7 +196,7 @@ func TestRuns(t *testing.T) {
 
 	// Each run equals the run of its seed alone, and all can be repeated.
 	succeed(t, trainArgs("--seed", "6", "--out", "alone", "-q")...)
-	if !bytes.Equal(weights(t, "alone"), weights(t, "r/seed-6")) {
+	if !bytes.Equal(weightsOf(t, "alone"), weightsOf(t, "r/seed-6")) {
 		t.Error("a run among several differs from the same seed alone")
 	}
 	again := object(t, succeed(t, trainArgs("--runs", "3", "--seed", "5", "--out", "r", "--resume", "--json", "-q")...))
@@ -230,7 +230,7 @@ func TestConfig(t *testing.T) {
 	for i, from := range []string{"a/config.json", "a"} {
 		dir := []string{"b", "c"}[i]
 		succeed(t, "train", "--config", from, "--out", dir, "-q")
-		if !bytes.Equal(weights(t, "a"), weights(t, dir)) {
+		if !bytes.Equal(weightsOf(t, "a"), weightsOf(t, dir)) {
 			t.Errorf("--config %s does not repeat the run", from)
 		}
 	}
@@ -242,7 +242,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("importance fastgcn, drawn with replacement, rows included, is called %v", first["method"])
 	}
 	second := object(t, succeed(t, "train", "--config", "d", "--out", "e", "--json", "-q"))
-	if !bytes.Equal(weights(t, "d"), weights(t, "e")) || second["method"] != first["method"] || second["batches"] != first["batches"] {
+	if !bytes.Equal(weightsOf(t, "d"), weightsOf(t, "e")) || second["method"] != first["method"] || second["batches"] != first["batches"] {
 		t.Errorf("the config of %v gives %v", first, second)
 	}
 }
@@ -289,7 +289,7 @@ func TestParts(t *testing.T) {
 		line := trainArgs("-q", "--max-batches", "4", "--out")
 		succeed(t, append(line, named, "--method", named, "--samples", "2")...)
 		succeed(t, append(append(line, named+"-parts", "--samples", "2"), strings.Fields(parts)...)...)
-		if !bytes.Equal(weights(t, named), weights(t, named+"-parts")) {
+		if !bytes.Equal(weightsOf(t, named), weightsOf(t, named+"-parts")) {
 			t.Errorf("%s named by its parts trains differently", named)
 		}
 	}
@@ -380,7 +380,7 @@ func testInterrupt(t *testing.T, args []string) {
 			t.Fatalf("an interrupted run exits with %d: %s", out.code, message)
 		}
 	}
-	if !bytes.Equal(weights(t, "whole"), weights(t, "cut")) {
+	if !bytes.Equal(weightsOf(t, "whole"), weightsOf(t, "cut")) {
 		t.Error("interrupted and resumed, the weights differ")
 	}
 }
@@ -401,14 +401,14 @@ func TestEveryMethodResumes(t *testing.T) {
 	}
 	for method, option := range options {
 		succeed(t, append(append(line, strings.Fields(option)...), "--out", method)...)
-		before := weights(t, method)
+		before := weightsOf(t, method)
 		trained := object(t, succeed(t, "train", "--out", method, "--resume", "--json", "-q"))
 		e := object(t, succeed(t, "eval", "--run", method, "--json"))
 		if e["score"] != trained["test"] || e["method"] != method {
 			t.Errorf("%s: eval gives %v, training gave %v", method, e, trained)
 		}
 		succeed(t, "train", "--config", method, "--out", method+"-again", "-q")
-		if !bytes.Equal(before, weights(t, method)) || !bytes.Equal(before, weights(t, method+"-again")) {
+		if !bytes.Equal(before, weightsOf(t, method)) || !bytes.Equal(before, weightsOf(t, method+"-again")) {
 			t.Errorf("%s: the same options give other weights", method)
 		}
 	}

@@ -276,6 +276,12 @@ func (p *pattern) adjacency(ctx context.Context, d *Set) error {
 	if err != nil {
 		return err
 	}
+	if d.Direction != Undirected {
+		d.Graph = &graph.CSR{Rows: n, Cols: n, Ptr: p.ptr, Idx: p.idx}
+		d.Report = graph.Report{Given: given, SelfLoops: loops, Edges: p.ptr[n], Duplicates: repeats}
+		d.direct()
+		return nil
+	}
 	symmetric, err := parallel.Symmetric(ctx, p.ptr, p.idx)
 	if err != nil {
 		return err
@@ -339,6 +345,9 @@ func (p *pattern) weightedAdjacency(ctx context.Context, d *Set) error {
 	d.build(b)
 	other := 0
 	for i := range n {
+		if d.Direction == In {
+			break // rows of the graph are columns of p
+		}
 		row, values := d.Graph.Row(i), d.Graph.RowValues(i)
 		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
 			at, there := slices.BinarySearch(row, p.idx[k])
@@ -347,7 +356,7 @@ func (p *pattern) weightedAdjacency(ctx context.Context, d *Set) error {
 			}
 		}
 	}
-	d.Notes = append(d.Notes, "edges weighted by data.npy")
+	d.Notes = append(d.Notes, "edges weighted by "+filepath.Base(p.file("data")))
 	if other > 0 {
 		d.Notes = append(d.Notes, fmt.Sprintf("%d entries have another weight than the first entry of their pair of nodes, which counts", other))
 	}
@@ -400,6 +409,21 @@ func newBuilder(name string, nodes int) (*graph.Builder, error) {
 }
 
 func (d *Set) build(b *graph.Builder) {
+	if d.Direction != Undirected {
+		d.Graph, d.Report = b.BuildDirected()
+		d.direct()
+		return
+	}
 	d.Graph, d.Report = b.Build()
 	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
+}
+
+// direct turns the graph, whose rows are the targets of edges, in the set's direction.
+func (d *Set) direct() {
+	text := "graph directed (directed=out): a node reads the targets of its edges"
+	if d.Direction == In {
+		d.Graph = d.Graph.Transpose()
+		text = "graph directed (directed=in): a node reads the sources of the edges to it"
+	}
+	d.Notes = append(d.Notes, text+"; repeated edges and self-loops dropped")
 }

@@ -10,11 +10,11 @@ import (
 
 // DGLReddit reads Reddit as DGL and PyG ship it: reddit_data.npz with feature,
 // label and node_types (1 train, 2 valid, 3 test), and reddit_graph.npz, a SciPy
-// matrix. It reads the split only if split is true. DGL and PyG train on the
+// matrix. It reads the split only if o.Split is true. DGL and PyG train on the
 // features as they are; GraphSAGE and GraphSAINT standardise them.
-func DGLReddit(ctx context.Context, dir string, split bool) (*Set, error) {
-	d := &Set{}
-	if err := readSciPyGraph(ctx, filepath.Join(dir, "reddit_graph.npz"), d); err != nil {
+func DGLReddit(ctx context.Context, dir string, o Options) (*Set, error) {
+	d := &Set{Direction: o.Direction}
+	if err := readSciPyGraph(ctx, filepath.Join(dir, "reddit_graph.npz"), d, o); err != nil {
 		return nil, err
 	}
 	a, err := npy.OpenArchive(filepath.Join(dir, "reddit_data.npz"))
@@ -28,7 +28,7 @@ func DGLReddit(ctx context.Context, dir string, split bool) (*Set, error) {
 	if d.Labels, err = readLabels(ctx, a, "label", d.nodes()); err != nil {
 		return nil, err
 	}
-	if split {
+	if o.Split {
 		err = readNodeTypes(ctx, a, d)
 	}
 	return d, err

@@ -60,6 +60,9 @@ type EdgeList struct {
 	// counts. "" means no weights, and is an error where there can be some.
 	Weights string
 
+	// Direction is the graph's. An edge goes from its first node to its second.
+	Direction Direction
+
 	// Each file has its own header, a line of names, and its own separator. Both are
 	// found in the file. "1" says that there is a header, "0" that there is none; a
 	// separator by name, "comma", "tab", "space" or "semicolon", is tried first.
@@ -627,7 +630,7 @@ func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err erro
 	l, err = findLayout(path, e.Separator, e.LabelsHeader, e.ids.named() && e.Nodes == "", func(first, second []string) bool {
 		if max(len(first), len(second)) > 1 && e.ids.named() {
 			_, node := e.ids.index[first[0]]
-			return namesID(first[0]) || !node && (e.ids.given != "" || isHeaderWord(first[1]))
+			return namesID(first[0]) || !node && (e.ids.given != "" || len(first) > 1 && isHeaderWord(first[1]))
 		}
 		if max(len(first), len(second)) > 1 {
 			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second))
@@ -1029,7 +1032,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		}
 		e.chunks[k] = weightedArcs{}
 	}
-	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n)}
+	d := &Set{Notes: e.notes, NodeNames: e.nodeNames(n), Direction: e.Direction}
 	d.build(b)
 	if e.column != 0 {
 		d.Notes = append(d.Notes, "edges weighted; of repeated ones the first counts")

@@ -12,6 +12,28 @@ type Set struct {
 	Notes    []string        // changes to the source, a sentence each
 
 	NodeNames *graph.Names // ids in the source; nil: the nodes' numbers
+
+	// Direction is set before the graph is read. If it is not Undirected, the graph is
+	// not symmetric.
+	Direction Direction
+}
+
+// Direction says which edges of a directed source make the rows of the graph.
+type Direction string
+
+// The directions. A row has all neighbours of its node, the targets of its edges, or the
+// sources of the edges to it.
+const (
+	Undirected Direction = ""
+	Out        Direction = "out"
+	In         Direction = "in"
+)
+
+// Options says which parts of the files are read, and how.
+type Options struct {
+	Split     bool      // read the split of the files, if they have one
+	Direction Direction // of the graph
+	Weights   bool      // read the values of a sparse matrix as the edges' weights
 }
 
 // Split holds node ids in the order of the source. Only their range is checked.

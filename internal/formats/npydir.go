@@ -16,7 +16,7 @@ import (
 // labels.npy, and data.npy, the edges' weights, if it is there. If split is true, it reads
 // train.npy, valid.npy and test.npy too, numbers of nodes or masks of booleans; the set
 // has no split where all three are missing.
-func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
+func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")
 	if err != nil {
@@ -26,7 +26,7 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Set{}
+	d := &Set{Direction: o.Direction}
 	p := pattern{name: path, files: dir.path, ptr: ptr, idx: idx}
 	if exists(dir.path("data")) {
 		if p.val, err = readWeights(ctx, dir, "data", len(idx)); err != nil {
@@ -46,7 +46,7 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 			return nil, err
 		}
 	}
-	if split && d.Labels != nil {
+	if o.Split && d.Labels != nil {
 		err = dir.readSplit(ctx, d)
 	}
 	return d, err
@@ -54,8 +54,8 @@ func NPYFolder(ctx context.Context, path string, split bool) (*Set, error) {
 
 // readWeights reads as many positive finite weights as there are indices. It returns nil
 // if all are 1.
-func readWeights(ctx context.Context, dir folder, key string, indices int) (weights []float32, err error) {
-	err = withArray(dir, key, func(r *npy.Reader) error {
+func readWeights(ctx context.Context, source arraySource, key string, indices int) (weights []float32, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
 			return err
 		}

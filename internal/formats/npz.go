@@ -14,16 +14,16 @@ import (
 // 2018, arXiv:1811.05868), which has no split, or the heterophilous graphs'
 // (Platonov et al. 2023, arXiv:2302.11640), which has several. It reads the split
 // of the given number, from 0, or none if split is negative.
-func NPZ(ctx context.Context, path string, split int) (*Set, error) {
+func NPZ(ctx context.Context, path string, split int, o Options) (*Set, error) {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	d := &Set{}
+	d := &Set{Direction: o.Direction}
 	switch {
 	case a.Has("adj_indptr"):
-		err = readBenchmark(ctx, a, d)
+		err = readBenchmark(ctx, a, d, o)
 	case a.Has("node_features") && a.Has("edges"):
 		err = readHeterophilous(ctx, a, d, split)
 	default:
@@ -35,13 +35,16 @@ func NPZ(ctx context.Context, path string, split int) (*Set, error) {
 // readBenchmark reads adj_{indptr,indices,shape}, attr_{data,indices,indptr,
 // shape} or attr_matrix, and labels. Edges are stored as found, in one direction
 // or both; there is no split.
-func readBenchmark(ctx context.Context, a *npy.Archive, d *Set) error {
+func readBenchmark(ctx context.Context, a *npy.Archive, d *Set, o Options) error {
 	shape, p, err := readSparse(ctx, a, "adj_")
 	if err != nil {
 		return err
 	}
 	if shape[0] != shape[1] {
 		return fmt.Errorf("datasets: %s: adjacency matrix is %d×%d, want square", p.name, shape[0], shape[1])
+	}
+	if p.val, err = sparseWeights(ctx, a, "adj_data", len(p.idx), d, o); err != nil {
+		return err
 	}
 	if err := p.adjacency(ctx, d); err != nil {
 		return err
@@ -54,8 +57,24 @@ func readBenchmark(ctx context.Context, a *npy.Archive, d *Set) error {
 	if err != nil {
 		return err
 	}
-	d.Labels, err = readLabels(ctx, a, "labels", d.nodes())
+	if a.Has("labels") {
+		d.Labels, err = readLabels(ctx, a, "labels", d.nodes())
+	}
 	return err
+}
+
+// sparseWeights reads the values of a sparse matrix, the member key, as weights, if
+// o.Weights says so. Otherwise a note says that they are not read.
+func sparseWeights(ctx context.Context, a *npy.Archive, key string, entries int, d *Set, o Options) ([]float32, error) {
+	switch {
+	case o.Weights && !a.Has(key):
+		return nil, fmt.Errorf("datasets: %s: weights=1, but there is no %s", a.Name(), key)
+	case o.Weights:
+		return readWeights(ctx, a, key, entries)
+	case a.Has(key):
+		d.Notes = append(d.Notes, fmt.Sprintf("%s not read: all edges have weight 1 (weights=1 reads it)", key))
+	}
+	return nil, nil
 }
 
 // readShape reads the shape of a SciPy matrix.

@@ -24,10 +24,10 @@ import (
 // (add_inverse_edge), or a directed graph. Without node features, a node gets the
 // mean of the features of its edges, as in OGB's own baseline for ogbn-proteins. A
 // heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
-// relations from it to itself. The split is read, and must exist, only if split is
+// relations from it to itself. The split is read, and must exist, only if options.Split is
 // true.
-func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
-	o, err := findOGB(ctx, dir, split)
+func OGB(ctx context.Context, dir string, options Options) (*Set, error) {
+	o, err := findOGB(ctx, dir, options.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,11 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Set{}
+	d := &Set{Direction: options.Direction}
 	if d.Labels, err = o.readLabels(ctx, n); err != nil {
+		return nil, err
+	}
+	if err := o.readClassNames(ctx, d); err != nil {
 		return nil, err
 	}
 	arcs, err := o.readEdges(ctx, n, d)
@@ -55,7 +58,7 @@ func OGB(ctx context.Context, dir string, split bool) (*Set, error) {
 	if o.nodeType != "" {
 		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
 	}
-	if split {
+	if options.Split {
 		err = o.readSplit(ctx, d)
 	}
 	return d, err
@@ -295,6 +298,43 @@ func (o *ogbFolder) readLabels(ctx context.Context, n int) (*graph.Labels, error
 		}
 	}
 	return classLabels(o.label, classes)
+}
+
+// readClassNames reads mapping/labelidx2….csv.gz: a header, then the number and the name of
+// each class. A folder may lack it. A note says why another file is not read.
+func (o *ogbFolder) readClassNames(ctx context.Context, d *Set) error {
+	found, err := filepath.Glob(filepath.Join(o.dir, "mapping", "labelidx2*.csv.gz"))
+	if err != nil || len(found) != 1 {
+		return nil // a pattern in the folder's own name
+	}
+	path := found[0]
+	l, err := findLayout(path, "comma", "1", false, nil)
+	if err != nil {
+		return err
+	}
+	lines, err := readFieldLines(ctx, l)
+	if err != nil {
+		return err
+	}
+	names := make([]string, d.Labels.Outputs())
+	unread := func(reason string) error {
+		d.Notes = append(d.Notes, fmt.Sprintf("names of classes in %s not read: %s", path, reason))
+		return nil
+	}
+	for _, line := range lines {
+		k, ok := parseID([]byte(line.fields[0]))
+		if !ok || len(line.fields) < 2 {
+			return unread(fmt.Sprintf("line %d is not a number and a name", line.number))
+		}
+		if int(k) < len(names) { // there may be classes that no node has
+			names[k] = strings.Join(line.fields[1:], ",")
+		}
+	}
+	if k := slices.Index(names, ""); k >= 0 {
+		return unread(fmt.Sprintf("class %d has none", k))
+	}
+	d.Labels.Names = names
+	return nil
 }
 
 // readEdges reads the edges into d's graph. It also returns them if there are no node

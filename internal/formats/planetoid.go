@@ -23,8 +23,8 @@ import (
 // each relation of NELL a feature of its own: 55,864 more columns, too many for a
 // dense matrix.
 //
-// The path is DIR/NAME. The set has the public split if split is true.
-func Planetoid(ctx context.Context, path string, split bool) (*Set, error) {
+// The path is DIR/NAME. The set has the public split if o.Split is true.
+func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 	dir, name := filepath.Split(path)
 	if name == "" {
 		return nil, fmt.Errorf("datasets: %q: no name after the folder; want planetoid:DIR/NAME, such as planetoid:data/cora", path)
@@ -33,11 +33,11 @@ func Planetoid(ctx context.Context, path string, split bool) (*Set, error) {
 	if err := p.read(ctx); err != nil {
 		return nil, err
 	}
-	d := &Set{}
+	d := &Set{Direction: o.Direction}
 	if err := p.place(d); err != nil {
 		return nil, err
 	}
-	if split {
+	if o.Split {
 		p.publicSplit(d)
 	}
 	return d, nil

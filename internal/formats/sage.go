@@ -22,8 +22,8 @@ import (
 // PREFIX-id_map.json from ids to rows, PREFIX-class_map.json and
 // PREFIX-feats.npy. As in GraphSAGE's loader, nodes that lack the marks val and
 // test are dropped, and links that are numbers count nodes in the order of the
-// file. The set has the split of the marks if split is true.
-func SAGE(ctx context.Context, prefix string, split bool) (*Set, error) {
+// file. The set has the split of the marks if o.Split is true.
+func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	path := prefix + "-G.json"
 	g := &sageGraph{path: path, index: make(map[string]int32), tally: newTally(path)}
 	if err := g.read(ctx); err != nil {
@@ -36,7 +36,7 @@ func SAGE(ctx context.Context, prefix string, split bool) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Set{}
+	d := &Set{Direction: o.Direction}
 	if err := g.build(node, n, d); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func SAGE(ctx context.Context, prefix string, split bool) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if split {
+	if o.Split {
 		g.split(node, d)
 	}
 	return d, nil

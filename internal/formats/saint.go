@@ -17,18 +17,23 @@ import (
 // SAINT reads GraphSAINT's folders (Zeng et al. 2020, arXiv:1907.04931):
 // adj_full.npz, a SciPy CSR matrix, feats.npy, role.json with the split, and
 // class_map.json with a class, or a list of 0 and 1, for each node. Training sees the
-// whole graph: adj_train.npz is not read. role.json is read only if split is
+// whole graph: adj_train.npz is not read. role.json is read only if o.Split is
 // true.
-func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
+func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 	file := func(name string) string { return filepath.Join(dir, name) }
-	d := &Set{}
-	if err := readSciPyGraph(ctx, file("adj_full.npz"), d); err != nil {
+	d := &Set{Direction: o.Direction}
+	if err := readSciPyGraph(ctx, file("adj_full.npz"), d, o); err != nil {
 		return nil, err
 	}
 	n := d.nodes()
 	var err error
-	if d.Features, err = readMatrix(ctx, folder(dir), "feats", n); err != nil {
-		return nil, err
+	if exists(file("feats.npy")) {
+		if d.Features, err = readMatrix(ctx, folder(dir), "feats", n); err != nil {
+			return nil, err
+		}
+	}
+	if !exists(file("class_map.json")) {
+		return d, nil
 	}
 	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
 		return nil, err
@@ -36,14 +41,14 @@ func SAINT(ctx context.Context, dir string, split bool) (*Set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if split {
+	if o.Split {
 		err = readRoles(ctx, file("role.json"), d)
 	}
 	return d, err
 }
 
 // readSciPyGraph reads a matrix written by scipy.sparse.save_npz, in CSR or COO form.
-func readSciPyGraph(ctx context.Context, path string, d *Set) error {
+func readSciPyGraph(ctx context.Context, path string, d *Set, o Options) error {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return err
@@ -52,9 +57,9 @@ func readSciPyGraph(ctx context.Context, path string, d *Set) error {
 	var p *pattern
 	var shape [2]int
 	if a.Has("row") {
-		shape, p, err = readCoordinates(ctx, a)
-	} else {
-		shape, p, err = readSparse(ctx, a, "")
+		shape, p, err = readCoordinates(ctx, a, d, o)
+	} else if shape, p, err = readSparse(ctx, a, ""); err == nil {
+		p.val, err = sparseWeights(ctx, a, "data", len(p.idx), d, o)
 	}
 	if err != nil {
 		return err
@@ -66,7 +71,7 @@ func readSciPyGraph(ctx context.Context, path string, d *Set) error {
 }
 
 // readCoordinates reads a SciPy COO matrix.
-func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *pattern, err error) {
+func readCoordinates(ctx context.Context, a *npy.Archive, d *Set, o Options) (shape [2]int, p *pattern, err error) {
 	if shape, err = readShape(ctx, a, "shape"); err != nil {
 		return shape, nil, err
 	}
@@ -101,8 +106,18 @@ func readCoordinates(ctx context.Context, a *npy.Archive) (shape [2]int, p *patt
 	}
 	next := slices.Clone(p.ptr[:shape[0]])
 	p.idx = make([]int32, len(cols))
+	weights, err := sparseWeights(ctx, a, "data", len(cols), d, o)
+	if err != nil {
+		return shape, nil, err
+	}
+	if weights != nil {
+		p.val = make([]float32, len(cols))
+	}
 	for k, i := range rows {
 		p.idx[next[i]] = cols[k]
+		if weights != nil {
+			p.val[next[i]] = weights[k]
+		}
 		next[i]++
 	}
 	return shape, p, nil

@@ -67,13 +67,19 @@ func (a *Archive) Name() string { return a.path }
 
 // Keys returns the names of the arrays, sorted.
 func (a *Archive) Keys() []string {
+	keys := a.Members()
+	slices.Sort(keys)
+	return keys
+}
+
+// Members returns the names of the arrays in the order of the archive.
+func (a *Archive) Members() []string {
 	var keys []string
 	for _, f := range a.zip.File {
 		if key, found := strings.CutSuffix(f.Name, ".npy"); found {
 			keys = append(keys, key)
 		}
 	}
-	slices.Sort(keys)
 	return keys
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/gcn-layerwise/gcn/internal/filelock"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 )
@@ -31,7 +32,6 @@ type cellsFile struct {
 	path   string
 	byName map[string]*cell
 	loose  map[string]*cell // by settings without the machine
-	length int64            // of the whole lines
 }
 
 // cell is one line of a file.
@@ -87,7 +87,6 @@ func (c *cells) file(spec string) (*cellsFile, error) {
 		return nil, fmt.Errorf("reproduce: %w", err)
 	}
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	f.length = int64(len(text))
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
@@ -151,7 +150,13 @@ func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*
 			return nil, fmt.Errorf("reproduce: %w", err)
 		}
 		one = f.loose[key]
-	} else if one != nil && !bytes.Equal(one.Settings, want) {
+	}
+	if one == nil {
+		if one, err = c.loadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	if one != nil && one.Name == name && !bytes.Equal(one.Settings, want) {
 		return nil, fmt.Errorf("reproduce: %s: cell %s has other settings; remove its line to compute it again", f.path, name)
 	}
 	if one == nil {
@@ -160,6 +165,28 @@ func (c *cells) load(spec, name string, settings, result any, elsewhere bool) (*
 	if err := finite.Unmarshal(one.Result, result); err != nil {
 		return nil, fmt.Errorf("reproduce: %s: cell %s is damaged: %w; remove its line to compute it again", f.path, one.Name, err)
 	}
+	return one, nil
+}
+
+// loadFile reads a cell of an earlier program, which had a file for each cell.
+func (c *cells) loadFile(name string) (*cell, error) {
+	path := filepath.Join(c.dir, name+".json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	one := &cell{Name: name}
+	var settings bytes.Buffer
+	if err == nil {
+		err = json.Unmarshal(text, one)
+	}
+	if err == nil {
+		err = json.Compact(&settings, one.Settings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reproduce: %s: %w; remove it to compute its cell again", path, err)
+	}
+	one.Settings = settings.Bytes()
 	return one, nil
 }
 
@@ -189,8 +216,9 @@ func (c *cells) save(spec, name string, settings any, seconds float64, result an
 	return one, nil
 }
 
-// append writes a line in one piece at the end of the file, so that two processes can
-// write to it. It removes a last line without its end.
+// append writes a line at the end of the file. It removes a last line without its end, which
+// a crash has left. The file is locked meanwhile, because other processes, also on other
+// machines, may add their cells.
 func (f *cellsFile) append(line []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o777); err != nil {
 		return err
@@ -200,19 +228,38 @@ func (f *cellsFile) append(line []byte) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := waitForLock(file); err != nil {
+		return err
+	}
 	if whole, err := endsLine(file); err != nil {
 		return err
 	} else if !whole {
-		if err := file.Truncate(f.length); err != nil {
+		text, err := os.ReadFile(f.path)
+		if err != nil {
+			return err
+		}
+		if err := file.Truncate(int64(bytes.LastIndexByte(text, '\n') + 1)); err != nil {
 			return err
 		}
 	}
-	n, err := file.Write(line)
-	if err != nil {
+	if _, err := file.Write(line); err != nil {
 		return err
 	}
-	f.length += int64(n)
 	return file.Sync()
+}
+
+// waitForLock locks a file. Another process has the lock for as long as it writes a line. A
+// file system without locks serves one process.
+func waitForLock(file *os.File) error {
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := filelock.Try(file)
+		if err == nil || errors.Is(err, errors.ErrUnsupported) {
+			return nil
+		}
+		if !errors.Is(err, filelock.ErrLocked) || time.Since(start) > time.Minute {
+			return err
+		}
+	}
 }
 
 // endsLine reports whether a file is empty or ends with the end of a line.

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -139,6 +140,38 @@ func TestCellsOfAnotherMachine(t *testing.T) {
 	}
 	if again := run(t, "table5", o); computed == before || len(again.Made) != 1 || !strings.Contains(again.Made[0], "program second") {
 		t.Errorf("%d times computed, made %q", computed-before, again.Made)
+	}
+}
+
+// TestCellsOfAnEarlierProgram finds cells that have a file each.
+func TestCellsOfAnEarlierProgram(t *testing.T) {
+	o, computed := small(t), 0
+	o.Methods = []string{"ladies"}
+	want := run(t, "table7", o)
+	path := filepath.Join(o.Dir, "cells", slug(smallData)+".jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var one cell
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		old, err := json.MarshalIndent(map[string]any{"settings": one.Settings, "seconds": one.Seconds, "result": one.Result}, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(o.Dir, "cells", one.Name+".json"), old, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	o.Log = func(string) { computed++ }
+	if again := run(t, "table7", o); computed != 0 || !reflect.DeepEqual(again.Rows, want.Rows) || len(again.Made) != 1 {
+		t.Errorf("%d cells computed, made %q, rows %+v", computed, again.Made, again.Rows)
 	}
 }
 

@@ -284,7 +284,7 @@ func (row *Row) ours() string {
 func (r *Report) headings() []string {
 	columns := []string{"data", "method", "quantity", "ours", "± std", "sem"}
 	if r.timed() {
-		columns = append(columns, "median")
+		columns = append(columns, "mean")
 	}
 	return append(columns, "n", "paper", "range")
 }
@@ -295,13 +295,16 @@ func (r *Report) timed() bool {
 
 // cellsOf returns the cells of a row, in the order of the headings.
 func (r *Report) cellsOf(row *Row) []string {
-	mean := short(row.Mean)
-	if row.N == 0 {
-		mean = "–"
+	ours, mean := short(row.Mean), short(row.Mean)
+	if row.Median > 0 {
+		ours = short(row.Median)
 	}
-	cells := []string{row.Dataset, row.labelled(), row.Quantity, mean, spread(row.Std, row.N), spread(row.SEM, row.N)}
+	if row.N == 0 {
+		ours, mean = "–", "–"
+	}
+	cells := []string{row.Dataset, row.labelled(), row.Quantity, ours, spread(row.Std, row.N), spread(row.SEM, row.N)}
 	if r.timed() {
-		cells = append(cells, short(row.Median))
+		cells = append(cells, mean)
 	}
 	return append(cells, strconv.Itoa(row.N), row.Paper.text(), row.verdict())
 }

@@ -7,21 +7,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // Results are all tables and figures of the paper, made here.
 type Results struct {
-	Date    string    `json:"date"`
-	Made    []string  `json:"made"` // days, machines and programs of the cells
-	There   int       `json:"there"`
-	Cells   int       `json:"cells"`   // There of them are there, or too large for the memory
-	Commit  string    `json:"commit"`  // of the program; set by the caller
-	Command string    `json:"command"` // that made them; set by the caller
-	Source  string    `json:"source"`  // of the paper's numbers
-	Reports []*Report `json:"reports"`
-	Claims  []Claim   `json:"claims"`
+	Date    string          `json:"date"`
+	Machine machine.Machine `json:"machine"` // that made the tables from the cells
+	Made    []string        `json:"made"`    // days, machines and programs of the cells
+	There   int             `json:"there"`   // cells that are there, or too large for the memory
+	Cells   int             `json:"cells"`   // all of them
+	Commit  string          `json:"commit"`  // of the program; set by the caller
+	Command string          `json:"command"` // that made them; set by the caller
+	Source  string          `json:"source"`  // of the paper's numbers
+	Reports []*Report       `json:"reports"`
+	Claims  []Claim         `json:"claims"`
 }
 
 // FiguresDir is the folder of the files of Results, beside the text.

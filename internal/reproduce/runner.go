@@ -44,6 +44,10 @@ type Options struct {
 	Program string       // version of this program, kept in new cells; may be ""
 	Log     func(string) // called with a line for each cell that is computed; may be nil
 
+	// Ranks share the cells; nil means this process alone. The times are rank 0's. Run and
+	// All return their results on rank 0, and nil on the others.
+	Ranks Ranks
+
 	DataOptions datasets.Options // where named data sets lie
 
 	// Open opens a data set; nil means datasets.Open with DataOptions.
@@ -96,7 +100,7 @@ func Run(ctx context.Context, name string, o Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.compute(ctx, work); err != nil {
+		if err := r.compute(ctx, work); err != nil || r.follows() {
 			return nil, err
 		}
 		report := r.report(work[0])
@@ -117,10 +121,10 @@ func All(ctx context.Context, o Options) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.compute(ctx, work); err != nil {
+	if err := r.compute(ctx, work); err != nil || r.follows() {
 		return nil, err
 	}
-	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Source: r.paper.Source}
+	all := &Results{Date: time.Now().UTC().Format(time.DateOnly), Machine: machine.Describe(), Source: r.paper.Source}
 	var jobs []job
 	for _, w := range work {
 		all.Reports, jobs = append(all.Reports, r.report(w)), append(jobs, w.jobs...)
@@ -244,8 +248,8 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 	slices.SortStableFunc(all, func(a, b job) int {
 		return cmp.Or(a.last()-b.last(), slices.Index(specs, a.spec)-slices.Index(specs, b.spec), a.run-b.run)
 	})
-	r.pace.start(all)
-	for _, j := range all {
+	var failed error
+	for j := range r.turns(ctx, all, &failed) {
 		result, err := r.do(ctx, j)
 		switch {
 		case errors.Is(err, errMissing):
@@ -259,7 +263,7 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 		}
 		r.pace.next()
 	}
-	return r.close()
+	return cmp.Or(failed, r.close())
 }
 
 // log reports a line, after the number of cells done and the time left.
@@ -279,8 +283,11 @@ func (r *runner) report(c task) *Report {
 		}
 	}
 	c.fill(r, c, report)
-	if report.figure != nil && len(report.figure.Panels) == 0 {
-		report.figure = nil
+	if f := report.figure; f != nil {
+		f.Columns = min(f.Columns, len(f.Panels))
+		if len(f.Panels) == 0 {
+			report.figure = nil
+		}
 	}
 	for k := range report.Rows {
 		if row := &report.Rows[k]; row.Runs > 0 {
@@ -386,6 +393,10 @@ func (r *runner) provenance(jobs []job) []string {
 	var lines []string
 	for _, o := range order {
 		s := spans[o]
+		if s.first == "" {
+			lines = append(lines, fmt.Sprintf("%d cells, earlier program", s.n))
+			continue
+		}
 		days := s.first
 		if s.last != s.first {
 			days += " to " + s.last

@@ -104,12 +104,12 @@ func (r *runner) addTime(report *Report, j job, paper PaperRow, quantity, timedB
 }
 
 func captionOfSampling(r *runner) string {
-	return fmt.Sprintf("One goroutine, mini-batches of %d; the time includes the block's transpose. Our number is the median; CSV and JSON have mean and standard deviation. "+
+	return fmt.Sprintf("One goroutine, mini-batches of %d; the time includes the block's transpose. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. "+
 		"The paper's program probably reads single rows of a matrix stored by columns for its node-wise times: we claim no speed-up over them.", r.Batch)
 }
 
 func captionOfSteps(*runner) string {
-	return "A step is forward, backward and Adam, sampling left out. Our number is the median; CSV and JSON have mean and standard deviation. The paper's step ran on a GPU, and includes copying the batch there. " +
+	return "A step is forward, backward and Adam, sampling left out. Our number is the median, the paper's a mean; our mean decides whether it is in the paper's range. The paper's step ran on a GPU, and includes copying the batch there. " +
 		"On a large graph a cell ends after 90 s, with the steps done."
 }
 

@@ -88,7 +88,7 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	svg := vgsvg.New(width, height)
+	svg := &measured{Canvas: vgsvg.New(width, height)}
 	if err := f.draw(draw.New(svg)); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	if _, err := svg.WriteTo(&text); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	if _, err := w.Write(markup.Clean(withFallbacks(text.Bytes()))); err != nil {
+	if _, err := w.Write(markup.Clean(withFallbacks(svg.withWidths(text.Bytes())))); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
 	return nil

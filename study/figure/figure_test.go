@@ -63,6 +63,38 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// TestTextWidths checks that every text has the width that the layout gave it, so that
+// another font is not cut off.
+func TestTextWidths(t *testing.T) {
+	var b bytes.Buffer
+	if err := sample().WriteSVG(&b); err != nil {
+		t.Fatal(err)
+	}
+	texts, widths := strings.Count(b.String(), "<text "), strings.Count(b.String(), `<text textLength="`)
+	if texts < 20 || widths != texts {
+		t.Errorf("%d of %d texts have a width", widths, texts)
+	}
+}
+
+// TestHeat checks that sizes that do not agree are an error, and that many rows are drawn.
+func TestHeat(t *testing.T) {
+	names, shades := make([]string, 60), make([][]float64, 60)
+	for i := range names {
+		names[i], shades[i] = fmt.Sprint("a class with a long name ", i), make([]float64, 60)
+		shades[i][i] = 2
+	}
+	var b bytes.Buffer
+	f := &Figure{Panels: []Panel{{Title: "matrix", Heat: &Heat{Rows: names, Columns: names, Shades: shades}}}}
+	if err := f.WriteSVG(&b); err != nil || !strings.Contains(b.String(), "a class with …") {
+		t.Error(err)
+	}
+	for _, bad := range []Heat{{}, {Rows: names, Columns: names[:3], Shades: shades}, {Rows: names, Columns: names, Shades: shades, Texts: [][]string{{"x"}}}} {
+		if err := (&Figure{Panels: []Panel{{Title: "matrix", Heat: &bad}}}).WriteSVG(&b); err == nil {
+			t.Error("no error about sizes")
+		}
+	}
+}
+
 // TestLegendBesidePanels checks that the legend begins to the right of the panels.
 func TestLegendBesidePanels(t *testing.T) {
 	f := sample()

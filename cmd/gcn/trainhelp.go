@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const helpAll = "help-all"
+
+// flagGroup is a part of a help text. The rare flags are shown by --help-all only.
+type flagGroup struct {
+	title        string
+	common, rare string // names of flags, separated by blanks
+}
+
+// trainGroups holds each flag of "gcn train" once.
+func trainGroups() []flagGroup {
+	return []flagGroup{
+		{"Data and sampling", "data method samples exact-input",
+			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every"},
+		{"Model", "layers hidden dropout activation layer-norm residual",
+			"model conv heads output-heads attention-dropout plain-attention bias-after hidden-residual input-layer input-dropout classifier-dropout"},
+		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",
+			"epochs batches-per-epoch micro seeds seeds-every label-smoothing class-weights schedule warm-up schedule-every schedule-factor decoupled-decay beta1 beta2 epsilon clip workers"},
+		{"Output", "out resume config json quiet",
+			"overwrite checkpoint-interval"},
+	}
+}
+
+// groupedHelp makes the command print its flags in groups, and the rare ones only with
+// --help-all.
+func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
+	all := cmd.Flags().Bool(helpAll, false, "help with all options")
+	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
+		var text strings.Builder
+		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
+		rare := 0
+		for _, group := range groups {
+			names := strings.Fields(group.common)
+			if *all {
+				names = append(names, strings.Fields(group.rare)...)
+			}
+			rare += len(strings.Fields(group.rare))
+			part := pflag.NewFlagSet("", pflag.ContinueOnError)
+			part.SortFlags = false
+			for _, name := range names {
+				part.AddFlag(cmd.Flags().Lookup(name))
+			}
+			fmt.Fprintf(&text, "\n%s:\n%s", group.title, part.FlagUsages())
+		}
+		if *all {
+			fmt.Fprintf(&text, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsages())
+		} else {
+			fmt.Fprintf(&text, "\n%s --%s lists %d options more.\n", cmd.CommandPath(), helpAll, rare+countFlags(cmd.InheritedFlags()))
+		}
+		_, err := fmt.Fprint(cmd.OutOrStderr(), text.String())
+		return err
+	})
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *all {
+			return cmd.Help()
+		}
+		return run(cmd, args)
+	}
+}
+
+func countFlags(fs *pflag.FlagSet) (n int) {
+	fs.VisitAll(func(*pflag.Flag) { n++ })
+	return n
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/internal/weights"
+	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/train"
+)
+
+func newExportCommand() *cobra.Command {
+	var dir, out string
+	cmd := &cobra.Command{
+		Use:   "export --run DIR --out FILE.safetensors|.npz",
+		Short: "Write a trained model's weights for other programs",
+		Long: `Write the weights of the best validation score, with their names. A weight is a
+matrix (inputs, outputs): transpose it for PyTorch's Linear. The bias of a convolution is
+inside the propagation, P(XW + b), unless the run has --bias-after.`,
+		Example: `  gcn export --run runs/first --out first.safetensors
+  gcn export --run runs/first --out first.npz`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if out == "" {
+				return usagef("--out is needed: a file ending in .safetensors or .npz")
+			}
+			if err := weights.CheckName(out); err != nil {
+				return usagef("--out %w", err)
+			}
+			runs, err := (&runFlags{dirs: []string{dir}, device: "cpu"}).open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := train.ExportParameters(out, runs[0].model); err != nil {
+				return err
+			}
+			return printLine(cmd.OutOrStdout(), "weights of %s written to %s", runs[0].dir, out)
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&dir, "run", "", "the run's folder `DIR`; required")
+	fs.StringVar(&out, "out", "", "`FILE` to write, ending in .safetensors or .npz; required")
+	return cmd
+}
+
+// importOptions are the options of training that say what a model is.
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "residual", "hidden-residual", "input-layer"}
+
+func newImportCommand() *cobra.Command {
+	var o trainOptions
+	var out, square string
+	all := pflag.NewFlagSet("import", pflag.ContinueOnError)
+	o.flags(all)
+	cmd := &cobra.Command{
+		Use:   "import FILE --data SPEC --out DIR",
+		Short: "Make a run's folder of weights from another program",
+		Long: `Make a run's folder of weights, for gcn eval, gcn predict and gcn export. FILE is a
+.safetensors or .npz file, or a .pt or .pth file with a model's state_dict, as torch.save
+writes it. Nothing in the file is executed.
+
+The layers are matched by the names that gcn export writes, else in their order. The names
+of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
+--bias-after. Weights are transposed where they are (outputs, inputs).`,
+		Example: `  gcn import model.pt --data npy:mygraph --model equation --hidden 16 --activation relu --bias-after --out runs/torch
+  gcn eval --run runs/torch`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("import needs one FILE of weights")
+			}
+			return nil
+		},
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	for _, name := range importOptions {
+		fs.AddFlag(all.Lookup(name))
+	}
+	fs.StringVar(&square, "square", "", "how square weights lie whose name does not tell: `outputs-first`, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
+	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if out == "" {
+			return usagef("--out is needed: the folder to make")
+		}
+		how, known := map[string]train.Square{"": train.SquareRefused, "outputs-first": train.SquareOutputsFirst, "inputs-first": train.SquareInputsFirst}[square]
+		if !known {
+			return usagef("--square %q: want outputs-first or inputs-first", square)
+		}
+		if err := all.Set("method", samplers.Methods()[0].Name); err != nil { // full: no sample is drawn
+			return err
+		}
+		if err := o.check(all); err != nil {
+			return err
+		}
+		data, err := openUnlabelled(cmd.Context(), o.Data)
+		if err != nil {
+			return err
+		}
+		if data.Unlabelled() {
+			return fmt.Errorf("%s has no labels, which say how many classes there are", o.Data)
+		}
+		model, err := o.newModel(cmd.Context(), data)
+		if err != nil {
+			return err
+		}
+		if err := train.ImportParameters(cmd.Context(), args[0], model, how); err != nil {
+			return err
+		}
+		config := o.runConfig()
+		config["seed"] = o.Seed
+		if err := train.SaveRun(out, model, data, config); err != nil {
+			return err
+		}
+		return printLine(cmd.OutOrStdout(), "%d parameters of %s in %s", len(model.Parameters), args[0], out)
+	}
+	complete(cmd, "data", dataSpecs)
+	return cmd
+}

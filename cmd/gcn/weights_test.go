@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/internal/weights"
+)
+
+// TestExportAndImport moves a run's weights to another folder: the predictions are the same.
+func TestExportAndImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, more := range map[string][]string{"program": nil, "equation": {"--model", "equation", "--bias-after", "--activation", "relu"}} {
+		succeed(t, trainArgs(append([]string{"--out", name, "-q"}, more...)...)...)
+		succeed(t, "predict", "--run", name, "--out", "want.npy")
+		for _, file := range []string{name + ".npz", name + ".safetensors"} {
+			succeed(t, "export", "--run", name, "--out", file)
+			succeed(t, append([]string{"import", file, "--data", smallData, "--hidden", "16", "--out", file + "-run"}, more...)...)
+			succeed(t, "predict", "--run", file+"-run", "--out", "got.npy")
+			if !bytes.Equal(readFile(t, "got.npy"), readFile(t, "want.npy")) {
+				t.Errorf("%s: other predictions", file)
+			}
+			if out := succeed(t, "eval", "--run", file+"-run"); out.stderr != "" {
+				t.Errorf("eval says %s", out.stderr)
+			}
+		}
+		fail(t, exitFailed, []string{"taken by a run"}, append([]string{"import", name + ".npz", "--data", smallData, "--hidden", "16", "--out", name}, more...)...)
+	}
+	fail(t, exitFailed, []string{"program.npz", "conv0", "shape"}, "import", "program.npz", "--data", smallData, "--hidden", "17", "--out", "x")
+	fail(t, exitUsage, []string{"--out"}, "import", "program.npz")
+	fail(t, exitUsage, []string{"--square"}, "import", "program.npz", "--out", "x", "--square", "round")
+	fail(t, exitUsage, []string{".safetensors or .npz"}, "export", "--run", "program", "--out", "x.pt")
+	fail(t, exitUsage, []string{"--run is needed"}, "export", "--out", "x.npz")
+	fail(t, exitFailed, []string{"none.pt"}, "import", "none.pt", "--data", smallData, "--out", "x")
+	if _, err := os.Stat("x"); err == nil {
+		t.Error("a refused import leaves a folder")
+	}
+}
+
+// TestImportTorch imports a recorded state_dict by the command, for a graph of its sizes.
+func TestImportTorch(t *testing.T) {
+	state, err := filepath.Abs("../../train/testdata/torch/gcn.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("g", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	array := func(name string, write func(b *bytes.Buffer) error) {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join("g", name), b.Bytes())
+	}
+	const n = 60
+	ptr, idx, y, x := []int64{0}, []int64{}, []int64{}, []float32{}
+	for v := range n {
+		idx = append(idx, int64((v+1)%n), int64((v+7)%n))
+		ptr, y = append(ptr, int64(len(idx))), append(y, int64(v%3))
+		for range 5 {
+			x = append(x, float32(rng.NormFloat64()))
+		}
+	}
+	array("indptr.npy", func(b *bytes.Buffer) error { return npy.Write(b, ptr, len(ptr)) })
+	array("indices.npy", func(b *bytes.Buffer) error { return npy.Write(b, idx, len(idx)) })
+	array("labels.npy", func(b *bytes.Buffer) error { return npy.Write(b, y, n) })
+	array("feat.npy", func(b *bytes.Buffer) error { return npy.Write(b, x, n, 5) })
+	args := []string{"import", state, "--data", "npy:g", "--model", "equation", "--hidden", "4", "--activation", "relu", "--out", "r"}
+	fail(t, exitFailed, []string{"gcn.pt", "the model has 2 parameters"}, args...)
+	succeed(t, append(args, "--bias-after")...)
+	succeed(t, "predict", "--run", "r", "--out", "p.csv")
+	succeed(t, "export", "--run", "r", "--out", "r.safetensors")
+	tensors, err := weights.Read(t.Context(), "r.safetensors")
+	if err != nil || len(tensors) != 4 || tensors[0].Name != "conv0.weight" {
+		t.Errorf("%v, %v", tensors, err)
+	}
+}
