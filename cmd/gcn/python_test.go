@@ -68,7 +68,7 @@ func TestPythonPage(t *testing.T) {
 					runPython(t, python, false)
 				case "sh":
 					for line := range strings.Lines(found[2]) {
-						args := shellWords(t, line)
+						args := lineWords(t, line)
 						if args[0] != "gcn" {
 							t.Fatalf("%q is no command of gcn", line)
 						}
@@ -113,8 +113,8 @@ func runPython(t *testing.T, program string, try bool) {
 	}
 }
 
-// shellWords splits a line of sh with words in single quotes.
-func shellWords(t *testing.T, line string) []string {
+// lineWords splits a line of sh with words in single quotes.
+func lineWords(t *testing.T, line string) []string {
 	t.Helper()
 	var words []string
 	for k, part := range strings.Split(strings.TrimSpace(line), "'") {
