@@ -27,7 +27,7 @@ type Features struct {
 
 	// Prefetch, if not nil, starts to read the given rows from disk, all at once,
 	// and does not wait. Features larger than memory have it. Call it with the
-	// rows of the next read.
+	// rows of the next read. Calls may be concurrent.
 	Prefetch func(rows []int32)
 
 	// Share is not nil if several processes hold the rows together. The values are then

@@ -198,7 +198,7 @@ func TestReadPropagated(t *testing.T) {
 					t.Errorf("nodes %v: %v, without P·X %v", nodes, got, want)
 				}
 				reading.ReadPropagated(wrong)
-				if used := !slices.Equal(infer(reading, x, nodes), want); used == (c.options.Heads > 0) {
+				if used := !slices.Equal(infer(reading, x, nodes), want); used == (c.options.Heads > 0 || c.options.InputLayer) {
 					t.Errorf("nodes %v: P·X is used %v, with %d heads", nodes, used, c.options.Heads)
 				}
 				if got := infer(reading, other, nodes); !slices.Equal(got, infer(plain, other, nodes)) {

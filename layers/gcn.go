@@ -89,6 +89,11 @@ type GCNOptions struct {
 	// InputDropout.
 	ExactInput *ExactInput
 
+	// ControlHalf keeps the histories of samplers.ControlRefresh in half precision: half
+	// the memory. The estimate is unbiased for any history, also for a rounded one. A GPU
+	// keeps them in single precision only: it is then an error of the first run.
+	ControlHalf bool
+
 	Order Order // order of the products in training; zero means by cost
 
 	Init Initialiser // nil means PyTorch, and GlorotUniform for attention

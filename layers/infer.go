@@ -7,6 +7,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 )
@@ -41,9 +42,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
-	}
+	model.ranks = m.sharing()
 	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil && x.Share == nil {
 		return m.inferFew(ctx, model, m.Device, p, x, nodes)
 	}
@@ -53,11 +52,10 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	memory.kept.onHost = m.Device == nil
-	if err := memory.kept.use(ctx, p, x, nodes, len(model.layers)); err != nil {
+	if err := memory.kept.use(ctx, p, nodes, len(model.layers)); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	return model.run(ctx, k, p, x, nodes, &memory.kept)
+	return model.run(ctx, k, p, x, memory, m.Device == nil)
 }
 
 // inferFew is Infer for a few nodes, on a GPU or, if d is nil, on the CPU.
@@ -71,7 +69,7 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 	if err := memory.useFew(ctx, p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	return model.run(ctx, k, p, x, nodes, &memory.kept)
+	return model.run(ctx, k, p, x, memory, d == nil)
 }
 
 // ReadPropagated makes Infer read P·X from e, which any number of models may share, in
@@ -128,7 +126,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	}
 	model := new(inferenceModel)
 	for _, e := range []*ExactInput{m.exact, m.known} {
-		if e.of(p, x) && m.Convolutions[0].Attention == nil {
+		if e.of(p, x) && m.Convolutions[0].Attention == nil && m.Input == nil {
 			model.exact = e
 		}
 	}
@@ -264,74 +262,76 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	return nil
 }
 
-// inference is one call of Infer.
+// inference is one pass of inference.
 type inference struct {
 	plan.Kernels
-	ctx   context.Context
-	model *inferenceModel
-	p     *graph.Laplacian
-	x     plan.Rows // the features of all nodes; not set if no layer reads them
-	input firstInput
-	ranks Ranks // that share the rows; nil: this process computes all
+	ctx      context.Context
+	model    *inferenceModel
+	p        *graph.Laplacian
+	features *graph.Features
+	onHost   bool
+	few      bool      // rows: one goroutine makes all calls
+	x        plan.Rows // features on the processor; not set if no layer reads them
+	input    firstInput
+	orders   []bool // of each layer: P(HW), and not (PH)W
+	ranks    Ranks  // that share the rows; nil: this process computes all
 
-	features *graph.Features // x, for what other ranks hold of it
+	// Of the layer at work:
+	rows    []int32   // whose output is needed
+	ordered bool      // they ascend
+	sums    []float32 // row sums of P at these rows, on the CPU
 }
 
-// run computes layer after layer.
-func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, nodes []int32, kept *keptInput) ([]float32, error) {
-	r, err := m.begin(ctx, k, p, x)
+// run computes layer after layer, at the rows of memory.kept.
+func (m *inferenceModel) run(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, memory *inferenceMemory, onHost bool) ([]float32, error) {
+	r, err := m.begin(ctx, k, p, x, memory, &memory.kept, onHost)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	if err := r.first(kept); err != nil {
-		return nil, fmt.Errorf("layers: inference: %w", err)
-	}
 	h, top := r.x, len(m.layers)-1
-	if kept.inputs != nil {
-		if h, err = r.own(kept.inputs); err != nil {
+	if inputs := memory.kept.inputs; inputs != nil {
+		if h, err = r.own(inputs); err != nil {
 			return nil, fmt.Errorf("layers: inference: %w", err)
 		}
 	}
-	var logits []float32
-	for l := range m.layers {
-		rows := kept.rows[l]
-		all := len(rows) == p.Nodes() && (l < top || nodes == nil)
-		if err = k.Needed(rows, all); err == nil {
-			if l == top {
-				what := fmt.Sprintf("the output of %d nodes × %d", len(rows), m.outputs)
-				if err := memory.Check(what, memory.Product(int64(len(rows)), int64(m.outputs), 4)); err != nil {
-					return nil, fmt.Errorf("layers: inference: %w", err)
-				}
-				logits = make([]float32, len(rows)*m.outputs)
-				err = r.layer(l, h, rows, plan.Span{}, logits)
-			} else {
-				h, err = r.hidden(l, h, rows)
-			}
-		}
-		if err != nil {
+	for l := range top {
+		if h, err = r.hidden(l, h, &memory.kept); err != nil {
 			return nil, fmt.Errorf("layers: inference, convolution %d: %w", l, err)
 		}
-		if l == 0 && l < top && (nodes == nil || len(nodes) > fewNodes) {
-			k.Released(x) // only residual layers read features again
-		}
+	}
+	logits, err := r.top(h, &memory.kept)
+	if err != nil {
+		return nil, fmt.Errorf("layers: inference, convolution %d: %w", top, err)
 	}
 	return logits, nil
 }
 
-// begin puts the parameters, and the features if a layer reads them, on the processor.
-func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features) (*inference, error) {
+// begin puts the parameters, and the features if a layer reads them, on the processor. kept
+// are the rows of the pass.
+func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Laplacian, x *graph.Features, memory *inferenceMemory, kept *keptRows, onHost bool) (*inference, error) {
 	if err := m.load(k); err != nil {
 		return nil, err
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, ranks: m.ranks, features: x}
 	if (x.Share != nil || p.Share != nil) && m.ranks == nil {
 		return nil, fmt.Errorf("other ranks hold parts of the data: inference needs these ranks, and the CPU")
 	}
-	var err error
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, few: kept.few, ranks: m.ranks, orders: m.orders(kept)}
 	if m.exact == nil || m.readsFeatures() {
-		r.x, err = k.Features(x)
+		var err error
+		if r.x, err = k.Features(x); err != nil {
+			return nil, err
+		}
 	}
-	return r, err
+	return r, r.first(kept, &memory.input)
+}
+
+// need sets the rows whose output the next layer computes.
+func (r *inference) need(kept *keptRows, l int) error {
+	r.rows, r.ordered, r.sums = kept.rows[l], l < len(kept.rows)-1 || kept.nodes == nil, nil
+	if r.onHost && !kept.few && r.model.layers[l].b != nil && r.p.Share == nil {
+		r.sums = kept.rowSums(l)
+	}
+	return r.Needed(r.rows, kept.whole(l))
 }
 
 // own returns the features of the given rows alone, with their index, in the memory of the
@@ -362,59 +362,124 @@ func (r *inference) own(rows []int32) (plan.Rows, error) {
 	return h, err
 }
 
-// hidden returns the output of layer l at the given rows, with their index.
-func (r *inference) hidden(l int, h plan.Rows, rows []int32) (plan.Rows, error) {
+// hidden returns the output of layer l at the rows of kept, with their index.
+func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error) {
+	if err := r.need(kept, l); err != nil {
+		return h, err
+	}
 	layer := r.model.layers[l]
 	name := plan.Hidden0
 	if l%2 == 1 {
 		name = plan.Hidden1
 	}
-	out, err := r.Scratch(name, len(rows)*layer.out)
+	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(l, h, rows, out, nil); err != nil {
+	if err := r.layer(l, h, out, nil); err != nil {
 		return h, err
 	}
-	above := plan.Rows{Span: out, Width: layer.out, Count: len(rows)}
-	if len(rows) < r.p.Nodes() {
-		above.Index, err = r.Index(rows)
+	if l == 0 && !r.few {
+		r.Released(r.features) // only residual layers read features again
+	}
+	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
+	if len(r.rows) < r.p.Nodes() {
+		above.Index, err = r.Index(r.rows)
 	}
 	return above, err
 }
 
-// layer writes the output of layer l to out. If logits is not nil, it writes the logits of
-// that output there instead.
-func (r *inference) layer(l int, h plan.Rows, rows []int32, out plan.Span, logits []float32) error {
+// top returns the logits at the rows of kept.
+func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
+	l := len(r.model.layers) - 1
+	if err := r.need(kept, l); err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("the output of %d nodes × %d", len(r.rows), r.model.outputs)
+	if err := memory.Check(what, memory.Product(int64(len(r.rows)), int64(r.model.outputs), 4)); err != nil {
+		return nil, err
+	}
+	logits := make([]float32, len(r.rows)*r.model.outputs)
+	return logits, r.layer(l, h, plan.Span{}, logits)
+}
+
+// layer writes the output of layer l at the needed rows to out. If logits is not nil, it
+// writes the logits of that output there instead.
+func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) error {
 	layer, own := r.model.layers[l], h
 	if l == 0 {
 		own = r.x // h is not set if P·X is known
 	}
-	transformed := r.transformFirst(l, h, rows)
-	if transformed {
+	if r.orders[l] {
 		var err error
 		if h, err = r.transform(l, h); err != nil {
 			return err
 		}
 	}
-	chunk := r.ChunkRows(max(layer.in, layer.out))
-	err := r.chunks(len(rows), chunk, r.bring(l, rows), func(lo, n int) error {
+	width, outputs := max(layer.in, layer.out), r.model.outputs
+	err := r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
 		if logits == nil {
-			return r.chunk(l, h, own, lo, n, out.From(lo*layer.out), transformed)
+			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
 		}
-		return r.logits(l, h, own, lo, n, logits[lo*r.model.outputs:(lo+n)*r.model.outputs], transformed)
+		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 	})
 	if err != nil {
 		return err
 	}
 	if logits == nil {
-		return r.gather(out.Host(), len(rows), layer.out, chunk)
+		return r.gather(out.Host(), len(r.rows), layer.out, r.ChunkRows(width))
 	}
-	return r.gather(logits, len(rows), r.model.outputs, chunk)
+	return r.gather(logits, len(r.rows), outputs, r.ChunkRows(width))
+}
+
+// chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
+// takes a part at a time through all steps of f, so that its rows stay in the core's cache.
+//
+// bring, if not nil, fetches what f reads at a part from other ranks: they then go through
+// their parts together.
+func (r *inference) chunks(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
+	if bring != nil {
+		return r.together(n, width, bring, f)
+	}
+	chunk := r.ChunkRows(width)
+	first, last := r.mine(n, chunk)
+	var forks []plan.Kernels
+	if !r.few {
+		forks = r.Fork()
+	}
+	if forks == nil {
+		for lo := first; lo < last; lo += chunk {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(r, lo, min(chunk, last-lo)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	chunk = forks[0].ChunkRows(width)
+	parts := make(chan *inference, len(forks))
+	for _, k := range forks {
+		part := *r
+		part.Kernels = k
+		parts <- &part
+	}
+	parallel.Reserve(len(forks)) // the kernels of a part run on its goroutine
+	defer parallel.Reserve(-len(forks))
+	return parallel.Chunks(r.ctx, (last-first+chunk-1)/chunk, func(c int) error {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		part := <-parts
+		defer func() { parts <- part }()
+		lo := first + c*chunk
+		return f(part, lo, min(chunk, last-lo))
+	})
 }
 
 // logits writes the logits at the needed rows lo to lo+n, over the last layer.
-func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32, transformed bool) error {
+func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32) error {
 	to, err := r.Logits(logits)
 	if err != nil {
 		return err
@@ -425,7 +490,7 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32,
 			return err
 		}
 	}
-	if err := r.chunk(l, h, own, lo, n, z, transformed); err != nil {
+	if err := r.chunk(l, h, own, lo, n, z); err != nil {
 		return err
 	}
 	if c != nil {
@@ -436,12 +501,15 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32,
 	return r.Read(logits, to)
 }
 
-// transformFirst reports whether layer l computes P(HW).
-func (r *inference) transformFirst(l int, h plan.Rows, rows []int32) bool {
-	if l == 0 && r.model.exact != nil || r.model.layers[l].dense {
-		return false
+// orders reports for each layer whether it computes P(HW).
+func (m *inferenceModel) orders(kept *keptRows) []bool {
+	orders, inputs := make([]bool, len(m.layers)), kept.p.Nodes()
+	for l, layer := range m.layers {
+		rows := kept.rows[l]
+		orders[l] = !(l == 0 && m.exact != nil || layer.dense) && transformFirst(kept.p, layer, inputs, rows)
+		inputs = len(rows)
 	}
-	return transformFirst(r.p, r.model.layers[l], h.Count, rows)
+	return orders
 }
 
 // transformFirst reports whether P(HW), with HW of all input rows, costs less than (PH)W
@@ -473,18 +541,18 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 	if err != nil {
 		return h, err
 	}
-	chunk := r.ChunkRows(max(layer.in, columns))
-	err = r.chunks(h.Count, chunk, r.bringInputs(l), func(lo, n int) error {
-		x, err := r.Part(h, lo, n)
+	width := max(layer.in, columns)
+	err = r.chunks(h.Count, width, r.bringInputs(l), func(part *inference, lo, n int) error {
+		x, err := part.Part(h, lo, n)
 		if err != nil {
 			return err
 		}
-		return r.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns)
+		return part.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns)
 	})
-	if err != nil {
-		return h, err
+	if err == nil {
+		err = r.gather(out.Host(), h.Count, columns, r.ChunkRows(width))
 	}
-	if err := r.gather(out.Host(), h.Count, columns, chunk); err != nil {
+	if err != nil {
 		return h, err
 	}
 	z := plan.Rows{Span: out, Width: columns, Count: h.Count, Index: h.Index}
@@ -496,7 +564,7 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 
 // chunk writes the layer's output at the needed rows lo to lo+n to z. own is the layer's
 // input; h is the same, or transformed.
-func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, transformed bool) error {
+func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error {
 	layer := r.model.layers[l]
 	var err error
 	if layer.dense {
@@ -506,7 +574,7 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, trans
 		}
 	} else if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)
-	} else if transformed {
+	} else if r.orders[l] {
 		err = r.Propagate(z, h, lo, n)
 	} else {
 		err = r.propagateFirst(l, h, lo, n, z)
@@ -548,37 +616,37 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span, trans
 // propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P, or 1 for a bias after
 // the propagation.
 func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) error {
-	mixed, sums, err := r.mixed(l, h, lo, n)
+	var mixed, sums plan.Span
+	var err error
+	if l == 0 {
+		mixed, err = r.input.mixed(r, lo, n)
+	} else {
+		mixed, err = r.propagate(h, lo, n)
+	}
 	if err != nil {
 		return err
 	}
 	layer := r.model.layers[l]
-	if layer.biasAfter {
-		sums = plan.Span{}
+	switch {
+	case layer.b == nil || layer.biasAfter:
+	case r.sums != nil:
+		sums = plan.HostSpan(r.sums[lo:])
+	default:
+		if sums, err = r.Scratch(plan.Sums, n); err == nil {
+			err = r.RowSums(sums, lo, n)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
 }
 
-// mixed returns P·H and the row sums of P at the needed rows lo to lo+n. They are valid
-// until the next call of mixed, Part or Own.
-func (r *inference) mixed(l int, h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
-	if l == 0 {
-		return r.input.mixed(r, h, lo, n)
+// propagate returns P·H at the needed rows lo to lo+n, in scratch memory.
+func (r *inference) propagate(h plan.Rows, lo, n int) (plan.Span, error) {
+	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
+	if err != nil {
+		return mixed, err
 	}
-	return r.propagate(h, lo, n)
-}
-
-// propagate computes P·H and the row sums of P at the needed rows lo to lo+n, in scratch
-// memory.
-func (r *inference) propagate(h plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
-	if mixed, err = r.Scratch(plan.Mixed, n*h.Width); err != nil {
-		return
-	}
-	if sums, err = r.Scratch(plan.Sums, n); err != nil {
-		return
-	}
-	if err = r.Propagate(mixed, h, lo, n); err != nil {
-		return
-	}
-	return mixed, sums, r.RowSums(sums, lo, n)
+	return mixed, r.Propagate(mixed, h, lo, n)
 }

@@ -97,7 +97,9 @@ func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32,
 	if err != nil {
 		return nil, err
 	}
-	return model.run(context.Background(), smallChunks{k, rows}, p, x, nodes, new(keptInput))
+	memory := new(inferenceMemory)
+	memory.kept.use(context.Background(), p, nodes, len(model.layers))
+	return model.run(context.Background(), smallChunks{k, rows}, p, x, memory, false)
 }
 
 type smallChunks struct {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -359,18 +360,20 @@ func TestInferPrefetches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		announced := make([]bool, n)
+		announced := make([]atomic.Bool, n)
 		disk := &graph.Features{Rows: n, Cols: 24, Data: x.Data, Prefetch: func(rows []int32) {
 			for _, v := range rows {
-				announced[v] = true
+				announced[v].Store(true)
 			}
 		}}
 		got, err := m.Infer(context.Background(), p, disk, nil)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%+v: %v; other logits", o, err)
 		}
-		if v := slices.Index(announced, false); v >= 0 {
-			t.Errorf("%+v: row %d was not prefetched", o, v)
+		for v := range announced {
+			if !announced[v].Load() {
+				t.Fatalf("%+v: row %d was not prefetched", o, v)
+			}
 		}
 	}
 }
@@ -378,12 +381,17 @@ func TestInferPrefetches(t *testing.T) {
 // countdown is a context that ends after a number of calls of Err.
 type countdown struct {
 	context.Context
-	left int
+	left atomic.Int64
+}
+
+func newCountdown(calls int64) *countdown {
+	c := &countdown{Context: context.Background()}
+	c.left.Store(calls)
+	return c
 }
 
 func (c *countdown) Err() error {
-	c.left--
-	if c.left < 0 {
+	if c.left.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
@@ -395,16 +403,16 @@ func TestInferStops(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
 	x, y := randomFeatures(rng, n, 8), randomLabels(rng, n, 3)
 	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 8})
-	full := &countdown{context.Background(), math.MaxInt}
+	full := newCountdown(math.MaxInt64)
 	if _, err := m.Infer(full, p, x, nil); err != nil {
 		t.Fatal(err)
 	}
-	calls := math.MaxInt - full.left
+	calls := math.MaxInt64 - full.left.Load()
 	if calls < 8 {
 		t.Errorf("Err is called %d times over two layers of five chunks", calls)
 	}
 	for k := range calls {
-		if _, err := m.Infer(&countdown{context.Background(), k}, p, x, nil); !errors.Is(err, context.Canceled) {
+		if _, err := m.Infer(newCountdown(k), p, x, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled at call %d, inference returns %v", k, err)
 		}
 	}

@@ -8,14 +8,16 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // inferenceMemory is the memory of a model's inference, reused from call to call.
 type inferenceMemory struct {
 	plan.InferenceMemory
-	kept keptInput
-	set  nodeSet
+	kept  keptRows
+	input keptInput
+	set   nodeSet
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another
@@ -30,7 +32,7 @@ func (m *GCN) takeMemory() *inferenceMemory {
 
 // Bytes returns the size of m, without the lists of rows.
 func (m *inferenceMemory) Bytes() int64 {
-	return m.InferenceMemory.Bytes() + 4*int64(cap(m.kept.px)+cap(m.kept.sums)+cap(m.set.place))
+	return m.InferenceMemory.Bytes() + 4*int64(cap(m.input.px)+cap(m.set.place)) + int64(cap(m.input.has))
 }
 
 // fewNodes is the largest number of nodes in a call of Infer that is made for its
@@ -73,39 +75,39 @@ func (f *freeMemories) give(m *inferenceMemory) {
 	}
 }
 
-// keptInput is the part of inference that follows from the graph, the features and the
-// nodes alone. It is kept for the next call with the same ones.
-type keptInput struct {
+// keptRows are the rows that inference needs for some nodes. They follow from the graph and
+// the nodes alone, and are kept for the next call with the same ones.
+type keptRows struct {
 	p      *graph.Laplacian
-	x      *graph.Features
-	nodes  []int32 // a copy; nil: all nodes
-	rows   [][]int32
-	inputs []int32 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
-	onHost bool    // P·X can be kept
+	nodes  []int32     // a copy; nil: all nodes
+	rows   [][]int32   // of each layer
+	sums   [][]float32 // row sums of P at these rows, when they were needed
+	few    bool        // of useFew
+	inputs []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
-	px, sums []float32 // P·X and P·1 at rows[0], from row base on; nil: not kept
-	base     int
-	from     int // the first row of them that is computed
-	filled   int // after the last one
+	// If ranks hold X together:
+	x    *graph.Features
+	px   []float32 // P·X at this rank's part of rows[0]; nil: not computed
+	base int       // the first row of this part
 }
 
-// use makes k the part for these arguments. It keeps a part of equal arguments.
-func (k *keptInput) use(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32, layers int) (err error) {
-	if k.p == p && k.x == x && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
+// use makes k the rows for these arguments. It keeps the rows of equal arguments.
+func (k *keptRows) use(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (err error) {
+	if k.p == p && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
 		return nil
 	}
 	// Free the old memory before the new is allocated.
-	*k = keptInput{p: p, x: x, nodes: slices.Clone(nodes), onHost: k.onHost}
+	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers)}
 	if k.rows, err = new(nodeSet).neededRows(ctx, nil, p, k.nodes, layers); err != nil {
-		*k = keptInput{onHost: k.onHost}
+		*k = keptRows{}
 	}
 	return err
 }
 
-// useFew makes k the part for a few nodes. It keeps nothing but the memory of the lists.
+// useFew makes k the rows for a few nodes. It keeps nothing but the memory of the lists.
 func (m *inferenceMemory) useFew(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int, inputs bool) (err error) {
 	k := &m.kept
-	k.nodes, k.onHost, k.inputs = nodes, false, nil
+	k.p, k.nodes, k.few, k.inputs = p, nodes, true, nil
 	if !inputs {
 		k.rows, err = m.set.neededRows(ctx, k.rows, p, nodes, layers)
 		return err
@@ -118,86 +120,120 @@ func (m *inferenceMemory) useFew(ctx context.Context, p *graph.Laplacian, nodes 
 }
 
 // forget drops the caller's nodes.
-func (k *keptInput) forget() {
+func (k *keptRows) forget() {
 	k.nodes = nil
 	if top := len(k.rows) - 1; top >= 0 {
 		k.rows[top] = nil
 	}
 }
 
+// whole reports whether the rows of layer l list every node in order.
+func (k *keptRows) whole(l int) bool {
+	return len(k.rows[l]) == k.p.Nodes() && (l < len(k.rows)-1 || k.nodes == nil)
+}
+
+// rowSums returns the row sums of P at the rows of layer l.
+func (k *keptRows) rowSums(l int) []float32 {
+	if rows := k.rows[l]; k.sums[l] == nil {
+		k.sums[l] = make([]float32, len(rows))
+		parallel.For(len(rows), 1024, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				k.sums[l][i] = float32(k.p.RowSum(int(rows[i])))
+			}
+		})
+	}
+	return k.sums[l]
+}
+
+// keptInput is P·X of the rows that calls of inference have needed so far.
+type keptInput struct {
+	p *graph.Laplacian
+	x *graph.Features
+
+	px  []float32 // a row a node; nil: not kept
+	has []bool    // the nodes whose row is computed
+}
+
 // keptShare is the part of the memory limit that a kept P·X may take.
 const keptShare = 8
 
+// use makes k the memory of P·X for these arguments. It keeps the rows of equal arguments,
+// and px stays nil if P·X is too large.
+func (k *keptInput) use(p *graph.Laplacian, x *graph.Features) {
+	if k.p == p && k.x == x {
+		return
+	}
+	*k = keptInput{p: p, x: x}
+	if uint64(x.Rows)*uint64(x.Cols)*4 <= memory.Limit()/keptShare {
+		// A page that no row is written to takes no memory.
+		k.px, k.has = make([]float32, x.Rows*x.Cols), make([]bool, x.Rows)
+	}
+}
+
 // firstInput gives the first layer's P·X.
 type firstInput struct {
-	kept  *keptInput // with px and sums to read or to fill; nil: computed at each call
-	exact *ExactInput
-	px    plan.Rows // of exact
-	all   bool      // rows[0] lists every node in order
+	px   plan.Rows  // P·X, a row a node
+	all  bool       // px has all rows
+	kept *keptInput // the rows of px that are computed; nil: none
+	once bool       // no node is needed twice, so that goroutines can fill px
+	part *keptRows  // with P·X of this rank's rows, if ranks hold X together; else nil
 }
 
 // first chooses where the first layer's P·X comes from.
-func (r *inference) first(kept *keptInput) error {
-	in, layer, rows := &r.input, r.model.layers[0], kept.rows[0]
-	switch n := r.p.Nodes(); {
+func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
+	in, top := &r.input, len(r.model.layers)-1
+	switch {
 	case r.model.exact != nil:
-		in.exact = r.model.exact
-		in.all = len(rows) == n && (len(r.model.layers) > 1 || kept.nodes == nil)
-		var err error
-		in.px, err = r.Features(in.exact.px)
-		return err
-	case layer.dense || !kept.onHost || r.transformFirst(0, r.x, rows):
-		return nil
+		in.px, err = r.Features(r.model.exact.px)
+		in.all = true
+	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense:
 	case r.features.Share != nil:
-		in.kept = kept
-		return kept.fill(r)
-	}
-	if kept.px == nil {
-		if uint64(len(rows))*uint64(layer.in)*4 > memory.Limit()/keptShare {
-			return nil
+		in.part = kept
+		err = kept.propagateShared(r)
+	default:
+		if input.use(r.p, r.features); input.px != nil {
+			in.px = plan.Rows{Span: plan.HostSpan(input.px), Width: r.x.Width, Count: r.x.Count}
+			in.kept, in.once = input, top > 0 || kept.nodes == nil
 		}
-		kept.px, kept.sums = make([]float32, len(rows)*layer.in), make([]float32, len(rows))
 	}
-	in.kept = kept
-	return nil
+	return err
 }
 
-// mixed returns P·X and the row sums of P at the needed rows lo to lo+n, for features x.
-func (in *firstInput) mixed(r *inference, x plan.Rows, lo, n int) (mixed, sums plan.Span, err error) {
-	switch {
-	case in.exact != nil:
-		if sums, err = r.Scratch(plan.Sums, n); err != nil {
-			return
+// mixed returns P·X at the needed rows lo to lo+n. It is valid until the next call of
+// mixed, Part or Own.
+func (in *firstInput) mixed(r *inference, lo, n int) (plan.Span, error) {
+	if k := in.part; k != nil {
+		return plan.HostSpan(k.px[(lo-k.base)*k.x.Cols:]), nil
+	}
+	rows := r.rows[lo : lo+n]
+	if !in.all && (in.kept == nil || !in.kept.holds(rows)) {
+		mixed, err := r.propagate(r.x, lo, n)
+		if err == nil && in.once {
+			in.kept.add(rows, mixed.Host())
 		}
-		if err = r.RowSums(sums, lo, n); err != nil {
-			return
+		return mixed, err
+	}
+	// Rows above the last layer's are in ascending order, without repeats.
+	if first := rows[0]; r.ordered && int(rows[n-1]-first) == n-1 {
+		return r.Part(in.px, int(first), n)
+	}
+	return r.Own(in.px, lo, n)
+}
+
+func (k *keptInput) holds(rows []int32) bool {
+	for _, v := range rows {
+		if !k.has[v] {
+			return false
 		}
-		if in.all {
-			mixed, err = r.Part(in.px, lo, n)
-		} else {
-			mixed, err = r.Own(in.px, lo, n)
-		}
-		return
-	case in.kept == nil:
-		return r.propagate(x, lo, n)
 	}
-	k := in.kept
-	if lo < k.from { // ranks shared the rows before
-		k.from, k.filled = lo, lo
+	return true
+}
+
+// add keeps P·X of the given rows.
+func (k *keptInput) add(rows []int32, px []float32) {
+	width := k.x.Cols
+	for i, v := range rows {
+		copy(k.px[int(v)*width:][:width], px[i*width:])
+		k.has[v] = true
 	}
-	mixed, sums = plan.HostSpan(k.px[(lo-k.base)*x.Width:]), plan.HostSpan(k.sums[lo-k.base:])
-	if k.filled >= lo+n {
-		return
-	}
-	if err = r.Propagate(mixed, x, lo, n); err != nil {
-		return
-	}
-	if err = r.RowSums(sums, lo, n); err != nil {
-		return
-	}
-	if lo != k.filled {
-		k.from = lo
-	}
-	k.filled = lo + n
-	return
 }

@@ -21,6 +21,9 @@ type OperationCounter interface {
 	// InferOperations returns the same of a call of Infer that follows an earlier one
 	// for the same nodes.
 	InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int32) (float64, error)
+
+	// RefreshOperations returns the same of a refresh of the histories, 0 without any.
+	RefreshOperations() (float64, error)
 }
 
 var _ OperationCounter = (*GCN)(nil)
@@ -94,19 +97,49 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 	if p.Share != nil {
 		return 0, fmt.Errorf("layers: several ranks hold the graph together: one alone cannot count the operations of an inference")
 	}
-	if err := memory.kept.use(context.Background(), p, x, nodes, len(model.layers)); err != nil {
+	if err := memory.kept.use(context.Background(), p, nodes, len(model.layers)); err != nil {
 		return 0, err
 	}
+	top := len(model.layers) - 1
+	sum := model.operations(&memory.kept, top+1)
+	if c := model.classifier; c != nil {
+		sum += float64(len(memory.kept.rows[top])) * float64(c.in) * float64(c.out)
+	}
+	return sum, nil
+}
+
+// RefreshOperations implements OperationCounter.
+func (m *GCN) RefreshOperations() (float64, error) {
+	r := m.Batch.refresher
+	if r == nil {
+		return 0, nil
+	}
+	model, err := m.inference(r.p, r.x, nil)
+	if err != nil {
+		return 0, err
+	}
+	top := len(model.layers) - 1
+	sum := model.operations(&r.kept, top)
+	for l := 1; l <= top; l++ { // P·H; a hidden layer may need it too, and then computes it again
+		for _, v := range r.kept.rows[l] {
+			sum += farSparseCost * float64(r.p.RowNNZ(int(v))) * float64(model.layers[l].in)
+		}
+	}
+	return sum, nil
+}
+
+// operations counts the operations of the first layers at the rows of kept.
+func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 	var sum float64
-	inputs := p.Nodes()
-	for l, layer := range model.layers {
-		rows := memory.kept.rows[l]
+	inputs, p := kept.p.Nodes(), kept.p
+	for l, layer := range m.layers[:layers] {
+		rows := kept.rows[l]
 		count, in, out := float64(len(rows)), float64(layer.in), float64(layer.out)
 		var nnz float64
 		for _, v := range rows {
 			nnz += farSparseCost * float64(p.RowNNZ(int(v)))
 		}
-		exact := l == 0 && model.exact != nil
+		exact := l == 0 && m.exact != nil
 		switch {
 		case layer.dense:
 			sum += count * in * out
@@ -118,7 +151,7 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 			sum += count*in*out + nnz*in
 		}
 		if layer.skip != nil {
-			sum += count * float64(x.Cols) * out
+			sum += float64(len(layer.skip)) * count
 		}
 		if layer.own != nil {
 			sum += count * in * out
@@ -126,9 +159,5 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 		sum += activationCost * count * out
 		inputs = len(rows)
 	}
-	c := model.classifier
-	if c == nil {
-		return sum, nil
-	}
-	return sum + float64(inputs)*float64(c.in)*float64(c.out), nil
+	return sum
 }

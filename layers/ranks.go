@@ -37,6 +37,14 @@ func (r *inference) mine(n, chunk int) (lo, hi int) {
 	return r.share(r.ranks.Rank(), n, chunk)
 }
 
+// sharing returns the ranks that share the rows of the model's inference, or nil.
+func (m *GCN) sharing() Ranks {
+	if m.Ranks == nil || m.Ranks.Size() == 1 || m.Device != nil {
+		return nil
+	}
+	return m.Ranks
+}
+
 // gather gives every rank all n rows of values. Each has computed its own rows.
 func (r *inference) gather(values []float32, n, width, chunk int) error {
 	if r.ranks == nil {
@@ -50,30 +58,25 @@ func (r *inference) gather(values []float32, n, width, chunk int) error {
 	return r.ranks.Gather(r.ctx, parts)
 }
 
-// chunks calls f for the chunks of this rank's rows of n. Before each chunk it calls bring,
-// if not nil, which fetches what f reads from other ranks. All ranks call bring equally
-// often: a rank that has fewer chunks, with zero rows.
-func (r *inference) chunks(n, chunk int, bring, f func(lo, n int) error) error {
-	lo, last := r.mine(n, chunk)
-	rounds := (last - lo + chunk - 1) / chunk
-	if bring != nil && r.ranks != nil {
-		for rank := range r.ranks.Size() {
-			from, to := r.share(rank, n, chunk)
-			rounds = max(rounds, (to-from+chunk-1)/chunk)
-		}
+// together is chunks, with what is fetched before each part. All ranks call bring equally
+// often: a rank that has fewer parts, with zero rows.
+func (r *inference) together(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
+	chunk, rounds := r.ChunkRows(width), 0
+	for rank := range r.ranks.Size() {
+		lo, hi := r.share(rank, n, chunk)
+		rounds = max(rounds, (hi-lo+chunk-1)/chunk)
 	}
+	lo, last := r.mine(n, chunk)
 	for range rounds {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		count := min(chunk, last-lo)
-		if bring != nil {
-			if err := bring(lo, count); err != nil {
-				return err
-			}
+		if err := bring(lo, count); err != nil {
+			return err
 		}
 		if count > 0 {
-			if err := f(lo, count); err != nil {
+			if err := f(r, lo, count); err != nil {
 				return err
 			}
 		}
@@ -84,8 +87,8 @@ func (r *inference) chunks(n, chunk int, bring, f func(lo, n int) error) error {
 
 // bring returns a function that fetches what layer l reads at the needed rows lo to lo+n
 // from other ranks, or nil if this process has everything.
-func (r *inference) bring(l int, rows []int32) func(lo, n int) error {
-	shares := r.graphShares()
+func (r *inference) bring(l int) func(lo, n int) error {
+	rows, shares := r.rows, r.graphShares()
 	layer := r.model.layers[l]
 	reads := layer.skip != nil || l == 0 && (layer.dense || layer.residual != ResidualNone)
 	if x := r.features; reads && x.Share != nil {

@@ -3,8 +3,10 @@ package layers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
@@ -27,6 +29,10 @@ type Refresher interface {
 	// Refresh computes the histories from the current parameters.
 	Refresh(ctx context.Context) error
 
+	// RefreshInfer is Refresh, and then Infer of nodes over the matrix and the features of
+	// the histories. Rows that both need are computed once.
+	RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error)
+
 	// Restore computes them from the parameters of the last Refresh, which are in
 	// Batch.State: a resumed run calls it after it has restored the state.
 	Restore(ctx context.Context) error
@@ -38,7 +44,7 @@ type Refresher interface {
 type refresher struct {
 	p    *graph.Laplacian
 	x    *graph.Features
-	kept keptInput // its rows are the needed rows of each convolution
+	kept keptRows  // of the nodes that batches are made of
 	sums []float32 // P·1
 
 	index    [][]int32      // of each convolution: a node's position in its needed rows, or −1
@@ -46,6 +52,7 @@ type refresher struct {
 	controls []*slotControl // of the convolutions; nil for the first one
 	params   []float32      // of the last Refresh
 	filled   bool           // the histories were computed from params
+	joint    keptRows       // below the last layer, the rows of the last RefreshInfer
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -76,15 +83,19 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
 	r := &refresher{p: p, x: x, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
-	if err := r.kept.use(context.Background(), p, x, outputs, len(slots)); err != nil {
+	if err := r.kept.use(context.Background(), p, outputs, len(slots)); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
 	}
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
 	}
-	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), 4)); err != nil {
-		return fmt.Errorf("%w; train with a smaller width, with a rolling control, or without one", err)
+	size, smaller := int64(4), "in half precision, with a smaller width"
+	if o.ControlHalf {
+		size, smaller = 2, "with a smaller width"
+	}
+	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
+		return fmt.Errorf("%w; keep them %s, take a rolling control, or none", err, smaller)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -97,7 +108,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		if l == 0 {
 			continue
 		}
-		slots[l].KeepRefreshed(len(r.kept.rows[l-1]) + len(r.kept.rows[l]))
+		slots[l].KeepRefreshed(len(r.kept.rows[l-1])+len(r.kept.rows[l]), o.ControlHalf)
 		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
 	}
 	var err error
@@ -195,12 +206,35 @@ func (m *GCN) Refresh(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if err := r.fill(ctx, m); err != nil {
+	_, err := r.refresh(ctx, m, nil)
+	return err
+}
+
+// RefreshInfer implements Refresher. On the CPU of one process it is one pass, with the same
+// bits as Refresh and Infer.
+func (m *GCN) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error) {
+	r := m.Batch.refresher
+	if r == nil {
+		return nil, fmt.Errorf("layers: the model has no histories to refresh")
+	}
+	if m.Device == nil && (m.Ranks == nil || m.Ranks.Size() == 1) && len(nodes) > 0 {
+		return r.refresh(ctx, m, nodes)
+	}
+	if err := m.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return m.Infer(ctx, r.p, r.x, nodes)
+}
+
+// refresh fills the histories, and returns the logits of nodes if there are any.
+func (r *refresher) refresh(ctx context.Context, m *GCN, nodes []int32) ([]float32, error) {
+	logits, err := r.fill(ctx, m, nodes)
+	if err != nil {
 		r.filled = false
-		return fmt.Errorf("layers: refreshing the histories: %w", err)
+		return nil, fmt.Errorf("layers: refreshing the histories: %w", err)
 	}
 	r.filled = true
-	return m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
+	return logits, m.eachValue(func(at int, values []float32) { copy(r.params[at:], values) })
 }
 
 // Restore implements Refresher.
@@ -239,80 +273,175 @@ func (m *GCN) eachValue(f func(at int, values []float32)) error {
 	return nil
 }
 
-// fill computes all histories with the current parameters of m.
-func (r *refresher) fill(ctx context.Context, m *GCN) error {
+// fill computes all histories with the current parameters of m, and the logits of nodes if
+// there are any.
+func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32, error) {
 	if ctx == nil {
-		return fmt.Errorf("the context is nil")
+		return nil, fmt.Errorf("the context is nil")
 	}
-	model, err := m.inference(r.p, r.x, nil)
+	model, err := m.inference(r.p, r.x, nodes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
 	k, err := plan.NewKernels(m.Device, r.p, &memory.InferenceMemory)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
+	if r.x.Share != nil || r.p.Share != nil {
+		model.ranks = m.sharing()
 	}
-	in, err := model.begin(ctx, k, r.p, r.x)
+	kept := &r.kept // rows of the hidden layers
+	if len(nodes) > 0 {
+		if err := memory.kept.use(ctx, r.p, nodes, len(model.layers)); err != nil {
+			return nil, err
+		}
+		kept = r.union(&memory.kept)
+	}
+	in, err := model.begin(ctx, k, r.p, r.x, memory, kept, m.Device == nil)
+	if err != nil {
+		return nil, err
+	}
+	// The order of a layer's products depends on its rows. Each row has the bits that it has
+	// alone only if all three lists have the same order.
+	top := len(model.layers) - 1
+	if kept != &r.kept {
+		own, others := model.orders(&r.kept), model.orders(&memory.kept)
+		if !slices.Equal(own[:top], others[:top]) {
+			if _, err := r.run(in, &r.kept, own); err != nil {
+				return nil, err
+			}
+			return model.run(ctx, k, r.p, r.x, memory, m.Device == nil)
+		}
+		h, err := r.run(in, kept, others)
+		if err != nil {
+			return nil, err
+		}
+		return in.top(h, &memory.kept)
+	}
+	_, err = r.run(in, kept, in.orders)
+	return nil, err
+}
+
+// union returns the rows of both the histories and the given pass, for all but the last
+// layer.
+func (r *refresher) union(with *keptRows) *keptRows {
+	u, top := &r.joint, len(r.kept.rows)-1
+	if u.p == r.p && slices.Equal(u.nodes, with.nodes) {
+		return u
+	}
+	*u = keptRows{p: r.p, nodes: with.nodes, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
+	u.rows[top] = with.rows[top]
+	needed := make([]bool, r.p.Nodes())
+	for l := range top {
+		clear(needed)
+		for _, rows := range [][]int32{r.kept.rows[l], with.rows[l]} {
+			for _, v := range rows {
+				needed[v] = true
+			}
+		}
+		for v, is := range needed {
+			if is {
+				u.rows[l] = append(u.rows[l], int32(v))
+			}
+		}
+	}
+	return u
+}
+
+// run computes the hidden layers at the rows of kept, which hold those of the histories, and
+// fills the histories. It returns the last hidden layer.
+func (r *refresher) run(in *inference, kept *keptRows, orders []bool) (h plan.Rows, err error) {
+	in.orders = orders
+	h = in.x
+	for l := range in.model.layers {
+		if l > 0 {
+			if err := r.history(in, l, h, kept); err != nil {
+				return h, err
+			}
+		}
+		if l == len(in.model.layers)-1 {
+			return h, nil
+		}
+		if h, err = in.hidden(l, h, kept); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+// history fills the history of convolution l from h, the output of the layer below at the
+// rows of kept.
+func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) error {
+	all := r.slots[l].Histories()
+	if len(all) != 1 {
+		return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
+	}
+	history, rows := all[0], r.kept.rows[l-1]
+	var err error
+	if len(rows) == len(kept.rows[l-1]) {
+		err = in.toHistory(history, 0, h.Span, h.Count*h.Width)
+	} else {
+		at, ids := 0, make([]int32, len(rows)) // both lists ascend
+		for i, v := range rows {
+			for kept.rows[l-1][at] < v {
+				at++
+			}
+			ids[i] = int32(at)
+		}
+		err = in.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
+			own, err := part.Scratch(plan.Mixed, n*h.Width)
+			if err != nil {
+				return err
+			}
+			kernel.Gather(own.Host(), h.Host(), ids[lo:lo+n], h.Width)
+			return part.toHistory(history, lo, own, n*h.Width)
+		})
+	}
+	if err == nil {
+		err = in.need(&r.kept, l)
+	}
 	if err != nil {
 		return err
 	}
-	r.kept.onHost = m.Device == nil
-	if err := in.first(&r.kept); err != nil {
-		return err
-	}
-	h := in.x
-	for l := range model.layers {
-		rows := r.kept.rows[l]
-		if err := k.Needed(rows, len(rows) == r.p.Nodes() && r.kept.nodes == nil); err != nil {
-			return err
-		}
-		if l > 0 {
-			all := r.slots[l].Histories()
-			if len(all) != 1 {
-				return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
-			}
-			history, below := all[0].Values(), r.kept.rows[l-1]
-			if err := k.Copy(history[:len(below)*h.Width], h.Span); err != nil {
-				return err
-			}
-			if err := r.propagated(in, l, h, history[len(below)*h.Width:]); err != nil {
-				return err
-			}
-		}
-		if l == len(model.layers)-1 {
-			return nil
-		}
-		if h, err = in.hidden(l, h, rows); err != nil {
-			return err
-		}
-		if l == 0 {
-			k.Released(r.x)
-		}
-	}
-	return nil
+	return r.propagated(in, l, h, history)
 }
 
-// propagated writes P·H at the needed rows of convolution l to dst.
-func (r *refresher) propagated(in *inference, l int, h plan.Rows, dst []float32) error {
-	rows := r.kept.rows[l]
-	chunk := in.ChunkRows(h.Width)
-	err := in.chunks(len(rows), chunk, in.bring(l, rows), func(lo, n int) error {
-		mixed, err := in.Scratch(plan.Mixed, n*h.Width)
+// toHistory sets rows of a history, from the first one on, to the first n values of x.
+func (r *inference) toHistory(history *ops.History, first int, x plan.Span, n int) error {
+	if rows := x.Host(); rows != nil {
+		history.SetRows(first, rows[:n])
+		return nil
+	}
+	at := first * history.Width()
+	return r.Copy(history.Values()[at:at+n], x)
+}
+
+// propagated writes P·H at the needed rows of convolution l to the history, after H̄.
+func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.History) error {
+	below, rows := len(r.kept.rows[l-1]), len(r.kept.rows[l])
+	if in.ranks != nil {
+		all, err := in.Scratch(plan.Transformed, rows*h.Width)
 		if err != nil {
 			return err
 		}
-		if err := in.Propagate(mixed, h, lo, n); err != nil {
+		err = in.chunks(rows, h.Width, in.bringRows(in.rows), func(part *inference, lo, n int) error {
+			return part.Propagate(all.From(lo*h.Width), h, lo, n)
+		})
+		if err == nil {
+			err = in.gather(all.Host(), rows, h.Width, in.ChunkRows(h.Width))
+		}
+		if err != nil {
 			return err
 		}
-		return in.Copy(dst[lo*h.Width:(lo+n)*h.Width], mixed)
-	})
-	if err != nil {
-		return err
+		return in.toHistory(history, below, all, rows*h.Width)
 	}
-	return in.gather(dst, len(rows), h.Width, chunk)
+	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
+		mixed, err := part.propagate(h, lo, n)
+		if err != nil {
+			return err
+		}
+		return part.toHistory(history, below+lo, mixed, n*h.Width)
+	})
 }

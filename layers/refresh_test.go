@@ -51,6 +51,9 @@ func TestRefreshedControlIsExact(t *testing.T) {
 		"transform ordered": {sizes: []int{8}, options: GCNOptions{Order: TransformFirst}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if ops.CUDA && c.options.HiddenResidual != ResidualNone {
+				t.Skip("in this build Gorgonia's own machine adds the two gradients of H in the rows of its compilation")
+			}
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 700, true))
 			x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
 			s := controlled(p, true, c.sizes...)
@@ -342,5 +345,84 @@ func TestRefreshedErrors(t *testing.T) {
 	}
 	if _, err := NewGCN(NewBatch(G.NewGraph(), s), x, y, GCNOptions{Hidden: 1 << 40, ExactInput: exactInput(t, p, x)}); err == nil {
 		t.Error("histories larger than memory are no error")
+	}
+}
+
+// RefreshInfer gives the histories and the logits, to the bit, of a refresh and an
+// inference one after the other.
+func TestRefreshInfer(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	const n = 900
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 1500, true))
+	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 5)
+	var nodes []int32
+	for v := range int32(n) {
+		if v > n/3 && v%3 == 0 {
+			nodes = append(nodes, v)
+		}
+	}
+	for name, c := range map[string]struct {
+		options GCNOptions
+		plain   bool // no exact input
+		sizes   []int
+	}{
+		"two layers":     {sizes: []int{8}},
+		"three layers":   {sizes: []int{8, 11}, options: GCNOptions{LayerNorm: true, Residual: true}},
+		"four layers":    {sizes: []int{8, 3, 11}},
+		"no exact input": {sizes: []int{8, 11}, plain: true},
+		"narrowing":      {sizes: []int{8, 11}, options: GCNOptions{Form: FormEquation}},
+		"half precision": {sizes: []int{8, 11}, options: GCNOptions{ControlHalf: true}},
+		"other orders":   {sizes: []int{8, 11}, options: GCNOptions{Hidden: 3}, plain: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := controlled(p, !c.plain, c.sizes...)
+			if c.options.Hidden == 0 {
+				c.options.Hidden = 17
+			}
+			if !c.plain {
+				c.options.ExactInput = exactInput(t, p, x)
+			}
+			m, err := NewGCN(NewBatch(G.NewGraph(), s), x, y, c.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			histories := func() (all []float32) {
+				m.Batch.histories(func(_ string, h *ops.History) { all = append(all, h.Float32s()...) })
+				return all
+			}
+			for round := range 3 {
+				got, err := m.RefreshInfer(context.Background(), nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				filled := histories()
+				disturb(m, rand.New(rand.NewPCG(1, uint64(round))))
+				before := slices.Clone(m.Parameters[0].Value().Data().([]float32))
+				if err := m.Restore(context.Background()); err != nil { // by Refresh, from the parameters of RefreshInfer
+					t.Fatal(err)
+				}
+				if !slices.Equal(histories(), filled) {
+					t.Fatalf("round %d: other histories", round)
+				}
+				if !slices.Equal(before, m.Parameters[0].Value().Data().([]float32)) {
+					t.Fatal("Restore changed the parameters")
+				}
+				// The logits of the parameters before: those of the next round with a refresh apart.
+				if err := m.Refresh(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				want, err := m.Infer(context.Background(), p, x, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := m.RefreshInfer(context.Background(), nodes)
+				if err != nil || !slices.Equal(again, want) {
+					t.Fatalf("round %d: %v; other logits than Infer", round, err)
+				}
+				if slices.Equal(got, again) {
+					t.Fatal("the parameters have no effect")
+				}
+			}
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
 // panelWidth is the number of columns of features that each rank holds whole while P·X is
@@ -58,40 +59,35 @@ func checkShared(x *graph.Features, rows int) error {
 	return memory.Check(fmt.Sprintf("P·X of %d rows with %d features, and %d columns of X", rows, x.Cols, min(panelWidth, x.Cols)), values)
 }
 
-// fill computes this rank's rows of P·X, from features that several ranks hold together,
-// unless they are there.
-func (k *keptInput) fill(r *inference) (err error) {
-	rows, width := k.rows[0], r.features.Cols
-	chunk := r.ChunkRows(max(r.model.layers[0].in, r.model.layers[0].out))
-	lo, hi := r.mine(len(rows), chunk)
-	if k.px != nil && k.base == lo && k.filled == hi {
+// propagateShared computes P·X at this rank's part of rows[0], from features that several
+// ranks hold together, unless it is there.
+func (k *keptRows) propagateShared(r *inference) (err error) {
+	rows, layer := k.rows[0], r.model.layers[0]
+	width := max(layer.in, layer.out)
+	lo, hi := r.mine(len(rows), r.ChunkRows(width))
+	if k.x == r.features && k.base == lo && len(k.px) == (hi-lo)*layer.in {
 		return nil
 	}
+	k.x = nil // until the new P·X is whole
 	if err := checkShared(r.features, hi-lo); err != nil {
 		return err
 	}
-	k.base, k.from, k.filled = lo, lo, hi
-	defer func() {
-		if err != nil {
-			k.px, k.sums = nil, nil
-		}
-	}()
-	k.px, k.sums = make([]float32, (hi-lo)*width), make([]float32, hi-lo)
+	k.px, k.base = make([]float32, (hi-lo)*layer.in), lo
 	bring := r.bringRows(rows)
-	err = r.chunks(len(rows), chunk, bring, func(at, n int) error {
-		for i, v := range rows[at : at+n] {
-			k.sums[at-lo+i] = float32(r.p.RowSum(int(v)))
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	mixed := make([]float32, chunk*panelWidth)
-	return panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
-		return r.chunks(len(rows), chunk, bring, func(at, n int) error {
-			propagatePanel(k.px[(at-lo)*width:], r.p, rows[at:at+n], panel, mixed, width, from, columns)
+	err = panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
+		return r.chunks(len(rows), width, bring, func(part *inference, at, n int) error {
+			mixed, err := part.Scratch(plan.Mixed, n*columns)
+			if err != nil {
+				return err
+			}
+			propagatePanel(k.px[(at-lo)*layer.in:], r.p, rows[at:at+n], panel, mixed.Host(), layer.in, from, columns)
 			return nil
 		})
 	})
+	if err != nil {
+		k.px = nil
+		return err
+	}
+	k.x = r.features
+	return nil
 }

@@ -2,9 +2,12 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
 // History is H̄ of the control variate
@@ -23,14 +26,16 @@ import (
 //
 // A refreshed history (Slot.KeepRefreshed) has rows that its owner fills and numbers, such
 // as H̄ of some nodes followed by P·H̄ of others; a block's Control refers to them. Steps do
-// not change it.
+// not change it. It may be in half precision: the estimate is then that of the rounded
+// rows.
 //
 // A history belongs to one op and to the goroutine that runs its machine.
 type History struct {
 	nodes, width int
 	refreshed    bool      // filled by its owner: Commit changes nothing
+	half         bool      // refreshed, and kept in halves, not in values
 	values       []float32 // nodes×width; nil before the first use
-	exact        []float32 // (P−P̃)·H̄ of the last run
+	halves       []uint16
 
 	// Rows of the last run, for Commit.
 	ids  []int32
@@ -52,14 +57,53 @@ type historyOnDevice interface {
 func (h *History) Width() int { return h.width }
 
 // Bytes returns the size of the rows.
-func (h *History) Bytes() int64 { return 4 * int64(h.nodes) * int64(h.width) }
+func (h *History) Bytes() int64 {
+	size := int64(4)
+	if h.half {
+		size = 2
+	}
+	return size * int64(h.nodes) * int64(h.width)
+}
+
+// SetRows sets rows from the first one on, rounded if the history is in half precision.
+// A GPU copies the changed history at the next run.
+func (h *History) SetRows(first int, rows []float32) {
+	at := first * h.width
+	if !h.half {
+		to := h.Values()[at : at+len(rows)]
+		parallel.For(len(rows), 1<<16, func(lo, hi int) { copy(to[lo:hi], rows[lo:hi]) })
+		return
+	}
+	if h.halves == nil {
+		h.halves = make([]uint16, h.nodes*h.width)
+	}
+	to := h.halves[at : at+len(rows)]
+	parallel.For(len(rows), 1<<14, func(lo, hi int) {
+		for k := lo; k < hi; k++ {
+			to[k] = half.FromFloat32(rows[k])
+		}
+	})
+}
+
+// Float32s returns a copy of the rows, in single precision.
+func (h *History) Float32s() []float32 {
+	if !h.half {
+		return slices.Clone(h.Values())
+	}
+	rows := make([]float32, h.nodes*h.width)
+	kernel.Widen(rows, h.halves)
+	return rows
+}
 
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
-// history; a checkpoint is restored in this way.
+// history; a checkpoint is restored in this way. A history in half precision has none.
 //
 // If the model is on a GPU, the rows lie there: Values waits and copies them to the
 // host. The caller may write to them until the next run.
 func (h *History) Values() []float32 {
+	if h.half {
+		return nil
+	}
 	if h.values == nil {
 		h.values = make([]float32, h.nodes*h.width)
 	}
@@ -86,16 +130,16 @@ func (h *History) Commit() {
 	h.ids = h.ids[:0]
 }
 
-// add adds (P−P̃)·H̄ of block b to out, and keeps a copy of rows for Commit.
-func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
+// propagate sets out to P̃·H + (P−P̃)·H̄ of block b, and keeps a copy of rows for Commit.
+func (h *History) propagate(b *graph.Block, out, x, rows []float32, width int) error {
 	if width != h.width || len(rows) != len(b.Src)*width {
 		return fmt.Errorf("ops: Propagate: %d values of width %d for a history of width %d and %d nodes: %w", len(rows), width, h.width, len(b.Src), ErrShape)
 	}
-	h.exact = scratch(h.exact, len(out))
-	kernel.SpMM(h.exact, &b.Control.Matrix, h.Values(), width)
-	for k, v := range h.exact {
-		out[k] += v
+	if h.half && h.halves == nil {
+		h.halves = make([]uint16, h.nodes*h.width)
 	}
+	c := kernel.Control{Matrix: &b.Control.Matrix, Rows: h.Values(), Half: h.halves}
+	kernel.SpMMControl(out, &b.Matrix, x, c, width)
 	if !h.refreshed {
 		h.ids = append(h.ids[:0], b.Src...)
 		h.rows = append(h.rows[:0], rows...)
@@ -110,8 +154,9 @@ func (h *History) add(b *graph.Block, out, rows []float32, width int) error {
 func (s *Slot) KeepHistory(nodes int) { s.nodes = nodes }
 
 // KeepRefreshed is KeepHistory for histories of the given number of rows, which their owner
-// fills by History.Values. The columns of a block's Control are these rows.
-func (s *Slot) KeepRefreshed(rows int) { s.nodes, s.refreshed = rows, true }
+// fills by History.SetRows. The columns of a block's Control are these rows. With half they
+// are kept in half precision, on the CPU only.
+func (s *Slot) KeepRefreshed(rows int, half bool) { s.nodes, s.refreshed, s.half = rows, true, half }
 
 // KeepsHistory reports whether KeepHistory or KeepRefreshed was called.
 func (s *Slot) KeepsHistory() bool { return s.nodes > 0 }
@@ -125,7 +170,7 @@ func (s *Slot) newHistory(width int) *History {
 	if !s.KeepsHistory() {
 		return nil
 	}
-	h := &History{nodes: s.nodes, width: width, refreshed: s.refreshed}
+	h := &History{nodes: s.nodes, width: width, refreshed: s.refreshed, half: s.half}
 	s.histories = append(s.histories, h)
 	return h
 }

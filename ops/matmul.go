@@ -222,7 +222,7 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, len(in))
 	var err error
 	if op.wanted[0] {
-		dx := &product{base: newBase(g, op.name+"BackX", 2), products: rowProducts{blas: op.products.blas}, transB: true, below: op.below}
+		dx := &product{base: newBase(g, op.name+"BackX", 2), products: rowProducts{blas: op.products.blas}, transB: true, below: gradientOf(in[0])}
 		if d[0], err = apply(dx, grad, in[1]); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,8 @@ import (
 
 // Many rows of a sampled block are empty: about a third, if a layer draws as many nodes as
 // it has rows. P̃H, P̃HW and the activation are zero in these rows for all parameters, so
-// their gradients are not needed either. Products leave these rows out.
+// their gradients are not needed either. Products leave these rows out. A control fills the
+// empty rows, but does not depend on H: only the product of the gradient leaves them out.
 
 // sparse is an op that knows which rows of its output may differ from zero.
 type sparse interface {
@@ -21,6 +22,14 @@ type sparse interface {
 func sparseOf(n *G.Node) sparse {
 	s, _ := n.Op().(sparse)
 	return s
+}
+
+// gradientOf returns the rows of n's value whose gradient is read, or nil.
+func gradientOf(n *G.Node) sparse {
+	if op, ok := n.Op().(*propagate); ok && op.history != nil {
+		return propagatedRows{op}
+	}
+	return sparseOf(n)
 }
 
 // rowSet is a set of rows, or all of them.

@@ -34,6 +34,9 @@ var _ historyOnDevice = (*placedHistory)(nil)
 // placeHistory returns h's rows on the device of p. The first call allocates them.
 func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 	d := p.Device()
+	if h.half {
+		return nil, fmt.Errorf("ops: a history in half precision is for the CPU: keep it in single precision on a GPU")
+	}
 	s, ok := h.placed.(*placedHistory)
 	if ok && s.d != d {
 		return nil, fmt.Errorf("ops: a history cannot be on two GPUs")

@@ -59,6 +59,7 @@ type propagate struct {
 	live  []bool // rows of H that may differ from zero
 
 	history     *History  // nil: the slot keeps none
+	drawn       rowSet    // with a history, the rows of the matrix with an entry
 	activations *activate // the op of H, if the history takes its rows before dropout
 }
 
@@ -119,17 +120,15 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 		}
 	}
 	value, data := out.Matrix(a.Rows, h.cols)
-	kernel.SpMM(data, a, h.data, h.cols)
-	if op.history != nil && b.Control != nil {
-		rows := h.data
-		if op.activations != nil {
-			rows = op.activations.activations
-		}
-		if err := op.history.add(b, data, rows, h.cols); err != nil {
-			return nil, err
-		}
+	if op.history == nil || b.Control == nil {
+		kernel.SpMM(data, a, h.data, h.cols)
+		return value, nil
 	}
-	return value, nil
+	rows := h.data
+	if op.activations != nil {
+		rows = op.activations.activations
+	}
+	return value, op.history.propagate(b, data, h.data, rows, h.cols)
 }
 
 func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
@@ -196,8 +195,10 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 // keepRows finds the rows of the output that may differ from zero: the rows of A with an
 // entry for such a row of H.
 func (op *propagate) keepRows(a *graph.CSR) {
+	filled := func(i int) bool { return a.Ptr[i] < a.Ptr[i+1] }
 	if op.history != nil {
 		op.set.all = true
+		op.drawn.collect(a.Rows, filled)
 		return
 	}
 	var below []int32
@@ -205,7 +206,7 @@ func (op *propagate) keepRows(a *graph.CSR) {
 		below = op.below.nonzero()
 	}
 	if below == nil {
-		op.set.collect(a.Rows, func(i int) bool { return a.Ptr[i] < a.Ptr[i+1] })
+		op.set.collect(a.Rows, filled)
 		return
 	}
 	op.live = scratch(op.live, a.Cols)
@@ -229,6 +230,12 @@ func (op *propagate) nonzero() []int32 {
 	}
 	return op.set.nonzero()
 }
+
+// propagatedRows are the rows of a propagation with a history that depend on H. The history
+// fills the others, so that they may differ from zero, but their gradient is not read.
+type propagatedRows struct{ op *propagate }
+
+func (r propagatedRows) nonzero() []int32 { return r.op.drawn.nonzero() }
 
 func (op *propagate) DiffWRT(int) []bool { return []bool{op.wanted} }
 

@@ -19,6 +19,7 @@ type Slot struct {
 
 	nodes     int  // rows of a history if the slot keeps histories, or 0
 	refreshed bool // their owner fills them
+	half      bool // in half precision
 	histories []*History
 	edges     blockEdges // of block, for attention
 	ownRows   []int32    // of block, for OwnRows and attention

@@ -73,10 +73,14 @@ func TestControlGradients(t *testing.T) {
 // that was not stopped, for any number of workers.
 func TestControlResumes(t *testing.T) {
 	d := smallData(t, 300, 3)
-	for _, control := range []samplers.Control{samplers.ControlRefresh, samplers.ControlRolling} {
+	for _, c := range []struct {
+		control samplers.Control
+		every   int // short evaluates every 7 batches
+	}{{samplers.ControlRefresh, 6}, {samplers.ControlRefresh, 7}, {samplers.ControlRolling, 6}} {
+		control, every := c.control, c.every
 		run := func(dir string, o Options, stopAt int) ([]float32, *Result, error) {
 			m := controlledModel(t, d, control, 16, 20, 30)
-			o.Dir, o.ControlEvery = dir, 6
+			o.Dir, o.ControlEvery = dir, every
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			o.Progress = func(p Progress) {
@@ -112,9 +116,42 @@ func TestControlResumes(t *testing.T) {
 		o := short()
 		o.Resume = true
 		m := controlledModel(t, d, control, 16, 20, 30)
-		o.Dir, o.ControlEvery, o.MaxBatches = dir, 7, 80
+		o.Dir, o.ControlEvery, o.MaxBatches = dir, every+1, 80
 		if _, err := Fit(context.Background(), m, d, o); (err == nil) != (control == samplers.ControlRolling) {
 			t.Errorf("%v: resumed with another interval: %v", control, err)
 		}
+	}
+}
+
+// apart refreshes and infers in two passes. It counts the joint calls.
+type apart struct {
+	*layers.GCN
+	d     *datasets.Data
+	joint *int
+}
+
+func (a apart) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error) {
+	*a.joint++
+	if err := a.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return a.Infer(ctx, a.d.Laplacian(), a.d.Features, nodes)
+}
+
+// TestRefreshJoinsEvaluation compares with a run whose refreshes and evaluations are apart.
+func TestRefreshJoinsEvaluation(t *testing.T) {
+	d := smallData(t, 300, 3)
+	o := short()
+	o.ControlEvery = 14
+	m := controlledModel(t, d, samplers.ControlRefresh, 16, 20, 30)
+	want := mustFit(t, m.Parts(), d, o)
+	other, joint := controlledModel(t, d, samplers.ControlRefresh, 16, 20, 30), 0
+	other.Refresher = apart{other, d, &joint}
+	got := mustFit(t, other.Parts(), d, o)
+	if joint != 4 { // after 14, 28, 42 and 56 of 60 batches
+		t.Errorf("%d refreshes joined an evaluation, want 4", joint)
+	}
+	if !slices.Equal(weightsOf(t, m.Parts()), weightsOf(t, other.Parts())) || got.Test != want.Test || got.Best != want.Best {
+		t.Errorf("scores %v and %v, apart %v and %v", want.Best, want.Test, got.Best, got.Test)
 	}
 }

@@ -190,6 +190,8 @@ type run struct {
 	test        float64
 	stop        string
 
+	refreshed int // the batch of a refresh that joined an evaluation
+
 	start     time.Time // of this call
 	before    float64   // seconds of the run before this call
 	saved     time.Time // of the last checkpoint
@@ -231,7 +233,7 @@ func (r *run) begin() {
 	size := len(r.program.Parameters())
 	r.adam = AdamState{M: make([]float32, size), V: make([]float32, size)}
 	r.test = math.NaN()
-	r.saved, r.dirty, r.bestSaved = time.Now(), true, -1
+	r.saved, r.dirty, r.bestSaved, r.refreshed = time.Now(), true, -1, -1
 }
 
 // open makes the run's folder, if the options name one, and restores the state saved in
@@ -482,10 +484,15 @@ func (r *run) train(ctx context.Context) error {
 
 // refresh refreshes the histories of a control before every ControlEvery-th batch.
 func (r *run) refresh(ctx context.Context) error {
-	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery != 0 {
+	if !r.refreshes() || r.refreshed == r.state.Batch {
 		return nil
 	}
 	return r.timeRefresh(ctx, r.model.Refresher.Refresh)
+}
+
+// refreshes reports whether the histories are refreshed before the next batch.
+func (r *run) refreshes() bool {
+	return r.model.Refresher != nil && r.state.Batch%r.options.ControlEvery == 0
 }
 
 // restoreHistories refreshes the histories of a resumed run as its last refresh did, unless
@@ -603,9 +610,13 @@ func (r *run) evaluate(ctx context.Context) error {
 	}
 	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
 	e.Epoch = r.epoch()
-	if len(r.data.Split.Valid) > 0 {
+	if valid := r.data.Split.Valid; len(valid) > 0 {
+		score := r.score
+		if end, _ := r.end(); r.refreshes() && s.Batch < end {
+			score = r.refreshAndScore
+		}
 		var err error
-		if e.Valid, err = r.score(ctx, r.data.Split.Valid); err != nil {
+		if e.Valid, err = score(ctx, valid); err != nil {
 			return fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
 		}
 	}
@@ -634,6 +645,16 @@ func (r *run) score(ctx context.Context, nodes []int32) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return Score(r.data.Metric, logits, r.data.Labels, nodes)
+}
+
+// refreshAndScore is score together with the refresh that the next batch needs.
+func (r *run) refreshAndScore(ctx context.Context, nodes []int32) (float64, error) {
+	logits, err := r.model.Refresher.RefreshInfer(ctx, nodes)
+	if err != nil {
+		return 0, err
+	}
+	r.refreshed = r.state.Batch
 	return Score(r.data.Metric, logits, r.data.Labels, nodes)
 }
 

@@ -19,9 +19,9 @@ const evaluationShare = 0.25
 // that evaluations then are, which is larger on large graphs, where an evaluation takes as
 // long as many steps.
 //
-// It counts the operations of one batch and of an evaluation, but no seconds, and not the
-// refreshes of a control. So it gives the same number on every machine and for every seed.
-// The model's Inference must be a layers.OperationCounter.
+// It counts the operations of one batch, of its part of a control's refreshes and of an
+// evaluation, but no seconds. So it gives the same number on every machine and for every
+// seed. The model's Inference must be a layers.OperationCounter.
 func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Options) (interval int, share float64, err error) {
 	if ctx == nil {
 		return 0, 0, errNoContext
@@ -52,6 +52,13 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 		return 0, 0, item.err
 	}
 	step := float64(o.Micro) * counter.StepOperations(item.Blocks)
+	if model.Refresher != nil {
+		refresh, err := counter.RefreshOperations()
+		if err != nil {
+			return 0, 0, fmt.Errorf("train: %w", err)
+		}
+		step += refresh / float64(o.ControlEvery)
+	}
 	var evaluation float64
 	if len(d.Split.Valid) > 0 {
 		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, d.Split.Valid); err != nil {

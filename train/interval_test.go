@@ -61,6 +61,25 @@ func TestEvaluationInterval(t *testing.T) {
 			t.Errorf("%+v: %d batches, want %d; a share of %v", c.o, got, c.want, share)
 		}
 	}
+	// Refreshes are work too: with them evaluations may come more often.
+	controlled := func(every int) int {
+		o := free
+		o.ControlEvery = every
+		n, share, err := EvaluationInterval(context.Background(), controlledModel(t, d, samplers.ControlRefresh, 64, 512), d, o)
+		if err != nil || math.Abs(share-0.25) > 0.05 {
+			t.Fatalf("refreshes every %d batches: a share of %v, %v", every, share, err)
+		}
+		return n
+	}
+	if often, seldom := controlled(2), controlled(1000); often >= seldom {
+		t.Errorf("%d batches with refreshes every 2 batches, %d with refreshes every 1000", often, seldom)
+	}
+	for limit := 1; limit < 2000; limit += 7 { // a tenth of the limit and half of the patience
+		o := Options{MaxBatches: limit, Patience: 1 + limit%300}
+		if n, _ := interval(64, 64, o); n > max(1, limit/10) || n > max(1, o.Patience/2) {
+			t.Fatalf("%+v: an evaluation every %d batches", o, n)
+		}
+	}
 	d.Split.Valid = nil
 	if n, share := interval(64, 512, Options{}); n != 1 || share != 0 {
 		t.Errorf("without validation nodes: %d, %v", n, share)

@@ -88,9 +88,7 @@ func AttentionScores(dst, z, vector []float32, rows, heads, width int) {
 	checkLen("AttentionScores", "vector", len(vector), columns)
 	parallel.For(rows, grain(columns), func(lo, hi int) {
 		for j := lo; j < hi; j++ {
-			for h := range heads {
-				dst[j*heads+h] = dot(z[j*columns+h*width:][:width], vector[h*width:][:width])
-			}
+			headDots(dst[j*heads:][:heads], vector[:columns], z[j*columns:][:columns], width)
 		}
 	})
 }
@@ -163,26 +161,13 @@ func (a *Attention) Attend(dst, alpha, z, bias []float32) {
 			y := dst[i*out:][:out]
 			clear(y)
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-				row := z[int(a.Idx[k])*columns:][:columns]
-				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
-					if kept(c) {
-						add(a.head(y, h), keep*c, row[h*a.Width:][:a.Width])
-					}
-				}
+				headSum(y, alpha[int(k)*a.Heads:][:a.Heads], keep, z[int(a.Idx[k])*columns:][:columns], a.Width)
 			}
 			if bias != nil {
 				add(y, 1, bias[:out])
 			}
 		}
 	})
-}
-
-// head returns the part of an output row that head h adds to.
-func (a *Attention) head(y []float32, h int) []float32 {
-	if a.Average {
-		return y
-	}
-	return y[h*a.Width:][:a.Width]
 }
 
 // Slopes sets dq to the gradient with respect to q of each entry, for the upstream
@@ -201,13 +186,14 @@ func (a *Attention) Slopes(dq, dt, grad, alpha, s, t, z []float32) {
 			clear(sums)
 			g := grad[i*out:][:out]
 			for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
-				row := z[int(a.Idx[k])*columns:][:columns]
 				d := dq[int(k)*a.Heads:][:a.Heads]
+				headDots(d, g, z[int(a.Idx[k])*columns:][:columns], a.Width)
 				for h, c := range alpha[int(k)*a.Heads:][:a.Heads] {
-					d[h] = 0
 					if kept(c) {
-						d[h] = keep * dot(a.head(g, h), row[h*a.Width:][:a.Width])
+						d[h] *= keep
 						means[h] += float64(c) * float64(d[h])
+					} else {
+						d[h] = 0
 					}
 				}
 			}
@@ -247,11 +233,9 @@ func (a *Attention) Gradient(dz, ds, grad, alpha, dq, dt, source, target []float
 			for p := a.ColPtr[j]; p < a.ColPtr[j+1]; p++ {
 				g := grad[int(a.Row[p])*out:][:out]
 				at := int(a.Entry[p]) * a.Heads
-				for h, c := range alpha[at:][:a.Heads] {
-					if kept(c) {
-						add(d[h*a.Width:][:a.Width], keep*c, a.head(g, h))
-					}
-					sums[h] += float64(dq[at+h])
+				headSum(d, alpha[at:][:a.Heads], keep, g, a.Width)
+				for h, slope := range dq[at:][:a.Heads] {
+					sums[h] += float64(slope)
 				}
 			}
 			for h, sum := range sums {
@@ -273,21 +257,42 @@ func HeadSums(dst, d, z []float32, rows, heads, width int) {
 	checkLen("HeadSums", "dst", len(dst), columns)
 	checkLen("HeadSums", "d", len(d), rows*heads)
 	checkLen("HeadSums", "z", len(z), rows*columns)
-	tiles := (columns + columnTile - 1) / columnTile
-	parallel.For(tiles, grain(rows*columnTile), func(lo, hi int) {
+	if rows == 0 {
+		clear(dst[:columns])
+		return
+	}
+	tiles := (width + columnTile - 1) / columnTile // of a head
+	parallel.For(heads*tiles, grain(rows*columnTile/4), func(lo, hi int) {
 		for tile := lo; tile < hi; tile++ {
-			from, to := tile*columnTile, min((tile+1)*columnTile, columns)
-			var sums [columnTile]float64
-			for j := range rows {
-				for c := from; c < to; c++ {
-					sums[c-from] += float64(d[j*heads+c/width]) * float64(z[j*columns+c])
-				}
-			}
-			for c := from; c < to; c++ {
-				dst[c] = float32(sums[c-from])
-			}
+			h, from := tile/tiles, tile%tiles*columnTile
+			columnSums(dst, z, d[h:], heads, rows, columns, h*width+from, h*width+min(from+columnTile, width))
 		}
 	})
+}
+
+// headDotsGo is the portable form of headDots.
+func headDotsGo(dst, x, y []float32, width int) {
+	for h := range len(y) / width {
+		dst[h] = dot(headOf(x, y, h, width), y[h*width:][:width])
+	}
+}
+
+// headSumGo is the portable form of headSum.
+func headSumGo(y, c []float32, scale float32, x []float32, width int) {
+	for h, v := range c {
+		if kept(v) {
+			add(headOf(y, x, h, width), scale*v, headOf(x, y, h, width))
+		}
+	}
+}
+
+// headOf returns the vector of head h in x. x has one for each head, or fewer than other: one
+// for all.
+func headOf(x, other []float32, h, width int) []float32 {
+	if len(x) < len(other) {
+		return x[:width]
+	}
+	return x[h*width:][:width]
 }
 
 func leaky(x float32) float32 {

@@ -55,19 +55,19 @@ func ColumnSums(dst []float32, x []float32, scale []float32, rows, width int) {
 	g := grain(rows * columnTile / 4) // it only reads
 	if tiles <= g {
 		for t := range tiles {
-			columnSums(dst, x, scale, rows, width, t*columnTile)
+			columnSums(dst, x, scale, 1, rows, width, t*columnTile, min((t+1)*columnTile, width))
 		}
 		return
 	}
 	parallel.For(tiles, g, func(lo, hi int) {
 		for t := lo; t < hi; t++ {
-			columnSums(dst, x, scale, rows, width, t*columnTile)
+			columnSums(dst, x, scale, 1, rows, width, t*columnTile, min((t+1)*columnTile, width))
 		}
 	})
 }
 
 // columnSumsGo is the portable form of columnSums, for columns j0 to j1.
-func columnSumsGo(dst, x, scale []float32, rows, width, j0, j1 int) {
+func columnSumsGo(dst, x, scale []float32, stride, rows, width, j0, j1 int) {
 	if j0 == j1 {
 		return
 	}
@@ -76,7 +76,7 @@ func columnSumsGo(dst, x, scale []float32, rows, width, j0, j1 int) {
 	for i := range rows {
 		s := 1.0
 		if scale != nil {
-			s = float64(scale[i])
+			s = float64(scale[i*stride])
 		}
 		row := x[i*width+j0:][:tile]
 		for j, v := range row {

@@ -244,14 +244,14 @@ func (s *adamStep) update(p, g, m, v []float32) {
 	s.updateGo(p[n:], g[n:], m[n:], v[n:])
 }
 
-// columnSums sums the columns of one tile, which starts at column j0.
-func columnSums(dst, x, scale []float32, rows, width, j0 int) {
-	end := min(j0+columnTile, width)
+// columnSums sums columns j0 to end, at most columnTile. The scales of two rows are stride
+// elements apart.
+func columnSums(dst, x, scale []float32, stride, rows, width, j0, end int) {
 	j := j0
 	if level != simd.Portable && rows > 0 {
 		s, step := &one[0], 0
 		if scale != nil {
-			s, step = &scale[0], 4
+			s, step = &scale[0], 4*stride
 		}
 		if level == simd.AVX512 {
 			for ; j+64 <= end; j += 64 {
@@ -269,7 +269,54 @@ func columnSums(dst, x, scale []float32, rows, width, j0 int) {
 			}
 		}
 	}
-	columnSumsGo(dst, x, scale, rows, width, j, end)
+	columnSumsGo(dst, x, scale, stride, rows, width, j, end)
+}
+
+// headDots sets dst[h] to x_h·y_h for the heads of y, vectors of the given width. With one
+// vector in x it is the same for all heads.
+func headDots(dst, x, y []float32, width int) {
+	if level == simd.Portable || width%16 != 0 || len(y) == 0 {
+		headDotsGo(dst, x, y, width)
+		return
+	}
+	heads := len(y) / width
+	dst = dst[:heads]
+	step := headStep(x, y, width)
+	if level == simd.AVX512 {
+		headDotsAVX512(&dst[0], &x[0], step, &y[0], heads, width)
+	} else {
+		headDotsAVX2(&dst[0], &x[0], step, &y[0], heads, width)
+	}
+}
+
+// headSum adds scale·c[h]·x_h to y_h for each head h with a c[h] that counts. With one
+// vector in y all heads add to it, with one in x all add the same.
+func headSum(y, c []float32, scale float32, x []float32, width int) {
+	if level == simd.Portable || width%16 != 0 || len(c) == 0 {
+		headSumGo(y, c, scale, x, width)
+		return
+	}
+	whole := x
+	if len(y) > len(x) {
+		whole = y
+	}
+	heads := len(whole) / width
+	c = c[:heads]
+	if level == simd.AVX512 {
+		headSumAVX512(&y[0], headStep(y, whole, width), &c[0], scale, &x[0], headStep(x, whole, width), heads, width)
+	} else {
+		headSumAVX2(&y[0], headStep(y, whole, width), &c[0], scale, &x[0], headStep(x, whole, width), heads, width)
+	}
+}
+
+// headStep returns the distance in bytes between the vectors of two heads in x, which has
+// as many as whole, or one for all heads.
+func headStep(x, whole []float32, width int) int {
+	if len(x) == len(whole) {
+		return 4 * width
+	}
+	_ = x[:width]
+	return 0
 }
 
 // squareRoot sets the elements of x to their square roots.

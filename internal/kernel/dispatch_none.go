@@ -36,6 +36,12 @@ func widen(dst []float32, src []uint16) { widenGo(dst, src) }
 
 func (s *adamStep) update(p, g, m, v []float32) { s.updateGo(p, g, m, v) }
 
-func columnSums(dst, x, scale []float32, rows, width, j0 int) {
-	columnSumsGo(dst, x, scale, rows, width, j0, min(j0+columnTile, width))
+func columnSums(dst, x, scale []float32, stride, rows, width, j0, end int) {
+	columnSumsGo(dst, x, scale, stride, rows, width, j0, end)
+}
+
+func headDots(dst, x, y []float32, width int) { headDotsGo(dst, x, y, width) }
+
+func headSum(y, c []float32, scale float32, x []float32, width int) {
+	headSumGo(y, c, scale, x, width)
 }

@@ -59,6 +59,12 @@ func columnSums32AVX2(dst *float32, x *float32, stride int, scale *float32, scal
 func columnSums8AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
 //go:noescape
+func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
+
+//go:noescape
+func headSumAVX2(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)
+
+//go:noescape
 func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape
@@ -111,3 +117,9 @@ func columnSums64AVX512(dst *float32, x *float32, stride int, scale *float32, sc
 
 //go:noescape
 func columnSums8AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+
+//go:noescape
+func headDotsAVX512(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
+
+//go:noescape
+func headSumAVX512(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)

@@ -3232,6 +3232,98 @@ done:
 	VZEROUPPER
 	RET
 
+// func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
+// Requires: AVX, FMA3
+TEXT ·headDotsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ heads+32(FP), SI
+	MOVQ width+40(FP), DI
+
+head:
+	TESTQ  SI, SI
+	JEQ    done
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   DI, R8
+	MOVQ   CX, R9
+
+group:
+	VMOVUPS      (R9), Y2
+	VFMADD231PS  (BX), Y2, Y0
+	VMOVUPS      32(R9), Y2
+	VFMADD231PS  32(BX), Y2, Y1
+	ADDQ         $+64, R9
+	ADDQ         $+64, BX
+	SUBQ         $+16, R8
+	JNE          group
+	VADDPS       Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, (AX)
+	ADDQ         $+4, AX
+	ADDQ         DX, CX
+	DECQ         SI
+	JMP          head
+
+done:
+	VZEROUPPER
+	RET
+
+// func headSumAVX2(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·headSumAVX2(SB), NOSPLIT, $0-64
+	MOVQ   y+0(FP), AX
+	MOVQ   yStep+8(FP), CX
+	MOVQ   c+16(FP), DX
+	MOVQ   x+32(FP), BX
+	MOVQ   xStep+40(FP), SI
+	MOVQ   heads+48(FP), DI
+	MOVQ   width+56(FP), R8
+	VXORPS X0, X0, X0
+
+head:
+	TESTQ    DI, DI
+	JEQ      done
+	VMOVSS   (DX), X1
+	VUCOMISS X0, X1
+	JP       add
+	JLS      next
+
+add:
+	VMULSS       scale+24(FP), X1, X1
+	VBROADCASTSS X1, Y1
+	MOVQ         R8, R9
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+
+group:
+	VMOVUPS     (R10), Y2
+	VFMADD231PS (R11), Y1, Y2
+	VMOVUPS     Y2, (R10)
+	VMOVUPS     32(R10), Y2
+	VFMADD231PS 32(R11), Y1, Y2
+	VMOVUPS     Y2, 32(R10)
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	SUBQ        $+16, R9
+	JNE         group
+
+next:
+	ADDQ $+4, DX
+	ADDQ CX, AX
+	ADDQ SI, BX
+	DECQ DI
+	JMP  head
+
+done:
+	VZEROUPPER
+	RET
+
 // func spmmAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, AVX512F, BMI2
 TEXT ·spmmAVX512(SB), NOSPLIT, $0-81
@@ -5543,5 +5635,92 @@ row:
 done:
 	VCVTPD2PS Z0, Y0
 	VMOVUPS   Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func headDotsAVX512(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
+// Requires: AVX, AVX512F
+TEXT ·headDotsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ xStep+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ heads+32(FP), SI
+	MOVQ width+40(FP), DI
+
+head:
+	TESTQ  SI, SI
+	JEQ    done
+	VPXORD Z0, Z0, Z0
+	MOVQ   DI, R8
+	MOVQ   CX, R9
+
+group:
+	VMOVUPS       (R9), Z1
+	VFMADD231PS   (BX), Z1, Z0
+	ADDQ          $+64, R9
+	ADDQ          $+64, BX
+	SUBQ          $+16, R8
+	JNE           group
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPS        Y0, Y2, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X1, X2, X1
+	VHADDPS       X1, X1, X1
+	VHADDPS       X1, X1, X1
+	VMOVSS        X1, (AX)
+	ADDQ          $+4, AX
+	ADDQ          DX, CX
+	DECQ          SI
+	JMP           head
+
+done:
+	VZEROUPPER
+	RET
+
+// func headSumAVX512(y *float32, yStep int, c *float32, scale float32, x *float32, xStep int, heads int, width int)
+// Requires: AVX, AVX512F
+TEXT ·headSumAVX512(SB), NOSPLIT, $0-64
+	MOVQ   y+0(FP), AX
+	MOVQ   yStep+8(FP), CX
+	MOVQ   c+16(FP), DX
+	MOVQ   x+32(FP), BX
+	MOVQ   xStep+40(FP), SI
+	MOVQ   heads+48(FP), DI
+	MOVQ   width+56(FP), R8
+	VXORPS X0, X0, X0
+
+head:
+	TESTQ    DI, DI
+	JEQ      done
+	VMOVSS   (DX), X1
+	VUCOMISS X0, X1
+	JP       add
+	JLS      next
+
+add:
+	VMULSS       scale+24(FP), X1, X1
+	VBROADCASTSS X1, Z1
+	MOVQ         R8, R9
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+
+group:
+	VMOVUPS     (R10), Z2
+	VFMADD231PS (R11), Z1, Z2
+	VMOVUPS     Z2, (R10)
+	ADDQ        $+64, R10
+	ADDQ        $+64, R11
+	SUBQ        $+16, R9
+	JNE         group
+
+next:
+	ADDQ $+4, DX
+	ADDQ CX, AX
+	ADDQ SI, BX
+	DECQ DI
+	JMP  head
+
+done:
 	VZEROUPPER
 	RET

@@ -13,6 +13,10 @@ type Kernels interface {
 	// ChunkRows returns the number of rows of the given width to compute at a
 	// time.
 	ChunkRows(width int) int
+	// Fork returns kernels for the same needed rows, each for one goroutine, with
+	// scratch memory of its own. They take smaller chunks, which stay in a core's cache.
+	// It returns nil if all work belongs to the caller's goroutine.
+	Fork() []Kernels
 
 	// Load returns the parameters on the processor; nil becomes the zero Span. They
 	// must not change before the last Read.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -20,6 +21,7 @@ type InferenceMemory struct {
 	ahead   []int32 // rows to prefetch, or to gather
 	ids     []int32 // of one chunk
 	places  []int32 // of these in features that several ranks hold
+	forks   []InferenceMemory
 
 	neighborhoods neighborhoods
 }
@@ -32,7 +34,11 @@ func (m *InferenceMemory) Bytes() int64 {
 	}
 	e := &m.neighborhoods.edges
 	n += 2*cap(e.Ptr) + cap(e.Own) + cap(e.Idx) + cap(e.Weight)
-	return 4 * int64(n)
+	bytes := 4 * int64(n)
+	for k := range m.forks {
+		bytes += m.forks[k].Bytes()
+	}
+	return bytes
 }
 
 // resize returns a slice of length n, in the memory of s if n fits. The elements are
@@ -49,6 +55,7 @@ type cpuKernels struct {
 	memory *InferenceMemory
 	blas   blas.BLAS
 	rows   []int32 // set by Needed
+	forked bool
 }
 
 func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
@@ -56,8 +63,32 @@ func newCPUKernels(p *graph.Laplacian, m *InferenceMemory) (Kernels, error) {
 	return &cpuKernels{p: p, memory: m, blas: b}, err
 }
 
-// ChunkRows gives chunks of 4 MiB.
-func (k *cpuKernels) ChunkRows(width int) int { return max(64, min(4096, (1<<20)/max(width, 1))) }
+// ChunkRows gives chunks of 4 MiB. Kernels of one core get chunks of about half a
+// second-level cache, in whole tasks of a dense product.
+func (k *cpuKernels) ChunkRows(width int) int {
+	if k.forked {
+		const task = 48
+		return task * max(1, min(64, (1<<17)/(task*max(width, 1))))
+	}
+	return max(64, min(4096, (1<<20)/max(width, 1)))
+}
+
+// Fork returns kernels for each core, unless the BLAS is a library, which has threads of
+// its own.
+func (k *cpuKernels) Fork() []Kernels {
+	cores := runtime.GOMAXPROCS(0)
+	if _, own := k.blas.(blas.RowBLAS); !own {
+		return nil
+	}
+	if len(k.memory.forks) != cores {
+		k.memory.forks = make([]InferenceMemory, cores)
+	}
+	forks := make([]Kernels, cores)
+	for i := range forks {
+		forks[i] = &cpuKernels{p: k.p, memory: &k.memory.forks[i], blas: k.blas, rows: k.rows, forked: true}
+	}
+	return forks
+}
 
 func (k *cpuKernels) Load(parameters [][]float32) ([]Span, error) {
 	spans := make([]Span, len(parameters))

@@ -45,6 +45,8 @@ func main() {
 		adam(v)
 		columnSums(v, 4*v.lanes)
 		columnSums(v, 8)
+		headDots(v)
+		headSum(v)
 	}
 	build.Generate()
 }
