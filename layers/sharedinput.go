@@ -61,33 +61,31 @@ func checkShared(x *graph.Features, rows int) error {
 
 // propagateShared computes P·X at this rank's part of rows[0], from features that several
 // ranks hold together, unless it is there.
-func (k *keptRows) propagateShared(r *inference) (err error) {
+func (k *keptRows) propagateShared(r *inference) error {
 	rows, layer := k.rows[0], r.model.layers[0]
 	width := max(layer.in, layer.out)
 	lo, hi := r.mine(len(rows), r.ChunkRows(width))
 	if k.x == r.features && k.base == lo && len(k.px) == (hi-lo)*layer.in {
 		return nil
 	}
-	k.x = nil // until the new P·X is whole
+	k.x, k.px = nil, nil
 	if err := checkShared(r.features, hi-lo); err != nil {
 		return err
 	}
-	k.px, k.base = make([]float32, (hi-lo)*layer.in), lo
+	px := make([]float32, (hi-lo)*layer.in)
 	bring := r.bringRows(rows)
-	err = panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
+	err := panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
 		return r.chunks(len(rows), width, bring, func(part *inference, at, n int) error {
 			mixed, err := part.Scratch(plan.Mixed, n*columns)
 			if err != nil {
 				return err
 			}
-			propagatePanel(k.px[(at-lo)*layer.in:], r.p, rows[at:at+n], panel, mixed.Host(), layer.in, from, columns)
+			propagatePanel(px[(at-lo)*layer.in:], r.p, rows[at:at+n], panel, mixed.Host(), layer.in, from, columns)
 			return nil
 		})
 	})
-	if err != nil {
-		k.px = nil
-		return err
+	if err == nil {
+		k.x, k.px, k.base = r.features, px, lo
 	}
-	k.x = r.features
-	return nil
+	return err
 }

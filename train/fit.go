@@ -285,10 +285,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
 		"sampler": describe.Value(r.stream.Sampler),
 	}
-	maps.Copy(config, derivedConfiguration(r.program.params, r.data))
-	if p := r.options.Partition; p != nil {
-		config["fingerprint"] = p.fingerprint // of the whole data
-	}
+	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
 	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
 		config["decoupled_decay"] = true
 	}
@@ -305,14 +302,22 @@ func (r *run) configuration() (config map[string]any, err error) {
 	return withConfig(config, o.Config)
 }
 
+// fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
+func (r *run) fingerprint() string {
+	if p := r.options.Partition; p != nil {
+		return p.fingerprint
+	}
+	return Fingerprint(r.data)
+}
+
 // derivedConfiguration returns the fields of config.json that follow from the model and the
-// data.
-func derivedConfiguration(params []parameter, d *datasets.Data) map[string]any {
+// data, which have the given fingerprint.
+func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint string) map[string]any {
 	shapes := make([]string, len(params))
 	for k, p := range params {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
-	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": Fingerprint(d)}
+	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
 	if y := d.Labels; y.Tasks > 0 {
 		config["tasks"] = y.Tasks
 	} else {
