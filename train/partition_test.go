@@ -46,6 +46,10 @@ var partedModels = map[string]partedModel{
 	"ladies-cv": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 	},
+	"control, in half precision": func(t testing.TB, d *datasets.Data) *layers.Model {
+		s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Control: samplers.ControlRefresh, Train: d.Split.Train}
+		return gcnOver(t, d, s, layers.GCNOptions{Hidden: 16, Seed: 3, ControlHalf: true})
+	},
 }
 
 // fitParted trains on ranks that hold the data together, and returns their Results,
@@ -124,6 +128,27 @@ func TestSameBitsOfPartitions(t *testing.T) {
 						if ranks > 1 && parts[rank].Sent() == 0 {
 							t.Errorf("rank %d of %d sent no features", rank, ranks)
 						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// So do ranks whose rows of a layer are several chunks, of which each has other numbers.
+func TestSameBitsOfPartitionedChunks(t *testing.T) {
+	data := func() *datasets.Data { return smallData(t, 9500, 3) }
+	o := Options{Batch: 16, Micro: 2, MaxBatches: 4, EvalEvery: 2, ControlEvery: 2, Seed: 5}
+	for _, name := range []string{"hidden residual", "control, in half precision"} {
+		t.Run(name, func(t *testing.T) {
+			d := data()
+			m := partedModels[name](t, d)
+			want := mustFit(t, m, d, o)
+			for _, held := range []Parts{PartsFeatures, PartsAll} {
+				results, _, params := fitParted(t, 2, held, data, partedModels[name], o)
+				for rank, got := range params {
+					if !sameFloats(got, parametersOfModel(m)) || results[rank].Test != want.Test || results[rank].Evaluations[1].Loss != want.Evaluations[1].Loss {
+						t.Errorf("rank %d with parts %d: %+v, want %+v", rank, held, results[rank], want)
 					}
 				}
 			}
