@@ -78,6 +78,8 @@ type trainOptions struct {
 	Workers int
 	Device  string
 
+	Partition string // of the data over MPI ranks
+
 	device *ops.Device // nil: the CPU
 
 	unused intList            // sample sizes of the input, which --exact-input does not draw
@@ -132,6 +134,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, without effect on the results; 0: one per core")
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&o.Partition, "partition", partitionNone, "data that MPI ranks hold in parts, without effect on the results: `none`, features, or all (the graph too)")
 }
 
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
@@ -223,7 +226,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if fs.Changed("control-every") && !o.refreshes() {
 		return usagef("--control-every is for --control refresh and the methods ladies-cv and mvs")
 	}
-	return nil
+	return o.checkPartition()
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
