@@ -34,7 +34,7 @@ func recipes() []recipe {
 		sage  = "; SAGE's mean over the neighbours is the normalised Laplacian here"
 	)
 	list := []recipe{
-		{Name: "paper", Source: "the paper's experiments and its program",
+		{Name: "paper", Source: "Chen et al., TMLR 2023: the paper's experiments, and its program",
 			Differs: "these are the defaults, and docs/paper.md lists the differences; the paper also trains with other methods and samples"},
 		{Name: "ogb-arxiv-gcn", Source: "Hu et al. 2020, arXiv:2005.00687, and OGB's program, GCN for ogbn-arxiv",
 			Differs: "500 updates as there, but from sampled mini-batches, not full ones; layer norm in place of BatchNorm; a score every 10 updates"},
