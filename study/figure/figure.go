@@ -189,7 +189,9 @@ func (f *Figure) draw(c draw.Canvas) error {
 			return fmt.Errorf("figure: panel %q: %w", f.Panels[k].Title, err)
 		}
 		tile := tiles.At(c, k%columns, k/columns)
-		p.Draw(draw.Crop(tile, vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
+		place := draw.Crop(tile, vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter)
+		keepLabelsApart(p, &f.Panels[k], place)
+		p.Draw(place)
 	}
 	return nil
 }
