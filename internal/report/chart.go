@@ -24,6 +24,8 @@ type line struct {
 	Name  string // for the tooltip
 	Group int
 	X, Y  []float64
+	SD    []float64 // half the height of the band around the curve; nil for none
+	Thin  bool
 }
 
 // bar is a mean with its standard deviation, and the values behind it. A chart can
@@ -63,6 +65,10 @@ func (c *chart) lineSVG() template.HTML {
 			if drawable(l.X[k], l.Y[k]) {
 				x.Include(l.X[k])
 				y.Include(l.Y[k])
+				if l.SD != nil {
+					y.Include(l.Y[k] - l.SD[k])
+					y.Include(l.Y[k] + l.SD[k])
+				}
 			}
 		}
 	}
@@ -84,13 +90,22 @@ func (c *chart) lineSVG() template.HTML {
 	}
 	c.labels(&b, chartHeight)
 	empty := true
+	for _, l := range c.Lines { // below all curves
+		if band := l.band(x, y); band != "" {
+			fmt.Fprintf(&b, `<path class="band s%d" d="%s"/>`, l.Group%styles, band)
+		}
+	}
 	for _, l := range c.Lines {
 		path, points := l.path(x, y)
 		if points == 0 {
 			continue
 		}
 		empty = false
-		fmt.Fprintf(&b, `<path class="curve s%d" d="%s"><title>%s</title></path>`, l.Group%styles, path, html.EscapeString(l.Name))
+		class := "curve"
+		if l.Thin {
+			class = "curve thin"
+		}
+		fmt.Fprintf(&b, `<path class="%s s%d" d="%s"><title>%s</title></path>`, class, l.Group%styles, path, html.EscapeString(l.Name))
 		if points == 1 {
 			fmt.Fprintf(&b, `<circle class="dot s%d" r="3" cx="%s"/>`, l.Group%styles, strings.Replace(strings.TrimPrefix(path, "M"), ",", `" cy="`, 1))
 		}
@@ -118,6 +133,33 @@ func (l *line) path(x, y *scale) (string, int) {
 		points++
 	}
 	return b.String(), points
+}
+
+// band returns the SVG path around the parts of the line that have a standard deviation.
+func (l *line) band(x, y *scale) string {
+	if l.SD == nil {
+		return ""
+	}
+	var b strings.Builder
+	from := 0
+	for k := 0; k <= len(l.X); k++ {
+		if k < len(l.X) && drawable(l.X[k], l.Y[k]-l.SD[k], l.Y[k]+l.SD[k]) {
+			continue
+		}
+		if k-from > 1 {
+			pen := "M"
+			for i := from; i < k; i++ {
+				fmt.Fprintf(&b, "%s%.1f,%.1f", pen, x.at(l.X[i]), y.at(l.Y[i]+l.SD[i]))
+				pen = "L"
+			}
+			for i := k - 1; i >= from; i-- {
+				fmt.Fprintf(&b, "L%.1f,%.1f", x.at(l.X[i]), y.at(l.Y[i]-l.SD[i]))
+			}
+			b.WriteString("Z")
+		}
+		from = k + 1
+	}
+	return b.String()
 }
 
 // barSVG draws one row for each bar: the name, dots for the values, mean and
