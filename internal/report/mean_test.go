@@ -54,6 +54,9 @@ func TestMeanOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := page.String()
+	if texts, widths := strings.Count(text, "<text "), strings.Count(text, "<text textLength="); texts < 40 || widths != texts {
+		t.Errorf("%d of %d texts have a width, so that another font is not cut off", widths, texts)
+	}
 	for word, want := range map[string]int{`class="band s`: 4, `class="curve thin s`: 8, "standard deviation (divided by N − 1)": 1, "mean of 3 runs": 4} {
 		if got := strings.Count(text, word); got != want {
 			t.Errorf("%s is on the page %d times, want %d", word, got, want)

@@ -199,6 +199,5 @@ func (f *Figure) draw(c draw.Canvas) error {
 // withFallbacks adds fonts for readers without the font that the widths were
 // computed with.
 func withFallbacks(svg []byte) []byte {
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arimo,Arial,Helvetica,sans-serif"))
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:"+Fonts))
 }
