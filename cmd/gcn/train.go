@@ -91,6 +91,7 @@ type trainJob struct {
 	fs             *pflag.FlagSet // knows the options on the command line
 	world          *mpi.World     // nil: this process alone
 	auto           bool           // --samples is auto
+	partition      *train.Partition
 	stdout, stderr io.Writer
 }
 
@@ -103,6 +104,9 @@ func (j *trainJob) run(ctx context.Context) error {
 		return err
 	}
 	if err := j.agreeOnSamples(ctx, data); err != nil {
+		return err
+	}
+	if err := j.takePart(data); err != nil {
 		return err
 	}
 	r, err := j.trainAll(ctx, data)
@@ -253,19 +257,27 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Config = o.runConfig()
 	options.Begin = begin
 	if j.world != nil && !j.dealsRuns() {
-		options.Group = j.world
+		options.Group, options.Partition = j.world, j.partition
+	}
+	if err := j.tellTraffic(ctx, model, options); err != nil {
+		return nil, err
 	}
 	var r *result
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		if j.world != nil {
 			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
+			r.ExchangeBytes = measured(history.ExchangeBytes)
+			if j.partition != nil {
+				most, whole := j.partition.MostBytes()
+				r.Partition, r.HeldShare = j.Partition, measured(float64(most)/float64(whole))
+			}
 		}
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
-	if err == nil && seed == j.Seed+uint64(j.Runs-1) {
+	if err == nil && seed == j.Seed+uint64(j.Runs-1) && j.partition == nil {
 		j.warnOfFewSamples(ctx, model, data)
 	}
 	if err != nil {
