@@ -71,21 +71,13 @@ func open(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var run struct {
-		Data, Model, Activation string
-		Layers, Hidden          int
-		LayerNorm               bool `json:"layer_norm"`
-		Residual                bool
-	}
+	run := runOptions{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none"}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	options := layers.GCNOptions{Hidden: run.Hidden, LayerNorm: run.LayerNorm, Residual: run.Residual}
-	if run.Activation == "relu" {
-		options.Activation = ops.ActivationReLU
-	}
-	if run.Model == "equation" {
-		options.Form = layers.FormEquation
+	options, err := run.model()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	data, err := datasets.Open(ctx, run.Data, datasets.Options{})
 	if err != nil {
@@ -99,10 +91,40 @@ func open(ctx context.Context, dir string) (*server, error) {
 	return s, err
 }
 
-// newServer builds a model of the given number of convolutions. P·X is computed once, so a
-// request costs the rows of its neighbours.
+// runOptions are the options in a run's config.json that change its scores.
+type runOptions struct {
+	Data, Model, Conv, Activation string
+	Layers, Hidden                int
+	LayerNorm                     bool `json:"layer_norm"`
+	BiasAfter                     bool `json:"bias_after"`
+	InputLayer                    bool `json:"input_layer"`
+	Residual                      bool
+	HiddenResidual                string `json:"hidden_residual"`
+}
+
+// model returns the options of the run's model. A value that it does not know is an error.
+func (r runOptions) model() (layers.GCNOptions, error) {
+	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
+	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU}
+	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, Residual: r.Residual}
+	var form, activation, residual bool
+	o.Form, form = forms[r.Model]
+	o.Activation, activation = activations[r.Activation]
+	o.HiddenResidual, residual = residuals[r.HiddenResidual]
+	switch {
+	case r.Conv != "gcn":
+		return o, fmt.Errorf("a run of --conv %s: train one of --conv gcn", r.Conv)
+	case !form || !activation || !residual:
+		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s, which this server does not know", r.Model, r.Activation, r.HiddenResidual)
+	}
+	return o, nil
+}
+
+// newServer builds a model of the given number of convolutions. Without an input layer, P·X
+// is computed once, so a request costs the rows of its neighbours.
 func newServer(ctx context.Context, data *datasets.Data, depth int, options layers.GCNOptions) (*server, error) {
-	if depth > 1 {
+	if depth > 1 && !options.InputLayer {
 		var err error
 		if options.ExactInput, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, nil); err != nil {
 			return nil, err

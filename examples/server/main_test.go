@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -87,6 +90,73 @@ func TestAnswers(t *testing.T) {
 		status, text = ask(t, "POST", web.URL+"/nodes", `{"features": [1, 2, 3, 4, 5, 6], "neighbors": [3, 9]}`)
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Logits) != s.data.Labels.Outputs() {
 			t.Errorf("a new node: status %d, %s", status, text)
+		}
+	}
+}
+
+// TestModels loads runs of models with other options than the default, and compares the
+// scores with those of the models that were trained.
+func TestModels(t *testing.T) {
+	const spec = "synth:demo?nodes=500&edges=2000&features=6"
+	ctx := context.Background()
+	for _, c := range []struct {
+		config  string // in addition to the options below
+		options layers.GCNOptions
+	}{
+		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
+		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
+		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
+		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
+		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
+		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
+	} {
+		data, err := datasets.Open(ctx, spec, datasets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.options.Hidden = 8
+		trained, err := newServer(ctx, data, 2, c.options)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		config := map[string]any{"data": spec, "layers": 2, "hidden": 8}
+		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := train.Fit(ctx, trained.model, data, train.Options{Dir: dir, Config: config, MaxBatches: 20, Batch: 50}); err != nil {
+			t.Fatal(c.config, err)
+		}
+		nodes := []int32{7, 8, 9}
+		want, err := train.Predict(ctx, trained.model, data, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := open(ctx, dir)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		if got, err := train.Predict(ctx, loaded.model, loaded.data, nodes); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: scores %v, %v, want %v", c.config, got, err, want)
+		}
+	}
+}
+
+// TestUnknownModels checks that a run of a model that the server cannot build is refused.
+func TestUnknownModels(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"data": "synth:demo", "layers": 2, "conv": "gat", "heads": 8}`:    "--conv gat",
+		`{"data": "synth:demo", "layers": 2, "model": "other"}`:             "--model other",
+		`{"data": "synth:demo", "layers": 2, "activation": "gelu"}`:         "--activation gelu",
+		`{"data": "synth:demo", "layers": 2, "hidden_residual": "highway"}`: "--hidden-residual highway",
+		`{"data": "synth:demo", "layers": 2, "hidden_residual": true}`:      "hidden_residual",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want an error about %s", config, err, want)
 		}
 	}
 }
