@@ -293,6 +293,9 @@ func (r *runner) report(c task) *Report {
 		if row := &report.Rows[k]; row.Runs > 0 {
 			row.Of = r.Runs.of(row.Dataset)
 		}
+		if row := &report.Rows[k]; row.Runs < row.Of {
+			row.Range, row.Why = "", ""
+		}
 	}
 	report.Caption = r.caption(c)
 	if there, of := r.counted(c.jobs); there == 0 && of > 0 {
