@@ -150,7 +150,7 @@ func metricFor(y *graph.Labels) Metric {
 // readEdgeList reads an edge list:
 //
 //	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
-//	ids=from-0|from-1|names     what node ids are
+//	ids=from-0|from-1|names     the kind of node ids
 //	nodes=FILE                  the names of all nodes, in the order of files without ids
 //	weights=1                   a column or an attribute holds the edges' weights, 0: left out
 //	header=1                    the edge list starts with a line of names, 0: it does not

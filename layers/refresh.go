@@ -90,12 +90,12 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
 	}
-	size, smaller := int64(4), "in half precision, with a smaller width"
+	size := int64(4)
 	if o.ControlHalf {
-		size, smaller = 2, "with a smaller width"
+		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		return fmt.Errorf("%w; keep them %s, take a rolling control, or none", err, smaller)
+		return fmt.Errorf("%w; take a smaller width, a rolling control, or none", err)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())

@@ -26,7 +26,7 @@ import (
 //
 // A refreshed history (Slot.KeepRefreshed) has rows that its owner fills and numbers, such
 // as H̄ of some nodes followed by P·H̄ of others; a block's Control refers to them. Steps do
-// not change it. It may be in half precision: the estimate is then that of the rounded
+// not change it. It may be in half precision: the estimate then uses the rounded
 // rows.
 //
 // A history belongs to one op and to the goroutine that runs its machine.

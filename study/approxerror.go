@@ -404,7 +404,7 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		if !slices.Equal(block.Dst, seeds) {
 			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
 		}
-		// With a control, the error P̃(H − H̄)W + PH̄W − PHW is that of the change alone.
+		// With a control, the error P̃(H − H̄)W + PH̄W − PHW equals the error of the change alone.
 		product, truth := w.study.Product, w.truth
 		if c.history >= 0 {
 			product, truth = w.changes[c.history].product, w.changes[c.history].truth

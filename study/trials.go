@@ -23,8 +23,8 @@ import (
 // parameters and the same mini-batches.
 //
 // The loss of a method is the score of the first candidate minus its own. After a few
-// mini-batches the difference is not that of whole runs, but it tells methods that train
-// as well as full batch from methods that do not. The error of one propagation does not:
+// mini-batches it is not the loss of whole runs. But it separates the methods that train as
+// well as full batch from the others. The error of one propagation does not do so:
 // unbiased errors average out over mini-batches on some graphs, and not on others.
 type Trials struct {
 	Data       *datasets.Data // required, with training and validation nodes
@@ -87,10 +87,10 @@ func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidat
 	return all
 }
 
-// Run trains the candidates, in order. It leaves out a candidate if one of the same method
-// with exact input as its own and fewer samples already trains as well as the reference,
-// and the method full if its trial would take more operations than Most. The loss is then
-// that of the best candidate.
+// Run trains the candidates, in order. It leaves out a candidate if the same method with
+// fewer samples, and the same ExactInput, already trains as well as the reference. It leaves
+// out the method full if its trial would take more operations than Most: the losses are then
+// relative to the best score.
 func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	if err := s.setDefaults(ctx); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s *Trials) setDefaults(ctx context.Context) error {
 	return nil
 }
 
-// suffices reports whether an earlier trial makes that of c needless.
+// suffices reports whether an earlier trial makes a trial of c needless.
 func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 	for _, t := range trials[min(1, len(trials)):] {
 		if t.Method == c.Method && t.ExactInput == c.ExactInput && float64(trials[0].Score-t.Score) <= s.Tolerate {

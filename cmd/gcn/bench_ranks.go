@@ -41,9 +41,9 @@ func newBenchRanksCommand() *cobra.Command {
 		Use:   "ranks",
 		Short: "Measure the parts of an update, and predict the speed-up of several ranks",
 		Long: `Measure the time of a mini-batch, of the optimiser and of an evaluation, and the bytes
-that ranks exchange, and predict from them the speed-up of several machines with the
-network of --latency and --gigabits. The prediction is a model: each rank has its own
-cores and its own link, and all are equally fast.
+that ranks exchange, and predict from them the speed-up of several machines. The
+network of the prediction is assumed: --latency and --gigabits. The prediction is a
+model: each rank has its own cores and its own link, and all are equally fast.
 
 Under an MPI launcher the ranks also train together, and exchange messages. The
 measured speed-up is then shown beside the model's for the measured network.`,
@@ -61,8 +61,8 @@ measured speed-up is then shown beside the model's for the measured network.`,
 	fs.IntVar(&b.updates, "updates", 20, "updates to time; three times, and the median counts")
 	fs.IntVar(&b.evalEvery, "eval-every", 10, "updates between two validation scores, for the prediction")
 	fs.Var(&b.ranks, "ranks", "numbers of ranks to predict")
-	fs.DurationVar(&b.latency, "latency", 20*time.Microsecond, "latency of the network, for the prediction")
-	fs.Float64Var(&b.gigabits, "gigabits", 10, "bandwidth of the network in Gb/s, for the prediction")
+	fs.DurationVar(&b.latency, "latency", 20*time.Microsecond, "assumed latency of the network, for the prediction")
+	fs.Float64Var(&b.gigabits, "gigabits", 10, "assumed bandwidth of the network in Gb/s, for the prediction")
 	addJSONFlag(cmd, &b.asJSON)
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
@@ -95,8 +95,8 @@ func (b *ranksBench) checkRanks() error {
 	return nil
 }
 
-// messageUS is the library's time for a message. Open MPI and MPICH take one to two
-// microseconds.
+// messageUS is the assumed time of the library for a message. Open MPI and MPICH take one
+// to two microseconds.
 const messageUS = 2
 
 func (b *ranksBench) do(cmd *cobra.Command, _ []string) error {
@@ -145,7 +145,7 @@ func (r *ranksResult) print(cmd *cobra.Command) error {
 	if err := t.print(w); err != nil {
 		return err
 	}
-	if err := printLine(w, "by the model, with %.0f µs and %.0f MB/s, and an evaluation every %d updates:", r.For.LatencyUS, r.For.MBPerS, r.EvalEvery); err != nil {
+	if err := printLine(w, "by the model, with an assumed network of %.0f µs and %.0f MB/s, and an evaluation every %d updates:", r.For.LatencyUS, r.For.MBPerS, r.EvalEvery); err != nil {
 		return err
 	}
 	t = newTable(true)

@@ -98,7 +98,7 @@ func (c RankCosts) Predict(n Network, micro, evalEvery int, ranks []int) []RankP
 	return all
 }
 
-// RanksReport is what Ranks measures.
+// RanksReport holds the measurements of Ranks.
 type RanksReport struct {
 	RankCosts
 	Micro   int `json:"micro"`

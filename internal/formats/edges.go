@@ -25,7 +25,7 @@ type EdgeList struct {
 	// may follow, as networkx writes it. Required.
 	Edges string
 
-	// IDs says what node ids are: IDsFrom0, IDsFrom1 or IDsNames. "" finds it: names, if
+	// IDs is the kind of node ids: IDsFrom0, IDsFrom1 or IDsNames. "" finds it: names, if
 	// both ids of the first edge are not numbers, or else numbers from 0. Names get
 	// their numbers in the order of Nodes, or else as they appear in the edges, the
 	// features and the labels.
@@ -243,7 +243,7 @@ func (e *edgeList) record(id int32, path string) {
 	}
 }
 
-// findIDs finds out what the ids are, and how the edges are written.
+// findIDs finds the kind of the ids, and how the edges are written.
 func (e *edgeList) findIDs(path string) (*layout, error) {
 	numbers := func(fields []string) bool {
 		return len(fields) > 1 && isNumber(fields[0]) && isNumber(fields[1])

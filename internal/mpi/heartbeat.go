@@ -26,7 +26,7 @@ type heartbeat struct {
 	received []uint32  // beats of each rank
 	sent     []uint32  // beats to each rank
 	sending  []request // the last beat to each rank; no handle once it has been sent
-	value    []float32 // what a beat holds
+	value    []float32 // the contents of a beat
 	pinned   runtime.Pinner
 
 	quit, done chan struct{}

@@ -362,7 +362,7 @@ func (r *runner) completeness(c task) string {
 	}
 	text := "**Not complete.** Cells: " + strings.Join(words, ", ") + "."
 	if partly {
-		text += " [n=2] marks a number from two runs only."
+		text += " [n=K] marks a number from too few runs: K of them."
 	}
 	return text
 }
