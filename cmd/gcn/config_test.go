@@ -89,6 +89,15 @@ func TestConfigCounts(t *testing.T) {
 	}
 }
 
+// TestWarmUpOfEpochs warms up for more mini-batches than there are epochs of one pass each.
+func TestWarmUpOfEpochs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("-q", "--schedule", "cosine", "--epochs", "2", "--batches-per-epoch", "0", "--batch", "8")
+	succeed(t, append(line, "--warm-up", "3")...)
+	fail(t, exitFailed, []string{"5000 batches", "cosine"}, append(line, "--warm-up", "5000", "--max-batches", "0")...)
+	fail(t, exitUsage, []string{"--schedule cosine", "--epochs"}, append(line, "--epochs", "0", "--max-batches", "0", "--patience", "3")...)
+}
+
 // TestOneName checks that options have the same names as flags, in a run's config.json
 // and in train.Options.
 func TestOneName(t *testing.T) {

@@ -213,8 +213,13 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
-	perEpoch := o.BatchesPerEpoch // 0: not known here
-	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.Epochs*max(perEpoch, 1)); err != nil {
+	epochs := o.Epochs // mini-batches of all epochs
+	if most := math.MaxInt; epochs > 0 && (o.BatchesPerEpoch == 0 || epochs > most/o.BatchesPerEpoch) {
+		epochs = most
+	} else {
+		epochs *= o.BatchesPerEpoch
+	}
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, epochs); err != nil {
 		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
@@ -315,6 +320,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
 		return err
+	}
+	if o.BiasAfter && o.Conv == convGAT {
+		return usagef("--bias-after is not for --conv gat, whose biases are after the attention already")
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)

@@ -74,13 +74,29 @@ func open(ctx context.Context, dir string) (*server, error) {
 	var run struct {
 		Data, Model, Activation string
 		Layers, Hidden          int
+		Conv                    string
 		LayerNorm               bool `json:"layer_norm"`
 		Residual                bool
+		HiddenResidual          string `json:"hidden_residual"`
+		InputLayer              bool   `json:"input_layer"`
+		BiasAfter               bool   `json:"bias_after"`
 	}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	options := layers.GCNOptions{Hidden: run.Hidden, LayerNorm: run.LayerNorm, Residual: run.Residual}
+	if run.Conv != "" && run.Conv != "gcn" {
+		return nil, fmt.Errorf("%s: a run of --conv %s, want one of --conv gcn", dir, run.Conv)
+	}
+	options := layers.GCNOptions{Hidden: run.Hidden, LayerNorm: run.LayerNorm, Residual: run.Residual, InputLayer: run.InputLayer, BiasAfter: run.BiasAfter}
+	switch run.HiddenResidual {
+	case "", "none":
+	case "identity":
+		options.HiddenResidual = layers.ResidualIdentity
+	case "linear":
+		options.HiddenResidual = layers.ResidualLinear
+	default:
+		return nil, fmt.Errorf("%s: hidden_residual %q is not known", dir, run.HiddenResidual)
+	}
 	if run.Activation == "relu" {
 		options.Activation = ops.ActivationReLU
 	}
@@ -99,10 +115,10 @@ func open(ctx context.Context, dir string) (*server, error) {
 	return s, err
 }
 
-// newServer builds a model of the given number of convolutions. P·X is computed once, so a
-// request costs the rows of its neighbours.
+// newServer builds a model of the given number of convolutions. P·X is computed once, unless
+// the model has an input layer, so a request costs the rows of its neighbours.
 func newServer(ctx context.Context, data *datasets.Data, depth int, options layers.GCNOptions) (*server, error) {
-	if depth > 1 {
+	if depth > 1 && !options.InputLayer {
 		var err error
 		if options.ExactInput, err = layers.NewExactInput(ctx, data.Laplacian(), data.Features, data.Propagated, nil); err != nil {
 			return nil, err

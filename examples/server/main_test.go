@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,7 +23,9 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
+	G "gorgonia.org/gorgonia"
 )
 
 func testServer(t testing.TB, spec string) *server {
@@ -57,6 +63,68 @@ func ask(t testing.TB, method, url, body string) (int, string) {
 		t.Fatal(err)
 	}
 	return response.StatusCode, string(text)
+}
+
+// TestRunOptions loads runs whose options change the scores but no parameter's shape, or
+// change the parameters too.
+func TestRunOptions(t *testing.T) {
+	const spec = "synth:demo?nodes=500&edges=2000&features=6"
+	config := func(more map[string]any) map[string]any {
+		c := map[string]any{"data": spec, "layers": 2, "hidden": 6, "activation": "elu", "model": "program"}
+		maps.Copy(c, more)
+		return c
+	}
+	for name, c := range map[string]struct {
+		options layers.GCNOptions
+		config  map[string]any
+	}{
+		"bias after": {layers.GCNOptions{BiasAfter: true}, map[string]any{"bias_after": true}},
+		"identity":   {layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}, map[string]any{"hidden_residual": "identity"}},
+		"linear":     {layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, map[string]any{"hidden_residual": "linear"}},
+		"input":      {layers.GCNOptions{InputLayer: true}, map[string]any{"input_layer": true}},
+	} {
+		data, err := datasets.Open(context.Background(), spec, datasets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.options.Hidden = 6
+		batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: 2})
+		model, err := layers.NewGCN(batch, data.Features, data.Labels, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := train.Fit(context.Background(), model, data, train.Options{Dir: dir, Config: config(c.config), MaxBatches: 8, Batch: 50, Adam: train.Adam{LR: 0.1}}); err != nil {
+			t.Fatal(err)
+		}
+		want, err := train.Predict(context.Background(), model, data, []int32{7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := open(context.Background(), dir)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, err := s.model.Infer(context.Background(), s.data.Laplacian(), s.data.Features, []int32{7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			if math.Abs(float64(got[k]-want[k])) > 1e-5 {
+				t.Errorf("%s: logits %v, want %v", name, got, want)
+				break
+			}
+		}
+	}
+	dir := t.TempDir()
+	text := []byte(`{"data": "` + spec + `", "conv": "gat", "layers": 2, "hidden": 6}`)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), "--conv gcn") {
+		t.Errorf("a run with attention: error %v", err)
+	}
 }
 
 // TestAnswers compares the answers with the model's own inference, and a run's model with

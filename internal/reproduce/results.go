@@ -68,6 +68,9 @@ func (a *Results) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "\n## The paper's claims about its results\n\n%s\n\n", a.tally())
 	b.WriteString("| where | claim | here | paper's tables | our numbers |\n|---|---|---|---|---|\n")
 	for _, c := range a.Claims {
+		if c.Verdict == NotMeasured && a.There < a.Cells {
+			continue // most would be; claims.csv has all
+		}
 		paper := string(c.Paper)
 		if c.Paper == NotMeasured {
 			paper = "–"
@@ -94,10 +97,14 @@ func (a *Results) tally() string {
 	if n := count[Undecided]; n > 0 {
 		undecided = fmt.Sprintf("%d are undecided, because cells that could decide are missing, ", n)
 	}
-	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen, %sand %d are not measured. "+
+	unmeasured := ""
+	if a.There < a.Cells && count[NotMeasured] > 0 {
+		unmeasured = fmt.Sprintf(" (%s/claims.csv lists them)", FiguresDir)
+	}
+	return fmt.Sprintf("Of %d claims, %d are seen here, %d are not seen, %sand %d are not measured%s. "+
 		"A metric is better if the difference is more than twice its standard error, and the limits of words such as small or comparable are ours. "+
 		"The fourth column judges the numbers that the paper prints in the same way; – means that it prints none.",
-		len(a.Claims), count[Seen], count[NotSeen], undecided, count[NotMeasured])
+		len(a.Claims), count[Seen], count[NotSeen], undecided, count[NotMeasured], unmeasured)
 }
 
 // claimTable is the list of claims as files.
