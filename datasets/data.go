@@ -64,6 +64,7 @@ type Data struct {
 
 	source string       // SPEC of the stored data; "" unless they come from a store
 	unmap  func() error // nil unless the data come from a store; see Close
+	pages  func()       // gives the store's memory back to the system; nil: nothing to give
 
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian

@@ -109,6 +109,15 @@ func (d *Data) Close() error {
 	return nil
 }
 
+// Release gives the memory of a mapped store back to the system; the next reads load it
+// from the file again. It is for a program that will read only few of the data for a
+// while. For data that do not come from a store it does nothing.
+func (d *Data) Release() {
+	if d.pages != nil && d.unmap != nil {
+		d.pages()
+	}
+}
+
 // openStore opens a store. It reads all of it, unless a record says that the store
 // was found valid before, or this process has just written it: the data were validated
 // before.
@@ -330,6 +339,9 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		d.NodeNames = names
 	}
 	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
+	if s.mapped {
+		d.pages = func() { releasePages(s.bytes, 0, uint64(len(s.bytes))) }
+	}
 	d.Labels.Classes, d.Labels.Tasks, d.Labels.Names = meta.Classes, meta.Tasks, meta.ClassNames
 	d.Directed = meta.Directed
 	d.Metric, d.Notes, d.source = meta.Metric, meta.Notes, meta.Source

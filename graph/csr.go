@@ -20,6 +20,9 @@ type CSR struct {
 	Ptr        []int64   // Rows+1 offsets into Idx, monotone from 0
 	Idx        []int32   // column of each stored entry
 	Val        []float32 // value of each stored entry; nil means every value is 1
+
+	// Rest is not nil if Idx and Val hold some rows only: see SharedRows.
+	Rest *SharedRows
 }
 
 // NNZ returns the number of stored entries.
@@ -30,8 +33,22 @@ func (m *CSR) NNZ() int64 {
 	return m.Ptr[len(m.Ptr)-1]
 }
 
+// First returns the place in Idx and Val of the first entry of row i.
+func (m *CSR) First(i int) int64 {
+	if m.Rest != nil {
+		return m.Rest.first(m, i)
+	}
+	return m.Ptr[i]
+}
+
 // Row returns the columns stored in row i. The slice aliases m.
-func (m *CSR) Row(i int) []int32 { return m.Idx[m.Ptr[i]:m.Ptr[i+1]] }
+func (m *CSR) Row(i int) []int32 {
+	if m.Rest != nil {
+		at := m.Rest.first(m, i)
+		return m.Idx[at : at+m.Ptr[i+1]-m.Ptr[i]]
+	}
+	return m.Idx[m.Ptr[i]:m.Ptr[i+1]]
+}
 
 // RowValues returns the values stored in row i, in the order of Row(i), or nil if
 // every value is 1. The slice aliases m.
@@ -39,7 +56,8 @@ func (m *CSR) RowValues(i int) []float32 {
 	if m.Val == nil {
 		return nil
 	}
-	return m.Val[m.Ptr[i]:m.Ptr[i+1]]
+	at := m.First(i)
+	return m.Val[at : at+m.Ptr[i+1]-m.Ptr[i]]
 }
 
 // Degree returns the number of entries stored in row i.
@@ -47,7 +65,11 @@ func (m *CSR) Degree(i int) int { return int(m.Ptr[i+1] - m.Ptr[i]) }
 
 // Bytes returns the size of the matrix's slices.
 func (m *CSR) Bytes() int64 {
-	return 8*int64(len(m.Ptr)) + 4*int64(len(m.Idx)) + 4*int64(len(m.Val))
+	bytes := 8*int64(len(m.Ptr)) + 4*int64(len(m.Idx)) + 4*int64(len(m.Val))
+	if m.Rest != nil {
+		bytes += 4*int64(len(m.Rest.Place)) + 8*int64(len(m.Rest.Fetched))
+	}
+	return bytes
 }
 
 // Validate returns an error about the first fault of m, with its row and entry:

@@ -29,6 +29,37 @@ type Features struct {
 	// and does not wait. Features larger than memory have it. Call it with the
 	// rows of the next read. Calls may be concurrent.
 	Prefetch func(rows []int32)
+
+	// Share is not nil if several processes hold the rows together. The values are then
+	// those of some rows: row i of the matrix is row Place[i] of the values, and is not
+	// here if Place[i] < 0. The functions of this package work on whole matrices, except
+	// Places and Bytes.
+	Share *Share
+	Place []int32
+}
+
+// Places returns the rows of the values that hold the given rows of x: rows itself, or, if
+// x has a Share, their places in the memory of dst. The error wraps ErrInvalid and names a
+// row that is not here.
+func (x *Features) Places(dst, rows []int32) ([]int32, error) {
+	if x.Share == nil {
+		return rows, nil
+	}
+	dst = resize(dst, len(rows))
+	for k, i := range rows {
+		if dst[k] = x.Place[i]; dst[k] < 0 {
+			return nil, fmt.Errorf("graph: the features of node %d are on another rank and were not fetched: %w", i, ErrInvalid)
+		}
+	}
+	return dst, nil
+}
+
+// Sized reports whether x holds as many values as its sizes say.
+func (x *Features) Sized() bool {
+	if x.Share != nil {
+		return len(x.Place) == x.Rows && x.Cols > 0 && x.Len()%x.Cols == 0
+	}
+	return x.Len() == x.Rows*x.Cols
 }
 
 // Row returns the features of node i. The slice aliases x.Data; in half precision it
@@ -64,8 +95,10 @@ func (x *Features) Len() int {
 	return len(x.Data)
 }
 
-// Bytes returns the size of the values.
-func (x *Features) Bytes() int64 { return 4*int64(len(x.Data)) + 2*int64(len(x.Half)) }
+// Bytes returns the size of the values here.
+func (x *Features) Bytes() int64 {
+	return 4*int64(len(x.Data)) + 2*int64(len(x.Half)) + 4*int64(len(x.Place))
+}
 
 // ToHalf returns x in half precision, each value rounded to nearest, ties to even; it
 // returns x itself if x has half precision. The error wraps ErrInvalid and gives row

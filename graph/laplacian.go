@@ -1,8 +1,10 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
@@ -23,6 +25,11 @@ type Laplacian struct {
 	// Directed says that A need not be symmetric: row i of A has the nodes that node i
 	// reads.
 	Directed bool
+
+	// Share is not nil if several processes hold the rows of A together. Row, RowSum, At
+	// and a sampler's layer then read only rows that this process holds or has fetched.
+	// ColumnNorms2 and RowSums gather: all processes call them together. A directed A is not held so.
+	Share *Share
 }
 
 // NewLaplacian returns the renormalized Laplacian P = D̃^-½ (A+I) D̃^-½ (Kipf &
@@ -120,16 +127,48 @@ func (p *Laplacian) At(i, j int) float32 {
 	return 0
 }
 
-// ColumnNorms2 returns ‖P^[j]‖², the squared Euclidean norm of each column.
-// Cost: O(edges).
+// RowSums returns the sum of each row of P. Cost: O(edges).
+func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
+	sums := make([]float32, p.Nodes())
+	first, last := p.own()
+	for v := first; v < last; v++ {
+		sums[v] = float32(p.RowSum(v))
+	}
+	return sums, p.gather(ctx, sums, 1)
+}
+
+// own returns the range of rows that this process holds.
+func (p *Laplacian) own() (lo, hi int) {
+	if p.Share == nil {
+		return 0, p.Nodes()
+	}
+	return p.Share.Own()
+}
+
+// gather fills values with those of all processes, width of them a node.
+func (p *Laplacian) gather(ctx context.Context, values []float32, width int) error {
+	if p.Share == nil {
+		return nil
+	}
+	bounds := p.Share.Bounds
+	parts := make([][]float32, len(bounds)-1)
+	for r := range parts {
+		parts[r] = values[bounds[r]*width : bounds[r+1]*width]
+	}
+	return p.Share.Gather(ctx, parts)
+}
+
+// ColumnNorms2 returns ‖P^[j]‖², the squared Euclidean norm of each column. If several
+// processes hold P and the exchange fails, the result is empty. Cost: O(edges).
 func (p *Laplacian) ColumnNorms2() []float64 {
 	norms := make([]float64, p.Nodes())
 	if p.Directed {
 		p.addColumnNorms2(norms)
 		return norms
 	}
-	parallel.For(p.Nodes(), rowRange, func(lo, hi int) {
-		for j := lo; j < hi; j++ {
+	first, last := p.own()
+	parallel.For(last-first, rowRange, func(lo, hi int) {
+		for j := first + lo; j < first+hi; j++ {
 			sum := square(p.RowScale[j])
 			values := p.Adjacency.RowValues(j) // A is symmetric: row j is column j
 			for k, i := range p.Adjacency.Row(j) {
@@ -142,6 +181,12 @@ func (p *Laplacian) ColumnNorms2() []float64 {
 			norms[j] = sum * square(p.ColScale[j])
 		}
 	})
+	if p.Share != nil {
+		values := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(norms))), 2*len(norms))
+		if p.gather(context.Background(), values, 2) != nil {
+			return []float64{}
+		}
+	}
 	return norms
 }
 

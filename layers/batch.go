@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -41,6 +42,7 @@ type Batch struct {
 	mode      *ops.Mode
 	targets   *ops.Targets
 	features  map[*graph.Features]*G.Node
+	skips     []*graph.Features // that residual layers read at their output nodes
 
 	training sync.Mutex // held while the model is trained
 }
@@ -101,6 +103,50 @@ func (b *Batch) Features(x *graph.Features) (*G.Node, error) {
 	}
 	b.features[x] = n
 	return n, nil
+}
+
+// FeatureRows appends the nodes whose rows of features a step over batch reads, and returns
+// rows; nodes may be there more than once. A rank fetches them from the ranks that have
+// them. It knows the features of Features and of a GCN.
+func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows []int32) []int32 {
+	exact := b.input != nil && b.input.exact.px == x
+	if _, read := b.features[x]; read || exact {
+		rows = append(rows, batch.Inputs()...)
+	}
+	if !slices.Contains(b.skips, x) {
+		return rows
+	}
+	if b.input != nil {
+		rows = append(rows, batch.Inputs()...)
+	}
+	for _, block := range batch.Blocks {
+		rows = append(rows, block.Dst...)
+	}
+	return rows
+}
+
+// NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
+// with outputs output nodes.
+func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) int {
+	if len(b.slots) == 0 {
+		return 0
+	}
+	_, inputs := b.slots[0].Nominal()
+	rows := 0
+	if _, read := b.features[x]; read || b.input != nil && b.input.exact.px == x {
+		rows += inputs
+	}
+	if !slices.Contains(b.skips, x) {
+		return rows
+	}
+	if b.input != nil {
+		rows += inputs
+	}
+	for _, slot := range b.slots[:len(b.slots)-1] {
+		dst, _ := slot.Nominal()
+		rows += dst
+	}
+	return rows + outputs
 }
 
 // Targets returns the targets of the batch's output nodes, made at the first call. A later

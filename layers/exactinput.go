@@ -31,30 +31,35 @@ type ExactInput struct {
 // progress, if not nil, is called with the numbers of rows computed and of all rows, on
 // the goroutine of the caller. Cost: 2·nnz(P)·x.Cols operations. Memory: the result,
 // 4 bytes a value, and a few megabytes. A result that does not fit in memory is an error.
-// ctx is checked every few thousand rows.
+// ctx is checked every few thousand rows. If several ranks hold x together, they hold P·X
+// together too, and all call NewExactInput; px is then nil or shared as x is.
 func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Features, progress func(done, rows int)) (*ExactInput, error) {
 	if ctx == nil || p == nil || x == nil {
 		return nil, fmt.Errorf("layers: exact input needs a context, a Laplacian and features")
 	}
 	n := p.Nodes()
 	for _, f := range []*graph.Features{x, px} {
-		if f != nil && (f.Rows != n || f.Cols != x.Cols || f.Len() != f.Rows*f.Cols) {
+		if f != nil && (f.Rows != n || f.Cols != x.Cols || !f.Sized()) {
 			return nil, fmt.Errorf("layers: exact input: %d×%d features hold %d values, for %d nodes with %d features", f.Rows, f.Cols, f.Len(), n, x.Cols)
 		}
 	}
-	e := &ExactInput{p: p, x: x, px: px, sums: make([]float32, n)}
-	for v := range e.sums {
-		e.sums[v] = float32(p.RowSum(v))
+	e := &ExactInput{p: p, x: x, px: px}
+	var err error
+	if e.sums, err = p.RowSums(ctx); err != nil {
+		return nil, fmt.Errorf("layers: exact input: %w", err)
 	}
 	if px != nil {
 		return e, nil
+	}
+	if x.Share != nil {
+		return e, e.propagateShared(ctx)
 	}
 	what := fmt.Sprintf("layers: exact input: P·X of %d nodes with %d features", n, x.Cols)
 	if err := memory.Check(what, memory.Product(int64(n), int64(x.Cols), 4)); err != nil {
 		return nil, fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
 	}
 	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: make([]float32, n*x.Cols)}
-	err := kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
+	err = kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
 		copy(e.px.Data[lo*x.Cols:], rows)
 		if progress != nil {
 			progress(lo+len(rows)/x.Cols, n)
@@ -68,6 +73,36 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 		x.Release() // only residual layers read the features again
 	}
 	return e, nil
+}
+
+// propagateShared computes P·X of the rows that this rank holds of x.
+func (e *ExactInput) propagateShared(ctx context.Context) error {
+	lo, hi := e.x.Share.Own()
+	if err := checkShared(e.x, hi-lo); err != nil {
+		return fmt.Errorf("layers: exact input: %w", err)
+	}
+	rows := make([]int32, hi-lo)
+	for i := range rows {
+		rows[i] = int32(lo + i)
+	}
+	e.px = &graph.Features{Rows: e.x.Rows, Cols: e.x.Cols, Data: make([]float32, len(rows)*e.x.Cols)}
+	const chunk = 4096
+	mixed := make([]float32, chunk*panelWidth)
+	err := panels(ctx, e.x, func(from, width int, panel []float32) error {
+		for at := 0; at < len(rows); at += chunk {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			part := rows[at:min(at+chunk, len(rows))]
+			propagatePanel(e.px.Data[at*e.x.Cols:], e.p, part, panel, mixed, e.x.Cols, from, width)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("layers: exact input: %w", err)
+	}
+	e.x.Share.Attach(e.px)
+	return nil
 }
 
 // Bytes returns the size of P·X and of the row sums.

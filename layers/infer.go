@@ -42,10 +42,8 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, err
 	}
-	if m.Ranks != nil && m.Ranks.Size() > 1 && m.Device == nil {
-		model.ranks = m.Ranks
-	}
-	if nodes != nil && len(nodes) <= fewNodes {
+	model.ranks = m.sharing()
+	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil && x.Share == nil {
 		return m.inferFew(ctx, model, m.Device, p, x, nodes)
 	}
 	memory := m.takeMemory()
@@ -54,7 +52,9 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	memory.kept.use(p, nodes, len(model.layers))
+	if err := memory.kept.use(ctx, p, nodes, len(model.layers)); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
 	return model.run(ctx, k, p, x, memory, m.Device == nil)
 }
 
@@ -66,7 +66,9 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
-	memory.useFew(p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil)
+	if err := memory.useFew(ctx, p, nodes, len(model.layers), d == nil && model.layers[0].attention != nil); err != nil {
+		return nil, fmt.Errorf("layers: inference: %w", err)
+	}
 	return model.run(ctx, k, p, x, memory, d == nil)
 }
 
@@ -111,7 +113,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
 	}
-	if x.Rows != p.Nodes() || x.Len() != x.Rows*x.Cols {
+	if x.Rows != p.Nodes() || !x.Sized() {
 		return nil, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes", x.Rows, x.Cols, x.Len(), p.Nodes())
 	}
 	for i, v := range nodes {
@@ -310,6 +312,9 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if err := m.load(k); err != nil {
 		return nil, err
 	}
+	if (x.Share != nil || p.Share != nil) && m.ranks == nil {
+		return nil, fmt.Errorf("other ranks hold parts of the data: inference needs these ranks, and the CPU")
+	}
 	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, few: kept.few, ranks: m.ranks, orders: m.orders(kept)}
 	if m.exact == nil || m.readsFeatures() {
 		var err error
@@ -323,7 +328,7 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 // need sets the rows whose output the next layer computes.
 func (r *inference) need(kept *keptRows, l int) error {
 	r.rows, r.ordered, r.sums = kept.rows[l], l < len(kept.rows)-1 || kept.nodes == nil, nil
-	if r.onHost && !kept.few && r.model.layers[l].b != nil {
+	if r.onHost && !kept.few && r.model.layers[l].b != nil && r.p.Share == nil {
 		r.sums = kept.rowSums(l)
 	}
 	return r.Needed(r.rows, kept.whole(l))
@@ -407,12 +412,12 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 	}
 	if r.orders[l] {
 		var err error
-		if h, err = r.transform(layer, h); err != nil {
+		if h, err = r.transform(l, h); err != nil {
 			return err
 		}
 	}
 	width, outputs := max(layer.in, layer.out), r.model.outputs
-	err := r.chunks(len(r.rows), width, func(part *inference, lo, n int) error {
+	err := r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
 		if logits == nil {
 			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
 		}
@@ -429,7 +434,13 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 
 // chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
 // takes a part at a time through all steps of f, so that its rows stay in the core's cache.
-func (r *inference) chunks(n, width int, f func(part *inference, lo, n int) error) error {
+//
+// bring, if not nil, fetches what f reads at a part from other ranks: they then go through
+// their parts together.
+func (r *inference) chunks(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
+	if bring != nil {
+		return r.together(n, width, bring, f)
+	}
 	chunk := r.ChunkRows(width)
 	first, last := r.mine(n, chunk)
 	var forks []plan.Kernels
@@ -520,7 +531,8 @@ func transformFirst(p *graph.Laplacian, layer inferenceLayer, inputs int, rows [
 
 // transform returns H·W + 1⊗b of all rows of H. For an attention it returns H·W, and
 // computes the scores.
-func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, error) {
+func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
+	layer := r.model.layers[l]
 	columns, bias := layer.out, layer.on.b
 	if a := layer.attention; a != nil {
 		columns, bias = a.sizes.Heads*a.sizes.Width, plan.Span{}
@@ -530,7 +542,7 @@ func (r *inference) transform(layer inferenceLayer, h plan.Rows) (plan.Rows, err
 		return h, err
 	}
 	width := max(layer.in, columns)
-	err = r.chunks(h.Count, width, func(part *inference, lo, n int) error {
+	err = r.chunks(h.Count, width, r.bringInputs(l), func(part *inference, lo, n int) error {
 		x, err := part.Part(h, lo, n)
 		if err != nil {
 			return err

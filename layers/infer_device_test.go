@@ -98,7 +98,7 @@ func inferInChunks(m *GCN, p *graph.Laplacian, x *graph.Features, nodes []int32,
 		return nil, err
 	}
 	memory := new(inferenceMemory)
-	memory.kept.use(p, nodes, len(model.layers))
+	memory.kept.use(context.Background(), p, nodes, len(model.layers))
 	return model.run(context.Background(), smallChunks{k, rows}, p, x, memory, false)
 }
 

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -83,28 +84,39 @@ type keptRows struct {
 	sums   [][]float32 // row sums of P at these rows, when they were needed
 	few    bool        // of useFew
 	inputs []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
+
+	// If ranks hold X together:
+	x    *graph.Features
+	px   []float32 // P·X at this rank's part of rows[0]; nil: not computed
+	base int       // the first row of this part
 }
 
 // use makes k the rows for these arguments. It keeps the rows of equal arguments.
-func (k *keptRows) use(p *graph.Laplacian, nodes []int32, layers int) {
+func (k *keptRows) use(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (err error) {
 	if k.p == p && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
-		return
+		return nil
 	}
 	// Free the old memory before the new is allocated.
 	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers)}
-	k.rows = new(nodeSet).neededRows(nil, p, k.nodes, layers)
+	if k.rows, err = new(nodeSet).neededRows(ctx, nil, p, k.nodes, layers); err != nil {
+		*k = keptRows{}
+	}
+	return err
 }
 
 // useFew makes k the rows for a few nodes. It keeps nothing but the memory of the lists.
-func (m *inferenceMemory) useFew(p *graph.Laplacian, nodes []int32, layers int, inputs bool) {
+func (m *inferenceMemory) useFew(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int, inputs bool) (err error) {
 	k := &m.kept
 	k.p, k.nodes, k.few, k.inputs = p, nodes, true, nil
 	if !inputs {
-		k.rows = m.set.neededRows(k.rows, p, nodes, layers)
-		return
+		k.rows, err = m.set.neededRows(ctx, k.rows, p, nodes, layers)
+		return err
 	}
-	rows := m.set.neededRows(append([][]int32{k.inputs}, k.rows...), p, nodes, layers+1)
-	k.inputs, k.rows = rows[0], rows[1:]
+	rows, err := m.set.neededRows(ctx, append([][]int32{k.inputs}, k.rows...), p, nodes, layers+1)
+	if err == nil {
+		k.inputs, k.rows = rows[0], rows[1:]
+	}
+	return err
 }
 
 // forget drops the caller's nodes.
@@ -164,6 +176,7 @@ type firstInput struct {
 	all  bool       // px has all rows
 	kept *keptInput // the rows of px that are computed; nil: none
 	once bool       // no node is needed twice, so that goroutines can fill px
+	part *keptRows  // with P·X of this rank's rows, if ranks hold X together; else nil
 }
 
 // first chooses where the first layer's P·X comes from.
@@ -174,6 +187,9 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 		in.px, err = r.Features(r.model.exact.px)
 		in.all = true
 	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense:
+	case r.features.Share != nil:
+		in.part = kept
+		err = kept.propagateShared(r)
 	default:
 		if input.use(r.p, r.features); input.px != nil {
 			in.px = plan.Rows{Span: plan.HostSpan(input.px), Width: r.x.Width, Count: r.x.Count}
@@ -186,6 +202,9 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 // mixed returns P·X at the needed rows lo to lo+n. It is valid until the next call of
 // mixed, Part or Own.
 func (in *firstInput) mixed(r *inference, lo, n int) (plan.Span, error) {
+	if k := in.part; k != nil {
+		return plan.HostSpan(k.px[(lo-k.base)*k.x.Cols:]), nil
+	}
 	rows := r.rows[lo : lo+n]
 	if !in.all && (in.kept == nil || !in.kept.holds(rows)) {
 		mixed, err := r.propagate(r.x, lo, n)

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"context"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -54,7 +55,9 @@ func (s *nodeSet) sorted(rows []int32, n int) []int32 {
 // last layer, and below each layer its nodes with all their neighbours, in ascending order.
 // It uses the memory of rows below the last layer if that has as many layers. Cost: the
 // entries of the rows of P.
-func (s *nodeSet) neededRows(rows [][]int32, p *graph.Laplacian, nodes []int32, layers int) [][]int32 {
+//
+// If several ranks hold P together, all call it: each follows the edges of its own nodes.
+func (s *nodeSet) neededRows(ctx context.Context, rows [][]int32, p *graph.Laplacian, nodes []int32, layers int) ([][]int32, error) {
 	if len(rows) != layers {
 		rows = make([][]int32, layers)
 	}
@@ -73,13 +76,25 @@ func (s *nodeSet) neededRows(rows [][]int32, p *graph.Laplacian, nodes []int32, 
 			continue
 		}
 		s.reset(n)
+		first, last := 0, n
+		if p.Share != nil {
+			first, last = p.Share.Own()
+		}
 		for _, v := range above {
 			s.add(v)
+			if int(v) < first || int(v) >= last {
+				continue
+			}
 			for _, u := range p.Adjacency.Row(int(v)) {
 				s.add(u)
 			}
 		}
+		if p.Share != nil {
+			if err := s.gather(ctx, p.Share, n); err != nil {
+				return nil, err
+			}
+		}
 		rows[l] = s.sorted(rows[l][:0], n)
 	}
-	return rows
+	return rows, nil
 }

@@ -1,6 +1,9 @@
 package layers
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -91,7 +94,12 @@ func (m *GCN) InferOperations(p *graph.Laplacian, x *graph.Features, nodes []int
 	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
-	memory.kept.use(p, nodes, len(model.layers))
+	if p.Share != nil {
+		return 0, fmt.Errorf("layers: several ranks hold the graph together: one alone cannot count the operations of an inference")
+	}
+	if err := memory.kept.use(context.Background(), p, nodes, len(model.layers)); err != nil {
+		return 0, err
+	}
 	top := len(model.layers) - 1
 	sum := model.operations(&memory.kept, top+1)
 	if c := model.classifier; c != nil {

@@ -83,7 +83,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		return fmt.Errorf("layers: control: the sampler's Laplacian does not fit features of %d nodes", x.Rows)
 	}
 	r := &refresher{p: p, x: x, slots: slots, index: make([][]int32, len(slots)), controls: make([]*slotControl, len(slots))}
-	r.kept.use(p, outputs, len(slots))
+	if err := r.kept.use(context.Background(), p, outputs, len(slots)); err != nil {
+		return fmt.Errorf("layers: control: %w", err)
+	}
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
@@ -109,9 +111,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		slots[l].KeepRefreshed(len(r.kept.rows[l-1])+len(r.kept.rows[l]), o.ControlHalf)
 		r.controls[l] = &slotControl{r: r, layer: l, top: l == len(slots)-1}
 	}
-	r.sums = make([]float32, p.Nodes())
-	for v := range r.sums {
-		r.sums[v] = float32(p.RowSum(v))
+	var err error
+	if r.sums, err = p.RowSums(context.Background()); err != nil {
+		return fmt.Errorf("layers: control: %w", err)
 	}
 	b.refresher = r
 	return nil
@@ -287,9 +289,14 @@ func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32,
 	if err != nil {
 		return nil, err
 	}
+	if r.x.Share != nil || r.p.Share != nil {
+		model.ranks = m.sharing()
+	}
 	kept := &r.kept // rows of the hidden layers
 	if len(nodes) > 0 {
-		memory.kept.use(r.p, nodes, len(model.layers))
+		if err := memory.kept.use(ctx, r.p, nodes, len(model.layers)); err != nil {
+			return nil, err
+		}
 		kept = r.union(&memory.kept)
 	}
 	in, err := model.begin(ctx, k, r.p, r.x, memory, kept, m.Device == nil)
@@ -383,7 +390,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 			}
 			ids[i] = int32(at)
 		}
-		err = in.chunks(len(rows), h.Width, func(part *inference, lo, n int) error {
+		err = in.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
 			own, err := part.Scratch(plan.Mixed, n*h.Width)
 			if err != nil {
 				return err
@@ -413,8 +420,24 @@ func (r *inference) toHistory(history *ops.History, first int, x plan.Span, n in
 
 // propagated writes P·H at the needed rows of convolution l to the history, after H̄.
 func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.History) error {
-	below := len(r.kept.rows[l-1])
-	return in.chunks(len(r.kept.rows[l]), h.Width, func(part *inference, lo, n int) error {
+	below, rows := len(r.kept.rows[l-1]), len(r.kept.rows[l])
+	if in.ranks != nil {
+		all, err := in.Scratch(plan.Transformed, rows*h.Width)
+		if err != nil {
+			return err
+		}
+		err = in.chunks(rows, h.Width, in.bringRows(in.rows), func(part *inference, lo, n int) error {
+			return part.Propagate(all.From(lo*h.Width), h, lo, n)
+		})
+		if err == nil {
+			err = in.gather(all.Host(), rows, h.Width, in.ChunkRows(h.Width))
+		}
+		if err != nil {
+			return err
+		}
+		return in.toHistory(history, below, all, rows*h.Width)
+	}
+	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
 		mixed, err := part.propagate(h, lo, n)
 		if err != nil {
 			return err

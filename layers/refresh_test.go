@@ -288,7 +288,10 @@ func TestRefreshedState(t *testing.T) {
 	}
 	// H̄ of the neighbours of training nodes, and P·H̄ of the training nodes.
 	two := build(controlled(p, true, 20))
-	lists := new(nodeSet).neededRows(nil, p, controlled(p, true, 20).Train, 2)
+	lists, err := new(nodeSet).neededRows(t.Context(), nil, p, controlled(p, true, 20).Train, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got, want := two.model.Batch.StateBytes(), int64(4*9*(len(lists[0])+n/2)); got != want {
 		t.Errorf("the histories take %d bytes, want %d", got, want)
 	}

@@ -33,7 +33,7 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 	if g == nil || x == nil || slot == nil {
 		return nil, fmt.Errorf("ops: Features needs a graph, features and a slot")
 	}
-	if x.Cols <= 0 || x.Len() != x.Rows*x.Cols {
+	if x.Cols <= 0 || !x.Sized() {
 		return nil, fmt.Errorf("ops: Features: %d×%d features hold %d values: %w", x.Rows, x.Cols, x.Len(), ErrShape)
 	}
 	// Gorgonia's ops need an input: this constant is ignored.
@@ -54,9 +54,10 @@ type features struct {
 	outputs bool
 	node    *G.Node
 
-	whole bool // gathers always
-	skip  bool // every consumer gathers by itself
-	known int  // nodes in the graph when skip was computed
+	whole  bool    // gathers always
+	places []int32 // memory of rows
+	skip   bool    // every consumer gathers by itself
+	known  int     // nodes in the graph when skip was computed
 }
 
 // gatherer is an op that can gather rows of features by itself.
@@ -86,6 +87,12 @@ func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, er
 	}
 	if op.x.Prefetch != nil {
 		op.x.Prefetch(ids)
+	}
+	if ids, err = op.x.Places(op.places, ids); err != nil {
+		return nil, fmt.Errorf("ops: Features: %w", err)
+	}
+	if op.x.Share != nil {
+		op.places = ids // also for a Propagate that gathers
 	}
 	if op.skipped() {
 		value, _ := out.Matrix(1, op.x.Cols) // a machine needs some value

@@ -96,9 +96,13 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	if f := op.source; f != nil && f.skipped() { // f has checked the ids
 		value, data := out.Matrix(a.Rows, f.x.Cols)
 		op.keepRows(a)
-		kernel.SpMMGather(data, a, b.Src, f.x.Data, f.x.Cols)
+		ids := b.Src
+		if f.x.Share != nil {
+			ids = f.places
+		}
+		kernel.SpMMGather(data, a, ids, f.x.Data, f.x.Cols)
 		if op.slot.observed {
-			op.slot.observeFeatures(f.x, b.Src)
+			op.slot.observeFeatures(f.x, ids)
 		}
 		return value, nil
 	}

@@ -35,9 +35,15 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 	defer pool.put(scratch)
 	batch.Reset(s.Layers())
 	rows := seeds
+	fetch, _ := ctx.Value(rowsKey{}).(func([]int32) error)
 	for at := s.Layers() - 1; at >= 0; at-- {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if fetch != nil {
+			if err := fetch(rows); err != nil {
+				return err
+			}
 		}
 		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
 			return err
@@ -47,6 +53,22 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 		rows = block.Src
 	}
 	return nil
+}
+
+type rowsKey struct{}
+
+// WithRows returns a context that makes Sample of a sampler that draws layer by layer call
+// fetch before each layer, the output layer first. fetch returns when the given rows of P
+// can be read. Such a call needs seeds that are nodes of the graph.
+func WithRows(ctx context.Context, fetch func(rows []int32) error) context.Context {
+	return context.WithValue(ctx, rowsKey{}, fetch)
+}
+
+// DrawsByLayer reports whether Sample of s calls the function of WithRows, and reads no
+// other rows of P than those that it names.
+func DrawsByLayer(s Sampler) bool {
+	_, ok := s.(interface{ matrix() *graph.Laplacian })
+	return ok
 }
 
 // scratchPool keeps scratch memory between calls; concurrent calls each get their

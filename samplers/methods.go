@@ -79,6 +79,9 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 		config.Sizes = sizes
 	}
 	s := m.make(config)
+	if p := config.Laplacian; p != nil && p.Share != nil && !DrawsByLayer(s) {
+		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, of which each rank holds a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 			positions[at], val[at] = self, 1
 			at++
 		}
-		from, candidates := adjacency.Ptr[r], adjacency.Degree(int(r))
+		from, candidates := adjacency.First(int(r)), adjacency.Degree(int(r))
 		own := int32(candidates) // with DrawSelf, the last candidate is r itself
 		if s.DrawSelf {
 			candidates++

@@ -82,10 +82,9 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 // reason given at numbering.prefetch.
 func (h *neighborhood) prefetchRows(rows []int32) (sum int32) {
 	adjacency := h.laplacian.Adjacency
-	idx, ptr := adjacency.Idx, adjacency.Ptr
 	for _, r := range rows {
-		if from, to := ptr[r], ptr[r+1]; from < to {
-			sum ^= idx[from] ^ idx[to-1]
+		if row := adjacency.Row(int(r)); len(row) > 0 {
+			sum ^= row[0] ^ row[len(row)-1]
 		}
 	}
 	if h.symmetric {

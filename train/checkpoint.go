@@ -464,7 +464,7 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err != nil {
 		return err
 	}
-	if c.Config, err = withConfig(derivedConfiguration(params, d), config); err != nil {
+	if c.Config, err = withConfig(derivedConfiguration(params, d, Fingerprint(d)), config); err != nil {
 		return err
 	}
 	r, err := openRunDir(dir, Options{}, c.Config, nil)

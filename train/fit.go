@@ -84,6 +84,17 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	if err := r.ranks.prepare(r); err != nil {
 		return nil, err
 	}
+	if o.Partition != nil {
+		if err := o.Partition.check(r); err != nil {
+			return nil, err
+		}
+		lo, hi := r.stream.Share()
+		r.stream.held = 2 * (hi - lo) // of the update that computes, and of the next one
+		if o.Partition.adjacency != nil {
+			r.stream.rows = newRowRounds(hi - lo)
+			r.options.Workers = max(o.Workers, hi-lo) // all of an update wait for a layer's rows together
+		}
+	}
 	if o.Group != nil {
 		model.Ranks = o.Group
 		defer func() { model.Ranks = nil }()
@@ -274,7 +285,7 @@ func (r *run) configuration() (config map[string]any, err error) {
 		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
 		"sampler": describe.Value(r.stream.Sampler),
 	}
-	maps.Copy(config, derivedConfiguration(r.program.params, r.data))
+	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
 	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
 		config["decoupled_decay"] = true
 	}
@@ -291,14 +302,22 @@ func (r *run) configuration() (config map[string]any, err error) {
 	return withConfig(config, o.Config)
 }
 
+// fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
+func (r *run) fingerprint() string {
+	if p := r.options.Partition; p != nil {
+		return p.fingerprint
+	}
+	return Fingerprint(r.data)
+}
+
 // derivedConfiguration returns the fields of config.json that follow from the model and the
-// data.
-func derivedConfiguration(params []parameter, d *datasets.Data) map[string]any {
+// data, which have the given fingerprint.
+func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint string) map[string]any {
 	shapes := make([]string, len(params))
 	for k, p := range params {
 		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
 	}
-	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": Fingerprint(d)}
+	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
 	if y := d.Labels; y.Tasks > 0 {
 		config["tasks"] = y.Tasks
 	} else {
@@ -419,6 +438,16 @@ func (r *run) train(ctx context.Context) error {
 	}
 	defer loader.Close()
 	s := &r.state
+	if r.options.Partition != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		r.ranks.fetcher = &fetcher{partition: r.options.Partition, batch: r.model.Batch, loader: loader, own: own, next: s.Batch, end: end}
+		if r.stream.rows != nil {
+			r.ranks.fetcher.layers = r.stream.Sampler.Layers()
+		}
+		defer r.ranks.fetcher.wait()
+		defer cancel()
+	}
 	if err := r.restoreHistories(ctx); err != nil {
 		return err
 	}
@@ -792,6 +821,7 @@ func (r *run) result() *Result {
 	}
 	if n := s.Batch - r.resumed; n > 0 {
 		h.CommMS = 1000 * r.ranks.seconds / float64(n)
+		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
 	}
 	h.Imbalance = r.ranks.imbalance
 	return h

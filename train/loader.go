@@ -39,6 +39,8 @@ type Stream struct {
 
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
+	held    int              // batches of a Loader that stay the caller's, beside the last one
+	rows    *rowRounds       // nil: all rows of the Laplacian are here
 }
 
 // PerEpoch returns the number of batches in an epoch of a valid stream.
@@ -158,7 +160,11 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	} else {
 		d.important(item, law)
 	}
-	item.err = sampler.Sample(ctx, item.Seeds, d.rng, item.Blocks)
+	sampling := ctx
+	if s.rows != nil {
+		sampling = samplers.WithRows(ctx, func(rows []int32) error { return s.rows.ask(ctx, index, rows) })
+	}
+	item.err = sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}
@@ -236,7 +242,7 @@ type Loader struct {
 	claimed atomic.Int64 // index of the next batch to draw
 	free    freeList
 	drawn   []chan *Item // item k is sent on drawn[k % len(drawn)]
-	current *Item        // the item that the caller of Next has
+	current []*Item      // the items that the caller of Next has, the oldest first
 	failed  error        // Next's error, once drawing has failed
 
 	processors coreReservation
@@ -341,7 +347,7 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	// Two items per worker even out slow batches. All indices that are claimed but not
 	// yet returned lie in one window of this length. So no two of them share a channel,
 	// and a worker never waits to send.
-	ring := 2*workers + 1
+	ring := 2*workers + 1 + stream.held
 	l.free.wake = make(chan struct{}, ring)
 	l.drawn = make([]chan *Item, ring)
 	for k := range l.drawn {
@@ -350,6 +356,9 @@ func NewLoader(ctx context.Context, stream Stream, workers, first, end int) (*Lo
 	}
 	l.claimed.Store(int64(first))
 	l.processors = coreReservation{workers: workers, free: ring, left: end - first}
+	if stream.rows != nil {
+		l.processors.workers = 0 // they wait for rows most of the time
+	}
 	l.processors.update(func(*coreReservation) {})
 	for range workers {
 		l.workers.Go(l.work)
@@ -376,6 +385,9 @@ func (l *Loader) work() error {
 		l.processors.update(func(r *coreReservation) { r.drawing-- })
 		l.drawn[index%len(l.drawn)] <- item // from here on the item is the trainer's
 		if failed {
+			if l.stream.rows != nil {
+				l.stream.rows.send(l.ctx, rowRequest{index: index, failed: item.err})
+			}
 			return nil // Next returns the error in its turn
 		}
 		// Let the trainer run first: it may have been woken on this processor.
@@ -388,11 +400,11 @@ func (l *Loader) work() error {
 // all later calls return the error; after Close, or when the context is done, they
 // return the context's error.
 func (l *Loader) Next() (*Item, error) {
-	if l.current != nil {
+	if len(l.current) > l.stream.held {
 		// Reserve the processor before put wakes a worker.
 		l.processors.update(func(r *coreReservation) { r.free++ })
-		l.free.put(l.current)
-		l.current = nil
+		l.free.put(l.current[0])
+		l.current = append(l.current[:0], l.current[1:]...)
 	}
 	if l.failed != nil {
 		return nil, l.failed
@@ -409,7 +421,7 @@ func (l *Loader) Next() (*Item, error) {
 			l.failed = item.err // the worker has ended
 			return nil, l.failed
 		}
-		l.current = item
+		l.current = append(l.current, item)
 		l.next++
 		return item, nil
 	case <-l.ctx.Done():

@@ -35,6 +35,11 @@ type Options struct {
 	// Result. If Fit fails on one rank, the caller ends the others: they wait for it.
 	Group Group
 
+	// Partition is not nil if the ranks of Group hold the data together: see
+	// NewPartition. It does not go with a GPU, nor with a model that has no GCN's
+	// inference.
+	Partition *Partition
+
 	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
 	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
 	// training nodes. A batch knows the scores of the batches at least SeedsEvery before

@@ -21,6 +21,7 @@ type orderedSum struct {
 	length int // of a vector
 	done   []subtree
 	free   [][]float32
+	sent   int64 // bytes that this rank sent to others
 
 	send, receive, parts [][]float32 // memory of exchange
 }
@@ -109,6 +110,11 @@ func (s *orderedSum) exchange(ctx context.Context, g Group, dst []float32) error
 		}
 		n := (last - first) * len(s.subtrees(share(s.leaves, r, ranks)))
 		receive[r] = slices.Grow(receive[r][:0], n)[:n]
+	}
+	for r := range ranks {
+		if r != me { // the sums, and afterwards this rank's segment of the total
+			s.sent += 4 * int64(len(send[r])+last-first)
+		}
 	}
 	if err := g.Exchange(ctx, send, receive); err != nil {
 		return err

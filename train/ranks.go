@@ -33,6 +33,10 @@ type ranks struct {
 	busy    float64   // seconds spent on this rank's own mini-batches
 
 	imbalance float64 // the slowest rank's busy over the mean; 0 before the end
+
+	fetcher *fetcher // nil: each rank has all data
+	fetched int64    // bytes that the fetches of updates sent
+	items   []*Item  // of the update, with a fetcher
 }
 
 // prepare checks that the model can be trained so, and allocates the sums.
@@ -213,10 +217,11 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	r.dirty = true
 	grads, values := r.program.Gradients(), r.ranks.values
 	lo, hi := r.stream.Share()
+	fetcher := r.ranks.fetcher
 	begun := time.Now()
 	for leaf := lo; leaf < hi; leaf++ {
 		start := time.Now()
-		item, err := loader.Next()
+		item, err := r.ranks.next(ctx, loader, leaf-lo)
 		if err != nil {
 			return err
 		}
@@ -237,6 +242,11 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	}
 	start := time.Now()
 	r.ranks.busy += start.Sub(begun).Seconds()
+	if fetcher != nil {
+		if err := fetcher.wait(); err != nil {
+			return err
+		}
+	}
 	if err := r.ranks.sum.total(ctx, r.ranks.group, values); err != nil {
 		return err
 	}
@@ -257,3 +267,20 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	s.TrainSeconds += time.Since(start).Seconds()
 	return nil
 }
+
+// next returns the k-th mini-batch of this rank in an update.
+func (r *ranks) next(ctx context.Context, loader *Loader, k int) (item *Item, err error) {
+	if r.fetcher == nil {
+		return loader.Next()
+	}
+	if k == 0 {
+		if r.items, err = r.fetcher.take(ctx, r.items); err != nil {
+			return nil, err
+		}
+		r.fetched += r.fetcher.done
+	}
+	return r.items[k], nil
+}
+
+// sent returns the bytes that this rank has sent for updates.
+func (r *ranks) sent() int64 { return r.sum.sent + r.fetched }

@@ -29,6 +29,8 @@ type Result struct {
 	EvalS      float64 // seconds in evaluations
 	RefreshS   float64 // seconds in refreshes of histories
 	WallS      float64 // seconds of the whole run, earlier calls included
+
+	ExchangeBytes float64 // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
 }
 
 // resultJSON is a Result in result.json, without the evaluations.

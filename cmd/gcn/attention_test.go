@@ -59,6 +59,7 @@ func TestAttentionUsage(t *testing.T) {
 		{"--conv gat --output-heads 2", "--output-heads,equation"},
 		{"--conv gat --attention-dropout 1", "--attention-dropout 1"},
 		{"--conv gat --method ladies-cv", "--method ladies-cv,--conv gat,another method"},
+		{"--conv gat --bias-after", "--bias-after,--conv gat"},
 		{"--input-dropout 1", "--input-dropout 1"},
 	} {
 		fail(t, exitUsage, strings.Split(line.want, ","), append([]string{"train"}, strings.Fields(line.args)...)...)

@@ -89,6 +89,15 @@ func TestConfigCounts(t *testing.T) {
 	}
 }
 
+// TestWarmUpOfEpochs warms up for more mini-batches than there are epochs of one pass each.
+func TestWarmUpOfEpochs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := trainArgs("-q", "--schedule", "cosine", "--epochs", "2", "--batches-per-epoch", "0", "--batch", "8")
+	succeed(t, append(line, "--warm-up", "3")...)
+	fail(t, exitFailed, []string{"5000 batches", "cosine"}, append(line, "--warm-up", "5000", "--max-batches", "0")...)
+	fail(t, exitUsage, []string{"--schedule cosine", "--epochs"}, append(line, "--epochs", "0", "--max-batches", "0", "--patience", "3")...)
+}
+
 // TestOneName checks that options have the same names as flags, in a run's config.json
 // and in train.Options.
 func TestOneName(t *testing.T) {
@@ -102,7 +111,7 @@ func TestOneName(t *testing.T) {
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss", "--bias-after")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-smoothing", "0.1",
 		"--class-weights", "balanced", "--weight-decay", "0.1", "--decoupled-decay", "--warm-up", "1", "--schedule", "step")...)
-	saved := map[string]any{"workers": nil, "runs": nil} // change no result; are not of one run
+	saved := map[string]any{"workers": nil, "partition": nil, "runs": nil} // change no result; are not of one run
 	for _, dir := range []string{"method", "parts", "attention", "seeds", "extras"} {
 		config, err := train.ReadConfig(dir)
 		if err != nil {

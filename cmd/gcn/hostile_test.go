@@ -197,7 +197,7 @@ func TestBrokenOutput(t *testing.T) {
 	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
 	small := []string{"--data", smallData}
 	lines := [][]string{
-		{"version"}, {"methods"}, {"datasets", "list"}, {"datasets", "info", smallData}, {"datasets", "verify", smallData},
+		{"version"}, {"methods"}, {"recipes"}, {"datasets", "list"}, {"datasets", "info", smallData}, {"datasets", "verify", smallData},
 		{"datasets", "convert", smallData, "a.store"},
 		append([]string{"train", "--out", "again", "--overwrite"}, quick...),
 		{"eval", "--run", "run"}, {"predict", "--run", "run", "--out", "scores.csv"}, {"report", "run"},

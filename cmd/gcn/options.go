@@ -78,6 +78,8 @@ type trainOptions struct {
 	Workers int
 	Device  string
 
+	Partition string // of the data over MPI ranks
+
 	device *ops.Device // nil: the CPU
 
 	unused intList            // sample sizes of the input, which --exact-input does not draw
@@ -132,6 +134,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, without effect on the results; 0: one per core")
 	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&o.Partition, "partition", partitionNone, "data that MPI ranks hold in parts, without effect on the results: `none`, features, or all (the graph too)")
 }
 
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
@@ -210,8 +213,13 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
-	perEpoch := o.BatchesPerEpoch // 0: not known here
-	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.Epochs*max(perEpoch, 1)); err != nil {
+	epochs := o.Epochs // mini-batches of all epochs
+	if most := math.MaxInt; epochs > 0 && (o.BatchesPerEpoch == 0 || epochs > most/o.BatchesPerEpoch) {
+		epochs = most
+	} else {
+		epochs *= o.BatchesPerEpoch
+	}
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, epochs); err != nil {
 		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
@@ -223,7 +231,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if fs.Changed("control-every") && !o.refreshes() {
 		return usagef("--control-every is for --control refresh and the methods ladies-cv and mvs")
 	}
-	return nil
+	return o.checkPartition()
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
@@ -312,6 +320,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	if err := o.attentionOptions.check(fs, o.Hidden, o.Model); err != nil {
 		return err
+	}
+	if o.BiasAfter && o.Conv == convGAT {
+		return usagef("--bias-after is not for --conv gat, whose biases are after the attention already")
 	}
 	if o.Activation != "elu" && o.Activation != "relu" {
 		return usagef("--activation %q: want elu or relu", o.Activation)

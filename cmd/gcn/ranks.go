@@ -111,6 +111,7 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 			return err
 		}
 		options := j.severalConfig()
+		options["partition"] = j.Partition
 		var err error
 		if j.dealsRuns() {
 			if j.Out == "" {

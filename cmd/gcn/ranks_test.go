@@ -44,6 +44,7 @@ func testRanks(t *testing.T, gcn string) {
 				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
 			}
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
+			t.Run("partition", func(t *testing.T) { testRanksPartition(t, gcn, l) })
 			t.Run("auto", func(t *testing.T) { testRanksAuto(t, gcn, l) })
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
@@ -98,6 +99,58 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 				t.Errorf("%s: %d ranks end with other parameters than one process", c.method, n)
 			}
 		}
+	}
+}
+
+// testRanksPartition compares ranks that hold the data in parts with a process alone.
+func testRanksPartition(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	data := "synth:demo?nodes=2000&edges=10000"
+	if out, err := exec.Command(gcn, "datasets", "convert", data, "demo.store", "--features", "float16").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, c := range []struct {
+		method, samples, partition string
+		ranks                      int
+	}{
+		{"ladies-flat-debiased", "64,64", "all", 4},
+		{"fastgcn-flat-debiased", "64,64", "all", 3},
+		{"labor", "2,2", "all", 2},
+		{"ladies-cv", "64", "features", 3},
+		{"ladies-cv", "64", "all", 2},
+		{"full", "", "features", 3},
+	} {
+		line := ranksLine("--data", "store:demo.store", "--max-batches", "10", "--method", c.method, "--overwrite")
+		if c.samples != "" {
+			line = append(line, "--samples", c.samples)
+		}
+		if out, err := exec.Command(gcn, append(line, "-q", "--out", "alone")...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		cmd := l.command(t.Context(), c.ranks, append(append([]string{gcn}, line...), "--out", "parts", "--json", "--partition", c.partition)...)
+		var messages bytes.Buffer
+		cmd.Stderr = &messages
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s on %d ranks: %v\n%s", c.method, c.ranks, err, &messages)
+		}
+		if !bytes.Equal(readFile(t, "parts/best.ckpt"), readFile(t, "alone/best.ckpt")) {
+			t.Errorf("%s, partition %s: %d ranks end with other parameters than one process", c.method, c.partition, c.ranks)
+		}
+		for _, field := range []string{`"exchange_bytes_per_step":`, `"held_share":`, `"partition":"` + c.partition} {
+			if !strings.Contains(string(out), field) {
+				t.Errorf("no %s in %s", field, out)
+			}
+		}
+		for _, text := range []string{"each holds about", "an update: each rank sends"} {
+			if !strings.Contains(messages.String(), text) {
+				t.Errorf("no %q in the messages: %s", text, &messages)
+			}
+		}
+	}
+	out, err := l.command(t.Context(), 2, append([]string{gcn}, ranksLine("--method", "saint-node", "--partition", "all", "--out", "refused")...)...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "saint-node reads rows of the whole graph") {
+		t.Errorf("saint-node with a partition: %v\n%s", err, out)
 	}
 }
 

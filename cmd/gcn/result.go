@@ -43,6 +43,10 @@ type result struct {
 	CommMS    number `json:"comm_ms_per_step,omitempty"` // of an update
 	Imbalance number `json:"imbalance,omitempty"`        // the slowest rank's time for its mini-batches, over the mean
 
+	ExchangeBytes number `json:"exchange_bytes_per_step,omitempty"` // that rank 0 sends in an update
+	Partition     string `json:"partition,omitempty"`
+	HeldShare     number `json:"held_share,omitempty"` // of graph and features, that rank 0 has held at most
+
 	// With --runs, the scores and milliseconds above are means over the runs,
 	// batches and seconds are sums, and the seed is the first run's.
 	Runs     []result `json:"runs,omitempty"`
@@ -137,6 +141,12 @@ func (r *result) print(w io.Writer) error {
 		}
 		if r.CommMS > 0 { // 0 where each rank trains whole runs
 			text += fmt.Sprintf("; an update: %.2f ms communication, imbalance %.2f", r.CommMS, r.Imbalance)
+		}
+		if r.ExchangeBytes > 0 {
+			text += fmt.Sprintf(", %.0f kB sent", float64(r.ExchangeBytes)/1e3)
+		}
+		if r.HeldShare > 0 {
+			text += fmt.Sprintf("; %.1f %% of graph and features held", 100*float64(r.HeldShare))
 		}
 		t.row("ranks", text)
 	}

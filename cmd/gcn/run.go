@@ -141,7 +141,7 @@ done in seconds.`,
 		return train.RunE(train, nil)
 	}
 	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
-		newMethodsCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
+		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
 	return root, j
 }
 

@@ -26,6 +26,8 @@ func (o *scheduleOptions) flags(fs *pflag.FlagSet) {
 }
 
 // check returns an error for the first option with a wrong value, or without effect.
+// limits are the largest numbers of mini-batches, 0 without a limit and math.MaxInt for one
+// that depends on the data: train.Fit checks it.
 func (o *scheduleOptions) check(fs *pflag.FlagSet, decay float64, limits ...int) error {
 	if err := oneOf("schedule", o.Schedule, train.DecayNames()); err != nil {
 		return err
@@ -50,14 +52,14 @@ func (o *scheduleOptions) check(fs *pflag.FlagSet, decay float64, limits ...int)
 	if o.DecoupledDecay && decay == 0 {
 		return usagef("--decoupled-decay without --weight-decay changes nothing")
 	}
-	limit := math.MaxInt
-	for _, n := range limits { // 0: no limit
+	limit, limited := math.MaxInt, false
+	for _, n := range limits {
 		if n > 0 {
-			limit = min(limit, n)
+			limit, limited = min(limit, n), true
 		}
 	}
 	switch {
-	case s.Decay == train.DecayCosine && limit == math.MaxInt:
+	case s.Decay == train.DecayCosine && !limited:
 		return usagef("--schedule cosine ends at the last mini-batch: it needs --max-batches or --epochs")
 	case s.Decay == train.DecayCosine && o.WarmUp >= limit:
 		return usagef("--warm-up %d leaves no mini-batch of %d for the cosine", o.WarmUp, limit)

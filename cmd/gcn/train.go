@@ -31,6 +31,7 @@ type outputOptions struct {
 	Overwrite bool
 	Interval  time.Duration
 	Config    string
+	Recipe    string
 	JSON      bool
 	Quiet     bool
 }
@@ -41,6 +42,7 @@ func (o *outputOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Overwrite, "overwrite", false, "remove the run in --out, and start another")
 	fs.DurationVar(&o.Interval, "checkpoint-interval", 2*time.Second, "least time between two checkpoints; 0: one after every evaluation")
 	fs.StringVar(&o.Config, "config", "", "JSON `FILE` with defaults for the options above, such as a run's config.json; not for --resume and --overwrite")
+	fs.StringVar(&o.Recipe, "recipe", "", "a published setting by `NAME` (gcn recipes lists them), or a file of options, for all options that neither the command line nor --config sets")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
 }
@@ -63,7 +65,8 @@ interruption.`,
   gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
   gcn train --data synth:arxiv --runs 3 --json
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
-  gcn train --config runs/a/config.json --seed 2`,
+  gcn train --config runs/a/config.json --seed 2
+  gcn train --recipe tuned-arxiv-gcn --data synth:arxiv`,
 		Args:        noArguments,
 		Annotations: shared(),
 	}
@@ -81,6 +84,7 @@ interruption.`,
 	groupedHelp(cmd, trainGroups())
 	complete(cmd, "method", methodNames)
 	complete(cmd, "data", dataSpecs)
+	complete(cmd, "recipe", recipeNames)
 	return cmd
 }
 
@@ -91,6 +95,7 @@ type trainJob struct {
 	fs             *pflag.FlagSet // knows the options on the command line
 	world          *mpi.World     // nil: this process alone
 	auto           bool           // --samples is auto
+	partition      *train.Partition
 	stdout, stderr io.Writer
 }
 
@@ -105,6 +110,9 @@ func (j *trainJob) run(ctx context.Context) error {
 	if err := j.agreeOnSamples(ctx, data); err != nil {
 		return err
 	}
+	if err := j.takePart(data); err != nil {
+		return err
+	}
 	r, err := j.trainAll(ctx, data)
 	if err != nil || r == nil { // only rank 0 has a result
 		return err
@@ -115,8 +123,8 @@ func (j *trainJob) run(ctx context.Context) error {
 	return r.print(j.stdout)
 }
 
-// fillOptions takes the options that are not on the command line from --config and from
-// the run to resume, and checks all options.
+// fillOptions takes the options that are not on the command line from --config, then from
+// --recipe, then from the run to resume, and checks all options.
 func (j *trainJob) fillOptions(ctx context.Context) error {
 	switch {
 	case j.Resume && j.Overwrite:
@@ -135,6 +143,10 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		if err := given.apply(j.fs, inFiles...); err != nil {
 			return err
 		}
+	}
+	recipe, err := j.applyRecipe(ctx, inFiles...)
+	if err != nil {
+		return err
 	}
 	if j.Interval < 0 {
 		return usagef("--checkpoint-interval %v: want at least 0", j.Interval)
@@ -173,8 +185,11 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 			return noUsage(wrong)
 		}
 	}
-	if given != nil {
-		if wrong := given.check(inFiles...); wrong != nil {
+	for _, file := range []*config{given, recipe} {
+		if file == nil {
+			continue
+		}
+		if wrong := file.check(inFiles...); wrong != nil {
 			return wrong
 		}
 	}
@@ -253,19 +268,27 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	options.Config = o.runConfig()
 	options.Begin = begin
 	if j.world != nil && !j.dealsRuns() {
-		options.Group = j.world
+		options.Group, options.Partition = j.world, j.partition
+	}
+	if err := j.tellTraffic(ctx, model, options); err != nil {
+		return nil, err
 	}
 	var r *result
 	options.Result = func(history *train.Result) any {
 		r = o.result(history, data, dir)
 		if j.world != nil {
 			r.Ranks, r.Hosts, r.CommMS, r.Imbalance = j.world.Size(), hosts(j.world), measured(history.CommMS), measured(history.Imbalance)
+			r.ExchangeBytes = measured(history.ExchangeBytes)
+			if j.partition != nil {
+				most, whole := j.partition.MostBytes()
+				r.Partition, r.HeldShare = j.Partition, measured(float64(most)/float64(whole))
+			}
 		}
 		return r
 	}
 	history, err := train.Fit(ctx, model, data, options)
 	display.finish()
-	if err == nil && seed == j.Seed+uint64(j.Runs-1) {
+	if err == nil && seed == j.Seed+uint64(j.Runs-1) && j.partition == nil {
 		j.warnOfFewSamples(ctx, model, data)
 	}
 	if err != nil {

@@ -88,6 +88,9 @@ func (d *Device) Scratch(name any) *Buffer {
 // Features returns the address of x in single precision. The first call copies it and
 // waits. x must not change while d is open.
 func (d *Device) Features(x *graph.Features) (Pointer, error) {
+	if x.Share != nil {
+		return 0, errors.New("device: features that several ranks hold together: a GPU needs them whole")
+	}
 	if x.Half == nil {
 		return keep(d, x, x.Data)
 	}

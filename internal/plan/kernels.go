@@ -21,7 +21,8 @@ type Kernels interface {
 	// Load returns the parameters on the processor; nil becomes the zero Span. They
 	// must not change before the last Read.
 	Load(parameters [][]float32) ([]Span, error)
-	// Features returns x on the processor, one row a node.
+	// Features returns x on the processor, one row a node. If x has a Share, only Part
+	// and Own read it, on the CPU, after a Fetch of the rows.
 	Features(x *graph.Features) (Rows, error)
 	// Released tells that the next layers read few features or none.
 	Released(x *graph.Features)
@@ -113,6 +114,7 @@ type Rows struct {
 
 	half     []uint16 // features in half precision, in place of Span
 	prefetch func(rows []int32)
+	features *graph.Features // nil: no features
 }
 
 // Scratch names a scratch memory of inference.

@@ -19,6 +19,8 @@ type InferenceMemory struct {
 	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows to prefetch, or to gather
+	ids     []int32 // of one chunk
+	places  []int32 // of these in features that several ranks hold
 	forks   []InferenceMemory
 
 	neighborhoods neighborhoods
@@ -26,7 +28,7 @@ type InferenceMemory struct {
 
 // Bytes returns the size of m.
 func (m *InferenceMemory) Bytes() int64 {
-	n := cap(m.wide) + cap(m.index) + cap(m.ahead)
+	n := cap(m.wide) + cap(m.index) + cap(m.ahead) + cap(m.ids) + cap(m.places)
 	for _, s := range m.scratch {
 		n += cap(s)
 	}
@@ -97,7 +99,7 @@ func (k *cpuKernels) Load(parameters [][]float32) ([]Span, error) {
 }
 
 func (k *cpuKernels) Features(x *graph.Features) (Rows, error) {
-	return Rows{Span: Span{host: x.Data}, Width: x.Cols, Count: x.Rows, half: x.Half, prefetch: x.Prefetch}, nil
+	return Rows{Span: Span{host: x.Data}, Width: x.Cols, Count: x.Rows, half: x.Half, prefetch: x.Prefetch, features: x}, nil
 }
 
 func (k *cpuKernels) Released(x *graph.Features) {
@@ -160,6 +162,13 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 		}
 		h.prefetch(k.memory.ahead)
 	}
+	if h.features != nil && h.features.Share != nil {
+		k.memory.ids = resize(k.memory.ids, n)
+		for i := range k.memory.ids {
+			k.memory.ids[i] = int32(lo + i)
+		}
+		return k.gather(h.features, k.memory.ids)
+	}
 	if h.half == nil {
 		return Span{host: h.host[lo*h.Width : (lo+n)*h.Width]}, nil
 	}
@@ -197,14 +206,31 @@ func (k *cpuKernels) Own(x Rows, lo, n int) (Span, error) {
 		}
 		rows = k.memory.ahead
 	}
-	k.memory.wide = resize(k.memory.wide, n*x.Width)
 	if x.prefetch != nil {
 		x.prefetch(rows)
 	}
-	if x.half != nil {
-		kernel.GatherHalf(k.memory.wide, x.half, rows, x.Width)
+	if x.features != nil {
+		return k.gather(x.features, rows)
+	}
+	k.memory.wide = resize(k.memory.wide, n*x.Width)
+	kernel.Gather(k.memory.wide, x.host, rows, x.Width)
+	return Span{host: k.memory.wide}, nil
+}
+
+// gather returns rows of x.
+func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
+	places, err := x.Places(k.memory.places, rows)
+	if err != nil {
+		return Span{}, err
+	}
+	if x.Share != nil {
+		k.memory.places = places
+	}
+	k.memory.wide = resize(k.memory.wide, len(rows)*x.Cols)
+	if x.Half != nil {
+		kernel.GatherHalf(k.memory.wide, x.Half, places, x.Cols)
 	} else {
-		kernel.Gather(k.memory.wide, x.host, rows, x.Width)
+		kernel.Gather(k.memory.wide, x.Data, places, x.Cols)
 	}
 	return Span{host: k.memory.wide}, nil
 }

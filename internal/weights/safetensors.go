@@ -44,6 +44,7 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 	body := data[8+length:]
 	var tensors []Tensor
 	from := map[string]int{}
+	used := 0
 	for name, text := range entries {
 		if name == "__metadata__" {
 			continue
@@ -61,7 +62,10 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 			return nil, fmt.Errorf("tensor %q: %w", name, err)
 		case low < 0 || high < low || high > len(body) || high-low != n*kind.bytes:
 			return nil, fmt.Errorf("%w: tensor %q of shape %v is at the bytes %d to %d of %d", ErrFormat, name, e.Shape, low, high, len(body))
+		case high-low > len(body)-used:
+			return nil, fmt.Errorf("%w: tensor %q shares its values with others", ErrFormat, name)
 		default:
+			used += high - low
 			tensors = append(tensors, Tensor{name, e.Shape, kind.values(body[low:high], n)})
 			from[name] = low
 		}

@@ -116,13 +116,24 @@ func stateDict(object any) ([]pair, error) {
 			break
 		}
 	}
-	for _, e := range d.pairs {
-		_, named := e.key.(string)
-		if _, is := e.value.(*pickledTensor); !is || !named {
-			return nil, fmt.Errorf("%w: entry %.60q is no tensor: save model.state_dict()", ErrFormat, fmt.Sprint(e.key))
+	var bytes int64
+	for i, e := range d.pairs {
+		name, named := e.key.(string)
+		t, is := e.value.(*pickledTensor)
+		if !named { // other keys may be as deep as the file is long
+			return nil, fmt.Errorf("%w: the key of entry %d is no text: save model.state_dict()", ErrFormat, i+1)
 		}
+		if !is {
+			return nil, fmt.Errorf("%w: entry %.60q is no tensor: save model.state_dict()", ErrFormat, name)
+		}
+		n, err := size(t.shape)
+		if err != nil {
+			return nil, err
+		}
+		bytes += 4 * int64(n)
 	}
-	return d.pairs, nil
+	// Tensors may share a storage, so the file can be smaller.
+	return d.pairs, memory.Check("its values", bytes)
 }
 
 // values returns the tensor's values, row-major.
@@ -135,11 +146,8 @@ func (t *pickledTensor) values(raw []byte) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Check("its values", memory.Product(int64(n), 4)); err != nil {
-		return nil, err
-	}
 	count := len(raw) / kind.bytes
-	last := int64(t.offset)
+	last := int64(min(t.offset, count)) // so that no sum overflows
 	for k, d := range t.shape {
 		if d > 0 {
 			step := memory.Product(int64(d-1), int64(t.stride[k]))

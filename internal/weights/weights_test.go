@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"pgregory.net/rapid"
 )
 
@@ -114,6 +115,35 @@ func TestMachineRefuses(t *testing.T) {
 		if _, err := (&machine{program: []byte(program), memo: map[uint32]any{}}).run(context.Background()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestHostileTensors reads tensors at an offset that overflows, tensors of one storage that
+// together are larger than the memory, and a key that is too deep to print.
+func TestHostileTensors(t *testing.T) {
+	tensor := pickledTensor{storage{"F32", "0"}, math.MaxInt, []int{2}, []int{1}}
+	if values, err := tensor.values(make([]byte, 64)); !errors.Is(err, ErrFormat) {
+		t.Errorf("an offset that overflows: %v, error %v", values, err)
+	}
+	shared := &pickledTensor{storage{"F32", "0"}, 0, []int{1 << 30}, []int{1}}
+	many := new(dict)
+	for k := range 1 << 14 { // 64 TiB
+		many.pairs = append(many.pairs, pair{fmt.Sprint(k), shared})
+	}
+	if _, err := stateDict(many); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("64 TiB of tensors: error %v", err)
+	}
+	var deep any = tuple{}
+	for range 30 { // text of 4 GiB
+		deep = tuple{deep, deep}
+	}
+	if _, err := stateDict(&dict{[]pair{{deep, nil}}}); !errors.Is(err, ErrFormat) {
+		t.Errorf("a deep key: error %v", err)
+	}
+	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header+"\x00\x00\x00\x00"...)
+	if got, err := decodeSafetensors(file); !errors.Is(err, ErrFormat) {
+		t.Errorf("tensors of the same bytes: %v, error %v", got, err)
 	}
 }
 

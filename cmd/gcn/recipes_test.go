@@ -1,0 +1,161 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestRecipes reads each shipped recipe, and trains with it: its options are in the run's
+// config.json, and the run goes on without it.
+func TestRecipes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	files, err := recipeFiles.ReadDir("recipes")
+	if err != nil || len(files) != len(recipes()) {
+		t.Fatalf("%d files for %d recipes, %v", len(files), len(recipes()), err)
+	}
+	small := []string{"--data", smallData, "--max-batches", "2", "--hidden", "16", "--batch", "64"}
+	for _, r := range recipes() {
+		t.Run(r.Name, func(t *testing.T) {
+			if r.Source == "" || r.Differs == "" {
+				t.Errorf("source %q, differs %q", r.Source, r.Differs)
+			}
+			file, err := readRecipe(t.Context(), r.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := file.check(); err != nil {
+				t.Fatal(err)
+			}
+			out := succeed(t, append([]string{"train", "--recipe", r.Name, "--out", r.Name}, small...)...)
+			if n := strings.Count(out.stderr, "recipe "+r.Name+" sets --method "); n != 1 {
+				t.Errorf("the recipe is printed %d times:\n%s", n, out.stderr)
+			}
+			saved, err := readConfig(t.Context(), r.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range file.values {
+				if slices.Contains(small, "--"+v.flag) {
+					continue
+				}
+				k := slices.IndexFunc(saved.values, func(s configValue) bool { return s.flag == v.flag })
+				switch {
+				case k < 0:
+					t.Errorf("config.json has no %s", v.name)
+				case v.flag == "samples": // a number for each layer
+					if !strings.HasPrefix(saved.values[k].text, v.text+",") {
+						t.Errorf("config.json has samples %s", saved.values[k].text)
+					}
+				case !sameText(saved.values[k].text, v.text):
+					t.Errorf("config.json has %s %s, want %s", v.name, saved.values[k].text, v.text)
+				}
+			}
+			succeed(t, "train", "--out", r.Name, "--resume", "-q")
+			succeed(t, append([]string{"train", "--recipe", r.Name, "--out", r.Name, "--resume", "-q"}, small...)...)
+		})
+	}
+}
+
+// TestPaperRecipe checks that the paper's recipe holds the defaults.
+func TestPaperRecipe(t *testing.T) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(fs)
+	file, err := readRecipe(t.Context(), "paper")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range file.values {
+		if flag := fs.Lookup(v.flag); v.flag != "samples" && flag.DefValue != v.text {
+			t.Errorf("%s is %s, the default is %s", v.name, v.text, flag.DefValue)
+		}
+	}
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("-q", "--max-batches", "4", "--out", "default")...)
+	succeed(t, trainArgs("-q", "--max-batches", "4", "--out", "recipe", "--recipe", "paper")...)
+	if string(weightsOf(t, "default")) != string(weightsOf(t, "recipe")) {
+		t.Error("the paper's recipe gives other weights than the defaults")
+	}
+}
+
+// TestRecipeOrder checks that the command line comes before --config, and --config before
+// --recipe, and that parts and other methods keep their own samples.
+func TestRecipeOrder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "c.json", []byte(`{"lr": 0.02, "dropout": 0.3}`))
+	writeFile(t, "r.json", []byte(`{"lr": 0.03, "dropout": 0.4, "hidden": 24, "layers": 3, "samples": 4096}`))
+	args := []string{"train", "--data", smallData, "--max-batches", "2", "--batch", "32"}
+	for _, c := range []struct {
+		more, prints string
+		want         []string // in config.json
+	}{
+		{"--recipe r.json", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.03", "dropout 0.4", "hidden 24", "layers 3", "samples 4096,4096,4096"}},
+		{"--recipe r.json --config c.json --dropout 0.1", "sets --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.02", "dropout 0.1", "hidden 24"}},
+		{"--recipe r.json --method neighbor", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3\n", []string{"method neighbor", "samples 2,2,2"}},
+		{"--recipe r.json --method ladies", "--samples 4096\n", []string{"method ladies", "samples 4096,4096,4096"}},
+		{"--recipe ogb-arxiv-gcn --draw poisson --hidden 8", "sets --samples 4096 ", []string{"draw poisson", "layers 3", "samples 4096,4096,4096"}},
+		{"--recipe tuned-arxiv-gcn --method full --hidden 8", "sets --batches-per-epoch 0 ", []string{"method full", "layers 5"}},
+		{"--recipe r.json --lr 0.1 --dropout 0.1 --hidden 8 --layers 1 --samples 8", "sets no option that is not set already\n", []string{"lr 0.1"}},
+	} {
+		out := succeed(t, append(append(slices.Clone(args), "--out", "run", "--resume"), strings.Fields(c.more)...)...)
+		if !strings.Contains(out.stderr, c.prints) {
+			t.Errorf("%s: no %q in\n%s", c.more, c.prints, out.stderr)
+		}
+		saved, err := readConfig(t.Context(), "run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for _, v := range saved.values {
+			words = append(words, v.flag+" "+v.text)
+		}
+		all := "," + strings.Join(words, ",") + ","
+		for _, want := range c.want {
+			if !strings.Contains(all, ","+want+",") {
+				t.Errorf("%s: no %q in config.json: %s", c.more, want, all)
+			}
+		}
+		if err := os.RemoveAll("run"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRecipeNames checks the list, and the errors about a recipe.
+func TestRecipeNames(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := succeed(t, "recipes").stdout
+	list := object(t, succeed(t, "recipes", "--json"))["recipes"].([]any)
+	if len(list) != len(recipes()) {
+		t.Errorf("%d recipes, want %d", len(list), len(recipes()))
+	}
+	for k, r := range recipes() {
+		for _, want := range []string{r.Name + " ", r.Source + "\n", r.Differs + "\n", " --method "} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, text)
+			}
+		}
+		row := list[k].(map[string]any)
+		wantFields(t, row, "name", "source", "differs", "options")
+		wantFields(t, row["options"].(map[string]any), "method", "layers", "hidden", "dropout", "lr")
+	}
+	writeFile(t, "r.json", []byte("{\n\"hiden\": 3}"))
+	writeFile(t, "wrong.json", []byte(`{"lr": -1}`))
+	writeFile(t, "c.json", []byte(`{"recipe": "paper"}`))
+	fail(t, exitUsage, append(recipeNames(), "did you mean tuned-arxiv-gcn?", "JSON file"), "train", "--recipe", "tuned-arxiv-gnc")
+	fail(t, exitUsage, []string{"r.json:2", "did you mean hidden?"}, "train", "--recipe", "r.json")
+	fail(t, exitUsage, []string{"wrong.json: --lr -1"}, "train", "--recipe", "wrong.json", "--data", smallData)
+	fail(t, exitUsage, []string{"c.json:1", "option of the command line only"}, "train", "--config", "c.json")
+	fail(t, exitFailed, []string{"missing.json"}, "train", "--recipe", "missing.json")
+}
+
+// sameText reports whether two values of an option are the same text or number.
+func sameText(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return a == b || errX == nil && errY == nil && x == y
+}

@@ -1,0 +1,425 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// Partition is a data set that the ranks of a group hold together: each holds the features
+// of a range of nodes, and fetches the rows that its mini-batches read. The next update's
+// rows travel while this update computes. No bit of a result depends on it.
+//
+// A Partition is for one goroutine, as its Group is.
+type Partition struct {
+	group       Group
+	data        *datasets.Data
+	fingerprint string // of the whole data
+	whole       int64
+	most        int64
+	features    []*featureShare
+	adjacency   *adjacencyShare // nil: each rank holds the graph
+}
+
+// Parts says what the ranks of a Partition hold together.
+type Parts uint8
+
+const (
+	PartsFeatures Parts = iota // the features; each rank holds the graph
+	PartsAll                   // the features and the graph
+)
+
+// NewPartition takes the rows of d away that other ranks of g hold. All ranks call it with
+// equal data, before they build models, samplers or Laplacians over d. Memory: the rank's
+// own rows in a copy, and 4 bytes a node. A mapped store keeps none of its features in
+// memory afterwards. It returns nil for a group of one rank.
+func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
+	if g == nil || g.Size() == 1 {
+		return nil, nil
+	}
+	if err := checkParts(d); err != nil {
+		return nil, err
+	}
+	if d.Nodes() < g.Size() {
+		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
+	}
+	if parts == PartsAll && d.Laplacian().Directed {
+		return nil, fmt.Errorf("train: ranks cannot hold a directed graph in parts: its columns are not its rows; take PartsFeatures (--partition features)")
+	}
+	p := &Partition{group: g, data: d, fingerprint: Fingerprint(d), whole: d.Graph.Bytes()}
+	p.attach(d.Features)
+	if d.Propagated != nil {
+		p.attach(d.Propagated)
+	}
+	if parts == PartsAll {
+		p.attachGraph()
+	}
+	d.Release()
+	p.most = p.Bytes()
+	return p, nil
+}
+
+// bounds returns the nodes at which the ranks' ranges begin, and the number of nodes.
+func (p *Partition) bounds() []int {
+	bounds := make([]int, p.group.Size()+1)
+	for rank := range p.group.Size() {
+		bounds[rank], bounds[rank+1] = share(p.data.Nodes(), rank, p.group.Size())
+	}
+	return bounds
+}
+
+// Bytes returns the size of the graph and the features that this rank holds now.
+func (p *Partition) Bytes() int64 {
+	sum := p.data.Graph.Bytes()
+	for _, s := range p.features {
+		sum += s.x.Bytes()
+	}
+	return sum
+}
+
+// MostBytes returns the largest size that this rank has held in training, and the size of
+// the whole graph and features, with P·X if a model has exact input.
+func (p *Partition) MostBytes() (most, whole int64) { return p.most, p.whole }
+
+// Sent returns the number of bytes that this rank has sent in fetches.
+func (p *Partition) Sent() int64 {
+	var sum int64
+	for _, s := range p.features {
+		sum += s.exchange.sent
+	}
+	if p.adjacency != nil {
+		sum += p.adjacency.exchange.sent
+	}
+	return sum
+}
+
+// UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
+// share of the gradients, and rows for the other ranks. It follows from the sizes of the
+// sampler and, with PartsAll, from degrees: the mean of the training nodes for output nodes,
+// and the mean of nodes that the sampler draws for some of this rank's training nodes for
+// the others. It is too large as far as mini-batches of a rank read the same rows.
+// docs/distributed.md has the formula. All ranks call it.
+func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
+	model, err := partsOf(m)
+	if err != nil {
+		return 0, 0, err
+	}
+	params, err := parametersOf(model)
+	if err != nil {
+		return 0, 0, err
+	}
+	o = o.withDefaults()
+	ranks := float64(p.group.Size())
+	share := (ranks - 1) / ranks * float64(o.Micro) / ranks
+	outputs := min(o.Batch, len(p.data.Split.Train))
+	for _, s := range p.features {
+		nodes := min(model.Batch.NominalFeatureRows(s.x, outputs), p.data.Nodes())
+		rows += share * float64(nodes) * float64(4+s.exchange.size(0))
+	}
+	if p.adjacency != nil {
+		rows += share * float64(outputs) * p.rowBytes(p.data.Split.Train)
+		if model.Batch.Layers() > 1 {
+			drawn, err := p.pilot(ctx, model.Batch.Sampler(), outputs, o.Seed)
+			if err != nil {
+				return 0, 0, err
+			}
+			for l := range model.Batch.Layers() - 1 {
+				nodes, _ := model.Batch.Slot(l).Nominal()
+				rows += share * float64(nodes) * p.rowBytes(drawn)
+			}
+		}
+	}
+	return 8 * (ranks - 1) / ranks * float64(parameterCount(params)+1), rows, nil
+}
+
+// rowBytes returns the mean number of bytes that a fetch of a row of the graph moves, over
+// nodes: the row and its id.
+func (p *Partition) rowBytes(nodes []int32) float64 {
+	sum := 0.0
+	for _, v := range nodes {
+		sum += float64(p.adjacency.exchange.size(v))
+	}
+	return 4 + sum/float64(max(len(nodes), 1))
+}
+
+// errPilot ends the draw of a pilot.
+var errPilot = errors.New("enough drawn")
+
+// pilot returns nodes that s draws below some of this rank's training nodes, whose rows are
+// here. It has random numbers of its own.
+func (p *Partition) pilot(ctx context.Context, s samplers.Sampler, outputs int, seed uint64) (drawn []int32, err error) {
+	const draws = 8
+	var own []int32
+	bounds := p.bounds()
+	for _, v := range p.data.Split.Train {
+		if int(v) >= bounds[p.group.Rank()] && int(v) < bounds[p.group.Rank()+1] {
+			own = append(own, v)
+		}
+	}
+	if v, ok := s.(interface{ Validate() error }); ok { // all ranks: it may gather
+		if err := v.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	if len(own) == 0 {
+		return p.data.Split.Train, nil
+	}
+	var batch samplers.MiniBatch
+	for k := range uint64(draws) {
+		rng := rand.New(samplers.NewSource(^seed, k, k))
+		rng.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+		layer := 0
+		ctx := samplers.WithRows(ctx, func(rows []int32) error {
+			if layer++; layer == 1 {
+				return nil
+			}
+			drawn = append(drawn, rows...)
+			return errPilot
+		})
+		if err := s.Sample(ctx, own[:min(outputs, len(own))], rng, &batch); !errors.Is(err, errPilot) {
+			return nil, fmt.Errorf("train: a pilot draw: %w", err)
+		}
+	}
+	return drawn, nil
+}
+
+// check returns an error if a run cannot use p.
+func (p *Partition) check(r *run) error {
+	switch {
+	case r.options.Group != p.group:
+		return fmt.Errorf("train: Options.Partition belongs to another group of ranks")
+	case r.data != p.data:
+		return fmt.Errorf("train: Options.Partition belongs to other data")
+	case r.model.Device != nil:
+		return fmt.Errorf("train: a GPU needs the whole features: train a partition on the CPU")
+	}
+	if _, ok := r.model.Inference.(*layers.GCN); !ok {
+		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")
+	}
+	if p.adjacency == nil {
+		return nil
+	}
+	sampler := r.stream.Sampler
+	if !samplers.DrawsByLayer(sampler) {
+		return fmt.Errorf("train: the sampler reads rows of the whole graph: with PartsAll, take one that draws layer by layer, such as LayerWise, Labor, Neighbor or Full, or take PartsFeatures")
+	}
+	if v, ok := sampler.(interface{ Validate() error }); ok {
+		return v.Validate() // it may gather norms of columns, which no worker can
+	}
+	return nil
+}
+
+// stage fetches the rows that the mini-batches read. install makes them readable.
+func (p *Partition) stage(ctx context.Context, batch *layers.Batch, items []*Item) error {
+	for _, s := range p.features {
+		s.rows = s.rows[:0]
+		for _, item := range items {
+			s.rows = batch.FeatureRows(s.x, item.Blocks, s.rows)
+		}
+		s.staged = nil
+		if len(s.rows) == 0 {
+			continue // the model does not read these features; so on all ranks
+		}
+		var err error
+		if s.staged, err = s.exchange.fetch(ctx, s.exchange.missing(s.rows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install makes the staged rows readable, in the place of the rows before.
+func (p *Partition) install() {
+	for _, s := range p.features {
+		s.install(s.staged)
+	}
+	p.most = max(p.most, p.Bytes())
+}
+
+// copyWithRoom returns a copy of own values with room for fetched ones. The system gives
+// memory to the room when it is used.
+func copyWithRoom[T any](own []T) []T {
+	values := make([]T, len(own), len(own)+len(own)/16)
+	copy(values, own)
+	return values
+}
+
+// featureShare is the rows of one matrix of features on this rank.
+type featureShare struct {
+	x        *graph.Features
+	own      int // rows that this rank always has; they come first
+	exchange rowExchange
+	here     []int32 // nodes whose rows were fetched
+	rows     []int32 // memory of stage
+	asked    []int32 // memory of fetch
+	staged   []part
+}
+
+// attach reduces x, which is whole or holds the rank's own rows only, to these rows.
+func (p *Partition) attach(x *graph.Features) {
+	bounds := p.bounds()
+	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
+	if x.Len() == x.Rows*x.Cols {
+		data, half := x.Data, x.Half
+		if half != nil {
+			x.Half = copyWithRoom(half[lo*x.Cols : hi*x.Cols])
+		} else {
+			x.Data = copyWithRoom(data[lo*x.Cols : hi*x.Cols])
+		}
+		if x.Release != nil {
+			x.Release()
+		}
+		x.Release, x.Prefetch = nil, nil
+	}
+	x.Place = make([]int32, x.Rows)
+	for v := range x.Place {
+		x.Place[v] = -1
+		if v >= lo && v < hi {
+			x.Place[v] = int32(v - lo)
+		}
+	}
+	width := 4
+	if x.Half != nil {
+		width = 2
+	}
+	p.whole += int64(width) * int64(x.Rows) * int64(x.Cols)
+	s := &featureShare{x: x, own: hi - lo}
+	s.exchange = rowExchange{
+		group: p.group, bounds: bounds,
+		size: func(int32) int { return width * x.Cols },
+		pack: func(dst []byte, row int32) []byte {
+			from, to := (int(row)-lo)*x.Cols, (int(row)-lo+1)*x.Cols
+			if x.Half != nil {
+				return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(&x.Half[from])), 2*(to-from))...)
+			}
+			return append(dst, asBytes(x.Data[from:to])...)
+		},
+	}
+	x.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather, Attach: p.attach}
+	p.features = append(p.features, s)
+}
+
+// fetch is graph.Share.Fetch.
+func (s *featureShare) fetch(ctx context.Context, rows []int32) error {
+	s.asked = append(s.asked[:0], rows...)
+	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
+	if err == nil {
+		s.install(parts)
+	}
+	return err
+}
+
+// install puts fetched rows behind the own ones, in the place of those fetched before.
+func (s *featureShare) install(parts []part) {
+	x := s.x
+	for _, v := range s.here {
+		x.Place[v] = -1
+	}
+	s.here = s.here[:0]
+	if x.Half != nil {
+		x.Half = x.Half[:s.own*x.Cols]
+	} else {
+		x.Data = x.Data[:s.own*x.Cols]
+	}
+	for _, p := range parts {
+		for _, v := range p.ids {
+			x.Place[v] = int32(s.own + len(s.here))
+			s.here = append(s.here, v)
+		}
+		if x.Half == nil {
+			x.Data = append(x.Data, p.values...)
+		} else if n := len(p.ids) * x.Cols; n > 0 {
+			x.Half = append(x.Half, unsafe.Slice((*uint16)(unsafe.Pointer(&p.values[0])), n)...)
+		}
+	}
+}
+
+// asFloats returns the memory of values, which keep their bits.
+func asFloats(values []int32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
+
+// adjacencyShare is the rows of the adjacency matrix on this rank.
+type adjacencyShare struct {
+	a        *graph.CSR
+	entries  int // of the own rows; they come first
+	exchange rowExchange
+	here     []int32 // nodes whose rows were fetched
+	asked    []int32 // memory of fetch
+}
+
+// attachGraph reduces the adjacency matrix to this rank's own rows.
+func (p *Partition) attachGraph() {
+	laplacian := p.data.Laplacian() // needs the degrees of all nodes
+	bounds, a := p.bounds(), p.data.Graph
+	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
+	from, to := a.Ptr[lo], a.Ptr[hi]
+	a.Idx = copyWithRoom(a.Idx[from:to])
+	if a.Val != nil {
+		a.Val = copyWithRoom(a.Val[from:to])
+	}
+	a.Rest = &graph.SharedRows{Lo: lo, Hi: hi, Place: make([]int32, a.Rows)}
+	for v := range a.Rest.Place {
+		a.Rest.Place[v] = -1
+	}
+	s := &adjacencyShare{a: a, entries: int(to - from)}
+	width := 4
+	if a.Val != nil {
+		width = 8
+	}
+	s.exchange = rowExchange{
+		group: p.group, bounds: bounds,
+		size: func(row int32) int { return width * a.Degree(int(row)) },
+		pack: func(dst []byte, row int32) []byte {
+			dst = append(dst, asBytes(asFloats(a.Row(int(row))))...)
+			return append(dst, asBytes(a.RowValues(int(row)))...)
+		},
+	}
+	p.adjacency = s
+	laplacian.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather}
+}
+
+// fetch is graph.Share.Fetch.
+func (s *adjacencyShare) fetch(ctx context.Context, rows []int32) error {
+	s.asked = append(s.asked[:0], rows...)
+	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
+	if err != nil {
+		return err
+	}
+	a := s.a
+	for _, v := range s.here {
+		a.Rest.Place[v] = -1
+	}
+	s.here, a.Rest.Fetched, a.Idx = s.here[:0], a.Rest.Fetched[:0], a.Idx[:s.entries]
+	if a.Val != nil {
+		a.Val = a.Val[:s.entries]
+	}
+	for _, p := range parts {
+		values := p.values
+		for _, v := range p.ids {
+			a.Rest.Place[v] = int32(len(s.here))
+			a.Rest.Fetched = append(a.Rest.Fetched, int64(len(a.Idx)))
+			s.here = append(s.here, v)
+			n := a.Degree(int(v))
+			a.Idx = append(a.Idx, asIDs(values[:n])...)
+			values = values[n:]
+			if a.Val != nil {
+				a.Val = append(a.Val, values[:n]...)
+				values = values[n:]
+			}
+		}
+	}
+	return nil
+}
+
+// asIDs is the inverse of asFloats.
+func asIDs(values []float32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
+}
