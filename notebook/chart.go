@@ -87,7 +87,7 @@ func fit(svg string) string {
 // message returns a picture of a line of text.
 func message(text string) string {
 	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="720" height="40" style="max-width:100%%" viewBox="0 0 720 40">`+
-		`<rect width="720" height="40" fill="white"/><text x="8" y="25" font-family="sans-serif" font-size="13" fill="black">%s</text></svg>`,
-		html.EscapeString(text))
+		`<rect width="720" height="40" fill="white"/><text %sx="8" y="25" font-family="%s" font-size="13" fill="black">%s</text></svg>`,
+		figure.TextLength(text, 13, 704), figure.Fonts, html.EscapeString(text))
 	return string(markup.Clean([]byte(svg)))
 }

@@ -48,10 +48,10 @@ func (d Drawing) Chart() (*Chart, error) {
 	}
 	classes := d.byNumber()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%" font-family="Liberation Sans,Arimo,Arial,Helvetica,sans-serif" font-size="13">`,
-		drawingWidth, drawingHeight, drawingWidth, drawingHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text x="%d" y="22" font-size="15" fill="black">%s</text>`,
-		drawingWidth, drawingHeight, drawingEdge, html.EscapeString(d.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%" font-family="%s" font-size="13">`,
+		drawingWidth, drawingHeight, drawingWidth, drawingHeight, figure.Fonts)
+	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/><text %sx="%d" y="22" font-size="15" fill="black">%s</text>`,
+		drawingWidth, drawingHeight, figure.TextLength(d.Title, 15, drawingWidth-2*drawingEdge), drawingEdge, html.EscapeString(d.Title))
 	b.WriteString(`<path stroke="#888" stroke-opacity="0.45" fill="none" d="`)
 	for _, e := range edges {
 		p, q := at[e[0]], at[e[1]]
@@ -178,7 +178,8 @@ func diamond(at [2]float64) string {
 func (d Drawing) legend(b *strings.Builder, classes []int32) {
 	x, y := float64(drawingWidth-legendColumn+8), float64(drawingTop+12)
 	line := func(mark, text string) {
-		fmt.Fprintf(b, `%s<text x="%.0f" y="%.0f" fill="black">%s</text>`, mark, x+14, y+4.5, html.EscapeString(text))
+		room := float64(legendColumn - 8 - 14 - 4)
+		fmt.Fprintf(b, `%s<text %sx="%.0f" y="%.0f" fill="black">%s</text>`, mark, figure.TextLength(text, 13, room), x+14, y+4.5, html.EscapeString(text))
 		y += 22
 	}
 	disc := func(fill string) string {

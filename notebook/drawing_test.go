@@ -52,6 +52,9 @@ func TestDrawing(t *testing.T) {
 			t.Errorf("%q %d times, want %d", part, got, want)
 		}
 	}
+	if texts, widths := strings.Count(svg, "<text "), strings.Count(svg, "<text textLength="); texts == 0 || widths != texts {
+		t.Errorf("%d of %d texts have a width, so that another font is not cut off", widths, texts)
+	}
 	again, err := d.Chart()
 	if err != nil || again.SVG() != svg {
 		t.Errorf("another picture the second time (%v)", err)

@@ -95,13 +95,47 @@ func (rs savedRuns) probabilities(ctx context.Context, nodes []int32) ([]float32
 	return mean, nil
 }
 
+// corrected is probabilities after correct and smooth, with the setting that it chose.
+func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *train.CorrectSmooth, error) {
+	r := rs[0]
+	var options train.CorrectSmoothOptions
+	if err := options.Check(r.data); err != nil { // before inference
+		return nil, nil, err
+	}
+	p, err := rs.probabilities(ctx, allNodes(r.data))
+	if err != nil {
+		return nil, nil, err
+	}
+	p, chosen, err := train.CorrectAndSmooth(ctx, p, r.data, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	width := r.data.Labels.Classes
+	rows := make([]float32, 0, len(nodes)*width)
+	for _, v := range nodes {
+		rows = append(rows, p[int(v)*width:(int(v)+1)*width]...)
+	}
+	return rows, chosen, nil
+}
+
+// correctSmoothText says which setting correct and smooth took.
+func correctSmoothText(c *train.CorrectSmooth) string {
+	scale := "autoscale"
+	if c.Scale > 0 {
+		scale = fmt.Sprintf("scale %g", float64(c.Scale))
+	}
+	return fmt.Sprintf("alpha %g and %g, %s; valid score %s, the model alone %s", float64(c.CorrectAlpha), float64(c.SmoothAlpha), scale, formatScore(c.Valid), formatScore(c.ModelValid))
+}
+
 // assess returns the metric of the models on nodes, and the assessment of their
-// probabilities.
-func (rs savedRuns) assess(ctx context.Context, nodes []int32) (float64, *train.Assessment, error) {
+// probabilities. chosen is nil unless correct is true: correct and smooth then comes before.
+func (rs savedRuns) assess(ctx context.Context, nodes []int32, correct bool) (score float64, a *train.Assessment, chosen *train.CorrectSmooth, err error) {
 	r := rs[0]
 	var scores, p []float32
-	var err error
-	if len(rs) == 1 {
+	if correct {
+		p, chosen, err = rs.corrected(ctx, nodes)
+		scores = p
+	} else if len(rs) == 1 {
 		if scores, err = r.logits(ctx, nodes); err == nil {
 			p = slices.Clone(scores)
 			r.toProbabilities(p)
@@ -115,12 +149,11 @@ func (rs savedRuns) assess(ctx context.Context, nodes []int32) (float64, *train.
 		}
 	}
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
-	score, err := train.Score(r.data.Metric, scores, r.data.Labels, nodes)
-	if err != nil {
-		return 0, nil, err
+	if score, err = train.Score(r.data.Metric, scores, r.data.Labels, nodes); err != nil {
+		return 0, nil, nil, err
 	}
-	a, err := train.Assess(p, r.data.Labels, nodes)
-	return score, a, err
+	a, err = train.Assess(p, r.data.Labels, nodes)
+	return score, a, chosen, err
 }

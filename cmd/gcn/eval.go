@@ -111,13 +111,15 @@ type evalResult struct {
 	BLAS    string   `json:"blas"`
 	Device  string   `json:"device"`
 
+	CorrectSmooth *train.CorrectSmooth `json:"correct_and_smooth,omitempty"`
+
 	*train.Assessment
 }
 
 func newEvalCommand() *cobra.Command {
 	var run runFlags
 	var split, out string
-	var asJSON bool
+	var correct, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "eval --run DIR",
 		Short: "Score a trained model on the test, validation or training nodes",
@@ -127,10 +129,15 @@ task, the confusion matrix, and the expected calibration error in 15 bins. With 
 --run the model is the mean of their probabilities.
 
 --out writes eval.json with all numbers, and a figure of the confusion matrix and the
-calibration. gcn report shows it if DIR is the run's folder.`,
+calibration. gcn report shows it if DIR is the run's folder.
+
+--correct-and-smooth spreads the errors and the labels of the training nodes over the
+graph first (arXiv:2010.13993). Its settings are those with the best score on the
+validation nodes, and they are printed.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json
   gcn eval --run runs/first --out runs/first
+  gcn eval --run runs/first --correct-and-smooth
   gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
 		Args:        noArguments,
 		Annotations: shared(),
@@ -138,12 +145,15 @@ calibration. gcn report shows it if DIR is the run's folder.`,
 			if err := oneOf("split", split, []string{"train", "valid", "test"}); err != nil {
 				return err
 			}
+			if correct && split == "train" {
+				return usagef("--correct-and-smooth reads the labels of the training nodes: use --split test or valid")
+			}
 			runs, err := run.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			runs.noteOtherData(cmd.ErrOrStderr())
-			result, err := runs.evaluate(cmd.Context(), split)
+			result, err := runs.evaluate(cmd.Context(), split, correct)
 			if err != nil {
 				return err
 			}
@@ -165,6 +175,9 @@ calibration. gcn report shows it if DIR is the run's folder.`,
 			t.row(split+" "+result.Metric, formatScore(result.Score))
 			t.row("nodes", thousands(int64(result.Nodes)))
 			t.row("weights of", fmt.Sprintf("batch %d, seed %d", result.Batch, result.Seed))
+			if result.CorrectSmooth != nil {
+				t.row("correct and smooth", correctSmoothText(result.CorrectSmooth))
+			}
 			t.row("calibration error", fmt.Sprintf("%.4f", float64(result.Calibration.Error)))
 			if err := t.print(cmd.OutOrStdout()); err != nil {
 				return err
@@ -177,8 +190,13 @@ calibration. gcn report shows it if DIR is the run's folder.`,
 	run.register(fs)
 	fs.StringVar(&split, "split", "test", "`train`, valid or test")
 	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
+	addCorrectSmoothFlag(fs, &correct)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
+}
+
+func addCorrectSmoothFlag(fs *pflag.FlagSet, correct *bool) {
+	fs.BoolVar(correct, "correct-and-smooth", false, "spread the training nodes' errors and labels over the graph, with settings chosen on the validation nodes; for classes, not for tasks")
 }
 
 // runFlags name trained models and their device.
@@ -217,7 +235,7 @@ func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
 }
 
 // evaluate scores the models on the nodes of one part of the split.
-func (rs savedRuns) evaluate(ctx context.Context, split string) (*evalResult, error) {
+func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool) (*evalResult, error) {
 	r := rs[0]
 	nodes := map[string][]int32{
 		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
@@ -226,7 +244,7 @@ func (rs savedRuns) evaluate(ctx context.Context, split string) (*evalResult, er
 		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.options.Data, split)
 	}
 	start := time.Now()
-	score, assessment, err := rs.assess(ctx, nodes)
+	score, assessment, chosen, err := rs.assess(ctx, nodes, correct)
 	if err != nil {
 		return nil, err
 	}
@@ -234,6 +252,6 @@ func (rs savedRuns) evaluate(ctx context.Context, split string) (*evalResult, er
 		RunDir: r.dir, RunDirs: rs.several(), Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
 		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
-		BLAS: blasName(), Device: r.options.Device, Assessment: assessment,
+		BLAS: blasName(), Device: r.options.Device, CorrectSmooth: chosen, Assessment: assessment,
 	}, nil
 }

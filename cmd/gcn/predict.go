@@ -19,6 +19,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 type predictResult struct {
@@ -32,6 +33,8 @@ type predictResult struct {
 	Device  string   `json:"device"`
 	WallS   number   `json:"wall_s"`
 	PeakRSS number   `json:"peak_rss_mb"`
+
+	CorrectSmooth *train.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 }
 
 // prediction is one execution of "gcn predict".
@@ -40,6 +43,7 @@ type prediction struct {
 	out, nodes            string
 	top, layer            int
 	probabilities, asJSON bool
+	correct               bool // and smooth
 }
 
 func newPredictCommand() *cobra.Command {
@@ -58,7 +62,11 @@ ones. Nodes and classes have their names if the data have some. A .npy file is a
 matrix of the scores alone.
 
 With several --run the result is the mean of their probabilities. --layer writes the
-output of a convolution instead, counted from 1.`,
+output of a convolution instead, counted from 1.
+
+--correct-and-smooth writes probabilities after the errors and the labels of the training
+nodes have been spread over the graph (arXiv:2010.13993). It chooses its settings on the
+validation nodes and prints them.`,
 		Example: `  gcn predict --run runs/first --out scores.csv
   gcn predict --run runs/first --out best.csv --top 3 --probabilities
   gcn predict --run runs/first --out scores.npy --nodes test.npy --probabilities
@@ -74,6 +82,11 @@ output of a convolution instead, counted from 1.`,
 			if p.asJSON {
 				return printJSON(cmd.OutOrStdout(), result)
 			}
+			if c := result.CorrectSmooth; c != nil {
+				if err := printLine(cmd.OutOrStdout(), "correct and smooth: %s", correctSmoothText(c)); err != nil {
+					return err
+				}
+			}
 			return printLine(cmd.OutOrStdout(), "%s of %s nodes, %d each, written to %s",
 				result.Kind, thousands(int64(result.Nodes)), result.Outputs, result.Out)
 		},
@@ -86,6 +99,7 @@ output of a convolution instead, counted from 1.`,
 	fs.BoolVar(&p.probabilities, "probabilities", false, "write probabilities (softmax over classes, sigmoid of tasks) instead of logits")
 	fs.IntVar(&p.top, "top", 0, "write only the `K` best classes or tasks of each node, with their scores; .csv only (0: all)")
 	fs.IntVar(&p.layer, "layer", 0, "write the output of convolution `L` instead of scores: 1 is the first (0: scores)")
+	addCorrectSmoothFlag(fs, &p.correct)
 	addJSONFlag(cmd, &p.asJSON)
 	return cmd
 }
@@ -106,6 +120,8 @@ func (p *prediction) check() error {
 		return usagef("--top needs --out FILE.csv: a .npy file holds scores alone")
 	case p.layer > 0 && (p.top > 0 || p.probabilities):
 		return usagef("--layer writes no scores: leave out --top and --probabilities")
+	case p.layer > 0 && p.correct:
+		return usagef("--layer writes no probabilities: leave out --correct-and-smooth")
 	case p.layer > 0 && len(p.run.dirs) > 1:
 		return usagef("--layer needs one --run: the columns of two runs do not correspond")
 	}
@@ -136,10 +152,14 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	start := time.Now()
 	t := &predictionTable{data: r.data, nodes: nodes, top: p.top, columns: r.data.Labels.Outputs()}
 	kind := "logits"
+	var chosen *train.CorrectSmooth
 	switch {
 	case p.layer > 0:
 		kind, t.hidden = "hidden", true
 		t.scores, t.columns, err = r.hidden(ctx, nodes, p.layer)
+	case p.correct:
+		kind = "probabilities"
+		t.scores, chosen, err = runs.corrected(ctx, nodes)
 	case p.probabilities || len(runs) > 1:
 		kind, t.threshold = "probabilities", 0.5
 		t.scores, err = runs.probabilities(ctx, nodes)
@@ -161,7 +181,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	}
 	return &predictResult{
 		RunDir: r.dir, RunDirs: runs.several(), Dataset: r.options.Data, Out: p.out, Nodes: len(nodes), Outputs: t.columns, Kind: kind, Device: r.options.Device,
-		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),
+		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()), CorrectSmooth: chosen,
 	}, nil
 }
 
@@ -169,11 +189,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int32, error) {
 	n := data.Nodes()
 	if p.nodes == "" {
-		all := make([]int32, n)
-		for i := range all {
-			all[i] = int32(i)
-		}
-		return all, nil
+		return allNodes(data), nil
 	}
 	var ids []int64
 	var err error
@@ -202,6 +218,14 @@ func (p *prediction) readNodes(ctx context.Context, data *datasets.Data) ([]int3
 		nodes[k] = int32(id)
 	}
 	return nodes, nil
+}
+
+func allNodes(data *datasets.Data) []int32 {
+	all := make([]int32, data.Nodes())
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
 }
 
 func readNodeArray(ctx context.Context, path string) ([]int64, error) {

@@ -71,45 +71,13 @@ func open(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var run struct {
-		Data, Model, Activation string
-		Layers, Hidden          int
-		Conv                    string
-		LayerNorm               bool `json:"layer_norm"`
-		Residual                bool
-		HiddenResidual          string `json:"hidden_residual"`
-		InputLayer              bool   `json:"input_layer"`
-		BiasAfter               bool   `json:"bias_after"`
-	}
+	run := runOptions{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none"}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	if run.Conv != "" && run.Conv != "gcn" {
-		return nil, fmt.Errorf("%s: a run of --conv %s, want one of --conv gcn", dir, run.Conv)
-	}
-	options := layers.GCNOptions{Hidden: run.Hidden, LayerNorm: run.LayerNorm, Residual: run.Residual, InputLayer: run.InputLayer, BiasAfter: run.BiasAfter}
-	switch run.HiddenResidual {
-	case "", "none":
-	case "identity":
-		options.HiddenResidual = layers.ResidualIdentity
-	case "linear":
-		options.HiddenResidual = layers.ResidualLinear
-	default:
-		return nil, fmt.Errorf("%s: hidden_residual %q is not known", dir, run.HiddenResidual)
-	}
-	switch run.Activation {
-	case "", "elu":
-	case "relu":
-		options.Activation = ops.ActivationReLU
-	default:
-		return nil, fmt.Errorf("%s: activation %q is not known", dir, run.Activation)
-	}
-	switch run.Model {
-	case "", "program":
-	case "equation":
-		options.Form = layers.FormEquation
-	default:
-		return nil, fmt.Errorf("%s: model %q is not known", dir, run.Model)
+	options, err := run.model()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	data, err := datasets.Open(ctx, run.Data, datasets.Options{})
 	if err != nil {
@@ -123,8 +91,38 @@ func open(ctx context.Context, dir string) (*server, error) {
 	return s, err
 }
 
-// newServer builds a model of the given number of convolutions. P·X is computed once, unless
-// the model has an input layer, so a request costs the rows of its neighbours.
+// runOptions are the options in a run's config.json that change its scores.
+type runOptions struct {
+	Data, Model, Conv, Activation string
+	Layers, Hidden                int
+	LayerNorm                     bool `json:"layer_norm"`
+	BiasAfter                     bool `json:"bias_after"`
+	InputLayer                    bool `json:"input_layer"`
+	Residual                      bool
+	HiddenResidual                string `json:"hidden_residual"`
+}
+
+// model returns the options of the run's model. A value that it does not know is an error.
+func (r runOptions) model() (layers.GCNOptions, error) {
+	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
+	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU}
+	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, Residual: r.Residual}
+	var form, activation, residual bool
+	o.Form, form = forms[r.Model]
+	o.Activation, activation = activations[r.Activation]
+	o.HiddenResidual, residual = residuals[r.HiddenResidual]
+	switch {
+	case r.Conv != "gcn":
+		return o, fmt.Errorf("a run of --conv %s: train one of --conv gcn", r.Conv)
+	case !form || !activation || !residual:
+		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s, which this server does not know", r.Model, r.Activation, r.HiddenResidual)
+	}
+	return o, nil
+}
+
+// newServer builds a model of the given number of convolutions. Without an input layer, P·X
+// is computed once, so a request costs the rows of its neighbours.
 func newServer(ctx context.Context, data *datasets.Data, depth int, options layers.GCNOptions) (*server, error) {
 	if depth > 1 && !options.InputLayer {
 		var err error

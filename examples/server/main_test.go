@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -23,9 +21,8 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/samplers"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/train"
-	G "gorgonia.org/gorgonia"
 )
 
 func testServer(t testing.TB, spec string) *server {
@@ -65,72 +62,6 @@ func ask(t testing.TB, method, url, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestRunOptions loads runs whose options change the scores but no parameter's shape, or
-// change the parameters too.
-func TestRunOptions(t *testing.T) {
-	const spec = "synth:demo?nodes=500&edges=2000&features=6"
-	config := func(more map[string]any) map[string]any {
-		c := map[string]any{"data": spec, "layers": 2, "hidden": 6, "activation": "elu", "model": "program"}
-		maps.Copy(c, more)
-		return c
-	}
-	for name, c := range map[string]struct {
-		options layers.GCNOptions
-		config  map[string]any
-	}{
-		"bias after": {layers.GCNOptions{BiasAfter: true}, map[string]any{"bias_after": true}},
-		"identity":   {layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}, map[string]any{"hidden_residual": "identity"}},
-		"linear":     {layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, map[string]any{"hidden_residual": "linear"}},
-		"input":      {layers.GCNOptions{InputLayer: true}, map[string]any{"input_layer": true}},
-	} {
-		data, err := datasets.Open(context.Background(), spec, datasets.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.options.Hidden = 6
-		batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: 2})
-		model, err := layers.NewGCN(batch, data.Features, data.Labels, c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		if _, err := train.Fit(context.Background(), model, data, train.Options{Dir: dir, Config: config(c.config), MaxBatches: 8, Batch: 50, Adam: train.Adam{LR: 0.1}}); err != nil {
-			t.Fatal(err)
-		}
-		want, err := train.Predict(context.Background(), model, data, []int32{7})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := open(context.Background(), dir)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		got, err := s.model.Infer(context.Background(), s.data.Laplacian(), s.data.Features, []int32{7})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k := range want {
-			if math.Abs(float64(got[k]-want[k])) > 1e-5 {
-				t.Errorf("%s: logits %v, want %v", name, got, want)
-				break
-			}
-		}
-	}
-	for more, want := range map[string]string{
-		`"conv": "gat"`: "--conv gcn", `"activation": "gelu"`: "activation", `"model": "other"`: "model", `"hidden_residual": "highway"`: "hidden_residual",
-	} {
-		dir := t.TempDir()
-		text := []byte(`{"data": "` + spec + `", "layers": 2, "hidden": 6, ` + more + `}`)
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), dir+": ") {
-			t.Errorf("a run with %s: error %v", more, err)
-		}
-	}
-}
-
 // TestAnswers compares the answers with the model's own inference, and a run's model with
 // the model that was trained.
 func TestAnswers(t *testing.T) {
@@ -159,6 +90,73 @@ func TestAnswers(t *testing.T) {
 		status, text = ask(t, "POST", web.URL+"/nodes", `{"features": [1, 2, 3, 4, 5, 6], "neighbors": [3, 9]}`)
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Logits) != s.data.Labels.Outputs() {
 			t.Errorf("a new node: status %d, %s", status, text)
+		}
+	}
+}
+
+// TestModels loads runs of models with other options than the default, and compares the
+// scores with those of the models that were trained.
+func TestModels(t *testing.T) {
+	const spec = "synth:demo?nodes=500&edges=2000&features=6"
+	ctx := context.Background()
+	for _, c := range []struct {
+		config  string // in addition to the options below
+		options layers.GCNOptions
+	}{
+		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
+		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
+		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
+		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
+		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
+		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
+	} {
+		data, err := datasets.Open(ctx, spec, datasets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.options.Hidden = 8
+		trained, err := newServer(ctx, data, 2, c.options)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		config := map[string]any{"data": spec, "layers": 2, "hidden": 8}
+		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := train.Fit(ctx, trained.model, data, train.Options{Dir: dir, Config: config, MaxBatches: 20, Batch: 50}); err != nil {
+			t.Fatal(c.config, err)
+		}
+		nodes := []int32{7, 8, 9}
+		want, err := train.Predict(ctx, trained.model, data, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := open(ctx, dir)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		if got, err := train.Predict(ctx, loaded.model, loaded.data, nodes); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: scores %v, %v, want %v", c.config, got, err, want)
+		}
+	}
+}
+
+// TestUnknownModels checks that a run of a model that the server cannot build is refused.
+func TestUnknownModels(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"data": "synth:demo", "layers": 2, "conv": "gat", "heads": 8}`:    "--conv gat",
+		`{"data": "synth:demo", "layers": 2, "model": "other"}`:             "--model other",
+		`{"data": "synth:demo", "layers": 2, "activation": "gelu"}`:         "--activation gelu",
+		`{"data": "synth:demo", "layers": 2, "hidden_residual": "highway"}`: "--hidden-residual highway",
+		`{"data": "synth:demo", "layers": 2, "hidden_residual": true}`:      "hidden_residual",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want an error about %s", config, err, want)
 		}
 	}
 }

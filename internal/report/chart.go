@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/gcn-layerwise/gcn/internal/axis"
+	"github.com/gcn-layerwise/gcn/study/figure"
 )
 
 // chart is one SVG: lines, or bars, one value with an error bar for each name.
@@ -24,6 +25,8 @@ type line struct {
 	Name  string // for the tooltip
 	Group int
 	X, Y  []float64
+	SD    []float64 // half the height of the band around the curve; nil for none
+	Thin  bool
 }
 
 // bar is a mean with its standard deviation, and the values behind it. A chart can
@@ -42,7 +45,16 @@ const (
 	marginLeft, marginRight = 84, 16
 	marginTop, marginBottom = 36, 46
 	barHeight               = 34
+	plotWidth               = chartWidth - marginLeft - marginRight
 )
+
+// titleLength, labelLength and tickLength return the width attributes of a text of that
+// class. The sizes are those of the style sheet.
+func titleLength(text string) string { return figure.TextLength(text, 16, plotWidth) }
+
+func labelLength(text string, most float64) string { return figure.TextLength(text, 13, most) }
+
+func tickLength(text string, most float64) string { return figure.TextLength(text, 12, most) }
 
 // styles is the number of line styles in the page's style sheet.
 const styles = 8
@@ -63,6 +75,10 @@ func (c *chart) lineSVG() template.HTML {
 			if drawable(l.X[k], l.Y[k]) {
 				x.Include(l.X[k])
 				y.Include(l.Y[k])
+				if l.SD != nil {
+					y.Include(l.Y[k] - l.SD[k])
+					y.Include(l.Y[k] + l.SD[k])
+				}
 			}
 		}
 	}
@@ -75,28 +91,37 @@ func (c *chart) lineSVG() template.HTML {
 	for _, v := range y.ticks(6) {
 		at := y.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, marginLeft, chartWidth-marginRight, at, at)
-		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, marginLeft-8, at+4, v.Label)
+		fmt.Fprintf(&b, `<text %sclass="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, tickLength(v.Label, marginLeft-30), marginLeft-8, at+4, v.Label)
 	}
 	for _, v := range x.ticks(6) {
 		at := x.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, chartHeight-marginBottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, chartHeight-marginBottom+18, v.Label)
+		fmt.Fprintf(&b, `<text %sclass="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, tickLength(v.Label, chartWidth/7), at, chartHeight-marginBottom+18, v.Label)
 	}
 	c.labels(&b, chartHeight)
 	empty := true
+	for _, l := range c.Lines { // below all curves
+		if band := l.band(x, y); band != "" {
+			fmt.Fprintf(&b, `<path class="band s%d" d="%s"/>`, l.Group%styles, band)
+		}
+	}
 	for _, l := range c.Lines {
 		path, points := l.path(x, y)
 		if points == 0 {
 			continue
 		}
 		empty = false
-		fmt.Fprintf(&b, `<path class="curve s%d" d="%s"><title>%s</title></path>`, l.Group%styles, path, html.EscapeString(l.Name))
+		class := "curve"
+		if l.Thin {
+			class = "curve thin"
+		}
+		fmt.Fprintf(&b, `<path class="%s s%d" d="%s"><title>%s</title></path>`, class, l.Group%styles, path, html.EscapeString(l.Name))
 		if points == 1 {
 			fmt.Fprintf(&b, `<circle class="dot s%d" r="3" cx="%s"/>`, l.Group%styles, strings.Replace(strings.TrimPrefix(path, "M"), ",", `" cy="`, 1))
 		}
 	}
 	if empty {
-		fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">no evaluation yet</text>`,
+		fmt.Fprintf(&b, `<text %sclass="label" x="%d" y="%d" text-anchor="middle">no evaluation yet</text>`, labelLength("no evaluation yet", plotWidth),
 			(marginLeft+chartWidth-marginRight)/2, (marginTop+chartHeight-marginBottom)/2)
 	}
 	b.WriteString("</svg>")
@@ -120,6 +145,33 @@ func (l *line) path(x, y *scale) (string, int) {
 	return b.String(), points
 }
 
+// band returns the SVG path around the parts of the line that have a standard deviation.
+func (l *line) band(x, y *scale) string {
+	if l.SD == nil {
+		return ""
+	}
+	var b strings.Builder
+	from := 0
+	for k := 0; k <= len(l.X); k++ {
+		if k < len(l.X) && drawable(l.X[k], l.Y[k]-l.SD[k], l.Y[k]+l.SD[k]) {
+			continue
+		}
+		if k-from > 1 {
+			pen := "M"
+			for i := from; i < k; i++ {
+				fmt.Fprintf(&b, "%s%.1f,%.1f", pen, x.at(l.X[i]), y.at(l.Y[i]+l.SD[i]))
+				pen = "L"
+			}
+			for i := k - 1; i >= from; i-- {
+				fmt.Fprintf(&b, "L%.1f,%.1f", x.at(l.X[i]), y.at(l.Y[i]-l.SD[i]))
+			}
+			b.WriteString("Z")
+		}
+		from = k + 1
+	}
+	return b.String()
+}
+
 // barSVG draws one row for each bar: the name, dots for the values, mean and
 // standard deviation.
 func (c *chart) barSVG() template.HTML {
@@ -134,18 +186,18 @@ func (c *chart) barSVG() template.HTML {
 	}
 	x.widen(0.05)
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth+names, height, html.EscapeString(c.Title))
-	fmt.Fprintf(&b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, html.EscapeString(c.Title))
+	fmt.Fprintf(&b, `<text %sclass="title" x="%d" y="20" text-anchor="middle">%s</text>`, titleLength(c.Title), (chartWidth+2*names-80)/2, html.EscapeString(c.Title))
 	for _, v := range x.ticks(7) {
 		at := x.at(v.Value)
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, at, at, marginTop, height-marginBottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, height-marginBottom+18, v.Label)
+		fmt.Fprintf(&b, `<text %sclass="tick" x="%.1f" y="%d" text-anchor="middle">%s</text>`, tickLength(v.Label, chartWidth/8), at, height-marginBottom+18, v.Label)
 	}
-	fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (chartWidth+2*names-80)/2, height-8, html.EscapeString(c.X))
+	fmt.Fprintf(&b, `<text %sclass="label" x="%d" y="%d" text-anchor="middle">%s</text>`, labelLength(c.X, plotWidth), (chartWidth+2*names-80)/2, height-8, html.EscapeString(c.X))
 	labels := c.barLabels(44)
 	for k, v := range c.Bars {
 		at := float64(marginTop + k*barHeight + barHeight/2)
 		style := v.Group % styles
-		fmt.Fprintf(&b, `<text class="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, names-14, at+4, html.EscapeString(labels[k]))
+		fmt.Fprintf(&b, `<text %sclass="tick" x="%d" y="%.1f" text-anchor="end">%s</text>`, tickLength(labels[k], names-20), names-14, at+4, html.EscapeString(labels[k]))
 		for _, value := range v.Values {
 			fmt.Fprintf(&b, `<circle class="faint s%d" cx="%.1f" cy="%.1f" r="3"/>`, style, x.at(value), at)
 		}
@@ -157,7 +209,8 @@ func (c *chart) barSVG() template.HTML {
 		}
 		text += fmt.Sprintf(", %d runs", len(v.Values))
 		fmt.Fprintf(&b, `<circle class="dot s%d" cx="%.1f" cy="%.1f" r="5"><title>%s</title></circle>`, style, x.at(v.Mean), at, html.EscapeString(text))
-		fmt.Fprintf(&b, `<text class="value" x="%d" y="%.1f">%s</text>`, chartWidth+names-72, at+4, fmt.Sprintf("%.4g", v.Mean))
+		mean := fmt.Sprintf("%.4g", v.Mean)
+		fmt.Fprintf(&b, `<text %sclass="value" x="%d" y="%.1f">%s</text>`, tickLength(mean, 70), chartWidth+names-72, at+4, mean)
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) // every text in it is escaped
@@ -170,13 +223,13 @@ func drawable(values ...float64) bool {
 
 func (c *chart) open(b *strings.Builder, height int) {
 	fmt.Fprintf(b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartWidth, height, html.EscapeString(c.Title))
-	fmt.Fprintf(b, `<text class="title" x="%d" y="20" text-anchor="middle">%s</text>`, (marginLeft+chartWidth-marginRight)/2, html.EscapeString(c.Title))
+	fmt.Fprintf(b, `<text %sclass="title" x="%d" y="20" text-anchor="middle">%s</text>`, titleLength(c.Title), (marginLeft+chartWidth-marginRight)/2, html.EscapeString(c.Title))
 }
 
 func (c *chart) labels(b *strings.Builder, height int) {
-	fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="middle">%s</text>`, (marginLeft+chartWidth-marginRight)/2, height-8, html.EscapeString(c.X))
+	fmt.Fprintf(b, `<text %sclass="label" x="%d" y="%d" text-anchor="middle">%s</text>`, labelLength(c.X, plotWidth), (marginLeft+chartWidth-marginRight)/2, height-8, html.EscapeString(c.X))
 	middle := (marginTop + height - marginBottom) / 2
-	fmt.Fprintf(b, `<text class="label" x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`, middle, middle, html.EscapeString(c.Y))
+	fmt.Fprintf(b, `<text %sclass="label" x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`, labelLength(c.Y, float64(height-marginTop-marginBottom)), middle, middle, html.EscapeString(c.Y))
 }
 
 // scale maps values to coordinates.

@@ -50,6 +50,7 @@ type view struct {
 	Title    string
 	Groups   []group
 	Charts   []template.HTML
+	Means    bool // some curves are means over runs
 	Compare  []template.HTML
 	Evals    []evaluationView
 	Head     []string // headings of the table of runs
@@ -91,7 +92,8 @@ func (p *Page) view() view {
 		groups[g].Name, groups[g].Style = name, g%styles
 	}
 	v.Groups = groups
-	v.Charts = p.curves(names, of)
+	v.Means = slices.ContainsFunc(groups, func(g group) bool { return g.Runs > 1 })
+	v.Charts = p.curves(names, of, standIn)
 	v.Compare = p.comparison(names, of, standIn)
 	v.Evals = p.evaluations(of)
 	v.Head, v.Rows = p.table(standIn)
@@ -99,9 +101,16 @@ func (p *Page) view() view {
 	return v
 }
 
-// curves draws loss and validation score over batches and over seconds.
-func (p *Page) curves(names []string, of []int) []template.HTML {
+// curves draws loss and validation score of each group over batches and over seconds. A run
+// for which another stands in does not count.
+func (p *Page) curves(names []string, of, standIn []int) []template.HTML {
 	metric := p.metric()
+	members := make([][]curveOf, len(names))
+	for k, run := range p.Runs {
+		if standIn[k] < 0 {
+			members[of[k]] = append(members[of[k]], curveOf{run.Name, run.Points})
+		}
+	}
 	var charts []template.HTML
 	for _, c := range []struct {
 		title, y string
@@ -118,12 +127,8 @@ func (p *Page) curves(names []string, of []int) []template.HTML {
 			{"seconds", func(q Point) float64 { return q.Seconds }},
 		} {
 			drawing := chart{Title: c.title + " over " + x.name, X: x.name, Y: c.y}
-			for k, run := range p.Runs {
-				l := line{Name: names[of[k]] + ", " + run.Name, Group: of[k]}
-				for _, q := range run.Points {
-					l.X, l.Y = append(l.X, x.value(q)), append(l.Y, c.value(q))
-				}
-				drawing.Lines = append(drawing.Lines, l)
+			for g, runs := range members {
+				drawing.Lines = append(drawing.Lines, groupLines(names[g], g, runs, x.value, c.value)...)
 			}
 			charts = append(charts, drawing.SVG())
 		}

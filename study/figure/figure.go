@@ -189,7 +189,9 @@ func (f *Figure) draw(c draw.Canvas) error {
 			return fmt.Errorf("figure: panel %q: %w", f.Panels[k].Title, err)
 		}
 		tile := tiles.At(c, k%columns, k/columns)
-		p.Draw(draw.Crop(tile, vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
+		place := draw.Crop(tile, vg.Millimeter, -3*vg.Millimeter, vg.Millimeter, -vg.Millimeter)
+		keepLabelsApart(p, &f.Panels[k], place)
+		p.Draw(place)
 	}
 	return nil
 }
@@ -197,6 +199,5 @@ func (f *Figure) draw(c draw.Canvas) error {
 // withFallbacks adds fonts for readers without the font that the widths were
 // computed with.
 func withFallbacks(svg []byte) []byte {
-	const font = "font-family:Liberation Sans"
-	return bytes.ReplaceAll(svg, []byte(font), []byte(font+",Arimo,Arial,Helvetica,sans-serif"))
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:"+Fonts))
 }

@@ -76,6 +76,20 @@ func TestTextWidths(t *testing.T) {
 	}
 }
 
+// TestTextLength checks the widths of digits, 0.556 of the size in Liberation Sans, and of a
+// text that has less room.
+func TestTextLength(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most float64
+		want string
+	}{{"1234", 100, `textLength="22.246"`}, {"1234", 20, `textLength="20"`}, {"", 20, ""}} {
+		if got, _, _ := strings.Cut(TextLength(c.text, 10, c.most), " "); got != c.want {
+			t.Errorf("%q: %s, want %s", c.text, got, c.want)
+		}
+	}
+}
+
 // TestHeat checks that sizes that do not agree are an error, and that many rows are drawn.
 func TestHeat(t *testing.T) {
 	names, shades := make([]string, 60), make([][]float64, 60)

@@ -9,6 +9,27 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
+// Fonts are the font families of a chart's text, as CSS names. The first is the font that
+// widths are computed with; the others are close to it.
+const Fonts = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
+
+// TextLength returns attributes of an SVG text element, with a space behind them, that give
+// the text its width in Liberation Sans of the given size, or the width most if that is
+// less. A reader with another font then fits the text into the same place. Units are those
+// of the drawing.
+func TextLength(text string, size, most float64) string {
+	face := font.DefaultCache.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, font.Points(size))
+	width := face.Width(text).Points()
+	return lengthAttributes(min(width, most))
+}
+
+func lengthAttributes(width float64) string {
+	if !(width > 0) {
+		return ""
+	}
+	return fmt.Sprintf(`textLength="%.5g" lengthAdjust="spacingAndGlyphs" `, width)
+}
+
 // measured is an SVG canvas that keeps the width of each text, in the font that the layout
 // was computed with.
 type measured struct {
@@ -33,9 +54,7 @@ func (m *measured) withWidths(svg []byte) []byte {
 	out := bytes.NewBuffer(parts[0])
 	for k, part := range parts[1:] {
 		out.WriteString(element)
-		if m.widths[k] > 0 {
-			fmt.Fprintf(out, `textLength="%.5g" lengthAdjust="spacingAndGlyphs" `, m.widths[k].Points())
-		}
+		out.WriteString(lengthAttributes(m.widths[k].Points()))
 		out.Write(part)
 	}
 	return out.Bytes()

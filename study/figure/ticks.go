@@ -47,12 +47,13 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 const mostPowers = 7
 
 // twos are the powers of two in [low, high], on a long axis every second or third
-// of them. An axis over many powers of ten has none.
+// of them. An axis over many powers of ten has none, nor has one with powers of more than
+// six digits.
 func twos(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	first, last := int(math.Floor(math.Log2(low))), int(math.Ceil(math.Log2(high)))
 	every := 1 + (last-first)/mostPowers
-	if every > 3 {
+	if every > 3 || low < 1.0/(1<<6) || high > 1<<19 {
 		return nil
 	}
 	for e := first; e <= last; e++ {

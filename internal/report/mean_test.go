@@ -1,0 +1,74 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// curveText writes evaluations every 10 batches, a metrics.jsonl.
+func curveText(valid ...float64) string {
+	text := ""
+	for k, v := range valid {
+		text += fmt.Sprintf(`{"batch":%d,"loss":%g,"valid":%g,"seconds":%g}`+"\n", 10*(k+1), 1-v, v, float64(k+1)*(1+v))
+	}
+	return text
+}
+
+// TestMeanOfRuns draws three seeds, one of them shorter, as one mean with a band, and two
+// thin lines behind it.
+func TestMeanOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	for seed, valid := range [][]float64{{0.1, 0.4, 0.5, 0.6}, {0.2, 0.5, 0.6}, {0.3, 0.6}} {
+		writeRun(t, filepath.Join(dir, fmt.Sprint(seed)), fmt.Sprintf(`{"method":"ladies","seed":%d}`, seed), curveText(valid...), "")
+	}
+	writeRun(t, filepath.Join(dir, "copy"), `{"method":"ladies","seed":0}`, curveText(0.1, 0.4, 0.5, 0.6), "") // counts once
+	writeRun(t, filepath.Join(dir, "other"), `{"method":"full","seed":0}`, curveText(0.1, 0.4), "")
+	runs, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members []curveOf
+	for _, run := range runs[:3] {
+		members = append(members, curveOf{run.Name, run.Points})
+	}
+	lines := groupLines("ladies", 2, members, func(q Point) float64 { return q.Seconds }, func(q Point) float64 { return float64(q.Valid) })
+	if len(lines) != 3 || !lines[0].Thin || !lines[1].Thin || lines[2].Thin || lines[2].Name != "ladies: mean of 3 runs" {
+		t.Fatalf("lines %+v", lines)
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
+	mean := lines[2]
+	if !near(mean.Y[0], 0.2) || !near(mean.Y[1], 0.5) || !math.IsNaN(mean.Y[2]) || !near(mean.SD[0], 0.1) || !near(mean.X[1], 2*1.5) {
+		t.Errorf("mean %+v", mean)
+	}
+	if want := []float64{0.4, 0.5, 0.6}; !slices.Equal(lines[0].Y, want) {
+		t.Errorf("the longest run continues with %v, want %v", lines[0].Y, want)
+	}
+
+	var page bytes.Buffer
+	if err := (&Page{Title: "runs", Runs: runs}).Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	if texts, widths := strings.Count(text, "<text "), strings.Count(text, "<text textLength="); texts < 40 || widths != texts {
+		t.Errorf("%d of %d texts have a width, so that another font is not cut off", widths, texts)
+	}
+	for word, want := range map[string]int{`class="band s`: 4, `class="curve thin s`: 8, "standard deviation (divided by N − 1)": 1, "mean of 3 runs": 4} {
+		if got := strings.Count(text, word); got != want {
+			t.Errorf("%s is on the page %d times, want %d", word, got, want)
+		}
+	}
+}
+
+// TestMeanWithoutCommonBatch checks that runs without a common batch stay lines of their own.
+func TestMeanWithoutCommonBatch(t *testing.T) {
+	value := func(q Point) float64 { return float64(q.Valid) }
+	lines := groupLines("a", 0, []curveOf{{"one", []Point{{Batch: 1, Valid: 1}}}, {"two", []Point{{Batch: 2, Valid: 1}}}}, value, value)
+	if len(lines) != 2 || lines[0].Thin || lines[1].Thin || lines[0].SD != nil {
+		t.Errorf("lines %+v", lines)
+	}
+}

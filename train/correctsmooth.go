@@ -1,0 +1,332 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// CorrectSmoothOptions are the settings that CorrectAndSmooth tries. The zero value is
+// ready to use.
+type CorrectSmoothOptions struct {
+	Iterations    int       // of each propagation; 0 means 50
+	CorrectAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
+	SmoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
+	Scales        []float64 // factors of the spread errors, 0 for autoscale; nil means 0, 1
+}
+
+func (o CorrectSmoothOptions) withDefaults() CorrectSmoothOptions {
+	if o.Iterations == 0 {
+		o.Iterations = 50
+	}
+	if o.CorrectAlphas == nil {
+		o.CorrectAlphas = []float64{0, 0.5, 0.8, 0.95}
+	}
+	if o.SmoothAlphas == nil {
+		o.SmoothAlphas = []float64{0, 0.5, 0.8, 0.95}
+	}
+	if o.Scales == nil {
+		o.Scales = []float64{0, 1}
+	}
+	return o
+}
+
+// CorrectSmooth is the setting that CorrectAndSmooth chose.
+type CorrectSmooth struct {
+	CorrectAlpha number `json:"correct_alpha"` // α₁
+	SmoothAlpha  number `json:"smooth_alpha"`  // α₂
+	Scale        number `json:"scale"`         // 0: autoscale
+	Iterations   int    `json:"iterations"`
+	ModelValid   number `json:"model_valid"` // validation score of the model alone
+	Valid        number `json:"valid"`       // validation score of the result
+}
+
+// Check returns the error that CorrectAndSmooth returns for the options and the data before
+// it starts: a setting out of range, binary tasks, a directed graph, no labelled training
+// node, validation nodes that cannot be scored, too little memory.
+func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
+	if err := checkParts(d); err != nil {
+		return err
+	}
+	o = o.withDefaults()
+	switch {
+	case d.Labels.Tasks > 0:
+		return fmt.Errorf("train: correct and smooth needs one class a node, and the labels are %d binary tasks", d.Labels.Tasks)
+	case d.Directed:
+		return fmt.Errorf("train: correct and smooth needs an undirected graph: train on the data with directed=0")
+	case o.Iterations < 0:
+		return fmt.Errorf("train: correct and smooth with %d iterations, want at least 1, or 0 for 50", o.Iterations)
+	case len(o.CorrectAlphas) == 0 || len(o.SmoothAlphas) == 0 || len(o.Scales) == 0:
+		return fmt.Errorf("train: correct and smooth without an alpha or a scale to try")
+	}
+	for _, a := range slices.Concat(o.CorrectAlphas, o.SmoothAlphas) {
+		if !(a >= 0 && a <= 1) {
+			return fmt.Errorf("train: correct and smooth with alpha %v, outside [0, 1]", a)
+		}
+	}
+	for _, s := range o.Scales {
+		if !(s >= 0 && s <= math.MaxFloat32) {
+			return fmt.Errorf("train: correct and smooth with scale %v, want a positive number, or 0 for autoscale", s)
+		}
+	}
+	y := d.Labels
+	for _, v := range slices.Concat(d.Split.Train, d.Split.Valid) {
+		if v < 0 || int(v) >= len(y.Class) {
+			return fmt.Errorf("train: node %d of the split is outside [0, %d)", v, len(y.Class))
+		}
+	}
+	if !slices.ContainsFunc(d.Split.Train, func(v int32) bool { return y.Class[v] >= 0 }) {
+		return fmt.Errorf("train: correct and smooth needs labelled training nodes, and %s has none", d.Name)
+	}
+	if err := scorable(d.Metric, y, d.Split.Valid); err != nil {
+		return fmt.Errorf("correct and smooth chooses its settings on validation nodes: %w", err)
+	}
+	return memory.Check("correct and smooth", memory.Product(6, 4, int64(d.Nodes()), int64(y.Classes)))
+}
+
+// CorrectAndSmooth spreads the errors and the labels of the training nodes over the graph
+// (Huang et al. 2021, arXiv:2010.13993). probabilities is a model's (nodes, classes),
+// row-major, each in [0, 1]; it does not change. With S = D^-½ A D^-½, without self-loops as
+// in the authors' program, Z the probabilities and Y the training labels:
+//
+//	E⁰ = Y − Z on training nodes, 0 elsewhere;   E ← (1−α₁)E⁰ + α₁ S E
+//	G⁰ = Y on training nodes, Z + s E elsewhere; G ← (1−α₂)G⁰ + α₂ S G
+//
+// Autoscale clips E to [−1, 1] after each iteration, and s_i = σ/‖E_i‖₁, with σ the mean of
+// ‖E⁰_i‖₁ over the training nodes, and s_i = 1 if that is over 1000. With a fixed scale the
+// training rows of E are set to E⁰ after each iteration. G is clipped to [0, 1] after each.
+// The rows of the result are G's divided by their sums. A row of zeros becomes the model's.
+//
+// Every combination of the options is tried, and the best score of the data's metric on the
+// validation nodes wins; of equal ones, the first: the smallest α₁ by default, then
+// autoscale, then the smallest α₂. The labels of validation nodes are used for this choice
+// alone, and labels of other nodes are not read. α₁ = α₂ = 0 is the model itself.
+//
+// Sums over neighbours are in float32, σ and norms in float64. Equal inputs give equal bits
+// for any number of cores. The errors are Check's and the context's, and one about
+// probabilities of a wrong shape or outside [0, 1]. Cost with the defaults: 27 times 50
+// products of A with a matrix of the probabilities' shape, and six such matrices.
+func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) ([]float32, *CorrectSmooth, error) {
+	if ctx == nil {
+		return nil, nil, errNoContext
+	}
+	if err := o.Check(d); err != nil {
+		return nil, nil, err
+	}
+	o = o.withDefaults()
+	width := d.Labels.Classes
+	if want := d.Nodes() * width; len(probabilities) != want {
+		return nil, nil, fmt.Errorf("train: %d probabilities to correct for %d nodes and %d classes", len(probabilities), d.Nodes(), width)
+	}
+	for k, p := range probabilities {
+		if !(p >= 0 && p <= 1) {
+			return nil, nil, fmt.Errorf("train: probability %d of node %d is %v, outside [0, 1]", k%width, k/width, p)
+		}
+	}
+	c := newCorrector(probabilities, d, o.Iterations)
+	chosen := &CorrectSmooth{Iterations: o.Iterations, Valid: number(math.NaN())}
+	model, err := c.score(d, probabilities)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen.ModelValid = number(model)
+	g, best := make([]float32, len(probabilities)), make([]float32, len(probabilities))
+	for _, correct := range o.CorrectAlphas {
+		for k, scale := range o.Scales {
+			if correct == 0 && k > 0 {
+				break // no error leaves its node: every scale gives the same
+			}
+			if err := c.correct(ctx, correct, scale, g); err != nil {
+				return nil, nil, err
+			}
+			for _, smooth := range o.SmoothAlphas {
+				if err := c.smooth(ctx, smooth, g); err != nil {
+					return nil, nil, err
+				}
+				score, err := c.score(d, g)
+				if err != nil {
+					return nil, nil, err
+				}
+				if better(score, float64(chosen.Valid)) {
+					chosen.CorrectAlpha, chosen.SmoothAlpha, chosen.Scale = number(correct), number(smooth), number(scale)
+					chosen.Valid = number(score)
+					g, best = best, g
+				}
+			}
+		}
+	}
+	return best, chosen, nil
+}
+
+// corrector holds the matrices of CorrectAndSmooth, (nodes, width) each.
+type corrector struct {
+	adjacency  *graph.CSR
+	root       []float32 // D^-½, 0 for a node without neighbours
+	class      []int32   // of training nodes; -1 elsewhere
+	model      []float32
+	errors     []float32 // E⁰
+	size       float64   // σ
+	corrected  []float32 // G⁰
+	width      int
+	iterations int
+
+	scaled, product []float32 // D^-½ X and A D^-½ X
+	valid           []float32 // rows of the validation nodes
+}
+
+func newCorrector(probabilities []float32, d *datasets.Data, iterations int) *corrector {
+	n, width := d.Nodes(), d.Labels.Classes
+	c := &corrector{
+		adjacency: d.Graph, root: make([]float32, n), class: make([]int32, n), model: probabilities,
+		errors: make([]float32, n*width), corrected: make([]float32, n*width), width: width, iterations: iterations,
+		scaled: make([]float32, n*width), product: make([]float32, n*width), valid: make([]float32, len(d.Split.Valid)*width),
+	}
+	for i := range n {
+		c.class[i] = -1
+		degree := float64(d.Graph.Degree(i))
+		if values := d.Graph.RowValues(i); values != nil {
+			degree = 0
+			for _, v := range values {
+				degree += float64(v)
+			}
+		}
+		if degree > 0 {
+			c.root[i] = float32(1 / math.Sqrt(degree))
+		}
+	}
+	var labelled int
+	for _, v := range d.Split.Train {
+		y := d.Labels.Class[v]
+		if y < 0 {
+			continue
+		}
+		labelled++
+		c.class[v] = y
+		row := c.row(c.errors, int(v))
+		for k, p := range c.row(probabilities, int(v)) {
+			row[k] = -p
+		}
+		row[y]++
+		c.size += norm1(row)
+	}
+	c.size /= float64(labelled)
+	return c
+}
+
+func (c *corrector) row(x []float32, i int) []float32 { return x[i*c.width : (i+1)*c.width] }
+
+func norm1(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += math.Abs(float64(v))
+	}
+	return sum
+}
+
+// each calls body for every row, on all cores.
+func (c *corrector) each(body func(i int)) {
+	parallel.For(c.adjacency.Rows, max(1, 4096/c.width), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			body(i)
+		}
+	})
+}
+
+// spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
+// keep is true, the training rows stay those of start.
+func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
+	iterations := c.iterations
+	if alpha == 0 {
+		iterations = 1 // all iterations give the same
+	}
+	copy(x, start)
+	for range iterations {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if alpha > 0 {
+			c.each(func(i int) {
+				to := c.row(c.scaled, i)
+				for k, v := range c.row(x, i) {
+					to[k] = c.root[i] * v
+				}
+			})
+			kernel.SpMM(c.product, c.adjacency, c.scaled, c.width)
+		}
+		c.each(func(i int) {
+			to, from := c.row(x, i), c.row(start, i)
+			if keep && c.class[i] >= 0 {
+				copy(to, from)
+				return
+			}
+			factor := alpha * float64(c.root[i])
+			for k, v := range c.row(c.product, i) {
+				to[k] = min(max(float32((1-alpha)*float64(from[k])+factor*float64(v)), low), high)
+			}
+		})
+	}
+	return nil
+}
+
+// correct sets c.corrected to G⁰. It uses e for E.
+func (c *corrector) correct(ctx context.Context, alpha, scale float64, e []float32) error {
+	if scale == 0 {
+		if err := c.spread(ctx, e, c.errors, alpha, -1, 1, false); err != nil {
+			return err
+		}
+	} else if err := c.spread(ctx, e, c.errors, alpha, -math.MaxFloat32, math.MaxFloat32, true); err != nil {
+		return err
+	}
+	c.each(func(i int) {
+		to := c.row(c.corrected, i)
+		if y := c.class[i]; y >= 0 {
+			clear(to)
+			to[y] = 1
+			return
+		}
+		row, s := c.row(e, i), scale
+		if scale == 0 {
+			if s = c.size / norm1(row); !(s <= 1000) {
+				s = 1
+			}
+		}
+		for k, p := range c.row(c.model, i) {
+			to[k] = float32(float64(p) + s*float64(row[k]))
+		}
+	})
+	return nil
+}
+
+// smooth sets g to the result for the present c.corrected.
+func (c *corrector) smooth(ctx context.Context, alpha float64, g []float32) error {
+	if err := c.spread(ctx, g, c.corrected, alpha, 0, 1, false); err != nil {
+		return err
+	}
+	c.each(func(i int) {
+		row := c.row(g, i)
+		sum := norm1(row)
+		if sum == 0 {
+			copy(row, c.row(c.model, i))
+			return
+		}
+		for k, v := range row {
+			row[k] = float32(float64(v) / sum)
+		}
+	})
+	return nil
+}
+
+// score returns the metric on the validation nodes.
+func (c *corrector) score(d *datasets.Data, g []float32) (float64, error) {
+	for k, v := range d.Split.Valid {
+		copy(c.row(c.valid, k), c.row(g, int(v)))
+	}
+	return Score(d.Metric, c.valid, d.Labels, d.Split.Valid)
+}
