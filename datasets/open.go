@@ -53,7 +53,7 @@ type Options struct {
 
 	// Unlabelled allows data without labels, for predictions of a trained model. Labels
 	// then holds the class -1 of each node, and Classes is 0, until the caller sets the
-	// labels to those of the model. There is no split. Without it such data are an error.
+	// model's labels. There is no split. Without Unlabelled such data are an error.
 	Unlabelled bool
 
 	// Progress, if not nil, is called often while a named data set is fetched, or P·X

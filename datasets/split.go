@@ -140,8 +140,8 @@ func isSplitFile(text string) bool {
 	return slices.Contains([]string{".csv", ".tsv", ".txt"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// splitFromFiles reads the split from the file of the key split, or from those of train,
-// valid and test.
+// splitFromFiles reads the split from the file of the key split, or from the files of the
+// keys train, valid and test.
 func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error {
 	for _, key := range []string{"seed", "stratify", "train", "valid", "test"} {
 		if _, given := spec.Values[key]; given && (whole || key == "seed" || key == "stratify") {
@@ -180,7 +180,7 @@ func splitFromFiles(ctx context.Context, d *Data, spec *Spec, whole bool) error 
 }
 
 // dealStratified draws a random split of the labelled nodes with the same shares of each
-// class, within two nodes; those of all classes together are within one node.
+// class, within two nodes. The shares of all classes together are within one node.
 func (d *Data) dealStratified(ctx context.Context, shares [3]float64, random *rand.Rand) error {
 	class := d.Labels.Class
 	if class == nil {

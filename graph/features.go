@@ -31,7 +31,7 @@ type Features struct {
 	Prefetch func(rows []int32)
 
 	// Share is not nil if several processes hold the rows together. The values are then
-	// those of some rows: row i of the matrix is row Place[i] of the values, and is not
+	// of some rows only: row i of the matrix is row Place[i] of the values, and is not
 	// here if Place[i] < 0. The functions of this package work on whole matrices, except
 	// Places and Bytes.
 	Share *Share

@@ -145,7 +145,7 @@ func (p *Laplacian) own() (lo, hi int) {
 	return p.Share.Own()
 }
 
-// gather fills values with those of all processes, width of them a node.
+// gather fills values with the values of all processes; a node has width of them.
 func (p *Laplacian) gather(ctx context.Context, values []float32, width int) error {
 	if p.Share == nil {
 		return nil

@@ -22,8 +22,8 @@ type Share struct {
 // Own returns the range [lo, hi) of rows that this rank holds.
 func (s *Share) Own() (lo, hi int) { return s.Bounds[s.Rank], s.Bounds[s.Rank+1] }
 
-// SharedRows are the places of rows in a CSR of which this process holds some rows. Idx and
-// Val begin with the rows Lo to Hi−1, one after the other; other rows follow. Ptr is that of
+// SharedRows are the places of rows in a CSR whose rows several processes hold. Idx and
+// Val begin with the rows Lo to Hi−1, one after the other; other rows follow. Ptr belongs to
 // the whole matrix, so the length of every row is known.
 type SharedRows struct {
 	Lo, Hi  int

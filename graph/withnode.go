@@ -8,7 +8,7 @@ import (
 
 // WithNode returns the part of P around a node that the graph does not hold, as if the node
 // were added with an edge to each of its neighbours: the degrees of the neighbours grow by
-// the edge's weight. weights are those of the edges; nil means 1. In a directed graph the
+// the edge's weight. weights are the edges' weights; nil means 1. In a directed graph the
 // neighbours are the row of the new node, and their own rows stay as they are.
 //
 // Node 0 of the result is the new node. Node k > 0 is nodes[k-1] of the graph. The result

@@ -46,7 +46,7 @@ inside the propagation, P(XW + b), unless the run has --bias-after.`,
 	return cmd
 }
 
-// importOptions are the options of training that say what a model is.
+// importOptions are the options of training that describe a model.
 var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "residual", "hidden-residual", "input-layer"}
 
 func newImportCommand() *cobra.Command {

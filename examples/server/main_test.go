@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestModels loads runs of models with other options than the default, and compares the
-// scores with those of the models that were trained.
+// scores with the scores of the trained models.
 func TestModels(t *testing.T) {
 	const spec = "synth:demo?nodes=500&edges=2000&features=6"
 	ctx := context.Background()
@@ -229,7 +229,7 @@ func TestGracefulEnd(t *testing.T) {
 }
 
 // BenchmarkRequests sends 200 requests a second, each at its time whether or not the ones
-// before are answered, for random nodes of synth:arxiv. It reports the latencies, those of
+// before are answered, for random nodes of synth:arxiv. It reports the latencies, the latencies of
 // requests alone, and the growth of the memory in use between the first tenth of the
 // requests and the end.
 //
