@@ -8,6 +8,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/weights"
+	"github.com/gcn-layerwise/gcn/layers"
 )
 
 // ExportParameters writes m's parameters, with their names and shapes, to a .safetensors or
@@ -52,7 +53,8 @@ const (
 //	NAME.weight, NAME.bias                GraphConv of DGL, Linear of PyTorch
 //
 // Weights are transposed where their shape or name says (outputs, inputs). These libraries
-// add the bias after the propagation: see layers.GCNOptions.BiasAfter. SAGE-like layers
+// add the bias after the propagation, so the model needs layers.GCNOptions.BiasAfter: it is
+// an error without, if the name tells. SAGE-like layers
 // propagate by graph.NewRowLaplacian.
 //
 // Every parameter must be in the file and every tensor in the model, and the values must be
@@ -73,7 +75,7 @@ func ImportParameters(ctx context.Context, path string, m Model, square Square) 
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	values, err := matched(params, tensors, square)
+	values, err := matched(params, tensors, square, biasesInside(m))
 	if err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
 	}
@@ -83,8 +85,21 @@ func ImportParameters(ctx context.Context, path string, m Model, square Square) 
 	return nil
 }
 
+// biasesInside returns the names of the biases that a model adds before the propagation.
+func biasesInside(m Model) map[string]bool {
+	inside := map[string]bool{}
+	if gcn, is := m.(*layers.GCN); is {
+		for _, c := range gcn.Convolutions {
+			if c.B != nil && !c.BiasAfter && c.Attention == nil {
+				inside[c.B.Name()] = true
+			}
+		}
+	}
+	return inside
+}
+
 // matched returns the values of each parameter.
-func matched(params []parameter, tensors []weights.Tensor, square Square) ([][]float32, error) {
+func matched(params []parameter, tensors []weights.Tensor, square Square, inside map[string]bool) ([][]float32, error) {
 	for _, t := range tensors {
 		if !kernel.Finite(t.Values) {
 			return nil, fmt.Errorf("tensor %q has values that are not finite", t.Name)
@@ -109,7 +124,7 @@ func matched(params []parameter, tensors []weights.Tensor, square Square) ([][]f
 	if own == len(params) && own == len(tensors) {
 		return values, nil
 	}
-	return matchedByOrder(params, tensors, square)
+	return matchedByOrder(params, tensors, square, inside)
 }
 
 // role is the part that a tensor has in its layer.
@@ -143,12 +158,12 @@ func roleOf(name string) (role, error) {
 }
 
 // matchedByOrder matches the layers of another library in their order.
-func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square) ([][]float32, error) {
+func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square, inside map[string]bool) ([][]float32, error) {
 	type layer struct {
 		weight, bias *weights.Tensor
 		linear       bool
 	}
-	layers := map[string]*layer{}
+	named := map[string]*layer{}
 	var order []string
 	for k := range tensors {
 		t := &tensors[k]
@@ -156,10 +171,10 @@ func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square)
 		if err != nil {
 			return nil, err
 		}
-		l := layers[r.layer]
+		l := named[r.layer]
 		if l == nil {
 			l = new(layer)
-			layers[r.layer] = l
+			named[r.layer] = l
 			order = append(order, r.layer)
 		}
 		place := &l.weight
@@ -187,13 +202,16 @@ func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square)
 		if at >= len(order) {
 			return nil, fmt.Errorf("it holds %d layers (%s), and none for %q", len(order), strings.Join(order, ", "), p.Name)
 		}
-		l := layers[order[at]]
+		l := named[order[at]]
 		t := l.weight
 		if part == "bias" {
 			t = l.bias
 		}
 		if t == nil {
 			return nil, fmt.Errorf("layer %q has no %s for %q", order[at], part, p.Name)
+		}
+		if part == "bias" && inside[p.Name] && l.linear && !strings.HasSuffix(t.Name, ".lin.bias") {
+			return nil, fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", t.Name, p.Name)
 		}
 		used++
 		var err error

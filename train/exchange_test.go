@@ -146,8 +146,17 @@ func TestImportErrors(t *testing.T) {
 	if !slices.Equal(weightsOf(t, m.Parts()), before) {
 		t.Error("an error changed the model")
 	}
-	if err := weights.Write(path, good); err != nil {
+	inside, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: d.Laplacian(), Depth: 1}), d.Features, d.Labels, layers.GCNOptions{Hidden: 4})
+	if err != nil {
 		t.Fatal(err)
+	}
+	for last, refused := range map[string]bool{"a.bias": true, "a.lin.bias": false} { // of GCNConv, and of a Linear before the propagation
+		if err := weights.Write(path, append([]weights.Tensor{tensor(last, 4)}, good[1:]...)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ImportParameters(context.Background(), path, inside, SquareOutputsFirst); (err != nil && strings.Contains(err.Error(), "BiasAfter")) != refused {
+			t.Errorf("%s before the propagation: error %v", last, err)
+		}
 	}
 	good[2].Values[1] = 7 // (0, 1): of output 0, input 1
 	if err := weights.Write(path, good); err != nil {

@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -195,6 +196,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, err error, logit
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
+	}
+	if slices.ContainsFunc(scores, func(v float32) bool { return v-v != 0 }) { // JSON has no such numbers
+		err = errors.New("features so large that the scores are not finite")
 	}
 	var large *http.MaxBytesError
 	switch {

@@ -174,7 +174,7 @@ func TestMalformedRequests(t *testing.T) {
 	for _, body := range []string{
 		"", "x", "[]", "{", `{"features": [1, 2]} {}`, `{"features": [1, 2], "more": 3}`, `{"features": [1]}`, `{"features": [1, "2"]}`,
 		`{"features": [1, 1e99]}`, `{"features": [1, 2], "neighbors": [-1]}`, `{"features": [1, 2], "neighbors": [500]}`,
-		`{"features": [1, 2], "neighbors": [1.5]}`, `{"features": [1, 2], "neighbors": [4, 4]}`, `{"features": [1, 2], "neighbors": [4294967296]}`, "null",
+		`{"features": [1, 2], "neighbors": [1.5]}`, `{"features": [1, 2], "neighbors": [4, 4]}`, `{"features": [1, 2], "neighbors": [4294967296]}`, "null", `{"features": [3e38, -3e38]}`,
 	} {
 		if status, text := ask(t, "POST", web.URL+"/nodes", body); status != 400 {
 			t.Errorf("%s: status %d, %s", body, status, text)
