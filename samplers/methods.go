@@ -135,7 +135,7 @@ func Methods() []Method {
 		ExactInput: true,
 		Refreshed:  true,
 		make: func(c Config) validSampler {
-			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},
 	}, Method{
 		Name:          "mvs",
@@ -146,7 +146,7 @@ func Methods() []Method {
 		Refreshed:     true,
 		GradientSeeds: true,
 		make: func(c Config) validSampler {
-			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true}
+			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},
 	}, Method{
 		Name:    "as-gcn",
