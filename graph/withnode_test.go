@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWithNodeDirected compares row 0 of P² of the local graph with that of the whole graph
+// TestWithNodeDirected compares row 0 of P² of the local graph with row 0 of P² of the whole graph
 // with the node.
 func TestWithNodeDirected(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -407,7 +407,7 @@ func TestRefreshInfer(t *testing.T) {
 				if !slices.Equal(before, m.Parameters[0].Value().Data().([]float32)) {
 					t.Fatal("Restore changed the parameters")
 				}
-				// The logits of the parameters before: those of the next round with a refresh apart.
+				// The logits of the parameters before. The next round compares them with a separate refresh.
 				if err := m.Refresh(context.Background()); err != nil {
 					t.Fatal(err)
 				}

@@ -118,7 +118,7 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 	return nil
 }
 
-// weighClasses multiplies the weights of the rows by those of their classes.
+// weighClasses multiplies the weights of the rows by the weights of their classes.
 func (t *Targets) weighClasses() {
 	if t.classWeights == nil {
 		return

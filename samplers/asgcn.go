@@ -139,7 +139,7 @@ func (s *ASGCN) Parameters() int {
 	return s.Features.Cols
 }
 
-// With returns a sampler that differs only in w, of which it keeps a copy. Cost: one pass
+// With returns a sampler that differs only in w. It keeps a copy of w. Cost: one pass
 // over the features.
 func (s *ASGCN) With(w []float32) (Sampler, error) {
 	other := &ASGCN{Laplacian: s.Laplacian, Features: s.Features, Sizes: s.Sizes, W: slices.Clone(w)}

@@ -20,7 +20,7 @@ func openSynth(t *testing.T, spec string) *datasets.Data {
 	return data
 }
 
-// TestPilotAges checks that the history of age t is that of a run which ended t mini-batches
+// TestPilotAges checks that the history of age t is the history of a run that ended t mini-batches
 // earlier, and that age 0 without dropout is the activations themselves.
 func TestPilotAges(t *testing.T) {
 	data := openSynth(t, "synth:demo?nodes=600&edges=3000")

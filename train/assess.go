@@ -30,7 +30,7 @@ type ClassRow struct {
 }
 
 // Calibration compares probabilities with frequencies in bins of equal width (Guo et al.
-// 2017, arXiv:1706.04599). For classes the probability is that of the predicted class, and
+// 2017, arXiv:1706.04599). For classes the probability is the predicted class's, and
 // the frequency how often it is right. For binary tasks they are of the label 1.
 type Calibration struct {
 	// Error is the expected calibration error: the mean of |Frequency − Probability| over

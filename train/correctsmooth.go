@@ -240,7 +240,7 @@ func (c *corrector) each(body func(i int)) {
 }
 
 // spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
-// keep is true, the training rows stay those of start.
+// keep is true, the training rows stay as in start.
 func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
 	iterations := c.iterations
 	if alpha == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
-// fetcher draws the mini-batches of the next update and fetches what they read from other
+// fetcher draws the mini-batches of the next update and fetches the rows that they read from other
 // ranks, on a goroutine of its own, while this update computes.
 //
 // Exchanges need the same order on all ranks. With F(u) for the fetch of update u and S(u)

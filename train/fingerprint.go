@@ -24,7 +24,7 @@ func Fingerprint(d *datasets.Data) string {
 	a, x, y := cmp.Or(d.Graph, &graph.CSR{}), cmp.Or(d.Features, &graph.Features{}), cmp.Or(d.Labels, &graph.Labels{})
 	f := fingerprint{Hash: sha256.New()}
 	f.text(string(d.Metric))
-	if d.Directed { // P differs from that of an undirected graph with the same matrix
+	if d.Directed { // an undirected graph with the same matrix has another P
 		f.text("directed")
 	}
 	f.numbers(a.Rows, int(a.NNZ()), x.Rows, x.Cols, y.Classes, y.Tasks)

@@ -28,7 +28,7 @@ type Partition struct {
 	adjacency   *adjacencyShare // nil: each rank holds the graph
 }
 
-// Parts says what the ranks of a Partition hold together.
+// Parts names the data that the ranks of a Partition hold together.
 type Parts uint8
 
 const (

@@ -369,7 +369,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	return err
 }
 
-// addEdges adds the edges of one block. names are those of its ids, unless they are
+// addEdges adds the edges of one block. names holds the names of its ids, unless they are
 // numbers.
 func (e *edgeList) addEdges(part weightedArcs, names []string, path string) error {
 	if e.ids.named() {

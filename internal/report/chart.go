@@ -49,7 +49,7 @@ const (
 )
 
 // titleLength, labelLength and tickLength return the width attributes of a text of that
-// class. The sizes are those of the style sheet.
+// class. The style sheet has the same sizes.
 func titleLength(text string) string { return figure.TextLength(text, 16, plotWidth) }
 
 func labelLength(text string, most float64) string { return figure.TextLength(text, 13, most) }

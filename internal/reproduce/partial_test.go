@@ -94,7 +94,7 @@ func TestUnfinishedRuns(t *testing.T) {
 	}
 }
 
-// TestQuantifiers checks verdicts on five data sets of which some have no numbers yet.
+// TestQuantifiers checks verdicts on five data sets; some have no numbers yet.
 func TestQuantifiers(t *testing.T) {
 	for _, c := range []struct {
 		need                  quantifier
