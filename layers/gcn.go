@@ -177,16 +177,24 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		m.Refresher = m
 	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
-	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
+	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
+	if !o.InputLayer {
+		dropout.Reader = slots[0]
+	}
+	if h, err = dropout.Forward(h); err != nil {
 		return nil, err
 	}
 	if o.InputLayer {
-		if h, err = m.inputLayer(h, o, start); err != nil {
+		if h, err = m.inputLayer(h, slots[0], o, start); err != nil {
 			return nil, err
 		}
 	}
 	for l, slot := range slots {
-		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
+		var reader *ops.Slot
+		if l+1 < len(slots) {
+			reader = slots[l+1]
+		}
+		if h, err = m.convolution(batch, x, l, slot, reader, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
@@ -219,8 +227,8 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	return o
 }
 
-// inputLayer adds the input layer over the features h.
-func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+// inputLayer adds the input layer over the features h. The slot reader reads its output.
+func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
 	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
 		return nil, err
 	}
@@ -228,7 +236,7 @@ func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.
 	if h, err = m.Input.Forward(h); err != nil {
 		return nil, err
 	}
-	return ops.Activate(h, o.Activation, o.Dropout, m.Batch.Mode())
+	return Dropout{o.Dropout, m.Batch.Mode(), reader}.after(o.Activation, h)
 }
 
 // classify adds the classifier over h.
@@ -267,8 +275,9 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 
-// convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+// convolution adds layer l over h and returns its output, which the slot reader reads; nil:
+// no slot does.
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g := batch.Graph()
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
@@ -278,7 +287,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	if conv.Attention != nil {
 		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
-	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
+	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
 	if o.LayerNorm {
 		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
 			return nil, err

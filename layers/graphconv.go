@@ -113,7 +113,7 @@ func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return ops.Activate(z, l.Activation, l.Dropout.Rate, l.Dropout.Mode)
+	return l.Dropout.after(l.Activation, z)
 }
 
 func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {

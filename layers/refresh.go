@@ -192,7 +192,7 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 		c.sums = append(c.sums, c.r.sums[v])
 	}
-	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, Control: &c.control}
+	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
 	return &c.block, nil
 }
 

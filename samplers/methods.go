@@ -52,6 +52,10 @@ type Config struct {
 	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
 	// layer reads activations in place of features. Methods with a history use it.
 	ExactInput bool
+
+	// DropoutNoise is one of DropoutNoiseNames: LayerWise.FullDropoutNoise. "" means the
+	// method's own.
+	DropoutNoise string
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -79,6 +83,9 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 		config.Sizes = sizes
 	}
 	s := m.make(config)
+	if err := config.setDropoutNoise(m.Name, s); err != nil {
+		return nil, err
+	}
 	if p := config.Laplacian; p != nil && p.Share != nil && !DrawsByLayer(s) {
 		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, of which each rank holds a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // configFile is the name of the file in a run's folder that holds its options.
@@ -273,6 +274,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	}
 	if o.BiasAfter {
 		config["bias_after"] = true
+	}
+	if o.DropoutNoise == samplers.DropoutNoiseFull {
+		config["dropout_noise"] = o.DropoutNoise
 	}
 	o.attentionOptions.addTo(config)
 	o.partOptions.addTo(config)

@@ -107,7 +107,7 @@ func methodText(method string, samples intList) string {
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
-		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(),
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(), DropoutNoise: o.DropoutNoise,
 	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
@@ -128,7 +128,7 @@ func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error)
 			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
 			Weight:      samplers.Debiased{Population: data.Nodes()},
 			IncludeRows: sampler.IncludeRows, KeepSelf: sampler.KeepSelf, NormalizeRows: sampler.NormalizeRows,
-			Control: sampler.Control, Train: sampler.Train, ExactInput: sampler.ExactInput,
+			Control: sampler.Control, Train: sampler.Train, ExactInput: sampler.ExactInput, FullDropoutNoise: sampler.FullDropoutNoise,
 		}
 	}
 	return sampler, nil
@@ -196,10 +196,14 @@ func (o *samplingOptions) checkControl() error {
 // methodName returns the method's name, or the names of its parts if no method
 // has these parts.
 func (o *samplingOptions) methodName() string {
+	name := o.Method
 	if o.namesParts() {
-		return o.partsName()
+		name = o.partsName()
 	}
-	return o.Method
+	if o.DropoutNoise == samplers.DropoutNoiseFull {
+		name += "-full-noise"
+	}
+	return name
 }
 
 // namesParts reports whether the options name parts, of a layer-wise method or, with

@@ -179,5 +179,5 @@ func (k *cudaKernels) LayerNorm(x, gain, shift Span, n, width int) error {
 }
 
 func (k *cudaKernels) Activate(x Span, act kernel.Activation, n, width int) error {
-	return k.d.Activate(x.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+	return k.d.Activate(x.at, 0, 0, x.at, 0, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
 }
