@@ -36,6 +36,7 @@ var partedModels = map[string]partedModel{
 	"full":                         methodModel("full", layers.GCNOptions{}),
 	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
+	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true}),
 	"hidden residual":              methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"attention": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Hidden: 16, Seed: 3, Heads: 4, AttentionDropout: 0.1})
