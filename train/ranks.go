@@ -51,7 +51,7 @@ func (r *ranks) prepare(run *run) error {
 	}
 	// The histories of a Refresher follow from the parameters: all ranks compute the same.
 	if run.model.Refresher == nil && len(run.model.Batch.State()) > 0 {
-		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch: the next batch needs them, and another rank may have it; with a layer-wise method take the control refresh", micro)
+		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch (vrgcn, --control rolling): the next batch needs them, and another rank may have it; take --control refresh (--method ladies-cv), whose histories follow from the parameters, or one mini-batch an update", micro)
 	}
 	size := len(run.program.Parameters()) + 1
 	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {
