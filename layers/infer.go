@@ -410,15 +410,21 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if l%2 == 1 {
 		name = plan.Hidden1
 	}
+	if l == 0 && !r.few {
+		defer r.Released(r.features) // only residual layers read features again
+	}
+	if r.holdsPart(l, kept) {
+		return r.hiddenPart(l, h, kept, name)
+	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(l, h, out, nil); err != nil {
+	if err := r.layer(l, h, 0, out, nil); err != nil {
 		return h, err
 	}
-	if l == 0 && !r.few {
-		r.Released(r.features) // only residual layers read features again
+	if err := r.gather(out.Host(), len(r.rows), layer.out, r.layerChunk(l)); err != nil {
+		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
@@ -438,12 +444,16 @@ func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
 		return nil, err
 	}
 	logits := make([]float32, len(r.rows)*r.model.outputs)
-	return logits, r.layer(l, h, plan.Span{}, logits)
+	if err := r.layer(l, h, 0, plan.Span{}, logits); err != nil {
+		return nil, err
+	}
+	return logits, r.gather(logits, len(r.rows), r.model.outputs, r.layerChunk(l))
 }
 
-// layer writes the output of layer l at the needed rows to out. If logits is not nil, it
-// writes the logits of that output there instead.
-func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) error {
+// layer writes the output of layer l at this rank's part of the needed rows to out, which
+// begins with the row number first. If logits is not nil, it writes the logits of that output
+// there instead.
+func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits []float32) error {
 	layer, own := r.model.layers[l], h
 	if l == 0 {
 		own = r.x // h is not set if P·X is known
@@ -461,19 +471,12 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 		}
 	}
 	width, outputs := max(layer.in, layer.out), r.model.outputs
-	err := r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
+	return r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
 		if logits == nil {
-			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
+			return part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
 		}
 		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 	})
-	if err != nil {
-		return err
-	}
-	if logits == nil {
-		return r.gather(out.Host(), len(r.rows), layer.out, r.ChunkRows(width))
-	}
-	return r.gather(logits, len(r.rows), outputs, r.ChunkRows(width))
 }
 
 // chunks calls f for successive parts of this rank's share of n rows. On a CPU every core

@@ -248,7 +248,11 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
 	case o.Seeds != seedsUniform && o.Micro > 1:
-		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
+		this, other := "seeds "+o.Seeds, "seeds uniform"
+		if !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+			this, other = "method "+o.Method, "method ladies-cv"
+		}
+		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -352,7 +356,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s excludes --hidden-residual %s: its layers need not read the nodes that they compute", o.Method, o.HiddenResidual)
 		}
 		if method.Learned && o.Micro > 1 {
-			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
+			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
 	}
 	if o.PreNorm && (o.controls() || o.refreshes()) {
