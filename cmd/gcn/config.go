@@ -89,6 +89,10 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 			return wrong("%s: %w", v.name, flagValueError(err))
 		}
 	}
+	const noise = "dropout-noise" // a run without it was made with the noise of the sample, also by ladies-cv
+	if _, there := set[noise]; ofRun && !there && !fs.Changed(noise) {
+		return fs.Set(noise, samplers.DropoutNoiseSampled)
+	}
 	return nil
 }
 

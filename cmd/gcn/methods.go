@@ -175,6 +175,29 @@ func (o *samplingOptions) refreshes() bool {
 	return methodNamed(o.Method).Refreshed
 }
 
+// fillDropoutNoise sets the noise of dropout that the method has of its own, and reports a model
+// whose dropout it does not go with.
+func (o *trainOptions) fillDropoutNoise() error {
+	excludes := ""
+	switch {
+	case o.Conv == convGAT:
+		excludes = "--conv gat"
+	case o.ownRows():
+		excludes = "--hidden-residual " + o.HiddenResidual
+	case o.PreNorm:
+		excludes = "--pre-norm"
+	}
+	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
+	case full && excludes != "":
+		return usagef("--dropout-noise full excludes %s: not only sampled propagations read the output of its dropout", excludes)
+	case excludes != "":
+		o.DropoutNoise = "" // the method then has none of its own
+	case o.DropoutNoise == "" && !o.namesParts() && methodNamed(o.Method).FullDropoutNoise:
+		o.DropoutNoise = samplers.DropoutNoiseFull
+	}
+	return nil
+}
+
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
 	biased := ""
@@ -196,12 +219,15 @@ func (o *samplingOptions) checkControl() error {
 // methodName returns the method's name, or the names of its parts if no method
 // has these parts.
 func (o *samplingOptions) methodName() string {
-	name := o.Method
+	name, own := o.Method, methodNamed(o.Method).FullDropoutNoise
 	if o.namesParts() {
-		name = o.partsName()
+		name, own = o.partsName(), false
 	}
-	if o.DropoutNoise == samplers.DropoutNoiseFull {
+	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
+	case full && !own:
 		name += "-full-noise"
+	case own && o.DropoutNoise == samplers.DropoutNoiseSampled:
+		name += "-sampled-noise"
 	}
 	return name
 }
