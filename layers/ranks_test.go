@@ -73,6 +73,7 @@ func TestInferOnRanks(t *testing.T) {
 	for name, o := range map[string]GCNOptions{
 		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
 		"weights first":  {Hidden: 16},
+		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

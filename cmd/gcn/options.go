@@ -144,7 +144,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
-	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
+	fs.StringVar(&o.Activation, "activation", "elu", "`elu`, relu or gelu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.BiasAfter, "bias-after", false, "biases after the propagation, as in PyTorch Geometric and DGL; --model equation then has biases too")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
@@ -328,8 +328,11 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.BiasAfter && o.Conv == convGAT {
 		return usagef("--bias-after is not for --conv gat, whose biases are after the attention already")
 	}
-	if o.Activation != "elu" && o.Activation != "relu" {
-		return usagef("--activation %q: want elu or relu", o.Activation)
+	if err := oneOf("activation", o.Activation, activationNames()); err != nil {
+		return err
+	}
+	if o.PreNorm && o.Model == modelEquation {
+		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}
 	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
@@ -355,6 +358,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if o.PreNorm && (o.controls() || o.refreshes()) {
+		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
 	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
