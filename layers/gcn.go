@@ -129,6 +129,7 @@ type GCN struct {
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
+	filled   float64 // share of the features that is stored
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 	few    freeMemories                    // of inferences for a few nodes
@@ -168,7 +169,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
