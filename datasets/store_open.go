@@ -324,7 +324,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		return nil, s.fail("no description, or no graph")
 	}
 	n := rows[sectionPtr] - 1
-	if rows[sectionSparsePtr] > 0 {
+	if rows[sectionSparsePtr]+rows[sectionSparseIdx]+rows[sectionSparseVal] > 0 {
 		if rows[sectionFeatures] > 0 || rows[sectionSparsePtr] != n+1 || meta.Columns < 1 || meta.Columns > math.MaxInt32 {
 			return nil, s.fail("%d row offsets of sparse features with %d columns for %d nodes, or dense features too", rows[sectionSparsePtr], meta.Columns, n)
 		}
