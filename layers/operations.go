@@ -80,6 +80,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
 		}
+		if conv.Second != nil {
+			sum += 3*rows*out*out + activationCost*rows*out
+		}
 		sum += 2 * activationCost * rows * out
 	}
 	if m.Classifier == nil {
@@ -164,6 +167,9 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 		}
 		if layer.own != nil {
 			sum += count * in * out
+		}
+		if layer.second != nil {
+			sum += count * out * out
 		}
 		sum += activationCost * count * out
 		inputs = len(rows)
