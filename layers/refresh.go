@@ -439,7 +439,7 @@ func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.H
 		return in.toHistory(history, below, all, rows*h.Width)
 	}
 	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
-		mixed, err := part.propagate(h, lo, n)
+		mixed, err := part.Propagated(h, lo, n)
 		if err != nil {
 			return err
 		}
