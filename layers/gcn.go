@@ -142,7 +142,8 @@ type GCN struct {
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
-	preNorm  bool // residuals are added last
+	preNorm  bool    // residuals are added last
+	filled   float64 // share of the features that is stored
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 	few    freeMemories                    // of inferences for a few nodes
@@ -182,7 +183,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
