@@ -60,10 +60,10 @@ type ApproxError struct {
 	Histories []History
 
 	// Undropped is HW of Product without the noise of dropout; nil: Product has none. A
-	// method that rescales the noise of a sample (graph.Block.NoiseScale) needs it where there
-	// is noise. Its error is from QPHW without noise, so it has the noise that full
-	// neighbourhoods have too: ErrorTable.Noise. Errors of other methods are from QPHW with the
-	// noise, and have only the noise of the sample.
+	// method that rescales the noise of a sample (graph.Block.NoiseScale) is measured as if it
+	// did not, without Undropped. With it, its error is from QPHW without noise, so it has the
+	// noise that full neighbourhoods have too: ErrorTable.Noise. Errors of other methods are
+	// from QPHW with the noise, and have only the noise of the sample.
 	Undropped *graph.Features
 
 	changes []*graph.Features // (H − H̄)W of each history
