@@ -122,7 +122,7 @@ func TestControls(t *testing.T) {
 		"--control sometimes":                  "there are: none, refresh, rolling",
 		"--control refresh --method ladies":    "--method ladies and parts",
 		"--method mvs --seeds uniform":         "ladies-cv",
-		"--method mvs --micro 2":               "one mini-batch an update",
+		"--method mvs --micro 2":               "does not go with --micro 2",
 		"--method ladies-cv --layers 1":        "nothing is left",
 		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
 		"--method ladies-cv --control-every 0": "--control-every 0",
