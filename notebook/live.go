@@ -25,7 +25,7 @@ type live struct {
 // earlier display if Transient has the field update.
 func (l *live) show(c *Chart) error {
 	d := Data{
-		Data:      map[string]any{"image/svg+xml": c.SVG(), "text/plain": c.String()},
+		Data:      map[string]any{"image/svg+xml": c.SVG(), "image/png": c.PNG(), "text/plain": c.String()},
 		Metadata:  map[string]any{},
 		Transient: map[string]any{},
 	}
