@@ -22,6 +22,14 @@ type Method struct {
 	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
 	Refreshed bool
 
+	// Controlled says that the sampler needs histories of activations, Refreshed or not, which
+	// attention does not have.
+	Controlled bool
+
+	// OwnOutputs says that the sampler draws the output nodes of a batch: training cannot
+	// draw them by importance (train.Seeds).
+	OwnOutputs bool
+
 	// GradientSeeds says that training draws the mini-batches by the norms of gradients
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
@@ -134,6 +142,7 @@ func Methods() []Method {
 		Sizes:      "nodes a layer",
 		ExactInput: true,
 		Refreshed:  true,
+		Controlled: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},
@@ -144,6 +153,7 @@ func Methods() []Method {
 		Sizes:         "nodes a layer",
 		ExactInput:    true,
 		Refreshed:     true,
+		Controlled:    true,
 		GradientSeeds: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
@@ -172,6 +182,8 @@ func Methods() []Method {
 		Source:  sourceVRGCN,
 		Sizes:   "neighbours a node",
 		Default: []int{2},
+
+		Controlled: true,
 		make: func(c Config) validSampler {
 			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
@@ -181,6 +193,8 @@ func Methods() []Method {
 		Name:    "saint-node-normalized",
 		Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
 		Source:  sourceMVS,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -188,6 +202,8 @@ func Methods() []Method {
 		Name:    "cluster",
 		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -282,6 +298,8 @@ func saintMethods() []Method {
 			Name:    "saint-" + u.name,
 			Summary: "training subgraph " + u.summary + ", entries and loss divided by their probabilities",
 			Source:  sourceSAINT,
+
+			OwnOutputs: true,
 			make: func(c Config) validSampler {
 				return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: u.units}
 			},

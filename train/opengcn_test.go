@@ -82,7 +82,7 @@ func TestOpenUnknownGCN(t *testing.T) {
 		`{"layers": 2, "hidden_residual": "highway"}`:     "--hidden-residual highway",
 		`{"layers": 2, "hidden_residual": true}`:          "hidden_residual",
 		`{"layers": 0}`:                                   "0 layers",
-		`{"layers": 2, "hidden": 8}`:                      "best.ckpt",
+		`{"layers": 2, "hidden": 8}`:                      "ckpt",
 		`{"layers": 2, "conv": "gat", "heads": 7}`:        "7",
 		`{"layers": 2, "hidden": -1, "model": "program"}`: "-1",
 	} {

@@ -249,6 +249,8 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
 	case o.Seeds != seedsUniform && o.Micro > 1:
 		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
+	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs:
+		return usagef("--seeds %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", o.Seeds, o.Method)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -342,6 +344,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
+		}
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
@@ -351,6 +356,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
 		}
+	}
+	if o.Conv == convGAT && o.controls() {
+		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
