@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -51,6 +52,8 @@ func newServer(t testing.TB, data *datasets.Data, options layers.GCNOptions) *se
 	model.ReadPropagated(propagated)
 	return &server{data, model, make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
+
+var interval = flag.Duration("interval", 5*time.Millisecond, "of the requests of BenchmarkRequests")
 
 type scores struct {
 	Class  string
@@ -208,6 +211,8 @@ func TestGracefulEnd(t *testing.T) {
 // requests and the end.
 //
 //	go test -run '^$' -bench . -benchtime 100000x ./examples/server
+//
+// With -interval 0 each request waits for the one before, which is enough for the memory.
 func BenchmarkRequests(b *testing.B) {
 	s := testServer(b, "synth:arxiv")
 	web := httptest.NewServer(s.handler())
@@ -250,7 +255,10 @@ func BenchmarkRequests(b *testing.B) {
 			var group sync.WaitGroup
 			start := time.Now()
 			for k := range b.N {
-				time.Sleep(time.Until(start.Add(time.Duration(k) * 5 * time.Millisecond)))
+				if *interval == 0 {
+					group.Wait() // one at a time
+				}
+				time.Sleep(time.Until(start.Add(time.Duration(k) * *interval)))
 				if k == b.N/10 {
 					runtime.GC()
 					runtime.ReadMemStats(&early)
