@@ -51,6 +51,8 @@ type runModel struct {
 	LayerNorm               bool `json:"layer_norm"`
 	BiasAfter               bool `json:"bias_after"`
 	InputLayer              bool `json:"input_layer"`
+	PreNorm                 bool `json:"pre_norm"`
+	FeedForward             bool `json:"feed_forward"`
 	Residual                bool
 	HiddenResidual          string `json:"hidden_residual"`
 	Heads                   int
@@ -60,9 +62,9 @@ type runModel struct {
 // options returns the options of the model. A value that it does not know is an error.
 func (r runModel) options() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
-	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU}
+	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
-	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, Residual: r.Residual}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
 	var form, activation, residual bool
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]
