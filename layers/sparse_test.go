@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -104,6 +105,16 @@ func checkSparseInference(t *testing.T, c inferenceCase, share float64) {
 		}
 	}
 	check("")
+	all, err := m.Infer(context.Background(), p, sparse, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.GOMAXPROCS(1)
+	alone, err := m.Infer(context.Background(), p, sparse, nil)
+	runtime.GOMAXPROCS(before)
+	if err != nil || !slices.Equal(alone, all) {
+		t.Errorf("one core gives other bits, or %v", err)
+	}
 	if _, err := m.InferOperations(p, sparse, nil); err != nil {
 		t.Error(err)
 	}
