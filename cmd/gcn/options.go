@@ -32,6 +32,8 @@ type samplingOptions struct {
 	IncludeRows   bool
 	NormalizeRows bool
 	Control       string
+
+	DropoutNoise string // of the sampled layers; empty means the method's own
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -180,6 +182,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in the layers drawn: `sampled`, times the weights of the nodes; or full, rescaled to the variance that it has with all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -346,6 +349,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if err := o.fillDropoutNoise(); err != nil {
+		return err
+	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
@@ -413,6 +419,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
 		{"control", o.Control, samplers.ControlNames()},
+		{"dropout-noise", o.DropoutNoise, samplers.DropoutNoiseNames()},
 	} {
 		if c.value == "" {
 			continue

@@ -187,5 +187,5 @@ func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 }
 
 func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
-	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
 }
