@@ -590,7 +590,10 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 		case errors.Is(err, train.ErrNotFinite):
 			shown.add(t.Batches - max(t.From, watch.at))
 			return math.NaN(), nil
-		case watch.paused && ctx.Err() == nil && !errors.As(err, new(*fs.PathError)):
+		case errors.As(err, new(*fs.PathError)): // such as a full disk
+		case ctx.Err() != nil && err != nil:
+			err = ctx.Err() // also if the rung ended at the same moment
+		case watch.paused:
 			err = nil
 		}
 		shown.add(t.Batches - max(t.From, watch.at))
