@@ -23,6 +23,7 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
+	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/report"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/internal/tune"
@@ -258,7 +259,7 @@ type savedSearch struct {
 
 func readSearch(dir string) (*savedSearch, error) {
 	path := filepath.Join(dir, tuneFile)
-	text, err := os.ReadFile(path)
+	text, err := regularfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
