@@ -76,6 +76,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
 		}
+		if conv.Second != nil {
+			sum += 3*rows*out*out + activationCost*rows*out
+		}
 		sum += 2 * activationCost * rows * out
 	}
 	if m.Classifier == nil {
@@ -155,6 +158,9 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 		}
 		if layer.own != nil {
 			sum += count * in * out
+		}
+		if layer.second != nil {
+			sum += count * out * out
 		}
 		sum += activationCost * count * out
 		inputs = len(rows)

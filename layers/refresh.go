@@ -86,6 +86,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if err := r.kept.use(context.Background(), p, outputs, len(slots)); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
 	}
+	r.kept.histories = true
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
@@ -210,14 +211,15 @@ func (m *GCN) Refresh(ctx context.Context) error {
 	return err
 }
 
-// RefreshInfer implements Refresher. On the CPU of one process it is one pass, with the same
-// bits as Refresh and Infer.
+// RefreshInfer implements Refresher. On the CPU it is one pass, with the same bits as Refresh
+// and Infer, unless ranks hold the data together.
 func (m *GCN) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error) {
 	r := m.Batch.refresher
 	if r == nil {
 		return nil, fmt.Errorf("layers: the model has no histories to refresh")
 	}
-	if m.Device == nil && (m.Ranks == nil || m.Ranks.Size() == 1) && len(nodes) > 0 {
+	shared := r.x.Share != nil || r.p.Share != nil
+	if m.Device == nil && !shared && len(nodes) > 0 {
 		return r.refresh(ctx, m, nodes)
 	}
 	if err := m.Refresh(ctx); err != nil {
@@ -289,9 +291,7 @@ func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32,
 	if err != nil {
 		return nil, err
 	}
-	if r.x.Share != nil || r.p.Share != nil {
-		model.ranks = m.sharing()
-	}
+	model.ranks = m.sharing()
 	kept := &r.kept // rows of the hidden layers
 	if len(nodes) > 0 {
 		if err := memory.kept.use(ctx, r.p, nodes, len(model.layers)); err != nil {
@@ -331,7 +331,7 @@ func (r *refresher) union(with *keptRows) *keptRows {
 	if u.p == r.p && slices.Equal(u.nodes, with.nodes) {
 		return u
 	}
-	*u = keptRows{p: r.p, nodes: with.nodes, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
+	*u = keptRows{p: r.p, nodes: with.nodes, histories: true, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
 	u.rows[top] = with.rows[top]
 	needed := make([]bool, r.p.Nodes())
 	for l := range top {
@@ -390,7 +390,9 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 			}
 			ids[i] = int32(at)
 		}
-		err = in.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
+		whole := *in // each rank has all rows of h, and keeps all histories
+		whole.ranks = nil
+		err = whole.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
 			own, err := part.Scratch(plan.Mixed, n*h.Width)
 			if err != nil {
 				return err

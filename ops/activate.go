@@ -18,6 +18,7 @@ const (
 	ActivationNone = Activation(kernel.Identity) // x
 	ActivationELU  = Activation(kernel.ELU)      // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
 	ActivationReLU = Activation(kernel.ReLU)     // max(x, 0)
+	ActivationGELU = Activation(kernel.GELU)     // x·Φ(x), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016)
 )
 
 func (a Activation) String() string {
@@ -28,6 +29,8 @@ func (a Activation) String() string {
 		return "elu"
 	case ActivationReLU:
 		return "relu"
+	case ActivationGELU:
+		return "gelu"
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
@@ -55,7 +58,7 @@ func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, err
 	if err := checkRate("Activate", rate, mode); err != nil {
 		return nil, err
 	}
-	if act > ActivationReLU {
+	if act > ActivationGELU {
 		return nil, fmt.Errorf("ops: unknown activation %v", act)
 	}
 	if act == ActivationNone && rate == 0 {

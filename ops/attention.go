@@ -296,8 +296,8 @@ func (op *attentionBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(
 
 func (op *attentionBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
 
-// check returns an error unless the gradient has the sizes of the last output, and z
-// those of the last input.
+// check returns an error unless the gradient has the sizes of the last output, and z has
+// the sizes of the last input.
 func (op *attentionBack) check(rows, cols, zRows, zCols int) error {
 	a := &op.forward.last
 	if rows != a.Rows() || cols != a.Out() || zRows != a.Cols || zCols != a.Heads*a.Width {

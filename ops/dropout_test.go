@@ -89,6 +89,7 @@ func TestDropoutGradients(t *testing.T) {
 		ActivationNone: func(x dense) dense { return x },
 		ActivationELU:  refELU,
 		ActivationReLU: refReLU,
+		ActivationGELU: refGELU,
 	} {
 		for training, mask := range masks {
 			e := expression{

@@ -80,7 +80,7 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 	}
 	s := m.make(config)
 	if p := config.Laplacian; p != nil && p.Share != nil && !DrawsByLayer(s) {
-		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, of which each rank holds a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -69,8 +69,8 @@ func TestControlGradients(t *testing.T) {
 	}
 }
 
-// TestControlResumes stops runs at and between refreshes. The weights are those of a run
-// that was not stopped, for any number of workers.
+// TestControlResumes stops runs at and between refreshes. The weights equal the weights
+// of a run that was not stopped, for any number of workers.
 func TestControlResumes(t *testing.T) {
 	d := smallData(t, 300, 3)
 	for _, c := range []struct {

@@ -198,7 +198,7 @@ func (p *Partition) check(r *run) error {
 	case r.data != p.data:
 		return fmt.Errorf("train: Options.Partition belongs to other data")
 	case r.model.Device != nil:
-		return fmt.Errorf("train: a GPU needs the whole features: train a partition on the CPU")
+		return fmt.Errorf("train: a GPU keeps the whole features in its memory: with a partition train on the CPU, or let each rank hold all data")
 	}
 	if _, ok := r.model.Inference.(*layers.GCN); !ok {
 		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")

@@ -77,7 +77,7 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 5, Seed: 5}
+			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 2, Seed: 5}
 			m := model()
 			want, err := Fit(t.Context(), m, d, o)
 			if err != nil {

@@ -272,6 +272,11 @@ type gatherCounter struct {
 
 func (*gatherCounter) Rank() int { return 0 }
 func (*gatherCounter) Size() int { return 2 }
+func (c *gatherCounter) Exchange(_ context.Context, _, receive [][]float32) error {
+	c.gathers++
+	c.bytes += 2 * 4 * int64(len(receive[1])) // rank 1 receives about as much
+	return nil
+}
 func (c *gatherCounter) Gather(_ context.Context, parts [][]float32) error {
 	c.gathers++
 	for _, part := range parts {

@@ -101,7 +101,7 @@ func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 
 // Activation is the activation and the dropout of Activate.
 type Activation struct {
-	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
+	Act       int     // 0 identity, 1 ELU, 2 ReLU, 3 GELU: as in package kernel
 	Threshold uint32  // an element is dropped if its 16-bit hash is below; 0: no dropout
 	Keep      float32 // factor of the other elements
 	Seed      uint64

@@ -295,7 +295,7 @@ func TestActivate(t *testing.T) {
 			sum[k] += z[k]
 		}
 		want, wantSlope, wantWhole := make([]float32, n), make([]float32, n), make([]float32, n)
-		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU} {
+		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU, kernel.GELU} {
 			for _, rate := range []float32{0, 0.2, 0.5, 0.999} {
 				drop := kernel.Dropout{Rate: rate, Seed: b.rng.Uint64()}
 				a := Activation{Act: int(act), Seed: drop.Seed}

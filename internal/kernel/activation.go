@@ -15,9 +15,10 @@ const (
 	Identity Activation = iota // z
 	ELU                        // z for z > 0, else e^z − 1 (Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289; α = 1)
 	ReLU                       // max(0, z); its slope at 0 is 0
+	GELU                       // z·Φ(z), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016, arXiv:1606.08415)
 )
 
-// String returns the usual name: identity, elu or relu.
+// String returns the usual name: identity, elu, relu or gelu.
 func (a Activation) String() string {
 	switch a {
 	case Identity:
@@ -26,6 +27,8 @@ func (a Activation) String() string {
 		return "elu"
 	case ReLU:
 		return "relu"
+	case GELU:
+		return "gelu"
 	}
 	return "unknown"
 }
@@ -57,7 +60,7 @@ func (d Dropout) Threshold() (threshold uint32, keep float32) {
 // given rows and width. The mask of row i depends on the seed and i alone.
 // dst or slope may be z itself.
 //
-// NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU and 0 for ReLU.
+// NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU, 0 for ReLU and for GELU.
 // Cost: bound by the memory.
 func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dropout) {
 	checkLen("Activate", "dst", len(dst), rows*width)
@@ -125,6 +128,8 @@ func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, sc
 			if !(v > 0) {
 				s = 0
 			}
+		case GELU:
+			y, s = gelu(v)
 		}
 		if threshold > 0 {
 			if dropHash(key, j) < threshold {

@@ -11,6 +11,9 @@ import (
 // slowActivation returns act(z) and its slope in float64.
 func slowActivation(act Activation, z float64) (y, slope float64) {
 	switch {
+	case act == GELU:
+		phi := math.Erfc(-z/math.Sqrt2) / 2
+		return z * phi, phi + z*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 	case act == Identity || z > 0:
 		return z, 1
 	case act == ELU:
@@ -22,7 +25,7 @@ func slowActivation(act Activation, z float64) (y, slope float64) {
 func TestActivate(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU}).Draw(t, "act")
+			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU, GELU}).Draw(t, "act")
 			rows, width := rapid.IntRange(0, 20).Draw(t, "rows"), drawWidth(t)
 			drop := Dropout{rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), rapid.Uint64().Draw(t, "seed")}
 			z := random(rows*width, 1)
@@ -42,8 +45,12 @@ func TestActivate(t *testing.T) {
 						y, s = y*float64(scale), s*float64(scale)
 					}
 				}
-				near(t, "activation", k, dst[k], y, math.Abs(y), 4e-7)
-				near(t, "slope", k, slope[k], s, math.Abs(s), 4e-7)
+				sizeY, sizeS := math.Abs(y), math.Abs(s)
+				if act == GELU && sizeY > 0 { // z·Φ(z) has the error of Φ
+					sizeY, sizeS = math.Abs(float64(v))*float64(scale), float64(scale)
+				}
+				near(t, "activation", k, dst[k], y, sizeY, 4e-7)
+				near(t, "slope", k, slope[k], s, sizeS, 4e-7)
 			}
 			alone, intact3 := guarded(rows * width)
 			Activate(act, alone, nil, z, rows, width, drop)
@@ -89,6 +96,23 @@ func TestELUAccuracy(t *testing.T) {
 	})
 }
 
+// The error of GELU is at most that of Φ times the argument, of both signs.
+func TestGELUAccuracy(t *testing.T) {
+	var worstY, worstS float64
+	for bits := math.Float32bits(1e-30); bits < math.Float32bits(60); bits += 997 {
+		for _, z := range []float32{math.Float32frombits(bits), -math.Float32frombits(bits)} {
+			y, s := gelu(z)
+			wantY, wantS := slowActivation(GELU, float64(z))
+			worstY = max(worstY, math.Abs(float64(y)-wantY)/math.Abs(float64(z)))
+			worstS = max(worstS, math.Abs(float64(s)-wantS))
+		}
+	}
+	t.Logf("error at most %.2g of the argument, of the slope %.2g", worstY, worstS)
+	if worstY > 4e-7 || worstS > 4e-7 {
+		t.Errorf("error %g of the argument, of the slope %g; want at most 4e-7", worstY, worstS)
+	}
+}
+
 func TestActivateSpecialValues(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	z := []float32{nan, inf, -inf, 0, float32(math.Copysign(0, -1)), -1000, 1e-42, -1e-42}
@@ -97,6 +121,7 @@ func TestActivateSpecialValues(t *testing.T) {
 			Identity: z,
 			ELU:      {nan, inf, -1, 0, 0, -1, 1e-42, -1e-42},
 			ReLU:     {nan, inf, 0, 0, 0, 0, 1e-42, 0},
+			GELU:     {nan, inf, 0, 0, 0, 0, 5e-43, -5e-43},
 		} {
 			y, s := make([]float32, len(z)), make([]float32, len(z))
 			Activate(act, y, s, z, 1, len(z), Dropout{})
@@ -239,7 +264,7 @@ func BenchmarkActivate(b *testing.B) {
 	const rows, width = 512, 256
 	z := random(rows*width, 1)
 	y, s := make([]float32, len(z)), make([]float32, len(z))
-	for _, act := range []Activation{ELU, ReLU} {
+	for _, act := range []Activation{ELU, ReLU, GELU} {
 		for _, rate := range []float32{0, 0.1} {
 			for _, slope := range [][]float32{nil, s} {
 				b.Run(fmt.Sprintf("%v/drop=%v/slope=%t", act, rate, slope != nil), func(b *testing.B) {

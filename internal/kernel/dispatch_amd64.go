@@ -80,7 +80,7 @@ const maskGroup = 32
 // activateRow computes one row of Activate, or many rows as one if nothing is
 // dropped. A last part of less than 32 elements goes through a padded copy.
 func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
-	if level == simd.Portable {
+	if level == simd.Portable || act == GELU {
 		activateRowGo(act, dst, slope, z, threshold, scale, key)
 		return
 	}

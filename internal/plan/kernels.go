@@ -69,10 +69,10 @@ type Kernels interface {
 	Add(dst, x, w Span, n, in, out int) error
 	// Sum adds n values of x to dst.
 	Sum(dst, x Span, n int) error
-	// LayerNorm normalises the rows of x, n×width, in place.
-	LayerNorm(x, gain, shift Span, n, width int) error
-	// Activate applies act to x, n×width, in place.
-	Activate(x Span, act kernel.Activation, n, width int) error
+	// LayerNorm sets dst to the normalised rows of x, n×width. dst may be x.
+	LayerNorm(dst, x, gain, shift Span, n, width int) error
+	// Activate sets dst to act(x), n×width. dst may be x.
+	Activate(dst, x Span, act kernel.Activation, n, width int) error
 }
 
 // Span is float32 memory on one processor. The zero value means no argument.
@@ -125,6 +125,7 @@ const (
 	Hidden1                     // output of layers 1, 3, …
 	Transformed                 // H·W of a layer's whole input
 	Mixed                       // P·H of one chunk
+	First                       // the first half of a feed-forward block, of one chunk
 	Last                        // the last layer's output of one chunk
 	Sums                        // row sums of P of one chunk
 	SourceScores                // of a layer's whole input, for attention

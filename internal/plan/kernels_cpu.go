@@ -268,14 +268,12 @@ func (k *cpuKernels) Sum(dst, x Span, n int) error {
 	return nil
 }
 
-func (k *cpuKernels) LayerNorm(x, gain, shift Span, n, width int) error {
-	y := x.host[:n*width]
-	kernel.LayerNorm(y, nil, nil, y, gain.host, shift.host, n, width)
+func (k *cpuKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
+	kernel.LayerNorm(dst.host[:n*width], nil, nil, x.host[:n*width], gain.host, shift.host, n, width)
 	return nil
 }
 
-func (k *cpuKernels) Activate(x Span, act kernel.Activation, n, width int) error {
-	y := x.host[:n*width]
-	kernel.Activate(act, y, nil, y, n, width, kernel.Dropout{})
+func (k *cpuKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
+	kernel.Activate(act, dst.host[:n*width], nil, x.host[:n*width], n, width, kernel.Dropout{})
 	return nil
 }

@@ -174,10 +174,10 @@ func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
 
 func (k *cudaKernels) Sum(dst, x Span, n int) error { return k.d.Add(dst.at, dst.at, x.at, n) }
 
-func (k *cudaKernels) LayerNorm(x, gain, shift Span, n, width int) error {
-	return k.d.LayerNorm(x.at, 0, 0, x.at, gain.at, shift.at, n, width)
+func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
+	return k.d.LayerNorm(dst.at, 0, 0, x.at, gain.at, shift.at, n, width)
 }
 
-func (k *cudaKernels) Activate(x Span, act kernel.Activation, n, width int) error {
-	return k.d.Activate(x.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
+	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
 }
