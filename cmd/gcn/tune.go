@@ -371,7 +371,6 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		j.Jobs = runtime.GOMAXPROCS(0)
 	}
 	j.search = tune.Search{Settings: len(j.settings), Seeds: j.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
-	j.search.Train = func(context.Context, tune.Trial) (float64, error) { return 0, nil }
 	if err := j.search.Check(); err != nil {
 		return usagef("%w", err)
 	}
@@ -518,10 +517,10 @@ func (j *tuneJob) tell(dir string) {
 	batches, settings := j.search.Plan()
 	words := make([]string, len(batches))
 	for r := range batches {
-		words[r] = fmt.Sprintf("%d to %d", settings[r], batches[r])
+		words[r] = fmt.Sprintf("%d to mini-batch %d", settings[r], batches[r])
 	}
-	say(j.stderr, "%s: %d settings, %d seeds from %d; settings trained to mini-batch: %s; in %s",
-		j.Data, len(j.settings), j.Runs, j.Seed, strings.Join(words, ", "), dir)
+	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.Data, len(j.settings), j.Runs, j.Seed, dir)
+	say(j.stderr, "settings in each rung: %s", strings.Join(words, ", "))
 }
 
 // halve runs the search, and writes a line for each setting after each rung.

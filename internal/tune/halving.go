@@ -68,8 +68,6 @@ func (s *Search) Check() error {
 		return fmt.Errorf("tune: of %d settings one goes on: want at least 2", s.Reduce)
 	case s.Rungs > 1 && s.rungBatches(0) == s.rungBatches(1):
 		return fmt.Errorf("tune: %d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
-	case s.Train == nil:
-		return errors.New("tune: a search needs a function that trains")
 	}
 	return nil
 }
@@ -110,6 +108,9 @@ func (s *Search) Work() int {
 func (s *Search) Run(ctx context.Context) ([]Row, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
+	}
+	if s.Train == nil {
+		return nil, errors.New("tune: a search needs a function that trains")
 	}
 	alive := make([]int, s.Settings)
 	for k := range alive {
