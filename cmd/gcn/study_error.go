@@ -150,6 +150,17 @@ func everySeconds(w io.Writer, what string, total int) func(done int) {
 	}
 }
 
+// everySecondsOf is everySeconds for a total that is known in the work.
+func everySecondsOf(w io.Writer, what string) func(done, total int) {
+	var show func(done int)
+	return func(done, total int) {
+		if show == nil {
+			show = everySeconds(w, what, total)
+		}
+		show(done)
+	}
+}
+
 func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {
 	var all []study.Contender
 	for _, name := range names {
