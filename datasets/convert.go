@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -102,6 +104,13 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	source, err := findStream(ctx, spec, scheme, o)
+	if err != nil {
+		return err
+	}
+	if source != nil {
+		return streamToStore(ctx, source, text, path, o)
+	}
 	if scheme.Name == "synth" && scheme.builtin && !o.Propagated {
 		return synthToStore(ctx, spec, path, synthBuffer, o.Precision)
 	}
@@ -115,6 +124,45 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		propagated = func(w *storeWriter) error { return w.propagate(d, o.Progress) }
 	}
 	return writeStoreAs(ctx, path, d, o.Precision, propagated)
+}
+
+// findStream returns the source of a conversion that does not hold the data in memory, or
+// nil for the usual one. Both write the same store. A folder in OGB's binary layout is
+// always streamed; a synthetic data set if it does not fit in memory otherwise, or if
+// o.Memory says that it may not.
+func findStream(ctx context.Context, spec *Spec, scheme *Scheme, o Options) (streamSource, error) {
+	if !scheme.builtin {
+		return nil, nil
+	}
+	if scheme.Name == "synth" && !o.Propagated {
+		m, err := synthFromSpec(spec)
+		if err != nil {
+			return nil, err
+		}
+		limit := int64(min(memory.Limit(), math.MaxInt64))
+		if o.Memory > 0 {
+			limit = o.Memory
+		}
+		if bytes := m.bytes(synthBuffer / int64(m.features)); bytes >= 0 && bytes <= limit {
+			return nil, nil
+		}
+		return &synthStream{spec: spec.String(), m: m}, nil
+	}
+	if !o.Propagated {
+		if s, err := newOGBStream(ctx, spec); s != nil || err != nil {
+			return s, err
+		}
+	}
+	return nil, o.checkStreamed(spec)
+}
+
+// checkStreamed reports options of a conversion that does not hold the data in memory, for
+// one that does.
+func (o *Options) checkStreamed(spec *Spec) error {
+	if o.Memory == 0 && o.Scratch == "" {
+		return nil
+	}
+	return fmt.Errorf("datasets: %q is converted in memory: only synth: and OGB's binary folders, without P·X and the latter without keys, are converted within a number of bytes", spec)
 }
 
 // propagate computes and writes P·X of d, a part at a time.
