@@ -313,7 +313,7 @@ func (b *edgeBuckets) eachPiece(ctx context.Context, path string, offset, bytes 
 		return err
 	}
 	defer file.Close()
-	words := make([]int64, 1<<17)
+	words := make([]int64, min(bytes/8+1, 1<<17))
 	for buffer := byteView(words); bytes > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

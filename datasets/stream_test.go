@@ -181,7 +181,7 @@ func TestOGBBinary(t *testing.T) {
 			if left, err := os.ReadDir(filepath.Join(dir, "scratch")); err != nil || len(left) > 0 {
 				t.Errorf("scratch files are left: %v, %v", left, err)
 			}
-			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, "c"), Options{Precision: p, checkpoint: 1}), inMemory)
+			sameStores(t, spec, cancelledOften(t, "ogb:"+dir, filepath.Join(dir, "c"+string(p)), Options{Precision: p, checkpoint: 1}), inMemory)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestStreamKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes")
 	}
-	const text = "synth:papers100M?nodes=150000&features=16"
+	const text = "synth:papers100M?nodes=60000&features=16"
 	dir := t.TempDir()
 	inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	if _, err := Convert(t.Context(), text, inMemory, Options{}); err != nil {
@@ -260,7 +260,7 @@ func TestStreamKilled(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(100+random.IntN(900))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
+		timer := time.AfterFunc(time.Duration(30+random.IntN(400))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
 		err := c.Wait()
 		timer.Stop()
 		if err == nil {
@@ -297,7 +297,9 @@ func TestEdgeBuckets(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		b := edgeBuckets{dir: dir, nodes: n, state: newBucketState(n, int64(len(edges)), 1)}
+		state := &bucketState{Shift: 4, Edges: make([]int64, (n-1)>>4+1)} // up to 4 buckets
+		state.Rows = make([]int64, len(state.Edges))
+		b := edgeBuckets{dir: dir, nodes: n, state: state}
 		half := len(edges) / 2
 		err = errors.Join(b.open(), b.put(edges[:half]), b.put(edges[half:]), b.sync(), b.close())
 		if err != nil {

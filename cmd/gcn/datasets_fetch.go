@@ -46,8 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download, or the propagation of the features, on standard error,
-// with a bar on a terminal.
+// fetchDisplay shows a download, the propagation of the features, or a long conversion on
+// standard error, with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -75,10 +75,16 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: reading it and writing the store", p.Name)
 		case "propagate":
 			say(f.w, "%s: propagating the features once", p.Name)
+		case "edges":
+			say(f.w, "%s: putting the edges into buckets", p.Name)
+		case "rows":
+			say(f.w, "%s: sorting the buckets", p.Name)
+		case "features":
+			say(f.w, "%s: writing the features", p.Name)
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage != "download" && p.Stage != "propagate" || terminal == nil {
+	if p.Stage == "unpack" || p.Stage == "prepare" || terminal == nil {
 		return
 	}
 	if f.bar == nil {
