@@ -19,8 +19,8 @@ import (
 )
 
 // Convert writes the data set of a SPEC to a store, or, if the path ends in a
-// slash, to a folder of NumPy files; see WriteStore, o.Precision, o.Propagated and
-// WriteNumPy. It returns the SPEC of the result. Features of synthetic data are never in
+// slash, to a folder of NumPy files, or, if it begins with ogb:, to a folder in OGB's binary
+// layout; see WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of the result. Features of synthetic data are never in
 // memory whole on their way to a store without P·X. P·X never is. Convert replaces a store by a store and a folder
 // by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
@@ -31,11 +31,17 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
+	if strings.HasPrefix(path, "ogb:") && (o.Precision == Float16 || o.Propagated) {
+		return "", fmt.Errorf("datasets: %s: OGB's layout holds features as float32, and not P·X; float16 and P·X are for a store", path)
+	}
 	if folder && o.Precision == Float16 {
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
 	}
 	if folder && o.Propagated {
 		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
+	}
+	if dir, found := strings.CutPrefix(path, "ogb:"); found {
+		return convertToOGB(ctx, spec, dir, o)
 	}
 	if err := replaceable(path, folder); err != nil {
 		return "", err

@@ -335,7 +335,7 @@ func (s *streamer) write(ctx context.Context) error {
 		if kind != sectionIdx && kind != sectionFeatures {
 			return nil
 		}
-		if err := f.Sync(); err != nil {
+		if err := errors.Join(ctx.Err(), f.Sync()); err != nil {
 			return err
 		}
 		s.state.Sections, s.state.Rows = nil, 0

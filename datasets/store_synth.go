@@ -143,5 +143,6 @@ func (s *synthStream) bare(ctx context.Context, _ graph.Report) (*Data, error) {
 }
 
 func (s *synthStream) features(ctx context.Context, first int, put func([]float32) error) error {
-	return s.m.eachFeatures(ctx, s.communities(), first/synthChunk, synthBuffer, put)
+	chunk := (first + synthChunk - 1) / synthChunk // only the last chunk has fewer rows
+	return s.m.eachFeatures(ctx, s.communities(), chunk, synthBuffer, put)
 }
