@@ -58,7 +58,8 @@ type synthModel struct {
 // synthModels returns the data sets of synth:. All but demo are twins: they have the
 // counts of the real data set of that name (Hu et al. 2020, arXiv:2005.00687, and
 // GraphSAINT's Reddit), and its published figures as far as there are any.
-// `gcn reproduce twins` compares them.
+// `gcn reproduce twins` compares them. papers100M has the counts only: it is too large for
+// the trials that fit the scores.
 func synthModels() []synthModel {
 	return []synthModel{
 		{
