@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -77,6 +81,10 @@ goes on where it stopped. The free disk space is checked beforehand.`,
 			}
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
+				work := filepath.Join(filepath.Dir(args[1]), "."+filepath.Base(args[1])+".convert")
+				if _, left := os.Stat(work); left == nil && errors.Is(err, context.Canceled) {
+					return interrupted{err, fmt.Sprintf("interrupted: the same command goes on from the files in %s", work)}
+				}
 				return err
 			}
 			return printConversion(cmd, args[0], spec, start, asJSON)
