@@ -115,6 +115,7 @@ type inferenceModel struct {
 	outputs    int             // width of the logits
 	exact      *ExactInput     // P·X of the call's features; nil: not known
 	ranks      Ranks           // that share the rows; nil: this process computes all
+	filled     float64         // share of the features that is stored
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -133,7 +134,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if len(m.Convolutions) == 0 {
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
-	model := new(inferenceModel)
+	model := &inferenceModel{filled: filledShare(x)}
 	for _, e := range []*ExactInput{m.exact, m.known} {
 		if e.of(p, x) && m.Convolutions[0].Attention == nil && m.Input == nil {
 			model.exact = e
@@ -393,7 +394,9 @@ func (r *inference) own(rows []int32) (plan.Rows, error) {
 		if err != nil {
 			return plan.Rows{}, err
 		}
-		copy(out.Host()[lo*width:], part.Host()[:n*width])
+		if err := r.Copy(out.Host()[lo*width:(lo+n)*width], part); err != nil {
+			return plan.Rows{}, err
+		}
 	}
 	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
 	h.Index, err = r.Index(rows)
@@ -704,7 +707,7 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 	if l == 0 {
 		mixed, err = r.input.mixed(r, lo, n)
 	} else {
-		mixed, err = r.propagate(h, lo, n)
+		mixed, err = r.Propagated(h, lo, n)
 	}
 	if err != nil {
 		return err
@@ -723,13 +726,4 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 		}
 	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
-}
-
-// propagate returns P·H at the needed rows lo to lo+n, in scratch memory.
-func (r *inference) propagate(h plan.Rows, lo, n int) (plan.Span, error) {
-	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
-	if err != nil {
-		return mixed, err
-	}
-	return mixed, r.Propagate(mixed, h, lo, n)
 }

@@ -188,7 +188,7 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 	case r.model.exact != nil:
 		in.px, err = r.Features(r.model.exact.px)
 		in.all = true
-	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense:
+	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense || r.x.Sparse():
 	case r.features.Share != nil:
 		in.part = kept
 		err = kept.propagateShared(r)
@@ -209,7 +209,7 @@ func (in *firstInput) mixed(r *inference, lo, n int) (plan.Span, error) {
 	}
 	rows := r.rows[lo : lo+n]
 	if !in.all && (in.kept == nil || !in.kept.holds(rows)) {
-		mixed, err := r.propagate(r.x, lo, n)
+		mixed, err := r.Propagated(r.x, lo, n)
 		if err == nil && in.once {
 			in.kept.add(rows, mixed.Host())
 		}

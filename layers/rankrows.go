@@ -20,10 +20,11 @@ type rankRows struct {
 	packed     [][]float32 // memory of exchange
 }
 
-// holdsPart reports whether this rank holds a part of the output of layer l. The
-// next layer must read it by node, at rows whose neighbours this rank knows.
+// holdsPart reports whether this rank holds a part of the output of layer l. The next layer
+// must read it by node, without a pass over all rows before, and at rows whose neighbours this
+// rank knows.
 func (r *inference) holdsPart(l int, kept *keptRows) bool {
-	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1]
+	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1] && r.model.layers[l+1].pre == nil
 }
 
 // partOf returns the rows of layer l that this rank holds. It keeps them.

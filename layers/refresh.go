@@ -193,7 +193,7 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 		c.sums = append(c.sums, c.r.sums[v])
 	}
-	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, Control: &c.control}
+	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
 	return &c.block, nil
 }
 
@@ -211,15 +211,14 @@ func (m *GCN) Refresh(ctx context.Context) error {
 	return err
 }
 
-// RefreshInfer implements Refresher. On the CPU it is one pass, with the same bits as Refresh
-// and Infer, unless ranks hold the data together.
+// RefreshInfer implements Refresher. On the CPU of one process it is one pass, with the same
+// bits as Refresh and Infer.
 func (m *GCN) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, error) {
 	r := m.Batch.refresher
 	if r == nil {
 		return nil, fmt.Errorf("layers: the model has no histories to refresh")
 	}
-	shared := r.x.Share != nil || r.p.Share != nil
-	if m.Device == nil && !shared && len(nodes) > 0 {
+	if m.Device == nil && (m.Ranks == nil || m.Ranks.Size() == 1) && len(nodes) > 0 {
 		return r.refresh(ctx, m, nodes)
 	}
 	if err := m.Refresh(ctx); err != nil {
@@ -291,7 +290,9 @@ func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32,
 	if err != nil {
 		return nil, err
 	}
-	model.ranks = m.sharing()
+	if r.x.Share != nil || r.p.Share != nil {
+		model.ranks = m.sharing()
+	}
 	kept := &r.kept // rows of the hidden layers
 	if len(nodes) > 0 {
 		if err := memory.kept.use(ctx, r.p, nodes, len(model.layers)); err != nil {
@@ -331,7 +332,7 @@ func (r *refresher) union(with *keptRows) *keptRows {
 	if u.p == r.p && slices.Equal(u.nodes, with.nodes) {
 		return u
 	}
-	*u = keptRows{p: r.p, nodes: with.nodes, histories: true, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
+	*u = keptRows{p: r.p, nodes: with.nodes, rows: make([][]int32, top+1), sums: make([][]float32, top+1)}
 	u.rows[top] = with.rows[top]
 	needed := make([]bool, r.p.Nodes())
 	for l := range top {
@@ -390,9 +391,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 			}
 			ids[i] = int32(at)
 		}
-		whole := *in // each rank has all rows of h, and keeps all histories
-		whole.ranks = nil
-		err = whole.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
+		err = in.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
 			own, err := part.Scratch(plan.Mixed, n*h.Width)
 			if err != nil {
 				return err
@@ -440,7 +439,7 @@ func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.H
 		return in.toHistory(history, below, all, rows*h.Width)
 	}
 	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
-		mixed, err := part.propagate(h, lo, n)
+		mixed, err := part.Propagated(h, lo, n)
 		if err != nil {
 			return err
 		}

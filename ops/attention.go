@@ -63,6 +63,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if err := checkRate("Attention", o.Dropout, o.Mode); err != nil {
 		return nil, err
 	}
+	slot.otherReader = "Attention"
 	op := &attention{base: newBase(z.Graph(), "Attention", len(inputs)), slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {

@@ -261,6 +261,7 @@ func TestModelsOnDevice(t *testing.T) {
 		"equation":                 {data, layers.GCNOptions{Form: layers.FormEquation}, nil},
 		"equation, binary tasks":   {multi, layers.GCNOptions{Form: layers.FormEquation, Residual: true, LayerNorm: true}, nil},
 		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
+		"full dropout noise":       {data, layers.GCNOptions{InputDropout: 0.3}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{24, 40}, FullDropoutNoise: true}},
 		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,6 +47,9 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
+	if d.Features.Sparse != nil {
+		return nil, fmt.Errorf("train: ranks cannot hold sparse features in parts, which are %.1f MB whole: leave out --partition, or add sparse=0 to the SPEC", float64(d.Features.Bytes())/1e6)
+	}
 	if d.Nodes() < g.Size() {
 		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}

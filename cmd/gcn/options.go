@@ -32,6 +32,8 @@ type samplingOptions struct {
 	IncludeRows   bool
 	NormalizeRows bool
 	Control       string
+
+	DropoutNoise string // of the sampled layers; empty means the method's own
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -180,6 +182,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in the layers drawn: `sampled`, times the weights of the nodes; or full, rescaled to the variance that it has with all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -253,6 +256,8 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 			this, other = "method "+o.Method, "method ladies-cv"
 		}
 		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
+	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs:
+		return usagef("--seeds %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", o.Seeds, o.Method)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -346,9 +351,15 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if err := o.fillDropoutNoise(); err != nil {
+		return err
+	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
+		}
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
@@ -358,6 +369,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if o.Conv == convGAT && o.controls() {
+		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
 	if o.PreNorm && (o.controls() || o.refreshes()) {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
@@ -413,6 +427,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
 		{"control", o.Control, samplers.ControlNames()},
+		{"dropout-noise", o.DropoutNoise, samplers.DropoutNoiseNames()},
 	} {
 		if c.value == "" {
 			continue

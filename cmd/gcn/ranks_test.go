@@ -41,6 +41,10 @@ func (l mpiLauncher) command(ctx context.Context, n int, args ...string) *exec.C
 
 // testRanks trains on several MPI ranks.
 func testRanks(t *testing.T, gcn string) {
+	other := filepath.Join(t.TempDir(), "gcn")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s", "-o", other, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 	for _, l := range mpiLaunchers {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.name); err != nil {
@@ -51,7 +55,7 @@ func testRanks(t *testing.T, gcn string) {
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
-			t.Run("revision", func(t *testing.T) { testRanksRevision(t, gcn, l) })
+			t.Run("revision", func(t *testing.T) { testRanksRevision(t, gcn, other, l) })
 			t.Run("hosts", func(t *testing.T) { testRanksHosts(t, gcn, l) })
 			t.Run("overflow", func(t *testing.T) { testRanksOverflow(t, gcn, l) })
 			t.Run("ended", func(t *testing.T) { testRanksEnded(t, gcn, l) })
@@ -81,6 +85,7 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 		out, messages          bytes.Buffer
 		err                    error
 	}
+	scores, want := regexp.MustCompile(`"best_valid":[^,]*,"test":[^,]*,"batches":[^,]*,`), map[string]string{}
 	var all []*launch
 	for _, options := range []string{
 		"ladies-flat-debiased --samples 64,64",
@@ -91,7 +96,7 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 	} {
 		line := append(strings.Fields("train --data store:demo.store --hidden 16 --batch 64 --micro 4 --patience 0 --eval-every 3 --max-batches 5 --method"), strings.Fields(options)...)
 		method, _, _ := strings.Cut(options, " ")
-		succeed(t, append(line, "-q", "--out", method)...)
+		want[method] = scores.FindString(succeed(t, append(line, "-q", "--json", "--out", method)...).stdout)
 		for n := 1; n <= 4; n++ {
 			for _, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
 				dir := fmt.Sprintf("%s-%d-%s", method, n, partition)
@@ -118,6 +123,9 @@ func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 		}
 		if !bytes.Equal(weightsOf(t, run.dir), weightsOf(t, run.method)) {
 			t.Errorf("%s: other parameters than one process", run.dir)
+		}
+		if got := scores.FindString(run.out.String()); got == "" || got != want[run.method] {
+			t.Errorf("%s: %s, want %s", run.dir, got, want[run.method])
 		}
 		checkRanksResult(t, run.dir, run.out.Bytes(), run.messages.String(), run.ranks, run.partition)
 	}
@@ -268,11 +276,7 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 
 // testRanksRevision starts a rank from a program that was built in another way, without git's
 // revision.
-func testRanksRevision(t *testing.T, gcn string, l mpiLauncher) {
-	other := filepath.Join(t.TempDir(), "gcn")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s", "-o", other, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+func testRanksRevision(t *testing.T, gcn, other string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
 	for _, partition := range []string{partitionNone, partitionAll} {
 		script := fmt.Sprintf("if [ $%s = 1 ]; then gcn=%s; else gcn=%s; fi; exec $gcn train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --out %s --partition %s",
@@ -494,7 +498,7 @@ func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 		}
 		killed := false
 		if kills < 20 {
-			time.Sleep(time.Duration(random.Float64() * 1.5 * float64(time.Second)))
+			time.Sleep(time.Duration(random.Float64() * float64(time.Second)))
 			if pids := processesOf(gcn); len(pids) > 0 {
 				killed = syscall.Kill(pids[random.IntN(len(pids))], syscall.SIGKILL) == nil
 			}
