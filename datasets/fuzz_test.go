@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,10 +38,15 @@ func FuzzNPY(f *testing.F) {
 	}
 	files["train.npy"] = array(f, mask)
 	files["data.npy"] = array(f, slices.Repeat([]float32{0.5}, int(d.Graph.NNZ())))
-	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy"}
+	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy", "names.npy", "classes.npy"}
+	files["names.npy"] = textArray(f, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
+	files["classes.npy"] = textArray(f, "x", "y", "z")
 	for k, name := range names {
 		f.Add(byte(k), files[name])
 	}
+	f.Add(byte(3), textArray(f, "x", "y", "z", "x", "", "nan", "x", "y", "z", "x", "y", "2"))
+	f.Add(byte(4), textArray(f, "a", "l", "c"))
+	f.Add(byte(3), objectArray)
 	f.Add(byte(2), fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1000000000000000000)}"))
 	f.Fuzz(func(t *testing.T, which byte, content []byte) {
 		dir := t.TempDir()
@@ -107,6 +113,40 @@ func FuzzOGB(f *testing.F) {
 	})
 }
 
+func FuzzOGBBinary(f *testing.F) {
+	d := made(f, 12, 1)
+	arcs := arcsOf(d, 1)
+	ends := make([]int64, 2*len(arcs))
+	for k, e := range arcs {
+		ends[k], ends[len(arcs)+k] = int64(e.U), int64(e.V)
+	}
+	data := map[string][]byte{
+		"edge_index": array(f, ends, 2, len(arcs)), "node_feat": array(f, d.Features.Data, 12, d.Features.Cols),
+		"num_nodes_list": array(f, []int64{12}), "num_edges_list": array(f, []int64{int64(len(arcs))}),
+	}
+	labels := make([]float32, 12)
+	keys := []string{"edge_index", "node_feat", "num_nodes_list", "num_edges_list", "node_label"}
+	for k, key := range keys {
+		f.Add(byte(k), data[key])
+	}
+	f.Add(byte(4), array(f, labels, 12, 1))
+	f.Fuzz(func(t *testing.T, which byte, content []byte) {
+		dir := t.TempDir()
+		members, label, key := maps.Clone(data), array(t, labels, 12, 1), keys[int(which)%len(keys)]
+		if key == "node_label" {
+			label = content
+		} else {
+			members[key] = content
+		}
+		write(t, filepath.Join(dir, "raw", "data.npz"), archive(t, zip.Store, members))
+		write(t, filepath.Join(dir, "raw", "node-label.npz"), archive(t, zip.Deflate, map[string][]byte{"node_label": label}))
+		for name, ids := range map[string][]int32{"train": d.Split.Train, "valid": d.Split.Valid, "test": d.Split.Test} {
+			write(t, filepath.Join(dir, "split", "x", name+".csv.gz"), []byte(column(ids)))
+		}
+		tryOpen(t, "ogb:"+dir)
+	})
+}
+
 func FuzzTools(f *testing.F) {
 	d := made(f, 12, 1)
 	layouts := []struct {
@@ -130,6 +170,7 @@ func FuzzTools(f *testing.F) {
 		}
 	}
 	f.Add(byte(0), byte(1), []byte(`{"0": null, "1": [1, null], "1": 2}`))
+	f.Add(byte(0), byte(1), []byte(`{"0": "x", "1": "y", "2": ""}`))
 	f.Add(byte(0), byte(2), []byte(`{"tr": null, "tr": [null]}`))
 	f.Add(byte(1), byte(0), []byte(`{"nodes": [{"id": null, "id": 1, "val": null, "test": true}], "links": null}`))
 	f.Add(byte(2), byte(1), []byte("\ufeffa\nb\n\ufeffa\n"))

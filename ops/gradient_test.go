@@ -551,6 +551,11 @@ func TestLossGradients(t *testing.T) {
 					},
 				}
 				t.Run(fmt.Sprintf("%d rows/weighted=%v/tasks=%d", len(batch), weighted, labels.Tasks), e.check)
+				t.Run(fmt.Sprintf("of one's own, %d rows/weighted=%v/tasks=%d", len(batch), weighted, labels.Tasks), expression{
+					[]input{z},
+					func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) { return plainLoss(v[0], targets) },
+					func(v []dense) float64 { return refPlainLoss(v[0], targets, weights) },
+				}.check)
 			}
 		}
 	}
