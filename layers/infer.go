@@ -26,7 +26,7 @@ import (
 // Laplacian at the first call and keeps them until the device is closed.
 //
 // A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
-// and, on the CPU, P·X of the first call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// and, on the CPU, P·X of the first call, unless X·W is computed first, P·X takes more than an eighth of the memory, or x is sparse. So p
 // and x must not change between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
