@@ -56,6 +56,12 @@ type GCNOptions struct {
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
 
+	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
+	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
+	// InputLayer; without PreNorm it is ResidualLinear then. Output nodes must be among the
+	// input nodes, as for HiddenResidual.
+	OwnState bool
+
 	// FeedForward gives each convolution a second linear layer after its activation, with
 	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
 	FeedForward bool
@@ -127,7 +133,7 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, second0.weight, second0.bias, skip0.weight, own0.weight, …, input.weight and
+// norm0.shift, second0.weight, second0.bias, state0.weight, skip0.weight, own0.weight, …, input.weight and
 // input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -316,6 +322,11 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	if err != nil {
 		return nil, err
 	}
+	if o.OwnState {
+		if conv.Own, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
+			return nil, err
+		}
+	}
 	if o.FeedForward {
 		if conv.Second, err = NewLinear(g, fmt.Sprintf("second%d", l), o.Hidden, o.Hidden, start); err != nil {
 			return nil, err
@@ -442,6 +453,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		if layer.HiddenResidual == ResidualLinear {
 			each += width
 		}
+		if layer.OwnState {
+			each += width
+		}
 		width = float64(layer.Hidden)
 		if layer.FeedForward {
 			each += width + 1
@@ -477,6 +491,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
 	case o.PreNorm && o.Form == FormEquation:
 		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
+	case o.OwnState && !o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer")
 	case o.FeedForward && !o.PreNorm:
 		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
 	case o.Form > FormEquation:

@@ -85,6 +85,7 @@ type inferenceLayer struct {
 	second     *inferenceLinear // nil: none
 	skip       []float32        // nil: no residual
 	own        []float32        // of ResidualLinear; nil: none
+	state      []float32        // of GraphConv.Own; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
 	dense      bool             // an input layer: without P
@@ -92,7 +93,7 @@ type inferenceLayer struct {
 	biasAfter  bool // b is added after the propagation
 	activation kernel.Activation
 
-	on struct{ w, b, skip, own plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own, state plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
@@ -234,6 +235,12 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		}
 		v.out = v.attention.sizes.Out()
 	}
+	if v.state, err = valueOf(l.Own); err != nil {
+		return v, err
+	}
+	if v.state != nil && len(v.state) != v.in*v.out {
+		return v, fmt.Errorf("layers: inference: the own state of a convolution has %d weights, want %d×%d", len(v.state), v.in, v.out)
+	}
 	if v.pre, err = normValues(l.PreNorm); err != nil {
 		return v, err
 	}
@@ -262,7 +269,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.skip, l.own)
+		all = append(all, l.w, l.b, l.skip, l.own, l.state)
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				all = append(all, n.gain, n.shift)
@@ -280,8 +287,8 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3]
-		spans = spans[4:]
+		l.on.w, l.on.b, l.on.skip, l.on.own, l.on.state = spans[0], spans[1], spans[2], spans[3], spans[4]
+		spans = spans[5:]
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				n.on.gain, n.on.shift = spans[0], spans[1]
@@ -638,6 +645,9 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 	} else {
 		err = r.propagateFirst(l, h, lo, n, z)
 	}
+	if err == nil && layer.state != nil {
+		err = r.addState(layer, own, lo, n, z)
+	}
 	if err == nil && layer.last {
 		err = r.finish(layer, n, z)
 	}
@@ -671,6 +681,21 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 		return nil
 	}
 	return r.finish(layer, n, z)
+}
+
+// addState adds the map of the layer's own normalised rows to z.
+func (r *inference) addState(layer inferenceLayer, own plan.Rows, lo, n int, z plan.Span) error {
+	rows, err := r.Own(own, lo, n)
+	if err == nil && layer.pre != nil {
+		in := rows
+		if rows, err = r.Scratch(plan.Mixed, n*layer.in); err == nil {
+			err = r.norm(layer.pre, rows, in, n, layer.in)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.Add(z, rows, layer.on.state, n, layer.in, layer.out)
 }
 
 // finish applies the norm, the activation and the second layer to z.

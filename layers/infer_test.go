@@ -135,6 +135,10 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.times(z)
 		}
+		if conv.Own != nil {
+			state := h.times(parameterOf(conv.Own))
+			z = z.each(func(i, j int) float64 { return z.at(i, j) + state.at(i, j) })
+		}
 		if m.preNorm {
 			z = finish(z)
 		}
@@ -185,6 +189,8 @@ var inferenceCases = map[string]struct {
 	"pre-norm, linear":    {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
 	"pre-norm, gat":       {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, Heads: 3}},
 	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"own state":           {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, LayerNorm: true}},
+	"own state, pre-norm": {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
 	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

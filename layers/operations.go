@@ -76,6 +76,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
 		}
+		if conv.Own != nil {
+			sum += products * rows * in * out
+		}
 		if conv.Second != nil {
 			sum += 3*rows*out*out + activationCost*rows*out
 		}
@@ -157,6 +160,9 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 			sum += float64(len(layer.skip)) * count
 		}
 		if layer.own != nil {
+			sum += count * in * out
+		}
+		if layer.state != nil {
 			sum += count * in * out
 		}
 		if layer.second != nil {

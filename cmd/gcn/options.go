@@ -349,7 +349,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
 		if method.Learned && o.ownRows() {
-			return usagef("--method %s excludes --hidden-residual %s: its layers need not read the nodes that they compute", o.Method, o.HiddenResidual)
+			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)

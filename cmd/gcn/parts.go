@@ -16,6 +16,7 @@ type partOptions struct {
 	InputLayer     bool
 	PreNorm        bool
 	FeedForward    bool
+	OwnState       bool
 	LabelSmoothing float64
 	ClassWeights   string
 }
@@ -48,6 +49,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
+	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
 	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
@@ -61,6 +63,9 @@ func (o *partOptions) check() error {
 	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
 		return err
 	}
+	if o.OwnState && !o.InputLayer {
+		return usagef("--own-state needs --input-layer; without it, take --hidden-residual linear")
+	}
 	if o.FeedForward && !o.PreNorm {
 		return usagef("--feed-forward needs --pre-norm: a feed-forward block adds its residual last")
 	}
@@ -71,12 +76,20 @@ func (o *partOptions) check() error {
 }
 
 // ownRows reports whether convolutions read the rows of their own output nodes.
-func (o *partOptions) ownRows() bool { return o.HiddenResidual != residuals[0] }
+func (o *partOptions) ownRows() bool { return o.HiddenResidual != residuals[0] || o.OwnState }
+
+// ownRowsOption returns the option that makes convolutions read these rows.
+func (o *partOptions) ownRowsOption() string {
+	if o.OwnState {
+		return "--own-state"
+	}
+	return "--hidden-residual " + o.HiddenResidual
+}
 
 // addTo adds the options that have an effect to a run's config.json. A run without them has
 // none, as runs of earlier programs.
 func (o *partOptions) addTo(config map[string]any) {
-	if o.ownRows() {
+	if o.HiddenResidual != residuals[0] {
 		config["hidden_residual"] = o.HiddenResidual
 	}
 	if o.InputLayer {
@@ -84,6 +97,9 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 	if o.PreNorm {
 		config["pre_norm"] = true
+	}
+	if o.OwnState {
+		config["own_state"] = true
 	}
 	if o.FeedForward {
 		config["feed_forward"] = true
@@ -99,7 +115,7 @@ func (o *partOptions) addTo(config map[string]any) {
 // apply sets the options of a model for data.
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
-	gcn.PreNorm, gcn.FeedForward = o.PreNorm, o.FeedForward
+	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.ClassWeights == classWeightsNone {
 		return nil

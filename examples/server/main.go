@@ -101,6 +101,7 @@ type runOptions struct {
 	InputLayer                    bool `json:"input_layer"`
 	PreNorm                       bool `json:"pre_norm"`
 	FeedForward                   bool `json:"feed_forward"`
+	OwnState                      bool `json:"own_state"`
 	Residual                      bool
 	HiddenResidual                string `json:"hidden_residual"`
 }
@@ -110,7 +111,7 @@ func (r runOptions) model() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
 	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
-	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, OwnState: r.OwnState, Residual: r.Residual}
 	var form, activation, residual bool
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]

@@ -107,8 +107,8 @@ func TestModels(t *testing.T) {
 		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
 		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
 		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
-		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,
-			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true}},
+		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true, "own_state": true}`,
+			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true, OwnState: true}},
 		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
 		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
 	} {
