@@ -348,12 +348,18 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
+		if method.Learned && o.EdgeDropout > 0 {
+			return usagef("--method %s excludes --edge-dropout: its sampler learns from the edges that it drew", o.Method)
+		}
 		if method.Learned && o.ownRows() {
 			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
 		}
+	}
+	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
+		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())
 	}
 	if o.PreNorm && (o.controls() || o.refreshes()) {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())

@@ -17,6 +17,7 @@ type partOptions struct {
 	PreNorm        bool
 	FeedForward    bool
 	OwnState       bool
+	EdgeDropout    float64
 	LabelSmoothing float64
 	ClassWeights   string
 }
@@ -51,6 +52,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
+	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
 	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
 }
@@ -68,6 +70,9 @@ func (o *partOptions) check() error {
 	}
 	if o.FeedForward && !o.PreNorm {
 		return usagef("--feed-forward needs --pre-norm: a feed-forward block adds its residual last")
+	}
+	if !(o.EdgeDropout >= 0 && o.EdgeDropout < 1) {
+		return usagef("--edge-dropout %v: want a number in [0, 1)", o.EdgeDropout)
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return usagef("--label-smoothing %v: want a number in [0, 1)", o.LabelSmoothing)
@@ -100,6 +105,9 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 	if o.OwnState {
 		config["own_state"] = true
+	}
+	if o.EdgeDropout > 0 {
+		config["edge_dropout"] = o.EdgeDropout
 	}
 	if o.FeedForward {
 		config["feed_forward"] = true
