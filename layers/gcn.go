@@ -62,6 +62,11 @@ type GCNOptions struct {
 	// input nodes, as for HiddenResidual.
 	OwnState bool
 
+	// Jumping makes the classifier read the outputs of all convolutions. It is for
+	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
+	// among its input nodes, as for HiddenResidual.
+	Jumping Jumping
+
 	// FeedForward gives each convolution a second linear layer after its activation, with
 	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
 	FeedForward bool
@@ -133,7 +138,7 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, second0.weight, second0.bias, state0.weight, skip0.weight, own0.weight, …, input.weight and
+// norm0.shift, second0.weight, second0.bias, state0.weight, skip0.weight, jump0.weight, own0.weight, …, input.weight and
 // input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -142,6 +147,7 @@ type GCN struct {
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
+	Jumps        []*G.Node // with Jumping: the classifier's weight for each convolution but the last
 	Norm         Norm      // of the classifier's input; nil: none
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
@@ -205,7 +211,18 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 			return nil, err
 		}
 	}
+	if o.Jumping != JumpingNone {
+		if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
+			return nil, err
+		}
+	}
+	var jumped *G.Node // the logits' part from the convolutions below
 	for l, slot := range slots {
+		if l > 0 && o.Jumping != JumpingNone {
+			if jumped, err = m.jump(jumped, h, l-1, slots[l-1], y.Outputs(), o, start); err != nil {
+				return nil, fmt.Errorf("layers: convolution %d: %w", l-1, err)
+			}
+		}
 		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
@@ -213,6 +230,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	m.Logits = h
 	if o.Form == FormProgram {
 		if err := m.classify(h, y.Outputs(), o, start); err != nil {
+			return nil, err
+		}
+		if m.Logits, err = addOwn(m.Logits, jumped, slots[len(slots)-1]); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +246,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 // convolution returns the options of convolution l. The last one of FormProgram also drops
 // for the classifier; the last one of FormEquation gives the logits.
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
-	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.PreNorm {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.ownClassifierDropout() {
 		// Two dropouts in a row have the law of one with this rate, at twice the time.
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
@@ -238,6 +258,10 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	}
 	return o
 }
+
+// ownClassifierDropout reports whether the dropout before the classifier is not one with the
+// last convolution's.
+func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
 // inputLayer adds the input layer over the features h.
 func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
@@ -263,12 +287,16 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 				return err
 			}
 		}
+	}
+	if o.ownClassifierDropout() {
 		if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
 			return err
 		}
 	}
-	if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
-		return err
+	if m.Classifier == nil {
+		if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
+			return err
+		}
 	}
 	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
 	m.Logits, err = m.Classifier.Forward(h)
@@ -463,6 +491,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		values += each * width
 	}
 	if o.Form == FormProgram {
+		if o.Jumping == JumpingConcat {
+			values += width * float64(outputs) * float64(convolutions-1)
+		}
 		values += (width + 1) * float64(outputs)
 	}
 	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
@@ -489,6 +520,10 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
+	case o.Jumping > JumpingSum:
+		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
+	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
+		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")
 	case o.PreNorm && o.Form == FormEquation:
 		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
 	case o.OwnState && !o.InputLayer:

@@ -74,7 +74,7 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	}
 	if l.PreNorm != nil {
 		if slot.KeepsHistory() {
-			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norm: leave out either the control or PreNorm")
+			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norms: leave out PreNorm (--pre-norm), or take a sampler without a control")
 		}
 		var err error
 		if h, err = l.PreNorm.Forward(h); err != nil {

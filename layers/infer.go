@@ -86,6 +86,7 @@ type inferenceLayer struct {
 	skip       []float32        // nil: no residual
 	own        []float32        // of ResidualLinear; nil: none
 	state      []float32        // of GraphConv.Own; nil: none
+	jump       []float32        // from the output to the logits; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
 	dense      bool             // an input layer: without P
@@ -93,7 +94,7 @@ type inferenceLayer struct {
 	biasAfter  bool // b is added after the propagation
 	activation kernel.Activation
 
-	on struct{ w, b, skip, own, state plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own, state, jump plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
@@ -158,6 +159,11 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			return nil, err
 		}
 		layer.last = m.preNorm
+		if l < len(m.Jumps) {
+			if layer.jump, err = valueOf(m.Jumps[l]); err != nil {
+				return nil, err
+			}
+		}
 		if l < len(m.Skips) {
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
@@ -269,7 +275,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.skip, l.own, l.state)
+		all = append(all, l.w, l.b, l.skip, l.own, l.state, l.jump)
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				all = append(all, n.gain, n.shift)
@@ -288,7 +294,8 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	for _, l := range layers {
 		l.on.w, l.on.b, l.on.skip, l.on.own, l.on.state = spans[0], spans[1], spans[2], spans[3], spans[4]
-		spans = spans[5:]
+		l.on.jump = spans[5]
+		spans = spans[6:]
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				n.on.gain, n.on.shift = spans[0], spans[1]
@@ -320,6 +327,10 @@ type inference struct {
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
+
+	// Of jumping knowledge, at the rows of the logits:
+	jumps  plan.Span
+	jumped bool // jumps is set
 
 	// Of the layer at work:
 	rows    []int32   // whose output is needed
@@ -430,6 +441,9 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
 		above.Index, err = r.Index(r.rows)
+	}
+	if err == nil && r.model.layers[l].jump != nil {
+		err = r.jump(l, above, kept)
 	}
 	return above, err
 }
@@ -552,6 +566,11 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		}
 		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
 			return err
+		}
+		if r.jumped {
+			if err := r.Sum(to, r.jumps.From(lo*c.out), n*c.out); err != nil {
+				return err
+			}
 		}
 	}
 	return r.Read(logits, to)

@@ -111,6 +111,7 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	if m.Input != nil {
 		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
 	}
+	var outputs []matrix // of the convolutions
 	for l, conv := range m.Convolutions {
 		own := h
 		h = normalised(conv.PreNorm, h)
@@ -155,11 +156,18 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if h = z; !m.preNorm {
 			h = finish(z)
 		}
+		outputs = append(outputs, h)
 	}
 	if m.Classifier == nil {
 		return h
 	}
-	return affine(m.Classifier, normalised(m.Norm, h))
+	z := affine(m.Classifier, normalised(m.Norm, h))
+	for l, w := range m.Jumps {
+		part := outputs[l].times(parameterOf(w))
+		last := z
+		z = z.each(func(i, j int) float64 { return last.at(i, j) + part.at(i, j) })
+	}
+	return z
 }
 
 var inferenceCases = map[string]struct {
@@ -191,6 +199,10 @@ var inferenceCases = map[string]struct {
 	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
 	"own state":           {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, LayerNorm: true}},
 	"own state, pre-norm": {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
+	"jumping":             {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
+	"jumping, sum":        {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, LayerNorm: true, InputLayer: true}},
+	"jumping, one layer":  {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
+	"jumping, gat":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
 	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

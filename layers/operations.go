@@ -76,6 +76,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
 		}
+		if l < len(m.Jumps) {
+			sum += 3 * rows * out * float64(m.Jumps[l].Shape()[1])
+		}
 		if conv.Own != nil {
 			sum += products * rows * in * out
 		}
@@ -161,6 +164,9 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 		}
 		if layer.own != nil {
 			sum += count * in * out
+		}
+		if layer.jump != nil {
+			sum += float64(len(layer.jump)) * float64(len(kept.rows[len(kept.rows)-1]))
 		}
 		if layer.state != nil {
 			sum += count * in * out

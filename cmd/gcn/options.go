@@ -327,6 +327,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := oneOf("activation", o.Activation, activationNames()); err != nil {
 		return err
 	}
+	if o.jumps() && o.Model == modelEquation {
+		return usagef("--jumping %s is not for --model equation, which has no classifier", o.Jumping)
+	}
 	if o.PreNorm && o.Model == modelEquation {
 		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}

@@ -17,6 +17,7 @@ type partOptions struct {
 	PreNorm        bool
 	FeedForward    bool
 	OwnState       bool
+	Jumping        string
 	EdgeDropout    float64
 	LabelSmoothing float64
 	ClassWeights   string
@@ -41,6 +42,9 @@ func activationNamed(name string) ops.Activation {
 // residuals are the values of --hidden-residual, in the order of layers.Residual.
 var residuals = []string{"none", "identity", "linear"}
 
+// jumpings are the values of --jumping, in the order of layers.Jumping.
+var jumpings = []string{"none", "concat", "sum"}
+
 const (
 	classWeightsNone     = "none"
 	classWeightsBalanced = "balanced"
@@ -51,6 +55,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
+	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat or sum")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
@@ -64,6 +69,12 @@ func (o *partOptions) check() error {
 	}
 	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
 		return err
+	}
+	if err := oneOf("jumping", o.Jumping, jumpings); err != nil {
+		return err
+	}
+	if o.jumps() && o.PreNorm {
+		return usagef("--jumping %s excludes --pre-norm, whose residuals carry the outputs of all convolutions already", o.Jumping)
 	}
 	if o.OwnState && !o.InputLayer {
 		return usagef("--own-state needs --input-layer; without it, take --hidden-residual linear")
@@ -81,12 +92,19 @@ func (o *partOptions) check() error {
 }
 
 // ownRows reports whether convolutions read the rows of their own output nodes.
-func (o *partOptions) ownRows() bool { return o.HiddenResidual != residuals[0] || o.OwnState }
+func (o *partOptions) ownRows() bool {
+	return o.HiddenResidual != residuals[0] || o.OwnState || o.jumps()
+}
+
+func (o *partOptions) jumps() bool { return o.Jumping != jumpings[0] }
 
 // ownRowsOption returns the option that makes convolutions read these rows.
 func (o *partOptions) ownRowsOption() string {
 	if o.OwnState {
 		return "--own-state"
+	}
+	if o.jumps() {
+		return "--jumping " + o.Jumping
 	}
 	return "--hidden-residual " + o.HiddenResidual
 }
@@ -102,6 +120,9 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 	if o.PreNorm {
 		config["pre_norm"] = true
+	}
+	if o.jumps() {
+		config["jumping"] = o.Jumping
 	}
 	if o.OwnState {
 		config["own_state"] = true
@@ -124,6 +145,7 @@ func (o *partOptions) addTo(config map[string]any) {
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
 	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
+	gcn.Jumping = layers.Jumping(slices.Index(jumpings, o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.ClassWeights == classWeightsNone {
 		return nil

@@ -72,7 +72,7 @@ func open(ctx context.Context, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := runOptions{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none"}
+	run := runOptions{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none", Jumping: "none"}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -104,6 +104,7 @@ type runOptions struct {
 	OwnState                      bool `json:"own_state"`
 	Residual                      bool
 	HiddenResidual                string `json:"hidden_residual"`
+	Jumping                       string
 }
 
 // model returns the options of the run's model. A value that it does not know is an error.
@@ -112,15 +113,17 @@ func (r runOptions) model() (layers.GCNOptions, error) {
 	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
 	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, OwnState: r.OwnState, Residual: r.Residual}
-	var form, activation, residual bool
+	jumpings := map[string]layers.Jumping{"none": layers.JumpingNone, "concat": layers.JumpingConcat, "sum": layers.JumpingSum}
+	var form, activation, residual, jumping bool
+	o.Jumping, jumping = jumpings[r.Jumping]
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]
 	o.HiddenResidual, residual = residuals[r.HiddenResidual]
 	switch {
 	case r.Conv != "gcn":
 		return o, fmt.Errorf("a run of --conv %s: train one of --conv gcn", r.Conv)
-	case !form || !activation || !residual:
-		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s, which this server does not know", r.Model, r.Activation, r.HiddenResidual)
+	case !form || !activation || !residual || !jumping:
+		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s --jumping %s, which this server does not know", r.Model, r.Activation, r.HiddenResidual, r.Jumping)
 	}
 	return o, nil
 }

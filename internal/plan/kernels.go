@@ -126,6 +126,7 @@ const (
 	Transformed                 // H·W of a layer's whole input
 	Mixed                       // P·H of one chunk
 	First                       // the first half of a feed-forward block, of one chunk
+	Jumped                      // the logits' part from the layers below the last, for jumping knowledge
 	Last                        // the last layer's output of one chunk
 	Sums                        // row sums of P of one chunk
 	SourceScores                // of a layer's whole input, for attention
