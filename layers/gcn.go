@@ -49,8 +49,12 @@ type GCNOptions struct {
 
 	LayerNorm bool // normalise before each activation
 
+	// BatchNorm normalises the columns over the mini-batch's rows, in the place of LayerNorm:
+	// see the type BatchNorm.
+	BatchNorm bool
+
 	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
-	// LayerNorm is of the input of each convolution and of the classifier, and residual
+	// the norm is of the input of each convolution and of the classifier, and residual
 	// connections are added last, after the activation and the dropout. Features are not
 	// normalised: the first convolution without InputLayer reads them as they are. It is
 	// for FormProgram, and excludes a control variate.
@@ -138,7 +142,7 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, second0.weight, second0.bias, state0.weight, skip0.weight, jump0.weight, own0.weight, …, input.weight and
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight, skip0.weight, jump0.weight, own0.weight, …, input.weight and
 // input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -155,6 +159,8 @@ type GCN struct {
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
 	preNorm  bool // residuals are added last
+
+	averages G.Nodes // of the norms
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 	few    freeMemories                    // of inferences for a few nodes
@@ -236,6 +242,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 			return nil, err
 		}
 	}
+	m.Parameters, m.Averages = append(m.Parameters, m.averages...), len(m.averages)
 	if batch.refresher != nil {
 		batch.refresher.params = make([]float32, m.size())
 	}
@@ -251,7 +258,7 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
+		o.Hidden, o.Activation, o.Dropout, o.LayerNorm, o.BatchNorm = outputs, ops.ActivationNone, 0, false, false
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
@@ -278,7 +285,7 @@ func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.
 // classify adds the classifier over h.
 func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
 	if o.PreNorm {
-		if m.Norm, err = o.newNorm(m.Batch.Graph(), len(m.Convolutions), o.Hidden); err != nil {
+		if m.Norm, err = m.newNorm(len(m.Convolutions), o.Hidden, o); err != nil {
 			return err
 		}
 		if m.Norm != nil {
@@ -343,9 +350,9 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
 	switch {
 	case !o.PreNorm:
-		conv.Norm, err = o.newNorm(g, l, o.Hidden)
+		conv.Norm, err = m.newNorm(l, o.Hidden, o)
 	case l > 0 || m.Input != nil:
-		conv.PreNorm, err = o.newNorm(g, l, h.Shape()[1])
+		conv.PreNorm, err = m.newNorm(l, h.Shape()[1], o)
 	}
 	if err != nil {
 		return nil, err
@@ -386,11 +393,19 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 }
 
 // newNorm adds the parameters of norm l, or returns nil if there is none.
-func (o GCNOptions) newNorm(g *G.ExprGraph, l, width int) (Norm, error) {
-	if !o.LayerNorm {
-		return nil, nil
+func (m *GCN) newNorm(l, width int, o GCNOptions) (Norm, error) {
+	g, name := m.Batch.Graph(), fmt.Sprintf("norm%d", l)
+	switch {
+	case o.BatchNorm:
+		n, err := NewBatchNorm(g, name, width, m.Batch.Mode())
+		if err == nil {
+			m.averages = append(m.averages, n.Mean, n.Variance)
+		}
+		return n, err
+	case o.LayerNorm:
+		return NewLayerNorm(g, name, width)
 	}
-	return NewLayerNorm(g, fmt.Sprintf("norm%d", l), width)
+	return nil, nil
 }
 
 // own adds the hidden residual of convolution l, from its input h, to z.
@@ -475,6 +490,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		if layer.LayerNorm {
 			each += 2
 		}
+		if layer.BatchNorm {
+			each += 4
+		}
 		if layer.Residual {
 			each += float64(features)
 		}
@@ -520,6 +538,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
+	case o.BatchNorm && o.LayerNorm:
+		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
 	case o.Jumping > JumpingSum:
 		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
 	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):

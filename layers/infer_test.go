@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -70,6 +71,9 @@ func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Lab
 		if n.Dims() == 1 {
 			for k := range n.Value().Data().([]float32) {
 				n.Value().Data().([]float32)[k] += float32(rng.NormFloat64()) / 2
+				if strings.HasSuffix(n.Name(), ".variance") {
+					n.Value().Data().([]float32)[k] = float32(0.5 + rng.Float64())
+				}
 			}
 		}
 	}
@@ -100,6 +104,12 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	normalised := func(norm Norm, z matrix) matrix {
 		if norm == nil {
 			return z
+		}
+		if n, is := norm.(*BatchNorm); is {
+			gain, shift, mean, variance := parameterOf(n.Gain), parameterOf(n.Shift), parameterOf(n.Mean), parameterOf(n.Variance)
+			return z.each(func(i, j int) float64 {
+				return gain.data[j]*(z.at(i, j)-mean.data[j])/math.Sqrt(variance.data[j]+1e-5) + shift.data[j]
+			})
 		}
 		n := norm.(*LayerNorm)
 		return z.normalised(parameterOf(n.Gain), parameterOf(n.Shift))
@@ -203,6 +213,8 @@ var inferenceCases = map[string]struct {
 	"jumping, sum":        {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, LayerNorm: true, InputLayer: true}},
 	"jumping, one layer":  {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
 	"jumping, gat":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
+	"batch norm":          {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{BatchNorm: true, Activation: ops.ActivationReLU}},
+	"batch norm first":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{BatchNorm: true, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
 	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

@@ -75,6 +75,10 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 		},
+		"batch norm, edge dropout": func() *layers.Model {
+			s := &samplers.DropEdges{Sampler: &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, Rate: 0.2}
+			return gcn(s, layers.GCNOptions{BatchNorm: true, InputLayer: true, Jumping: layers.JumpingSum})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 5, Seed: 5}
@@ -155,6 +159,9 @@ func TestResumeOnOtherRanks(t *testing.T) {
 	for name, model := range map[string]func() *layers.Model{
 		"ladies": func() *layers.Model {
 			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
+		},
+		"batch norm": func() *layers.Model {
+			return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, layers.GCNOptions{Hidden: 16, Seed: 3, BatchNorm: true})
 		},
 		"ladies-cv": func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
 	} {

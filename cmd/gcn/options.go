@@ -330,6 +330,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.jumps() && o.Model == modelEquation {
 		return usagef("--jumping %s is not for --model equation, which has no classifier", o.Jumping)
 	}
+	if o.BatchNorm && o.LayerNorm {
+		return usagef("--batch-norm and --layer-norm are both given: leave out one of them")
+	}
 	if o.PreNorm && o.Model == modelEquation {
 		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}

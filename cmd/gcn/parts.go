@@ -17,6 +17,7 @@ type partOptions struct {
 	PreNorm        bool
 	FeedForward    bool
 	OwnState       bool
+	BatchNorm      bool
 	Jumping        string
 	EdgeDropout    float64
 	LabelSmoothing float64
@@ -53,9 +54,10 @@ const (
 func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
-	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
+	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
 	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat or sum")
+	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
@@ -124,6 +126,9 @@ func (o *partOptions) addTo(config map[string]any) {
 	if o.jumps() {
 		config["jumping"] = o.Jumping
 	}
+	if o.BatchNorm {
+		config["batch_norm"] = true
+	}
 	if o.OwnState {
 		config["own_state"] = true
 	}
@@ -145,6 +150,7 @@ func (o *partOptions) addTo(config map[string]any) {
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
 	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
+	gcn.BatchNorm = o.BatchNorm
 	gcn.Jumping = layers.Jumping(slices.Index(jumpings, o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.ClassWeights == classWeightsNone {

@@ -97,6 +97,7 @@ type runOptions struct {
 	Data, Model, Conv, Activation string
 	Layers, Hidden                int
 	LayerNorm                     bool `json:"layer_norm"`
+	BatchNorm                     bool `json:"batch_norm"`
 	BiasAfter                     bool `json:"bias_after"`
 	InputLayer                    bool `json:"input_layer"`
 	PreNorm                       bool `json:"pre_norm"`
@@ -112,7 +113,7 @@ func (r runOptions) model() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
 	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
-	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, OwnState: r.OwnState, Residual: r.Residual}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BatchNorm: r.BatchNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, OwnState: r.OwnState, Residual: r.Residual}
 	jumpings := map[string]layers.Jumping{"none": layers.JumpingNone, "concat": layers.JumpingConcat, "sum": layers.JumpingSum}
 	var form, activation, residual, jumping bool
 	o.Jumping, jumping = jumpings[r.Jumping]

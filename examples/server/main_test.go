@@ -109,7 +109,7 @@ func TestModels(t *testing.T) {
 		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
 		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true, "own_state": true}`,
 			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true, OwnState: true}},
-		{`{"jumping": "sum"}`, layers.GCNOptions{Jumping: layers.JumpingSum}},
+		{`{"jumping": "sum", "batch_norm": true}`, layers.GCNOptions{BatchNorm: true, Jumping: layers.JumpingSum}},
 		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
 		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
 	} {

@@ -71,6 +71,9 @@ type Kernels interface {
 	Sum(dst, x Span, n int) error
 	// LayerNorm sets dst to the normalised rows of x, n×width. dst may be x.
 	LayerNorm(dst, x, gain, shift Span, n, width int) error
+	// ScaleColumns sets dst to x·scale + shift, column by column, for x of n×width. dst may
+	// be x. A GPU copies x to the host and back, and waits.
+	ScaleColumns(dst, x, scale, shift Span, n, width int) error
 	// Activate sets dst to act(x), n×width. dst may be x.
 	Activate(dst, x Span, act kernel.Activation, n, width int) error
 }

@@ -273,6 +273,11 @@ func (k *cpuKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 	return nil
 }
 
+func (k *cpuKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) error {
+	kernel.ScaleColumns(dst.host[:n*width], x.host[:n*width], scale.host, shift.host, n, width)
+	return nil
+}
+
 func (k *cpuKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
 	kernel.Activate(act, dst.host[:n*width], nil, x.host[:n*width], n, width, kernel.Dropout{})
 	return nil
