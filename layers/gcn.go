@@ -158,7 +158,8 @@ type GCN struct {
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
-	preNorm  bool // residuals are added last
+	preNorm  bool    // residuals are added last
+	filled   float64 // share of the features that is stored
 
 	averages G.Nodes // of the norms
 
@@ -200,7 +201,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
@@ -209,11 +210,15 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		m.Refresher = m
 	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
-	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
+	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
+	if !o.InputLayer {
+		dropout.Reader = o.reader(slots, 0)
+	}
+	if h, err = dropout.Forward(h); err != nil {
 		return nil, err
 	}
 	if o.InputLayer {
-		if h, err = m.inputLayer(h, o, start); err != nil {
+		if h, err = m.inputLayer(h, o.reader(slots, 0), o, start); err != nil {
 			return nil, err
 		}
 	}
@@ -229,7 +234,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 				return nil, fmt.Errorf("layers: convolution %d: %w", l-1, err)
 			}
 		}
-		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
+		if h, err = m.convolution(batch, x, l, slot, o.reader(slots, l+1), h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
@@ -248,6 +253,15 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	m.Loss, err = ops.Loss(m.Logits, targets)
 	return m, err
+}
+
+// reader returns the slot of convolution l if dropout makes the convolution's input, nothing
+// else stands between, and neither jumping knowledge nor an own state reads it; or nil.
+func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
+	if l == len(slots) || o.OwnState || l > 0 && (o.FeedForward || o.Jumping != JumpingNone) || o.PreNorm && (l > 0 || o.InputLayer) {
+		return nil
+	}
+	return slots[l]
 }
 
 // convolution returns the options of convolution l. The last one of FormProgram also drops
@@ -270,8 +284,8 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 // last convolution's.
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
-// inputLayer adds the input layer over the features h.
-func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+// inputLayer adds the input layer over the features h. The slot reader reads its output.
+func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
 	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
 		return nil, err
 	}
@@ -279,7 +293,7 @@ func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.
 	if h, err = m.Input.Forward(h); err != nil {
 		return nil, err
 	}
-	return ops.Activate(h, o.Activation, o.Dropout, m.Batch.Mode())
+	return Dropout{o.Dropout, m.Batch.Mode(), reader}.after(o.Activation, h)
 }
 
 // classify adds the classifier over h.
@@ -336,8 +350,9 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 
-// convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+// convolution adds layer l over h and returns its output, which the slot reader reads; nil:
+// no slot does.
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g := batch.Graph()
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
@@ -347,7 +362,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	if conv.Attention != nil {
 		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
-	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
+	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
 	switch {
 	case !o.PreNorm:
 		conv.Norm, err = m.newNorm(l, o.Hidden, o)

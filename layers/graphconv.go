@@ -145,7 +145,7 @@ func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	z, err := ops.Activate(z, l.Activation, l.Dropout.Rate, l.Dropout.Mode)
+	z, err := l.Dropout.after(l.Activation, z)
 	if err != nil || l.Second == nil {
 		return z, err
 	}

@@ -117,6 +117,7 @@ type inferenceModel struct {
 	outputs    int             // width of the logits
 	exact      *ExactInput     // P·X of the call's features; nil: not known
 	ranks      Ranks           // that share the rows; nil: this process computes all
+	filled     float64         // share of the features that is stored
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -135,7 +136,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if len(m.Convolutions) == 0 {
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
-	model := new(inferenceModel)
+	model := &inferenceModel{filled: filledShare(x)}
 	for _, e := range []*ExactInput{m.exact, m.known} {
 		if e.of(p, x) && m.Convolutions[0].Attention == nil && m.Input == nil {
 			model.exact = e
@@ -411,7 +412,9 @@ func (r *inference) own(rows []int32) (plan.Rows, error) {
 		if err != nil {
 			return plan.Rows{}, err
 		}
-		copy(out.Host()[lo*width:], part.Host()[:n*width])
+		if err := r.Copy(out.Host()[lo*width:(lo+n)*width], part); err != nil {
+			return plan.Rows{}, err
+		}
 	}
 	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
 	h.Index, err = r.Index(rows)
@@ -428,15 +431,21 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if l%2 == 1 {
 		name = plan.Hidden1
 	}
+	if l == 0 && !r.few {
+		defer r.Released(r.features) // only residual layers read features again
+	}
+	if r.holdsPart(l, kept) {
+		return r.hiddenPart(l, h, kept, name)
+	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(l, h, out, nil); err != nil {
+	if err := r.layer(l, h, 0, out, nil); err != nil {
 		return h, err
 	}
-	if l == 0 && !r.few {
-		r.Released(r.features) // only residual layers read features again
+	if err := r.gather(out.Host(), len(r.rows), layer.out, r.layerChunk(l)); err != nil {
+		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
@@ -459,12 +468,16 @@ func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
 		return nil, err
 	}
 	logits := make([]float32, len(r.rows)*r.model.outputs)
-	return logits, r.layer(l, h, plan.Span{}, logits)
+	if err := r.layer(l, h, 0, plan.Span{}, logits); err != nil {
+		return nil, err
+	}
+	return logits, r.gather(logits, len(r.rows), r.model.outputs, r.layerChunk(l))
 }
 
-// layer writes the output of layer l at the needed rows to out. If logits is not nil, it
-// writes the logits of that output there instead.
-func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) error {
+// layer writes the output of layer l at this rank's part of the needed rows to out, which
+// begins with the row number first. If logits is not nil, it writes the logits of that output
+// there instead.
+func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits []float32) error {
 	layer, own := r.model.layers[l], h
 	if l == 0 {
 		own = r.x // h is not set if P·X is known
@@ -482,19 +495,12 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 		}
 	}
 	width, outputs := max(layer.in, layer.out), r.model.outputs
-	err := r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
+	return r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
 		if logits == nil {
-			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
+			return part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
 		}
 		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 	})
-	if err != nil {
-		return err
-	}
-	if logits == nil {
-		return r.gather(out.Host(), len(r.rows), layer.out, r.ChunkRows(width))
-	}
-	return r.gather(logits, len(r.rows), outputs, r.ChunkRows(width))
 }
 
 // chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
@@ -745,7 +751,7 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 	if l == 0 {
 		mixed, err = r.input.mixed(r, lo, n)
 	} else {
-		mixed, err = r.propagate(h, lo, n)
+		mixed, err = r.Propagated(h, lo, n)
 	}
 	if err != nil {
 		return err
@@ -764,13 +770,4 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 		}
 	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
-}
-
-// propagate returns P·H at the needed rows lo to lo+n, in scratch memory.
-func (r *inference) propagate(h plan.Rows, lo, n int) (plan.Span, error) {
-	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
-	if err != nil {
-		return mixed, err
-	}
-	return mixed, r.Propagate(mixed, h, lo, n)
 }

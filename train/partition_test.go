@@ -137,7 +137,7 @@ func TestSameBitsOfPartitions(t *testing.T) {
 	}
 }
 
-// So do ranks whose rows of a layer are several chunks, of which each has other numbers.
+// So do ranks whose rows of a layer are several chunks with other row numbers in each.
 func TestSameBitsOfPartitionedChunks(t *testing.T) {
 	data := func() *datasets.Data { return smallData(t, 9500, 3) }
 	o := Options{Batch: 16, Micro: 2, MaxBatches: 4, EvalEvery: 2, ControlEvery: 2, Seed: 5}

@@ -32,6 +32,8 @@ type samplingOptions struct {
 	IncludeRows   bool
 	NormalizeRows bool
 	Control       string
+
+	DropoutNoise string // of the sampled layers; empty means the method's own
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -180,6 +182,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in the layers drawn: `sampled`, times the weights of the nodes; or full, rescaled to the variance that it has with all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -248,7 +251,11 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
 	case o.Seeds != seedsUniform && o.Micro > 1:
-		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
+		this, other := "seeds "+o.Seeds, "seeds uniform"
+		if !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+			this, other = "method "+o.Method, "method ladies-cv"
+		}
+		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -348,6 +355,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if err := o.fillDropoutNoise(); err != nil {
+		return err
+	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
@@ -361,7 +371,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
-			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
+			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
 	}
 	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
@@ -421,6 +431,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
 		{"control", o.Control, samplers.ControlNames()},
+		{"dropout-noise", o.DropoutNoise, samplers.DropoutNoiseNames()},
 	} {
 		if c.value == "" {
 			continue

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,23 +28,26 @@ func TestActivate(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU, GELU}).Draw(t, "act")
 			rows, width := rapid.IntRange(0, 20).Draw(t, "rows"), drawWidth(t)
-			drop := Dropout{rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), rapid.Uint64().Draw(t, "seed")}
+			drop := Dropout{Rate: rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), Seed: rapid.Uint64().Draw(t, "seed"), Noise: drawNoise(t, rows)}
 			z := random(rows*width, 1)
 			for k := range z {
 				z[k] *= 4
 			}
-			threshold, scale := drop.Threshold()
+			threshold, keep := drop.Threshold()
 			dst, intact := guarded(rows * width)
 			slope, intact2 := guarded(rows * width)
 			Activate(act, dst, slope, z, rows, width, drop)
 			for k, v := range z {
 				y, s := slowActivation(act, float64(v))
 				if threshold > 0 {
+					mask := float64(keep)
 					if dropHash(rowKey(drop.Seed, k/width), k%width) < threshold {
-						y, s = 0, 0
-					} else {
-						y, s = y*float64(scale), s*float64(scale)
+						mask = 0
 					}
+					if drop.Noise != nil {
+						mask = 1 + float64(drop.Noise[k/width])*(mask-1)
+					}
+					y, s = y*mask, s*mask
 				}
 				sizeY, sizeS := math.Abs(y), math.Abs(s)
 				if act == GELU && sizeY > 0 { // z·Φ(z) has the error of Φ
@@ -70,6 +74,61 @@ func TestActivate(t *testing.T) {
 				t.Fatal("wrote outside dst or slope")
 			}
 		})
+	})
+}
+
+// drawNoise draws the factors of the rows' noise, 0 and 1 among them, or nil.
+func drawNoise(t *rapid.T, rows int) []float32 {
+	if rapid.Bool().Draw(t, "plain") {
+		return nil
+	}
+	noise := make([]float32, rows)
+	for i := range noise {
+		noise[i] = rapid.SampledFrom([]float32{0, 1, 0.25, 0.7, 3}).Draw(t, "noise")
+	}
+	return noise
+}
+
+// Noise of factor 1 gives the bits of none, where elements are not finite too, and so does
+// noise of factor 0 those of no dropout.
+func TestNoiseOfOneAndZero(t *testing.T) {
+	const rows, width = 9, 77
+	z := random(rows*width, 1)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for k, v := range []float32{nan, inf, -inf, float32(math.Copysign(0, -1))} {
+		for i := range 6 {
+			z[k*40+i*3] = v
+		}
+	}
+	same := func(a, b []float32) bool {
+		return slices.EqualFunc(a, b, func(x, y float32) bool {
+			return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
+		})
+	}
+	levels(t, func(t *testing.T) {
+		for _, act := range []Activation{Identity, ELU, ReLU} {
+			for _, rate := range []float32{0.2, 0.5, 0.9} {
+				run := func(d Dropout) (y, s []float32) {
+					y, s = make([]float32, len(z)), make([]float32, len(z))
+					Activate(act, y, s, z, rows, width, d)
+					return y, s
+				}
+				noise := make([]float32, rows)
+				y, s := run(Dropout{Rate: rate, Seed: 3, Noise: noise})
+				wantY, wantS := run(Dropout{})
+				if !same(y, wantY) || !same(s, wantS) {
+					t.Errorf("%v, rate %v: no noise differs from no dropout", act, rate)
+				}
+				for i := range noise {
+					noise[i] = 1
+				}
+				y, s = run(Dropout{Rate: rate, Seed: 3, Noise: noise})
+				wantY, wantS = run(Dropout{Rate: rate, Seed: 3})
+				if !same(y, wantY) || !same(s, wantS) {
+					t.Errorf("%v, rate %v: noise of factor 1 differs from the noise as it is", act, rate)
+				}
+			}
+		}
 	})
 }
 
@@ -146,7 +205,7 @@ func TestDropoutMaskDependsOnSeedAndRowAlone(t *testing.T) {
 	for k := range ones {
 		ones[k] = 1
 	}
-	drop := Dropout{0.3, 99}
+	drop := Dropout{Rate: 0.3, Seed: 99}
 	threshold, scale := drop.Threshold()
 	levels(t, func(t *testing.T) {
 		y := make([]float32, rows*width)
@@ -187,7 +246,7 @@ func TestDropoutLaw(t *testing.T) {
 	for _, rate := range []float32{0.1, 0.5, 0.77} {
 		for _, seed := range []uint64{0, 1, 2, 1 << 40} {
 			y := make([]float32, rows*width)
-			Activate(Identity, y, nil, ones, rows, width, Dropout{rate, seed})
+			Activate(Identity, y, nil, ones, rows, width, Dropout{Rate: rate, Seed: seed})
 			keep := 1 - float64(rate)
 			byRow, byColumn := make([]int, rows), make([]int, width)
 			var total, right, below, half int
@@ -270,7 +329,7 @@ func BenchmarkActivate(b *testing.B) {
 				b.Run(fmt.Sprintf("%v/drop=%v/slope=%t", act, rate, slope != nil), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						Activate(act, y, slope, z, rows, width, Dropout{rate, 1})
+						Activate(act, y, slope, z, rows, width, Dropout{Rate: rate, Seed: 1})
 					}
 					perSecond(b, len(z), 8+4*min(len(slope), 1))
 				})

@@ -44,14 +44,19 @@ type Kernels interface {
 	Copy(dst []float32, x Span) error
 
 	// Part returns rows lo to lo+n of h, in single precision. They are valid until
-	// the next call of Part or Own.
+	// the next call of Part or Own. On the CPU rows of sparse features are sparse;
+	// Affine, Add, Sum and Copy read them.
 	Part(h Rows, lo, n int) (Span, error)
 	// Propagate sets dst, n×h.Width, to P·H at the needed rows lo to lo+n.
 	Propagate(dst Span, h Rows, lo, n int) error
+	// Propagated returns P·H at the needed rows lo to lo+n, in the scratch memory Mixed. On
+	// the CPU, of sparse features it returns sparse rows, as Part does. They are valid until
+	// the next call.
+	Propagated(h Rows, lo, n int) (Span, error)
 	// RowSums sets dst, n, to the row sums of P at the needed rows lo to lo+n.
 	RowSums(dst Span, lo, n int) error
-	// Own returns the rows of x that belong to the needed rows lo to lo+n. They are
-	// valid until the next call of Part or Own.
+	// Own returns the rows of x that belong to the needed rows lo to lo+n, as Part does.
+	// They are valid until the next call of Part or Own.
 	Own(x Rows, lo, n int) (Span, error)
 
 	// Scores sets dst to the scores of n rows of z, as kernel.AttentionScores.
@@ -78,19 +83,21 @@ type Kernels interface {
 	Activate(dst, x Span, act kernel.Activation, n, width int) error
 }
 
-// Span is float32 memory on one processor. The zero value means no argument.
+// Span is float32 memory on one processor, or rows of sparse features on the CPU. The zero
+// value means no argument.
 type Span struct {
-	host []float32
-	at   device.Pointer
+	host   []float32
+	at     device.Pointer
+	sparse *graph.CSR
 }
 
 // None reports whether s is the zero value.
-func (s Span) None() bool { return s.host == nil && s.at == 0 }
+func (s Span) None() bool { return s.host == nil && s.at == 0 && s.sparse == nil }
 
 // HostSpan returns values as memory of the CPU.
 func HostSpan(values []float32) Span { return Span{host: values} }
 
-// Host returns the memory of a span on the CPU, or nil.
+// Host returns the memory of a span on the CPU; nil for sparse rows and on a GPU.
 func (s Span) Host() []float32 { return s.host }
 
 // From returns s from element k on.
@@ -119,6 +126,9 @@ type Rows struct {
 	prefetch func(rows []int32)
 	features *graph.Features // nil: no features
 }
+
+// Sparse reports whether r are sparse features on the CPU.
+func (r Rows) Sparse() bool { return r.features != nil && r.features.Sparse != nil }
 
 // Scratch names a scratch memory of inference.
 type Scratch uint8

@@ -129,6 +129,14 @@ func (k *cudaKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	return k.d.Propagate(dst.at, k.laplacian, ids, base, n, h.at, h.Index.at, h.Width)
 }
 
+func (k *cudaKernels) Propagated(h Rows, lo, n int) (Span, error) {
+	mixed, err := k.Scratch(Mixed, n*h.Width)
+	if err != nil {
+		return mixed, err
+	}
+	return mixed, k.Propagate(mixed, h, lo, n)
+}
+
 func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
 	ids, base := k.needed(lo)
 	return k.d.RowSums(dst.at, k.laplacian, ids, base, n)
@@ -191,5 +199,5 @@ func (k *cudaKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) erro
 }
 
 func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
-	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
 }
