@@ -158,6 +158,7 @@ type GCN struct {
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
+	largest  bool    // JumpingMax
 	preNorm  bool    // residuals are added last
 	filled   float64 // share of the features that is stored
 
@@ -201,7 +202,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm, filled: filledShare(x)}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, largest: o.Jumping == JumpingMax, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
@@ -239,6 +240,12 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		}
 	}
 	m.Logits = h
+	if o.Jumping == JumpingMax {
+		if h, err = largest(h, jumped, slots[len(slots)-1]); err != nil {
+			return nil, err
+		}
+		jumped = nil
+	}
 	if o.Form == FormProgram {
 		if err := m.classify(h, y.Outputs(), o, start); err != nil {
 			return nil, err
@@ -555,7 +562,7 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
 	case o.BatchNorm && o.LayerNorm:
 		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
-	case o.Jumping > JumpingSum:
+	case o.Jumping > JumpingMax:
 		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
 	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
 		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")

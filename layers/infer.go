@@ -89,9 +89,10 @@ type inferenceLayer struct {
 	jump       []float32        // from the output to the logits; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
+	largest    bool             // the classifier reads the largest outputs
 	dense      bool             // an input layer: without P
+	biasAfter  bool             // b is added after the propagation
 	attention  *inferenceAttention
-	biasAfter  bool // b is added after the propagation
 	activation kernel.Activation
 
 	on struct{ w, b, skip, own, state, jump plan.Span } // the same, on the processor
@@ -160,6 +161,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			return nil, err
 		}
 		layer.last = m.preNorm
+		layer.largest = m.largest && l < len(m.Convolutions)-1
 		if l < len(m.Jumps) {
 			if layer.jump, err = valueOf(m.Jumps[l]); err != nil {
 				return nil, err
@@ -276,7 +278,12 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.skip, l.own, l.state, l.jump)
+		all = append(all, l.w, l.b, l.skip, l.own)
+		for _, w := range [][]float32{l.state, l.jump} {
+			if w != nil {
+				all = append(all, w)
+			}
+		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				all = append(all, n.gain, n.shift)
@@ -294,9 +301,13 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.skip, l.on.own, l.on.state = spans[0], spans[1], spans[2], spans[3], spans[4]
-		l.on.jump = spans[5]
-		spans = spans[6:]
+		l.on.w, l.on.b, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3]
+		if spans = spans[4:]; l.state != nil {
+			l.on.state, spans = spans[0], spans[1:]
+		}
+		if l.jump != nil {
+			l.on.jump, spans = spans[0], spans[1:]
+		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				n.on.gain, n.on.shift = spans[0], spans[1]
@@ -451,7 +462,7 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if len(r.rows) < r.p.Nodes() {
 		above.Index, err = r.Index(r.rows)
 	}
-	if err == nil && r.model.layers[l].jump != nil {
+	if err == nil && r.model.layers[l].jumps() {
 		err = r.jump(l, above, kept)
 	}
 	return above, err
@@ -565,6 +576,11 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		return err
 	}
 	if c != nil {
+		if l > 0 && r.jumped && r.model.layers[l-1].largest {
+			if err := r.Max(z, r.jumps.From(lo*c.in), n*c.in); err != nil {
+				return err
+			}
+		}
 		if c.pre != nil {
 			if err := r.norm(c.pre, z, z, n, c.in); err != nil {
 				return err
@@ -573,7 +589,7 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
 			return err
 		}
-		if r.jumped {
+		if r.jumped && r.model.layers[l-1].jump != nil {
 			if err := r.Sum(to, r.jumps.From(lo*c.out), n*c.out); err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package layers
 import (
 	"fmt"
 
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	"github.com/gcn-layerwise/gcn/ops"
 	G "gorgonia.org/gorgonia"
@@ -16,12 +17,17 @@ const (
 	JumpingNone   Jumping = iota
 	JumpingConcat         // the outputs side by side
 	JumpingSum            // their sum
+	JumpingMax            // the largest value of each column
 )
 
 // jump adds the part of the logits from h, the output of convolution l below the last one,
 // to the part from the convolutions below. A classifier over rows side by side is a sum of
-// linear maps, so the rows need not be copied side by side.
+// linear maps, so the rows need not be copied side by side. With JumpingMax it returns the
+// largest outputs up to h.
 func (m *GCN) jump(below, h *G.Node, l int, slot *ops.Slot, outputs int, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+	if o.Jumping == JumpingMax {
+		return largest(h, below, slot)
+	}
 	w := m.Classifier.W
 	if o.Jumping == JumpingConcat {
 		if w, _, err = newParameters(m.Batch.Graph(), fmt.Sprintf("jump%d", l), o.Hidden, outputs, false, start); err != nil {
@@ -52,9 +58,29 @@ func addOwn(z, below *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Add(z, own)
 }
 
-// jump adds the part of the logits from h, the output of layer l, to the parts from below.
+// largest returns the larger of h and the rows of below that belong to the slot's output nodes.
+// below may be nil.
+func largest(h, below *G.Node, slot *ops.Slot) (*G.Node, error) {
+	if below == nil {
+		return h, nil
+	}
+	own, err := ops.OwnRows(slot, below)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Max(own, h)
+}
+
+// jumps reports whether the classifier reads the output of the layer, which is not the last.
+func (l *inferenceLayer) jumps() bool { return l.jump != nil || l.largest }
+
+// jump adds the part of the logits from h, the output of layer l, to the parts from below,
+// or keeps the largest outputs.
 func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 	layer, outputs, top := r.model.layers[l], r.model.outputs, len(r.model.layers)-1
+	if layer.largest {
+		outputs = layer.out
+	}
 	rows := kept.rows[top]
 	if err := r.Needed(rows, kept.whole(top)); err != nil {
 		return err
@@ -70,10 +96,17 @@ func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 		if err != nil {
 			return err
 		}
-		if first {
-			return part.Affine(sum.From(lo*outputs), own, layer.on.jump, plan.Span{}, plan.Span{}, n, layer.out, outputs)
+		to := sum.From(lo * outputs)
+		switch {
+		case layer.largest && first:
+			return part.Activate(to, own, kernel.Identity, n, outputs)
+		case layer.largest:
+			return part.Max(to, own, n*outputs)
 		}
-		return part.Add(sum.From(lo*outputs), own, layer.on.jump, n, layer.out, outputs)
+		if first {
+			return part.Affine(to, own, layer.on.jump, plan.Span{}, plan.Span{}, n, layer.out, outputs)
+		}
+		return part.Add(to, own, layer.on.jump, n, layer.out, outputs)
 	})
 	if err == nil {
 		err = r.gather(sum.Host(), len(rows), outputs, r.ChunkRows(layer.out))

@@ -75,6 +75,7 @@ func TestInferOnRanks(t *testing.T) {
 		"weights first":  {Hidden: 16},
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true},
 		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
+		"largest":        {Hidden: 24, Jumping: JumpingMax},
 		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, BatchNorm: true},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},

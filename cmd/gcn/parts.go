@@ -44,7 +44,7 @@ func activationNamed(name string) ops.Activation {
 var residuals = []string{"none", "identity", "linear"}
 
 // jumpings are the values of --jumping, in the order of layers.Jumping.
-var jumpings = []string{"none", "concat", "sum"}
+var jumpings = []string{"none", "concat", "sum", "max"}
 
 const (
 	classWeightsNone     = "none"
@@ -56,7 +56,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
-	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat or sum")
+	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")

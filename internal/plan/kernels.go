@@ -74,6 +74,8 @@ type Kernels interface {
 	Add(dst, x, w Span, n, in, out int) error
 	// Sum adds n values of x to dst.
 	Sum(dst, x Span, n int) error
+	// Max sets n values of dst to the larger ones of dst and x.
+	Max(dst, x Span, n int) error
 	// LayerNorm sets dst to the normalised rows of x, n×width. dst may be x.
 	LayerNorm(dst, x, gain, shift Span, n, width int) error
 	// ScaleColumns sets dst to x·scale + shift, column by column, for x of n×width. dst may

@@ -184,6 +184,8 @@ func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
 
 func (k *cudaKernels) Sum(dst, x Span, n int) error { return k.d.Add(dst.at, dst.at, x.at, n) }
 
+func (k *cudaKernels) Max(dst, x Span, n int) error { return k.d.Max(dst.at, dst.at, x.at, n) }
+
 func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 	return k.d.LayerNorm(dst.at, 0, 0, x.at, gain.at, shift.at, n, width)
 }
