@@ -36,7 +36,7 @@ func atPath(read func(ctx context.Context, path string, o formats.Options) (*for
 func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights",
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
 			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
 		},
 		{

@@ -265,7 +265,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 // reader returns the slot of convolution l if dropout makes the convolution's input, nothing
 // else stands between, and neither jumping knowledge nor an own state reads it; or nil.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || o.OwnState || l > 0 && (o.FeedForward || o.Jumping != JumpingNone) || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]

@@ -193,7 +193,7 @@ func (o *trainOptions) fillDropoutNoise() error {
 	case o.Conv == convGAT:
 		excludes = "--conv gat"
 	case o.ownRows():
-		excludes = "--hidden-residual " + o.HiddenResidual
+		excludes = o.ownRowsOption()
 	case o.PreNorm:
 		excludes = "--pre-norm"
 	}

@@ -39,8 +39,9 @@ func TestActivate(t *testing.T) {
 			Activate(act, dst, slope, z, rows, width, drop)
 			for k, v := range z {
 				y, s := slowActivation(act, float64(v))
+				mask := 1.0
 				if threshold > 0 {
-					mask := float64(keep)
+					mask = float64(keep)
 					if dropHash(rowKey(drop.Seed, k/width), k%width) < threshold {
 						mask = 0
 					}
@@ -51,7 +52,7 @@ func TestActivate(t *testing.T) {
 				}
 				sizeY, sizeS := math.Abs(y), math.Abs(s)
 				if act == GELU && sizeY > 0 { // z·Φ(z) has the error of Φ
-					sizeY, sizeS = math.Abs(float64(v))*float64(scale), float64(scale)
+					sizeY, sizeS = math.Abs(float64(v)*mask), math.Abs(mask)
 				}
 				near(t, "activation", k, dst[k], y, sizeY, 4e-7)
 				near(t, "slope", k, slope[k], s, sizeS, 4e-7)
