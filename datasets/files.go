@@ -74,7 +74,7 @@ func fileSchemes(o Options) []Scheme {
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
+		schemes[k] = Scheme{builtin: true, Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }
@@ -149,7 +149,7 @@ func metricFor(y *graph.Labels) Metric {
 
 // readEdgeList reads an edge list:
 //
-//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
+//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot|position is makeFeatures'
 //	ids=from-0|from-1|names     the kind of node ids
 //	nodes=FILE                  the names of all nodes, in the order of files without ids
 //	weights=1                   a column or an attribute holds the edges' weights, 0: left out
@@ -175,7 +175,7 @@ func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.
 		return nil, err
 	}
 	features := spec.Text("features", "")
-	if features == degreeKey || features == oneHotKey {
+	if madeOfGraph(features) {
 		features = ""
 	}
 	return formats.EdgeList{
