@@ -336,6 +336,12 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := oneOf("activation", o.Activation, activationNames()); err != nil {
 		return err
 	}
+	if o.jumps() && o.Model == modelEquation {
+		return usagef("--jumping %s is not for --model equation, which has no classifier", o.Jumping)
+	}
+	if o.BatchNorm && o.LayerNorm {
+		return usagef("--batch-norm and --layer-norm are both given: leave out one of them")
+	}
 	if o.PreNorm && o.Model == modelEquation {
 		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}
@@ -363,12 +369,18 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
+		if method.Learned && o.EdgeDropout > 0 {
+			return usagef("--method %s excludes --edge-dropout: its sampler learns from the edges that it drew", o.Method)
+		}
 		if method.Learned && o.ownRows() {
-			return usagef("--method %s excludes --hidden-residual %s: its layers need not read the nodes that they compute", o.Method, o.HiddenResidual)
+			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
+		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())
 	}
 	if o.Conv == convGAT && o.controls() {
 		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)

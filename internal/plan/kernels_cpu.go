@@ -320,8 +320,23 @@ func (k *cpuKernels) Sum(dst, x Span, n int) error {
 	return nil
 }
 
+func (k *cpuKernels) Max(dst, x Span, n int) error {
+	parallel.For(n, 1<<14, func(lo, hi int) {
+		y, x := dst.host[lo:hi], x.host[lo:hi]
+		for i, v := range x {
+			y[i] = max(y[i], v)
+		}
+	})
+	return nil
+}
+
 func (k *cpuKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 	kernel.LayerNorm(dst.host[:n*width], nil, nil, x.host[:n*width], gain.host, shift.host, n, width)
+	return nil
+}
+
+func (k *cpuKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) error {
+	kernel.ScaleColumns(dst.host[:n*width], x.host[:n*width], scale.host, shift.host, n, width)
 	return nil
 }
 
