@@ -99,6 +99,7 @@ result.json, and the folders of all runs. An interrupted search goes on with
 	j.searchOptions.flags(fs)
 	j.trainOptions.flags(fs)
 	fs.Lookup("runs").Usage = "seeds of each setting: seed, seed+1, …"
+	fs.Lookup("max-batches").Usage = "mini-batches of the last rung"
 	j.Runs, fs.Lookup("runs").DefValue = 3, "3"
 	output := pflag.NewFlagSet("", pflag.ContinueOnError)
 	j.outputOptions.flags(output)
