@@ -95,7 +95,11 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		return fmt.Errorf("%w; take a smaller width, a rolling control, or none", err)
+		half := "half precision, "
+		if o.ControlHalf {
+			half = ""
+		}
+		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())

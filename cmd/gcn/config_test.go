@@ -106,7 +106,7 @@ func TestOneName(t *testing.T) {
 	new(trainOptions).flags(flags)
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh", "--control-half")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss", "--bias-after")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-smoothing", "0.1",

@@ -65,6 +65,7 @@ type trainOptions struct {
 	BiasAfter         bool
 	Residual          bool
 	ExactInput        bool
+	ControlHalf       bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -151,6 +152,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
+	fs.BoolVar(&o.ControlHalf, "control-half", false, "with --control refresh, ladies-cv or mvs: kept activations in float16, half the memory; on the CPU")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -352,6 +354,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
 		}
 	}
+	if o.ControlHalf && !o.refreshes() {
+		return usagef("--control-half is for --control refresh and the methods ladies-cv and mvs")
+	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
 			return usagef("--control %s with --layers 1: the only layer reads features, so there are no activations to keep", o.Control)
@@ -381,6 +386,14 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
 	}
 	return o.fillSamples(sampled)
+}
+
+// checkHalf refuses steps on a GPU with activations in float16. Inference keeps none.
+func (o *trainOptions) checkHalf() error {
+	if o.ControlHalf && o.device != nil {
+		return usagef("--control-half is for the CPU: leave it out with --device %s", o.Device)
+	}
+	return nil
 }
 
 // sampledLayers returns the number of layers that the sampler draws.

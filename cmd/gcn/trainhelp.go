@@ -20,7 +20,7 @@ type flagGroup struct {
 func trainGroups() []flagGroup {
 	return []flagGroup{
 		{"Data and sampling", "data method samples exact-input",
-			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every"},
+			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every control-half"},
 		{"Model", "layers hidden dropout activation layer-norm residual",
 			"model conv heads output-heads attention-dropout plain-attention bias-after hidden-residual input-layer input-dropout classifier-dropout"},
 		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",
