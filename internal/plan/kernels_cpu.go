@@ -140,8 +140,9 @@ func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 		if old > 1<<24 { // worth a collection
 			debug.FreeOSMemory()
 		}
+		*s = available.Large(n)
 	}
-	*s = resize(*s, n)
+	*s = (*s)[:n]
 	return Span{host: *s}, nil
 }
 
@@ -236,6 +237,10 @@ func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
 }
 
 func (k *cpuKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
+	if with, ok := k.blas.(blas.RowBLAS); ok && !b.None() {
+		with.SgemmBias(n, out, in, x.host, in, w.host, out, b.host, upTo(scale.host, n), dst.host, out)
+		return nil
+	}
 	var beta float32
 	if !b.None() {
 		kernel.BiasRows(dst.host[:n*out], b.host, upTo(scale.host, n), n, out)
