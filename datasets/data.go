@@ -38,7 +38,7 @@ type Split struct {
 type Data struct {
 	Name     string          // its SPEC
 	Graph    *graph.CSR      // A: symmetric unless Directed, no self-loops, values nil where all are 1
-	Features *graph.Features // one row a node
+	Features *graph.Features // one row a node; dense or sparse
 	Labels   *graph.Labels   // one entry or row a node; Labels.Names names the classes
 
 	// Directed says that A need not be symmetric: row i of A has the nodes that node i
@@ -188,6 +188,15 @@ func (d *Data) validUnlabelled() bool {
 // validateFeatures is graph.Features.Validate on all cores, until ctx is done.
 func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+	if x.Sparse != nil {
+		if err := x.Validate(); err != nil {
+			return fail(err)
+		}
+		if !plausibleColumns(x) {
+			return fail(fmt.Errorf("%d columns of features with %d entries: too sparse to learn from: %w", x.Cols, x.Len(), graph.ErrInvalid))
+		}
+		return ctx.Err()
+	}
 	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
 		return fail(x.Validate())
 	}

@@ -194,7 +194,7 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	}
 	for k, node := range b.Src {
 		if s.refreshed {
-			break // its rows are not those of nodes
+			break // its rows are not numbered as nodes
 		}
 		if node < 0 || int(node) >= s.nodes {
 			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)

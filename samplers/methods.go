@@ -22,6 +22,10 @@ type Method struct {
 	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
 	Refreshed bool
 
+	// FullDropoutNoise says that the sampler has the option of this name, unless KeepSelf or
+	// Config.DropoutNoise excludes it.
+	FullDropoutNoise bool
+
 	// GradientSeeds says that training draws the mini-batches by the norms of gradients
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
@@ -52,6 +56,10 @@ type Config struct {
 	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
 	// layer reads activations in place of features. Methods with a history use it.
 	ExactInput bool
+
+	// DropoutNoise is one of DropoutNoiseNames: LayerWise.FullDropoutNoise. "" means the
+	// method's own.
+	DropoutNoise string
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -78,9 +86,15 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 		}
 		config.Sizes = sizes
 	}
+	if config.DropoutNoise == "" && m.FullDropoutNoise && !config.KeepSelf {
+		config.DropoutNoise = DropoutNoiseFull
+	}
 	s := m.make(config)
+	if err := config.setDropoutNoise(m.Name, s); err != nil {
+		return nil, err
+	}
 	if p := config.Laplacian; p != nil && p.Share != nil && !DrawsByLayer(s) {
-		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, of which each rank holds a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -134,6 +148,8 @@ func Methods() []Method {
 		Sizes:      "nodes a layer",
 		ExactInput: true,
 		Refreshed:  true,
+
+		FullDropoutNoise: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},

@@ -91,8 +91,8 @@ const (
 // with few of them, a right value is too often far off by its standard error.
 const simulationGroups = 100
 
-// Run checks the claims. Cost: that of Theorem for the largest size; for each size and
-// population, Repeats draws; for each batch and size, a few calls of samplers.
+// Run checks the claims. It costs as much as Theorem for the largest size. For each size and
+// population it makes Repeats draws, and for each batch and size a few calls of samplers.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err := c.setDefaults(ctx); err != nil {
 		return nil, err

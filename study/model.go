@@ -9,7 +9,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/layers"
 )
 
@@ -68,16 +67,12 @@ func ProductRows(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *grap
 		if nodes == nil {
 			return Product(x, values)
 		}
-		rows := &graph.Features{Rows: len(nodes), Cols: x.Cols, Data: make([]float32, len(nodes)*x.Cols)}
+		rows := &graph.Features{Rows: len(nodes), Cols: x.Cols}
 		for k, v := range nodes {
 			if v < 0 || int(v) >= x.Rows {
 				return nil, fmt.Errorf("study: node %d of the list is %d, outside [0, %d)", k, v, x.Rows)
 			}
-		}
-		if x.Half != nil {
-			kernel.GatherHalf(rows.Data, x.Half, nodes, x.Cols)
-		} else {
-			kernel.Gather(rows.Data, x.Data, nodes, x.Cols)
+			rows.Data = append(rows.Data, x.Row(int(v))...)
 		}
 		return Product(rows, values)
 	}

@@ -68,7 +68,7 @@ func TestPilotAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := difference(h.Data, earlier.Data); d != 0 {
-		t.Errorf("the activations 5 mini-batches before the end differ by %v from those of a run that ended there", d)
+		t.Errorf("the activations 5 mini-batches before the end differ by %v from the activations of a run that ended there", d)
 	}
 	pilot.Dropout = 0 // the paper's
 	masked, histories, err := pilot.Run(t.Context())

@@ -28,6 +28,7 @@ parser.add_argument("method", choices=["full", "neighbor"])
 parser.add_argument("--samples", default="5,10", help="neighbours a node, the layer next to the output first")
 parser.add_argument("--target", type=float, default=1.0, help="stop at this validation accuracy")
 parser.add_argument("--max-batches", type=int, default=1000)
+parser.add_argument("--max-seconds", type=float, default=float("inf"), help="end with an evaluation after this wall clock")
 parser.add_argument("--eval-every", type=int, default=50)
 parser.add_argument("--batch", type=int, default=512)
 parser.add_argument("--hidden", type=int, default=256)
@@ -174,7 +175,8 @@ def main():
         scores, labels = batch()
         F.cross_entropy(scores, labels).backward()
         optimiser.step()
-        if k % args.eval_every and k < args.max_batches:
+        late = time.perf_counter() - start > args.max_seconds
+        if k % args.eval_every and k < args.max_batches and not late:
             continue
         before, cpu_before = time.perf_counter(), time.process_time()
         model.eval()
@@ -189,6 +191,7 @@ def main():
                       cpu_seconds=round(time.process_time() - cpu, 3), eval_seconds=round(evaluation, 3), eval_cpu_seconds=round(evaluation_cpu, 3))
         if accuracy >= args.target:
             result["reached"] = True
+        if result["reached"] or late:
             break
     print(json.dumps(result))
 

@@ -83,6 +83,7 @@ func TestControls(t *testing.T) {
 	for name, options := range map[string]string{
 		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
 		"mvs":                          "--method mvs --samples 48 --seeds-every 4 --control-half",
+		"mvs-full-noise":               "--method mvs --samples 48 --dropout-noise full",
 		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
 		"ladies-debiased-rolling":      "--control rolling --samples 48,48 --layers 3 --exact-input",
 		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
@@ -144,6 +145,7 @@ func TestControls(t *testing.T) {
 		"--method ladies-cv --layers 1":        "nothing is left",
 		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
 		"--method ladies-cv --control-every 0": "--control-every 0",
+		"--dropout-noise loud":                 "there are: sampled, full",
 		"--control-every 5":                    "is for --control refresh",
 		"--control rolling --control-every 5":  "is for --control refresh",
 	} {

@@ -99,6 +99,8 @@ type runOptions struct {
 	LayerNorm                     bool `json:"layer_norm"`
 	BiasAfter                     bool `json:"bias_after"`
 	InputLayer                    bool `json:"input_layer"`
+	PreNorm                       bool `json:"pre_norm"`
+	FeedForward                   bool `json:"feed_forward"`
 	Residual                      bool
 	HiddenResidual                string `json:"hidden_residual"`
 }
@@ -106,9 +108,9 @@ type runOptions struct {
 // model returns the options of the run's model. A value that it does not know is an error.
 func (r runOptions) model() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
-	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU}
+	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
-	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, Residual: r.Residual}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
 	var form, activation, residual bool
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]

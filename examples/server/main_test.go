@@ -107,6 +107,8 @@ func TestModels(t *testing.T) {
 		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
 		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
 		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
+		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,
+			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true}},
 		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
 		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
 	} {
@@ -147,7 +149,7 @@ func TestUnknownModels(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"data": "synth:demo", "layers": 2, "conv": "gat", "heads": 8}`:    "--conv gat",
 		`{"data": "synth:demo", "layers": 2, "model": "other"}`:             "--model other",
-		`{"data": "synth:demo", "layers": 2, "activation": "gelu"}`:         "--activation gelu",
+		`{"data": "synth:demo", "layers": 2, "activation": "tanh"}`:         "--activation tanh",
 		`{"data": "synth:demo", "layers": 2, "hidden_residual": "highway"}`: "--hidden-residual highway",
 		`{"data": "synth:demo", "layers": 2, "hidden_residual": true}`:      "hidden_residual",
 	} {

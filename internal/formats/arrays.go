@@ -114,6 +114,13 @@ func checkGraph(what string, nodes int, edges int64) error {
 	return memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)
 }
 
+// So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
+// has enough of them.
+const (
+	smallMatrix  = 1 << 24 // cells
+	cellsAnEntry = 4096    // at most, in larger matrices
+)
+
 // zeros makes a matrix of zeros, if it fits in memory.
 func zeros(what string, rows, cols int) ([]float32, error) {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)

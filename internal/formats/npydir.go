@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy and
+// NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy, or feat.npz
+// of a SciPy CSR matrix, and
 // labels.npy, and data.npy, the edges' weights, if it is there. If split is true, it reads
 // train.npy, valid.npy and test.npy too, numbers of nodes or masks of booleans; the set
 // has no split where all three are missing.
@@ -36,7 +38,14 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
-	if exists(dir.path("feat")) {
+	switch sparse := filepath.Join(path, "feat.npz"); {
+	case exists(sparse) && exists(dir.path("feat")):
+		return nil, fmt.Errorf("datasets: %s: features in feat.npy and in feat.npz: remove one of them", path)
+	case exists(sparse):
+		if d.Features, err = readSparseFile(ctx, sparse, d.nodes()); err != nil {
+			return nil, err
+		}
+	case exists(dir.path("feat")):
 		if d.Features, err = readMatrix(ctx, dir, "feat", d.nodes()); err != nil {
 			return nil, err
 		}

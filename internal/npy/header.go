@@ -148,21 +148,24 @@ func parseDict(dict string) (Header, error) {
 	if len(seen) != 3 {
 		p.fail("%d of the keys descr, fortran_order, shape", len(seen))
 	}
-	if p.err != nil {
-		return Header{}, p.err
-	}
-	_, size, err := h.element()
+	return h, p.err
+}
+
+// numbers checks that h is of an array of numbers whose size can be counted. It returns the
+// size of a number.
+func (h *Header) numbers() (width int, err error) {
+	_, width, err = h.element()
 	if err != nil {
-		return Header{}, err
+		return 0, err
 	}
-	total := int64(size)
+	total := int64(width)
 	for _, d := range h.Shape {
 		if d > 0 && total > math.MaxInt/int64(d) {
-			return Header{}, fmt.Errorf("shape %v of %s is too large: %w", h.Shape, h.Descr, ErrFormat)
+			return 0, fmt.Errorf("shape %v of %s is too large: %w", h.Shape, h.Descr, ErrFormat)
 		}
 		total *= int64(d)
 	}
-	return h, nil
+	return width, nil
 }
 
 // literal parses the Python literals of a header; err is the first error.
