@@ -198,9 +198,12 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
-	if h.half != nil {
+	switch written := h.Index.written; {
+	case h.half != nil:
 		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
-	} else {
+	case written.Of(k.rows):
+		written.Multiply(y, lo, lo+n, h.host, h.Width)
+	default:
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
