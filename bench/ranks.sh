@@ -57,7 +57,7 @@ printf '%s, %s, %s\n' "$(date +%F)" "$(git describe --always --dirty)" "$(sed -n
 for rate in "$@"; do
 	for k in 1 2; do
 		tc -n gcn$k qdisc delete dev gcn$k root 2>/dev/null || true
-		[ "$rate" = none ] || tc -n gcn$k qdisc add dev gcn$k root tbf rate "$rate" burst 256kb latency 50ms
+		[ "$rate" = none ] || tc -n gcn$k qdisc add dev gcn$k root tbf rate "$rate" burst 256kb latency 400ms
 	done
 	printf '\n== %s\n' "$rate"
 	"$work/on" 10.99.0.1 "cd $PWD && $(printf '%q ' "${ranks[@]}" "$work/rank" sh -c "$run")"

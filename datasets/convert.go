@@ -137,8 +137,9 @@ func (w *storeWriter) propagate(d *Data, progress func(FetchProgress)) error {
 // feat.npz, which scipy.sparse.load_npz reads. Reading it
 // gives the same graph, features, labels and split. It gives the usual metric of
 // the labels; any other needs the key metric. Features in half precision are
-// written, and come back, as float32. The weights of a weighted graph are in data.npy,
-// which is removed for any other graph. The data are validated before the first file is
+// written, and come back, as float32. The weights of a weighted graph are in data.npy, the
+// ids of nodes in names.npy, and the names of classes in classes.npy. Each is
+// removed if the data have none. The data are validated before the first file is
 // replaced. Each file appears whole or not at all, and the folder opens only once
 // all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
@@ -150,7 +151,7 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
 	// Without its first file the folder cannot be opened.
-	for _, name := range []string{"indptr.npy", "data.npy", "feat.npy", "feat.npz"} {
+	for _, name := range []string{"indptr.npy", "data.npy", "feat.npy", "feat.npz", "names.npy", "classes.npy"} {
 		if err := os.Remove(at(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("datasets: %w", err)
 		}
@@ -171,6 +172,12 @@ func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	var files []file
 	if a.Val != nil {
 		files = append(files, file{"data.npy", writeArray(a.Val[:a.NNZ()], int(a.NNZ()))})
+	}
+	if names := d.NodeNames; names != nil {
+		files = append(files, file{"names.npy", writeTextArray(names.Len(), names.At)})
+	}
+	if y.Names != nil {
+		files = append(files, file{"classes.npy", writeTextArray(len(y.Names), y.Name)})
 	}
 	files = append(files, []file{
 		{"train.npy", writeArray(widened(d.Split.Train), len(d.Split.Train))},
@@ -231,6 +238,16 @@ func widened(ids []int32) []int64 {
 		wide[k] = int64(id)
 	}
 	return wide
+}
+
+func writeTextArray(n int, text func(k int) string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 1<<20)
+		if err := npy.WriteTexts(buffered, n, text); err != nil {
+			return err
+		}
+		return buffered.Flush()
+	}
 }
 
 func writeArray[T npy.Element](values []T, shape ...int) func(io.Writer) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -66,6 +67,9 @@ type Data struct {
 	unmap  func() error // nil unless the data come from a store; see Close
 	pages  func()       // gives the store's memory back to the system; nil: nothing to give
 
+	indexOnce sync.Once
+	index     map[string]int32 // of NodeNames
+
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian
 }
@@ -90,6 +94,23 @@ func (d *Data) title() string {
 		return "data without a name"
 	}
 	return d.Name
+}
+
+// Node returns the node with an id of the source. The first call for data with names of
+// nodes makes an index of about 100 bytes a name, which later calls share.
+func (d *Data) Node(id string) (int32, error) {
+	v, known := int32(-1), false
+	if d.NodeNames == nil {
+		number, err := strconv.ParseUint(id, 10, 31)
+		v, known = int32(number), err == nil && int(number) < d.Nodes()
+	} else {
+		d.indexOnce.Do(func() { d.index = d.NodeNames.Index() })
+		v, known = d.index[id]
+	}
+	if !known {
+		return -1, fmt.Errorf("datasets: node %.40q is not among the %d of the graph", id, d.Nodes())
+	}
+	return v, nil
 }
 
 // Nodes returns the number of nodes, 0 where there is no graph.

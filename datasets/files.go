@@ -36,7 +36,7 @@ func atPath(read func(ctx context.Context, path string, o formats.Options) (*for
 func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights",
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
 			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
 		},
 		{
@@ -149,7 +149,7 @@ func metricFor(y *graph.Labels) Metric {
 
 // readEdgeList reads an edge list:
 //
-//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
+//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot|position is makeFeatures'
 //	ids=from-0|from-1|names     the kind of node ids
 //	nodes=FILE                  the names of all nodes, in the order of files without ids
 //	weights=1                   a column or an attribute holds the edges' weights, 0: left out
@@ -175,7 +175,7 @@ func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.
 		return nil, err
 	}
 	features := spec.Text("features", "")
-	if features == degreeKey || features == oneHotKey {
+	if madeOfGraph(features) {
 		features = ""
 	}
 	return formats.EdgeList{

@@ -226,7 +226,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 // reader returns the slot of convolution l if dropout makes the convolution's input and nothing
 // else stands between; or nil.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || l > 0 && o.FeedForward || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]

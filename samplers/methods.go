@@ -22,6 +22,14 @@ type Method struct {
 	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
 	Refreshed bool
 
+	// Controlled says that the sampler needs histories of activations, Refreshed or not, which
+	// attention does not have.
+	Controlled bool
+
+	// OwnOutputs says that the sampler draws the output nodes of a batch: training cannot
+	// draw them by importance (train.Seeds).
+	OwnOutputs bool
+
 	// FullDropoutNoise says that the sampler has the option of this name, unless KeepSelf or
 	// Config.DropoutNoise excludes it.
 	FullDropoutNoise bool
@@ -148,6 +156,7 @@ func Methods() []Method {
 		Sizes:      "nodes a layer",
 		ExactInput: true,
 		Refreshed:  true,
+		Controlled: true,
 
 		FullDropoutNoise: true,
 		make: func(c Config) validSampler {
@@ -160,6 +169,7 @@ func Methods() []Method {
 		Sizes:         "nodes a layer",
 		ExactInput:    true,
 		Refreshed:     true,
+		Controlled:    true,
 		GradientSeeds: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
@@ -188,6 +198,8 @@ func Methods() []Method {
 		Source:  sourceVRGCN,
 		Sizes:   "neighbours a node",
 		Default: []int{2},
+
+		Controlled: true,
 		make: func(c Config) validSampler {
 			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
@@ -197,6 +209,8 @@ func Methods() []Method {
 		Name:    "saint-node-normalized",
 		Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
 		Source:  sourceMVS,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -204,6 +218,8 @@ func Methods() []Method {
 		Name:    "cluster",
 		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -298,6 +314,8 @@ func saintMethods() []Method {
 			Name:    "saint-" + u.name,
 			Summary: "training subgraph " + u.summary + ", entries and loss divided by their probabilities",
 			Source:  sourceSAINT,
+
+			OwnOutputs: true,
 			make: func(c Config) validSampler {
 				return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: u.units}
 			},

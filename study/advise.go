@@ -175,7 +175,7 @@ func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, e
 	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
 	is := make([]bool, a.Laplacian.Nodes())
 	for r := range a.Repeats {
-		if _, err := w.rows(ctx, r); err != nil {
+		if _, err := w.begin(ctx, r); err != nil {
 			return nil, err
 		}
 		for _, v := range w.exact.Blocks[0].Src {

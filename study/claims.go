@@ -38,6 +38,8 @@ type Claims struct {
 	Batch     int              // nodes in a batch; 0 means 512
 	Batches   int              // number of batches; 0 means 100; at least 2
 	Rank      int              // principal components in the claims on low rank; 0 means 8
+
+	Progress func(done, total int) // called after each of Sizes, if not nil
 }
 
 // ClaimRow compares one statement with the measured value. Over several candidates,
@@ -103,7 +105,7 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range c.Sizes {
+	for k, s := range c.Sizes {
 		measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{})
 		if err != nil {
 			return nil, err
@@ -119,6 +121,9 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 		}
 		if err := c.finitePopulation(ctx, t, law, watch, measured, s); err != nil {
 			return nil, err
+		}
+		if c.Progress != nil {
+			c.Progress(k+1, len(c.Sizes))
 		}
 	}
 	if c.Laplacian == nil {

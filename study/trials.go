@@ -38,6 +38,10 @@ type Trials struct {
 	Most     float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
 	Tolerate float64 // loss of a score that is none; 0 means 0.005, half a point
 	Seed     uint64
+
+	// Progress, if not nil, is called after each mini-batch of a trial with the number done of
+	// all trials, from one goroutine. A trial that is left out counts as done.
+	Progress func(done, total int)
 }
 
 // tolerated is the default of Trials.Tolerate.
@@ -48,6 +52,30 @@ type Candidate struct {
 	Method     string `json:"method"`
 	Samples    []int  `json:"samples"` // next to the output first; empty for full
 	ExactInput bool   `json:"exact_input"`
+}
+
+// model returns the paper's model with the candidate's sampler. exact is of d.
+func (c Candidate) model(d *datasets.Data, exact *layers.ExactInput, convolutions int, o layers.GCNOptions) (*layers.GCN, error) {
+	sampled := convolutions
+	if c.ExactInput {
+		sampled, o.ExactInput = convolutions-1, exact
+	}
+	sampler, err := samplers.ByName(c.Method, samplers.Config{
+		Laplacian: d.Laplacian(), Train: d.Split.Train, Layers: sampled, Sizes: c.Samples, ExactInput: c.ExactInput,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, o)
+}
+
+// trainingOnly returns d without validation and test nodes. Without evaluations, train.Fit
+// leaves the last parameters in the model.
+func trainingOnly(d *datasets.Data) *datasets.Data {
+	return &datasets.Data{
+		Name: d.Name, Graph: d.Graph, Directed: d.Directed, Features: d.Features, Labels: d.Labels,
+		Propagated: d.Propagated, Split: datasets.Split{Train: d.Split.Train}, Metric: d.Metric,
+	}
 }
 
 // Trial is the outcome for one candidate.
@@ -95,21 +123,24 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	if err := s.setDefaults(ctx); err != nil {
 		return nil, err
 	}
-	d := &datasets.Data{
-		Name: s.Data.Name, Graph: s.Data.Graph, Features: s.Data.Features, Labels: s.Data.Labels,
-		Propagated: s.Data.Propagated, Split: datasets.Split{Train: s.Data.Split.Train}, Metric: s.Data.Metric,
-	}
+	d := trainingOnly(s.Data)
 	exact, err := layers.NewExactInput(ctx, d.Laplacian(), d.Features, d.Propagated, nil)
 	if err != nil {
 		return nil, err
 	}
 	scored := RandomBatch(rand.New(samplers.NewSource(s.Seed, 0, math.MaxUint64)), s.Data.Split.Valid, s.Scored)
 	var trials []Trial
-	for _, c := range s.Candidates {
+	for k, c := range s.Candidates {
+		done := func(batches int) {
+			if s.Progress != nil {
+				s.Progress(k*s.Batches+batches, len(s.Candidates)*s.Batches)
+			}
+		}
 		if s.suffices(trials, c) {
+			done(s.Batches)
 			continue
 		}
-		t, err := s.try(ctx, d, exact, c, scored)
+		t, err := s.try(ctx, d, exact, c, scored, func(p train.Progress) { done(p.Batch) })
 		if err != nil {
 			return nil, fmt.Errorf("study: trial of %s: %w", c.Method, err)
 		}
@@ -167,19 +198,8 @@ func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 }
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
-func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32) (*Trial, error) {
-	p := d.Laplacian()
-	sampled, options := s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed}
-	if c.ExactInput {
-		sampled, options.ExactInput = s.Layers-1, exact
-	}
-	sampler, err := samplers.ByName(c.Method, samplers.Config{
-		Laplacian: p, Train: d.Split.Train, Layers: sampled, Sizes: c.Samples, ExactInput: c.ExactInput,
-	})
-	if err != nil {
-		return nil, err
-	}
-	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, options)
+func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
+	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +213,7 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if c.Method == "full" && t.Operations*float64(s.Batches) > s.Most {
 		return nil, nil
 	}
-	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed}); err != nil {
+	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
 		return nil, err
 	}
 	score, err := train.Evaluate(ctx, m, d, scored)

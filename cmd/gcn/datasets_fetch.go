@@ -46,7 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download, or the propagation of the features, on standard error,
+// fetchDisplay shows a download, the propagation of the features, or correct and smooth, on
+// standard error,
 // with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
@@ -75,18 +76,26 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: reading it and writing the store", p.Name)
 		case "propagate":
 			say(f.w, "%s: propagating the features once", p.Name)
+		case stageCorrect:
+			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage != "download" && p.Stage != "propagate" || terminal == nil {
+	if p.Stage != "download" && p.Stage != "propagate" && p.Stage != stageCorrect || terminal == nil {
 		return
 	}
 	if f.bar == nil {
-		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(true))
+		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(p.Stage != stageCorrect))
 	}
 	// A terminal that went away must not end the download.
 	_ = f.bar.Set64(p.Done)
+	if p.Stage == stageCorrect && p.Done == p.Total {
+		f.clear()
+	}
 }
+
+// stageCorrect is the stage of correct and smooth.
+const stageCorrect = "correct"
 
 func (f *fetchDisplay) clear() {
 	if f.bar != nil {

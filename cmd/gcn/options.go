@@ -258,6 +258,8 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 			this, other = "method "+o.Method, "method ladies-cv"
 		}
 		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
+	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs:
+		return usagef("--seeds %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", o.Seeds, o.Method)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -357,6 +359,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
+		}
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
@@ -369,6 +374,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	}
 	if o.ControlHalf && !o.refreshes() {
 		return usagef("--control-half is for --control refresh and the methods ladies-cv and mvs")
+	}
+	if o.Conv == convGAT && o.controls() {
+		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
 	if o.PreNorm && (o.controls() || o.refreshes()) {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())

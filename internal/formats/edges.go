@@ -42,7 +42,7 @@ type EdgeList struct {
 	//	       "id,0,1,1": binary tasks; nan and an empty field stand for unknown
 	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label;
 	//	       {"id": [0, 1, 1]}: binary tasks (see Lists)
-	//	.npy   classes or binary tasks, in node order
+	//	.npy   classes, by number or name, or binary tasks, in node order
 	Labels string
 
 	// Features is a file of features, "" for none:
@@ -1075,13 +1075,10 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		return nil, err
 	}
 	if e.classes != nil {
-		if d.Labels, err = e.classes.labels(n); err != nil {
+		if d.Labels, err = e.classes.namedLabels(n); err != nil {
 			return nil, err
 		}
-		if e.classes.kinds.renumbered() {
-			d.Labels.Names = e.classes.kinds.names()
-			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
-		}
+		d.noteNames()
 	} else if e.tasks != nil {
 		if d.Labels, err = e.tasks.labels(n); err != nil {
 			return nil, err
@@ -1091,6 +1088,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		if d.Labels, err = readLabels(ctx, npyFile(e.Labels), "", n); err != nil {
 			return nil, err
 		}
+		d.noteNames()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -1106,6 +1104,13 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		d.Features, err = readSparseFile(ctx, e.Features, n)
 	}
 	return d, err
+}
+
+// noteNames says how labels with names were numbered.
+func (d *Set) noteNames() {
+	if d.Labels.Names != nil {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
+	}
 }
 
 // labels makes binary tasks of the rows. Tasks of nodes without a row are unknown.

@@ -222,12 +222,12 @@ func (w *World) post(requests []request, name string,
 const (
 	spinTime      = 40 * time.Microsecond // a message through shared memory takes less
 	shortestPause = 20 * time.Microsecond
-	longestPause  = time.Millisecond / 4
+	longestPause  = time.Millisecond
 	idleTest      = 5 * time.Microsecond // more than a test of a request takes that moves no data
 )
 
 // wait returns when all requests are done. MPI's own waiting would keep a core busy, and
-// would not watch ctx. A pause is at most a quarter of the time that nothing has happened, so
+// would not watch ctx. A pause is at most a sixteenth of the time that nothing has happened, so
 // that it adds little to it. MPI moves data only while it is called: a test that takes long
 // has moved some, and the next follows at once.
 func (w *World) wait(ctx context.Context, requests []request) error {
@@ -250,7 +250,7 @@ func (w *World) wait(ctx context.Context, requests []request) error {
 		}
 		requests = left
 		if idle := now.Sub(since); idle > spinTime {
-			pause(min(max(idle/4, shortestPause), longestPause))
+			pause(min(max(idle/16, shortestPause), longestPause))
 		}
 	}
 }
