@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// child runs the task of a process that a test started: "convert SPEC PATH", "fetch
-// NAME", or "open LIMIT SPEC" within LIMIT bytes of address space.
+// child runs the task of a process that a test started: "convert SPEC PATH", "stream SPEC
+// PATH", "fetch NAME", or "open LIMIT SPEC" within LIMIT bytes of address space.
 func child(task string) int {
 	fields := strings.Fields(task)
 	var err error
 	switch fields[0] {
 	case "convert":
 		_, err = Convert(context.Background(), fields[1], fields[2], Options{})
+	case "stream":
+		err = streamed(context.Background(), fields[1], fields[2], Options{checkpoint: 1 << 20})
 	case "open":
 		var limit uint64
 		if limit, err = strconv.ParseUint(fields[1], 10, 64); err == nil {

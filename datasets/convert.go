@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,13 +17,15 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // Convert writes the data set of a SPEC to a store, or, if the path ends in a
-// slash, to a folder of NumPy files; see WriteStore, o.Precision, o.Propagated and
-// WriteNumPy. It returns the SPEC of the result. Features of synthetic data are never in
-// memory whole on their way to a store without P·X. P·X never is. Convert replaces a store by a store and a folder
+// slash, to a folder of NumPy files, or, if it begins with ogb:, to a folder in OGB's binary
+// layout; see WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of the result. Features of synthetic data are never in
+// memory whole on their way to a store without P·X. P·X never is. A folder in OGB's binary
+// layout, and generated data that do not fit, are converted in pieces; see o.Memory. Convert replaces a store by a store and a folder
 // by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
@@ -32,11 +35,17 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := o.Precision.check(); err != nil {
 		return "", err
 	}
+	if strings.HasPrefix(path, "ogb:") && (o.Precision == Float16 || o.Propagated) {
+		return "", fmt.Errorf("datasets: %s: OGB's layout holds features as float32, and not P·X; float16 and P·X are for a store", path)
+	}
 	if folder && o.Precision == Float16 {
 		return "", fmt.Errorf("datasets: %s: NumPy files hold features as float32; float16 is for a store", path)
 	}
 	if folder && o.Propagated {
 		return "", fmt.Errorf("datasets: %s: NumPy files have no place for propagated features; a store has", path)
+	}
+	if dir, found := strings.CutPrefix(path, "ogb:"); found {
+		return convertToOGB(ctx, spec, dir, o)
 	}
 	if err := replaceable(path, folder); err != nil {
 		return "", err
@@ -105,6 +114,13 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	source, err := findStream(ctx, spec, scheme, o)
+	if err != nil {
+		return err
+	}
+	if source != nil {
+		return streamToStore(ctx, source, text, path, o)
+	}
 	if scheme.Name == "synth" && scheme.builtin && !o.Propagated {
 		return synthToStore(ctx, spec, path, synthBuffer, o.Precision)
 	}
@@ -118,6 +134,45 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		propagated = func(w *storeWriter) error { return w.propagate(d, o.Progress) }
 	}
 	return writeStoreAs(ctx, path, d, o.Precision, propagated)
+}
+
+// findStream returns the source of a conversion that does not hold the data in memory, or
+// nil for the usual one. Both write the same store. A folder in OGB's binary layout is
+// always streamed; a synthetic data set if it does not fit in memory otherwise, or if
+// o.Memory says that it may not.
+func findStream(ctx context.Context, spec *Spec, scheme *Scheme, o Options) (streamSource, error) {
+	if !scheme.builtin {
+		return nil, nil
+	}
+	if scheme.Name == "synth" && !o.Propagated {
+		m, err := synthFromSpec(spec)
+		if err != nil {
+			return nil, err
+		}
+		limit := int64(min(memory.Limit(), math.MaxInt64))
+		if o.Memory > 0 {
+			limit = o.Memory
+		}
+		if bytes := m.bytes(synthBuffer / int64(m.features)); bytes >= 0 && bytes <= limit {
+			return nil, nil
+		}
+		return &synthStream{spec: spec.String(), m: m}, nil
+	}
+	if !o.Propagated {
+		if s, err := newOGBStream(ctx, spec); s != nil || err != nil {
+			return s, err
+		}
+	}
+	return nil, o.checkStreamed(spec)
+}
+
+// checkStreamed reports options of a conversion that does not hold the data in memory, for
+// one that does.
+func (o *Options) checkStreamed(spec *Spec) error {
+	if o.Memory == 0 && o.Scratch == "" {
+		return nil
+	}
+	return fmt.Errorf("datasets: %q is converted in memory: only synth: and OGB's binary folders, without P·X and the latter without keys, are converted within a number of bytes", spec)
 }
 
 // propagate computes and writes P·X of d, a part at a time.

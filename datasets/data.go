@@ -170,6 +170,11 @@ func (d *Data) validateNodes(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	return d.validateLabels()
+}
+
+// validateLabels is validateNodes without the values of the features.
+func (d *Data) validateLabels() error {
 	n := d.Nodes()
 	if err := d.Labels.Validate(); err != nil && !d.validUnlabelled() {
 		return fmt.Errorf("datasets: %s: %w", d.title(), err)

@@ -22,13 +22,14 @@ import (
 // downloading is forbidden.
 var ErrOffline = errors.New("downloading is forbidden")
 
-// FetchProgress reports the progress of fetching a named data set, or of computing P·X.
+// FetchProgress reports the progress of fetching a named data set, of computing P·X, or of
+// a conversion that does not hold the data in memory.
 type FetchProgress struct {
 	Name        string // of the data set
-	Stage       string // "download", "unpack", "prepare" or "propagate"
+	Stage       string // "download", "unpack", "prepare", "propagate", "edges", "rows" or "features"
 	File        string // that is downloaded
 	Address     string // of the file
-	Done, Total int64  // bytes of the file, or of P·X; Total is 0 if the server does not say
+	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
 }
 
 // namedScheme opens named data sets. It downloads those that are not in the cache.

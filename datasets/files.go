@@ -74,7 +74,7 @@ func fileSchemes(o Options) []Scheme {
 	}
 	schemes := make([]Scheme, len(all))
 	for k, f := range all {
-		schemes[k] = Scheme{Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
+		schemes[k] = Scheme{builtin: true, Name: f.name, Path: f.path, Summary: f.summary, Keys: f.allKeys(), Open: func(ctx context.Context, spec *Spec) (*Data, error) { return f.open(ctx, spec, o) }}
 	}
 	return schemes
 }

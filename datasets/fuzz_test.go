@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,6 +109,40 @@ func FuzzOGB(f *testing.F) {
 			content = zipped(t, string(content))
 		}
 		write(t, filepath.Join(dir, filepath.FromSlash(names[int(which)%len(names)])+".csv.gz"), content)
+		tryOpen(t, "ogb:"+dir)
+	})
+}
+
+func FuzzOGBBinary(f *testing.F) {
+	d := made(f, 12, 1)
+	arcs := arcsOf(d, 1)
+	ends := make([]int64, 2*len(arcs))
+	for k, e := range arcs {
+		ends[k], ends[len(arcs)+k] = int64(e.U), int64(e.V)
+	}
+	data := map[string][]byte{
+		"edge_index": array(f, ends, 2, len(arcs)), "node_feat": array(f, d.Features.Data, 12, d.Features.Cols),
+		"num_nodes_list": array(f, []int64{12}), "num_edges_list": array(f, []int64{int64(len(arcs))}),
+	}
+	labels := make([]float32, 12)
+	keys := []string{"edge_index", "node_feat", "num_nodes_list", "num_edges_list", "node_label"}
+	for k, key := range keys {
+		f.Add(byte(k), data[key])
+	}
+	f.Add(byte(4), array(f, labels, 12, 1))
+	f.Fuzz(func(t *testing.T, which byte, content []byte) {
+		dir := t.TempDir()
+		members, label, key := maps.Clone(data), array(t, labels, 12, 1), keys[int(which)%len(keys)]
+		if key == "node_label" {
+			label = content
+		} else {
+			members[key] = content
+		}
+		write(t, filepath.Join(dir, "raw", "data.npz"), archive(t, zip.Store, members))
+		write(t, filepath.Join(dir, "raw", "node-label.npz"), archive(t, zip.Deflate, map[string][]byte{"node_label": label}))
+		for name, ids := range map[string][]int32{"train": d.Split.Train, "valid": d.Split.Valid, "test": d.Split.Test} {
+			write(t, filepath.Join(dir, "split", "x", name+".csv.gz"), []byte(column(ids)))
+		}
 		tryOpen(t, "ogb:"+dir)
 	})
 }

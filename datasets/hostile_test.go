@@ -74,7 +74,9 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 
 	d.Labels.Classes = 100_000_000
 	store := filepath.Join(dir, "classes.store")
-	err := writeStore(context.Background(), store, d, "", false, func(w *storeWriter) error { return w.features(d.Features) }, nil)
+	parts := d.graphParts()
+	parts.features = func(w *storeWriter) error { return w.features(d.Features) }
+	err := writeStore(context.Background(), store, d, "", false, parts)
 	if err != nil {
 		t.Fatal(err)
 	}

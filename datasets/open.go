@@ -51,6 +51,14 @@ type Options struct {
 	// precision of the features: see Data.Propagated.
 	Propagated bool
 
+	// Memory is the number of bytes that Convert may take for a data set that it converts
+	// without holding it in memory. 0 means half of the memory, at most 8 GiB.
+	Memory int64
+
+	// Scratch is the folder of the temporary files of such a conversion. "" means a folder
+	// beside the store.
+	Scratch string
+
 	// Unlabelled allows data without labels, for predictions of a trained model. Labels
 	// then holds the class -1 of each node, and Classes is 0, until the caller sets the
 	// model's labels. There is no split. Without Unlabelled such data are an error.
@@ -59,6 +67,8 @@ type Options struct {
 	// Progress, if not nil, is called often while a named data set is fetched, or P·X
 	// computed, from one goroutine.
 	Progress func(FetchProgress)
+
+	checkpoint int64 // bytes between two checkpoints of a conversion; 0: the usual number
 
 	verify bool // read stores whole, even if they were found valid before
 }

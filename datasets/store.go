@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"math"
 	"unsafe"
+
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // The store is the project's own file format for one data set. It is opened by
@@ -286,9 +288,9 @@ func decodeHeader(b []byte, size uint64) ([]section, error) {
 	return sections, nil
 }
 
-// number is the type of the numbers in a section.
+// number is the type of the numbers in a section, or in a temporary file.
 type number interface {
-	byte | uint16 | int32 | int64 | float32
+	byte | uint16 | int32 | int64 | float32 | graph.Edge
 }
 
 // littleEndian tells whether this machine has the byte order of stores.

@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -34,21 +36,30 @@ func synthToStore(ctx context.Context, spec *Spec, path string, buffer int, p Pr
 		return err
 	}
 	half := p == Float16
-	return writeStore(ctx, path, d, p, half, func(w *storeWriter) error { return m.streamFeatures(w, c, buffer) }, nil)
+	parts := d.graphParts()
+	parts.features = func(w *storeWriter) error {
+		at := 0
+		return m.eachFeatures(ctx, c, 0, buffer, func(rows []float32) error {
+			at += len(rows)
+			return w.floats(rows, at-len(rows))
+		})
+	}
+	return writeStore(ctx, path, d, p, half, parts)
 }
 
-// streamFeatures writes the features of all nodes, a group of chunks at a time.
-func (m *synthModel) streamFeatures(w *storeWriter, c *communities, size int) error {
+// eachFeatures draws the features of the nodes from chunk first on, a group of chunks of
+// about size features at a time. put must not keep the rows.
+func (m *synthModel) eachFeatures(ctx context.Context, c *communities, first, size int, put func(rows []float32) error) error {
 	chunkSize := synthChunk * m.features
 	group := max(size/chunkSize, 1)
 	buffer := make([]float32, group*chunkSize)
 	draw := m.featureRows(c)
-	chunks := (m.nodes + synthChunk - 1) / synthChunk
-	for first := 0; first < chunks; first += group {
+	chunks := m.chunks()
+	for ; first < chunks; first += group {
 		count := min(group, chunks-first)
 		rows := min(count*synthChunk, m.nodes-first*synthChunk)
 		part := buffer[:rows*m.features]
-		err := parallel.Chunks(w.ctx, count, func(k int) error {
+		err := parallel.Chunks(ctx, count, func(k int) error {
 			chunk := first + k
 			own, lo := part[k*chunkSize:min((k+1)*chunkSize, len(part))], (first+k)*synthChunk
 			for i := 0; i*m.features < len(own); i++ { // drawn for each node again: no memory for them all
@@ -60,9 +71,82 @@ func (m *synthModel) streamFeatures(w *storeWriter, c *communities, size int) er
 		if err != nil {
 			return err
 		}
-		if err := w.floats(part, first*chunkSize); err != nil {
+		if err := put(part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// synthStream draws a data set in pieces. It holds the tables of the nodes, but no edges.
+type synthStream struct {
+	spec string
+	m    *synthModel
+	c    *communities // nil until it is drawn
+}
+
+// chunksPerStep is the number of chunks drawn between two checkpoints at least.
+const chunksPerStep = 256
+
+func (s *synthStream) identity() (string, error) { return fmt.Sprintf("%s\n%+v", s.spec, *s.m), nil }
+
+func (s *synthStream) sizes() streamSizes {
+	m := s.m
+	return streamSizes{nodes: m.nodes, width: m.features, edges: m.edges, steps: int64(m.chunks()), memory: m.tableBytes()}
+}
+
+func (s *synthStream) communities() *communities {
+	if s.c == nil {
+		s.c = s.m.drawCommunities()
+	}
+	return s.c
+}
+
+func (s *synthStream) edges(ctx context.Context, first int64, put func([]graph.Edge) error, done func(int64) error) error {
+	m := s.m
+	r, err := m.newRowDrawer(ctx, s.communities())
+	if err != nil {
+		return err
+	}
+	for lo := int(first); lo < m.chunks(); lo += chunksPerStep {
+		hi := min(lo+chunksPerStep, m.chunks())
+		err := parallel.Chunks(ctx, hi-lo, func(k int) error {
+			var edges []graph.Edge
+			var row []int32
+			at := 0 // the node of row
+			flush := func() {
+				for _, j := range row {
+					edges = append(edges, graph.Edge{U: int32(at), V: j})
+				}
+			}
+			r.draw(lo+k, func(i int) []int32 {
+				flush()
+				count := int(r.ptr[i+1] - r.ptr[i])
+				row, at = slices.Grow(row[:0], count)[:count], i
+				return row
+			})
+			flush()
+			return put(edges)
+		})
+		if err == nil {
+			err = done(int64(hi))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *synthStream) bare(ctx context.Context, _ graph.Report) (*Data, error) {
+	d, err := s.m.bare(ctx, s.communities())
+	if err == nil {
+		d.Name = s.spec
+	}
+	return d, err
+}
+
+func (s *synthStream) features(ctx context.Context, first int, put func([]float32) error) error {
+	chunk := (first + synthChunk - 1) / synthChunk // only the last chunk has fewer rows
+	return s.m.eachFeatures(ctx, s.communities(), chunk, synthBuffer, put)
 }

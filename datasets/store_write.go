@@ -55,17 +55,31 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propag
 	if p == "" && d.Features.Half != nil {
 		p = Float16
 	}
-	features := func(w *storeWriter) error { return w.features(d.Features) }
-	return writeStore(ctx, path, d, p, rounded, features, propagated)
+	parts := d.graphParts()
+	parts.features = func(w *storeWriter) error { return w.features(d.Features) }
+	parts.propagated = propagated
+	return writeStore(ctx, path, d, p, rounded, parts)
 }
 
-// writeStore writes a store. The functions write the features and, unless it is nil, the
-// propagated features. Both have the sizes that d.Features gives; rounded says that the
-// features lose digits.
-func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, features, propagated func(*storeWriter) error) error {
+// storeParts write the large parts of a store. They have the sizes that the data's graph
+// and features give.
+type storeParts struct {
+	entries    int64 // of the graph
+	ptr, idx   func(*storeWriter) error
+	features   func(*storeWriter) error
+	propagated func(*storeWriter) error // nil: none
+}
+
+// graphParts writes the graph from memory.
+func (d *Data) graphParts() storeParts {
+	return storeParts{entries: d.Graph.NNZ(), ptr: numbersOf(d.Graph.Ptr), idx: numbersOf(d.Graph.Idx[:d.Graph.NNZ()])}
+}
+
+// writeStore writes a store. rounded says that the features lose digits.
+func writeStore(ctx context.Context, path string, d *Data, p Precision, rounded bool, parts storeParts) error {
 	err := atomicfile.WriteFile(path, func(f *os.File) error {
 		w := &storeWriter{ctx: ctx, file: f, half: p == Float16, rounded: rounded, cols: d.Features.Cols}
-		return w.writeAll(d, features, propagated)
+		return w.writeAll(d, parts)
 	})
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -90,9 +104,15 @@ type storeWriter struct {
 	checksum uint32   // of the current section
 	buffer   []byte   // for swapping bytes on big-endian machines
 	halves   []uint16 // for rounding a piece of the features
+
+	// finished holds the checksums of the sections that an interrupted conversion has
+	// written. They are not written again.
+	finished []uint32
+	// written, if not nil, is called after each section that is written.
+	written func(sectionKind) error
 }
 
-func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) error) error {
+func (w *storeWriter) writeAll(d *Data, parts storeParts) error {
 	notes := d.notesWithSource()
 	if w.rounded {
 		notes = append(slices.Clone(notes), "features rounded to float16")
@@ -116,7 +136,7 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 	}
 	names := cmp.Or(d.NodeNames, &graph.Names{})
 	n, rowsPropagated := uint64(d.Nodes()), uint64(0)
-	if propagated != nil {
+	if parts.propagated != nil {
 		rowsPropagated = n
 	}
 	plan := []struct {
@@ -125,16 +145,16 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 		write      func(*storeWriter) error
 	}{
 		{sectionMeta, uint64(len(meta)), 1, numbersOf(meta)},
-		{sectionPtr, n + 1, 1, numbersOf(d.Graph.Ptr)},
-		{sectionIdx, uint64(d.Graph.NNZ()), 1, numbersOf(d.Graph.Idx[:d.Graph.NNZ()])},
+		{sectionPtr, n + 1, 1, parts.ptr},
+		{sectionIdx, uint64(parts.entries), 1, parts.idx},
 		{sectionVal, uint64(len(d.Graph.Val)), 1, numbersOf(d.Graph.Val)},
-		{sectionFeatures, dense, uint64(d.Features.Cols), features},
+		{sectionFeatures, dense, uint64(d.Features.Cols), parts.features},
 		{sectionClass, uint64(len(d.Labels.Class)), 1, numbersOf(d.Labels.Class)},
 		{sectionTasks, uint64(len(d.Labels.Multi)) / uint64(max(d.Labels.Tasks, 1)), uint64(max(d.Labels.Tasks, 1)), numbersOf(d.Labels.Multi)},
 		{sectionTrain, uint64(len(d.Split.Train)), 1, numbersOf(d.Split.Train)},
 		{sectionValid, uint64(len(d.Split.Valid)), 1, numbersOf(d.Split.Valid)},
 		{sectionTest, uint64(len(d.Split.Test)), 1, numbersOf(d.Split.Test)},
-		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), propagated},
+		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), parts.propagated},
 		{sectionNames, uint64(len(names.Text)), 1, numbersOf(names.Text)},
 		{sectionNameEnds, uint64(len(names.Ends)), 1, numbersOf(names.Ends)},
 		{sectionSparsePtr, uint64(len(sparse.Ptr)), 1, numbersOf(sparse.Ptr)},
@@ -169,16 +189,22 @@ func (w *storeWriter) writeAll(d *Data, features, propagated func(*storeWriter) 
 // section writes one section; write writes its bytes.
 func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*storeWriter) error) error {
 	padding := -w.at % storeAlign
+	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at + padding}
+	if kind.features() && w.half {
+		s.element = elementFloat16
+	}
+	s.bytes = rows * cols * s.element.size()
+	if k := len(w.sections); k < len(w.finished) {
+		s.checksum, w.at = w.finished[k], s.offset+s.bytes
+		w.sections = append(w.sections, s)
+		_, err := w.file.Seek(int64(w.at), io.SeekStart)
+		return err
+	}
 	if _, err := w.file.Write(make([]byte, padding)); err != nil {
 		return err
 	}
 	w.at += padding
 	w.checksum = 0
-	s := section{kind: kind, element: kind.element(), rows: rows, cols: cols, offset: w.at}
-	if kind.features() && w.half {
-		s.element = elementFloat16
-	}
-	s.bytes = rows * cols * s.element.size()
 	if err := write(w); err != nil {
 		return err
 	}
@@ -187,7 +213,10 @@ func (w *storeWriter) section(kind sectionKind, rows, cols uint64, write func(*s
 	}
 	s.checksum = w.checksum
 	w.sections = append(w.sections, s)
-	return nil
+	if w.written == nil {
+		return nil
+	}
+	return w.written(kind)
 }
 
 // features writes all features.

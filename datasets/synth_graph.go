@@ -178,37 +178,62 @@ func (s *runningSum) at(x float64, limit int) int {
 }
 
 func (m *synthModel) drawGraph(ctx context.Context, c *communities) (*graph.CSR, error) {
-	lowerPtr := make([]int64, m.nodes+1) // first the numbers of edges within communities
+	r, err := m.newRowDrawer(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	lower := make([]int32, r.ptr[m.nodes])
+	err = parallel.Chunks(ctx, m.chunks(), func(chunk int) error {
+		r.draw(chunk, func(i int) []int32 { return lower[r.ptr[i]:r.ptr[i+1]] })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return symmetric(ctx, r.ptr, lower)
+}
+
+// rowDrawer draws the rows of the lower triangle of the adjacency matrix, a chunk of nodes
+// at a time. It is safe for concurrent use.
+type rowDrawer struct {
+	model *synthModel
+	c     *communities
+	b     *blockModel
+	ptr   []int64 // row i has ptr[i+1] − ptr[i] entries
+}
+
+// newRowDrawer counts the edges of each row.
+func (m *synthModel) newRowDrawer(ctx context.Context, c *communities) (*rowDrawer, error) {
+	ptr := make([]int64, m.nodes+1) // first the numbers of edges within communities
 	err := m.eachNode(ctx, streamInside, func(lo, hi int, random *rand.Rand) {
 		var row []int32
 		for i := lo; i < hi; i++ {
 			row = c.neighbours(row[:0], i, random)
-			lowerPtr[i+1] = int64(len(row))
+			ptr[i+1] = int64(len(row))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	var inside int64
-	for _, count := range lowerPtr {
+	for _, count := range ptr {
 		inside += count
 	}
 	b := m.newBlockModel(c, min(inside, m.edges))
-	m.rowCounts(b, lowerPtr)
-	lower := make([]int32, lowerPtr[m.nodes])
-	err = m.eachNode(ctx, streamEdges, func(lo, hi int, random *rand.Rand) {
-		var near []int32
-		again := m.random(streamInside, lo/synthChunk)
-		for i := lo; i < hi; i++ {
-			near = c.neighbours(near[:0], i, again)
-			row := lower[lowerPtr[i]:lowerPtr[i+1]]
-			b.drawRow(row, copy(row, near), i, random)
-		}
-	})
-	if err != nil {
-		return nil, err
+	m.rowCounts(b, ptr)
+	return &rowDrawer{model: m, c: c, b: b, ptr: ptr}, nil
+}
+
+// draw fills row(i) for all nodes i of a chunk, in order.
+func (r *rowDrawer) draw(chunk int, row func(i int) []int32) {
+	m, lo := r.model, chunk*synthChunk
+	var near []int32
+	random, again := m.random(streamEdges, chunk), m.random(streamInside, chunk)
+	for i := lo; i < min(lo+synthChunk, m.nodes); i++ {
+		near = r.c.neighbours(near[:0], i, again)
+		row := row(i)
+		r.b.drawRow(row, copy(row, near), i, random)
 	}
-	return symmetric(ctx, lowerPtr, lower)
 }
 
 // newBlockModel makes the tables. inside is the number of edges within communities.

@@ -1,6 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +32,7 @@ func newDatasetsConvertCommand() *cobra.Command {
 	var asJSON bool
 	var precision string
 	var propagated bool
+	var memory, scratch string
 	cmd := &cobra.Command{
 		Use:   "convert SPEC FILE|DIR/",
 		Short: "Write a data set as a store, or as NumPy files if the path ends in a slash",
@@ -34,11 +44,19 @@ With --features float16 the features take half the bytes, rounded to about three
 decimal digits. They are widened on use.
 
 With --propagated the store also holds P·X, the features after one propagation, in
-the same format. Training with --exact-input then reads it from the file.`,
+the same format. Training with --exact-input then reads it from the file.
+
+A folder in OGB's binary layout (ogbn-papers100M) is converted without holding it in
+memory, and so is generated data that does not fit. --memory bounds this conversion.
+Its temporary files lie in the folder .FILE.convert beside the store, or with --scratch
+elsewhere, and are removed at the end. If it is interrupted or killed, the same command
+goes on where it stopped. The free disk space is checked beforehand.`,
 		Example: `  gcn datasets convert synth:products products.store
   gcn datasets convert ogbn-products small.store --features float16
   gcn datasets convert synth:products products.store --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
+  gcn datasets convert synth:papers100M papers.store --features float16 --memory 9GiB
+  gcn datasets convert ogb:papers100M papers.store --memory 8GiB --scratch /fast/disk
   gcn train --data store:products.store`,
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,9 +70,21 @@ the same format. Training with --exact-input then reads it from the file.`,
 			default:
 				return usagef("--features %s: want %s or %s", precision, datasets.Float32, datasets.Float16)
 			}
-			o.Propagated = propagated
+			o.Propagated, o.Scratch = propagated, scratch
+			if cmd.Flags().Changed("memory") {
+				bytes, err := parseBytes(memory)
+				if err != nil {
+					return usagef("--memory %s: %v", memory, err)
+				}
+				o.Memory = bytes
+				defer debug.SetMemoryLimit(debug.SetMemoryLimit(bytes)) // of the garbage collector
+			}
 			spec, err := datasets.Convert(cmd.Context(), args[0], args[1], o)
 			if err != nil {
+				work := filepath.Join(filepath.Dir(args[1]), "."+filepath.Base(args[1])+".convert")
+				if _, left := os.Stat(work); left == nil && errors.Is(err, context.Canceled) {
+					return interrupted{err, fmt.Sprintf("interrupted: the same command goes on from the files in %s", work)}
+				}
 				return err
 			}
 			return printConversion(cmd, args[0], spec, start, asJSON)
@@ -62,16 +92,44 @@ the same format. Training with --exact-input then reads it from the file.`,
 	}
 	cmd.Flags().StringVar(&precision, "features", "", "`PRECISION` of the features in the store, float32 or float16 (default: unchanged)")
 	cmd.Flags().BoolVar(&propagated, "propagated", false, "write the features after one propagation too, for --exact-input")
+	cmd.Flags().StringVar(&memory, "memory", "", "memory of a conversion that does not hold the data in memory, such as `8GiB` (default: half of the memory, at most 8GiB)")
+	cmd.Flags().StringVar(&scratch, "scratch", "", "`DIR` of its temporary files (default: beside the store)")
 	complete(cmd, "features", func() []string { return []string{string(datasets.Float32), string(datasets.Float16)} })
 	addJSONFlag(cmd, &asJSON)
 	return cmd
 }
 
-// printConversion opens the written data set and describes it.
+// parseBytes reads a positive number of bytes with a unit: 8GiB, 500MB, 1e9.
+func parseBytes(text string) (int64, error) {
+	scale := 1.0
+	number := strings.TrimSuffix(text, "B")
+	for k, unit := range []string{"k", "M", "G", "T"} {
+		if n, found := strings.CutSuffix(number, unit+"i"); found {
+			number, scale = n, math.Pow(1024, float64(k+1))
+			break
+		}
+		if n, found := strings.CutSuffix(number, unit); found {
+			number, scale = n, math.Pow(1000, float64(k+1))
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(number, 64)
+	if v *= scale; err != nil || !(v >= 1) || v > math.MaxInt64/2 {
+		return 0, fmt.Errorf("want a number of bytes, such as 8GiB or 500MB")
+	}
+	return int64(v), nil
+}
+
+// printConversion opens the written data set and describes it. Instead of a folder of OGB,
+// which may not fit in memory, it opens the source.
 func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJSON bool) error {
 	took := time.Since(start)
 	start = time.Now()
-	data, err := datasets.Open(cmd.Context(), spec, dataOptions(cmd.Context()))
+	open, exported := spec, strings.HasPrefix(spec, "ogb:")
+	if exported {
+		open = from
+	}
+	data, err := datasets.Open(cmd.Context(), open, dataOptions(cmd.Context()))
 	if err != nil {
 		return err
 	}
@@ -80,8 +138,15 @@ func printConversion(cmd *cobra.Command, from, spec string, start time.Time, asJ
 		Spec: spec, From: from, Nodes: data.Nodes(), Edges: data.Edges(),
 		WallS: measured(took.Seconds()), OpenMS: measured(time.Since(start).Seconds() * 1e3), PeakRSSMB: measured(peakRSS()),
 	}
+	if exported {
+		c.OpenMS = measured(math.NaN())
+	}
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), c)
+	}
+	if exported {
+		return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, at most %.0f MB of memory",
+			spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.PeakRSSMB))
 	}
 	return printLine(cmd.OutOrStdout(), "%s: %s nodes, %s edges, from %s; written in %.1f s, opens in %.1f ms, at most %.0f MB of memory",
 		spec, thousands(int64(c.Nodes)), thousands(c.Edges), from, float64(c.WallS), float64(c.OpenMS), float64(c.PeakRSSMB))

@@ -46,9 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download, the propagation of the features, or correct and smooth, on
-// standard error,
-// with a bar on a terminal.
+// fetchDisplay shows a download, the propagation of the features, correct and smooth, or a
+// long conversion on standard error, with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -78,10 +77,16 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: propagating the features once", p.Name)
 		case stageCorrect:
 			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
+		case "edges":
+			say(f.w, "%s: putting the edges into buckets", p.Name)
+		case "rows":
+			say(f.w, "%s: sorting the buckets", p.Name)
+		case "features":
+			say(f.w, "%s: writing the features", p.Name)
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage != "download" && p.Stage != "propagate" && p.Stage != stageCorrect || terminal == nil {
+	if p.Stage == "unpack" || p.Stage == "prepare" || terminal == nil {
 		return
 	}
 	if f.bar == nil {

@@ -68,6 +68,43 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestConvertInPieces converts to a folder in OGB's binary layout and back, without holding
+// the data in memory.
+func TestConvertInPieces(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GCN_DATA", t.TempDir())
+	const papers = "synth:papers100M?nodes=2000&features=4"
+	succeed(t, "datasets", "convert", papers, "papers.store", "--features", "float16")
+	succeed(t, "datasets", "convert", "store:papers.store", "ogb:folder/")
+	out := succeed(t, "datasets", "convert", "ogb:folder", "again.store", "--features", "float16", "--memory", "0.5GiB", "--scratch", "scratch")
+	if !strings.Contains(out.stderr, "putting the edges into buckets") || !strings.Contains(out.stdout, "store:again.store: 2,000 nodes") {
+		t.Errorf("convert says %q and %q", out.stdout, out.stderr)
+	}
+	for _, spec := range []string{"store:papers.store", "store:again.store"} {
+		if info := object(t, succeed(t, "datasets", "info", spec, "--json")); info["edges"] != 29096.0 || info["unlabelled"] != 1972.0 {
+			t.Errorf("%s: info says %v", spec, info)
+		}
+	}
+	for _, args := range [][]string{
+		{"ogb:folder?seed=2&split=60/20/20", "x", "--memory", "1GiB"}, {"ogb:folder", "x", "--memory", "1MB"},
+		{"ogb:folder", "ogb:other", "--features", "float16"},
+	} {
+		if out := gcn(t, append([]string{"datasets", "convert"}, args...)...); out.code != exitFailed || strings.Count(out.stderr, "\n") != 1 {
+			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
+		}
+	}
+	for _, text := range []string{"", "8", "1e3", "500MB", "8GiB", "2TiB", "1.5kB"} {
+		if v, err := parseBytes(text); (err != nil) != (text == "") || v != map[string]int64{"8": 8, "1e3": 1000, "500MB": 5e8, "8GiB": 8 << 30, "2TiB": 2 << 40, "1.5kB": 1500}[text] {
+			t.Errorf("%q: %d, %v", text, v, err)
+		}
+	}
+	for _, text := range []string{"GiB", "-1GB", "0", "NaN", "1e30", "8 GiBs"} {
+		if out := gcn(t, "datasets", "convert", papers, "x", "--memory", text); out.code != exitUsage {
+			t.Errorf("--memory %s: exit %d, %q", text, out.code, out.stderr)
+		}
+	}
+}
+
 // TestFetch checks that a named data set is downloaded on first use, with a
 // message, and never with --offline.
 func TestFetch(t *testing.T) {

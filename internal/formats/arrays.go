@@ -473,7 +473,7 @@ func (d *Set) build(b *graph.Builder) {
 		return
 	}
 	d.Graph, d.Report = b.Build()
-	d.Notes = append(d.Notes, "graph symmetrised, repeated edges and self-loops dropped")
+	d.Notes = append(d.Notes, Symmetrised)
 }
 
 // direct turns the graph, whose rows are the targets of edges, in the set's direction.

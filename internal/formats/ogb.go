@@ -26,7 +26,15 @@ import (
 // heterogeneous folder (ogbn-mag) is reduced to the node type with labels and the
 // relations from it to itself. The split is read, and must exist, only if options.Split is
 // true.
+//
+// A folder in the binary layout has raw/data.npz instead: see OGBBinary.
 func OGB(ctx context.Context, dir string, options Options) (*Set, error) {
+	if b, err := OpenOGBBinary(ctx, dir, options); b != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		return b.inMemory(ctx)
+	}
 	o, err := findOGB(ctx, dir, options.Split)
 	if err != nil {
 		return nil, err
@@ -59,7 +67,7 @@ func OGB(ctx context.Context, dir string, options Options) (*Set, error) {
 		d.Notes = append(d.Notes, fmt.Sprintf("of several node types only %q, and its relations to itself: %s", o.nodeType, strings.Join(o.edgeTypes, ", ")))
 	}
 	if options.Split {
-		err = o.readSplit(ctx, d)
+		err = o.readSplit(ctx, d, n)
 	}
 	return d, err
 }
@@ -499,14 +507,14 @@ func meanEdgeFeatures(ctx context.Context, path string, arcs []graph.Edge, n int
 }
 
 // readSplit reads the three id files.
-func (o *ogbFolder) readSplit(ctx context.Context, d *Set) error {
+func (o *ogbFolder) readSplit(ctx context.Context, d *Set, nodes int) error {
 	d.Split = &Split{}
 	if exists(filepath.Join(filepath.Dir(o.splitDir), "split_dict.pt")) || exists(filepath.Join(o.splitDir, "split_dict.pt")) {
 		d.Notes = append(d.Notes, "split read from csv.gz; the split_dict.pt beside it was not")
 	}
 	for k, part := range d.Split.parts() {
 		var err error
-		if *part, err = readIDLines(ctx, filepath.Join(o.splitDir, partNames[k]+".csv.gz"), d.nodes()); err != nil {
+		if *part, err = readIDLines(ctx, filepath.Join(o.splitDir, partNames[k]+".csv.gz"), nodes); err != nil {
 			return err
 		}
 	}

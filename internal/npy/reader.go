@@ -22,6 +22,9 @@ type Reader struct {
 	r        io.Reader
 	capacity int // elements to allocate before the first is read
 	close    func() error
+
+	read  int64  // elements read by ReadFloat32s, ReadInt32s and Skip
+	piece []byte // their buffer
 }
 
 // Open opens a .npy file. The error names the file. It wraps ErrFormat if the file is
@@ -243,3 +246,113 @@ func transposed[T any](ctx context.Context, values []T, rows, cols int) ([]T, er
 	}
 	return ordered, nil
 }
+
+// ReadFloat32s fills dst with the next values of a numeric array, in the order of the
+// file. Use it, ReadInt32s and Skip instead of Float32s for an array that is larger than
+// memory, and End after the last value. The error wraps ErrFormat if the data end before.
+func (r *Reader) ReadFloat32s(dst []float32) error {
+	decode, err := r.floatDecoder()
+	if err != nil {
+		return err
+	}
+	if r.Descr == "<f4" {
+		return readPieces(r, dst, func(dst []float32, b []byte) int {
+			for k := range dst {
+				dst[k] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:]))
+			}
+			return -1
+		})
+	}
+	return readPieces(r, dst, func(dst []float32, b []byte) int {
+		size := len(b) / len(dst)
+		for k := range dst {
+			dst[k] = float32(decode(b[k*size : (k+1)*size]))
+		}
+		return -1
+	})
+}
+
+// ReadInt32s is ReadFloat32s for an array of integers. It reports an element that does not
+// fit.
+func (r *Reader) ReadInt32s(dst []int32) error {
+	kind, _, err := r.element()
+	if err != nil {
+		return err
+	}
+	if kind != signed && kind != unsigned {
+		return fmt.Errorf("npy: %s: elements are %s, want integers: %w", r.name, r.Descr, ErrFormat)
+	}
+	if r.Descr == "<i8" {
+		return readPieces(r, dst, func(dst []int32, b []byte) int {
+			for k := range dst {
+				v := int64(binary.LittleEndian.Uint64(b[8*k:]))
+				if dst[k] = int32(v); int64(dst[k]) != v {
+					return k
+				}
+			}
+			return -1
+		})
+	}
+	return readPieces(r, dst, func(dst []int32, b []byte) int {
+		size := len(b) / len(dst)
+		for k := range dst {
+			v, fits := integer(kind, b[k*size:(k+1)*size])
+			if dst[k] = int32(v); !fits || int64(dst[k]) != v {
+				return k
+			}
+		}
+		return -1
+	})
+}
+
+// readPieces decodes the next len(dst) elements. decode returns the index of an element
+// that does not fit, or −1.
+func readPieces[T any](r *Reader, dst []T, decode func(dst []T, b []byte) int) error {
+	_, size, err := r.element()
+	if err != nil {
+		return err
+	}
+	const piece = 1 << 13
+	for len(dst) > 0 {
+		part := dst[:min(len(dst), piece)]
+		dst = dst[len(part):]
+		if r.piece == nil {
+			r.piece = make([]byte, piece*size)
+		}
+		b := r.piece[:len(part)*size]
+		if _, err := io.ReadFull(r.r, b); err != nil {
+			return fmt.Errorf("npy: %s: after element %d: %w", r.name, r.read, cutShort(err, "the data"))
+		}
+		if k := decode(part, b); k >= 0 {
+			return fmt.Errorf("npy: %s: element %d is too large: %w", r.name, r.read+int64(k), ErrFormat)
+		}
+		r.read += int64(len(part))
+	}
+	return nil
+}
+
+// Skip reads over the next n elements. It decompresses them, so that End can compare the
+// checksum of an archive.
+func (r *Reader) Skip(ctx context.Context, n int64) error {
+	_, size, err := r.element()
+	if err != nil {
+		return err
+	}
+	const piece = 1 << 22
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part := min(n, piece)
+		if _, err := io.CopyN(io.Discard, r.r, part*int64(size)); err != nil {
+			return fmt.Errorf("npy: %s: after element %d: %w", r.name, r.read, cutShort(err, "the data"))
+		}
+		r.read += part
+		n -= part
+	}
+	return nil
+}
+
+// End reports data after the array, or in an archive a wrong checksum. Call it after the
+// last element.
+func (r *Reader) End() error { return r.atEnd() }

@@ -25,9 +25,21 @@ func Write[T Element](w io.Writer, values []T, shape ...int) error {
 	if n != len(values) {
 		return fmt.Errorf("npy: %d values do not fill shape %v", len(values), shape)
 	}
-	if _, err := w.Write(header(descr[T](), shape)); err != nil {
+	if err := WriteHeader[T](w, shape...); err != nil {
 		return err
 	}
+	return WriteValues(w, values)
+}
+
+// WriteHeader begins an array of the given shape. As many values must follow, by
+// WriteValues.
+func WriteHeader[T Element](w io.Writer, shape ...int) error {
+	_, err := w.Write(header(descr[T](), shape))
+	return err
+}
+
+// WriteValues writes the next values of an array, in C order.
+func WriteValues[T Element](w io.Writer, values []T) error {
 	const piece = 1 << 13
 	buffer := make([]byte, 0, 8*min(piece, len(values)))
 	for len(values) > 0 {

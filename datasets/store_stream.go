@@ -1,0 +1,418 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/atomicfile"
+	"github.com/gcn-layerwise/gcn/internal/filelock"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+)
+
+// streamSource is an undirected data set whose edges and features can be made in pieces. It
+// gives the same each time.
+type streamSource interface {
+	// identity changes if the data change.
+	identity() (string, error)
+	sizes() streamSizes
+
+	// edges calls put for all edges of the steps from first on, in any order, and done(k)
+	// when it has put those of the steps before k. put may be called concurrently, done not.
+	edges(ctx context.Context, first int64, put func([]graph.Edge) error, done func(step int64) error) error
+
+	// bare returns the data without entries of the graph and values of the features.
+	bare(ctx context.Context, report graph.Report) (*Data, error)
+
+	// features calls put for the features of the nodes from first on, whole rows at a time.
+	// first is 0, or the first node after rows that were put before.
+	features(ctx context.Context, first int, put func(rows []float32) error) error
+}
+
+// streamSizes are the sizes of a streamSource.
+type streamSizes struct {
+	nodes, width int
+	edges        int64 // as listed: at least as many as the graph has
+	steps        int64
+	memory       int64 // bytes that the source takes itself
+}
+
+// streamState is the file state.json of a conversion. It says which contents of the other
+// files are whole: a killed conversion goes on from there.
+type streamState struct {
+	Version  int          `json:"version"`
+	Identity string       `json:"identity"`
+	Buckets  *bucketState `json:"buckets"`
+	Filled   bool         `json:"filled"` // all edges are in buckets
+
+	Sections []uint32 `json:"sections"` // checksums of the store's first sections
+	Rows     int      `json:"rows"`     // of the section of features that is being written
+	Checksum uint32   `json:"checksum"` // of these rows
+	Complete bool     `json:"complete"` // the store needs only its name
+}
+
+const streamVersion = 1
+
+// streamer converts a streamSource to a store in bounded memory:
+//
+//	edges ─▶ buckets ─▶ sorted rows ─▶ .NAME.convert/store ─▶ NAME
+//	                      features, drawn or read ──▲
+//
+// The files of rows are removed before the features are written, so that a conversion
+// seldom needs more disk space than its result.
+type streamer struct {
+	source    streamSource
+	path      string // of the store; links are followed
+	name      string // of the data, for messages
+	precision Precision
+	rounded   bool
+	options   Options
+
+	work    string // folder of the state and of the growing store
+	buckets edgeBuckets
+	state   streamState
+}
+
+// streamToStore converts a data set to a store without holding its graph or its features
+// in memory. The result is the store that writeStoreAs makes of the data in memory, byte
+// for byte. After an error, a cancellation or the end of the process, the same call goes on
+// where the last one stopped.
+func streamToStore(ctx context.Context, source streamSource, name, path string, o Options) error {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		target = path // no file, or a link without a target
+	}
+	s := &streamer{source: source, path: target, name: name, precision: o.Precision, rounded: o.Precision == Float16, options: o}
+	s.work = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".convert")
+	if err := s.run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("datasets: %s: %w", path, err)
+	}
+	return nil
+}
+
+func (s *streamer) run(ctx context.Context) error {
+	sizes := s.source.sizes()
+	budget := s.options.memoryBudget()
+	free := budget - sizes.memory
+	if least := leastStreamMemory(); free < least {
+		return fmt.Errorf("converting it takes at least %s of memory, and may take %s: %w",
+			memory.Text(uint64(sizes.memory+least)), memory.Text(uint64(max(budget, 0))), memory.ErrTooLarge)
+	}
+	if err := os.MkdirAll(s.work, 0o777); err != nil {
+		return err
+	}
+	lock, err := os.Create(filepath.Join(s.work, "lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := filelock.Try(lock); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := s.load(free); err != nil {
+		return err
+	}
+	if s.state.Complete {
+		return s.rename(lock)
+	}
+	if err := s.checkSpace(); err != nil {
+		return err
+	}
+	if len(s.state.Sections) == 0 {
+		if err := s.fill(ctx); err != nil {
+			return err
+		}
+		if err := s.build(ctx, free); err != nil {
+			return err
+		}
+	}
+	if err := s.write(ctx); err != nil {
+		return err
+	}
+	s.state.Complete = true
+	if err := s.save(); err != nil {
+		return err
+	}
+	return s.rename(lock)
+}
+
+// memoryBudget returns the bytes that a conversion may take.
+func (o *Options) memoryBudget() int64 {
+	if o.Memory > 0 {
+		return o.Memory
+	}
+	const usual = 8 << 30
+	return int64(min(memory.Limit()/2, usual))
+}
+
+// leastStreamMemory returns the memory of buffers: of the buckets, of the store and of the
+// features.
+func leastStreamMemory() int64 {
+	return mostBuckets*bucketEdges*bytesPerEdge + int64(runtime.GOMAXPROCS(0))<<22 + 3*4*synthBuffer/4
+}
+
+// load reads the state of an earlier run, or makes a new one.
+func (s *streamer) load(free int64) error {
+	identity, err := s.source.identity()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%s\n%s", identity, s.precision)))
+	identity = hex.EncodeToString(sum[:16])
+	sizes := s.source.sizes()
+	text, err := os.ReadFile(s.statePath())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.state = streamState{
+			Version: streamVersion, Identity: identity,
+			Buckets: newBucketState(sizes.nodes, sizes.edges, free/int64(runtime.GOMAXPROCS(0))),
+		}
+	case err != nil:
+		return err
+	default:
+		err := json.Unmarshal(text, &s.state)
+		if err != nil || s.state.Version != streamVersion || s.state.Identity != identity || !s.state.Buckets.check(sizes.nodes) {
+			return fmt.Errorf("an unfinished conversion of other data, or with other options, is in %s: finish that one, or delete the folder", s.work)
+		}
+	}
+	s.buckets = edgeBuckets{dir: s.work, nodes: sizes.nodes, state: s.state.Buckets}
+	if s.options.Scratch != "" {
+		s.buckets.dir = filepath.Join(s.options.Scratch, "gcn-convert-"+identity)
+	}
+	return os.MkdirAll(s.buckets.dir, 0o777)
+}
+
+func (s *streamer) statePath() string { return filepath.Join(s.work, "state.json") }
+
+func (s *streamer) save() error {
+	return atomicfile.Write(s.statePath(), func(w io.Writer) error { return json.NewEncoder(w).Encode(s.state) })
+}
+
+// storeBytes returns the size of the store at most.
+func (s *streamer) storeBytes() int64 {
+	sizes, feature := s.source.sizes(), int64(4)
+	if s.precision == Float16 {
+		feature = 2
+	}
+	const node = 8 + 4 + 4 // offset, class, split
+	return memory.Product(8, sizes.edges) + memory.Product(int64(sizes.nodes), node+int64(sizes.width)*feature) + 1<<20
+}
+
+// checkSpace reports a disk that cannot hold the rest of the files.
+func (s *streamer) checkSpace() error {
+	sizes, store := s.source.sizes(), s.storeBytes()
+	temporary := bucketBytes(sizes.nodes, sizes.edges)
+	if len(s.state.Sections) > 0 {
+		temporary = 0
+	}
+	check := func(dir string, bytes int64, what string) error {
+		free, known := freeSpace(dir)
+		if have := free + usedSpace(dir); known && uint64(bytes) > have {
+			return fmt.Errorf("%s takes up to %s of disk space in %s, where %s are free", what, memory.Text(uint64(bytes)), dir, memory.Text(have))
+		}
+		return nil
+	}
+	if s.buckets.dir != s.work {
+		if err := check(s.buckets.dir, temporary, "sorting its edges"); err != nil {
+			return err
+		}
+		return check(s.work, store, "the store")
+	}
+	// The rows, half of the temporary files, are there until the graph is in the store.
+	graphAndRows := memory.Product(16, sizes.edges) + 12*int64(sizes.nodes)
+	return check(s.work, max(temporary, graphAndRows, store), "the conversion")
+}
+
+// usedSpace returns the size of the files in a folder.
+func usedSpace(dir string) uint64 {
+	var sum uint64
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			sum += uint64(info.Size())
+		}
+	}
+	return sum
+}
+
+func (s *streamer) progress(stage string, done, total int64) {
+	if s.options.Progress != nil {
+		s.options.Progress(FetchProgress{Name: s.name, Stage: stage, Done: done, Total: total})
+	}
+}
+
+// checkpoint returns the number of bytes between two savings of the state.
+func (s *streamer) checkpoint() int64 {
+	if s.options.checkpoint > 0 {
+		return s.options.checkpoint
+	}
+	return 2 << 30
+}
+
+// fill puts the edges into buckets.
+func (s *streamer) fill(ctx context.Context) error {
+	if s.state.Filled {
+		return nil
+	}
+	if err := s.buckets.open(); err != nil {
+		return errors.Join(err, s.buckets.close())
+	}
+	sizes, b := s.source.sizes(), s.state.Buckets
+	total := memory.Product(2*bytesPerEdge, sizes.edges)
+	saved := b.Given
+	err := s.source.edges(ctx, b.Step, s.buckets.put, func(step int64) error {
+		s.progress("edges", int64(float64(total)*float64(step)/float64(max(sizes.steps, 1))), total)
+		if 2*bytesPerEdge*(b.Given-saved) < s.checkpoint() {
+			return nil
+		}
+		if err := s.buckets.sync(); err != nil {
+			return err
+		}
+		saved, b.Step = b.Given, step
+		return s.save()
+	})
+	if err == nil {
+		err = s.buckets.sync()
+	}
+	if err = errors.Join(err, s.buckets.close()); err != nil {
+		return err
+	}
+	s.state.Filled, b.Step = true, sizes.steps
+	return s.save()
+}
+
+// build sorts the buckets into rows.
+func (s *streamer) build(ctx context.Context, free int64) error {
+	workers := runtime.GOMAXPROCS(0)
+	total := int64(len(s.state.Buckets.Rows))
+	return s.buckets.build(ctx, workers, free/2, func() error {
+		done := int64(0)
+		for _, entries := range s.state.Buckets.Rows {
+			if entries >= 0 {
+				done++
+			}
+		}
+		share := memory.Product(bytesPerEdge, s.state.Buckets.Given)
+		s.progress("rows", share/total*done, share)
+		return s.save()
+	})
+}
+
+// write writes the store, or what an earlier run has left of it.
+func (s *streamer) write(ctx context.Context) error {
+	d, err := s.source.bare(ctx, s.buckets.report())
+	if err != nil {
+		return err
+	}
+	sizes := s.source.sizes()
+	d.Graph = &graph.CSR{Rows: sizes.nodes, Cols: sizes.nodes}
+	d.Features = &graph.Features{Rows: sizes.nodes, Cols: sizes.width}
+	d.simple = true
+	if err := d.validateLabels(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(s.work, "store"), os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	w := &storeWriter{ctx: ctx, file: f, half: s.precision == Float16, rounded: s.rounded, cols: sizes.width, finished: s.state.Sections}
+	w.written = func(kind sectionKind) error {
+		if kind != sectionIdx && kind != sectionFeatures {
+			return nil
+		}
+		if err := errors.Join(ctx.Err(), f.Sync()); err != nil {
+			return err
+		}
+		s.state.Sections, s.state.Rows = nil, 0
+		for _, section := range w.sections {
+			s.state.Sections = append(s.state.Sections, section.checksum)
+		}
+		if err := s.save(); err != nil {
+			return err
+		}
+		return s.buckets.removeRows()
+	}
+	err = w.writeAll(d, storeParts{
+		entries: s.buckets.entries(), ptr: s.buckets.writePtr, idx: s.buckets.writeIdx,
+		features: s.writeFeatures,
+	})
+	if err == nil {
+		err = f.Truncate(int64(w.at))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// writeFeatures writes the features from the last saved row on.
+func (s *streamer) writeFeatures(w *storeWriter) error {
+	sizes, element := s.source.sizes(), int64(4)
+	if w.half {
+		element = 2
+	}
+	stride := int64(sizes.width) * element
+	row, total := s.state.Rows, stride*int64(sizes.nodes)
+	w.at += uint64(stride * int64(row))
+	w.checksum = s.state.Checksum
+	if row == 0 {
+		w.checksum = 0
+	}
+	if _, err := w.file.Seek(int64(w.at), io.SeekStart); err != nil {
+		return err
+	}
+	saved := row
+	return s.source.features(w.ctx, row, func(rows []float32) error {
+		if err := w.floats(rows, row*sizes.width); err != nil {
+			return err
+		}
+		row += len(rows) / sizes.width
+		s.progress("features", stride*int64(row), total)
+		if stride*int64(row-saved) < s.checkpoint() {
+			return nil
+		}
+		if err := w.file.Sync(); err != nil {
+			return err
+		}
+		saved, s.state.Rows, s.state.Checksum = row, row, w.checksum
+		return s.save()
+	})
+}
+
+// rename gives the complete store its name and removes the other files.
+func (s *streamer) rename(lock *os.File) error {
+	part := filepath.Join(s.work, "store")
+	err := os.Rename(part, s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, there := os.Stat(s.path); there == nil {
+			err = nil // an earlier run has renamed it
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if dir, err := os.Open(filepath.Dir(s.path)); err == nil {
+		_ = dir.Sync() // some systems cannot
+		dir.Close()
+	}
+	if s.buckets.dir != s.work {
+		err = os.RemoveAll(s.buckets.dir)
+	}
+	lock.Close() // Windows cannot remove an open file
+	return errors.Join(err, os.RemoveAll(s.work))
+}
