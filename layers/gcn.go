@@ -116,8 +116,9 @@ type GCNOptions struct {
 	ExactInput *ExactInput
 
 	// ControlHalf keeps the histories of samplers.ControlRefresh in half precision: half
-	// the memory. The estimate is unbiased for any history, also for a rounded one. A GPU
-	// keeps them in single precision only: it is then an error of the first run.
+	// the memory. P·H̄ is not P times the rounded H̄, so the estimate is unbiased only up to
+	// a rounding of 2⁻¹¹. A GPU keeps them in single precision only: it is then an error of
+	// the first run.
 	ControlHalf bool
 
 	Order Order // order of the products in training; zero means by cost

@@ -460,7 +460,9 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
-		above.Index, err = r.Index(r.rows)
+		if above.Index, err = r.Index(r.rows); err == nil && r.onHost {
+			above.Index.Keep(kept.matrix(l + 1))
+		}
 	}
 	if err == nil && r.model.layers[l].jumps() {
 		err = r.jump(l, above, kept)

@@ -562,3 +562,37 @@ func TestInferenceTooLarge(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Later calls for the same nodes use rows of P that are written out, and give the same bits.
+func TestInferAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 2000
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3000, true))
+	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 5)
+	var nodes []int32
+	for v := range int32(n) {
+		if v%5 == 0 {
+			nodes = append(nodes, v)
+		}
+	}
+	for _, hidden := range []int{3, 17, 40} {
+		m, err := NewGCN(NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 3}), x, y, GCNOptions{Hidden: hidden})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := m.Infer(t.Context(), p, x, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			again, err := m.Infer(t.Context(), p, x, nodes)
+			if err != nil || !slices.Equal(again, first) {
+				t.Fatalf("hidden %d: %v; other bits", hidden, err)
+			}
+		}
+		memory := m.memory.Load()
+		if kept := memory.kept.matrices; kept[0] != nil || kept[1] == nil || kept[2] == nil {
+			t.Errorf("hidden %d: rows of P written out: %v", hidden, kept)
+		}
+	}
+}

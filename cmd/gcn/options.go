@@ -67,6 +67,7 @@ type trainOptions struct {
 	BiasAfter         bool
 	Residual          bool
 	ExactInput        bool
+	ControlHalf       bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -153,6 +154,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
+	fs.BoolVar(&o.ControlHalf, "control-half", false, "with --control refresh, ladies-cv or mvs: kept activations in float16, half the memory; on the CPU")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -382,6 +384,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
 		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())
 	}
+	if o.ControlHalf && !o.refreshes() {
+		return usagef("--control-half is for --control refresh and the methods ladies-cv and mvs")
+	}
 	if o.Conv == convGAT && o.controls() {
 		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
@@ -417,6 +422,14 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
 	}
 	return o.fillSamples(sampled)
+}
+
+// checkHalf refuses steps on a GPU with activations in float16. Inference keeps none.
+func (o *trainOptions) checkHalf() error {
+	if o.ControlHalf && o.device != nil {
+		return usagef("--control-half is for the CPU: leave it out with --device %s", o.Device)
+	}
+	return nil
 }
 
 // sampledLayers returns the number of layers that the sampler draws.

@@ -115,7 +115,13 @@ type Index struct {
 	host   []int32
 	at     device.Pointer
 	copied []int32 // on a GPU, the same on the host
+
+	written *kernel.LaplacianRows // of some needed rows; nil: Propagate writes them out each time
 }
+
+// Keep makes Propagate use rows of P that are written out already, where they are those
+// needed. It is for the CPU.
+func (i *Index) Keep(written *kernel.LaplacianRows) { i.written = written }
 
 // Rows is a Count×Width matrix on one processor: a row for each node of the graph, or
 // rows of some nodes with an index.

@@ -143,8 +143,9 @@ func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 		if old > 1<<24 { // worth a collection
 			debug.FreeOSMemory()
 		}
+		*s = available.Large(n)
 	}
-	*s = resize(*s, n)
+	*s = (*s)[:n]
 	return Span{host: *s}, nil
 }
 
@@ -193,9 +194,12 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
-	if h.half != nil {
+	switch written := h.Index.written; {
+	case h.half != nil:
 		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
-	} else {
+	case written.Of(k.rows):
+		written.Multiply(y, lo, lo+n, h.host, h.Width)
+	default:
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
@@ -274,6 +278,10 @@ func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
 func (k *cpuKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
 	if x.sparse != nil {
 		kernel.SpMMBias(dst.host, x.sparse, w.host, out, b.host, upTo(scale.host, n))
+		return nil
+	}
+	if with, ok := k.blas.(blas.RowBLAS); ok && !b.None() {
+		with.SgemmBias(n, out, in, x.host, in, w.host, out, b.host, upTo(scale.host, n), dst.host, out)
 		return nil
 	}
 	var beta float32
