@@ -64,8 +64,8 @@ func TestSLURMScript(t *testing.T) {
 	}
 }
 
-// mpiJob is what the manifest uses of kubeflow.org/v2beta1. The names are the schema's;
-// another name is an error.
+// mpiJob has the fields of kubeflow.org/v2beta1 that the manifest uses. A name that the
+// schema does not have is an error.
 type mpiJob struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string `yaml:"kind"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -38,7 +39,7 @@ type Split struct {
 type Data struct {
 	Name     string          // its SPEC
 	Graph    *graph.CSR      // A: symmetric unless Directed, no self-loops, values nil where all are 1
-	Features *graph.Features // one row a node
+	Features *graph.Features // one row a node; dense or sparse
 	Labels   *graph.Labels   // one entry or row a node; Labels.Names names the classes
 
 	// Directed says that A need not be symmetric: row i of A has the nodes that node i
@@ -66,6 +67,9 @@ type Data struct {
 	unmap  func() error // nil unless the data come from a store; see Close
 	pages  func()       // gives the store's memory back to the system; nil: nothing to give
 
+	indexOnce sync.Once
+	index     map[string]int32 // of NodeNames
+
 	laplacianOnce sync.Once
 	laplacian     *graph.Laplacian
 }
@@ -90,6 +94,23 @@ func (d *Data) title() string {
 		return "data without a name"
 	}
 	return d.Name
+}
+
+// Node returns the node with an id of the source. The first call for data with names of
+// nodes makes an index of about 100 bytes a name, which later calls share.
+func (d *Data) Node(id string) (int32, error) {
+	v, known := int32(-1), false
+	if d.NodeNames == nil {
+		number, err := strconv.ParseUint(id, 10, 31)
+		v, known = int32(number), err == nil && int(number) < d.Nodes()
+	} else {
+		d.indexOnce.Do(func() { d.index = d.NodeNames.Index() })
+		v, known = d.index[id]
+	}
+	if !known {
+		return -1, fmt.Errorf("datasets: node %.40q is not among the %d of the graph", id, d.Nodes())
+	}
+	return v, nil
 }
 
 // Nodes returns the number of nodes, 0 where there is no graph.
@@ -193,6 +214,15 @@ func (d *Data) validUnlabelled() bool {
 // validateFeatures is graph.Features.Validate on all cores, until ctx is done.
 func (d *Data) validateFeatures(ctx context.Context, x *graph.Features) error {
 	fail := func(err error) error { return fmt.Errorf("datasets: %s: %w", d.title(), err) }
+	if x.Sparse != nil {
+		if err := x.Validate(); err != nil {
+			return fail(err)
+		}
+		if !plausibleColumns(x) {
+			return fail(fmt.Errorf("%d columns of features with %d entries: too sparse to learn from: %w", x.Cols, x.Len(), graph.ErrInvalid))
+		}
+		return ctx.Err()
+	}
 	if x.Cols <= 0 || x.Rows < 0 || x.Rows > math.MaxInt/x.Cols || x.Len() != x.Rows*x.Cols || x.Data != nil && x.Half != nil {
 		return fail(x.Validate())
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
-	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -15,9 +14,6 @@ const (
 	degreeKey = "degree"
 	oneHotKey = "onehot"
 )
-
-// mostOneHot is the greatest number of nodes with one-hot features: 1 GiB.
-const mostOneHot = 1 << 14
 
 // makeFeatures gives d features made from its graph: by the key features, or, if the
 // source has none and byDegree is true, by degree.
@@ -41,7 +37,7 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 		d.Features, err = degreeFeatures(ctx, d.Graph)
 		d.Notes = append(d.Notes, origin+"each node has 1 and the logarithm of 1 + its degree")
 	case oneHotKey:
-		d.Features, err = oneHotFeatures(d.Nodes())
+		d.Features = oneHotFeatures(d.Nodes())
 		d.Notes = append(d.Notes, "one-hot features: one for each node")
 	}
 	if err != nil {
@@ -50,19 +46,13 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 	return nil
 }
 
-// oneHotFeatures returns the identity matrix of n nodes.
-func oneHotFeatures(n int) (*graph.Features, error) {
-	if n > mostOneHot {
-		return nil, fmt.Errorf("features=onehot for %d nodes: a dense matrix, for at most %d; features=degree takes two numbers a node", n, mostOneHot)
-	}
-	if err := memory.Check("features=onehot", memory.Product(int64(n), int64(n), 4)); err != nil {
-		return nil, err
-	}
-	x := &graph.Features{Rows: n, Cols: n, Data: make([]float32, n*n)}
+// oneHotFeatures returns the identity matrix of n nodes, sparse.
+func oneHotFeatures(n int) *graph.Features {
+	m := &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1), Idx: make([]int32, n)}
 	for i := range n {
-		x.Data[i*n+i] = 1
+		m.Idx[i], m.Ptr[i+1] = int32(i), int64(i+1)
 	}
-	return x, nil
+	return &graph.Features{Rows: n, Cols: n, Sparse: m}
 }
 
 // degreeFeatures returns 1 and the logarithm of 1 + the degree of each node.

@@ -36,7 +36,7 @@ func atPath(read func(ctx context.Context, path string, o formats.Options) (*for
 func fileSchemes(o Options) []Scheme {
 	all := []fileScheme{
 		{
-			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy); data: the edges' weights",
+			name: "npy", path: "DIR", summary: "NumPy files: indptr, indices, feat, labels, train, valid, test (.npy; feat also SciPy's .npz); data: the edges' weights; names: the nodes' ids",
 			labelHint: " (labels.npy)", featureHint: " (feat.npy)", read: atPath(formats.NPYFolder),
 		},
 		{
@@ -48,7 +48,7 @@ func fileSchemes(o Options) []Scheme {
 			read: atPath(formats.OGB),
 		},
 		{
-			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON)",
+			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON, .npy, SciPy's .npz)",
 			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "sep", "lists"},
 			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
 		},

@@ -12,10 +12,10 @@ import (
 
 // fileKeys returns a scheme's own keys and the keys of all schemes that read files.
 func fileKeys(own ...string) []string {
-	return append(own, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric")
+	return append(own, "split", "seed", "stratify", "train", "valid", "test", "normalize", "metric", sparseKey)
 }
 
-// finish applies the keys metric and normalize, which all schemes that read files
+// finish applies the keys metric, normalize and sparse, which all schemes that read files
 // have. It makes the only changes to features that there are. Without the key,
 // normalize is byDefault, and none if that is "".
 //
@@ -27,6 +27,13 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string) error {
 		d.Metric = Metric(text) // checked by Validate
 	}
 	how := spec.Text("normalize", cmp.Or(byDefault, "none"))
+	if err := d.normalize(ctx, spec, how); err != nil {
+		return err
+	}
+	return d.chooseForm(spec)
+}
+
+func (d *Data) normalize(ctx context.Context, spec *Spec, how string) error {
 	if how != "none" && d.Features.Half != nil {
 		if err := d.copyFeatures(); err != nil {
 			return err
@@ -41,6 +48,14 @@ func finish(ctx context.Context, d *Data, spec *Spec, byDefault string) error {
 		return nil
 	case "standardize":
 		d.Name = spec.String()
+		if d.Features.Sparse != nil {
+			if spec.Text(sparseKey, "") == "1" {
+				return fmt.Errorf("datasets: %q: normalize=standardize moves the mean to 0, so that few features stay 0: leave out sparse=1, or take normalize=row", spec)
+			}
+			if err := d.makeDense(); err != nil {
+				return err
+			}
+		}
 		if err := d.validateNodes(ctx); err != nil { // standardize uses the split
 			return err
 		}
@@ -73,8 +88,16 @@ func (d *Data) Unlabelled() bool {
 }
 
 func normalizeRows(d *Data) {
+	if m := d.Features.Sparse; m != nil && m.Val == nil {
+		m.Val = slices.Repeat([]float32{1}, len(m.Idx))
+	}
 	for i := range d.Features.Rows {
-		row := d.Features.Row(i)
+		var row []float32
+		if m := d.Features.Sparse; m != nil {
+			row = m.RowValues(i)
+		} else {
+			row = d.Features.Row(i)
+		}
 		var sum float64
 		for _, v := range row {
 			sum += math.Abs(float64(v))

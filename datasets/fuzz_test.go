@@ -38,10 +38,15 @@ func FuzzNPY(f *testing.F) {
 	}
 	files["train.npy"] = array(f, mask)
 	files["data.npy"] = array(f, slices.Repeat([]float32{0.5}, int(d.Graph.NNZ())))
-	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy"}
+	names := []string{"indptr.npy", "indices.npy", "feat.npy", "labels.npy", "train.npy", "valid.npy", "test.npy", "data.npy", "names.npy", "classes.npy"}
+	files["names.npy"] = textArray(f, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l")
+	files["classes.npy"] = textArray(f, "x", "y", "z")
 	for k, name := range names {
 		f.Add(byte(k), files[name])
 	}
+	f.Add(byte(3), textArray(f, "x", "y", "z", "x", "", "nan", "x", "y", "z", "x", "y", "2"))
+	f.Add(byte(4), textArray(f, "a", "l", "c"))
+	f.Add(byte(3), objectArray)
 	f.Add(byte(2), fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n", "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 1000000000000000000)}"))
 	f.Fuzz(func(t *testing.T, which byte, content []byte) {
 		dir := t.TempDir()
@@ -165,6 +170,7 @@ func FuzzTools(f *testing.F) {
 		}
 	}
 	f.Add(byte(0), byte(1), []byte(`{"0": null, "1": [1, null], "1": 2}`))
+	f.Add(byte(0), byte(1), []byte(`{"0": "x", "1": "y", "2": ""}`))
 	f.Add(byte(0), byte(2), []byte(`{"tr": null, "tr": [null]}`))
 	f.Add(byte(1), byte(0), []byte(`{"nodes": [{"id": null, "id": 1, "val": null, "test": true}], "links": null}`))
 	f.Add(byte(2), byte(1), []byte("\ufeffa\nb\n\ufeffa\n"))

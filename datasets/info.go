@@ -47,8 +47,9 @@ type Info struct {
 	Directed      bool        `json:"directed,omitempty"`
 	Features      int         `json:"features"`
 	Precision     Precision   `json:"precision"`
-	Classes       int         `json:"classes,omitempty"` // 0 for binary tasks
-	Tasks         int         `json:"tasks,omitempty"`   // 0 for classes
+	Entries       int64       `json:"sparse_entries,omitempty"` // of sparse features; 0: dense
+	Classes       int         `json:"classes,omitempty"`        // 0 for binary tasks
+	Tasks         int         `json:"tasks,omitempty"`          // 0 for classes
 	ClassNames    []string    `json:"class_names,omitempty"`
 	Unlabelled    int         `json:"unlabelled,omitempty"` // nodes without a label
 	NodeNames     bool        `json:"node_names,omitempty"` // the source names the nodes
@@ -118,6 +119,9 @@ func Describe(d *Data) Info {
 	if x.Half != nil {
 		info.Precision = Float16
 	}
+	if x.Sparse != nil {
+		info.Entries = x.Sparse.NNZ()
+	}
 	b := &info.Bytes
 	b.Graph = g.Bytes()
 	b.Features = x.Bytes()
@@ -147,7 +151,7 @@ func (d *Data) unlabelledNodes() int {
 }
 
 // Changes says in a sentence each how the source was read, and the changes to it: edges
-// dropped, classes, nodes without a label, and the notes. Cost: O(nodes).
+// dropped, classes, nodes without a label, the size of sparse features, and the notes. Cost: O(nodes).
 func (d *Data) Changes() []string {
 	var lines []string
 	if r := d.Report; r.Given > 0 {
@@ -158,6 +162,9 @@ func (d *Data) Changes() []string {
 	}
 	if n := d.unlabelledNodes(); n > 0 {
 		lines = append(lines, fmt.Sprintf("%d nodes without a label", n))
+	}
+	if text := d.sparseText(); text != "" {
+		lines = append(lines, text)
 	}
 	return append(lines, d.Notes...)
 }
@@ -219,6 +226,9 @@ func (info Info) WriteText(w io.Writer) error {
 	precision := ""
 	if info.Precision == Float16 {
 		precision = " (float16)"
+	}
+	if info.Entries > 0 {
+		precision = fmt.Sprintf(" (sparse: %d values; dense they take %.1f MB)", info.Entries, megabytes(4*int64(info.Nodes)*int64(info.Features)))
 	}
 	fmt.Fprintf(t, "features\t%d%s\n", info.Features, precision)
 	if info.ClassNames != nil {

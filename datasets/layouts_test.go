@@ -39,6 +39,10 @@ func TestRoundTripsOfTools(t *testing.T) {
 			d, dir := made(t, n, seed), t.TempDir()
 			writeFiles(t, dir, sageFiles(t, d))
 			got := open(t, "sage:"+dir+"/made?normalize=none&metric=accuracy")
+			if got.NodeNames.Len() != n || got.NodeNames.At(3) != "n3" {
+				t.Errorf("names of nodes %q", namesOf(got))
+			}
+			got.NodeNames = nil
 			sameNumbers(t, got, d)
 			if !strings.Contains(strings.Join(got.Notes, "; "), "1 nodes without the marks") {
 				t.Errorf("notes %q do not mention the dropped node", got.Notes)

@@ -183,8 +183,8 @@ func TestFeaturesFromTheGraph(t *testing.T) {
 	if d := open(t, in("D/e?labels=D/l&features=degree")); d.Features.Cols != 2 || !cmp.Equal(d.Features, open(t, in("D/e?labels=D/l")).Features) {
 		t.Errorf("degree: %v", d.Features)
 	}
-	if d, err := oneHotFeatures(mostOneHot + 1); err == nil || !strings.Contains(err.Error(), "features=degree") {
-		t.Errorf("large one-hot: %v, %v", d, err)
+	if d := open(t, in("D/e?labels=D/l&features=onehot&sparse=1")); d.Features.Sparse == nil || d.Features.Len() != 4 || d.Features.Row(2)[2] != 1 {
+		t.Errorf("sparse one-hot: %v", d.Features)
 	}
 	made, dir := made(t, 20, 1), t.TempDir()
 	writeFiles(t, dir, npyFiles(t, made))

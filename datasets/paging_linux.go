@@ -25,9 +25,9 @@ func expectRandom(mapping []byte, from, to uint64) {
 	_ = unix.Madvise(mapping[from/uint64(os.Getpagesize())*uint64(os.Getpagesize()):to], unix.MADV_RANDOM)
 }
 
-// fetchRows starts to read rows of a matrix that begins at offset in a mapping, and
-// does not wait for them. Neighbouring rows are one request.
-func fetchRows(mapping []byte, offset, stride uint64, rows []int32) {
+// fetchRows starts to read rows of a matrix in a mapping, and does not wait for them. place
+// returns the bytes of a row. Neighbouring rows are one request.
+func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
 	page := uint64(os.Getpagesize())
 	var from, to uint64
 	read := func() {
@@ -36,7 +36,8 @@ func fetchRows(mapping []byte, offset, stride uint64, rows []int32) {
 		}
 	}
 	for _, i := range rows {
-		lo, hi := (offset+uint64(i)*stride)/page*page, offset+uint64(i+1)*stride
+		lo, hi := place(i)
+		lo = lo / page * page
 		if from < to && lo >= from && lo <= to {
 			to = max(to, hi)
 			continue

@@ -9,4 +9,4 @@ func releasePages([]byte, uint64, uint64) {}
 
 func expectRandom([]byte, uint64, uint64) {}
 
-func fetchRows([]byte, uint64, uint64, []int32) {}
+func fetchRows([]byte, []int32, func(int32) (uint64, uint64)) {}

@@ -17,8 +17,8 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 4 if there are names of nodes or the graph is directed,
-//	                    else 3 if there are propagated features, else 2 if the features
+//	 8  uint32          version: 5 if the features are sparse, else 4 if there are names of
+//	                    nodes or the graph is directed, else 3 if there are propagated features, else 2 if the features
 //	                    are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
@@ -34,7 +34,7 @@ import (
 
 const (
 	storeMagic   = "GCNSTORE"
-	storeVersion = 4 // the newest that is read
+	storeVersion = 5 // the newest that is read
 	storeAlign   = 64
 	headerBytes  = 64
 	entryBytes   = 48
@@ -69,6 +69,11 @@ const (
 
 	sectionNames    sectionKind = 12 // text of the nodes' names; since version 4
 	sectionNameEnds sectionKind = 13 // the end of each name in the text; since version 4
+
+	// Sparse features, in place of sectionFeatures; since version 5.
+	sectionSparsePtr sectionKind = 14 // row offsets, nodes+1
+	sectionSparseIdx sectionKind = 15 // columns
+	sectionSparseVal sectionKind = 16 // values; absent where all are 1
 )
 
 // sectionKinds holds the name of each kind, and the type of its numbers. Features,
@@ -92,6 +97,10 @@ var sectionKinds = [...]struct {
 
 	sectionNames:    {"names of nodes", elementByte},
 	sectionNameEnds: {"ends of names", elementInt64},
+
+	sectionSparsePtr: {"row offsets of the features", elementInt64},
+	sectionSparseIdx: {"columns of the features", elementInt32},
+	sectionSparseVal: {"values of the features", elementFloat32},
 }
 
 // since returns the first version of the format that has sections of a kind.
@@ -101,6 +110,8 @@ func (k sectionKind) since() uint32 {
 		return 3
 	case sectionNames, sectionNameEnds:
 		return 4
+	case sectionSparsePtr, sectionSparseIdx, sectionSparseVal:
+		return 5
 	}
 	return 1
 }
@@ -181,6 +192,8 @@ type storeMeta struct {
 
 	ClassNames []string `json:"class_names,omitempty"` // of tasks too
 	Directed   bool     `json:"directed,omitempty"`    // since version 4
+
+	Columns int `json:"columns,omitempty"` // of sparse features; since version 5
 }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -78,6 +78,12 @@ func adjust(ctx context.Context, d *Data, spec *Spec) error {
 func (d *Data) copyFeatures() error {
 	x := d.Features
 	d.Propagated = nil // it is of the features as they were
+	if m := x.Sparse; m != nil {
+		own := *m // Ptr and Idx do not change
+		own.Val = slices.Clone(m.Val)
+		d.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Sparse: &own}
+		return nil
+	}
 	what := fmt.Sprintf("datasets: %s: a copy of the features", d.title())
 	if err := memory.Check(what, memory.Product(int64(x.Rows), int64(x.Cols), 4)); err != nil {
 		return err
@@ -249,7 +255,7 @@ const smallSection = 1 << 16
 func (s *storeFile) data(ctx context.Context) (*Data, error) {
 	d := &Data{Name: "store:" + s.path, Graph: &graph.CSR{}, Features: &graph.Features{}, Labels: &graph.Labels{}, simple: true, unmap: s.unmap}
 	var meta *storeMeta
-	names := &graph.Names{}
+	names, sparse := &graph.Names{}, &graph.CSR{}
 	rows := map[sectionKind]uint64{}
 	for _, e := range s.sections {
 		if e.bytes <= smallSection || e.kind == sectionMeta {
@@ -257,7 +263,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 				return nil, err
 			}
 		}
-		if e.rows > math.MaxInt32 && !slices.Contains([]sectionKind{sectionIdx, sectionVal, sectionPtr, sectionNames}, e.kind) || e.cols > math.MaxInt32 {
+		if e.rows > math.MaxInt32 && !slices.Contains([]sectionKind{sectionIdx, sectionVal, sectionPtr, sectionNames, sectionSparsePtr, sectionSparseIdx, sectionSparseVal}, e.kind) || e.cols > math.MaxInt32 {
 			return nil, s.fail("%v: %d×%d, at most %d each", e.kind, e.rows, e.cols, math.MaxInt32)
 		}
 		rows[e.kind] = e.rows
@@ -303,6 +309,12 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 			names.Text = b
 		case sectionNameEnds:
 			names.Ends, err = view[int64](b)
+		case sectionSparsePtr:
+			sparse.Ptr, err = view[int64](b)
+		case sectionSparseIdx:
+			sparse.Idx, err = view[int32](b)
+		case sectionSparseVal:
+			sparse.Val, err = view[float32](b)
 		}
 		if err != nil {
 			return nil, s.fail("%v: %w", e.kind, err)
@@ -312,6 +324,17 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		return nil, s.fail("no description, or no graph")
 	}
 	n := rows[sectionPtr] - 1
+	if rows[sectionSparsePtr]+rows[sectionSparseIdx]+rows[sectionSparseVal] > 0 {
+		if rows[sectionFeatures] > 0 || rows[sectionSparsePtr] != n+1 || meta.Columns < 1 || meta.Columns > math.MaxInt32 {
+			return nil, s.fail("%d row offsets of sparse features with %d columns for %d nodes, or dense features too", rows[sectionSparsePtr], meta.Columns, n)
+		}
+		if sparse.Ptr[0] != 0 || uint64(sparse.Ptr[n]) != rows[sectionSparseIdx] || sparse.Val != nil && rows[sectionSparseVal] != rows[sectionSparseIdx] {
+			return nil, s.fail("row offsets from %d to %d for %d columns and %d values of the features", sparse.Ptr[0], sparse.Ptr[n], rows[sectionSparseIdx], rows[sectionSparseVal])
+		}
+		sparse.Rows, sparse.Cols = int(n), meta.Columns
+		d.Features = s.sparseFeatures(sparse)
+		rows[sectionFeatures] = n
+	}
 	labels := rows[sectionClass]
 	if meta.Tasks > 0 {
 		if rows[sectionTasks]%uint64(meta.Tasks) != 0 {
@@ -363,9 +386,47 @@ func (s *storeFile) features(e section) (*graph.Features, error) {
 	}
 	if s.mapped && s.large && e.rows > 0 {
 		expectRandom(s.bytes, e.offset, e.offset+e.bytes)
-		x.Prefetch = func(rows []int32) { fetchRows(s.bytes, e.offset, e.bytes/e.rows, rows) }
+		stride := e.bytes / e.rows
+		x.Prefetch = func(rows []int32) {
+			fetchRows(s.bytes, rows, func(i int32) (from, to uint64) {
+				return e.offset + uint64(i)*stride, e.offset + uint64(i+1)*stride
+			})
+		}
 	}
 	return x, err
+}
+
+// sparseFeatures returns features over the sections of a sparse matrix.
+func (s *storeFile) sparseFeatures(m *graph.CSR) *graph.Features {
+	x := &graph.Features{Rows: m.Rows, Cols: m.Cols, Sparse: m}
+	if !s.mapped {
+		return x
+	}
+	type part struct{ offset, end, width uint64 }
+	var parts []part
+	for _, e := range s.sections {
+		if e.kind == sectionSparseIdx || e.kind == sectionSparseVal {
+			parts = append(parts, part{e.offset, e.offset + e.bytes, e.element.size()})
+		}
+	}
+	x.Release = func() {
+		for _, p := range parts {
+			releasePages(s.bytes, p.offset, p.end)
+		}
+	}
+	if s.large {
+		for _, p := range parts {
+			expectRandom(s.bytes, p.offset, p.end)
+		}
+		x.Prefetch = func(rows []int32) {
+			for _, p := range parts {
+				fetchRows(s.bytes, rows, func(i int32) (from, to uint64) {
+					return p.offset + p.width*uint64(m.Ptr[i]), p.offset + p.width*uint64(m.Ptr[i+1])
+				})
+			}
+		}
+	}
+	return x
 }
 
 // verify reads the whole store. It checks the checksums, and that the data set is

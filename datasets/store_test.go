@@ -711,6 +711,7 @@ func FuzzStore(f *testing.F) {
 		d := madeVariant(f, 12, 1, variant)
 		f.Add(readBytes(f, writeStoreFile(f, d)))
 		f.Add(readBytes(f, writeStoreFile(f, halved(f, d))))
+		f.Add(readBytes(f, writeStoreFile(f, thinned(f, 12, 1, variant))))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fixSections(b)

@@ -48,6 +48,9 @@ func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propag
 	if err := d.validate(ctx); err != nil {
 		return err
 	}
+	if p == Float16 && d.Features.Sparse != nil {
+		return fmt.Errorf("datasets: %s: float16 is for dense features, and these are sparse: leave it out, or add sparse=0 to the SPEC", path)
+	}
 	rounded := p == Float16 && d.Features.Half == nil
 	if p == "" && d.Features.Half != nil {
 		p = Float16
@@ -114,10 +117,16 @@ func (w *storeWriter) writeAll(d *Data, parts storeParts) error {
 	if w.rounded {
 		notes = append(slices.Clone(notes), "features rounded to float16")
 	}
+	sparse, dense, columns := d.Features.Sparse, uint64(d.Nodes()), 0
+	if sparse != nil {
+		dense, columns = 0, sparse.Cols
+	} else {
+		sparse = &graph.CSR{}
+	}
 	meta, err := json.Marshal(storeMeta{
 		Source: d.sourceName(), Metric: d.Metric, Classes: d.Labels.Classes, Tasks: d.Labels.Tasks, Notes: notes,
 		Given: d.Report.Given, SelfLoops: d.Report.SelfLoops, Duplicates: d.Report.Duplicates, Edges: d.Report.Edges,
-		ClassNames: d.Labels.Names, Directed: d.Directed,
+		ClassNames: d.Labels.Names, Directed: d.Directed, Columns: columns,
 	})
 	if err != nil {
 		return err
@@ -139,7 +148,7 @@ func (w *storeWriter) writeAll(d *Data, parts storeParts) error {
 		{sectionPtr, n + 1, 1, parts.ptr},
 		{sectionIdx, uint64(parts.entries), 1, parts.idx},
 		{sectionVal, uint64(len(d.Graph.Val)), 1, numbersOf(d.Graph.Val)},
-		{sectionFeatures, n, uint64(d.Features.Cols), parts.features},
+		{sectionFeatures, dense, uint64(d.Features.Cols), parts.features},
 		{sectionClass, uint64(len(d.Labels.Class)), 1, numbersOf(d.Labels.Class)},
 		{sectionTasks, uint64(len(d.Labels.Multi)) / uint64(max(d.Labels.Tasks, 1)), uint64(max(d.Labels.Tasks, 1)), numbersOf(d.Labels.Multi)},
 		{sectionTrain, uint64(len(d.Split.Train)), 1, numbersOf(d.Split.Train)},
@@ -148,6 +157,9 @@ func (w *storeWriter) writeAll(d *Data, parts storeParts) error {
 		{sectionPropagated, rowsPropagated, uint64(d.Features.Cols), parts.propagated},
 		{sectionNames, uint64(len(names.Text)), 1, numbersOf(names.Text)},
 		{sectionNameEnds, uint64(len(names.Ends)), 1, numbersOf(names.Ends)},
+		{sectionSparsePtr, uint64(len(sparse.Ptr)), 1, numbersOf(sparse.Ptr)},
+		{sectionSparseIdx, uint64(sparse.NNZ()), 1, numbersOf(sparse.Idx[:sparse.NNZ()])},
+		{sectionSparseVal, uint64(len(sparse.Val)), 1, numbersOf(sparse.Val)},
 	}
 	count := 0
 	for _, s := range plan {

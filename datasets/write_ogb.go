@@ -41,8 +41,8 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
 // that of ogbn-papers100M: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
 // undirected edge is there once. Features in half precision are written as float32. Names of
-// nodes and classes are not written. Weights, and a single binary task, which the layout
-// cannot tell from two classes, are an error. The data are validated before the first file is
+// nodes and classes are not written. Weights, sparse features, and a single binary task, which
+// the layout cannot tell from two classes, are an error. The data are validated before the first file is
 // replaced; the folder opens only once all files are there. Memory: a few MB.
 func WriteOGB(ctx context.Context, dir string, d *Data) error {
 	if err := checkContext(ctx); err != nil {
@@ -62,6 +62,8 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 	switch {
 	case d.Graph.Val != nil:
 		return fail("weights of edges")
+	case d.Features.Sparse != nil:
+		return fail("sparse features")
 	case d.Labels.Tasks == 1:
 		return fail("a single binary task")
 	case d.Unlabelled():

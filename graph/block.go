@@ -23,6 +23,11 @@ type Block struct {
 	// means that the sampler does not state it.
 	ColScale []float32
 
+	// NoiseScale, if not empty, is a factor for each of Src: layers multiply the noise of
+	// dropout in the input rows by it, so that a row h that becomes m⊙h becomes
+	// h + NoiseScale[k]·(m⊙h − h).
+	NoiseScale []float32
+
 	// Control, if not nil, is the remainder P − P̃ of the rows Dst over all their
 	// neighbours, for layers that keep a history H̄ of activations and compute
 	// P̃·H + (P−P̃)·H̄ (Chen, Zhu & Song 2018).
@@ -43,6 +48,20 @@ func (b *Block) SetColScale(p *Laplacian) {
 	for k, v := range b.Src {
 		b.ColScale[k] = p.ColScale[v]
 	}
+}
+
+// CheckNoiseScale returns an error unless NoiseScale is empty, or has a number of at least 0
+// for each of Src.
+func (b *Block) CheckNoiseScale() error {
+	if len(b.NoiseScale) != 0 && len(b.NoiseScale) != len(b.Src) {
+		return fmt.Errorf("graph: block of %d input nodes has %d noise scales: %w", len(b.Src), len(b.NoiseScale), ErrInvalid)
+	}
+	for k, c := range b.NoiseScale {
+		if !(c >= 0) || !finite(c) {
+			return fmt.Errorf("graph: block's input node %d has noise scale %v, want a finite number of at least 0: %w", k, c, ErrInvalid)
+		}
+	}
+	return nil
 }
 
 // Finish computes Transposed and RowSums from Matrix and Control, in the memory that
@@ -126,6 +145,9 @@ func (b *Block) Validate(nodes int) error {
 		if !(c > 0) || !finite(c) {
 			return fmt.Errorf("graph: block's input node %d has column scale %v, want positive and finite: %w", k, c, ErrInvalid)
 		}
+	}
+	if err := b.CheckNoiseScale(); err != nil {
+		return err
 	}
 	if b.Control != nil {
 		c := &b.Control.Matrix

@@ -7,17 +7,23 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/half"
 )
 
-// Features is a dense row-major matrix of node features, one row per node, in single
-// or in half precision. It is read-only in use and safe for concurrent reading. The
-// values may lie in a memory-mapped file.
+// Features is a row-major matrix of node features, one row per node. It holds its values
+// in one of three forms: dense in single precision, dense in half precision, or sparse. It
+// is read-only in use and safe for concurrent reading. The values may lie in a
+// memory-mapped file.
 type Features struct {
 	Rows, Cols int
-	Data       []float32 // Rows·Cols values; nil with Half
+	Data       []float32 // Rows·Cols values; nil with Half or Sparse
 
 	// Half holds the values as IEEE 754 half-precision numbers if Data is nil:
 	// half the bytes, at a relative error of 2⁻¹¹. Computations convert them to
 	// float32.
 	Half []uint16
+
+	// Sparse holds the values that may differ from zero if Data and Half are nil. It is a
+	// Rows×Cols matrix, and the columns of each row ascend. Products with it take time
+	// for its entries only.
+	Sparse *CSR
 
 	// Release, if not nil, returns the memory of mapped values to the system;
 	// reads then load them from the file again. A caller that has read most of the
@@ -56,23 +62,39 @@ func (x *Features) Places(dst, rows []int32) ([]int32, error) {
 
 // Sized reports whether x holds as many values as its sizes say.
 func (x *Features) Sized() bool {
+	if m := x.Sparse; m != nil {
+		return m.Rows == x.Rows && m.Cols == x.Cols && x.Cols > 0 && len(m.Ptr) == x.Rows+1 && x.Share == nil
+	}
 	if x.Share != nil {
 		return len(x.Place) == x.Rows && x.Cols > 0 && x.Len()%x.Cols == 0
 	}
 	return x.Len() == x.Rows*x.Cols
 }
 
-// Row returns the features of node i. The slice aliases x.Data; in half precision it
-// is a copy.
+// Row returns the features of node i. The slice aliases x.Data; in half precision, and of
+// sparse features, it is a copy.
 func (x *Features) Row(i int) []float32 {
+	if x.Sparse != nil {
+		row := make([]float32, x.Cols)
+		x.Sparse.expand(row, i)
+		return row
+	}
 	if x.Half != nil {
 		return widen(x.Half[i*x.Cols : (i+1)*x.Cols])
 	}
 	return x.Data[i*x.Cols : (i+1)*x.Cols]
 }
 
-// Float32s returns all values in single precision: x.Data, or a copy of x.Half.
+// Float32s returns all values in single precision: x.Data, or a copy of x.Half, or a copy
+// of x.Sparse with its zeros.
 func (x *Features) Float32s() []float32 {
+	if m := x.Sparse; m != nil {
+		values := make([]float32, x.Rows*x.Cols)
+		for i := range x.Rows {
+			m.expand(values[i*x.Cols:(i+1)*x.Cols], i)
+		}
+		return values
+	}
 	if x.Half != nil {
 		return widen(x.Half)
 	}
@@ -87,8 +109,12 @@ func widen(halves []uint16) []float32 {
 	return values
 }
 
-// Len returns the number of values: Rows·Cols if x is valid.
+// Len returns the number of values that x holds: Rows·Cols of valid dense features, the
+// number of entries of sparse ones.
 func (x *Features) Len() int {
+	if x.Sparse != nil {
+		return int(x.Sparse.NNZ())
+	}
 	if x.Half != nil {
 		return len(x.Half)
 	}
@@ -97,15 +123,23 @@ func (x *Features) Len() int {
 
 // Bytes returns the size of the values here.
 func (x *Features) Bytes() int64 {
-	return 4*int64(len(x.Data)) + 2*int64(len(x.Half)) + 4*int64(len(x.Place))
+	bytes := 4*int64(len(x.Data)) + 2*int64(len(x.Half)) + 4*int64(len(x.Place))
+	if x.Sparse != nil {
+		bytes += x.Sparse.Bytes()
+	}
+	return bytes
 }
 
 // ToHalf returns x in half precision, each value rounded to nearest, ties to even; it
 // returns x itself if x has half precision. The error wraps ErrInvalid and gives row
-// and column of the first value that is not finite or rounds beyond ±65,504.
+// and column of the first value that is not finite or rounds beyond ±65,504. Sparse features
+// are an error.
 func (x *Features) ToHalf() (*Features, error) {
 	if x.Half != nil {
 		return x, nil
+	}
+	if x.Sparse != nil {
+		return nil, fmt.Errorf("graph: sparse features have no half precision: %w", ErrInvalid)
 	}
 	h := &Features{Rows: x.Rows, Cols: x.Cols, Half: make([]uint16, len(x.Data))}
 	if k := Narrow(h.Half, x.Data); k >= 0 {
@@ -132,10 +166,13 @@ func Narrow(dst []uint16, values []float32) int {
 // infinite reports whether a half is infinite or NaN.
 func infinite(h uint16) bool { return h&0x7c00 == 0x7c00 }
 
-// Validate returns an error about the first fault of x: values in both precisions, a
-// number of values other than Rows·Cols, or a value that is not finite, with its row
-// and column.
+// Validate returns an error about the first fault of x: values in two forms, a
+// number of values other than Rows·Cols, a value that is not finite, with its row
+// and column, or a sparse matrix that is not valid or has columns that do not ascend.
 func (x *Features) Validate() error {
+	if x.Sparse != nil {
+		return x.validateSparse()
+	}
 	if x.Data != nil && x.Half != nil {
 		return fmt.Errorf("graph: features in single and in half precision at once: %w", ErrInvalid)
 	}

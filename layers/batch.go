@@ -161,6 +161,32 @@ func (b *Batch) Targets(y *graph.Labels) (*ops.Targets, error) {
 	return b.targets, nil
 }
 
+// LabelMatrix returns a node with the labels of the batch's output nodes, for a loss of one's
+// own: (output nodes, classes or tasks), see ops.TargetLabels. y must be the labels of
+// Targets, if that was called. Training sets the labels with each batch.
+func (b *Batch) LabelMatrix(y *graph.Labels) (*G.Node, error) {
+	return b.targetValues(y, ops.TargetLabels)
+}
+
+// LossWeights returns a node with the weights of the entries of LabelMatrix in the loss, in
+// the same shape, see ops.TargetWeights: the importance weights of mini-batches that prefer
+// nodes, the weights of classes, and 0 where a label is unknown.
+func (b *Batch) LossWeights(y *graph.Labels) (*G.Node, error) {
+	return b.targetValues(y, ops.TargetWeights)
+}
+
+func (b *Batch) targetValues(y *graph.Labels, values func(*G.ExprGraph, *ops.Targets, int) (*G.Node, error)) (*G.Node, error) {
+	if len(b.slots) == 0 {
+		return nil, fmt.Errorf("layers: the sampler has no layers")
+	}
+	targets, err := b.Targets(y)
+	if err != nil {
+		return nil, err
+	}
+	rows, _ := b.slots[len(b.slots)-1].Nominal()
+	return values(b.g, targets, rows)
+}
+
 // TryLock claims the batch, and with it the model over it, for one training. It reports
 // whether it was free. Package train calls it. Any goroutine may.
 func (b *Batch) TryLock() bool { return b.training.TryLock() }

@@ -9,7 +9,16 @@ import (
 type Dropout struct {
 	Rate float64   // probability of a 0, in [0, 1); a rate of 0 is the identity
 	Mode *ops.Mode // the batch's; required for a rate above 0
+
+	// Reader, if not nil, is the slot whose input nodes have these rows, and no op but its
+	// propagation reads them: its blocks may then scale the noise (graph.Block.NoiseScale).
+	Reader *ops.Slot
 }
 
 // Forward maps x to a node of the same shape.
-func (d Dropout) Forward(x *G.Node) (*G.Node, error) { return ops.Dropout(x, d.Rate, d.Mode) }
+func (d Dropout) Forward(x *G.Node) (*G.Node, error) { return d.after(ops.ActivationNone, x) }
+
+// after returns the dropout of act(x).
+func (d Dropout) after(act ops.Activation, x *G.Node) (*G.Node, error) {
+	return ops.ActivateSources(d.Reader, x, act, d.Rate, d.Mode)
+}

@@ -88,7 +88,7 @@ type stepped struct {
 	names   []string
 }
 
-func newStepped(t *testing.T, batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) *stepped {
+func newStepped(t testing.TB, batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) *stepped {
 	t.Helper()
 	m, err := NewGCN(batch, x, y, o)
 	if err != nil {
@@ -106,7 +106,7 @@ func newStepped(t *testing.T, batch *Batch, x *graph.Features, y *graph.Labels, 
 	return s
 }
 
-func (s *stepped) run(t *testing.T, batch *samplers.MiniBatch, seed uint64) [][]float32 {
+func (s *stepped) run(t testing.TB, batch *samplers.MiniBatch, seed uint64) [][]float32 {
 	t.Helper()
 	if err := s.model.Batch.Set(batch, true, seed); err != nil {
 		t.Fatal(err)

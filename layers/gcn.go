@@ -49,6 +49,17 @@ type GCNOptions struct {
 
 	LayerNorm bool // normalise before each activation
 
+	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
+	// LayerNorm is of the input of each convolution and of the classifier, and residual
+	// connections are added last, after the activation and the dropout. Features are not
+	// normalised: the first convolution without InputLayer reads them as they are. It is
+	// for FormProgram, and excludes a control variate.
+	PreNorm bool
+
+	// FeedForward gives each convolution a second linear layer after its activation, with
+	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
+	FeedForward bool
+
 	// Heads makes each convolution an attention of so many heads, whose outputs are
 	// concatenated; Hidden must be a multiple of them. 0 means P̃. The last
 	// convolution of FormEquation has OutputHeads instead, and takes their mean.
@@ -116,7 +127,8 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, skip0.weight, own0.weight, …, input.weight and input.bias.
+// norm0.shift, second0.weight, second0.bias, skip0.weight, own0.weight, …, input.weight and
+// input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -124,11 +136,14 @@ type GCN struct {
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
+	Norm         Norm      // of the classifier's input; nil: none
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
+	preNorm  bool    // residuals are added last
+	filled   float64 // share of the features that is stored
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 	few    freeMemories                    // of inferences for a few nodes
@@ -168,7 +183,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
@@ -177,16 +192,20 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		m.Refresher = m
 	}
 	start := ParameterOptions{Init: o.Init, Rand: rand.New(rand.NewPCG(o.Seed, 0))}
-	if h, err = ops.Dropout(h, o.InputDropout, batch.Mode()); err != nil {
+	dropout := Dropout{Rate: o.InputDropout, Mode: batch.Mode()}
+	if !o.InputLayer {
+		dropout.Reader = o.reader(slots, 0)
+	}
+	if h, err = dropout.Forward(h); err != nil {
 		return nil, err
 	}
 	if o.InputLayer {
-		if h, err = m.inputLayer(h, o, start); err != nil {
+		if h, err = m.inputLayer(h, o.reader(slots, 0), o, start); err != nil {
 			return nil, err
 		}
 	}
 	for l, slot := range slots {
-		if h, err = m.convolution(batch, x, l, slot, h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
+		if h, err = m.convolution(batch, x, l, slot, o.reader(slots, l+1), h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
@@ -203,10 +222,19 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
+// reader returns the slot of convolution l if dropout makes the convolution's input and nothing
+// else stands between; or nil.
+func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
+	if l == len(slots) || o.PreNorm && (l > 0 || o.InputLayer) {
+		return nil
+	}
+	return slots[l]
+}
+
 // convolution returns the options of convolution l. The last one of FormProgram also drops
 // for the classifier; the last one of FormEquation gives the logits.
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
-	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.PreNorm {
 		// Two dropouts in a row have the law of one with this rate, at twice the time.
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
@@ -219,8 +247,8 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	return o
 }
 
-// inputLayer adds the input layer over the features h.
-func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+// inputLayer adds the input layer over the features h. The slot reader reads its output.
+func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
 	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
 		return nil, err
 	}
@@ -228,11 +256,25 @@ func (m *GCN) inputLayer(h *G.Node, o GCNOptions, start ParameterOptions) (_ *G.
 	if h, err = m.Input.Forward(h); err != nil {
 		return nil, err
 	}
-	return ops.Activate(h, o.Activation, o.Dropout, m.Batch.Mode())
+	return Dropout{o.Dropout, m.Batch.Mode(), reader}.after(o.Activation, h)
 }
 
 // classify adds the classifier over h.
 func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
+	if o.PreNorm {
+		if m.Norm, err = o.newNorm(m.Batch.Graph(), len(m.Convolutions), o.Hidden); err != nil {
+			return err
+		}
+		if m.Norm != nil {
+			m.Parameters = append(m.Parameters, m.Norm.Parameters()...)
+			if h, err = m.Norm.Forward(h); err != nil {
+				return err
+			}
+		}
+		if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
+			return err
+		}
+	}
 	if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
 		return err
 	}
@@ -267,8 +309,9 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 
-// convolution adds layer l over h and returns its output.
-func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+// convolution adds layer l over h and returns its output, which the slot reader reads; nil:
+// no slot does.
+func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g := batch.Graph()
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
 	if err != nil {
@@ -278,9 +321,18 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	if conv.Attention != nil {
 		conv.Attention.Plain, conv.Attention.Dropout = o.PlainAttention, Dropout{Rate: o.AttentionDropout, Mode: batch.Mode()}
 	}
-	conv.Dropout = Dropout{Rate: o.Dropout, Mode: batch.Mode()}
-	if o.LayerNorm {
-		if conv.Norm, err = NewLayerNorm(g, fmt.Sprintf("norm%d", l), o.Hidden); err != nil {
+	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
+	switch {
+	case !o.PreNorm:
+		conv.Norm, err = o.newNorm(g, l, o.Hidden)
+	case l > 0 || m.Input != nil:
+		conv.PreNorm, err = o.newNorm(g, l, h.Shape()[1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.FeedForward {
+		if conv.Second, err = NewLinear(g, fmt.Sprintf("second%d", l), o.Hidden, o.Hidden, start); err != nil {
 			return nil, err
 		}
 	}
@@ -292,6 +344,9 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 	} else {
 		z, err = conv.Convolve(slot, h)
 	}
+	if err == nil && o.PreNorm {
+		z, err = conv.Finish(z)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -300,10 +355,18 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot *ops.Slot
 			return nil, err
 		}
 	}
-	if z, err = m.own(batch, x, l, slot, h, z, o, start); err != nil {
-		return nil, err
+	if z, err = m.own(batch, x, l, slot, h, z, o, start); err != nil || o.PreNorm {
+		return z, err
 	}
 	return conv.Finish(z)
+}
+
+// newNorm adds the parameters of norm l, or returns nil if there is none.
+func (o GCNOptions) newNorm(g *G.ExprGraph, l, width int) (Norm, error) {
+	if !o.LayerNorm {
+		return nil, nil
+	}
+	return NewLayerNorm(g, fmt.Sprintf("norm%d", l), width)
 }
 
 // own adds the hidden residual of convolution l, from its input h, to z.
@@ -395,6 +458,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 			each += width
 		}
 		width = float64(layer.Hidden)
+		if layer.FeedForward {
+			each += width + 1
+		}
 		values += each * width
 	}
 	if o.Form == FormProgram {
@@ -424,6 +490,10 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
+	case o.PreNorm && o.Form == FormEquation:
+		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
+	case o.FeedForward && !o.PreNorm:
+		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
 	case o.Form > FormEquation:
 		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
 	case o.Form == FormEquation && o.ClassifierDropout > 0:

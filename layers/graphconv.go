@@ -21,7 +21,8 @@ const (
 //
 //	out = dropout(activation(norm(P̃·(H·W + 1⊗b))))
 //
-// P̃ is the matrix of the current block. The bias is inside the propagation, as in the
+// With PreNorm it reads the norm of H in place of H. With Second it is a feed-forward block:
+// out is then dropout(out·V + 1⊗c). P̃ is the matrix of the current block. The bias is inside the propagation, as in the
 // paper's program. A field with its zero value leaves out its part of the formula.
 type GraphConv struct {
 	W *G.Node // (in, out); required
@@ -32,9 +33,11 @@ type GraphConv struct {
 	BiasAfter bool
 
 	Attention  *Attention     // in the place of P̃; nil: none
-	Norm       *LayerNorm     // nil: none
+	PreNorm    Norm           // of the input; nil: none
+	Norm       Norm           // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
+	Second     *Linear        // nil: none
 	Order      Order          // zero: by cost
 
 	order Order // in use; zero before Convolve
@@ -60,10 +63,19 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return l.Finish(z)
 }
 
-// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention.
+// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm.
 func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
+	}
+	if l.PreNorm != nil {
+		if slot.KeepsHistory() {
+			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norm: leave out either the control or PreNorm")
+		}
+		var err error
+		if h, err = l.PreNorm.Forward(h); err != nil {
+			return nil, err
+		}
 	}
 	if l.Attention != nil {
 		return l.attend(slot, h)
@@ -105,7 +117,7 @@ func (l *GraphConv) affine(x *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return affine(x, l.W, l.B, slot)
 }
 
-// Finish is the second half of Forward: norm, activation and dropout.
+// Finish is the second half of Forward: norm, activation, dropout and the second layer.
 func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
 	if l.Norm != nil {
 		var err error
@@ -113,7 +125,14 @@ func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return ops.Activate(z, l.Activation, l.Dropout.Rate, l.Dropout.Mode)
+	z, err := l.Dropout.after(l.Activation, z)
+	if err != nil || l.Second == nil {
+		return z, err
+	}
+	if z, err = l.Second.Forward(z); err != nil {
+		return nil, err
+	}
+	return l.Dropout.Forward(z)
 }
 
 func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
@@ -123,10 +142,14 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Affine(x, w, b, slot)
 }
 
-// Parameters returns the weight, the attention's vectors if any, the bias if any, and the
-// norm's parameters if any.
+// Parameters returns, in this order and if they are there, the parameters of PreNorm, the
+// weight, the attention's vectors, the bias, and the parameters of Norm and Second.
 func (l *GraphConv) Parameters() G.Nodes {
-	p := G.Nodes{l.W}
+	var p G.Nodes
+	if l.PreNorm != nil {
+		p = append(p, l.PreNorm.Parameters()...)
+	}
+	p = append(p, l.W)
 	if l.Attention != nil {
 		p = append(p, l.Attention.Source, l.Attention.Target)
 	}
@@ -135,6 +158,9 @@ func (l *GraphConv) Parameters() G.Nodes {
 	}
 	if l.Norm != nil {
 		p = append(p, l.Norm.Parameters()...)
+	}
+	if l.Second != nil {
+		p = append(p, l.Second.Parameters()...)
 	}
 	return p
 }

@@ -79,24 +79,33 @@ func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 
 // inferenceLayer holds a layer's parameters.
 type inferenceLayer struct {
-	in, out     int
-	w, b        []float32 // b nil: no bias
-	gain, shift []float32 // nil: no norm
-	skip        []float32 // nil: no residual
-	own         []float32 // of ResidualLinear; nil: none
-	residual    Residual  // of its own input
-	dense       bool      // an input layer: without P
-	attention   *inferenceAttention
-	biasAfter   bool // b is added after the propagation
-	activation  kernel.Activation
+	in, out    int
+	w, b       []float32        // b nil: no bias
+	norm, pre  *inferenceNorm   // nil: none
+	second     *inferenceLinear // nil: none
+	skip       []float32        // nil: no residual
+	own        []float32        // of ResidualLinear; nil: none
+	residual   Residual         // of its own input
+	last       bool             // residuals are added last
+	dense      bool             // an input layer: without P
+	attention  *inferenceAttention
+	biasAfter  bool // b is added after the propagation
+	activation kernel.Activation
 
-	on struct{ w, b, gain, shift, skip, own plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
 // P·X is known.
 func (m *inferenceModel) readsFeatures() bool {
 	return m.layers[0].skip != nil || m.layers[0].residual != ResidualNone
+}
+
+// inferenceLinear holds the parameters of a linear layer after an activation.
+type inferenceLinear struct {
+	w, b []float32
+
+	on struct{ w, b plan.Span } // the same, on the processor
 }
 
 // inferenceModel holds the parameters of a GCN.
@@ -106,6 +115,7 @@ type inferenceModel struct {
 	outputs    int             // width of the logits
 	exact      *ExactInput     // P·X of the call's features; nil: not known
 	ranks      Ranks           // that share the rows; nil: this process computes all
+	filled     float64         // share of the features that is stored
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -124,7 +134,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if len(m.Convolutions) == 0 {
 		return nil, fmt.Errorf("layers: inference: the model has no convolution")
 	}
-	model := new(inferenceModel)
+	model := &inferenceModel{filled: filledShare(x)}
 	for _, e := range []*ExactInput{m.exact, m.known} {
 		if e.of(p, x) && m.Convolutions[0].Attention == nil && m.Input == nil {
 			model.exact = e
@@ -147,6 +157,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		if err != nil {
 			return nil, err
 		}
+		layer.last = m.preNorm
 		if l < len(m.Skips) {
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
@@ -181,6 +192,9 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 	if c.w, err = valueOf(m.Classifier.W); err != nil {
 		return nil, err
 	}
+	if c.pre, err = normValues(m.Norm); err != nil {
+		return nil, err
+	}
 	c.b, err = valueOf(m.Classifier.B)
 	model.classifier, model.outputs = c, c.out
 	return model, err
@@ -205,7 +219,7 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		return v, fmt.Errorf("layers: inference: a convolution has no weight")
 	}
 	v.in, v.out = l.W.Shape()[0], l.W.Shape()[1]
-	if l.Activation > ops.ActivationReLU {
+	if l.Activation > ops.ActivationGELU {
 		return v, fmt.Errorf("layers: unknown activation %v", l.Activation)
 	}
 	v.activation, v.biasAfter = kernel.Activation(l.Activation), l.biasAfter()
@@ -221,13 +235,20 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		}
 		v.out = v.attention.sizes.Out()
 	}
-	if l.Norm == nil {
-		return v, nil
-	}
-	if v.gain, err = valueOf(l.Norm.Gain); err != nil {
+	if v.pre, err = normValues(l.PreNorm); err != nil {
 		return v, err
 	}
-	v.shift, err = valueOf(l.Norm.Shift)
+	if v.norm, err = normValues(l.Norm); err != nil || l.Second == nil {
+		return v, err
+	}
+	v.second = new(inferenceLinear)
+	if v.second.w, err = valueOf(l.Second.W); err != nil {
+		return v, err
+	}
+	v.second.b, err = valueOf(l.Second.B)
+	if err == nil && len(v.second.w) != v.out*v.out {
+		err = fmt.Errorf("layers: inference: a second layer of %d weights, want %d×%d", len(v.second.w), v.out, v.out)
+	}
 	return v, err
 }
 
@@ -242,7 +263,15 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	var all [][]float32
 	for _, l := range layers {
-		all = append(all, l.w, l.b, l.gain, l.shift, l.skip, l.own)
+		all = append(all, l.w, l.b, l.skip, l.own)
+		for _, n := range []*inferenceNorm{l.norm, l.pre} {
+			if n != nil {
+				all = append(all, n.gain, n.shift)
+			}
+		}
+		if s := l.second; s != nil {
+			all = append(all, s.w, s.b)
+		}
 		if a := l.attention; a != nil {
 			all = append(all, a.source, a.target)
 		}
@@ -252,8 +281,18 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		return err
 	}
 	for _, l := range layers {
-		l.on.w, l.on.b, l.on.gain, l.on.shift, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3], spans[4], spans[5]
-		spans = spans[6:]
+		l.on.w, l.on.b, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3]
+		spans = spans[4:]
+		for _, n := range []*inferenceNorm{l.norm, l.pre} {
+			if n != nil {
+				n.on.gain, n.on.shift = spans[0], spans[1]
+				spans = spans[2:]
+			}
+		}
+		if s := l.second; s != nil {
+			s.on.w, s.on.b = spans[0], spans[1]
+			spans = spans[2:]
+		}
 		if a := l.attention; a != nil {
 			a.on.source, a.on.target = spans[0], spans[1]
 			spans = spans[2:]
@@ -355,7 +394,9 @@ func (r *inference) own(rows []int32) (plan.Rows, error) {
 		if err != nil {
 			return plan.Rows{}, err
 		}
-		copy(out.Host()[lo*width:], part.Host()[:n*width])
+		if err := r.Copy(out.Host()[lo*width:(lo+n)*width], part); err != nil {
+			return plan.Rows{}, err
+		}
 	}
 	h := plan.Rows{Span: out, Width: width, Count: len(rows)}
 	h.Index, err = r.Index(rows)
@@ -372,15 +413,21 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if l%2 == 1 {
 		name = plan.Hidden1
 	}
+	if l == 0 && !r.few {
+		defer r.Released(r.features) // only residual layers read features again
+	}
+	if r.holdsPart(l, kept) {
+		return r.hiddenPart(l, h, kept, name)
+	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(l, h, out, nil); err != nil {
+	if err := r.layer(l, h, 0, out, nil); err != nil {
 		return h, err
 	}
-	if l == 0 && !r.few {
-		r.Released(r.features) // only residual layers read features again
+	if err := r.gather(out.Host(), len(r.rows), layer.out, r.layerChunk(l)); err != nil {
+		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
@@ -400,12 +447,16 @@ func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
 		return nil, err
 	}
 	logits := make([]float32, len(r.rows)*r.model.outputs)
-	return logits, r.layer(l, h, plan.Span{}, logits)
+	if err := r.layer(l, h, 0, plan.Span{}, logits); err != nil {
+		return nil, err
+	}
+	return logits, r.gather(logits, len(r.rows), r.model.outputs, r.layerChunk(l))
 }
 
-// layer writes the output of layer l at the needed rows to out. If logits is not nil, it
-// writes the logits of that output there instead.
-func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) error {
+// layer writes the output of layer l at this rank's part of the needed rows to out, which
+// begins with the row number first. If logits is not nil, it writes the logits of that output
+// there instead.
+func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits []float32) error {
 	layer, own := r.model.layers[l], h
 	if l == 0 {
 		own = r.x // h is not set if P·X is known
@@ -416,20 +467,19 @@ func (r *inference) layer(l int, h plan.Rows, out plan.Span, logits []float32) e
 			return err
 		}
 	}
+	if !r.orders[l] && layer.pre != nil {
+		var err error
+		if h, err = r.normalised(l, h); err != nil {
+			return err
+		}
+	}
 	width, outputs := max(layer.in, layer.out), r.model.outputs
-	err := r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
+	return r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
 		if logits == nil {
-			return part.chunk(l, h, own, lo, n, out.From(lo*layer.out))
+			return part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
 		}
 		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 	})
-	if err != nil {
-		return err
-	}
-	if logits == nil {
-		return r.gather(out.Host(), len(r.rows), layer.out, r.ChunkRows(width))
-	}
-	return r.gather(logits, len(r.rows), outputs, r.ChunkRows(width))
 }
 
 // chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
@@ -494,6 +544,11 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		return err
 	}
 	if c != nil {
+		if c.pre != nil {
+			if err := r.norm(c.pre, z, z, n, c.in); err != nil {
+				return err
+			}
+		}
 		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
 			return err
 		}
@@ -547,6 +602,16 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 		if err != nil {
 			return err
 		}
+		if layer.pre != nil {
+			normal, err := part.Scratch(plan.Mixed, n*layer.in)
+			if err != nil {
+				return err
+			}
+			if err := part.norm(layer.pre, normal, x, n, layer.in); err != nil {
+				return err
+			}
+			x = normal
+		}
 		return part.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns)
 	})
 	if err == nil {
@@ -579,6 +644,9 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 	} else {
 		err = r.propagateFirst(l, h, lo, n, z)
 	}
+	if err == nil && layer.last {
+		err = r.finish(layer, n, z)
+	}
 	if err != nil {
 		return err
 	}
@@ -605,12 +673,30 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 			return err
 		}
 	}
-	if layer.gain != nil {
-		if err := r.LayerNorm(z, layer.on.gain, layer.on.shift, n, layer.out); err != nil {
+	if layer.last {
+		return nil
+	}
+	return r.finish(layer, n, z)
+}
+
+// finish applies the norm, the activation and the second layer to z.
+func (r *inference) finish(layer inferenceLayer, n int, z plan.Span) error {
+	if layer.norm != nil {
+		if err := r.norm(layer.norm, z, z, n, layer.out); err != nil {
 			return err
 		}
 	}
-	return r.Activate(z, layer.activation, n, layer.out)
+	if layer.second == nil {
+		return r.Activate(z, z, layer.activation, n, layer.out)
+	}
+	first, err := r.Scratch(plan.First, n*layer.out)
+	if err != nil {
+		return err
+	}
+	if err := r.Activate(first, z, layer.activation, n, layer.out); err != nil {
+		return err
+	}
+	return r.Affine(z, first, layer.second.on.w, layer.second.on.b, plan.Span{}, n, layer.out, layer.out)
 }
 
 // propagateFirst sets z to (PH)·W + r⊗b, where r is the row sums of P, or 1 for a bias after
@@ -621,7 +707,7 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 	if l == 0 {
 		mixed, err = r.input.mixed(r, lo, n)
 	} else {
-		mixed, err = r.propagate(h, lo, n)
+		mixed, err = r.Propagated(h, lo, n)
 	}
 	if err != nil {
 		return err
@@ -640,13 +726,4 @@ func (r *inference) propagateFirst(l int, h plan.Rows, lo, n int, z plan.Span) e
 		}
 	}
 	return r.Affine(z, mixed, layer.on.w, layer.on.b, sums, n, layer.in, layer.out)
-}
-
-// propagate returns P·H at the needed rows lo to lo+n, in scratch memory.
-func (r *inference) propagate(h plan.Rows, lo, n int) (plan.Span, error) {
-	mixed, err := r.Scratch(plan.Mixed, n*h.Width)
-	if err != nil {
-		return mixed, err
-	}
-	return mixed, r.Propagate(mixed, h, lo, n)
 }

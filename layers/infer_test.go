@@ -91,16 +91,36 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 				return math.Exp(v) - 1
 			case act == ops.ActivationReLU:
 				return math.Max(v, 0)
+			case act == ops.ActivationGELU:
+				return v * math.Erfc(-v/math.Sqrt2) / 2
 			}
 			return v
 		})
 	}
+	normalised := func(norm Norm, z matrix) matrix {
+		if norm == nil {
+			return z
+		}
+		n := norm.(*LayerNorm)
+		return z.normalised(parameterOf(n.Gain), parameterOf(n.Shift))
+	}
+	affine := func(l *Linear, h matrix) matrix {
+		b, z := parameterOf(l.B), h.times(parameterOf(l.W))
+		return z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
+	}
 	if m.Input != nil {
-		b, z := parameterOf(m.Input.B), h.times(parameterOf(m.Input.W))
-		h = activated(m.Convolutions[0].Activation, z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] }))
+		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
 	}
 	for l, conv := range m.Convolutions {
 		own := h
+		h = normalised(conv.PreNorm, h)
+		finish := func(z matrix) matrix {
+			z = activated(conv.Activation, normalised(conv.Norm, z))
+			if conv.Second != nil {
+				z = affine(conv.Second, z)
+			}
+			return z
+		}
 		z := h.times(parameterOf(conv.W))
 		if conv.Attention != nil {
 			z = denseAttention(p, conv.Attention, z)
@@ -115,6 +135,9 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.times(z)
 		}
+		if m.preNorm {
+			z = finish(z)
+		}
 		if l < len(m.Skips) {
 			skip := features.times(parameterOf(m.Skips[l]))
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + skip.at(i, j) })
@@ -125,17 +148,14 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if m.residual != ResidualNone && own.cols == z.cols {
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + own.at(i, j) })
 		}
-		if conv.Norm != nil {
-			z = z.normalised(parameterOf(conv.Norm.Gain), parameterOf(conv.Norm.Shift))
+		if h = z; !m.preNorm {
+			h = finish(z)
 		}
-		h = activated(conv.Activation, z)
 	}
 	if m.Classifier == nil {
 		return h
 	}
-	c := parameterOf(m.Classifier.B)
-	z := h.times(parameterOf(m.Classifier.W))
-	return z.each(func(i, j int) float64 { return z.at(i, j) + c.data[j] })
+	return affine(m.Classifier, normalised(m.Norm, h))
 }
 
 var inferenceCases = map[string]struct {
@@ -161,6 +181,11 @@ var inferenceCases = map[string]struct {
 	"input layer":         {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
 	"input and identity":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
 	"gat with all":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
+	"pre-norm":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, LayerNorm: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"pre-norm, linear":    {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
+	"pre-norm, gat":       {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, Heads: 3}},
+	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
 	"bias after, wide":    {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},

@@ -78,12 +78,14 @@ func (f *freeMemories) give(m *inferenceMemory) {
 // keptRows are the rows that inference needs for some nodes. They follow from the graph and
 // the nodes alone, and are kept for the next call with the same ones.
 type keptRows struct {
-	p      *graph.Laplacian
-	nodes  []int32     // a copy; nil: all nodes
-	rows   [][]int32   // of each layer
-	sums   [][]float32 // row sums of P at these rows, when they were needed
-	few    bool        // of useFew
-	inputs []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
+	p         *graph.Laplacian
+	nodes     []int32     // a copy; nil: all nodes
+	rows      [][]int32   // of each layer
+	sums      [][]float32 // row sums of P at these rows, when they were needed
+	few       bool        // of useFew
+	histories bool        // of a control need these rows, on each rank
+	parts     []*rankRows // of each layer, what this rank holds; nil: not known
+	inputs    []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:
 	x    *graph.Features
@@ -186,7 +188,7 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 	case r.model.exact != nil:
 		in.px, err = r.Features(r.model.exact.px)
 		in.all = true
-	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense:
+	case !r.onHost || kept.few || r.orders[0] || r.model.layers[0].dense || r.x.Sparse():
 	case r.features.Share != nil:
 		in.part = kept
 		err = kept.propagateShared(r)
@@ -207,7 +209,7 @@ func (in *firstInput) mixed(r *inference, lo, n int) (plan.Span, error) {
 	}
 	rows := r.rows[lo : lo+n]
 	if !in.all && (in.kept == nil || !in.kept.holds(rows)) {
-		mixed, err := r.propagate(r.x, lo, n)
+		mixed, err := r.Propagated(r.x, lo, n)
 		if err == nil && in.once {
 			in.kept.add(rows, mixed.Host())
 		}

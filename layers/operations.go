@@ -44,10 +44,14 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 	blocks := batch.Blocks
 	if m.Input != nil {
 		in, out := float64(m.Input.W.Shape()[0]), float64(m.Input.W.Shape()[1])
+		in *= m.filled
 		sum += float64(len(batch.Inputs())) * (2*in*out + gatherCost*in + 2*activationCost*out)
 	}
 	for l, conv := range m.Convolutions {
 		in, out := float64(conv.W.Shape()[0]), float64(conv.W.Shape()[1])
+		if l == 0 && m.exact == nil && m.Input == nil {
+			in *= m.filled
+		}
 		products, passes := 3.0, 2.0 // as in cheaper
 		if l == 0 {
 			products, passes = 2, 1
@@ -75,6 +79,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		}
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
+		}
+		if conv.Second != nil {
+			sum += 3*rows*out*out + activationCost*rows*out
 		}
 		sum += 2 * activationCost * rows * out
 	}
@@ -142,9 +149,14 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 		exact := l == 0 && m.exact != nil
 		switch {
 		case layer.dense:
-			sum += count * in * out
+			sum += count * in * m.filled * out
 		case !exact && transformFirst(p, layer, inputs, rows):
+			if l == 0 {
+				in *= m.filled
+			}
 			sum += float64(inputs)*in*out + nnz*out
+		case l == 0 && !exact && m.filled < 1:
+			sum += sparseCost * nnz / farSparseCost * in * m.filled * out
 		case l == 0: // P·X is kept
 			sum += count * in * out
 		default:
@@ -156,8 +168,19 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 		if layer.own != nil {
 			sum += count * in * out
 		}
+		if layer.second != nil {
+			sum += count * out * out
+		}
 		sum += activationCost * count * out
 		inputs = len(rows)
 	}
 	return sum
+}
+
+// filledShare returns the share of the values of x that are stored: 1 of dense features.
+func filledShare(x *graph.Features) float64 {
+	if x.Sparse == nil {
+		return 1
+	}
+	return float64(x.Len()) / max(float64(x.Rows)*float64(x.Cols), 1)
 }

@@ -15,6 +15,9 @@ type Ranks interface {
 	Rank() int
 	Size() int
 
+	// Exchange sends send[r] to each rank r, and fills receive[r] with the values of
+	// rank r. receive[r] has the length of the sent part.
+	Exchange(ctx context.Context, send, receive [][]float32) error
 	// Gather fills parts[r] with parts[r] of each rank r.
 	Gather(ctx context.Context, parts [][]float32) error
 }

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -30,6 +31,20 @@ func (r rank) Gather(_ context.Context, parts [][]float32) error {
 	return nil
 }
 
+func (r rank) Exchange(_ context.Context, send, receive [][]float32) error {
+	for to := range r.channels {
+		r.channels[r.number][to] <- slices.Clone(send[to])
+	}
+	for from := range r.channels {
+		got := <-r.channels[from][r.number]
+		if len(got) != len(receive[from]) {
+			return fmt.Errorf("rank %d sent %d values to rank %d, which expects %d", from, len(got), r.number, len(receive[from]))
+		}
+		copy(receive[from], got)
+	}
+	return nil
+}
+
 func newRanks(size int) []rank {
 	channels := make([][]chan []float32, size)
 	for from := range channels {
@@ -51,20 +66,25 @@ func TestInferOnRanks(t *testing.T) {
 	const n, features = 9000, 40
 	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
 	x, y := randomFeatures(rng, n, features), randomLabels(rng, n, 3)
+	some := make([]int32, 6000) // with repeats; two chunks
+	for k := range some {
+		some[k] = rng.Int32N(n / 2)
+	}
 	for name, o := range map[string]GCNOptions{
 		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
 		"weights first":  {Hidden: 16},
+		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, alone := testModel(t, p, x, y, 2, o)
-			for _, nodes := range [][]int32{nil, {17, 8000, 3}} {
+			for _, nodes := range [][]int32{nil, {17, 8000, 3}, some[:1500], some} {
 				want, err := alone.Infer(t.Context(), p, x, nodes)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, size := range []int{2, 3} {
+				for _, size := range []int{2, 3, 5} {
 					models := make([]*GCN, size)
 					for k := range models {
 						_, models[k] = testModel(t, p, x, y, 2, o)

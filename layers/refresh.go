@@ -86,6 +86,7 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 	if err := r.kept.use(context.Background(), p, outputs, len(slots)); err != nil {
 		return fmt.Errorf("layers: control: %w", err)
 	}
+	r.kept.histories = true
 	var rows int64
 	for l := 1; l < len(slots); l++ {
 		rows += int64(len(r.kept.rows[l-1])) + int64(len(r.kept.rows[l]))
@@ -192,7 +193,7 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 		c.sums = append(c.sums, c.r.sums[v])
 	}
-	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, Control: &c.control}
+	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
 	return &c.block, nil
 }
 
@@ -438,7 +439,7 @@ func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.H
 		return in.toHistory(history, below, all, rows*h.Width)
 	}
 	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
-		mixed, err := part.propagate(h, lo, n)
+		mixed, err := part.Propagated(h, lo, n)
 		if err != nil {
 			return err
 		}

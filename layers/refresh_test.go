@@ -75,7 +75,7 @@ func TestRefreshedControlIsExact(t *testing.T) {
 				}
 				disturb(m.model, rng)
 			}
-			// With other parameters than those of the refresh, the estimate is not exact.
+			// The parameters have changed since the refresh, so the estimate is not exact.
 			seeds := []int32{3, 99, 41, 0, 7}
 			want, err := m.model.Infer(context.Background(), p, x, seeds)
 			if err != nil {

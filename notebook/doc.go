@@ -7,10 +7,10 @@
 //	                        └ Progress    progress of some work, on one line
 //	                                 │
 //	                                 ▼
-//	                   *Chart: SVG()    *Sheet: HTML()     the last value of a cell
+//	              *Chart: SVG(), PNG()    *Sheet: HTML()   the last value of a cell
 //
 // A Chart is a picture and a Sheet a table. Any front end can show them that calls
-// SVG() or HTML() of values, as the gophernotes kernel does with the last value of a
+// SVG(), PNG() or HTML() of values, as the gophernotes kernel does with the last value of a
 // cell. Other front ends use String(). The package depends on no kernel: the caller
 // passes the function that shows charts while a cell is running.
 //

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"html"
+	"image/color"
+	"io"
 	"slices"
 	"strings"
 
@@ -31,6 +33,8 @@ const (
 	drawingTop, drawingEdge     = 40, 14
 	legendColumn                = 150
 	mostDrawn                   = 1000
+	discRadius                  = 5
+	diamondRadius               = 6.5
 )
 
 // Chart lays the nodes out and draws them. Equal drawings give equal pictures. The
@@ -47,6 +51,7 @@ func (d Drawing) Chart() (*Chart, error) {
 		at[k][1] = drawingTop + at[k][1]*(drawingHeight-drawingTop-drawingEdge)
 	}
 	classes := d.byNumber()
+	legend := d.legend(classes)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" style="max-width:100%%" font-family="%s" font-size="13">`,
 		drawingWidth, drawingHeight, drawingWidth, drawingHeight, figure.Fonts)
@@ -59,11 +64,31 @@ func (d Drawing) Chart() (*Chart, error) {
 	}
 	b.WriteString(`"/>`)
 	for k, node := range d.Nodes {
-		d.node(&b, node, at[k], colour(classes, d.class(node)))
+		d.node(&b, node, at[k], hex(colour(classes, d.class(node))))
 	}
-	d.legend(&b, classes)
+	for _, l := range legend {
+		l.writeSVG(&b)
+	}
 	b.WriteString("</svg>")
-	return &Chart{title: d.Title, svg: string(markup.Clean([]byte(b.String())))}, nil
+	paint := func(p *painter) {
+		p.text(d.Title, drawingEdge, 22, 15, drawingWidth-2*drawingEdge)
+		for _, e := range edges {
+			p.line(at[e[0]], at[e[1]], color.NRGBA{0x88, 0x88, 0x88, 0x73})
+		}
+		for k, node := range d.Nodes {
+			if fill := colour(classes, d.class(node)); d.wrong(node) {
+				p.diamond(at[k], fill)
+			} else {
+				p.disc(at[k], discRadius, fill)
+			}
+		}
+		for _, l := range legend {
+			l.paint(p)
+		}
+	}
+	return &Chart{title: d.Title, svg: string(markup.Clean([]byte(b.String()))), png: func(w io.Writer) error {
+		return writePNG(w, drawingWidth, drawingHeight, paint)
+	}}, nil
 }
 
 func (d Drawing) check() error {
@@ -143,17 +168,19 @@ func (d Drawing) byNumber() []int32 {
 	return classes
 }
 
-const otherColour = "#bbbbbb"
+func otherColour() color.RGBA { return color.RGBA{0xbb, 0xbb, 0xbb, 0xff} }
 
 // colour returns the colour of a class. The first classes have their own.
-func colour(classes []int32, class int32) string {
+func colour(classes []int32, class int32) color.RGBA {
 	palette := figure.Palette()[1:] // black is for outlines
 	k := slices.Index(classes, class)
 	if k < 0 || k >= len(palette) {
-		return otherColour
+		return otherColour()
 	}
-	return fmt.Sprintf("#%02x%02x%02x", palette[k].R, palette[k].G, palette[k].B)
+	return palette[k]
 }
+
+func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 // node draws a node: a disc, or an outlined diamond if its class is wrong.
 func (d Drawing) node(b *strings.Builder, node int32, at [2]float64, fill string) {
@@ -166,31 +193,55 @@ func (d Drawing) node(b *strings.Builder, node int32, at [2]float64, fill string
 		fmt.Fprintf(b, `<path d="%s" fill="%s" stroke="black" stroke-width="1.5"><title>%s</title></path>`, diamond(at), fill, html.EscapeString(title))
 		return
 	}
-	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="5" fill="%s" stroke="white" stroke-width="0.7"><title>%s</title></circle>`,
-		at[0], at[1], fill, html.EscapeString(title))
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="%d" fill="%s" stroke="white" stroke-width="0.7"><title>%s</title></circle>`,
+		at[0], at[1], discRadius, fill, html.EscapeString(title))
 }
 
 func diamond(at [2]float64) string {
-	return fmt.Sprintf("M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z", at[0], at[1]-6.5)
+	return fmt.Sprintf("M%.1f %.1fl6.5 6.5l-6.5 6.5l-6.5 -6.5z", at[0], at[1]-diamondRadius)
 }
 
-// legend lists the colours beside the drawing.
-func (d Drawing) legend(b *strings.Builder, classes []int32) {
-	x, y := float64(drawingWidth-legendColumn+8), float64(drawingTop+12)
-	line := func(mark, text string) {
-		room := float64(legendColumn - 8 - 14 - 4)
-		fmt.Fprintf(b, `%s<text %sx="%.0f" y="%.0f" fill="black">%s</text>`, mark, figure.TextLength(text, 13, room), x+14, y+4.5, html.EscapeString(text))
-		y += 22
+// legendLine is a mark with its meaning, beside the drawing.
+type legendLine struct {
+	at      [2]float64
+	fill    color.RGBA
+	diamond bool
+	text    string
+}
+
+const legendRoom = legendColumn - 8 - 14 - 4 // of a text
+
+func (l legendLine) writeSVG(b *strings.Builder) {
+	if l.diamond {
+		fmt.Fprintf(b, `<path d="%s" fill="white" stroke="black" stroke-width="1.5"/>`, diamond(l.at))
+	} else {
+		fmt.Fprintf(b, `<circle cx="%.0f" cy="%.0f" r="%d" fill="%s"/>`, l.at[0], l.at[1], discRadius, hex(l.fill))
 	}
-	disc := func(fill string) string {
-		return fmt.Sprintf(`<circle cx="%.0f" cy="%.0f" r="5" fill="%s"/>`, x, y, fill)
+	fmt.Fprintf(b, `<text %sx="%.0f" y="%.0f" fill="black">%s</text>`, figure.TextLength(l.text, 13, legendRoom), l.at[0]+14, l.at[1]+4.5, html.EscapeString(l.text))
+}
+
+func (l legendLine) paint(p *painter) {
+	if l.diamond {
+		p.diamond(l.at, color.White)
+	} else {
+		p.disc(l.at, discRadius, l.fill)
+	}
+	p.text(l.text, l.at[0]+14, l.at[1]+4.5, 13, legendRoom)
+}
+
+// legend lists the colours.
+func (d Drawing) legend(classes []int32) []legendLine {
+	var lines []legendLine
+	line := func(l legendLine) {
+		l.at = [2]float64{drawingWidth - legendColumn + 8, float64(drawingTop + 12 + 22*len(lines))}
+		lines = append(lines, l)
 	}
 	own := min(len(classes), len(figure.Palette())-1)
 	for _, c := range classes[:own] {
-		line(disc(colour(classes, c)), d.name(c))
+		line(legendLine{fill: colour(classes, c), text: d.name(c)})
 	}
 	if len(classes) > own {
-		line(disc(otherColour), "other classes")
+		line(legendLine{fill: otherColour(), text: "other classes"})
 	}
 	known, wrong := 0, 0
 	for _, node := range d.Nodes {
@@ -203,9 +254,9 @@ func (d Drawing) legend(b *strings.Builder, classes []int32) {
 		}
 	}
 	if known > 0 {
-		mark := fmt.Sprintf(`<path d="%s" fill="white" stroke="black" stroke-width="1.5"/>`, diamond([2]float64{x, y}))
-		line(mark, fmt.Sprintf("wrong: %d of %d", wrong, known))
+		line(legendLine{diamond: true, text: fmt.Sprintf("wrong: %d of %d", wrong, known)})
 	}
+	return lines
 }
 
 // Neighborhood returns up to most nodes around start, breadth first, beginning with

@@ -21,13 +21,16 @@ type live struct {
 	id      string // of the display; "" before the first chart
 }
 
-// show puts a chart into the display. The kernel in notebooks/kernel replaces the
-// earlier display if Transient has the field update.
-func (l *live) show(c *Chart) error {
+// show puts a chart into the display, with a PNG if it is the last one. The kernel in
+// notebooks/kernel replaces the earlier display if Transient has the field update.
+func (l *live) show(c *Chart, last bool) error {
 	d := Data{
 		Data:      map[string]any{"image/svg+xml": c.SVG(), "text/plain": c.String()},
 		Metadata:  map[string]any{},
 		Transient: map[string]any{},
+	}
+	if last {
+		d.Data["image/png"] = c.PNG()
 	}
 	if l.id == "" {
 		l.id = fmt.Sprintf("gcn-%016x", rand.Uint64()) // a name only; no result depends on it

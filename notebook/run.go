@@ -232,7 +232,7 @@ func (s *screen) progress(p train.Progress) {
 		return
 	}
 	if p.Evaluated && time.Since(s.drawn) >= time.Second {
-		s.show(progressText(p), s.evaluations)
+		s.show(progressText(p), s.evaluations, false)
 	}
 }
 
@@ -243,13 +243,13 @@ func (s *screen) end() {
 		s.line.End()
 		return
 	}
-	s.show(s.run.status(), s.run.evaluations())
+	s.show(s.run.status(), s.run.evaluations(), true)
 }
 
-// show draws the curves. If they cannot be shown, training goes on.
-func (s *screen) show(title string, evaluations []train.Evaluation) {
+// show draws the curves, for the last time if last. If they cannot be shown, training goes on.
+func (s *screen) show(title string, evaluations []train.Evaluation, last bool) {
 	chart := Draw(curves(title, s.run.metric(), evaluations))
-	if err := s.live.show(chart); err != nil {
+	if err := s.live.show(chart, last); err != nil {
 		s.live, s.line = nil, &Progress{}
 		s.line.Line(err.Error())
 		s.line.End()

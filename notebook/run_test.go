@@ -203,6 +203,11 @@ func TestLive(t *testing.T) {
 	if got := run.screen().evaluations; len(got) != len(run.Result().Evaluations) {
 		t.Errorf("the next Fit would begin its curves with %d evaluations of %d", len(got), len(run.Result().Evaluations))
 	}
+	for k, d := range shown { // drawing PNG takes time, and the notebook keeps the last display
+		if _, there := d.Data["image/png"].([]byte); there != (k == len(shown)-1) {
+			t.Errorf("display %d of %d has a PNG: %v", k, len(shown), there)
+		}
+	}
 	last := shown[len(shown)-1].Data["text/plain"].(string)
 	if !strings.Contains(last, "40 batches, the limit") || !strings.Contains(last, "test 0.") {
 		t.Errorf("last shown: %q", last)

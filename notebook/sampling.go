@@ -11,6 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/argument"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
@@ -64,7 +65,10 @@ func (s Sampling) Run(ctx context.Context) (*SamplingReport, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	if x := s.Features; x != nil && x.Half != nil {
+	if x := s.Features; x != nil && x.Data == nil {
+		if err := memory.Check("notebook: the features, dense", memory.Product(4, int64(x.Rows), int64(x.Cols))); err != nil {
+			return nil, err
+		}
 		s.Features = &graph.Features{Rows: x.Rows, Cols: x.Cols, Data: x.Float32s()}
 	}
 	if s.Batch <= 0 {
@@ -106,7 +110,7 @@ func (s *Sampling) check(ctx context.Context) error {
 			return fmt.Errorf("notebook: node %d of Nodes is %d, outside [0, %d)", k, i, n)
 		}
 	}
-	if x := s.Features; x != nil && (x.Rows != n || x.Cols < 1 || x.Len() != x.Rows*x.Cols) {
+	if x := s.Features; x != nil && (x.Rows != n || x.Cols < 1 || x.Share != nil || !x.Sized()) {
 		return fmt.Errorf("notebook: features of %d×%d with %d values for a graph of %d nodes", x.Rows, x.Cols, x.Len(), n)
 	}
 	return nil

@@ -18,6 +18,7 @@ const (
 	ActivationNone = Activation(kernel.Identity) // x
 	ActivationELU  = Activation(kernel.ELU)      // x where x > 0, eˣ−1 elsewhere (Clevert et al. 2016)
 	ActivationReLU = Activation(kernel.ReLU)     // max(x, 0)
+	ActivationGELU = Activation(kernel.GELU)     // x·Φ(x), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016)
 )
 
 func (a Activation) String() string {
@@ -28,6 +29,8 @@ func (a Activation) String() string {
 		return "elu"
 	case ActivationReLU:
 		return "relu"
+	case ActivationGELU:
+		return "gelu"
 	}
 	return fmt.Sprintf("Activation(%d)", uint8(a))
 }
@@ -49,21 +52,32 @@ func Dropout(x *G.Node, rate float64, mode *Mode) (*G.Node, error) {
 // Activate returns Dropout(act(x)) in one pass over the float32 matrix x. It keeps
 // the slope of both, so the gradient is one multiplication an element.
 func Activate(x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, error) {
+	return ActivateSources(nil, x, act, rate, mode)
+}
+
+// ActivateSources is Activate for rows that are the input nodes of slot's block. If the
+// block has a NoiseScale c, the noise of dropout is multiplied by it: row k of the result is
+// y + c_k·(dropout(y) − y) for y = act(x). A slot refuses such blocks unless the dropout of
+// its input is made by ActivateSources. A nil slot has none.
+func ActivateSources(slot *Slot, x *G.Node, act Activation, rate float64, mode *Mode) (*G.Node, error) {
 	if err := checkMatrix("Activate", x); err != nil {
 		return nil, err
 	}
 	if err := checkRate("Activate", rate, mode); err != nil {
 		return nil, err
 	}
-	if act > ActivationReLU {
+	if act > ActivationGELU {
 		return nil, fmt.Errorf("ops: unknown activation %v", act)
+	}
+	if slot != nil {
+		slot.scalesNoise = true
 	}
 	if act == ActivationNone && rate == 0 {
 		return x, nil
 	}
 	op := &activate{base: newBase(x.Graph(), "activate", 1), act: kernel.Activation(act), rate: float32(rate), wanted: variable(x), below: sparseOf(x)}
 	if rate > 0 {
-		op.mode, op.ordinal = mode, mode.ordinal()
+		op.mode, op.ordinal, op.reader = mode, mode.ordinal(), slot
 	}
 	return apply(op, x)
 }
@@ -74,6 +88,7 @@ type activate struct {
 	rate    float32
 	mode    *Mode // nil: no dropout
 	ordinal uint64
+	reader  *Slot // with dropout, the slot whose blocks may scale its noise; or nil
 	wanted  bool
 	below   sparse // the op of x, if it is sparse; or nil
 
@@ -122,6 +137,9 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 	var dropout kernel.Dropout
 	if op.mode != nil && op.mode.Training {
 		dropout = kernel.Dropout{Rate: op.rate, Seed: op.mode.seed(op.ordinal)}
+		if dropout.Noise, err = op.noise(x.rows); err != nil {
+			return nil, err
+		}
 	}
 	value, data := out.Matrix(x.rows, x.cols)
 	op.rows, op.width = x.rows, x.cols
@@ -151,6 +169,21 @@ func (op *activate) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.Value
 	return value, nil
 }
 
+// noise returns the scale of each row's noise, or nil.
+func (op *activate) noise(rows int) ([]float32, error) {
+	if op.reader == nil {
+		return nil, nil
+	}
+	b, err := op.reader.current("Activate")
+	if err != nil || len(b.NoiseScale) == 0 {
+		return nil, err
+	}
+	if len(b.NoiseScale) != rows {
+		return nil, fmt.Errorf("ops: Activate: input has %d rows, the block that reads it %d noise scales: %w", rows, len(b.NoiseScale), ErrShape)
+	}
+	return b.NoiseScale, nil
+}
+
 // placedActivate is the state that an activation shares with its gradient.
 type placedActivate struct {
 	gradientPlaced bool // it needs the slope
@@ -170,6 +203,11 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 	below := biasedProduct(p, plan.Children(n)[0])
 	if below != nil {
 		below.biasAbove = true
+	}
+	var reader *placedSlot
+	if op.reader != nil {
+		reader = slotOf(p, op.reader)
+		reader.needs.noise = true
 	}
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, z, err := in[0].Matrix("Activate")
@@ -201,7 +239,14 @@ func (op *activate) Place(p *plan.Placement, n *G.Node) (plan.Kernel, error) {
 		if below != nil {
 			bias, scale = below.bias, below.scale
 		}
-		return a, p.Device().Activate(to, state.slope, whole, z, bias, scale, activation, rows, width)
+		var noise device.Pointer
+		if reader != nil && activation.Threshold != 0 {
+			if _, err := op.noise(rows); err != nil {
+				return nil, err
+			}
+			noise = reader.noise
+		}
+		return a, p.Device().Activate(to, state.slope, whole, z, bias, scale, noise, activation, rows, width)
 	}, nil
 }
 

@@ -63,6 +63,7 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 	if err := checkRate("Attention", o.Dropout, o.Mode); err != nil {
 		return nil, err
 	}
+	slot.otherReader = "Attention"
 	op := &attention{base: newBase(z.Graph(), "Attention", len(inputs)), slot: slot, average: o.Average, plain: o.Plain, heads: max(o.Heads, 1)}
 	rows, columns := z.Shape()[0], z.Shape()[1]
 	if rows != slot.src || o.Heads < 0 || columns%op.heads != 0 {
@@ -296,8 +297,8 @@ func (op *attentionBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(
 
 func (op *attentionBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
 
-// check returns an error unless the gradient has the sizes of the last output, and z
-// those of the last input.
+// check returns an error unless the gradient has the sizes of the last output, and z has
+// the sizes of the last input.
 func (op *attentionBack) check(rows, cols, zRows, zCols int) error {
 	a := &op.forward.last
 	if rows != a.Rows() || cols != a.Out() || zRows != a.Cols || zCols != a.Heads*a.Width {

@@ -69,6 +69,17 @@ func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
 	return &graph.Features{Rows: rows, Cols: cols, Data: randomValues(rng, rows*cols)}
 }
 
+// thinned returns random features of which few are not 0.
+func thinned(rng *rand.Rand, rows, cols int) *graph.Features {
+	x := randomFeatures(rng, rows, cols)
+	for k := range x.Data {
+		if rng.IntN(3) > 0 {
+			x.Data[k] = 0
+		}
+	}
+	return x
+}
+
 func randomValues(rng *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for k := range x {

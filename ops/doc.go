@@ -65,6 +65,17 @@
 // forward op from memory that only the two share. A node that depends on features alone
 // is a constant, and gets no gradient.
 //
+// # A loss of one's own
+//
+// TargetLabels and TargetWeights are nodes with the labels of the batch's output nodes and
+// their weights in the loss. A sum over the product of TargetWeights and a loss of each entry
+// is a loss that weights the batch as Loss does:
+//
+//	y, err := ops.TargetLabels(g, targets, rows)     // (nodes, classes)
+//	w, err := ops.TargetWeights(g, targets, rows)    // the same shape
+//	e, err := gorgonia.Sub(softplus(z), product(y, z))
+//	loss, err := ops.Sum(product(w, e))
+//
 // # On a GPU
 //
 // In a build with the tag cuda, OpenDevice returns the GPU for a model. The graph is

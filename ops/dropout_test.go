@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -89,6 +90,7 @@ func TestDropoutGradients(t *testing.T) {
 		ActivationNone: func(x dense) dense { return x },
 		ActivationELU:  refELU,
 		ActivationReLU: refReLU,
+		ActivationGELU: refGELU,
 	} {
 		for training, mask := range masks {
 			e := expression{
@@ -103,6 +105,101 @@ func TestDropoutGradients(t *testing.T) {
 				func(v []dense) float64 { return refProbe(refTimes(reference(v[0]), mask), c) },
 			}
 			t.Run(fmt.Sprintf("%v/training=%v", act, training), e.check)
+		}
+	}
+}
+
+// TestScaledNoise runs Activate of the input of a block that scales its noise, in a graph of
+// which other runs have blocks that do not. The reference is y + c·(mask⊙y − y).
+func TestScaledNoise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const dst, src, cols, nodes, rate = 6, 9, 5, 30, 0.3
+	x := input{"x", src, cols, randomValues(rng, src*cols)}
+	c := randomValues(rng, dst*cols)
+	mask := denseOf(src, cols, dropoutMasks(t, 11, rate, src, cols, 1)[0])
+	block := randomBlock(rng, dst, src, nodes)
+	slot := NewSlot(dst, src)
+	for act, reference := range map[Activation]func(dense) dense{
+		ActivationNone: func(x dense) dense { return x },
+		ActivationELU:  refELU,
+		ActivationReLU: refReLU,
+	} {
+		for _, scaled := range []bool{false, true, false} {
+			e := expression{
+				[]input{x},
+				func(_ *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					y, err := ActivateSources(slot, v[0], act, rate, &Mode{Training: true, Seed: 11})
+					if err != nil {
+						return nil, err
+					}
+					if y, err = Propagate(slot, y); err != nil {
+						return nil, err
+					}
+					return probe(y, c)
+				},
+				func(v []dense) float64 {
+					y := reference(v[0])
+					y = y.each(func(i, j int) float64 {
+						scale := 1.0
+						if scaled {
+							scale = float64(block.NoiseScale[i])
+						}
+						return y.at(i, j) * (1 + scale*(mask.at(i, j)-1))
+					})
+					return refProbe(refMul(refCSR(&block.Matrix), y), c)
+				},
+			}
+			block.NoiseScale = nil
+			if scaled {
+				block.NoiseScale = []float32{0, 1, 0.5, 2, 0.9, 0.1, 0.7, 1.5, 0.3}
+			}
+			slot.scalesNoise = true // of the graph to come
+			if err := slot.Set(block); err != nil {
+				t.Fatal(err)
+			}
+			t.Run(fmt.Sprintf("%v/scaled=%v", act, scaled), e.check)
+		}
+	}
+}
+
+// A block that scales the noise needs a slot whose input obeys, and no other reader of it.
+func TestScaledNoiseErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const dst, src, nodes = 2, 3, 9
+	for want, c := range map[string]struct {
+		scale []float32
+		build func(*Slot, *G.Node) (*G.Node, error)
+	}{
+		"ActivateSources": {[]float32{1, 1, 1}, func(_ *Slot, x *G.Node) (*G.Node, error) { return Dropout(x, 0.5, new(Mode)) }},
+		"2 noise scales":  {[]float32{1, 1}, nil},
+		"noise scale NaN": {[]float32{1, 1, float32(math.NaN())}, nil},
+		"noise scale -1":  {[]float32{1, -1, 1}, nil},
+		"OwnRows reads":   {[]float32{1, 1, 1}, OwnRows},
+		"Attention reads": {[]float32{1, 1, 1}, func(s *Slot, x *G.Node) (*G.Node, error) {
+			source := input{"source", 0, 4, make([]float32, 4)}.node(x.Graph())
+			return Attention(s, x, source, source, nil, AttentionOptions{})
+		}},
+	} {
+		slot := NewSlot(dst, src)
+		x := input{"x", src, 4, make([]float32, src*4)}.node(G.NewGraph())
+		build := func(s *Slot, x *G.Node) (*G.Node, error) { return ActivateSources(s, x, ActivationELU, 0.5, new(Mode)) }
+		if want != "ActivateSources" {
+			if _, err := build(slot, x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.build != nil {
+			if _, err := c.build(slot, x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		block := randomBlock(rng, dst, src, nodes)
+		if err := slot.Set(block); err != nil {
+			t.Fatalf("%s: without scales: %v", want, err)
+		}
+		block.NoiseScale = c.scale
+		if err := slot.Set(block); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }

@@ -16,6 +16,10 @@ import (
 // gradient flows into it. If only Propagate over the same slot reads it, Propagate
 // gathers the rows and no copy is made, except from half precision.
 //
+// Sparse features stay sparse on the CPU in MatMul, in Affine, and in Propagate over the
+// same slot where only MatMul or Affine reads its result. Any other reader, and a GPU,
+// gets a dense matrix.
+//
 // x must not change while the graph is in use. The error wraps ErrShape if x's sizes
 // do not fit together.
 func Features(g *G.ExprGraph, x *graph.Features, slot *Slot) (*G.Node, error) {
@@ -49,19 +53,16 @@ func newFeatures(g *G.ExprGraph, x *graph.Features, slot *Slot, outputs bool) (*
 
 type features struct {
 	base
+	consumers
 	x       *graph.Features
 	slot    *Slot
 	outputs bool
-	node    *G.Node
 
-	whole  bool    // gathers always
-	places []int32 // memory of rows
-	skip   bool    // every consumer gathers by itself
-	known  int     // nodes in the graph when skip was computed
+	places []int32   // memory of rows
+	rows   graph.CSR // of the last run on the CPU, if x is sparse
 }
 
-// gatherer is an op that can gather rows of features by itself.
-type gatherer interface{ gathers(*features) bool }
+func (op *features) sparseRows() *graph.CSR { return &op.rows }
 
 func (op *features) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
 
@@ -94,12 +95,17 @@ func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, er
 	if op.x.Share != nil {
 		op.places = ids // also for a Propagate that gathers
 	}
-	if op.skipped() {
+	if op.x.Sparse != nil {
+		kernel.SelectRows(&op.rows, op.x.Sparse, ids)
+	}
+	if op.skipped(op) {
 		value, _ := out.Matrix(1, op.x.Cols) // a machine needs some value
 		return value, nil
 	}
 	value, data := out.Matrix(len(ids), op.x.Cols)
-	if op.x.Half != nil {
+	if op.x.Sparse != nil {
+		kernel.GatherSparse(data, op.x.Sparse, ids)
+	} else if op.x.Half != nil {
 		kernel.GatherHalf(data, op.x.Half, ids, op.x.Cols)
 	} else {
 		kernel.Gather(data, op.x.Data, ids, op.x.Cols)
@@ -127,7 +133,7 @@ func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, skipped := slotOf(p, op.slot), op.skipped()
+	q, skipped := slotOf(p, op.slot), op.skippedOnDevice(op)
 	if !skipped {
 		q.needs.dst = q.needs.dst || op.outputs
 		q.needs.src = q.needs.src || !op.outputs
@@ -150,26 +156,4 @@ func (op *features) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		}
 		return value, p.Device().Gather(to, x, at, len(ids), op.x.Cols)
 	}, nil
-}
-
-// MakeWhole makes the op gather its rows also if every reader could: its value is read
-// beside the graph.
-func (op *features) MakeWhole() { op.whole = true }
-
-// skipped reports whether all consumers in the graph gather by themselves.
-func (op *features) skipped() bool {
-	if op.whole {
-		return false
-	}
-	g := op.node.Graph()
-	if n := len(g.AllNodes()); n != op.known {
-		op.known = n
-		consumers := g.To(op.node.ID())
-		op.skip = consumers.Len() > 0
-		for consumers.Next() {
-			reader, ok := consumers.Node().(*G.Node).Op().(gatherer)
-			op.skip = op.skip && ok && reader.gathers(op)
-		}
-	}
-	return op.skip
 }

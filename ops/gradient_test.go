@@ -145,6 +145,7 @@ func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, in, out = 20, 5, 4
 	x := randomFeatures(rng, nodes, in)
+	thin := thinned(rand.New(rand.NewPCG(5, 6)), nodes, in).ToSparse()
 	training := &Mode{Training: true, Seed: 5}
 	for _, size := range []struct{ dst, src int }{{6, 9}, {9, 6}, {1, 3}, {3, 1}, {1, 1}, {17, 20}} {
 		b := randomBlock(rng, size.dst, size.src, nodes)
@@ -204,6 +205,80 @@ func TestGradients(t *testing.T) {
 				},
 				func(v []dense) float64 {
 					return refProbe(refMul(refMul(refCSR(&b.Matrix), refFeatures(x, b.Src)), v[0]), c[:size.dst*out])
+				},
+			},
+			"Features, sparse": {
+				[]input{w, bias},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					f, err := Features(g, thin, slot)
+					if err != nil {
+						return nil, err
+					}
+					y, err := Affine(f, v[0], v[1], nil)
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.src*out])
+				},
+				func(v []dense) float64 {
+					return refProbe(refAffine(refFeatures(thin, b.Src), v[0], v[1], nil), c[:size.src*out])
+				},
+			},
+			"Propagate of features, sparse": {
+				[]input{w, bias},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					f, err := Features(g, thin, slot)
+					if err != nil {
+						return nil, err
+					}
+					p, err := Propagate(slot, f)
+					if err != nil {
+						return nil, err
+					}
+					y, err := Affine(p, v[0], v[1], slot)
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.dst*out])
+				},
+				func(v []dense) float64 {
+					return refProbe(refAffine(refMul(refCSR(&b.Matrix), refFeatures(thin, b.Src)), v[0], v[1], b.RowSums), c[:size.dst*out])
+				},
+			},
+			"Propagate of features, sparse, and dense readers": {
+				[]input{w},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					f, err := Features(g, thin, slot)
+					if err != nil {
+						return nil, err
+					}
+					p, err := Propagate(slot, f)
+					if err != nil {
+						return nil, err
+					}
+					own, err := OutputFeatures(g, thin, slot)
+					if err != nil {
+						return nil, err
+					}
+					if own, err = Add(p, own); err != nil {
+						return nil, err
+					}
+					y, err := MatMul(p, v[0])
+					if err != nil {
+						return nil, err
+					}
+					u, err := MatMul(own, v[0])
+					if err != nil {
+						return nil, err
+					}
+					if y, err = Add(y, u); err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.dst*out])
+				},
+				func(v []dense) float64 {
+					p := refMul(refCSR(&b.Matrix), refFeatures(thin, b.Src))
+					return refProbe(refMul(refAdd(refAdd(p, p), refFeatures(thin, b.Dst)), v[0]), c[:size.dst*out])
 				},
 			},
 			"OutputFeatures": {
@@ -475,6 +550,11 @@ func TestLossGradients(t *testing.T) {
 					},
 				}
 				t.Run(fmt.Sprintf("%d rows/weighted=%v/tasks=%d", len(batch), weighted, labels.Tasks), e.check)
+				t.Run(fmt.Sprintf("of one's own, %d rows/weighted=%v/tasks=%d", len(batch), weighted, labels.Tasks), expression{
+					[]input{z},
+					func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) { return plainLoss(v[0], targets) },
+					func(v []dense) float64 { return refPlainLoss(v[0], targets, weights) },
+				}.check)
 			}
 		}
 	}

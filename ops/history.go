@@ -22,7 +22,7 @@ import (
 // nonlinearity. With dropout they are the activations before dropout. These are the
 // expectation of the dropped ones given the layers below, so the estimate is unbiased
 // given the masks, and the history holds no old masks. The paper's CVD also rescales
-// the noise of the dropout; History does not.
+// the noise of the dropout: see graph.Block.NoiseScale.
 //
 // A refreshed history (Slot.KeepRefreshed) has rows that its owner fills and numbers, such
 // as H̄ of some nodes followed by P·H̄ of others; a block's Control refers to them. Steps do
@@ -189,7 +189,7 @@ func (s *Slot) checkControl(b *graph.Block) error {
 	}
 	for k, node := range b.Src {
 		if s.refreshed {
-			break // its rows are not those of nodes
+			break // its rows are not numbered as nodes
 		}
 		if node < 0 || int(node) >= s.nodes {
 			return fmt.Errorf("ops: input node %d of the block is %d, outside [0, %d): %w", k, node, s.nodes, graph.ErrInvalid)

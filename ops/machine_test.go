@@ -437,6 +437,7 @@ func TestNothingIsMerged(t *testing.T) {
 	add("product")(MatMul(h, h))
 	add("elu")(ELU(h))
 	add("relu")(ReLU(h))
+	add("gelu")(Activate(h, ActivationGELU, 0, nil))
 	add("sum")(Sum(h))
 	add("mean")(Mean(h))
 }

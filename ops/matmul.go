@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -48,7 +49,7 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	}
 	op := &product{base: newBase(x.Graph(), name, 2), products: rowProducts{blas: backend}, slot: slot}
 	op.wanted = append(op.wanted, variable(x), variable(w))
-	op.below = sparseOf(x)
+	op.below, op.source = sparseOf(x), sparseSourceOf(x)
 	if b == nil {
 		return apply(op, x, w)
 	}
@@ -76,7 +77,14 @@ type product struct {
 
 	below sparse // the op of the forward product's X, if it is sparse; or nil
 	set   rowSet // rows of the forward product's output that may differ from zero
+
+	source     sparseSource // the op of A, if its value is a sparse matrix too; or nil
+	transposed graph.CSR    // memory of its transpose
 }
+
+var _ gatherer = (*product)(nil)
+
+func (op *product) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
 
 func (op *product) Type() hm.Type {
 	if op.bias {
@@ -109,6 +117,9 @@ func (op *product) Memory() plan.Memory { return plan.Memory{Result: plan.InBuff
 func (op *product) Product() plan.Product { return op.last }
 
 func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	if op.source != nil {
+		return op.computeSparse(out, in)
+	}
 	a, err := matrixOf(op.name, in[0])
 	if err != nil {
 		return nil, err
@@ -143,6 +154,41 @@ func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 		}
 	}
 	op.byRows(a, b, cols, bias, scale, data)
+	return value, nil
+}
+
+// computeSparse is Compute for a sparse A: A·B with its bias, or Aᵀ·B.
+func (op *product) computeSparse(out *plan.Buffer, in []G.Value) (G.Value, error) {
+	a := op.source.sparseRows()
+	b, err := matrixOf(op.name, in[1])
+	if err != nil {
+		return nil, err
+	}
+	op.last = plan.Product{} // no dense product
+	if op.transA {
+		if a.Rows != b.rows {
+			return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, a.Cols, a.Rows, b.rows, b.cols, ErrShape)
+		}
+		a.TransposeInto(&op.transposed)
+		value, data := out.Matrix(a.Cols, b.cols)
+		kernel.SpMM(data, &op.transposed, b.data, b.cols)
+		return value, nil
+	}
+	if a.Cols != b.rows {
+		return nil, fmt.Errorf("ops: %s: (%d, %d) times (%d, %d): %w", op.name, a.Rows, a.Cols, b.rows, b.cols, ErrShape)
+	}
+	var bias, scale []float32
+	if op.bias {
+		if bias, err = vectorOf(op.name, in[2], b.cols); err != nil {
+			return nil, err
+		}
+		if scale, err = rowSums(op.name, op.slot, a.Rows); err != nil {
+			return nil, err
+		}
+	}
+	op.keepRows(a.Rows, bias, scale)
+	value, data := out.Matrix(a.Rows, b.cols)
+	kernel.SpMMBias(data, a, b.data, b.cols, bias, scale)
 	return value, nil
 }
 
@@ -228,7 +274,7 @@ func (op *product) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 		}
 	}
 	if op.wanted[1] {
-		dw := &product{base: newBase(g, op.name+"BackW", 2), products: rowProducts{blas: op.products.blas}, transA: true, below: op.below}
+		dw := &product{base: newBase(g, op.name+"BackW", 2), products: rowProducts{blas: op.products.blas}, transA: true, below: op.below, source: op.source}
 		if d[1], err = apply(dw, in[0], grad); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,14 @@ func (s *Slot) observeRows(h []float32, cols int) {
 func (s *Slot) observeFeatures(x *graph.Features, nodes []int32) {
 	s.squares = scratch(s.squares, len(nodes))
 	for k, v := range nodes {
-		s.squares[k] = squaredNorm(x.Row(int(v)))
+		switch m := x.Sparse; {
+		case m == nil:
+			s.squares[k] = squaredNorm(x.Row(int(v)))
+		case m.Val == nil:
+			s.squares[k] = float32(m.Degree(int(v)))
+		default:
+			s.squares[k] = squaredNorm(m.RowValues(int(v)))
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ func OwnRows(slot *Slot, h *G.Node) (*G.Node, error) {
 	if err := checkMatrix("OwnRows", h); err != nil {
 		return nil, err
 	}
+	slot.otherReader = "OwnRows"
 	return apply(&ownRows{base: newBase(h.Graph(), "OwnRows", 1), slot: slot, wanted: variable(h)}, h)
 }
 

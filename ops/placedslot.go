@@ -16,12 +16,12 @@ type placedSlot struct {
 	block *graph.Block // the block on the device
 
 	matrix, transposed, control device.Sparse
-	src, dst, sums, own         device.Pointer
+	src, dst, sums, own, noise  device.Pointer
 	edges                       device.Edges
 }
 
 // blockParts selects the parts of a block that ops read.
-type blockParts struct{ matrix, transposed, control, src, dst, sums, own, edges bool }
+type blockParts struct{ matrix, transposed, control, src, dst, sums, own, noise, edges bool }
 
 // placedSlots are the slots of a placement. Layers of one sampled subgraph share a block,
 // which is sent once.
@@ -125,6 +125,10 @@ func (q *placedSlot) send(u *device.Uploader) error {
 	}
 	if q.needs.sums {
 		device.Add(u, &q.sums, b.RowSums)
+	}
+	q.noise = 0
+	if q.needs.noise && len(b.NoiseScale) > 0 {
+		device.Add(u, &q.noise, b.NoiseScale)
 	}
 	if q.needs.own {
 		own, err := q.slot.own("OwnRows")

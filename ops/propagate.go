@@ -43,12 +43,15 @@ func Propagate(slot *Slot, h *G.Node) (*G.Node, error) {
 		op.source = source
 	}
 	op.below = sparseOf(h)
-	return apply(op, h)
+	n, err := apply(op, h)
+	op.node = n
+	return n, err
 }
 
 // propagate multiplies by a block's matrix, or by its transpose.
 type propagate struct {
 	base
+	consumers
 	slot       *Slot
 	transposed bool
 	wanted     bool      // H gets a gradient
@@ -58,6 +61,9 @@ type propagate struct {
 	set   rowSet // rows of the output that may differ from zero
 	live  []bool // rows of H that may differ from zero
 
+	product kernel.SparseProduct // of sparse features
+	mixed   graph.CSR            // P̃·X of the last run on the CPU, if the features are sparse
+
 	history     *History  // nil: the slot keeps none
 	drawn       rowSet    // with a history, the rows of the matrix with an entry
 	activations *activate // the op of H, if the history takes its rows before dropout
@@ -65,7 +71,9 @@ type propagate struct {
 
 var _ gatherer = (*propagate)(nil)
 
-func (op *propagate) gathers(f *features) bool { return op.source == f }
+func (op *propagate) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
+
+func (op *propagate) sparseRows() *graph.CSR { return &op.mixed }
 
 func (op *propagate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
 
@@ -93,7 +101,10 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	if op.transposed {
 		a = &b.Transposed
 	}
-	if f := op.source; f != nil && f.skipped() { // f has checked the ids
+	if f := op.source; f != nil && f.x.Sparse != nil {
+		return op.propagateSparse(out, b), nil
+	}
+	if f := op.source; f != nil && f.skipped(f) { // f has checked the ids
 		value, data := out.Matrix(a.Rows, f.x.Cols)
 		op.keepRows(a)
 		ids := b.Src
@@ -131,6 +142,24 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, op.history.propagate(b, data, h.data, rows, h.cols)
 }
 
+// propagateSparse computes P̃·X of sparse features: as a sparse matrix if every consumer reads
+// it, and else as a dense one too.
+func (op *propagate) propagateSparse(out *plan.Buffer, b *graph.Block) *tensor.Dense {
+	x, a := op.source.x.Sparse, &b.Matrix
+	op.keepRows(a)
+	if op.slot.observed {
+		op.slot.observeFeatures(op.source.x, b.Src)
+	}
+	op.product.Multiply(&op.mixed, a, b.Src, x)
+	if op.skipped(op) {
+		value, _ := out.Matrix(1, x.Cols) // a machine needs some value
+		return value
+	}
+	value, data := out.Matrix(a.Rows, x.Cols)
+	kernel.SpMMSparse(data, a, b.Src, x)
+	return value
+}
+
 func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	q, d := slotOf(p, op.slot), p.Device()
 	var history *placedHistory
@@ -142,7 +171,7 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		q.needs.control, q.needs.src = true, q.needs.src || !op.history.refreshed
 	}
 	var x device.Pointer
-	gathers := op.source != nil && op.source.skipped()
+	gathers := op.source != nil && op.source.skippedOnDevice(op.source)
 	if gathers {
 		var err error
 		if x, err = d.Features(op.source.x); err != nil {

@@ -81,6 +81,10 @@ func refELU(x dense) dense {
 	})
 }
 
+func refGELU(x dense) dense {
+	return x.each(func(i, j int) float64 { return x.at(i, j) * math.Erfc(-x.at(i, j)/math.Sqrt2) / 2 })
+}
+
 func refReLU(x dense) dense {
 	return x.each(func(i, j int) float64 { return math.Max(x.at(i, j), 0) })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/device"
 )
 
-// Score says what a loss reports of each output node, for batches that prefer nodes from
-// which training learns most.
+// Score names the number that a loss reports for each output node. Batches may prefer
+// nodes with a high score.
 type Score uint8
 
 const (
@@ -73,7 +73,7 @@ func (t *Targets) classScore(z []float32, class int) float64 {
 	if t.score == LossScore {
 		return math.Log(sum) - float64(z[class]-top)
 	}
-	// ‖p − 1_class‖² = Σp² − p² + (1−p)² with p that of the class.
+	// ‖p − 1_class‖² = Σp² − p² + (1−p)² with p the probability of the class.
 	p := math.Exp(float64(z[class]-top)) / sum
 	return math.Sqrt(max(squares/(sum*sum)-p*p, 0) + (1-p)*(1-p))
 }

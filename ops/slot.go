@@ -25,6 +25,9 @@ type Slot struct {
 	ownRows   []int32    // of block, for OwnRows and attention
 	ownFound  bool
 
+	scalesNoise bool   // the dropout of its input obeys Block.NoiseScale
+	otherReader string // an op that reads the input otherwise than Propagate; or ""
+
 	observed bool      // see ObserveNorms
 	squares  []float32 // of the last run
 	read     []float32 // memory for a copy from the device
@@ -74,7 +77,27 @@ func (s *Slot) Set(b *graph.Block) error {
 	if err := s.checkControl(b); err != nil {
 		return err
 	}
+	if err := s.checkNoiseScale(b); err != nil {
+		return err
+	}
 	s.use(b)
+	return nil
+}
+
+// checkNoiseScale returns an error if b scales the noise of a dropout that does not obey, or
+// that another op reads too.
+func (s *Slot) checkNoiseScale(b *graph.Block) error {
+	switch {
+	case len(b.NoiseScale) == 0:
+		return nil
+	case s.otherReader != "":
+		return fmt.Errorf("ops: block scales the noise of its input's dropout for Propagate, but %s reads the input too: leave one of them out: %w", s.otherReader, graph.ErrInvalid)
+	case !s.scalesNoise:
+		return fmt.Errorf("ops: block scales the noise of its input's dropout: make the input with ActivateSources, or use a sampler that does not scale it: %w", graph.ErrInvalid)
+	}
+	if err := b.CheckNoiseScale(); err != nil {
+		return fmt.Errorf("ops: %w", err)
+	}
 	return nil
 }
 

@@ -1,10 +1,13 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
+
+var errNoTargets = errors.New("ops: targets have no nodes: call Targets.Set before the run")
 
 // Targets holds the labels of the current mini-batch's output nodes, and the weights of
 // their losses.
@@ -20,6 +23,7 @@ type Targets struct {
 	classWeights []float32 // nil: all 1
 	weighted     []float32 // memory of weights, with classWeights
 	rows         int       // number of current nodes
+	entryWeights []float32 // memory of fillWeights
 
 	score  Score
 	scores []float32 // of the last run, if score is not NoScore
@@ -123,12 +127,7 @@ func (t *Targets) weighClasses() {
 	if t.classWeights == nil {
 		return
 	}
-	labelled := 0
-	for _, c := range t.class {
-		if c >= 0 {
-			labelled++
-		}
-	}
+	labelled := t.labelled()
 	t.weighted = scratch(t.weighted, t.rows)
 	for i, c := range t.class {
 		w := float32(1 / float64(max(labelled, 1)))
@@ -141,4 +140,50 @@ func (t *Targets) weighClasses() {
 		t.weighted[i] = w
 	}
 	t.weights = t.weighted
+}
+
+// shares writes the weight of each current node's labels: of its row, or of each known task.
+// Without weights it is 1/(number of labelled rows), or of labels of all rows.
+func (t *Targets) shares(to []float32) {
+	tasks := t.labels.Tasks
+	if tasks == 0 {
+		if copy(to, t.weights) == 0 {
+			fill(to, t.labelled())
+		}
+		return
+	}
+	total := 0
+	for i := range to {
+		known := 0
+		for _, y := range t.multi[i*tasks : (i+1)*tasks] {
+			if y == y {
+				known++
+			}
+		}
+		total += known
+		if t.weights != nil {
+			to[i] = float32(float64(t.weights[i]) / float64(max(known, 1)))
+		}
+	}
+	if t.weights == nil {
+		fill(to, total)
+	}
+}
+
+// fill sets each element to 1/count.
+func fill(to []float32, count int) {
+	for i := range to {
+		to[i] = float32(1 / float64(max(count, 1)))
+	}
+}
+
+// labelled returns the number of current nodes with a class.
+func (t *Targets) labelled() int {
+	count := 0
+	for _, c := range t.class {
+		if c >= 0 {
+			count++
+		}
+	}
+	return count
 }

@@ -68,7 +68,7 @@ func (s *ASGCN) setUp() error {
 	if err := checkSized("ASGCN", s.Laplacian, s.Sizes); err != nil {
 		return err
 	}
-	if x, n := s.Features, s.Laplacian.Nodes(); x != nil && (x.Rows != n || x.Len() != x.Rows*x.Cols) {
+	if x, n := s.Features, s.Laplacian.Nodes(); x != nil && (x.Rows != n || x.Share != nil || !x.Sized()) {
 		return fmt.Errorf("samplers: ASGCN: %d×%d features with %d values for %d nodes", x.Rows, x.Cols, x.Len(), n)
 	}
 	if s.W != nil && len(s.W) != s.Parameters() {
@@ -113,12 +113,16 @@ func (s *ASGCN) setScores(g []float32) {
 	})
 }
 
-// featureRow returns the features of node i, in wide if they are of half precision.
+// featureRow returns the features of node i, in wide if they are sparse or of half precision.
 func featureRow(x *graph.Features, i int, wide *[]float32) []float32 {
-	if x.Half == nil {
+	if x.Half == nil && x.Sparse == nil {
 		return x.Row(i)
 	}
 	*wide = resize(*wide, x.Cols)
+	if x.Sparse != nil {
+		kernel.GatherSparse(*wide, x.Sparse, []int32{int32(i)})
+		return *wide
+	}
 	kernel.Widen(*wide, x.Half[i*x.Cols:(i+1)*x.Cols])
 	return *wide
 }
@@ -234,5 +238,9 @@ func (s *ASGCN) combine(scratch *asgcnScratch, grad []float32) {
 		scratch.columns = append(scratch.columns, int32(len(scratch.columns)))
 	}
 	row := graph.CSR{Rows: 1, Cols: len(nodes), Ptr: []int64{0, int64(len(nodes))}, Idx: scratch.columns[:len(nodes)], Val: factors}
+	if x.Sparse != nil {
+		kernel.SpMMSparse(grad, &row, nodes, x.Sparse)
+		return
+	}
 	kernel.SpMMGather(grad, &row, nodes, x.Data, x.Cols)
 }

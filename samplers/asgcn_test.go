@@ -129,7 +129,7 @@ func TestASGCNGradient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, x := range []*graph.Features{a.x, half} {
+			for _, x := range []*graph.Features{a.x, half, a.x.ToSparse()} {
 				s := &samplers.ASGCN{Laplacian: a.p, Features: x, Sizes: []int{draws, 1}, W: a.w}
 				mean := make([]float64, len(a.w))
 				grad, beta := make([]float32, len(a.w)), make([]float64, draws)

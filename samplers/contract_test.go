@@ -50,6 +50,15 @@ func TestContractKeepSelf(t *testing.T) {
 	}
 }
 
+// TestContractFullDropoutNoise runs it over a local and a global draw with the option.
+func TestContractFullDropoutNoise(t *testing.T) {
+	for name, importance := range map[string]samplers.Importance{"ladies": samplers.LADIES{}, "fastgcn": samplers.FastGCN{}} {
+		samplertest.Run(t, name, func(p *graph.Laplacian, _ []int32) samplers.Sampler {
+			return &samplers.LayerWise{Laplacian: p, Sizes: []int{5, 7}, Importance: importance, FullDropoutNoise: true}
+		})
+	}
+}
+
 // TestContractLabor runs it over the options of LABOR.
 func TestContractLabor(t *testing.T) {
 	for name, s := range laborVariants() {

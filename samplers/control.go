@@ -14,8 +14,8 @@ import (
 // with a history H̄ of activations, as VRGCN does for neighbours drawn node by node. Given
 // H and H̄, the estimate is unbiased for every H̄ that does not depend on the draw, since
 // E[P̃] = P. Its variance is that of P̃(H − H̄): it falls as activations stop changing, down
-// to the variance of the dropout masks in H, which H̄ does not have. The gradient runs over
-// P̃ᵀ, without a control.
+// to the variance of the dropout masks in H, which H̄ does not have; FullDropoutNoise makes
+// that as small as over all neighbours. The gradient runs over P̃ᵀ, without a control.
 type Control uint8
 
 const (
@@ -54,25 +54,15 @@ func (c Control) String() string {
 
 // checkControl returns an error if the sampler's parts do not go with its control.
 func (s *LayerWise) checkControl() error {
-	biased := ""
-	_, naive := s.Weight.(Naive)
-	_, repeats := s.Draw.(WithReplacement)
 	switch {
 	case s.Control == ControlNone:
 		return nil
 	case int(s.Control) >= len(controlNames):
 		return fmt.Errorf("samplers: unknown control %v", s.Control)
-	case naive && !repeats:
-		biased = "naive weights of a draw without replacement"
-	case s.NormalizeRows:
-		biased = "NormalizeRows"
-	case s.IncludeRows:
-		biased = "IncludeRows"
+	case s.biasedPart() != "":
+		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, s.biasedPart())
 	case !s.ExactInput && len(s.Sizes) == 1:
 		return fmt.Errorf("samplers: control %v: the only layer reads features, so there are no activations to keep; use exact input or more layers", s.Control)
-	}
-	if biased != "" {
-		return fmt.Errorf("samplers: control %v with %s: E[P̃] is not P, so the estimate would have the bias of P̃ on H − H̄; use unbiased weights", s.Control, biased)
 	}
 	for _, v := range s.Train {
 		if v < 0 || int(v) >= s.Laplacian.Nodes() {
@@ -80,6 +70,21 @@ func (s *LayerWise) checkControl() error {
 		}
 	}
 	return nil
+}
+
+// biasedPart names a part by which E[P̃] is not P, or is "".
+func (s *LayerWise) biasedPart() string {
+	_, naive := s.Weight.(Naive)
+	_, repeats := s.Draw.(WithReplacement)
+	switch {
+	case naive && !repeats:
+		return "naive weights of a draw without replacement"
+	case s.NormalizeRows:
+		return "NormalizeRows"
+	case s.IncludeRows:
+		return "IncludeRows"
+	}
+	return ""
 }
 
 // HistoryNodes returns the number of nodes whose activations the model must keep for layer

@@ -61,6 +61,13 @@ type LayerWise struct {
 	Train      []int32
 	ExactInput bool
 
+	// FullDropoutNoise makes the noise of dropout in a layer's input as small as with full
+	// neighbourhoods. A node drawn with weight β gives β times its noise otherwise, of
+	// variance β² times the full one; Block.NoiseScale β^(−1/2) makes that β, which is 1 on
+	// average. The estimate is unbiased as before. The weights must be unbiased, and one
+	// number a node: without KeepSelf, IncludeRows and NormalizeRows.
+	FullDropoutNoise bool
+
 	prepare   preparation
 	estimator *estimator
 	scratch   scratchPool[layerScratch]
@@ -94,6 +101,9 @@ func (s *LayerWise) setUp() (err error) {
 		return err
 	}
 	if err := s.checkControl(); err != nil {
+		return err
+	}
+	if err := s.checkNoise(); err != nil {
 		return err
 	}
 	importance := s.Importance
@@ -199,6 +209,7 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 		return err
 	}
 	factor := scratch.factor
+	s.scaleNoise(block, factor)
 
 	local := resize(scratch.local, len(h.nodes))
 	scratch.local = local
@@ -260,6 +271,7 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 		return err
 	}
 	factor := scratch.factor
+	s.scaleNoise(block, factor)
 	block.Src = append(block.Src[:0], sample.Index...)
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {

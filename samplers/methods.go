@@ -22,6 +22,18 @@ type Method struct {
 	// Refreshed says that the model keeps histories that it refreshes (ControlRefresh).
 	Refreshed bool
 
+	// Controlled says that the sampler needs histories of activations, Refreshed or not, which
+	// attention does not have.
+	Controlled bool
+
+	// OwnOutputs says that the sampler draws the output nodes of a batch: training cannot
+	// draw them by importance (train.Seeds).
+	OwnOutputs bool
+
+	// FullDropoutNoise says that the sampler has the option of this name, unless KeepSelf or
+	// Config.DropoutNoise excludes it.
+	FullDropoutNoise bool
+
 	// GradientSeeds says that training draws the mini-batches by the norms of gradients
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
@@ -52,6 +64,10 @@ type Config struct {
 	// ExactInput says that the model has exact input (layers.ExactInput): the lowest
 	// layer reads activations in place of features. Methods with a history use it.
 	ExactInput bool
+
+	// DropoutNoise is one of DropoutNoiseNames: LayerWise.FullDropoutNoise. "" means the
+	// method's own.
+	DropoutNoise string
 }
 
 // ByName returns the sampler of the named method. The error lists the known names
@@ -78,9 +94,15 @@ func (m *Method) sampler(config Config) (Sampler, error) {
 		}
 		config.Sizes = sizes
 	}
+	if config.DropoutNoise == "" && m.FullDropoutNoise && !config.KeepSelf {
+		config.DropoutNoise = DropoutNoiseFull
+	}
 	s := m.make(config)
+	if err := config.setDropoutNoise(m.Name, s); err != nil {
+		return nil, err
+	}
 	if p := config.Laplacian; p != nil && p.Share != nil && !DrawsByLayer(s) {
-		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, of which each rank holds a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
+		return nil, fmt.Errorf("samplers: %s reads rows of the whole graph, and each rank holds only a part: take a method that draws layer by layer, such as ladies, fastgcn, labor, neighbor or full, or let each rank hold the graph (--partition features)", m.Name)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -134,6 +156,9 @@ func Methods() []Method {
 		Sizes:      "nodes a layer",
 		ExactInput: true,
 		Refreshed:  true,
+		Controlled: true,
+
+		FullDropoutNoise: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},
@@ -144,6 +169,7 @@ func Methods() []Method {
 		Sizes:         "nodes a layer",
 		ExactInput:    true,
 		Refreshed:     true,
+		Controlled:    true,
 		GradientSeeds: true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
@@ -172,6 +198,8 @@ func Methods() []Method {
 		Source:  sourceVRGCN,
 		Sizes:   "neighbours a node",
 		Default: []int{2},
+
+		Controlled: true,
 		make: func(c Config) validSampler {
 			return &VRGCN{Laplacian: c.Laplacian, Sizes: c.Sizes, ExactInput: c.ExactInput}
 		},
@@ -181,6 +209,8 @@ func Methods() []Method {
 		Name:    "saint-node-normalized",
 		Summary: "training subgraph, each node on its own with π ∝ ‖P^[v]‖², entries divided by π, row sums at most 1",
 		Source:  sourceMVS,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &NormalizedSAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -188,6 +218,8 @@ func Methods() []Method {
 		Name:    "cluster",
 		Summary: "random clusters with the edges between them, and the Laplacian of that subgraph",
 		Source:  sourceCluster,
+
+		OwnOutputs: true,
 		make: func(c Config) validSampler {
 			return &Cluster{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers}
 		},
@@ -282,6 +314,8 @@ func saintMethods() []Method {
 			Name:    "saint-" + u.name,
 			Summary: "training subgraph " + u.summary + ", entries and loss divided by their probabilities",
 			Source:  sourceSAINT,
+
+			OwnOutputs: true,
 			make: func(c Config) validSampler {
 				return &SAINT{Laplacian: c.Laplacian, Train: c.Train, Depth: c.Layers, Units: u.units}
 			},

@@ -110,6 +110,9 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	if s.Importance, s.Draw, s.Weight, err = parts.parse("ladies"); err != nil {
 		return nil, err
 	}
+	if err := config.setDropoutNoise("this method", s); err != nil {
+		return nil, err
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -130,6 +133,9 @@ func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
 	}
 	s := &Neighbor{Laplacian: config.Laplacian, Sizes: sizes}
 	if s.Importance, s.Draw, s.Weight, err = parts.parse("uniform"); err != nil {
+		return nil, err
+	}
+	if err := config.setDropoutNoise("neighbor", s); err != nil {
 		return nil, err
 	}
 	if err := s.Validate(); err != nil {

@@ -66,7 +66,7 @@ func (b *MiniBatch) Reset(layers int) {
 	}
 	b.Blocks = append(b.Blocks[:0], b.blocks[:layers]...)
 	for _, block := range b.Blocks {
-		block.Control, block.ColScale = nil, block.ColScale[:0]
+		block.Control, block.ColScale, block.NoiseScale = nil, block.ColScale[:0], block.NoiseScale[:0]
 	}
 	b.LossWeights = b.LossWeights[:0]
 }

@@ -45,7 +45,7 @@ func NewSeedLaw(weights []float64) (*SeedLaw, error) {
 	return l, nil
 }
 
-// SeedDraw is what a SeedLaw draws. The zero value is ready; its memory is reused.
+// SeedDraw holds the result of a SeedLaw's draw. The zero value is ready; its memory is reused.
 type SeedDraw struct {
 	Index   []int32   // candidates, distinct, in the order of their draw
 	Weights []float32 // of their losses

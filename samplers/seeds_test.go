@@ -59,7 +59,7 @@ func TestSeedLawUnbiased(t *testing.T) {
 }
 
 // TestSeedLawDraw draws many batches: the mean of the weighted losses lies within four
-// standard errors of the mean loss, and its variance is lower than that of uniform batches
+// standard errors of the mean loss, and uniform batches have a higher variance
 // where the weights follow the losses.
 func TestSeedLawDraw(t *testing.T) {
 	const n, size, batches = 3000, 100, 4000

@@ -12,7 +12,7 @@ func (s *LayerWise) String() string {
 	return describe.New("LayerWise").Set("Sizes", s.Sizes).
 		Set("Importance", s.Importance).Set("Draw", s.Draw).Set("Weight", s.Weight).
 		Set("IncludeRows", s.IncludeRows).Set("KeepSelf", s.KeepSelf).Set("NormalizeRows", s.NormalizeRows).
-		Set("Control", s.Control).Set("ExactInput", s.ExactInput).String()
+		Set("Control", s.Control).Set("ExactInput", s.ExactInput).Set("FullDropoutNoise", s.FullDropoutNoise).String()
 }
 
 // String returns the settings.

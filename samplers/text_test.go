@@ -25,6 +25,10 @@ func TestText(t *testing.T) {
 			"LayerWise{Sizes:[3] Importance:LADIES{RowNorms:[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 … 20]} Draw:WithoutReplacement{Keys:true} Weight:Debiased{Population:7} IncludeRows:true KeepSelf:true NormalizeRows:true}",
 		},
 		{
+			&LayerWise{Sizes: []int{3}, Control: ControlRefresh, ExactInput: true, FullDropoutNoise: true},
+			"LayerWise{Sizes:[3] Control:refresh ExactInput:true FullDropoutNoise:true}",
+		},
+		{
 			&LayerWise{Sizes: []int{3}, Importance: FastGCN{Flat: true, Neighborhood: true}, Draw: WithReplacement{}, Weight: HorvitzThompson{}},
 			"LayerWise{Sizes:[3] Importance:FastGCN{Flat:true Neighborhood:true} Draw:WithReplacement{} Weight:HorvitzThompson{}}",
 		},

@@ -59,7 +59,15 @@ type ApproxError struct {
 	// rows then ends with the age. It draws the same nodes for every age.
 	Histories []History
 
+	// Undropped is HW of Product without the noise of dropout; nil: Product has none. A
+	// method that rescales the noise of a sample (graph.Block.NoiseScale) is measured as if it
+	// did not, without Undropped. With it, its error is from QPHW without noise, so it has the
+	// noise that full neighbourhoods have too: ErrorTable.Noise. Errors of other methods are
+	// from QPHW with the noise, and have only the noise of the sample.
+	Undropped *graph.Features
+
 	changes []*graph.Features // (H − H̄)W of each history
+	noise   *graph.Features   // Product − Undropped, or nil
 }
 
 // ErrorRow is the error of one method at one sample size.
@@ -95,9 +103,10 @@ type ErrorTable struct {
 	Repeats    int        `json:"repeats"`
 	Draws      int        `json:"draws"`
 	Seed       uint64     `json:"seed"`
-	Norm       float64    `json:"norm"`       // mean of ‖QPHW‖_F
-	Signal     float64    `json:"signal"`     // mean of ‖QPHW − 1⊗x̄‖_F, x̄ the mean row
-	Candidates float64    `json:"candidates"` // mean number of columns of QP that are not zero
+	Norm       float64    `json:"norm"`            // mean of ‖QPHW‖_F
+	Signal     float64    `json:"signal"`          // mean of ‖QPHW − 1⊗x̄‖_F, x̄ the mean row
+	Noise      float64    `json:"noise,omitempty"` // mean of ‖QP·noise‖_F, of the noise of dropout
+	Candidates float64    `json:"candidates"`      // mean number of columns of QP that are not zero
 }
 
 // Row returns the row of a method at a size, or nil.
@@ -130,6 +139,9 @@ func (s ApproxError) Run(ctx context.Context) (*ErrorTable, error) {
 		return nil, err
 	}
 	s.changes = s.subtractHistories()
+	if s.Undropped != nil {
+		s.noise = difference(s.Product, s.Undropped)
+	}
 	outcomes, err := s.measure(ctx, contests)
 	if err != nil {
 		return nil, err
@@ -231,6 +243,14 @@ func (s *ApproxError) check(ctx context.Context) error {
 			return fmt.Errorf("study: H̄W of age %d has %d columns, HW has %d", h.Age, h.Product.Cols, s.Product.Cols)
 		}
 	}
+	if s.Undropped != nil {
+		if err := checkProduct(s.Undropped, s.Laplacian.Nodes()); err != nil {
+			return fmt.Errorf("%w (without dropout)", err)
+		}
+		if s.Undropped.Cols != s.Product.Cols {
+			return fmt.Errorf("study: HW without dropout has %d columns, with it %d", s.Undropped.Cols, s.Product.Cols)
+		}
+	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
@@ -238,13 +258,18 @@ func (s *ApproxError) check(ctx context.Context) error {
 func (s *ApproxError) subtractHistories() []*graph.Features {
 	var changes []*graph.Features
 	for _, past := range s.Histories {
-		c := &graph.Features{Rows: s.Product.Rows, Cols: s.Product.Cols, Data: slices.Clone(s.Product.Data)}
-		for k, v := range past.Product.Data {
-			c.Data[k] -= v
-		}
-		changes = append(changes, c)
+		changes = append(changes, difference(s.Product, past.Product))
 	}
 	return changes
+}
+
+// difference returns a − b, of equal sizes.
+func difference(a, b *graph.Features) *graph.Features {
+	c := &graph.Features{Rows: a.Rows, Cols: a.Cols, Data: slices.Clone(a.Data)}
+	for k, v := range b.Data {
+		c.Data[k] -= v
+	}
+	return c
 }
 
 // contest is one method at one size, with one history or none.
@@ -296,6 +321,7 @@ func (s *ApproxError) contests() ([]contest, error) {
 type repeatOutcome struct {
 	norm       float64 // ‖QPHW‖_F
 	signal     float64 // ‖QPHW − its mean row‖_F
+	noise      float64 // ‖QP·noise‖_F
 	candidates int
 	contests   []contestOutcome
 }
@@ -324,6 +350,8 @@ type errorWorker struct {
 	scratch           []int32
 	truth, guess, sum []float32
 	changes           []change
+	noise             change    // of Product; product nil: none
+	aim, rows         []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
 	source            *rand.PCG
 	rng               *rand.Rand
 }
@@ -335,7 +363,7 @@ func newErrorWorker(s *ApproxError) *errorWorker {
 		changes = append(changes, change{product: c})
 	}
 	return &errorWorker{
-		changes: changes, study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
+		changes: changes, noise: change{product: s.noise}, study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
 		source: source, rng: rand.New(source),
 	}
 }
@@ -372,12 +400,11 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 	}
 	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
 	for k := range w.changes {
-		c := &w.changes[k]
-		if cap(c.truth) < len(w.truth) {
-			c.truth = make([]float32, len(w.truth))
-		}
-		c.truth = c.truth[:len(w.truth)]
-		w.propagate(c.truth, w.exact.Blocks[0], c.product)
+		w.propagateChange(&w.changes[k])
+	}
+	if w.noise.product != nil {
+		w.propagateChange(&w.noise)
+		out.noise = math.Sqrt(squaredNorm(w.noise.truth))
 	}
 	out.norm = math.Sqrt(squaredNorm(w.truth))
 	out.signal = math.Sqrt(squaredSpread(w.truth, w.study.Product.Cols))
@@ -389,6 +416,31 @@ func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out
 		}
 	}
 	return nil
+}
+
+// propagateChange sets c.truth to QP times c.product.
+func (w *errorWorker) propagateChange(c *change) {
+	c.truth = slices.Grow(c.truth[:0], len(w.truth))[:len(w.truth)]
+	w.propagate(c.truth, w.exact.Blocks[0], c.product)
+}
+
+// rescaled sets guess to P̃ times product, whose noise it multiplies by block's NoiseScale c:
+// P̃(product + (c − 1)⊙noise). It returns truth, which is QP times product, without the noise.
+func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features, truth []float32) []float32 {
+	cols := product.Cols
+	w.rows = slices.Grow(w.rows[:0], len(block.Src)*cols)[:len(block.Src)*cols]
+	for k, v := range block.Src {
+		noise, row := w.noise.product.Data[int(v)*cols:][:cols], w.rows[k*cols:][:cols]
+		for j, x := range product.Data[int(v)*cols:][:cols] {
+			row[j] = x + (block.NoiseScale[k]-1)*noise[j]
+		}
+	}
+	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
+	w.aim = append(w.aim[:0], truth...)
+	for k, v := range w.noise.truth {
+		w.aim[k] -= v
+	}
+	return w.aim
 }
 
 func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
@@ -411,7 +463,11 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 		} else if block.Control != nil {
 			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
 		}
-		w.propagate(w.guess, block, product)
+		if len(block.NoiseScale) > 0 && w.noise.product != nil {
+			truth = w.rescaled(block, product, truth)
+		} else {
+			w.propagate(w.guess, block, product)
+		}
 		squared := w.subtract(truth)
 		squares += squared
 		out.each = append(out.each, squared)
@@ -469,10 +525,12 @@ func (s *ApproxError) table(contests []contest, outcomes []repeatOutcome) *Error
 	for _, o := range outcomes {
 		t.Norm += o.norm
 		t.Signal += o.signal
+		t.Noise += o.noise
 		t.Candidates += float64(o.candidates)
 	}
 	t.Norm /= float64(s.Repeats)
 	t.Signal /= float64(s.Repeats)
+	t.Noise /= float64(s.Repeats)
 	t.Candidates /= float64(s.Repeats)
 	column := func(c int, of func(contestOutcome) float64) Spread {
 		values := make([]float64, len(outcomes))

@@ -31,6 +31,8 @@ type Assumption struct {
 	Batch   int    // nodes in each; 0 means 512
 	Points  int    // pairs kept for each scatter plot; 0 means 1000
 	Seed    uint64 // of batches and points
+
+	Progress func(done, total int) // called after each batch, if not nil
 }
 
 // AssumptionRow is one regression.
@@ -120,6 +122,9 @@ func (a Assumption) Run(ctx context.Context) (*AssumptionTable, error) {
 			for l, layer := range a.Layers {
 				onQP[l].add(walk.norms[k], layer.Norms[i])
 			}
+		}
+		if a.Progress != nil {
+			a.Progress(b+1, a.Batches)
 		}
 	}
 	t := &AssumptionTable{Batches: a.Batches, Batch: a.Batch, Seed: a.Seed, fits: map[[2]string]Regression{}}

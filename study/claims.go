@@ -38,6 +38,8 @@ type Claims struct {
 	Batch     int              // nodes in a batch; 0 means 512
 	Batches   int              // number of batches; 0 means 100; at least 2
 	Rank      int              // principal components in the claims on low rank; 0 means 8
+
+	Progress func(done, total int) // called after each of Sizes, if not nil
 }
 
 // ClaimRow compares one statement with the measured value. Over several candidates,
@@ -91,8 +93,8 @@ const (
 // with few of them, a right value is too often far off by its standard error.
 const simulationGroups = 100
 
-// Run checks the claims. Cost: that of Theorem for the largest size; for each size and
-// population, Repeats draws; for each batch and size, a few calls of samplers.
+// Run checks the claims. It costs as much as Theorem for the largest size. For each size and
+// population it makes Repeats draws, and for each batch and size a few calls of samplers.
 func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err := c.setDefaults(ctx); err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range c.Sizes {
+	for k, s := range c.Sizes {
 		measured, err := c.measure(ctx, c.Weights, watch, s, samplers.Debiased{})
 		if err != nil {
 			return nil, err
@@ -119,6 +121,9 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 		}
 		if err := c.finitePopulation(ctx, t, law, watch, measured, s); err != nil {
 			return nil, err
+		}
+		if c.Progress != nil {
+			c.Progress(k+1, len(c.Sizes))
 		}
 	}
 	if c.Laplacian == nil {

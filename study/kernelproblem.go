@@ -78,11 +78,10 @@ func (s *KernelRidge) problem(ctx context.Context, train, test []int32) (*kernel
 // rows returns rows of the features.
 func (s *KernelRidge) rows(nodes []int32) *mat.Dense {
 	x := mat.NewDense(len(nodes), s.Features.Cols, nil)
-	values := s.Features.Float32s()
 	for k, i := range nodes {
 		row := x.RawRowView(k)
-		for c := range row {
-			row[c] = float64(values[int(i)*len(row)+c])
+		for c, v := range s.Features.Row(int(i)) {
+			row[c] = float64(v)
 		}
 	}
 	return x

@@ -174,7 +174,7 @@ func (s *KernelRidge) setDefaults(ctx context.Context) error {
 		return errors.New("study: the context is nil")
 	case s.Features == nil || s.Labels == nil || len(s.Train) == 0:
 		return errors.New("study: kernel ridge regression needs features, labels and training rows")
-	case s.Features.Cols < 1 || s.Features.Len() != s.Features.Rows*s.Features.Cols || s.Labels.Nodes() != s.Features.Rows:
+	case s.Features.Cols < 1 || s.Features.Share != nil || !s.Features.Sized() || s.Labels.Nodes() != s.Features.Rows:
 		return fmt.Errorf("study: features of %d×%d hold %d values, with labels of %d rows", s.Features.Rows, s.Features.Cols, s.Features.Len(), s.Labels.Nodes())
 	case s.Nodes < 2 || s.Repeats < 2:
 		return fmt.Errorf("study: %d rows and %d draws, want at least 2 each", s.Nodes, s.Repeats)

@@ -39,6 +39,8 @@ type Norms struct {
 	Bins    int     // of the histograms; 0 means 60
 	Cut     float64 // tail cut off at each end; 0 means 0.001, negative means none
 	Seed    uint64
+
+	Progress func(done, total int) // called after each batch, if not nil
 }
 
 // NormsRow is the verdict on one layer.
@@ -104,6 +106,9 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 			f, q := secondMoments(walk.nodes, walk.norms, layer.Norms)
 			flat[l] += f
 			ladies[l] += q
+		}
+		if s.Progress != nil {
+			s.Progress(b+1, s.Batches)
 		}
 	}
 	spread := NewSpread(c1)

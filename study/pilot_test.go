@@ -68,7 +68,7 @@ func TestPilotAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := difference(h.Data, earlier.Data); d != 0 {
-		t.Errorf("the activations 5 mini-batches before the end differ by %v from those of a run that ended there", d)
+		t.Errorf("the activations 5 mini-batches before the end differ by %v from the activations of a run that ended there", d)
 	}
 	pilot.Dropout = 0 // the paper's
 	masked, histories, err := pilot.Run(t.Context())
@@ -134,6 +134,47 @@ func TestApproxErrorControl(t *testing.T) {
 	s.Histories = []History{{Product: randomRows(199, 4, 0, 1)}}
 	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "199 rows") {
 		t.Errorf("with a history of another graph: %v", err)
+	}
+}
+
+// TestApproxErrorOfRescaledNoise measures ladies-cv with noise in HW. If all candidates are
+// drawn, its error with a fresh history is the noise over all neighbours; with fewer it is
+// P diag(√β) times the noise.
+func TestApproxErrorOfRescaledNoise(t *testing.T) {
+	p := randomLaplacian(t, 200, 900, true, 5)
+	undropped, noisy := randomRows(200, 4, 0, 6), randomRows(200, 4, 0, 6)
+	noise := randomRows(200, 4, 0, 7)
+	for k, v := range noise.Data {
+		noisy.Data[k] += v
+	}
+	c, err := ContenderByName("ladies-cv", p, allNodes(150))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := ApproxError{
+		Laplacian: p, Product: noisy, Undropped: undropped, Nodes: allNodes(150), Sizes: []int{16, 200}, Batch: 16, Repeats: 20, Seed: 2,
+		Methods: []Contender{c}, Histories: []History{{Product: undropped}},
+	}
+	table, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "error with all candidates", table.Row("ladies-cv, age 0", 200).Mean, table.Noise, 1e-6)
+	few := table.Row("ladies-cv, age 0", 16)
+	if !(few.Mean > table.Noise/2 && few.Mean < 2*table.Noise) {
+		t.Errorf("error with 16 nodes is %v, of the noise over all neighbours %v", few.Mean, table.Noise)
+	}
+	s.Histories = []History{{Product: randomRows(200, 4, 0, 8)}} // the change has a variance of its own
+	if table, err = s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "error with all candidates and an old history", table.Row("ladies-cv, age 0", 200).Mean, table.Noise, 1e-5)
+	if old := table.Row("ladies-cv, age 0", 16).Mean; !(old > 1.5*few.Mean) {
+		t.Errorf("error %v with an old history, %v with a fresh one", old, few.Mean)
+	}
+	s.Undropped = randomRows(199, 4, 0, 1)
+	if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "199 rows") {
+		t.Errorf("without dropout, of another graph: %v", err)
 	}
 }
 

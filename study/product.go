@@ -7,6 +7,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/blas"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
@@ -19,7 +20,7 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 	if h == nil {
 		return nil, errors.New("study: the features are nil")
 	}
-	if h.Rows < 0 || h.Cols < 0 || int64(h.Len()) != memory.Product(int64(h.Rows), int64(h.Cols)) {
+	if h.Rows < 0 || h.Cols < 0 || h.Sparse == nil && int64(h.Len()) != memory.Product(int64(h.Rows), int64(h.Cols)) || h.Sparse != nil && !h.Sized() {
 		return nil, fmt.Errorf("study: features of %d×%d hold %d values", h.Rows, h.Cols, h.Len())
 	}
 	if h.Cols == 0 || len(weight) == 0 || len(weight)%h.Cols != 0 {
@@ -34,6 +35,10 @@ func Product(h *graph.Features, weight []float32) (*graph.Features, error) {
 		return nil, err
 	}
 	c := &graph.Features{Rows: h.Rows, Cols: width, Data: make([]float32, h.Rows*width)}
+	if h.Sparse != nil {
+		kernel.SpMM(c.Data, h.Sparse, weight, width)
+		return c, nil
+	}
 	b.Sgemm(false, false, h.Rows, width, h.Cols, 1, h.Float32s(), h.Cols, weight, width, 0, c.Data, width)
 	return c, nil
 }

@@ -126,7 +126,7 @@ func (c *Claims) products(ctx context.Context, t *ClaimTable) error {
 }
 
 // varianceClaim compares the mean of ‖BSC−BC‖²_F with its closed form. The standard
-// error is that of the difference, batch by batch.
+// error belongs to the difference, taken batch by batch.
 func varianceClaim(outcomes []repeatOutcome, at int, predicted func(r int) float64) ClaimRow {
 	row := ClaimRow{Claim: "E‖BSC − BC‖²", Relation: "=", Agrees: true}
 	var difference, closed []float64

@@ -38,6 +38,10 @@ type Trials struct {
 	Most     float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
 	Tolerate float64 // loss of a score that is none; 0 means 0.005, half a point
 	Seed     uint64
+
+	// Progress, if not nil, is called after each mini-batch of a trial with the number done of
+	// all trials, from one goroutine. A trial that is left out counts as done.
+	Progress func(done, total int)
 }
 
 // tolerated is the default of Trials.Tolerate.
@@ -105,11 +109,17 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	}
 	scored := RandomBatch(rand.New(samplers.NewSource(s.Seed, 0, math.MaxUint64)), s.Data.Split.Valid, s.Scored)
 	var trials []Trial
-	for _, c := range s.Candidates {
+	for k, c := range s.Candidates {
+		done := func(batches int) {
+			if s.Progress != nil {
+				s.Progress(k*s.Batches+batches, len(s.Candidates)*s.Batches)
+			}
+		}
 		if s.suffices(trials, c) {
+			done(s.Batches)
 			continue
 		}
-		t, err := s.try(ctx, d, exact, c, scored)
+		t, err := s.try(ctx, d, exact, c, scored, func(p train.Progress) { done(p.Batch) })
 		if err != nil {
 			return nil, fmt.Errorf("study: trial of %s: %w", c.Method, err)
 		}
@@ -167,7 +177,7 @@ func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 }
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
-func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32) (*Trial, error) {
+func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
 	p := d.Laplacian()
 	sampled, options := s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed}
 	if c.ExactInput {
@@ -193,7 +203,7 @@ func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactI
 	if c.Method == "full" && t.Operations*float64(s.Batches) > s.Most {
 		return nil, nil
 	}
-	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed}); err != nil {
+	if _, err := train.Fit(ctx, m, d, train.Options{Batch: s.Batch, MaxBatches: s.Batches, EvalEvery: s.Batches, Seed: s.Seed, Progress: progress}); err != nil {
 		return nil, err
 	}
 	score, err := train.Evaluate(ctx, m, d, scored)

@@ -62,6 +62,8 @@ type Variance struct {
 	// and Sizes. Importance gives the probabilities; nil means LADIES{Flat: true}.
 	Output     *ApproxError
 	Importance samplers.Importance
+
+	Progress func(done, total int) // called before each row, if not nil
 }
 
 // VarianceRow is one estimator at one number of draws. Maxima are over the watched
@@ -142,8 +144,11 @@ func (v Variance) Run(ctx context.Context) (*VarianceTable, error) {
 		return nil, err
 	}
 	watch := evenlySpaced(v.Weights, v.Watch)
-	for _, e := range v.Estimators {
-		for _, s := range v.Sizes {
+	for k, e := range v.Estimators {
+		for j, s := range v.Sizes {
+			if v.Progress != nil {
+				v.Progress(k*len(v.Sizes)+j, len(v.Estimators)*len(v.Sizes))
+			}
 			if s > len(v.Weights) {
 				continue
 			}

@@ -56,7 +56,7 @@ func newSamplerSchedule(m *layers.Model, o Options) (*samplerSchedule, error) {
 		return nil, nil
 	}
 	if o.Micro > 1 || o.Group != nil && o.Group.Size() > 1 {
-		return nil, fmt.Errorf("train: the sampler learns from each mini-batch: that needs one mini-batch an update, and one process")
+		return nil, fmt.Errorf("train: the sampler learns from each mini-batch, which another rank may have: that needs one mini-batch an update, and one process; take another sampler, such as LayerWise")
 	}
 	n := base.Parameters()
 	s := &samplerSchedule{

@@ -16,7 +16,13 @@ import (
 
 func controlledModel(t testing.TB, d *datasets.Data, control samplers.Control, hidden int, sizes ...int) *layers.GCN {
 	t.Helper()
-	s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: sizes, Control: control, Train: d.Split.Train, ExactInput: true}
+	return controlledOver(t, d, &samplers.LayerWise{Sizes: sizes, Control: control}, hidden)
+}
+
+// controlledOver returns a model with exact input over s, whose data it sets.
+func controlledOver(t testing.TB, d *datasets.Data, s *samplers.LayerWise, hidden int) *layers.GCN {
+	t.Helper()
+	s.Laplacian, s.Train, s.ExactInput = d.Laplacian(), d.Split.Train, true
 	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), s), d.Features, d.Labels, layers.GCNOptions{Hidden: hidden, Seed: 3, ExactInput: exactInput(t, d)})
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +33,15 @@ func controlledModel(t testing.TB, d *datasets.Data, control samplers.Control, h
 // TestControlGradients compares gradients with central differences of the loss while the
 // histories, of other parameters, stay as they are.
 func TestControlGradients(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		checkControlGradients(t, &samplers.LayerWise{Sizes: []int{10, 12}, Control: samplers.ControlRefresh, FullDropoutNoise: full})
+	}
+}
+
+func checkControlGradients(t *testing.T, s *samplers.LayerWise) {
+	t.Helper()
 	d := smallData(t, 60, 3)
-	m := controlledModel(t, d, samplers.ControlRefresh, 4, 10, 12)
+	m := controlledOver(t, d, s, 4)
 	p := compiled(t, m.Parts())
 	if err := m.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
@@ -69,17 +82,18 @@ func TestControlGradients(t *testing.T) {
 	}
 }
 
-// TestControlResumes stops runs at and between refreshes. The weights are those of a run
-// that was not stopped, for any number of workers.
+// TestControlResumes stops runs at and between refreshes. The weights equal the weights
+// of a run that was not stopped, for any number of workers.
 func TestControlResumes(t *testing.T) {
 	d := smallData(t, 300, 3)
 	for _, c := range []struct {
 		control samplers.Control
 		every   int // short evaluates every 7 batches
-	}{{samplers.ControlRefresh, 6}, {samplers.ControlRefresh, 7}, {samplers.ControlRolling, 6}} {
+		full    bool
+	}{{samplers.ControlRefresh, 6, false}, {samplers.ControlRefresh, 7, true}, {samplers.ControlRolling, 6, true}} {
 		control, every := c.control, c.every
 		run := func(dir string, o Options, stopAt int) ([]float32, *Result, error) {
-			m := controlledModel(t, d, control, 16, 20, 30)
+			m := controlledOver(t, d, &samplers.LayerWise{Sizes: []int{20, 30}, Control: control, FullDropoutNoise: c.full}, 16)
 			o.Dir, o.ControlEvery = dir, every
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -115,7 +129,7 @@ func TestControlResumes(t *testing.T) {
 		}
 		o := short()
 		o.Resume = true
-		m := controlledModel(t, d, control, 16, 20, 30)
+		m := controlledOver(t, d, &samplers.LayerWise{Sizes: []int{20, 30}, Control: control, FullDropoutNoise: c.full}, 16)
 		o.Dir, o.ControlEvery, o.MaxBatches = dir, every+1, 80
 		if _, err := Fit(context.Background(), m, d, o); (err == nil) != (control == samplers.ControlRolling) {
 			t.Errorf("%v: resumed with another interval: %v", control, err)

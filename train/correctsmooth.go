@@ -20,6 +20,10 @@ type CorrectSmoothOptions struct {
 	CorrectAlphas []float64 // α₁, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
 	SmoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
 	Scales        []float64 // factors of the spread errors, 0 for autoscale; nil means 0, 1
+
+	// Progress, if not nil, is called after each matrix that was spread over the graph, from
+	// the goroutine of CorrectAndSmooth.
+	Progress func(done, total int)
 }
 
 func (o CorrectSmoothOptions) withDefaults() CorrectSmoothOptions {
@@ -138,6 +142,21 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 	}
 	chosen.ModelValid = number(model)
 	g, best := make([]float32, len(probabilities)), make([]float32, len(probabilities))
+	done, total := 0, 0
+	for _, correct := range o.CorrectAlphas {
+		if scales := len(o.Scales); scales > 0 {
+			if correct == 0 {
+				scales = 1
+			}
+			total += scales * (1 + len(o.SmoothAlphas))
+		}
+	}
+	spread := func() {
+		done++
+		if o.Progress != nil {
+			o.Progress(done, total)
+		}
+	}
 	for _, correct := range o.CorrectAlphas {
 		for k, scale := range o.Scales {
 			if correct == 0 && k > 0 {
@@ -146,10 +165,12 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 			if err := c.correct(ctx, correct, scale, g); err != nil {
 				return nil, nil, err
 			}
+			spread()
 			for _, smooth := range o.SmoothAlphas {
 				if err := c.smooth(ctx, smooth, g); err != nil {
 					return nil, nil, err
 				}
+				spread()
 				score, err := c.score(d, g)
 				if err != nil {
 					return nil, nil, err

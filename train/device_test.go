@@ -261,6 +261,7 @@ func TestModelsOnDevice(t *testing.T) {
 		"equation":                 {data, layers.GCNOptions{Form: layers.FormEquation}, nil},
 		"equation, binary tasks":   {multi, layers.GCNOptions{Form: layers.FormEquation, Residual: true, LayerNorm: true}, nil},
 		"full neighbourhoods":      {data, layers.GCNOptions{}, &samplers.Full{Laplacian: data.Laplacian(), Depth: 2}},
+		"full dropout noise":       {data, layers.GCNOptions{InputDropout: 0.3}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{24, 40}, FullDropoutNoise: true}},
 		"three layers":             {data, layers.GCNOptions{}, &samplers.LayerWise{Laplacian: data.Laplacian(), Sizes: []int{20, 30, 40}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -571,5 +572,47 @@ func TestLongRunOnDevice(t *testing.T) {
 		} else if !slices.Equal(want, slices.Concat(p.Parameters(), state.M, state.V)) {
 			t.Error("a second run gives different bits")
 		}
+	}
+}
+
+// TestSameBitsOnDevices shares the mini-batches of an update over ranks, each with a device of
+// its own. The number of ranks does not change a bit, and the CPU agrees.
+func TestSameBitsOnDevices(t *testing.T) {
+	testDevice(t)
+	d := smallData(t, 300, 3)
+	o := Options{Batch: 16, Micro: 4, MaxBatches: 6, EvalEvery: 3, ControlEvery: 2, Seed: 5}
+	for name, model := range map[string]func() *layers.Model{
+		"ladies-flat-debiased": func() *layers.Model {
+			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Importance: samplers.LADIES{Flat: true}, Weight: samplers.Debiased{}}, 16)
+		},
+		"ladies-cv": func() *layers.Model {
+			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onDevice := func() *layers.Model {
+				m := model()
+				m.Device = testDevice(t)
+				return m
+			}
+			cpu, alone := model(), onDevice()
+			onCPU, want := mustFit(t, cpu, d, o), mustFit(t, alone, d, o)
+			for k, e := range onCPU.Evaluations {
+				if got := want.Evaluations[k].Loss; math.Abs(float64(got-e.Loss)) > 1e-3*float64(e.Loss) {
+					t.Errorf("loss %v on the device, %v on the CPU", got, e.Loss)
+				}
+			}
+			for ranks := 1; ranks <= 2; ranks++ {
+				results, params := fitOn(t, ranks, d, onDevice, o)
+				for rank := range ranks {
+					if !sameFloats(params[rank], parametersOfModel(alone)) {
+						t.Errorf("%d ranks: rank %d has other parameters than one process with one device", ranks, rank)
+					}
+					if results[rank].Test != want.Test || results[rank].Best != want.Best {
+						t.Errorf("%d ranks: rank %d scores %v, want %v", ranks, rank, results[rank].Test, want.Test)
+					}
+				}
+			}
+		})
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // ExportParameters writes m's parameters, with their names and shapes, to a .safetensors or
 // .npz file. An existing file is replaced whole. A weight is (inputs, outputs): transpose it
-// for PyTorch's Linear.
+// for PyTorch's Linear. The bias of a convolution that adds it after the propagation is
+// named conv0.bias_after, not conv0.bias.
 func ExportParameters(path string, m Model) error {
 	parts, err := partsOf(m)
 	if err != nil {
@@ -24,8 +25,12 @@ func ExportParameters(path string, m Model) error {
 		return err
 	}
 	tensors := make([]weights.Tensor, len(params))
+	after := biasesAfter(m)
 	for k, p := range params {
 		tensors[k] = weights.Tensor{Name: p.Name, Shape: p.Shape, Values: p.values}
+		if after[p.Name] {
+			tensors[k].Name += afterSuffix
+		}
 	}
 	if err := weights.Write(path, tensors); err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -75,7 +80,7 @@ func ImportParameters(ctx context.Context, path string, m Model, square Square) 
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	values, err := matched(params, tensors, square, biasesInside(m))
+	values, err := matched(params, tensors, square, biasesAfter(m))
 	if err != nil {
 		return fmt.Errorf("train: %s: %w", path, err)
 	}
@@ -85,21 +90,25 @@ func ImportParameters(ctx context.Context, path string, m Model, square Square) 
 	return nil
 }
 
-// biasesInside returns the names of the biases that a model adds before the propagation.
-func biasesInside(m Model) map[string]bool {
-	inside := map[string]bool{}
+// afterSuffix ends the names of exported biases that are added after the propagation.
+const afterSuffix = "_after"
+
+// biasesAfter returns the names of the biases of a model's convolutions, true for those that
+// it adds after the propagation.
+func biasesAfter(m Model) map[string]bool {
+	after := map[string]bool{}
 	if gcn, is := m.(*layers.GCN); is {
 		for _, c := range gcn.Convolutions {
-			if c.B != nil && !c.BiasAfter && c.Attention == nil {
-				inside[c.B.Name()] = true
+			if c.B != nil && c.Attention == nil {
+				after[c.B.Name()] = c.BiasAfter
 			}
 		}
 	}
-	return inside
+	return after
 }
 
 // matched returns the values of each parameter.
-func matched(params []parameter, tensors []weights.Tensor, square Square, inside map[string]bool) ([][]float32, error) {
+func matched(params []parameter, tensors []weights.Tensor, square Square, after map[string]bool) ([][]float32, error) {
 	for _, t := range tensors {
 		if !kernel.Finite(t.Values) {
 			return nil, fmt.Errorf("tensor %q has values that are not finite", t.Name)
@@ -110,9 +119,19 @@ func matched(params []parameter, tensors []weights.Tensor, square Square, inside
 		byName[t.Name] = t
 	}
 	own := 0
+	var moved string // a bias at the other side of the propagation
 	values := make([][]float32, len(params))
 	for k, p := range params {
-		if t, there := byName[p.Name]; there {
+		t, there := byName[p.Name]
+		if late, convolution := after[p.Name]; convolution {
+			if t2, exported := byName[p.Name+afterSuffix]; exported {
+				t, there = t2, true
+			}
+			if there && moved == "" && late != strings.HasSuffix(t.Name, afterSuffix) {
+				moved = t.Name
+			}
+		}
+		if there {
 			own++
 			values[k] = t.Values
 			if !slices.Equal(t.Shape, p.Shape) {
@@ -121,10 +140,15 @@ func matched(params []parameter, tensors []weights.Tensor, square Square, inside
 			}
 		}
 	}
-	if own == len(params) && own == len(tensors) {
-		return values, nil
+	switch {
+	case own < len(params) || own < len(tensors):
+		return matchedByOrder(params, tensors, square, after)
+	case strings.HasSuffix(moved, afterSuffix):
+		return nil, fmt.Errorf("tensor %q is a bias after the propagation, and the model's is before it: build the model with BiasAfter (gcn import: --bias-after)", moved)
+	case moved != "":
+		return nil, fmt.Errorf("tensor %q is a bias before the propagation, and the model's is after it: build the model without BiasAfter (gcn import: without --bias-after), or name the tensor %q if it is after", moved, moved+afterSuffix)
 	}
-	return matchedByOrder(params, tensors, square, inside)
+	return values, nil
 }
 
 // role is the part that a tensor has in its layer.
@@ -141,7 +165,7 @@ func roleOf(name string) (role, error) {
 			return role{layer: layer, linear: true}, nil
 		}
 	}
-	for _, suffix := range []string{".lin_l.bias", ".fc_neigh.bias", ".lin.bias", ".bias"} {
+	for _, suffix := range []string{".lin_l.bias", ".fc_neigh.bias", ".lin.bias", ".bias", ".bias" + afterSuffix} {
 		if layer, is := strings.CutSuffix(name, suffix); is {
 			return role{layer: layer, bias: true}, nil
 		}
@@ -158,7 +182,7 @@ func roleOf(name string) (role, error) {
 }
 
 // matchedByOrder matches the layers of another library in their order.
-func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square, inside map[string]bool) ([][]float32, error) {
+func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square, after map[string]bool) ([][]float32, error) {
 	type layer struct {
 		weight, bias *weights.Tensor
 		linear       bool
@@ -210,7 +234,8 @@ func matchedByOrder(params []parameter, tensors []weights.Tensor, square Square,
 		if t == nil {
 			return nil, fmt.Errorf("layer %q has no %s for %q", order[at], part, p.Name)
 		}
-		if part == "bias" && inside[p.Name] && l.linear && !strings.HasSuffix(t.Name, ".lin.bias") {
+		late, convolution := after[p.Name]
+		if part == "bias" && convolution && !late && (l.linear && !strings.HasSuffix(t.Name, ".lin.bias") || strings.HasSuffix(t.Name, afterSuffix)) {
 			return nil, fmt.Errorf("tensor %q is a bias after the propagation, and the model's %q is before it: build the model with BiasAfter (gcn import: --bias-after)", t.Name, p.Name)
 		}
 		used++

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
+	"slices"
 
 	"crypto/sha256"
 
@@ -31,7 +32,11 @@ func Fingerprint(d *datasets.Data) string {
 	f.blocks(len(a.Ptr), func(k int) uint64 { return uint64(a.Ptr[k]) })
 	f.ids(a.Idx)
 	f.floats(a.Val)
-	f.floats(x.Data)
+	if x.Sparse != nil { // as if it were dense
+		f.blocks(x.Rows*x.Cols, func(k int) uint64 { return uint64(math.Float32bits(sparseValue(x.Sparse, k))) })
+	} else {
+		f.floats(x.Data)
+	}
 	if x.Half != nil {
 		f.blocks(len(x.Half), func(k int) uint64 { return uint64(x.Half[k]) })
 	}
@@ -41,6 +46,19 @@ func Fingerprint(d *datasets.Data) string {
 	f.ids(d.Split.Valid)
 	f.ids(d.Split.Test)
 	return hex.EncodeToString(f.Sum(nil)[:8])
+}
+
+// sparseValue returns value k of m, row-major, zeros counted.
+func sparseValue(m *graph.CSR, k int) float32 {
+	i := k / m.Cols
+	at, found := slices.BinarySearch(m.Row(i), int32(k%m.Cols))
+	switch {
+	case !found:
+		return 0
+	case m.Val == nil:
+		return 1
+	}
+	return m.RowValues(i)[at]
 }
 
 type fingerprint struct {

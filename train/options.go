@@ -156,7 +156,7 @@ func (o Options) validate() error {
 	case o.BatchesPerEpoch < 0 && o.BatchesPerEpoch != OnePass:
 		return fmt.Errorf("train: Options.BatchesPerEpoch is %d, want at least 1, 0 for the default, or OnePass", o.BatchesPerEpoch)
 	case o.Seeds != nil && (o.Micro > 1 || o.Group != nil && o.Group.Size() > 1):
-		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process")
+		return fmt.Errorf("train: Options.Seeds draws batches by importance: that needs one mini-batch an update, and one process, since the next batch needs the scores of this one, which another rank may have; take uniform batches")
 	case o.Seeds != nil && o.BatchesPerEpoch == OnePass:
 		return fmt.Errorf("train: Options.Seeds draws batches by importance, but with OnePass each node is in one batch of an epoch")
 	case o.MaxBatches == Unlimited && o.Epochs == Unlimited && o.Patience == Unlimited:

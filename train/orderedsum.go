@@ -149,8 +149,8 @@ func (s *orderedSum) subtrees(first, last int) []subtree {
 	return all
 }
 
-// sumOf returns the sum of the leaves lo to hi−1 from those of known subtrees, which it
-// overwrites.
+// sumOf returns the sum of the leaves lo to hi−1. It adds sums of known subtrees, and
+// overwrites them.
 func sumOf(known []subtree, lo, hi int) []float32 {
 	for _, t := range known {
 		if t.lo == lo && t.hi == hi {

@@ -47,6 +47,9 @@ func NewPartition(g Group, d *datasets.Data, parts Parts) (*Partition, error) {
 	if err := checkParts(d); err != nil {
 		return nil, err
 	}
+	if d.Features.Sparse != nil {
+		return nil, fmt.Errorf("train: ranks cannot hold sparse features in parts, which are %.1f MB whole: leave out --partition, or add sparse=0 to the SPEC", float64(d.Features.Bytes())/1e6)
+	}
 	if d.Nodes() < g.Size() {
 		return nil, fmt.Errorf("train: %d ranks cannot share %d nodes: want at least one for each", g.Size(), d.Nodes())
 	}
@@ -198,7 +201,7 @@ func (p *Partition) check(r *run) error {
 	case r.data != p.data:
 		return fmt.Errorf("train: Options.Partition belongs to other data")
 	case r.model.Device != nil:
-		return fmt.Errorf("train: a GPU needs the whole features: train a partition on the CPU")
+		return fmt.Errorf("train: a GPU keeps the whole features in its memory: with a partition train on the CPU, or let each rank hold all data")
 	}
 	if _, ok := r.model.Inference.(*layers.GCN); !ok {
 		return fmt.Errorf("train: Options.Partition needs a model whose inference shares its rows over the ranks, such as GCN")

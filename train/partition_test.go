@@ -36,6 +36,7 @@ var partedModels = map[string]partedModel{
 	"full":                         methodModel("full", layers.GCNOptions{}),
 	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
+	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true}),
 	"hidden residual":              methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"attention": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Hidden: 16, Seed: 3, Heads: 4, AttentionDropout: 0.1})
@@ -135,7 +136,7 @@ func TestSameBitsOfPartitions(t *testing.T) {
 	}
 }
 
-// So do ranks whose rows of a layer are several chunks, of which each has other numbers.
+// So do ranks whose rows of a layer are several chunks with other row numbers in each.
 func TestSameBitsOfPartitionedChunks(t *testing.T) {
 	data := func() *datasets.Data { return smallData(t, 9500, 3) }
 	o := Options{Batch: 16, Micro: 2, MaxBatches: 4, EvalEvery: 2, ControlEvery: 2, Seed: 5}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -51,7 +53,7 @@ func (r *ranks) prepare(run *run) error {
 	}
 	// The histories of a Refresher follow from the parameters: all ranks compute the same.
 	if run.model.Refresher == nil && len(run.model.Batch.State()) > 0 {
-		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch: the next batch needs them, and another rank may have it; with a layer-wise method take the control refresh", micro)
+		return fmt.Errorf("train: an update of %d mini-batches cannot be combined with a sampler that keeps the histories of each batch (vrgcn, --control rolling): the next batch needs them, and another rank may have it; take --control refresh (--method ladies-cv), whose histories follow from the parameters, or one mini-batch an update", micro)
 	}
 	size := len(run.program.Parameters()) + 1
 	if err := memory.Check(fmt.Sprintf("train: gradients of an update of %d mini-batches", micro), 4*int64(size)*int64(2+bits.Len(uint(micro)))); err != nil {
@@ -126,7 +128,8 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	return nil
 }
 
-// revision returns the version of this program.
+// revision returns the version of this program. One that was built without a version has the
+// identity that Go gives to its sources and flags, where its file tells.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -134,12 +137,40 @@ func revision() string {
 	}
 	var text strings.Builder
 	fmt.Fprint(&text, runtime.Version(), " ", info.Main.Version)
+	known := info.Main.Version != "" && info.Main.Version != "(devel)"
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
 			fmt.Fprint(&text, " ", s.Value)
+			known = true
 		}
 	}
+	if !known {
+		fmt.Fprint(&text, " ", buildID())
+	}
 	return text.String()
+}
+
+// buildID returns Go's build ID of this program, or "" if its file is not ELF.
+func buildID() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	note := file.Section(".note.go.buildid")
+	if note == nil {
+		return ""
+	}
+	const header = 16 // sizes, type, and the name "Go"
+	data, err := note.Data()
+	if err != nil || len(data) < header {
+		return ""
+	}
+	return string(bytes.TrimRight(data[header:], "\x00"))
 }
 
 // balance sets the imbalance from the times of all ranks.

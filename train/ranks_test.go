@@ -75,9 +75,12 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 		},
+		"full dropout noise": func() *layers.Model {
+			return controlledOver(t, d, &samplers.LayerWise{Sizes: []int{24, 24}, Control: samplers.ControlRefresh, FullDropoutNoise: true}, 16).Parts()
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 5, Seed: 5}
+			o := Options{Batch: 16, Micro: 5, MaxBatches: 12, EvalEvery: 4, ControlEvery: 2, Seed: 5}
 			m := model()
 			want, err := Fit(t.Context(), m, d, o)
 			if err != nil {

@@ -75,8 +75,8 @@ func TestFitWithSeeds(t *testing.T) {
 	}
 }
 
-// TestSeedSchedule checks which scores each period knows: those of the batches before the
-// period before it, and no later ones. Its batches are unbiased for the mean loss.
+// TestSeedSchedule checks which scores each period knows: the scores of all batches up to
+// the start of the period before it, and no later ones. Its batches are unbiased for the mean loss.
 func TestSeedSchedule(t *testing.T) {
 	const n, every, size = 200, 5, 20
 	y := &graph.Labels{Classes: 2, Class: make([]int32, n)}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // configFile is the name of the file in a run's folder that holds its options.
@@ -87,6 +88,10 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 		if err := fs.Set(v.flag, v.text); err != nil {
 			return wrong("%s: %w", v.name, flagValueError(err))
 		}
+	}
+	const noise = "dropout-noise" // a run without it was made with the noise of the sample, also by ladies-cv
+	if _, there := set[noise]; ofRun && !there && !fs.Changed(noise) {
+		return fs.Set(noise, samplers.DropoutNoiseSampled)
 	}
 	return nil
 }
@@ -273,6 +278,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	}
 	if o.BiasAfter {
 		config["bias_after"] = true
+	}
+	if o.DropoutNoise == samplers.DropoutNoiseFull {
+		config["dropout_noise"] = o.DropoutNoise
 	}
 	o.attentionOptions.addTo(config)
 	o.partOptions.addTo(config)

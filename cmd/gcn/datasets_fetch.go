@@ -46,8 +46,8 @@ func dataOptions(ctx context.Context) datasets.Options {
 	return o
 }
 
-// fetchDisplay shows a download, the propagation of the features, or a long conversion on
-// standard error, with a bar on a terminal.
+// fetchDisplay shows a download, the propagation of the features, correct and smooth, or a
+// long conversion on standard error, with a bar on a terminal.
 type fetchDisplay struct {
 	w    io.Writer
 	last datasets.FetchProgress
@@ -81,6 +81,8 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: sorting the buckets", p.Name)
 		case "features":
 			say(f.w, "%s: writing the features", p.Name)
+		case stageCorrect:
+			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
 		}
 	}
 	terminal := terminal(f.w)
@@ -88,11 +90,17 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 		return
 	}
 	if f.bar == nil {
-		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(true))
+		f.bar = newBar(terminal, p.Total, progressbar.OptionShowBytes(p.Stage != stageCorrect))
 	}
 	// A terminal that went away must not end the download.
 	_ = f.bar.Set64(p.Done)
+	if p.Stage == stageCorrect && p.Done == p.Total {
+		f.clear()
+	}
 }
+
+// stageCorrect is the stage of correct and smooth.
+const stageCorrect = "correct"
 
 func (f *fetchDisplay) clear() {
 	if f.bar != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -105,6 +106,11 @@ func (rs savedRuns) corrected(ctx context.Context, nodes []int32) ([]float32, *t
 	p, err := rs.probabilities(ctx, allNodes(r.data))
 	if err != nil {
 		return nil, nil, err
+	}
+	if show := dataOptions(ctx).Progress; show != nil {
+		options.Progress = func(done, total int) {
+			show(datasets.FetchProgress{Name: r.options.Data, Stage: stageCorrect, Done: int64(done), Total: int64(total)})
+		}
 	}
 	p, chosen, err := train.CorrectAndSmooth(ctx, p, r.data, options)
 	if err != nil {

@@ -83,6 +83,8 @@ func TestControls(t *testing.T) {
 	for name, options := range map[string]string{
 		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
 		"mvs":                          "--method mvs --samples 48 --seeds-every 4",
+		"mvs-full-noise":               "--method mvs --samples 48 --dropout-noise full",
+		"ladies-cv-sampled-noise":      "--method ladies-cv --samples 48 --dropout-noise sampled", // as before there was the option
 		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
 		"ladies-debiased-rolling":      "--control rolling --samples 48,48 --layers 3 --exact-input",
 		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
@@ -105,6 +107,21 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
 		}
 	}
+	// ladies-cv is made of parts; its folder without dropout_noise is of the noise of the sample.
+	parts := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--flat", "--control", "refresh", "--control-every", "7", "--exact-input", "--samples", "48", "--max-batches", "20"}
+	succeed(t, append(parts, "--out", "sampled")...)
+	if config := string(readFile(t, "ladies-cv-sampled-noise/config.json")); strings.Contains(config, "oise") {
+		t.Errorf("the configuration names the noise of the sample:\n%s", config)
+	}
+	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "ladies-cv-sampled-noise")) {
+		t.Error("the parts of ladies-cv with the noise of the sample give other weights")
+	}
+	succeed(t, append(parts, "--out", "full", "--dropout-noise", "full")...)
+	if bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "full")) {
+		t.Error("--dropout-noise changes nothing")
+	}
+	fail(t, exitFailed, []string{"naive weights"}, "train", "--data", smallData, "--method", "ladies", "--dropout-noise", "full")
+	fail(t, exitFailed, []string{"for layer-wise methods"}, "train", "--data", smallData, "--method", "neighbor", "--dropout-noise", "full")
 	// The folder of several runs holds the interval too.
 	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
 	succeed(t, append(several, "--max-batches", "10")...)
@@ -114,19 +131,22 @@ func TestControls(t *testing.T) {
 		t.Error("several runs that were stopped have other weights")
 	}
 	for options, want := range map[string]string{
-		"--control refresh --weight naive":     "biased",
-		"--control rolling --normalize-rows":   "biased",
-		"--control rolling --include-rows":     "biased",
-		"--control refresh --layers 1":         "no activations",
-		"--control sometimes":                  "there are: none, refresh, rolling",
-		"--control refresh --method ladies":    "--method ladies and parts",
-		"--method mvs --seeds uniform":         "ladies-cv",
-		"--method mvs --micro 2":               "one mini-batch an update",
-		"--method ladies-cv --layers 1":        "nothing is left",
-		"--method ladies-cv --samples 1,2,3":   "2 layers need 1",
-		"--method ladies-cv --control-every 0": "--control-every 0",
-		"--control-every 5":                    "is for --control refresh",
-		"--control rolling --control-every 5":  "is for --control refresh",
+		"--control refresh --weight naive":                                   "biased",
+		"--control rolling --normalize-rows":                                 "biased",
+		"--control rolling --include-rows":                                   "biased",
+		"--control refresh --layers 1":                                       "no activations",
+		"--control sometimes":                                                "there are: none, refresh, rolling",
+		"--control refresh --method ladies":                                  "--method ladies and parts",
+		"--method mvs --seeds uniform":                                       "ladies-cv",
+		"--method mvs --micro 2":                                             "does not go with --micro 2",
+		"--method ladies-cv --layers 1":                                      "nothing is left",
+		"--method ladies-cv --samples 1,2,3":                                 "2 layers need 1",
+		"--method ladies-cv --control-every 0":                               "--control-every 0",
+		"--dropout-noise loud":                                               "there are: sampled, full",
+		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
+		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
+		"--control-every 5":                                                  "is for --control refresh",
+		"--control rolling --control-every 5":                                "is for --control refresh",
 	} {
 		fail(t, exitUsage, []string{want}, append([]string{"train", "--data", smallData}, strings.Fields(options)...)...)
 	}

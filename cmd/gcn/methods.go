@@ -107,7 +107,7 @@ func methodText(method string, samples intList) string {
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
-		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(),
+		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(), DropoutNoise: o.DropoutNoise,
 	}
 	if !o.namesParts() {
 		return samplers.ByName(o.Method, config)
@@ -128,7 +128,7 @@ func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error)
 			Laplacian: sampler.Laplacian, Sizes: sampler.Sizes, Importance: sampler.Importance, Draw: sampler.Draw,
 			Weight:      samplers.Debiased{Population: data.Nodes()},
 			IncludeRows: sampler.IncludeRows, KeepSelf: sampler.KeepSelf, NormalizeRows: sampler.NormalizeRows,
-			Control: sampler.Control, Train: sampler.Train, ExactInput: sampler.ExactInput,
+			Control: sampler.Control, Train: sampler.Train, ExactInput: sampler.ExactInput, FullDropoutNoise: sampler.FullDropoutNoise,
 		}
 	}
 	return sampler, nil
@@ -175,6 +175,29 @@ func (o *samplingOptions) refreshes() bool {
 	return methodNamed(o.Method).Refreshed
 }
 
+// fillDropoutNoise sets the noise of dropout that the method has of its own, and reports a model
+// whose dropout it does not go with.
+func (o *trainOptions) fillDropoutNoise() error {
+	excludes := ""
+	switch {
+	case o.Conv == convGAT:
+		excludes = "--conv gat"
+	case o.ownRows():
+		excludes = "--hidden-residual " + o.HiddenResidual
+	case o.PreNorm:
+		excludes = "--pre-norm"
+	}
+	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
+	case full && excludes != "":
+		return usagef("--dropout-noise full excludes %s: not only sampled propagations read the output of its dropout", excludes)
+	case excludes != "":
+		o.DropoutNoise = "" // the method then has none of its own
+	case o.DropoutNoise == "" && !o.namesParts() && methodNamed(o.Method).FullDropoutNoise:
+		o.DropoutNoise = samplers.DropoutNoiseFull
+	}
+	return nil
+}
+
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
 	biased := ""
@@ -196,10 +219,17 @@ func (o *samplingOptions) checkControl() error {
 // methodName returns the method's name, or the names of its parts if no method
 // has these parts.
 func (o *samplingOptions) methodName() string {
+	name, own := o.Method, methodNamed(o.Method).FullDropoutNoise
 	if o.namesParts() {
-		return o.partsName()
+		name, own = o.partsName(), false
 	}
-	return o.Method
+	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
+	case full && !own:
+		name += "-full-noise"
+	case own && o.DropoutNoise == samplers.DropoutNoiseSampled:
+		name += "-sampled-noise"
+	}
+	return name
 }
 
 // namesParts reports whether the options name parts, of a layer-wise method or, with

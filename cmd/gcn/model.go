@@ -9,7 +9,6 @@ import (
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/blas"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // newModel builds the model that the options describe, in an expression graph
@@ -26,13 +25,10 @@ func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*laye
 		return nil, err
 	}
 	gcn := layers.GCNOptions{
-		Hidden: o.Hidden, Activation: ops.ActivationELU, LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
+		Hidden: o.Hidden, Activation: activationNamed(o.Activation), LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
 		// 0 means none here, and the default there.
 		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
 		InputDropout: o.InputDropout, ExactInput: o.exact, BiasAfter: o.BiasAfter,
-	}
-	if o.Activation == "relu" {
-		gcn.Activation = ops.ActivationReLU
 	}
 	if o.Conv == convGAT {
 		gcn.Heads, gcn.OutputHeads = o.Heads, o.OutputHeads

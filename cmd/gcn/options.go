@@ -32,6 +32,8 @@ type samplingOptions struct {
 	IncludeRows   bool
 	NormalizeRows bool
 	Control       string
+
+	DropoutNoise string // of the sampled layers; empty means the method's own
 }
 
 // trainOptions are the options of a training run. Its config.json holds them under the
@@ -144,7 +146,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
-	fs.StringVar(&o.Activation, "activation", "elu", "`elu` or relu")
+	fs.StringVar(&o.Activation, "activation", "elu", "`elu`, relu or gelu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.BiasAfter, "bias-after", false, "biases after the propagation, as in PyTorch Geometric and DGL; --model equation then has biases too")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
@@ -180,6 +182,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in the layers drawn: `sampled`, times the weights of the nodes; or full, rescaled to the variance that it has with all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -248,7 +251,13 @@ func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
 	case o.Seeds == seedsUniform && fs.Changed("seeds-every"):
 		return usagef("--seeds-every is for --seeds loss and --seeds gradient")
 	case o.Seeds != seedsUniform && o.Micro > 1:
-		return usagef("--seeds %s does not go with --micro %d: it needs one mini-batch an update", o.Seeds, o.Micro)
+		this, other := "seeds "+o.Seeds, "seeds uniform"
+		if !o.namesParts() && methodNamed(o.Method).GradientSeeds {
+			this, other = "method "+o.Method, "method ladies-cv"
+		}
+		return usagef("--%s does not go with --micro %d: the next mini-batch needs the scores of this one, which another rank may have; take --%s, or --micro 1", this, o.Micro, other)
+	case o.Seeds != seedsUniform && !o.namesParts() && methodNamed(o.Method).OwnOutputs:
+		return usagef("--seeds %s does not go with --method %s, whose sampler draws output nodes of its own: use --seeds uniform, or another method", o.Seeds, o.Method)
 	case o.Seeds != seedsUniform && o.BatchesPerEpoch == 0:
 		return usagef("--seeds %s does not go with --batches-per-epoch 0, where each training node is in one mini-batch of an epoch", o.Seeds)
 	}
@@ -324,8 +333,11 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.BiasAfter && o.Conv == convGAT {
 		return usagef("--bias-after is not for --conv gat, whose biases are after the attention already")
 	}
-	if o.Activation != "elu" && o.Activation != "relu" {
-		return usagef("--activation %q: want elu or relu", o.Activation)
+	if err := oneOf("activation", o.Activation, activationNames()); err != nil {
+		return err
+	}
+	if o.PreNorm && o.Model == modelEquation {
+		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}
 	if err := within("layers", o.Layers, 1, mostLayers); err != nil {
 		return err
@@ -339,9 +351,15 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
+	if err := o.fillDropoutNoise(); err != nil {
+		return err
+	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
+		if method.Controlled && !method.ExactInput && o.Conv == convGAT {
+			return usagef("--method %s excludes --conv gat: attention keeps no history of activations; use another method", o.Method)
+		}
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
@@ -349,8 +367,14 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s excludes --hidden-residual %s: its layers need not read the nodes that they compute", o.Method, o.HiddenResidual)
 		}
 		if method.Learned && o.Micro > 1 {
-			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch", o.Method, o.Micro)
+			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if o.Conv == convGAT && o.controls() {
+		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
+	}
+	if o.PreNorm && (o.controls() || o.refreshes()) {
+		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
 	}
 	if !o.ExactInput {
 		if o.controls() && o.Layers == 1 && len(o.Samples) < 2 {
@@ -403,6 +427,7 @@ func (o *samplingOptions) check(fs *pflag.FlagSet) error {
 		{"weight", o.Weight, samplers.WeightNames()},
 		{"population", o.Population, []string{populationCandidates, populationNodes}},
 		{"control", o.Control, samplers.ControlNames()},
+		{"dropout-noise", o.DropoutNoise, samplers.DropoutNoiseNames()},
 	} {
 		if c.value == "" {
 			continue

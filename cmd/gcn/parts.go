@@ -7,14 +7,33 @@ import (
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
 )
 
 // partOptions are parts of a model and of its loss that the paper's model has not.
 type partOptions struct {
 	HiddenResidual string
 	InputLayer     bool
+	PreNorm        bool
+	FeedForward    bool
 	LabelSmoothing float64
 	ClassWeights   string
+}
+
+// activations are the values of --activation, without none.
+func activations() []ops.Activation {
+	return []ops.Activation{ops.ActivationELU, ops.ActivationReLU, ops.ActivationGELU}
+}
+
+func activationNames() (names []string) {
+	for _, a := range activations() {
+		names = append(names, a.String())
+	}
+	return names
+}
+
+func activationNamed(name string) ops.Activation {
+	return activations()[slices.Index(activationNames(), name)]
 }
 
 // residuals are the values of --hidden-residual, in the order of layers.Residual.
@@ -28,6 +47,8 @@ const (
 func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
+	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
+	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
 	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
 }
@@ -39,6 +60,9 @@ func (o *partOptions) check() error {
 	}
 	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
 		return err
+	}
+	if o.FeedForward && !o.PreNorm {
+		return usagef("--feed-forward needs --pre-norm: a feed-forward block adds its residual last")
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return usagef("--label-smoothing %v: want a number in [0, 1)", o.LabelSmoothing)
@@ -58,6 +82,12 @@ func (o *partOptions) addTo(config map[string]any) {
 	if o.InputLayer {
 		config["input_layer"] = true
 	}
+	if o.PreNorm {
+		config["pre_norm"] = true
+	}
+	if o.FeedForward {
+		config["feed_forward"] = true
+	}
 	if o.LabelSmoothing > 0 {
 		config["label_smoothing"] = o.LabelSmoothing
 	}
@@ -69,6 +99,7 @@ func (o *partOptions) addTo(config map[string]any) {
 // apply sets the options of a model for data.
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
+	gcn.PreNorm, gcn.FeedForward = o.PreNorm, o.FeedForward
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.ClassWeights == classWeightsNone {
 		return nil

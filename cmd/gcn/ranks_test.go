@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // mpiLauncher is an MPI launcher that CI installs.
@@ -38,17 +41,24 @@ func (l mpiLauncher) command(ctx context.Context, n int, args ...string) *exec.C
 
 // testRanks trains on several MPI ranks.
 func testRanks(t *testing.T, gcn string) {
+	other := filepath.Join(t.TempDir(), "gcn")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s", "-o", other, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
 	for _, l := range mpiLaunchers {
 		t.Run(l.name, func(t *testing.T) {
 			if _, err := exec.LookPath(l.name); err != nil {
 				t.Skipf("%s is not installed (Debian: openmpi-bin, mpich)", l.name)
 			}
 			t.Run("same bits", func(t *testing.T) { testRanksBits(t, gcn, l) })
-			t.Run("partition", func(t *testing.T) { testRanksPartition(t, gcn, l) })
 			t.Run("auto", func(t *testing.T) { testRanksAuto(t, gcn, l) })
 			t.Run("several runs", func(t *testing.T) { testRanksSeveral(t, gcn, l) })
 			t.Run("scores", func(t *testing.T) { testRanksScore(t, gcn, l) })
 			t.Run("refused", func(t *testing.T) { testRanksRefused(t, gcn, l) })
+			t.Run("revision", func(t *testing.T) { testRanksRevision(t, gcn, other, l) })
+			t.Run("hosts", func(t *testing.T) { testRanksHosts(t, gcn, l) })
+			t.Run("overflow", func(t *testing.T) { testRanksOverflow(t, gcn, l) })
+			t.Run("ended", func(t *testing.T) { testRanksEnded(t, gcn, l) })
 			t.Run("stopped", func(t *testing.T) { testRanksStopped(t, gcn, l) })
 			t.Run("reproduce", func(t *testing.T) { testRanksReproduce(t, gcn, l) })
 			t.Run("bench", func(t *testing.T) { testRanksBench(t, gcn, l) })
@@ -62,95 +72,92 @@ func ranksLine(more ...string) []string {
 		"--patience", "0", "--eval-every", "5"}, more...)
 }
 
-// testRanksBits compares the parameters of 1 to 4 ranks with a process alone.
+// testRanksBits compares the parameters of 1 to 4 ranks with a process alone, with all data on
+// each rank and with data in parts. The hidden rows of an evaluation are several chunks, which
+// ranks share.
 func testRanksBits(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
-	for _, c := range []struct {
-		method, samples string
-		ranks           []int
-	}{
-		{"ladies-flat-debiased", "64,64", []int{1, 2, 3, 4}},
-		{"fastgcn-flat-debiased", "64,64", []int{3}},
-		{"labor", "2,2", []int{2}},
-		{"ladies-cv", "64", []int{3}},
-		{"full", "", []int{4}},
+	succeed(t, "datasets", "convert", "synth:demo?nodes=9000&edges=30000&features=12", "demo.store", "--features", "float16")
+	type launch struct {
+		method, dir, partition string
+		ranks                  int
+		cmd                    *exec.Cmd
+		out, messages          bytes.Buffer
+		err                    error
+	}
+	scores, want := regexp.MustCompile(`"best_valid":[^,]*,"test":[^,]*,"batches":[^,]*,`), map[string]string{}
+	var all []*launch
+	for _, options := range []string{
+		"ladies-flat-debiased --samples 64,64",
+		"fastgcn-flat-debiased --samples 64,64",
+		"labor --samples 2,2",
+		"ladies-cv --samples 64 --control-every 3",
+		"full",
 	} {
-		var sizes []string
-		if c.samples != "" {
-			sizes = []string{"--samples", c.samples}
-		}
-		line := ranksLine(append(sizes, "--max-batches", "10", "--method", c.method, "-q", "--out")...)
-		alone := c.method
-		if out, err := exec.Command(gcn, append(line, alone)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		want := readFile(t, filepath.Join(alone, "best.ckpt"))
-		for _, n := range c.ranks {
-			dir := fmt.Sprintf("%s-%d", c.method, n)
-			out, err := l.command(t.Context(), n, append(append([]string{gcn}, line...), dir, "--json")...).Output()
-			if err != nil {
-				t.Fatalf("%s on %d ranks: %v\n%s", c.method, n, err, stderrOf(err))
-			}
-			if lines := strings.Count(string(out), "\n"); lines != 1 || !strings.Contains(string(out), fmt.Sprintf(`"ranks":%d,`, n)) ||
-				(n > 1) != regexp.MustCompile(`"comm_ms_per_step":[0-9.]+,"imbalance":[1-9][0-9.]*[,}]`).Match(out) {
-				t.Errorf("%s on %d ranks: %d lines, want one result: %s", c.method, n, lines, out)
-			}
-			if !bytes.Equal(readFile(t, filepath.Join(dir, "best.ckpt")), want) {
-				t.Errorf("%s: %d ranks end with other parameters than one process", c.method, n)
+		line := append(strings.Fields("train --data store:demo.store --hidden 16 --batch 64 --micro 4 --patience 0 --eval-every 3 --max-batches 5 --method"), strings.Fields(options)...)
+		method, _, _ := strings.Cut(options, " ")
+		want[method] = scores.FindString(succeed(t, append(line, "-q", "--json", "--out", method)...).stdout)
+		for n := 1; n <= 4; n++ {
+			for _, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
+				dir := fmt.Sprintf("%s-%d-%s", method, n, partition)
+				run := &launch{method: method, dir: dir, partition: partition, ranks: n}
+				run.cmd = l.command(t.Context(), n, append(append([]string{gcn}, line...), "--out", dir, "--json", "--partition", partition)...)
+				run.cmd.Stdout, run.cmd.Stderr = &run.out, &run.messages
+				all = append(all, run)
 			}
 		}
 	}
-}
-
-// testRanksPartition compares ranks that hold the data in parts with a process alone.
-func testRanksPartition(t *testing.T, gcn string, l mpiLauncher) {
-	t.Chdir(t.TempDir())
-	data := "synth:demo?nodes=2000&edges=10000"
-	if out, err := exec.Command(gcn, "datasets", "convert", data, "demo.store", "--features", "float16").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var launches errgroup.Group
+	launches.SetLimit(3) // a launcher mostly waits
+	for _, run := range all {
+		launches.Go(func() error {
+			run.err = run.cmd.Run()
+			return nil
+		})
 	}
-	for _, c := range []struct {
-		method, samples, partition string
-		ranks                      int
-	}{
-		{"ladies-flat-debiased", "64,64", "all", 4},
-		{"fastgcn-flat-debiased", "64,64", "all", 3},
-		{"labor", "2,2", "all", 2},
-		{"ladies-cv", "64", "features", 3},
-		{"ladies-cv", "64", "all", 2},
-		{"full", "", "features", 3},
-	} {
-		line := ranksLine("--data", "store:demo.store", "--max-batches", "10", "--method", c.method, "--overwrite")
-		if c.samples != "" {
-			line = append(line, "--samples", c.samples)
+	launches.Wait()
+	for _, run := range all {
+		if run.err != nil {
+			t.Errorf("%s: %v\n%s", run.dir, run.err, &run.messages)
+			continue
 		}
-		if out, err := exec.Command(gcn, append(line, "-q", "--out", "alone")...).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+		if !bytes.Equal(weightsOf(t, run.dir), weightsOf(t, run.method)) {
+			t.Errorf("%s: other parameters than one process", run.dir)
 		}
-		cmd := l.command(t.Context(), c.ranks, append(append([]string{gcn}, line...), "--out", "parts", "--json", "--partition", c.partition)...)
-		var messages bytes.Buffer
-		cmd.Stderr = &messages
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%s on %d ranks: %v\n%s", c.method, c.ranks, err, &messages)
+		if got := scores.FindString(run.out.String()); got == "" || got != want[run.method] {
+			t.Errorf("%s: %s, want %s", run.dir, got, want[run.method])
 		}
-		if !bytes.Equal(readFile(t, "parts/best.ckpt"), readFile(t, "alone/best.ckpt")) {
-			t.Errorf("%s, partition %s: %d ranks end with other parameters than one process", c.method, c.partition, c.ranks)
-		}
-		for _, field := range []string{`"exchange_bytes_per_step":`, `"held_share":`, `"partition":"` + c.partition} {
-			if !strings.Contains(string(out), field) {
-				t.Errorf("no %s in %s", field, out)
-			}
-		}
-		for _, text := range []string{"each holds about", "an update: each rank sends"} {
-			if !strings.Contains(messages.String(), text) {
-				t.Errorf("no %q in the messages: %s", text, &messages)
-			}
-		}
+		checkRanksResult(t, run.dir, run.out.Bytes(), run.messages.String(), run.ranks, run.partition)
 	}
 	out, err := l.command(t.Context(), 2, append([]string{gcn}, ranksLine("--method", "saint-node", "--partition", "all", "--out", "refused")...)...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "saint-node reads rows of the whole graph") {
 		t.Errorf("saint-node with a partition: %v\n%s", err, out)
+	}
+}
+
+// checkRanksResult checks the one result of n ranks, and rank 0's messages.
+func checkRanksResult(t *testing.T, run string, result []byte, messages string, n int, partition string) {
+	fields := []string{fmt.Sprintf(`"ranks":%d,`, n), `"micro":4,`, `"hosts":1[,}]`}
+	var texts []string
+	if n > 1 {
+		fields = append(fields, `"comm_ms_per_step":[0-9.]+,`, `"imbalance":[1-9][0-9.]*[,}]`, `"exchange_bytes_per_step":[1-9]`)
+		if partition != partitionNone {
+			fields = append(fields, `"held_share":0\.`, `"partition":"`+partition)
+			texts = []string{"each holds about", "an update: each rank sends"}
+		}
+	}
+	if bytes.Count(result, []byte("\n")) != 1 {
+		t.Errorf("%s: want one result: %s", run, result)
+	}
+	for _, field := range fields {
+		if !regexp.MustCompile(field).Match(result) {
+			t.Errorf("%s: no %s in %s", run, field, result)
+		}
+	}
+	for _, text := range texts {
+		if !strings.Contains(messages, text) {
+			t.Errorf("%s: no %q in the messages: %s", run, text, messages)
+		}
 	}
 }
 
@@ -267,12 +274,159 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 	}
 }
 
+// testRanksRevision starts a rank from a program that was built in another way, without git's
+// revision.
+func testRanksRevision(t *testing.T, gcn, other string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	for _, partition := range []string{partitionNone, partitionAll} {
+		script := fmt.Sprintf("if [ $%s = 1 ]; then gcn=%s; else gcn=%s; fi; exec $gcn train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --out %s --partition %s",
+			l.rank, other, gcn, partition, partition)
+		failTogether(t, l, 2, script, "rank 1 on ", "differs from rank 0 in its program")
+	}
+}
+
+// failTogether runs a script on n ranks. It must fail within half a minute, with a message that holds the
+// words.
+func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	out, err := l.command(ctx, n, "sh", "-c", script).CombinedOutput()
+	if _, ended := err.(*exec.ExitError); !ended || ctx.Err() != nil {
+		t.Errorf("%s: %v\n%s", script, err, out)
+	}
+	for _, word := range words {
+		if !strings.Contains(string(out), word) {
+			t.Errorf("%s: no %q in\n%s", script, word, out)
+		}
+	}
+}
+
+// testRanksHosts gives rank 1 a host name of its own. The result counts the hosts, and errors
+// name the host of their rank.
+func testRanksHosts(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "elsewhere.sh", []byte("echo elsewhere >/proc/sys/kernel/hostname\nexec \"$@\"\n"))
+	if out, err := exec.Command("unshare", "--uts", "sh", "elsewhere.sh", "true").CombinedOutput(); err != nil {
+		t.Skipf("another host name needs root and unshare: %v: %s", err, out)
+	}
+	writeFile(t, "rank.sh", []byte("[ $"+l.rank+" = 0 ] && exec \"$@\"\nexec unshare --uts sh elsewhere.sh \"$@\"\n"))
+	line := append([]string{"sh", "rank.sh", gcn}, ranksLine("--max-batches", "5", "--samples", "64,64", "--partition", "all", "--out", "run", "--json", "-q")...)
+	out, err := l.command(t.Context(), 3, line...).Output()
+	if err != nil || !strings.Contains(string(out), `"ranks":3,"hosts":2,`) {
+		t.Errorf("%v\n%s%s", err, out, stderrOf(err))
+	}
+	failTogether(t, l, 2, "exec sh rank.sh "+gcn+" train --data \"synth:demo?nodes=500&edges=1000&seed=$"+l.rank+"\" --micro 2 --max-batches 1 --out other",
+		"rank 1 on elsewhere differs from rank 0 in its data")
+}
+
+// testRanksOverflow trains on a node whose features overflow. The rank that draws it tells all
+// ranks, in the same update.
+func testRanksOverflow(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	const n, columns = 3000, 64 // a ring
+	indptr, indices, feat, labels, train := make([]int64, n+1), make([]int64, 2*n), make([]float32, columns*n), make([]int64, n), make([]int64, n-100)
+	for v := range n {
+		indptr[v+1] = int64(2 * (v + 1))
+		indices[2*v], indices[2*v+1] = int64((v+n-1)%n), int64((v+1)%n)
+		feat[columns*v], labels[v] = 1, int64(v%2)
+		if v < len(train) {
+			train[v] = int64(v)
+		}
+	}
+	for c := range columns {
+		feat[columns*250+c] = 3e38
+	}
+	if err := os.Mkdir("ring", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeArray(t, "ring/indptr.npy", indptr)
+	writeArray(t, "ring/indices.npy", indices)
+	writeArray(t, "ring/feat.npy", feat, n, columns)
+	writeArray(t, "ring/labels.npy", labels)
+	writeArray(t, "ring/train.npy", train)
+	writeArray(t, "ring/valid.npy", []int64{2950, 2951})
+	writeArray(t, "ring/test.npy", []int64{2960, 2961})
+	for _, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
+		failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --checkpoint-interval 0 --out "+partition+
+			" --partition "+partition, "rank 0 on ", "train: update ", "not finite")
+		if _, err := os.Stat(partition + "/last.ckpt"); err != nil {
+			t.Errorf("partition %s: no update was saved: %v", partition, err)
+		}
+	}
+}
+
+// testRanksEnded ends the launcher by SIGTERM. Rank 0 saves the last update in the second that
+// the launcher gives, and another number of ranks goes on.
+func testRanksEnded(t *testing.T, gcn string, l mpiLauncher) {
+	t.Chdir(t.TempDir())
+	random := rand.New(rand.NewPCG(2, 2))
+	for k, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
+		line := ranksLine("--samples", "64,64", "--checkpoint-interval", "1h", "-q", "--resume", "--partition", partition, "--out", partition)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := l.command(ctx, 2+k, append(append([]string{gcn}, line...), "--max-batches", "1000000")...)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitForFile(t, filepath.Join(partition, "metrics.jsonl"), nil)
+		time.Sleep(time.Duration(random.IntN(int(time.Second / 2))))
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil || ctx.Err() != nil {
+			t.Fatalf("%s: %v\n%s", partition, err, out.String())
+		}
+		var saved struct{ Batches int }
+		succeed(t, append(line, "--max-batches", "1", "--json")...) // beyond the limit: it only scores
+		if err := json.Unmarshal(readFile(t, filepath.Join(partition, "result.json")), &saved); err != nil || saved.Batches < 5 {
+			t.Fatalf("%s: %d updates were saved, %v\n%s", partition, saved.Batches, err, out.String())
+		}
+		more := []string{"--max-batches", strconv.Itoa(saved.Batches + 7)}
+		if text, err := l.command(ctx, 4-k, append(append([]string{gcn}, line...), more...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", partition, err, text)
+		}
+		succeed(t, append(ranksLine("--samples", "64,64", "-q", "--out", partition+"-whole"), more...)...)
+		if !bytes.Equal(weightsOf(t, partition), weightsOf(t, partition+"-whole")) {
+			t.Errorf("%s: the run that was ended goes on to other parameters", partition)
+		}
+	}
+}
+
+// What ranks cannot share is refused with the reason and with what to take instead, also in
+// one process: the number of ranks is no part of a run.
+func TestRefusedWithMicro(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for options, c := range map[string]struct {
+		code  int
+		words string // comma-separated
+	}{
+		"--method vrgcn --samples 2,2 --micro 2":      {exitFailed, "the next batch needs them,another rank may have it,--method ladies-cv"},
+		"--control rolling --samples 16,16 --micro 2": {exitFailed, "the next batch needs them,another rank may have it,--control refresh"},
+		"--method mvs --samples 16 --micro 2":         {exitUsage, "--method mvs,another rank may have,--method ladies-cv"},
+		"--method as-gcn --samples 16,16 --micro 2":   {exitUsage, "learns from each mini-batch,another rank may have,ladies-flat-debiased"},
+		"--seeds loss --samples 16,16 --micro 2":      {exitUsage, "--seeds loss,another rank may have,--seeds uniform"},
+		"--seeds gradient --samples 16,16 --micro 2":  {exitUsage, "--seeds gradient,another rank may have,--seeds uniform"},
+		"--partition all --eval-every auto":           {exitUsage, "one rank alone,say a number"},
+	} {
+		fail(t, c.code, strings.Split(c.words, ","), append(strings.Fields("train --data synth:demo?nodes=500&edges=1000 --max-batches 1 --out refused"), strings.Fields(options)...)...)
+	}
+}
+
 // testRanksStopped stops a rank for good while it trains: the others name it.
 func testRanksStopped(t *testing.T, gcn string, l mpiLauncher) {
+	for _, partition := range []string{partitionNone, partitionAll} {
+		testRanksStoppedWith(t, gcn, l, partition)
+	}
+}
+
+func testRanksStoppedWith(t *testing.T, gcn string, l mpiLauncher, partition string) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := l.command(ctx, 3, append([]string{gcn}, ranksLine("--max-batches", "1000000", "--rank-timeout", "2s", "--out", "run", "-q")...)...)
+	cmd := l.command(ctx, 3, append([]string{gcn}, ranksLine("--max-batches", "1000000", "--rank-timeout", "2s", "--out", "run", "-q", "--partition", partition)...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -323,50 +477,59 @@ func testRanksBench(t *testing.T, gcn string, l mpiLauncher) {
 	}
 }
 
-// testRanksKilled kills a rank, or ends the launcher by SIGTERM, at random moments. It goes
-// on with another number of ranks until the run is done.
+// testRanksKilled kills a rank twenty times, at random moments. Each time the same command
+// goes on with another number of ranks, which hold the data in another way, until the run is
+// done. If it is done before twenty kills, it begins again.
 func testRanksKilled(t *testing.T, gcn string, l mpiLauncher) {
 	t.Chdir(t.TempDir())
-	line := append([]string{gcn}, ranksLine("--max-batches", "400", "--samples", "64,64", "--checkpoint-interval", "0", "-q", "--resume", "--out")...)
-	start := time.Now()
-	if out, err := l.command(t.Context(), 2, append(line, "whole")...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	whole := time.Since(start)
+	line := ranksLine("--max-batches", "600", "--samples", "64,64", "--checkpoint-interval", "0", "-q", "--resume", "--out")
+	succeed(t, append(line, "whole")...)
 	random := rand.New(rand.NewPCG(1, 1))
-	for attempt := 0; ; attempt++ {
-		if attempt > 60 {
-			t.Fatal("the run does not end")
-		}
+	partitions := []string{partitionNone, partitionFeatures, partitionAll}
+	ranks, kills, done, trained := 1, 0, 0, 0
+	for kills < 20 || done == 0 {
+		ranks = 1 + (ranks+random.IntN(3))%4 // another number
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		cmd := l.command(ctx, 1+random.IntN(4), append(line, "parts")...)
+		cmd := l.command(ctx, ranks, append(append([]string{gcn}, line...), "parts", "--partition", partitions[random.IntN(3)])...)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if attempt < 20 {
-			time.Sleep(time.Duration(random.Float64() * float64(whole)))
-			if attempt%4 == 0 {
-				cmd.Process.Signal(syscall.SIGTERM)
-			} else if ranks := processesOf(gcn); len(ranks) > 0 {
-				syscall.Kill(ranks[random.IntN(len(ranks))], syscall.SIGKILL)
+		killed := false
+		if kills < 20 {
+			time.Sleep(time.Duration(random.Float64() * float64(time.Second)))
+			if pids := processesOf(gcn); len(pids) > 0 {
+				killed = syscall.Kill(pids[random.IntN(len(pids))], syscall.SIGKILL) == nil
 			}
 		}
 		err := cmd.Wait()
 		cancel()
-		if ctx.Err() == context.DeadlineExceeded {
-			t.Fatalf("a launcher hangs\n%s", out.String())
-		}
-		if err == nil {
-			break
-		}
-		if attempt >= 20 {
-			t.Fatalf("%v\n%s", err, out.String())
+		switch {
+		case ctx.Err() == context.DeadlineExceeded:
+			t.Fatalf("after %d kills, a launcher hangs\n%s", kills, out.String())
+		case err == nil:
+			done++
+			if !bytes.Equal(weightsOf(t, "parts"), weightsOf(t, "whole")) {
+				t.Fatalf("after %d kills, the run ends with other parameters", kills)
+			}
+			if kills < 20 {
+				if err := os.RemoveAll("parts"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case !killed:
+			t.Fatalf("after %d kills: %v\n%s", kills, err, out.String())
+		default:
+			kills++
+			if text, _ := os.ReadFile("parts/metrics.jsonl"); len(text) > 0 {
+				trained++
+			}
 		}
 	}
-	if !bytes.Equal(readFile(t, "parts/best.ckpt"), readFile(t, "whole/best.ckpt")) {
-		t.Error("the run that was killed ends with other parameters")
+	t.Logf("%d kills, %d of them after the first evaluation; the run was done %d times", kills, trained, done)
+	if trained == 0 {
+		t.Error("no rank was killed while it trained: the test shows nothing")
 	}
 }
 

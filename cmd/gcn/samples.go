@@ -106,8 +106,13 @@ func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advic
 		candidates = slices.DeleteFunc(candidates, func(c study.Candidate) bool { return c.Method != "full" && c.Method != j.Method })
 	}
 	j.say("--samples auto: training %d candidates for %d mini-batches each", len(candidates), adviceBatches)
+	var progress func(done, total int)
+	if !j.Quiet {
+		progress = everySecondsOf(j.stderr, "mini-batches of the candidates")
+	}
 	trials, err := study.Trials{
 		Data: data, Candidates: candidates, Layers: j.Layers, Hidden: j.Hidden, Batch: j.Batch, Batches: adviceBatches, Seed: j.Seed,
+		Progress: progress,
 	}.Run(ctx)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // TestSamplesAuto checks that --samples auto trains with the numbers of gcn study advise,
@@ -125,7 +127,15 @@ func TestSeeds(t *testing.T) {
 	} {
 		fail(t, exitUsage, []string{words}, append([]string{"train"}, args...)...)
 	}
-	fail(t, exitFailed, []string{"the sampler draws output nodes of its own"}, append(small, "--seeds", "loss", "--method", "saint-node", "--out", "saint")...)
+	for _, m := range samplers.Methods() { // by its field, and by its sampler
+		args := append(small, "--seeds", "loss", "--seeds-every", "2", "--max-batches", "2", "--method", m.Name, "--out", "all/"+m.Name)
+		if m.OwnOutputs {
+			fail(t, exitUsage, []string{"--seeds loss", m.Name, "output nodes of its own"}, args...)
+		} else if out := gcn(t, args...); strings.Contains(out.stderr, "output nodes of its own") {
+			t.Errorf("%s: refused only in training: %s", m.Name, out.stderr)
+		}
+	}
+	fail(t, exitUsage, []string{"output nodes of its own"}, append(small, "--seeds", "loss", "--method", "saint-node", "--out", "saint")...)
 	if _, err := os.Stat("saint/config.json"); err == nil {
 		t.Error("a run that cannot start left a folder")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,8 @@ population, as the program released with the paper does.
 With --ages the study is about the second convolution of the paper's model, which it
 trains for --batches mini-batches with ladies-cv. The methods ladies-cv and vrgcn are
 then measured with histories of each age: activations of the parameters that many
-mini-batches ago. H has a dropout mask, the history has none, as in training. With
+mini-batches ago. H has a dropout mask, the history has none, as in training. ladies-cv scales the
+noise of the mask as over all neighbours: its error is from QPHW without a mask. With
 --exact-input the first convolution has no error.`,
 		Example: `  gcn study approx-error --data synth:arxiv
   gcn study approx-error --run runs/first --samples 512,1024,2048,4096 --methods ladies,ladies-debiased,ladies-debiased-nodes
@@ -99,9 +101,17 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	var hw *graph.Features
+	var undropped *graph.Features
 	var histories []study.History
 	if e.given() {
+		// Without a mask, the activations of age 0 are the current ones.
+		given := e.ages
+		e.ages = append(slices.Clip(given), 0)
 		hw, histories, err = e.products(cmd.Context(), s, &e.studyOptions)
+		e.ages = given
+		if err == nil {
+			undropped, histories = histories[len(given)].Product, histories[:len(given)]
+		}
 	} else {
 		hw, err = e.product(cmd.Context(), s)
 	}
@@ -115,7 +125,7 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 	}
 	t, err := study.ApproxError{
 		Laplacian: p, Product: hw, Nodes: train, Methods: methods, Sizes: e.sizes,
-		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed, Histories: histories,
+		Batch: e.batch, Repeats: e.repeats, Draws: e.draws, Seed: e.seed, Histories: histories, Undropped: undropped,
 		Progress: everySeconds(cmd.ErrOrStderr(), "mini-batches", e.repeats),
 	}.Run(cmd.Context())
 	if err != nil {
@@ -137,6 +147,17 @@ func everySeconds(w io.Writer, what string, total int) func(done int) {
 		last = time.Now()
 		left := time.Duration(float64(last.Sub(start)) / float64(done) * float64(total-done))
 		say(w, "%d of %d %s, about %v left", done, total, what, left.Round(time.Second))
+	}
+}
+
+// everySecondsOf is everySeconds for a total that is known in the work.
+func everySecondsOf(w io.Writer, what string) func(done, total int) {
+	var show func(done int)
+	return func(done, total int) {
+		if show == nil {
+			show = everySeconds(w, what, total)
+		}
+		show(done)
 	}
 }
 
@@ -188,6 +209,11 @@ func printErrors(w io.Writer, t *study.ErrorTable) error {
 	}
 	if err := table.print(w); err != nil {
 		return err
+	}
+	if t.Noise > 0 {
+		if err := printLine(w, "noise of dropout over all neighbours: %s, relative %.3f, a part of the error of ladies-cv", fourDigits(t.Noise), t.Noise/t.Norm); err != nil {
+			return err
+		}
 	}
 	return printLine(w, "‖QPHW‖ = %s, %.0f candidates, %d mini-batches of %d nodes, %d draws each, seed %d",
 		fourDigits(t.Norm), t.Candidates, t.Repeats, t.Batch, t.Draws, t.Seed)

@@ -85,13 +85,7 @@ func (o *kernelStudy) do(cmd *cobra.Command, _ []string) error {
 	if len(o.sizes) > 0 {
 		what.Sizes = defaultDraws(o.sizes, min(o.nodes, len(s.data.Split.Train)), false)
 	}
-	var progress func(done int)
-	what.Progress = func(done, total int) {
-		if progress == nil {
-			progress = everySeconds(cmd.ErrOrStderr(), "rows of the table", total)
-		}
-		progress(done)
-	}
+	what.Progress = everySecondsOf(cmd.ErrOrStderr(), "rows of the table")
 	t, err := what.Run(cmd.Context())
 	if err != nil {
 		return err

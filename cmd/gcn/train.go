@@ -227,6 +227,15 @@ func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, 
 	if advice := blasAdvice(blasName()); advice != "" {
 		j.say("%s", advice)
 	}
+	if x := data.Features; x.Sparse != nil {
+		dense := megabytes(4 * int64(x.Rows) * int64(x.Cols))
+		if j.ExactInput && data.Propagated == nil {
+			j.say("--exact-input: P·X of sparse features is dense and takes %s", dense)
+		}
+		if j.Device != "cpu" {
+			j.say("--device %s: the GPU holds the sparse features dense, in %s", j.Device, dense)
+		}
+	}
 	show := dataOptions(ctx).Progress
 	if j.Quiet {
 		show = nil

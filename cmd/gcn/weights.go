@@ -18,7 +18,8 @@ func newExportCommand() *cobra.Command {
 		Short: "Write a trained model's weights for other programs",
 		Long: `Write the weights of the best validation score, with their names. A weight is a
 matrix (inputs, outputs): transpose it for PyTorch's Linear. The bias of a convolution is
-inside the propagation, P(XW + b), unless the run has --bias-after.`,
+inside the propagation, P(XW + b), unless the run has --bias-after: it is then named
+conv0.bias_after.`,
 		Example: `  gcn export --run runs/first --out first.safetensors
   gcn export --run runs/first --out first.npz`,
 		Args: noArguments,

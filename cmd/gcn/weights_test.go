@@ -30,6 +30,14 @@ func TestExportAndImport(t *testing.T) {
 		}
 		fail(t, exitFailed, []string{"taken by a run"}, append([]string{"import", name + ".npz", "--data", smallData, "--hidden", "16", "--out", name}, more...)...)
 	}
+	// Biases after the propagation have other names: the other model refuses them.
+	succeed(t, trainArgs("--out", "after", "-q", "--bias-after")...)
+	for _, file := range []string{"after.npz", "after.safetensors"} {
+		succeed(t, "export", "--run", "after", "--out", file)
+		fail(t, exitFailed, []string{file, "conv0.bias_after", "--bias-after"}, "import", file, "--data", smallData, "--hidden", "16", "--out", "x")
+		succeed(t, "import", file, "--data", smallData, "--hidden", "16", "--out", file+"-run", "--bias-after")
+	}
+	fail(t, exitFailed, []string{"program.npz", "conv0.bias", "without --bias-after"}, "import", "program.npz", "--data", smallData, "--hidden", "16", "--out", "x", "--bias-after")
 	fail(t, exitFailed, []string{"program.npz", "conv0", "shape"}, "import", "program.npz", "--data", smallData, "--hidden", "17", "--out", "x")
 	fail(t, exitUsage, []string{"--out"}, "import", "program.npz")
 	fail(t, exitUsage, []string{"--square"}, "import", "program.npz", "--out", "x", "--square", "round")

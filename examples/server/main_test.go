@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,9 +20,11 @@ import (
 	"testing"
 	"time"
 
+	G "gorgonia.org/gorgonia"
+
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/layers"
-	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -31,15 +34,29 @@ func testServer(t testing.TB, spec string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(context.Background(), data, 2, layers.GCNOptions{})
+	return newServer(t, data, layers.GCNOptions{})
+}
+
+// newServer serves a model without training.
+func newServer(t testing.TB, data *datasets.Data, options layers.GCNOptions) *server {
+	t.Helper()
+	batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: 2})
+	model, err := layers.NewGCN(batch, data.Features, data.Labels, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	propagated, err := layers.NewExactInput(context.Background(), data.Laplacian(), data.Features, data.Propagated, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model.ReadPropagated(propagated)
+	return &server{data, model, make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
+var interval = flag.Duration("interval", 5*time.Millisecond, "of the requests of BenchmarkRequests")
+
 type scores struct {
-	Class  int
+	Class  string
 	Logits []float32
 }
 
@@ -62,102 +79,61 @@ func ask(t testing.TB, method, url, body string) (int, string) {
 	return response.StatusCode, string(text)
 }
 
-// TestAnswers compares the answers with the model's own inference, and a run's model with
-// the model that was trained.
+// TestAnswers compares the answers with the model's own inference, for a run in a folder,
+// served by run. Nodes of an edge list have names.
 func TestAnswers(t *testing.T) {
-	s := testServer(t, "synth:demo?nodes=500&edges=2000&features=6")
 	dir := t.TempDir()
-	config := map[string]any{"data": "synth:demo?nodes=500&edges=2000&features=6", "layers": 2, "hidden": 256, "activation": "elu", "model": "program"}
-	if _, err := train.Fit(context.Background(), s.model, s.data, train.Options{Dir: dir, Config: config, MaxBatches: 3, Batch: 50}); err != nil {
-		t.Fatal(err)
+	var edges, labels strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&edges, "n%d,n%d\nn%d,n%d\n", i, (i+1)%60, i, (i+7)%60)
+		fmt.Fprintf(&labels, "n%d,%s\n", i, []string{"red", "blue"}[i%2])
 	}
-	want, err := train.Predict(context.Background(), s.model, s.data, []int32{7})
-	if err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"e.csv": edges.String(), "l.csv": labels.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	loaded, err := open(context.Background(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*server{s, loaded} {
-		web := httptest.NewServer(s.handler())
-		defer web.Close()
+	for spec, ids := range map[string][3]string{
+		"synth:demo?nodes=500&edges=2000&features=2":       {"7", "3", "9"},
+		"edges:" + dir + "/e.csv?labels=" + dir + "/l.csv": {"n7", `"n3"`, `"n9"`},
+	} {
+		s := testServer(t, spec)
+		folder := filepath.Join(t.TempDir(), "run")
+		config := map[string]any{"data": spec, "layers": 2, "hidden": 256, "activation": "elu", "model": "program"}
+		if _, err := train.Fit(context.Background(), s.model, s.data, train.Options{Dir: folder, Config: config, MaxBatches: 3, Batch: 50}); err != nil {
+			t.Fatal(err)
+		}
+		want, err := train.Predict(context.Background(), s.model, s.data, []int32{7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", "localhost:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error)
+		go func() { ended <- run(ctx, folder, listener) }()
+		url := "http://" + listener.Addr().String() + "/nodes"
 		var got scores
-		status, text := ask(t, "GET", web.URL+"/nodes/7", "")
+		status, text := ask(t, "GET", url+"/"+ids[0], "")
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || !slices.Equal(got.Logits, want) {
-			t.Errorf("status %d, %s: want %v", status, text, want)
+			t.Errorf("%s: status %d, %s: want %v", spec, status, text, want)
 		}
-		status, text = ask(t, "POST", web.URL+"/nodes", `{"features": [1, 2, 3, 4, 5, 6], "neighbors": [3, 9]}`)
+		if name := s.data.Labels.Name(slices.Index(want, slices.Max(want))); got.Class != name {
+			t.Errorf("%s: class %q, want %q", spec, got.Class, name)
+		}
+		status, text = ask(t, "POST", url, fmt.Sprintf(`{"features": [1, 2], "neighbors": [%s, %s]}`, ids[1], ids[2]))
 		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || len(got.Logits) != s.data.Labels.Outputs() {
-			t.Errorf("a new node: status %d, %s", status, text)
+			t.Errorf("%s: a new node: status %d, %s", spec, status, text)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	}
-}
-
-// TestModels loads runs of models with other options than the default, and compares the
-// scores with the scores of the trained models.
-func TestModels(t *testing.T) {
-	const spec = "synth:demo?nodes=500&edges=2000&features=6"
-	ctx := context.Background()
-	for _, c := range []struct {
-		config  string // in addition to the options below
-		options layers.GCNOptions
-	}{
-		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
-		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
-		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
-		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
-		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
-		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
-	} {
-		data, err := datasets.Open(ctx, spec, datasets.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.options.Hidden = 8
-		trained, err := newServer(ctx, data, 2, c.options)
-		if err != nil {
-			t.Fatal(c.config, err)
-		}
-		config := map[string]any{"data": spec, "layers": 2, "hidden": 8}
-		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
-			t.Fatal(err)
-		}
-		dir := t.TempDir()
-		if _, err := train.Fit(ctx, trained.model, data, train.Options{Dir: dir, Config: config, MaxBatches: 20, Batch: 50}); err != nil {
-			t.Fatal(c.config, err)
-		}
-		nodes := []int32{7, 8, 9}
-		want, err := train.Predict(ctx, trained.model, data, nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		loaded, err := open(ctx, dir)
-		if err != nil {
-			t.Fatal(c.config, err)
-		}
-		if got, err := train.Predict(ctx, loaded.model, loaded.data, nodes); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: scores %v, %v, want %v", c.config, got, err, want)
-		}
-	}
-}
-
-// TestUnknownModels checks that a run of a model that the server cannot build is refused.
-func TestUnknownModels(t *testing.T) {
-	for config, want := range map[string]string{
-		`{"data": "synth:demo", "layers": 2, "conv": "gat", "heads": 8}`:    "--conv gat",
-		`{"data": "synth:demo", "layers": 2, "model": "other"}`:             "--model other",
-		`{"data": "synth:demo", "layers": 2, "activation": "gelu"}`:         "--activation gelu",
-		`{"data": "synth:demo", "layers": 2, "hidden_residual": "highway"}`: "--hidden-residual highway",
-		`{"data": "synth:demo", "layers": 2, "hidden_residual": true}`:      "hidden_residual",
-	} {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := open(context.Background(), dir); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want an error about %s", config, err, want)
-		}
+	if err := run(context.Background(), t.TempDir(), nil); err == nil {
+		t.Error("an empty folder is served")
 	}
 }
 
@@ -175,6 +151,7 @@ func TestMalformedRequests(t *testing.T) {
 		"", "x", "[]", "{", `{"features": [1, 2]} {}`, `{"features": [1, 2], "more": 3}`, `{"features": [1]}`, `{"features": [1, "2"]}`,
 		`{"features": [1, 1e99]}`, `{"features": [1, 2], "neighbors": [-1]}`, `{"features": [1, 2], "neighbors": [500]}`,
 		`{"features": [1, 2], "neighbors": [1.5]}`, `{"features": [1, 2], "neighbors": [4, 4]}`, `{"features": [1, 2], "neighbors": [4294967296]}`, "null", `{"features": [3e38, -3e38]}`,
+		`{"features": [null, 2]}`, `{"features": [1, 2], "neighbors": [null]}`, `{"features": [1, 2], "neighbors": ["x"]}`, `{"features": [1, 2], "neighbors": [[1]]}`,
 	} {
 		if status, text := ask(t, "POST", web.URL+"/nodes", body); status != 400 {
 			t.Errorf("%s: status %d, %s", body, status, text)
@@ -234,6 +211,8 @@ func TestGracefulEnd(t *testing.T) {
 // requests and the end.
 //
 //	go test -run '^$' -bench . -benchtime 100000x ./examples/server
+//
+// With -interval 0 each request waits for the one before, which is enough for the memory.
 func BenchmarkRequests(b *testing.B) {
 	s := testServer(b, "synth:arxiv")
 	web := httptest.NewServer(s.handler())
@@ -276,7 +255,10 @@ func BenchmarkRequests(b *testing.B) {
 			var group sync.WaitGroup
 			start := time.Now()
 			for k := range b.N {
-				time.Sleep(time.Until(start.Add(time.Duration(k) * 5 * time.Millisecond)))
+				if *interval == 0 {
+					group.Wait() // one at a time
+				}
+				time.Sleep(time.Until(start.Add(time.Duration(k) * *interval)))
 				if k == b.N/10 {
 					runtime.GC()
 					runtime.ReadMemStats(&early)

@@ -24,7 +24,7 @@ type RankCosts struct {
 	UpdateMS      float64 `json:"update_ms"` // the optimiser, which each rank runs
 	EvalMS        float64 `json:"eval_ms"`   // an evaluation by one process
 	GradientBytes int64   `json:"gradient_bytes"`
-	EvalBytes     int64   `json:"eval_bytes"` // hidden layers that an evaluation gathers
+	EvalBytes     int64   `json:"eval_bytes"` // rows of hidden layers that two ranks exchange in an evaluation, times two
 	EvalGathers   int     `json:"eval_gathers"`
 }
 
@@ -272,6 +272,11 @@ type gatherCounter struct {
 
 func (*gatherCounter) Rank() int { return 0 }
 func (*gatherCounter) Size() int { return 2 }
+func (c *gatherCounter) Exchange(_ context.Context, _, receive [][]float32) error {
+	c.gathers++
+	c.bytes += 2 * 4 * int64(len(receive[1])) // the model takes (K−1)/K of it
+	return nil
+}
 func (c *gatherCounter) Gather(_ context.Context, parts [][]float32) error {
 	c.gathers++
 	for _, part := range parts {

@@ -2,7 +2,10 @@ package bench_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -56,6 +59,34 @@ func TestRanks(t *testing.T) {
 	o.Group = nil
 	if _, err := bench.Ranks(ctx, m, d, o); err == nil {
 		t.Error("a context that ended was ignored")
+	}
+}
+
+// The table of docs/distributed.md is what the model says for the costs that stand above it.
+func TestDocumentedPredictions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/distributed.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const costs = "b = 1.4 ms, a = 0.1 ms, g = 436 KB"
+	if !strings.Contains(string(page), costs) {
+		t.Fatalf("the page has no %q", costs)
+	}
+	c := bench.RankCosts{BatchMS: 1.4, UpdateMS: 0.1, GradientBytes: 436e3}
+	n := bench.Network{LatencyUS: 20, MBPerS: 1250, MessageUS: 2}
+	ranks := []int{1, 2, 4, 8, 16, 32, 64}
+	few, many := c.Predict(n, 8, 10, ranks), c.Predict(n, 64, 10, ranks)
+	cells := func(p bench.RankPrediction) string {
+		if p.UpdateMS == 0 {
+			return "– | –"
+		}
+		return fmt.Sprintf("× %.2f | %.0f %%", p.Updates, 100*p.CommMS/p.UpdateMS)
+	}
+	for k := range ranks {
+		row := fmt.Sprintf("\n| %d | %s | %s | %.0f %% |\n", ranks[k], cells(few[k]), cells(many[k]), 100*few[k].Weak)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("the page has no row %s", row)
+		}
 	}
 }
 

@@ -86,6 +86,25 @@ __device__ static inline float expNeg(float z, float *minusOne) {
 	return two.f * p + two.f;
 }
 
+// The slope of y = z*Phi(z), with y, as package kernel computes them: erf by the formula
+// 7.1.26 of Abramowitz & Stegun.
+__device__ static inline float gelu(float z, float *y) {
+	if (z > 13 || z < -13) {
+		*y = z > 0 ? z : 0;
+		return z > 0 ? 1 : 0;
+	}
+	float unused, e = expNeg(-0.5f * z * z, &unused), a = z < 0 ? -z : z;
+	float t = 1 / (1 + 0.23164189f * a);
+	float p = 1.061405429f;
+	p = p * t + -1.453152027f;
+	p = p * t + 1.421413741f;
+	p = p * t + -0.284496736f;
+	p = p * t + 0.254829592f;
+	float tail = 0.5f * p * t * e, phi = z > 0 ? 1 - tail : tail;
+	*y = z * phi;
+	return phi + z * 0.39894228f * e;
+}
+
 // The natural logarithm of a positive normal x: x = m*2^e with m within
 // sqrt(2) of 1, log m = 2*atanh(s), s = (m-1)/(m+1), |s| < 0.172, whose series
 // is cut after s^23 (relative error below 1e-16).
@@ -229,12 +248,18 @@ __global__ void __launch_bounds__(256) gcn_bias_rows(float *dst, const float *bi
 
 // dst = dropout(act(z + scale*bias)), slope = its derivative, whole = dst before
 // dropout. A null bias is 0, a null scale 1; slope and whole may be null. act is 0 for
-// the identity, 1 for ELU, 2 for ReLU. An element is dropped if its 16-bit hash is
-// below threshold; 0 drops none. dst and slope may be z. Row kernel.
-__global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, float *whole, const float *z, const float *bias, const float *scale, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
+// the identity, 1 for ELU, 2 for ReLU, 3 for GELU. An element is dropped if its 16-bit hash
+// is below threshold; 0 drops none. noise, if not null, is the factor of each row's noise, as
+// kernel.Dropout says. dst and slope may be z. Row kernel.
+__global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, float *whole, const float *z, const float *bias, const float *scale, const float *noise, i64 act, i64 threshold, i64 keepBits, i64 seed, i64 rows, i64 width) {
 	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
 	if (i >= rows) return;
-	float s = scale ? scale[i] : 1.0f, keep = floatOf(keepBits);
+	float s = scale ? scale[i] : 1.0f, keep = floatOf(keepBits), lost = 0;
+	if (noise && threshold) {
+		float c = noise[i], more = (float)((double)c * (keep - 1)); // rounded, as on the CPU: no fused multiply-add
+		keep = 1 + more;
+		lost = 1 - c;
+	}
 	u64 key = threshold ? mix64(mix64((u64)seed + 0x9e3779b97f4a7c15ULL) + (u64)i * 0x9e3779b97f4a7c15ULL) : 0;
 	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) {
 		float v = z[i * width + j], y, d = 1;
@@ -245,15 +270,12 @@ __global__ void __launch_bounds__(256) gcn_activate(float *dst, float *slope, fl
 			if (v <= 0) y = 0;
 			if (!(v > 0)) d = 0;
 		}
+		if (act == 3) d = gelu(v, &y);
 		if (whole) whole[i * width + j] = y;
 		if (threshold) {
-			if (dropHash(key, (u32)j) < (u32)threshold) {
-				y = 0;
-				d = 0;
-			} else {
-				y *= keep;
-				d *= keep;
-			}
+			float by = dropHash(key, (u32)j) < (u32)threshold ? lost : keep;
+			y = by ? y * by : 0;
+			d = by ? d * by : 0;
 		}
 		dst[i * width + j] = y;
 		if (slope) slope[i * width + j] = d;

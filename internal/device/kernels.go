@@ -101,17 +101,17 @@ func (d *Device) BiasRows(dst, bias, scale Pointer, rows, width int) error {
 
 // Activation is the activation and the dropout of Activate.
 type Activation struct {
-	Act       int     // 0 identity, 1 ELU, 2 ReLU: as in package kernel
+	Act       int     // 0 identity, 1 ELU, 2 ReLU, 3 GELU: as in package kernel
 	Threshold uint32  // an element is dropped if its 16-bit hash is below; 0: no dropout
 	Keep      float32 // factor of the other elements
 	Seed      uint64
 }
 
 // Activate sets dst to dropout(act(z + scale⊗bias)), slope to its derivative, and whole
-// to act(z + scale⊗bias). slope, whole, bias and scale may be 0. dst and slope may be
-// z.
-func (d *Device) Activate(dst, slope, whole, z, bias, scale Pointer, a Activation, rows, width int) error {
-	return d.rows("gcn_activate", rows, width, arg(dst), arg(slope), arg(whole), arg(z), arg(bias), arg(scale),
+// to act(z + scale⊗bias). noise is the factor of each row's noise of the dropout. slope,
+// whole, bias, scale and noise may be 0. dst and slope may be z.
+func (d *Device) Activate(dst, slope, whole, z, bias, scale, noise Pointer, a Activation, rows, width int) error {
+	return d.rows("gcn_activate", rows, width, arg(dst), arg(slope), arg(whole), arg(z), arg(bias), arg(scale), arg(noise),
 		arg(a.Act), arg(a.Threshold), f32(a.Keep), arg(a.Seed), arg(rows), arg(width))
 }
 

@@ -295,26 +295,39 @@ func TestActivate(t *testing.T) {
 			sum[k] += z[k]
 		}
 		want, wantSlope, wantWhole := make([]float32, n), make([]float32, n), make([]float32, n)
-		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU} {
+		for _, act := range []kernel.Activation{kernel.Identity, kernel.ELU, kernel.ReLU, kernel.GELU} {
 			for _, rate := range []float32{0, 0.2, 0.5, 0.999} {
 				drop := kernel.Dropout{Rate: rate, Seed: b.rng.Uint64()}
 				a := Activation{Act: int(act), Seed: drop.Seed}
 				a.Threshold, a.Keep = drop.Threshold()
 				kernel.Activate(act, want, wantSlope, z, rows, width, drop)
-				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, a, rows, width))
+				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, 0, a, rows, width))
 				b.same("activation", dst, want, 1e-6)
 				b.same("slope", slope, wantSlope, 1e-6)
 				kernel.Activate(act, wantWhole, nil, z, rows, width, kernel.Dropout{})
 				b.same("activation before dropout", whole, wantWhole, 1e-6)
 				b.sameZeros(dst, want)
 
+				noisy := drop
+				noisy.Noise = b.floats(rows)
+				for i, c := range noisy.Noise {
+					noisy.Noise[i] = max(c, 0)
+				}
+				noisy.Noise[0] = 1
+				kernel.Activate(act, want, wantSlope, z, rows, width, noisy)
+				b.must(b.d.Activate(dst, slope, whole, put(b, z), 0, 0, put(b, noisy.Noise), a, rows, width))
+				b.same("activation with scaled noise", dst, want, 1e-6)
+				b.same("slope with scaled noise", slope, wantSlope, 1e-6)
+				b.same("activation before scaled noise", whole, wantWhole, 1e-6)
+				b.sameZeros(dst, want)
+
 				kernel.Activate(act, want, nil, sum, rows, width, drop)
-				b.must(b.d.Activate(dst, 0, 0, put(b, z), put(b, bias), put(b, scale), a, rows, width))
+				b.must(b.d.Activate(dst, 0, 0, put(b, z), put(b, bias), put(b, scale), 0, a, rows, width))
 				b.same("activation with a bias", dst, want, 2e-6)
 
 				inPlace := put(b, z)
 				kernel.Activate(act, want, nil, z, rows, width, drop)
-				b.must(b.d.Activate(inPlace, 0, 0, inPlace, 0, 0, a, rows, width))
+				b.must(b.d.Activate(inPlace, 0, 0, inPlace, 0, 0, 0, a, rows, width))
 				b.same("activation in place", inPlace, want, 1e-6)
 			}
 		}

@@ -64,9 +64,15 @@ func readVector[T any](ctx context.Context, source arraySource, key string, read
 	return values, err
 }
 
-// readIDs reads nodes in [0, n): their numbers, or a mask of n booleans.
-func readIDs(ctx context.Context, dir folder, key string, n int) ([]int32, error) {
+// readIDs reads nodes in [0, n): their numbers, their names, or a mask of n booleans.
+func readIDs(ctx context.Context, dir folder, key string, n int, names *graph.Names) ([]int32, error) {
 	return readVector(ctx, dir, key, func(r *npy.Reader, ctx context.Context) ([]int32, error) {
+		if r.Text() {
+			if names == nil {
+				return nil, fmt.Errorf("datasets: %s: names of nodes, but the folder has no names.npy", r.Name())
+			}
+			return (&NodeList{Nodes: n, Names: names}).named(ctx, r)
+		}
 		values, err := r.Int32s(ctx)
 		switch {
 		case err != nil:
@@ -114,6 +120,13 @@ func checkGraph(what string, nodes int, edges int64) error {
 	return memory.Check(what, nodeBytes*int64(nodes)+edgeBytes*edges)
 }
 
+// So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
+// has enough of them.
+const (
+	smallMatrix  = 1 << 24 // cells
+	cellsAnEntry = 4096    // at most, in larger matrices
+)
+
 // zeros makes a matrix of zeros, if it fits in memory.
 func zeros(what string, rows, cols int) ([]float32, error) {
 	what = fmt.Sprintf("datasets: %s: %d×%d numbers", what, rows, cols)
@@ -132,13 +145,17 @@ func checkFinite(name string, x *graph.Features) error {
 	return nil
 }
 
-// readLabels reads labels: classes from a vector of integers, where −1 is unknown, or
-// binary tasks from a matrix of 0, 1 and, in floats, NaN. A matrix of one column
-// counts as a vector if it holds integers of more than a byte.
+// readLabels reads labels: classes from a vector of integers, where −1 is unknown, or of
+// names, where "" and nan are; or binary tasks from a matrix of 0, 1 and, in floats, NaN. A
+// matrix of one column counts as a vector if it holds names, or integers of more than a byte.
 func readLabels(ctx context.Context, source arraySource, key string, nodes int) (y *graph.Labels, err error) {
 	err = withArray(source, key, func(r *npy.Reader) error {
 		if len(r.Shape) == 0 || len(r.Shape) > 2 || r.Shape[0] != nodes || len(r.Shape) == 2 && r.Shape[1] == 0 {
 			return fmt.Errorf("datasets: %s: shape %v, want (%d) or (%d, tasks)", r.Name(), r.Shape, nodes, nodes)
+		}
+		if r.Text() {
+			y, err = readClassNames(ctx, r)
+			return err
 		}
 		if len(r.Shape) == 1 || r.Shape[1] == 1 && strings.HasPrefix(r.Descr, "<i") {
 			classes, err := r.Int32s(ctx)
@@ -156,6 +173,47 @@ func readLabels(ctx context.Context, source arraySource, key string, nodes int) 
 		return err
 	})
 	return y, err
+}
+
+// readClassNames reads the class of each node by its name.
+func readClassNames(ctx context.Context, r *npy.Reader) (*graph.Labels, error) {
+	if err := vector(r); err != nil {
+		return nil, err
+	}
+	l := newNodeLabels(r.Name())
+	l.inOrder = true
+	known := make(map[string]category)
+	node := int32(0)
+	err := r.EachText(ctx, func(element []byte) error {
+		v, seen := known[string(element)]
+		if !seen {
+			v = parseCategory(strings.TrimSpace(string(element)))
+			known[string(element)] = v
+		}
+		node++
+		return l.add(node-1, v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.namedLabels(r.Shape[0])
+}
+
+// readNodeNames reads the id of each node: a text or a whole number.
+func readNodeNames(ctx context.Context, source arraySource, key string, nodes int) (names *graph.Names, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		if r.Shape[0] != nodes {
+			return fmt.Errorf("datasets: %s: %d names for %d nodes", r.Name(), r.Shape[0], nodes)
+		}
+		ids := nodeIDs{index: make(map[string]int32), tally: newTally(r.Name())}
+		err := eachName(ctx, r, ids.addNew)
+		names = &ids.names
+		return err
+	})
+	return names, err
 }
 
 // classLabels checks classes and counts them. A class far above the number of nodes

@@ -42,7 +42,7 @@ type EdgeList struct {
 	//	       "id,0,1,1": binary tasks; nan and an empty field stand for unknown
 	//	.json  {"id": label}: a class; {"id": [label, …]}: a binary task for each label;
 	//	       {"id": [0, 1, 1]}: binary tasks (see Lists)
-	//	.npy   classes or binary tasks, in node order
+	//	.npy   classes, by number or name, or binary tasks, in node order
 	Labels string
 
 	// Features is a file of features, "" for none:
@@ -52,6 +52,7 @@ type EdgeList struct {
 	//	.json  {"id": [k, …]}: the features that are 1, the others are 0; or
 	//	       {"id": [0, 1, 1]}: the features (see Lists)
 	//	.npy   a matrix, in node order
+	//	.npz   a SciPy CSR matrix, in node order
 	Features string
 
 	// Weights says whether the edges have positive weights, "1", or not, "0". They are in
@@ -207,6 +208,8 @@ func (e *edgeList) parseID(local *localNames, field []byte) (int32, error) {
 
 func isNPY(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }
 
+func isNPZ(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npz") }
+
 // npyFile is the source of one array.
 type npyFile string
 
@@ -214,20 +217,48 @@ func (f npyFile) Open(string) (*npy.Reader, error) { return npy.Open(string(f)) 
 
 // addOrdered records the number of rows of an array in node order.
 func (e *edgeList) addOrdered(path, what string) error {
+	return withArray(npyFile(path), "", func(r *npy.Reader) error {
+		return e.addShape(path, what+" from "+path+": an array", r.Shape)
+	})
+}
+
+// addShape is addOrdered for an array of a known shape; text says what it is.
+func (e *edgeList) addShape(path, text string, shape []int) error {
 	if e.ids.named() && e.Nodes == "" {
 		return fmt.Errorf("datasets: %s: an array has no node ids, and the ids are names: say nodes=FILE with the names in the order of the rows", path)
 	}
-	return withArray(npyFile(path), "", func(r *npy.Reader) error {
-		if len(r.Shape) == 0 || r.Shape[0] == 0 || r.Shape[0] > math.MaxInt32 {
-			return fmt.Errorf("datasets: %s: shape %v, want a row for each node", path, r.Shape)
+	if len(shape) == 0 || shape[0] == 0 || shape[0] > math.MaxInt32 {
+		return fmt.Errorf("datasets: %s: shape %v, want a row for each node", path, shape)
+	}
+	rows := shape[0]
+	e.ordered = append(e.ordered, orderedFile{path, rows})
+	e.record(int32(rows-1), path)
+	e.lines += int64(rows)
+	e.note(fmt.Sprintf("%s of shape %v, in node order", text, shape))
+	return nil
+}
+
+// addSparse records the number of rows of a SciPy matrix in node order.
+func (e *edgeList) addSparse(ctx context.Context, path, what string) error {
+	a, err := openSparseFile(path)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	shape, err := readShape(ctx, a, "shape")
+	if err != nil {
+		return err
+	}
+	// The matrix has an offset for each row, which takes bytes.
+	if err := withArray(a, "indptr", func(r *npy.Reader) error {
+		if r.Len() != shape[0]+1 {
+			return fmt.Errorf("datasets: %s: %d row offsets for %d rows, want %d", path, r.Len(), shape[0], shape[0]+1)
 		}
-		rows := r.Shape[0]
-		e.ordered = append(e.ordered, orderedFile{path, rows})
-		e.record(int32(rows-1), path)
-		e.lines += int64(rows)
-		e.note(fmt.Sprintf("%s from %s: an array of shape %v, in node order", what, path, r.Shape))
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	return e.addShape(path, what+" from "+path+": a sparse matrix", shape[:])
 }
 
 func (e *edgeList) note(text string) { e.notes = append(e.notes, text) }
@@ -913,6 +944,9 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) error {
 	if isNPY(path) {
 		return e.addOrdered(path, "features")
 	}
+	if isNPZ(path) {
+		return e.addSparse(ctx, path, "features")
+	}
 	if isJSON(path) {
 		return e.readFeatureLists(ctx, path)
 	}
@@ -1041,13 +1075,10 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		return nil, err
 	}
 	if e.classes != nil {
-		if d.Labels, err = e.classes.labels(n); err != nil {
+		if d.Labels, err = e.classes.namedLabels(n); err != nil {
 			return nil, err
 		}
-		if e.classes.kinds.renumbered() {
-			d.Labels.Names = e.classes.kinds.names()
-			d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
-		}
+		d.noteNames()
 	} else if e.tasks != nil {
 		if d.Labels, err = e.tasks.labels(n); err != nil {
 			return nil, err
@@ -1057,6 +1088,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 		if d.Labels, err = readLabels(ctx, npyFile(e.Labels), "", n); err != nil {
 			return nil, err
 		}
+		d.noteNames()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -1065,11 +1097,20 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	case e.rows != nil:
 		d.Features, err = e.rows.matrix(n)
 	case e.multiHot != nil:
-		d.Features, err = e.multiHot.matrix(n)
+		d.Features, err = e.multiHot.matrix(ctx, n)
 	case isNPY(e.Features):
 		d.Features, err = readMatrix(ctx, npyFile(e.Features), "", n)
+	case isNPZ(e.Features):
+		d.Features, err = readSparseFile(ctx, e.Features, n)
 	}
 	return d, err
+}
+
+// noteNames says how labels with names were numbered.
+func (d *Set) noteNames() {
+	if d.Labels.Names != nil {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d kinds of labels, numbered in the order of their names", d.Labels.Outputs()))
+	}
 }
 
 // labels makes binary tasks of the rows. Tasks of nodes without a row are unknown.
@@ -1126,28 +1167,31 @@ func (t *rowTable) place(to []float32, n int) error {
 	return nil
 }
 
-// matrix makes features of lists of feature numbers.
-func (l *nodeLabels) matrix(n int) (*graph.Features, error) {
-	number := make([]int, len(l.kinds.index)) // feature number of each provisional number
-	width, entries := 0, len(l.values)
+// matrix makes sparse features of lists of feature numbers.
+func (l *nodeLabels) matrix(ctx context.Context, n int) (*graph.Features, error) {
+	number := make([]int32, len(l.kinds.index)) // feature number of each provisional number
+	width := 0
 	for c, k := range l.kinds.index {
-		number[k] = int(c.number)
+		number[k] = int32(c.number)
 		width = max(width, int(c.number)+1)
 	}
 	if err := l.checkOnce(n); err != nil {
 		return nil, err
 	}
-	if width == 0 || n > (smallMatrix+cellsAnEntry*entries)/width {
-		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely, or none", l.path, n, width, entries)
-	}
-	values, err := zeros(l.path+": features", n, width)
-	if err != nil {
-		return nil, err
-	}
+	lists := make([]int32, n) // 1 + the place of each node's list
 	for k, id := range l.ids {
-		for _, v := range l.list(k) {
-			values[int(id)*width+number[v]] = 1
-		}
+		lists[id] = int32(k + 1)
 	}
-	return &graph.Features{Rows: n, Cols: width, Data: values}, nil
+	var columns []int32
+	return sparseFeatures(ctx, l.path, n, width, len(l.values), func(i int) ([]int32, []float32) {
+		columns = columns[:0]
+		if lists[i] > 0 {
+			for _, v := range l.list(int(lists[i] - 1)) {
+				columns = append(columns, number[v])
+			}
+		}
+		slices.Sort(columns)
+		columns = slices.Compact(columns) // a number that is there twice means 1
+		return columns, nil
+	})
 }

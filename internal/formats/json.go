@@ -476,6 +476,15 @@ func (l *nodeLabels) checkOnce(n int) error {
 	return nil
 }
 
+// namedLabels is labels with the names of the classes, unless each is its number.
+func (l *nodeLabels) namedLabels(n int) (*graph.Labels, error) {
+	y, err := l.labels(n)
+	if err == nil && l.kinds.renumbered() {
+		y.Names = l.kinds.names()
+	}
+	return y, err
+}
+
 // labels makes the labels of n nodes: classes, or a task for each category if the
 // source has lists. Nodes that are not in the source have no label.
 func (l *nodeLabels) labels(n int) (*graph.Labels, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
 // The values of EdgeList.IDs.
@@ -103,15 +105,18 @@ func (n *nodeIDs) global(names []string) ([]int32, error) {
 	return ids, nil
 }
 
-// readNames reads the first column of a file: the names of all nodes, in order.
+// readNames reads the first column of a file, or an array (.npy): the names of all nodes, in
+// order.
 func (e *edgeList) readNames(ctx context.Context, path string) error {
+	if isNPY(path) {
+		return e.readNameArray(ctx, path)
+	}
 	l, err := findLayout(path, e.Separator, "", false, func(first, second []string) bool {
 		return namesID(first[0]) || strings.EqualFold(first[0], "name") && second != nil
 	})
 	if err != nil {
 		return err
 	}
-	n := &e.ids
 	err = readLines(ctx, path, func(b lines) (part []string, err error) {
 		l.skipHeader(&b)
 		for {
@@ -133,18 +138,55 @@ func (e *edgeList) readNames(ctx context.Context, path string) error {
 		}
 	}, func(part []string) error {
 		for _, name := range part {
-			before := int32(n.names.Len())
-			id, err := n.number(name)
-			if err != nil {
+			if err := e.ids.addNew(name); err != nil {
 				return fmt.Errorf("datasets: %s: %w", path, err)
-			}
-			if id < before {
-				return fmt.Errorf("datasets: %s: node %.40q is there twice", path, name)
 			}
 		}
 		return nil
 	})
-	n.given = path
-	e.note(l.describe("nodes", fmt.Sprintf("%d names, in the first column", n.names.Len())))
+	e.ids.given = path
+	e.note(l.describe("nodes", fmt.Sprintf("%d names, in the first column", e.ids.names.Len())))
 	return err
+}
+
+// addNew gives a name the next number.
+func (n *nodeIDs) addNew(name string) error {
+	before := int32(n.names.Len())
+	id, err := n.number(name)
+	if err == nil && id < before {
+		err = fmt.Errorf("node %.40q is there twice", name)
+	}
+	return err
+}
+
+func (e *edgeList) readNameArray(ctx context.Context, path string) error {
+	return withArray(npyFile(path), "", func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		err := eachName(ctx, r, e.ids.addNew)
+		e.ids.given = path
+		e.note(fmt.Sprintf("nodes from %s: an array of %d names", path, e.ids.names.Len()))
+		return err
+	})
+}
+
+// eachName calls add with each name of an array of texts, or of whole numbers.
+func eachName(ctx context.Context, r *npy.Reader, add func(name string) error) error {
+	if r.Text() {
+		return r.EachText(ctx, func(element []byte) error { return add(string(element)) })
+	}
+	if r.Mask() {
+		return fmt.Errorf("datasets: %s: booleans where names of nodes should be", r.Name())
+	}
+	ids, err := r.Int64s(ctx)
+	if err != nil {
+		return err
+	}
+	for k, id := range ids {
+		if err := add(strconv.FormatInt(id, 10)); err != nil {
+			return fmt.Errorf("datasets: %s: element %d: %w", r.Name(), k, err)
+		}
+	}
+	return nil
 }

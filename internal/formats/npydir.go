@@ -7,15 +7,18 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy and
-// labels.npy, and data.npy, the edges' weights, if it is there. If split is true, it reads
-// train.npy, valid.npy and test.npy too, numbers of nodes or masks of booleans; the set
-// has no split where all three are missing.
+// NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy, or feat.npz
+// of a SciPy CSR matrix, and labels.npy; and, if they are there, data.npy, the edges' weights,
+// names.npy, the ids of the nodes, and classes.npy, the names of classes or tasks that
+// labels.npy numbers. If split is true, it reads train.npy, valid.npy and test.npy too, numbers
+// or names of nodes or masks of booleans; the set has no split where all three are missing.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")
@@ -36,14 +39,32 @@ func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	if err := p.adjacency(ctx, d); err != nil {
 		return nil, err
 	}
-	if exists(dir.path("feat")) {
+	switch sparse := filepath.Join(path, "feat.npz"); {
+	case exists(sparse) && exists(dir.path("feat")):
+		return nil, fmt.Errorf("datasets: %s: features in feat.npy and in feat.npz: remove one of them", path)
+	case exists(sparse):
+		if d.Features, err = readSparseFile(ctx, sparse, d.nodes()); err != nil {
+			return nil, err
+		}
+	case exists(dir.path("feat")):
 		if d.Features, err = readMatrix(ctx, dir, "feat", d.nodes()); err != nil {
+			return nil, err
+		}
+	}
+	if exists(dir.path("names")) {
+		if d.NodeNames, err = readNodeNames(ctx, dir, "names", d.nodes()); err != nil {
 			return nil, err
 		}
 	}
 	if exists(dir.path("labels")) {
 		if d.Labels, err = readLabels(ctx, dir, "labels", d.nodes()); err != nil {
 			return nil, err
+		}
+		d.noteNames()
+		if exists(dir.path("classes")) {
+			if err = dir.nameClasses(ctx, d.Labels); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if o.Split && d.Labels != nil {
@@ -78,6 +99,29 @@ func readWeights(ctx context.Context, source arraySource, key string, indices in
 	return weights, err
 }
 
+// nameClasses reads the names of the classes or tasks. There may be classes that no node
+// has.
+func (dir folder) nameClasses(ctx context.Context, y *graph.Labels) error {
+	return withArray(dir, "classes", func(r *npy.Reader) error {
+		if err := vector(r); err != nil {
+			return err
+		}
+		count := r.Shape[0]
+		switch {
+		case y.Names != nil:
+			return fmt.Errorf("datasets: %s: labels.npy holds names already", r.Name())
+		case count < y.Outputs() || y.Tasks > 0 && count != y.Tasks || count > 1<<20:
+			return fmt.Errorf("datasets: %s: %d names for %d classes or tasks", r.Name(), count, y.Outputs())
+		case y.Tasks == 0:
+			y.Classes = count
+		}
+		return r.EachText(ctx, func(element []byte) error {
+			y.Names = append(y.Names, string(element))
+			return nil
+		})
+	})
+}
+
 // readSplit reads the three id files, unless all are missing.
 func (dir folder) readSplit(ctx context.Context, d *Set) error {
 	s := &Split{}
@@ -92,7 +136,7 @@ func (dir folder) readSplit(ctx context.Context, d *Set) error {
 	}
 	for k, part := range s.parts() {
 		var err error
-		if *part, err = readIDs(ctx, dir, partNames[k], d.nodes()); err != nil {
+		if *part, err = readIDs(ctx, dir, partNames[k], d.nodes(), d.NodeNames); err != nil {
 			return err
 		}
 	}

@@ -108,64 +108,6 @@ func readSparse(ctx context.Context, a *npy.Archive, prefix string) (shape [2]in
 	return shape, p, p.check(shape[1])
 }
 
-// readSparseFeatures reads a SciPy CSR matrix into a dense one.
-func readSparseFeatures(ctx context.Context, a *npy.Archive, prefix string, nodes int) (*graph.Features, error) {
-	shape, p, err := readSparse(ctx, a, prefix)
-	if err != nil {
-		return nil, err
-	}
-	var values []float32
-	err = withArray(a, prefix+"data", func(r *npy.Reader) error {
-		values, err = r.Float32s(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return p.dense(values, shape[1], nodes)
-}
-
-// A sparse feature matrix is expanded if it is small, or has enough entries, so that
-// a few bytes cannot claim gigabytes. Bags of words have an entry in about a hundred
-// cells.
-const (
-	smallMatrix  = 1 << 24 // cells
-	cellsAnEntry = 4096    // at most, in larger matrices
-)
-
-// dense expands a sparse feature matrix that has passed check. Repeated entries add
-// up, as in SciPy.
-func (p *pattern) dense(values []float32, cols, nodes int) (*graph.Features, error) {
-	rows := len(p.ptr) - 1
-	switch {
-	case rows != nodes:
-		return nil, fmt.Errorf("datasets: %s: %d rows for %d nodes", p.name, rows, nodes)
-	case cols == 0:
-		return nil, fmt.Errorf("datasets: %s: no features", p.name)
-	case len(values) != len(p.idx):
-		return nil, fmt.Errorf("datasets: %s: %d values for %d indices", p.name, len(values), len(p.idx))
-	case rows > (smallMatrix+cellsAnEntry*len(values))/cols:
-		return nil, fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely", p.name, rows, cols, len(values))
-	}
-	cells, err := zeros(p.name, rows, cols)
-	if err != nil {
-		return nil, err
-	}
-	x := &graph.Features{Rows: rows, Cols: cols, Data: cells}
-	p.expand(x, values, func(row int) int { return row })
-	return x, checkFinite(p.name, x)
-}
-
-// expand adds each row of p, with the given values, to the features of its node.
-func (p *pattern) expand(x *graph.Features, values []float32, node func(row int) int) {
-	for i := range len(p.ptr) - 1 {
-		row := x.Row(node(i))
-		for k := p.ptr[i]; k < p.ptr[i+1]; k++ {
-			row[p.idx[k]] += values[k]
-		}
-	}
-}
-
 // readHeterophilous reads node_features, node_labels, edges (each undirected edge
 // once) and {train,val,test}_masks, which have a row for each split. Two classes
 // become one binary task, as in the paper.

@@ -20,8 +20,7 @@ import (
 // set, and the next 500 the validation set. Row i of tx and ty belongs to node
 // test.index[i]; these nodes are the test set. Nodes without a row (15 in Citeseer,
 // the relations in NELL) get zero features and no label. PyTorch Geometric gives
-// each relation of NELL a feature of its own: 55,864 more columns, too many for a
-// dense matrix.
+// each relation of NELL a feature of its own: 55,864 more columns, which are not made here.
 //
 // The path is DIR/NAME. The set has the public split if o.Split is true.
 func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
@@ -34,7 +33,7 @@ func Planetoid(ctx context.Context, path string, o Options) (*Set, error) {
 		return nil, err
 	}
 	d := &Set{Direction: o.Direction}
-	if err := p.place(d); err != nil {
+	if err := p.place(ctx, d); err != nil {
 		return nil, err
 	}
 	if o.Split {
@@ -249,7 +248,7 @@ func brief(value any) string {
 }
 
 // place moves rows to their nodes and builds the graph.
-func (p *planetoid) place(d *Set) error {
+func (p *planetoid) place(ctx context.Context, d *Set) error {
 	b, err := graph.NewBuilder(p.nodes)
 	if err != nil {
 		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
@@ -260,26 +259,6 @@ func (p *planetoid) place(d *Set) error {
 	p.arcs = nil
 	d.build(b)
 
-	cols := p.allx.cols
-	entries := len(p.allx.idx) + len(p.tx.idx)
-	if cols == 0 || p.nodes > (smallMatrix+cellsAnEntry*entries)/cols {
-		return fmt.Errorf("datasets: %sallx: %d×%d features with %d entries are too sparse to hold densely, or none", p.prefix, p.nodes, cols, entries)
-	}
-	cells, err := zeros(p.prefix+"allx", p.nodes, cols)
-	if err != nil {
-		return err
-	}
-	d.Features = &graph.Features{Rows: p.nodes, Cols: cols, Data: cells}
-	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
-	copy(d.Labels.Class, p.ally)
-	p.allx.expand(d.Features, p.allx.values, func(row int) int { return row })
-	p.tx.expand(d.Features, p.tx.values, func(row int) int { return int(p.test[row]) })
-	for row, class := range p.ty {
-		d.Labels.Class[p.test[row]] = class
-	}
-	if without := p.nodes - p.allx.rows() - p.tx.rows(); without > 0 {
-		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes without a row in the files: zero features, no label", without))
-	}
 	for _, m := range []*sparseRows{p.allx, p.tx} {
 		for k, v := range m.values {
 			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -287,7 +266,36 @@ func (p *planetoid) place(d *Set) error {
 			}
 		}
 	}
+	if d.Features, err = p.features(ctx); err != nil {
+		return err
+	}
+	d.Labels = &graph.Labels{Classes: p.classes, Class: slices.Repeat([]int32{-1}, p.nodes)}
+	copy(d.Labels.Class, p.ally)
+	for row, class := range p.ty {
+		d.Labels.Class[p.test[row]] = class
+	}
+	if without := p.nodes - p.allx.rows() - p.tx.rows(); without > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%d nodes without a row in the files: zero features, no label", without))
+	}
 	return nil
+}
+
+// features returns the rows of allx and tx at their nodes.
+func (p *planetoid) features(ctx context.Context) (*graph.Features, error) {
+	rows := make([]int32, p.nodes) // of tx, 1 + the row of each test node
+	for row, node := range p.test {
+		rows[node] = int32(row + 1)
+	}
+	return sparseFeatures(ctx, p.prefix+"allx", p.nodes, p.allx.cols, len(p.allx.idx)+len(p.tx.idx), func(node int) ([]int32, []float32) {
+		m, row := p.allx, node
+		if rows[node] > 0 {
+			m, row = p.tx, int(rows[node]-1)
+		} else if node >= m.rows() {
+			return nil, nil
+		}
+		from, to := m.ptr[row], m.ptr[row+1]
+		return m.idx[from:to], m.values[from:to]
+	})
 }
 
 // publicSplit sets the split of all Planetoid baselines. It leaves nodes without a

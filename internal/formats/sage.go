@@ -53,6 +53,8 @@ func SAGE(ctx context.Context, prefix string, o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.noteNames()
+	d.NodeNames = g.names(node, n)
 	if o.Split {
 		g.split(node, d)
 	}
@@ -298,6 +300,25 @@ func (g *sageGraph) readFeatures(ctx context.Context, prefix string, d *Set) err
 	}
 	d.Features = &graph.Features{Rows: len(g.rows), Cols: cols, Data: data[:len(g.rows)*cols]}
 	return checkFinite(path, d.Features)
+}
+
+// names returns the ids of the kept nodes, nil if each is its number.
+func (g *sageGraph) names(node []int32, n int) *graph.Names {
+	ids, named := make([]string, n), false
+	for k, i := range node {
+		if i >= 0 {
+			ids[i] = g.ids[k]
+			named = named || g.ids[k] != strconv.Itoa(int(i))
+		}
+	}
+	if !named {
+		return nil
+	}
+	names := new(graph.Names)
+	for _, id := range ids {
+		names.Append(id)
+	}
+	return names
 }
 
 // split sets the split from the marks of the nodes.

@@ -38,6 +38,7 @@ func SAINT(ctx context.Context, dir string, o Options) (*Set, error) {
 	if d.Labels, err = readClassMap(ctx, file("class_map.json"), n, nodeKey); err != nil {
 		return nil, err
 	}
+	d.noteNames()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -153,7 +154,8 @@ func readRoles(ctx context.Context, path string, d *Set) error {
 	})
 }
 
-// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes. The function node
+// readClassMap reads {"id": class} or {"id": [0, 1, …]} for n nodes; classes are numbers, or
+// all names. The function node
 // returns the node of an id, or a negative number to skip it.
 func readClassMap(ctx context.Context, path string, n int, node func(key string) (int32, error)) (*graph.Labels, error) {
 	m := classMap{path: path, nodes: n}
@@ -180,6 +182,8 @@ func readClassMap(ctx context.Context, path string, n int, node func(key string)
 	switch {
 	case err != nil:
 		return nil, err
+	case m.names != nil:
+		return m.names.namedLabels(n)
 	case m.labels == nil:
 		return nil, fmt.Errorf("datasets: %s: no labels", path)
 	case m.labels.Multi != nil:
@@ -194,7 +198,8 @@ type classMap struct {
 	path   string
 	nodes  int
 	labels *graph.Labels
-	tasks  []float32 // of one node
+	names  *nodeLabels // classes given by name; nil: there are none
+	tasks  []float32   // of one node
 }
 
 // read reads the label of node i.
@@ -203,12 +208,25 @@ func (m *classMap) read(i int, d *json.Decoder) error {
 	if err := d.Decode(&value); err != nil {
 		return err
 	}
-	if value[0] == '[' {
+	if value[0] == '[' && m.names == nil {
 		return m.readTasks(i, value[1:len(value)-1])
+	}
+	var name string
+	if value[0] == '"' && json.Unmarshal(value, &name) == nil {
+		if m.labels != nil {
+			return fmt.Errorf("%s where a number, or a list, should be, as before", quoteField(value))
+		}
+		if m.names == nil {
+			m.names = newNodeLabels(m.path)
+		}
+		return m.names.add(int32(i), parseCategory(name))
 	}
 	class, err := strconv.ParseFloat(string(value), 64)
 	if err != nil {
 		return fmt.Errorf("%s where a class, or a list, should be", quoteField(value))
+	}
+	if m.names != nil {
+		return fmt.Errorf("%s where a name should be, as before", quoteField(value))
 	}
 	return m.setClass(i, class)
 }

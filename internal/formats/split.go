@@ -47,6 +47,19 @@ func (l *NodeList) checkOrder(path string, rows int) error {
 	return nil
 }
 
+// named reads an array of ids as texts.
+func (l *NodeList) named(ctx context.Context, r *npy.Reader) (nodes []int32, err error) {
+	err = r.EachText(ctx, func(element []byte) error {
+		node, found := l.find(string(element))
+		if !found {
+			return fmt.Errorf("%s is not a node of the graph of %d nodes", quoteField(element), l.Nodes)
+		}
+		nodes = append(nodes, node)
+		return nil
+	})
+	return nodes, err
+}
+
 // Part reads one part of a split: an array of ids or a mask of booleans (.npy), or a text
 // file of an id, or of true or false for each node, a line.
 func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err error) {
@@ -55,6 +68,10 @@ func (l *NodeList) Part(ctx context.Context, path string) (nodes []int32, err er
 	}
 	err = withArray(npyFile(path), "", func(r *npy.Reader) error {
 		if err := vector(r); err != nil {
+			return err
+		}
+		if r.Text() {
+			nodes, err = l.named(ctx, r)
 			return err
 		}
 		ids, err := r.Int64s(ctx)

@@ -15,9 +15,10 @@ const (
 	Identity Activation = iota // z
 	ELU                        // z for z > 0, else e^z − 1 (Clevert, Unterthiner & Hochreiter 2015, arXiv:1511.07289; α = 1)
 	ReLU                       // max(0, z); its slope at 0 is 0
+	GELU                       // z·Φ(z), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016, arXiv:1606.08415)
 )
 
-// String returns the usual name: identity, elu or relu.
+// String returns the usual name: identity, elu, relu or gelu.
 func (a Activation) String() string {
 	switch a {
 	case Identity:
@@ -26,6 +27,8 @@ func (a Activation) String() string {
 		return "elu"
 	case ReLU:
 		return "relu"
+	case GELU:
+		return "gelu"
 	}
 	return "unknown"
 }
@@ -40,6 +43,10 @@ func (a Activation) String() string {
 type Dropout struct {
 	Rate float32 // probability of dropping, in [0, 1); nothing is dropped at or below 0
 	Seed uint64
+
+	// Noise, if not nil, is a factor c of each row's noise, for Activate: y becomes
+	// y + c·(dropout(y) − y). It is finite.
+	Noise []float32
 }
 
 // Threshold returns the number below which the 16-bit hash drops an element, and
@@ -52,18 +59,32 @@ func (d Dropout) Threshold() (threshold uint32, keep float32) {
 	return threshold, float32(65536 / float64(65536-threshold))
 }
 
+// rowFactors returns the factors of row i's survivors and of its dropped elements, for
+// the factor keep without Noise. A GPU makes the same.
+func (d Dropout) rowFactors(keep float32, i int) (kept, dropped float32) {
+	if d.Noise == nil {
+		return keep, 0
+	}
+	c := d.Noise[i]
+	more := c * (keep - 1)
+	return 1 + more, 1 - c
+}
+
 // Activate computes dst = dropout(act(z)) and, where slope is not nil, the
 // elementwise derivative slope = d dst / d z, in one pass over a matrix of the
 // given rows and width. The mask of row i depends on the seed and i alone.
 // dst or slope may be z itself.
 //
-// NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU and 0 for ReLU.
+// NaN stays NaN unless it is dropped; act(−∞) is −1 for ELU, 0 for ReLU and for GELU.
 // Cost: bound by the memory.
 func Activate(act Activation, dst, slope, z []float32, rows, width int, drop Dropout) {
 	checkLen("Activate", "dst", len(dst), rows*width)
 	checkLen("Activate", "z", len(z), rows*width)
 	if slope != nil {
 		checkLen("Activate", "slope", len(slope), rows*width)
+	}
+	if drop.Noise != nil {
+		checkLen("Activate", "noise", len(drop.Noise), rows)
 	}
 	if rows == 0 || width == 0 {
 		return
@@ -83,6 +104,9 @@ func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width i
 	if slope != nil {
 		checkRows("ActivateRows", rows, width, slope)
 	}
+	if drop.Noise != nil {
+		checkRows("ActivateRows", rows, 1, drop.Noise)
+	}
 	parallel.For(len(rows), grain(width), func(lo, hi int) {
 		for _, i := range rows[lo:hi] {
 			activateRows(act, dst, slope, z, width, drop, int(i), int(i)+1)
@@ -91,12 +115,12 @@ func ActivateRows(act Activation, dst, slope, z []float32, rows []int32, width i
 }
 
 func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropout, lo, hi int) {
-	threshold, scale := drop.Threshold()
+	threshold, keep := drop.Threshold()
 	if threshold == 0 { // nothing depends on the row
 		if slope != nil {
 			slope = slope[lo*width : hi*width]
 		}
-		activateRow(act, dst[lo*width:hi*width], slope, z[lo*width:hi*width], 0, 1, 0)
+		activateRow(act, dst[lo*width:hi*width], slope, z[lo*width:hi*width], 0, 1, 0, 0)
 		return
 	}
 	for i := lo; i < hi; i++ {
@@ -105,12 +129,14 @@ func activateRows(act Activation, dst, slope, z []float32, width int, drop Dropo
 		if slope != nil {
 			sr = slope[i*width : (i+1)*width]
 		}
-		activateRow(act, yr, sr, zr, threshold, scale, rowKey(drop.Seed, i))
+		kept, dropped := drop.rowFactors(keep, i)
+		activateRow(act, yr, sr, zr, threshold, kept, dropped, rowKey(drop.Seed, i))
 	}
 }
 
-// activateRowGo is the portable form of one row of Activate.
-func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
+// activateRowGo is the portable form of one row of Activate. A factor of 0 makes a dropped
+// element 0, also if it was not finite.
+func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, kept, dropped float32, key uint64) {
 	for j, v := range z {
 		y, s := v, float32(1)
 		switch act {
@@ -125,12 +151,17 @@ func activateRowGo(act Activation, dst, slope, z []float32, threshold uint32, sc
 			if !(v > 0) {
 				s = 0
 			}
+		case GELU:
+			y, s = gelu(v)
 		}
 		if threshold > 0 {
-			if dropHash(key, j) < threshold {
+			switch {
+			case dropHash(key, j) >= threshold:
+				y, s = y*kept, s*kept
+			case dropped == 0:
 				y, s = 0, 0
-			} else {
-				y, s = y*scale, s*scale
+			default:
+				y, s = y*dropped, s*dropped
 			}
 		}
 		dst[j] = y

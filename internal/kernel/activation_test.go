@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,9 @@ import (
 // slowActivation returns act(z) and its slope in float64.
 func slowActivation(act Activation, z float64) (y, slope float64) {
 	switch {
+	case act == GELU:
+		phi := math.Erfc(-z/math.Sqrt2) / 2
+		return z * phi, phi + z*math.Exp(-z*z/2)/math.Sqrt(2*math.Pi)
 	case act == Identity || z > 0:
 		return z, 1
 	case act == ELU:
@@ -22,28 +26,36 @@ func slowActivation(act Activation, z float64) (y, slope float64) {
 func TestActivate(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU}).Draw(t, "act")
+			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU, GELU}).Draw(t, "act")
 			rows, width := rapid.IntRange(0, 20).Draw(t, "rows"), drawWidth(t)
-			drop := Dropout{rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), rapid.Uint64().Draw(t, "seed")}
+			drop := Dropout{Rate: rapid.SampledFrom([]float32{0, 0, 0.1, 0.5, 0.9}).Draw(t, "rate"), Seed: rapid.Uint64().Draw(t, "seed"), Noise: drawNoise(t, rows)}
 			z := random(rows*width, 1)
 			for k := range z {
 				z[k] *= 4
 			}
-			threshold, scale := drop.Threshold()
+			threshold, keep := drop.Threshold()
 			dst, intact := guarded(rows * width)
 			slope, intact2 := guarded(rows * width)
 			Activate(act, dst, slope, z, rows, width, drop)
 			for k, v := range z {
 				y, s := slowActivation(act, float64(v))
+				mask := 1.0
 				if threshold > 0 {
+					mask = float64(keep)
 					if dropHash(rowKey(drop.Seed, k/width), k%width) < threshold {
-						y, s = 0, 0
-					} else {
-						y, s = y*float64(scale), s*float64(scale)
+						mask = 0
 					}
+					if drop.Noise != nil {
+						mask = 1 + float64(drop.Noise[k/width])*(mask-1)
+					}
+					y, s = y*mask, s*mask
 				}
-				near(t, "activation", k, dst[k], y, math.Abs(y), 4e-7)
-				near(t, "slope", k, slope[k], s, math.Abs(s), 4e-7)
+				sizeY, sizeS := math.Abs(y), math.Abs(s)
+				if act == GELU && sizeY > 0 { // z·Φ(z) has the error of Φ
+					sizeY, sizeS = math.Abs(float64(v)*mask), math.Abs(mask)
+				}
+				near(t, "activation", k, dst[k], y, sizeY, 4e-7)
+				near(t, "slope", k, slope[k], s, sizeS, 4e-7)
 			}
 			alone, intact3 := guarded(rows * width)
 			Activate(act, alone, nil, z, rows, width, drop)
@@ -63,6 +75,61 @@ func TestActivate(t *testing.T) {
 				t.Fatal("wrote outside dst or slope")
 			}
 		})
+	})
+}
+
+// drawNoise draws the factors of the rows' noise, 0 and 1 among them, or nil.
+func drawNoise(t *rapid.T, rows int) []float32 {
+	if rapid.Bool().Draw(t, "plain") {
+		return nil
+	}
+	noise := make([]float32, rows)
+	for i := range noise {
+		noise[i] = rapid.SampledFrom([]float32{0, 1, 0.25, 0.7, 3}).Draw(t, "noise")
+	}
+	return noise
+}
+
+// Noise of factor 1 gives the bits of none, where elements are not finite too, and so does
+// noise of factor 0 those of no dropout.
+func TestNoiseOfOneAndZero(t *testing.T) {
+	const rows, width = 9, 77
+	z := random(rows*width, 1)
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for k, v := range []float32{nan, inf, -inf, float32(math.Copysign(0, -1))} {
+		for i := range 6 {
+			z[k*40+i*3] = v
+		}
+	}
+	same := func(a, b []float32) bool {
+		return slices.EqualFunc(a, b, func(x, y float32) bool {
+			return math.Float32bits(x) == math.Float32bits(y) || x != x && y != y
+		})
+	}
+	levels(t, func(t *testing.T) {
+		for _, act := range []Activation{Identity, ELU, ReLU} {
+			for _, rate := range []float32{0.2, 0.5, 0.9} {
+				run := func(d Dropout) (y, s []float32) {
+					y, s = make([]float32, len(z)), make([]float32, len(z))
+					Activate(act, y, s, z, rows, width, d)
+					return y, s
+				}
+				noise := make([]float32, rows)
+				y, s := run(Dropout{Rate: rate, Seed: 3, Noise: noise})
+				wantY, wantS := run(Dropout{})
+				if !same(y, wantY) || !same(s, wantS) {
+					t.Errorf("%v, rate %v: no noise differs from no dropout", act, rate)
+				}
+				for i := range noise {
+					noise[i] = 1
+				}
+				y, s = run(Dropout{Rate: rate, Seed: 3, Noise: noise})
+				wantY, wantS = run(Dropout{Rate: rate, Seed: 3})
+				if !same(y, wantY) || !same(s, wantS) {
+					t.Errorf("%v, rate %v: noise of factor 1 differs from the noise as it is", act, rate)
+				}
+			}
+		}
 	})
 }
 
@@ -89,6 +156,23 @@ func TestELUAccuracy(t *testing.T) {
 	})
 }
 
+// The error of GELU is at most that of Φ times the argument, of both signs.
+func TestGELUAccuracy(t *testing.T) {
+	var worstY, worstS float64
+	for bits := math.Float32bits(1e-30); bits < math.Float32bits(60); bits += 997 {
+		for _, z := range []float32{math.Float32frombits(bits), -math.Float32frombits(bits)} {
+			y, s := gelu(z)
+			wantY, wantS := slowActivation(GELU, float64(z))
+			worstY = max(worstY, math.Abs(float64(y)-wantY)/math.Abs(float64(z)))
+			worstS = max(worstS, math.Abs(float64(s)-wantS))
+		}
+	}
+	t.Logf("error at most %.2g of the argument, of the slope %.2g", worstY, worstS)
+	if worstY > 4e-7 || worstS > 4e-7 {
+		t.Errorf("error %g of the argument, of the slope %g; want at most 4e-7", worstY, worstS)
+	}
+}
+
 func TestActivateSpecialValues(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	z := []float32{nan, inf, -inf, 0, float32(math.Copysign(0, -1)), -1000, 1e-42, -1e-42}
@@ -97,6 +181,7 @@ func TestActivateSpecialValues(t *testing.T) {
 			Identity: z,
 			ELU:      {nan, inf, -1, 0, 0, -1, 1e-42, -1e-42},
 			ReLU:     {nan, inf, 0, 0, 0, 0, 1e-42, 0},
+			GELU:     {nan, inf, 0, 0, 0, 0, 5e-43, -5e-43},
 		} {
 			y, s := make([]float32, len(z)), make([]float32, len(z))
 			Activate(act, y, s, z, 1, len(z), Dropout{})
@@ -121,7 +206,7 @@ func TestDropoutMaskDependsOnSeedAndRowAlone(t *testing.T) {
 	for k := range ones {
 		ones[k] = 1
 	}
-	drop := Dropout{0.3, 99}
+	drop := Dropout{Rate: 0.3, Seed: 99}
 	threshold, scale := drop.Threshold()
 	levels(t, func(t *testing.T) {
 		y := make([]float32, rows*width)
@@ -162,7 +247,7 @@ func TestDropoutLaw(t *testing.T) {
 	for _, rate := range []float32{0.1, 0.5, 0.77} {
 		for _, seed := range []uint64{0, 1, 2, 1 << 40} {
 			y := make([]float32, rows*width)
-			Activate(Identity, y, nil, ones, rows, width, Dropout{rate, seed})
+			Activate(Identity, y, nil, ones, rows, width, Dropout{Rate: rate, Seed: seed})
 			keep := 1 - float64(rate)
 			byRow, byColumn := make([]int, rows), make([]int, width)
 			var total, right, below, half int
@@ -239,13 +324,13 @@ func BenchmarkActivate(b *testing.B) {
 	const rows, width = 512, 256
 	z := random(rows*width, 1)
 	y, s := make([]float32, len(z)), make([]float32, len(z))
-	for _, act := range []Activation{ELU, ReLU} {
+	for _, act := range []Activation{ELU, ReLU, GELU} {
 		for _, rate := range []float32{0, 0.1} {
 			for _, slope := range [][]float32{nil, s} {
 				b.Run(fmt.Sprintf("%v/drop=%v/slope=%t", act, rate, slope != nil), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						Activate(act, y, slope, z, rows, width, Dropout{rate, 1})
+						Activate(act, y, slope, z, rows, width, Dropout{Rate: rate, Seed: 1})
 					}
 					perSecond(b, len(z), 8+4*min(len(slope), 1))
 				})

@@ -79,9 +79,9 @@ const maskGroup = 32
 
 // activateRow computes one row of Activate, or many rows as one if nothing is
 // dropped. A last part of less than 32 elements goes through a padded copy.
-func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
-	if level == simd.Portable {
-		activateRowGo(act, dst, slope, z, threshold, scale, key)
+func activateRow(act Activation, dst, slope, z []float32, threshold uint32, kept, dropped float32, key uint64) {
+	if level == simd.Portable || act == GELU {
+		activateRowGo(act, dst, slope, z, threshold, kept, dropped, key)
 		return
 	}
 	n := len(z)
@@ -91,7 +91,7 @@ func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scal
 	}
 	whole := n / maskGroup
 	if whole > 0 {
-		activateGroups(act, dst, slope, z, whole, threshold, scale, key, 0)
+		activateGroups(act, dst, slope, z, whole, threshold, kept, dropped, key, 0)
 	}
 	rest := whole * maskGroup
 	if rest == n {
@@ -100,15 +100,15 @@ func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scal
 	var zs, ys, ss [maskGroup]float32
 	copy(zs[:], z[rest:])
 	if slope == nil {
-		activateGroups(act, ys[:], nil, zs[:], 1, threshold, scale, key, uint32(whole*maskGroup/2))
+		activateGroups(act, ys[:], nil, zs[:], 1, threshold, kept, dropped, key, uint32(whole*maskGroup/2))
 	} else {
-		activateGroups(act, ys[:], ss[:], zs[:], 1, threshold, scale, key, uint32(whole*maskGroup/2))
+		activateGroups(act, ys[:], ss[:], zs[:], 1, threshold, kept, dropped, key, uint32(whole*maskGroup/2))
 		copy(slope[rest:], ss[:])
 	}
 	copy(dst[rest:], ys[:])
 }
 
-func activateGroups(act Activation, dst, slope, z []float32, groups int, threshold uint32, scale float32, key uint64, word uint32) {
+func activateGroups(act Activation, dst, slope, z []float32, groups int, threshold uint32, kept, dropped float32, key uint64, word uint32) {
 	var s *float32
 	if slope != nil {
 		s = &slope[0]
@@ -117,17 +117,17 @@ func activateGroups(act Activation, dst, slope, z []float32, groups int, thresho
 	wide := level == simd.AVX512
 	switch {
 	case act == ELU && wide:
-		activateELUAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateELUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case act == ELU:
-		activateELUAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateELUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case act == ReLU && wide:
-		activateReLUAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateReLUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case act == ReLU:
-		activateReLUAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateReLUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case wide:
-		activateIdentityAVX512(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateIdentityAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	default:
-		activateIdentityAVX2(&dst[0], s, &z[0], groups, threshold, scale, k0, k1, word)
+		activateIdentityAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	}
 }
 

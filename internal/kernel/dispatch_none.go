@@ -14,8 +14,8 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, _ int, x []f
 	spmmRowsGo(dst, a, lo, hi, ids, x, width)
 }
 
-func activateRow(act Activation, dst, slope, z []float32, threshold uint32, scale float32, key uint64) {
-	activateRowGo(act, dst, slope, z, threshold, scale, key)
+func activateRow(act Activation, dst, slope, z []float32, threshold uint32, kept, dropped float32, key uint64) {
+	activateRowGo(act, dst, slope, z, threshold, kept, dropped, key)
 }
 
 func softmaxRow(p, z []float32) (top, total float32) { return softmaxRowGo(p, z) }

@@ -26,7 +26,9 @@ func PropagateFeatures(ctx context.Context, p *graph.Laplacian, x *graph.Feature
 			ids[k] = int32(lo + k)
 		}
 		part := values[:count*x.Cols]
-		if x.Half != nil {
+		if x.Sparse != nil {
+			PropagateRowsSparse(part, p, ids[:count], x.Sparse)
+		} else if x.Half != nil {
 			PropagateRowsHalf(part, p, ids[:count], x.Half, x.Cols)
 		} else {
 			PropagateRows(part, p, ids[:count], x.Data, x.Cols, nil)

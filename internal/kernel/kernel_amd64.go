@@ -17,13 +17,13 @@ func spmmFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *f
 func spmmGatherFarAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
-func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
-func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
-func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
 func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
@@ -77,13 +77,13 @@ func spmmFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val 
 func spmmGatherFarAVX512(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, ids *int32, x *float32, cols int, width int) bool
 
 //go:noescape
-func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
-func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
-func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
 func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)

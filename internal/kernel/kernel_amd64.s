@@ -1793,9 +1793,9 @@ bad:
 	VZEROUPPER
 	RET
 
-// func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// func activateIdentityAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX2
-TEXT ·activateIdentityAVX2(SB), NOSPLIT, $0-52
+TEXT ·activateIdentityAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         slope+8(FP), CX
 	MOVQ         z+16(FP), DX
@@ -1803,124 +1803,134 @@ TEXT ·activateIdentityAVX2(SB), NOSPLIT, $0-52
 	MOVL         threshold+32(FP), SI
 	VBROADCASTSS threshold+32(FP), Y0
 	VPADDD       constffffffff<>+0(SB), Y0, Y0
-	VBROADCASTSS scale+36(FP), Y1
-	VBROADCASTSS key0+40(FP), Y2
-	VBROADCASTSS key1+44(FP), Y3
-	MOVL         word+48(FP), DI
+	VBROADCASTSS key0+44(FP), Y1
+	VBROADCASTSS key1+48(FP), Y2
+	MOVL         word+52(FP), DI
 	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Y4
-	VPADDD       Y4, Y2, Y4
-	VPADDD       laneWeyl<>+0(SB), Y4, Y4
-	VXORPS       Y2, Y2, Y2
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Y3
+	VPADDD       Y3, Y1, Y3
+	VPADDD       laneWeyl<>+0(SB), Y3, Y3
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS kept+36(FP), Y6
+	VBROADCASTSS dropped+40(FP), Y7
+	VCMPPS       $0x04, Y1, Y7, Y1
 
 group:
 	TESTQ   BX, BX
 	JEQ     done
 	TESTL   SI, SI
 	JEQ     hashed0
-	VPSRLD  $0x10, Y4, Y5
-	VPXOR   Y4, Y5, Y5
-	VPMULLD const7feb352d<>+0(SB), Y5, Y5
-	VPXOR   Y3, Y5, Y5
-	VPSRLD  $0x0f, Y5, Y2
-	VPXOR   Y2, Y5, Y5
-	VPMULLD const846ca68b<>+0(SB), Y5, Y5
-	VPSRLD  $0x10, Y5, Y2
-	VPXOR   Y2, Y5, Y5
+	VPSRLD  $0x10, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPMULLD const7feb352d<>+0(SB), Y4, Y4
+	VPXOR   Y2, Y4, Y4
+	VPSRLD  $0x0f, Y4, Y8
+	VPXOR   Y8, Y4, Y4
+	VPMULLD const846ca68b<>+0(SB), Y4, Y4
+	VPSRLD  $0x10, Y4, Y8
+	VPXOR   Y8, Y4, Y4
 
 hashed0:
-	VMOVUPS  (DX), Y2
-	VMOVAPS  Y2, Y2
-	VMOVUPS  const3f800000<>+0(SB), Y7
-	TESTL    SI, SI
-	JEQ      kept0_0
-	VPAND    const0000ffff<>+0(SB), Y5, Y8
-	VPCMPGTD Y0, Y8, Y8
-	VMULPS   Y1, Y2, Y2
-	VANDPS   Y8, Y2, Y2
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y8, Y7, Y7
+	VMOVUPS   (DX), Y8
+	VMOVAPS   Y8, Y8
+	VMOVUPS   const3f800000<>+0(SB), Y9
+	TESTL     SI, SI
+	JEQ       kept0_0
+	VPAND     const0000ffff<>+0(SB), Y4, Y10
+	VPCMPGTD  Y0, Y10, Y10
+	VBLENDVPS Y10, Y6, Y7, Y11
+	VORPS     Y1, Y10, Y10
+	VMULPS    Y11, Y8, Y8
+	VANDPS    Y10, Y8, Y8
+	VMULPS    Y11, Y9, Y9
+	VANDPS    Y10, Y9, Y9
 
 kept0_0:
-	VMOVUPS Y2, (AX)
+	VMOVUPS Y8, (AX)
 	TESTQ   CX, CX
 	JEQ     stored0_0
-	VMOVUPS Y7, (CX)
+	VMOVUPS Y9, (CX)
 
 stored0_0:
-	VMOVUPS  64(DX), Y2
-	VMOVAPS  Y2, Y2
-	VMOVUPS  const3f800000<>+0(SB), Y7
-	TESTL    SI, SI
-	JEQ      kept0_1
-	VPSRLD   $0x10, Y5, Y8
-	VPCMPGTD Y0, Y8, Y8
-	VMULPS   Y1, Y2, Y2
-	VANDPS   Y8, Y2, Y2
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y8, Y7, Y7
+	VMOVUPS   64(DX), Y8
+	VMOVAPS   Y8, Y8
+	VMOVUPS   const3f800000<>+0(SB), Y9
+	TESTL     SI, SI
+	JEQ       kept0_1
+	VPSRLD    $0x10, Y4, Y10
+	VPCMPGTD  Y0, Y10, Y10
+	VBLENDVPS Y10, Y6, Y7, Y11
+	VORPS     Y1, Y10, Y10
+	VMULPS    Y11, Y8, Y8
+	VANDPS    Y10, Y8, Y8
+	VMULPS    Y11, Y9, Y9
+	VANDPS    Y10, Y9, Y9
 
 kept0_1:
-	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y8, 64(AX)
 	TESTQ   CX, CX
 	JEQ     stored0_1
-	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y9, 64(CX)
 
 stored0_1:
 	TESTL   SI, SI
 	JEQ     hashed1
-	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y2
-	VPSRLD  $0x10, Y2, Y6
-	VPXOR   Y2, Y6, Y6
-	VPMULLD const7feb352d<>+0(SB), Y6, Y6
-	VPXOR   Y3, Y6, Y6
-	VPSRLD  $0x0f, Y6, Y2
-	VPXOR   Y2, Y6, Y6
-	VPMULLD const846ca68b<>+0(SB), Y6, Y6
-	VPSRLD  $0x10, Y6, Y2
-	VPXOR   Y2, Y6, Y6
+	VPADDD  constf1bbcdc8<>+0(SB), Y3, Y8
+	VPSRLD  $0x10, Y8, Y5
+	VPXOR   Y8, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y2, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y8
+	VPXOR   Y8, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y8
+	VPXOR   Y8, Y5, Y5
 
 hashed1:
-	VMOVUPS  32(DX), Y2
-	VMOVAPS  Y2, Y2
-	VMOVUPS  const3f800000<>+0(SB), Y7
-	TESTL    SI, SI
-	JEQ      kept1_0
-	VPAND    const0000ffff<>+0(SB), Y6, Y8
-	VPCMPGTD Y0, Y8, Y8
-	VMULPS   Y1, Y2, Y2
-	VANDPS   Y8, Y2, Y2
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y8, Y7, Y7
+	VMOVUPS   32(DX), Y8
+	VMOVAPS   Y8, Y8
+	VMOVUPS   const3f800000<>+0(SB), Y9
+	TESTL     SI, SI
+	JEQ       kept1_0
+	VPAND     const0000ffff<>+0(SB), Y5, Y10
+	VPCMPGTD  Y0, Y10, Y10
+	VBLENDVPS Y10, Y6, Y7, Y11
+	VORPS     Y1, Y10, Y10
+	VMULPS    Y11, Y8, Y8
+	VANDPS    Y10, Y8, Y8
+	VMULPS    Y11, Y9, Y9
+	VANDPS    Y10, Y9, Y9
 
 kept1_0:
-	VMOVUPS Y2, 32(AX)
+	VMOVUPS Y8, 32(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_0
-	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y9, 32(CX)
 
 stored1_0:
-	VMOVUPS  96(DX), Y2
-	VMOVAPS  Y2, Y2
-	VMOVUPS  const3f800000<>+0(SB), Y7
-	TESTL    SI, SI
-	JEQ      kept1_1
-	VPSRLD   $0x10, Y6, Y8
-	VPCMPGTD Y0, Y8, Y8
-	VMULPS   Y1, Y2, Y2
-	VANDPS   Y8, Y2, Y2
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y8, Y7, Y7
+	VMOVUPS   96(DX), Y8
+	VMOVAPS   Y8, Y8
+	VMOVUPS   const3f800000<>+0(SB), Y9
+	TESTL     SI, SI
+	JEQ       kept1_1
+	VPSRLD    $0x10, Y5, Y10
+	VPCMPGTD  Y0, Y10, Y10
+	VBLENDVPS Y10, Y6, Y7, Y11
+	VORPS     Y1, Y10, Y10
+	VMULPS    Y11, Y8, Y8
+	VANDPS    Y10, Y8, Y8
+	VMULPS    Y11, Y9, Y9
+	VANDPS    Y10, Y9, Y9
 
 kept1_1:
-	VMOVUPS Y2, 96(AX)
+	VMOVUPS Y8, 96(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_1
-	VMOVUPS Y7, 96(CX)
+	VMOVUPS Y9, 96(CX)
 
 stored1_1:
-	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	VPADDD conste3779b90<>+0(SB), Y3, Y3
 	ADDQ   $+128, DX
 	ADDQ   $+128, AX
 	TESTQ  CX, CX
@@ -2079,9 +2089,9 @@ DATA conste3779b90<>+56(SB)/4, $0xe3779b90
 DATA conste3779b90<>+60(SB)/4, $0xe3779b90
 GLOBL conste3779b90<>(SB), RODATA|NOPTR, $64
 
-// func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·activateELUAVX2(SB), NOSPLIT, $0-52
+TEXT ·activateELUAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         slope+8(FP), CX
 	MOVQ         z+16(FP), DX
@@ -2089,216 +2099,226 @@ TEXT ·activateELUAVX2(SB), NOSPLIT, $0-52
 	MOVL         threshold+32(FP), SI
 	VBROADCASTSS threshold+32(FP), Y0
 	VPADDD       constffffffff<>+0(SB), Y0, Y0
-	VBROADCASTSS scale+36(FP), Y1
-	VBROADCASTSS key0+40(FP), Y2
-	VBROADCASTSS key1+44(FP), Y3
-	MOVL         word+48(FP), DI
+	VBROADCASTSS key0+44(FP), Y1
+	VBROADCASTSS key1+48(FP), Y2
+	MOVL         word+52(FP), DI
 	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Y4
-	VPADDD       Y4, Y2, Y4
-	VPADDD       laneWeyl<>+0(SB), Y4, Y4
-	VXORPS       Y2, Y2, Y2
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Y3
+	VPADDD       Y3, Y1, Y3
+	VPADDD       laneWeyl<>+0(SB), Y3, Y3
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS kept+36(FP), Y6
+	VBROADCASTSS dropped+40(FP), Y7
+	VCMPPS       $0x04, Y1, Y7, Y8
 
 group:
 	TESTQ   BX, BX
 	JEQ     done
 	TESTL   SI, SI
 	JEQ     hashed0
-	VPSRLD  $0x10, Y4, Y5
-	VPXOR   Y4, Y5, Y5
-	VPMULLD const7feb352d<>+0(SB), Y5, Y5
-	VPXOR   Y3, Y5, Y5
-	VPSRLD  $0x0f, Y5, Y7
-	VPXOR   Y7, Y5, Y5
-	VPMULLD const846ca68b<>+0(SB), Y5, Y5
-	VPSRLD  $0x10, Y5, Y7
-	VPXOR   Y7, Y5, Y5
+	VPSRLD  $0x10, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPMULLD const7feb352d<>+0(SB), Y4, Y4
+	VPXOR   Y2, Y4, Y4
+	VPSRLD  $0x0f, Y4, Y9
+	VPXOR   Y9, Y4, Y4
+	VPMULLD const846ca68b<>+0(SB), Y4, Y4
+	VPSRLD  $0x10, Y4, Y9
+	VPXOR   Y9, Y4, Y4
 
 hashed0:
-	VMOVUPS      (DX), Y7
-	VMINPS       Y7, Y2, Y8
-	VMOVUPS      constc2ae0000<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
-	VROUNDPS     $0x08, Y9, Y9
-	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
-	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
-	VMOVUPS      const39506967<>+0(SB), Y10
-	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y11
-	VFMADD213PS  Y8, Y11, Y10
-	VCVTPS2DQ    Y9, Y9
-	VPADDD       const0000007f<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y9, Y9
-	VSUBPS       const3f800000<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y9, Y11
-	VFMADD213PS  Y9, Y9, Y10
-	VCMPPS       $0x1e, Y2, Y7, Y8
-	VBLENDVPS    Y8, Y7, Y11, Y11
-	VMOVUPS      const3f800000<>+0(SB), Y7
-	VBLENDVPS    Y8, Y7, Y10, Y10
+	VMOVUPS      (DX), Y9
+	VMINPS       Y9, Y1, Y10
+	VMOVUPS      constc2ae0000<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMULPS       const3fb8aa3b<>+0(SB), Y10, Y11
+	VROUNDPS     $0x08, Y11, Y11
+	VFNMADD231PS const3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS constb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      const39506967<>+0(SB), Y12
+	VFMADD213PS  const3ab743ce<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c088908<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f000000<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y10, Y13
+	VFMADD213PS  Y10, Y13, Y12
+	VCVTPS2DQ    Y11, Y11
+	VPADDD       const0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VSUBPS       const3f800000<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VFMADD213PS  Y11, Y11, Y12
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VBLENDVPS    Y10, Y9, Y13, Y13
+	VMOVUPS      const3f800000<>+0(SB), Y9
+	VBLENDVPS    Y10, Y9, Y12, Y12
 	TESTL        SI, SI
 	JEQ          kept0_0
-	VPAND        const0000ffff<>+0(SB), Y5, Y7
-	VPCMPGTD     Y0, Y7, Y7
-	VMULPS       Y1, Y11, Y11
-	VANDPS       Y7, Y11, Y11
-	VMULPS       Y1, Y10, Y10
-	VANDPS       Y7, Y10, Y10
+	VPAND        const0000ffff<>+0(SB), Y4, Y9
+	VPCMPGTD     Y0, Y9, Y9
+	VBLENDVPS    Y9, Y6, Y7, Y10
+	VORPS        Y8, Y9, Y9
+	VMULPS       Y10, Y13, Y13
+	VANDPS       Y9, Y13, Y13
+	VMULPS       Y10, Y12, Y12
+	VANDPS       Y9, Y12, Y12
 
 kept0_0:
-	VMOVUPS Y11, (AX)
+	VMOVUPS Y13, (AX)
 	TESTQ   CX, CX
 	JEQ     stored0_0
-	VMOVUPS Y10, (CX)
+	VMOVUPS Y12, (CX)
 
 stored0_0:
-	VMOVUPS      64(DX), Y7
-	VMINPS       Y7, Y2, Y8
-	VMOVUPS      constc2ae0000<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
-	VROUNDPS     $0x08, Y9, Y9
-	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
-	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
-	VMOVUPS      const39506967<>+0(SB), Y10
-	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y11
-	VFMADD213PS  Y8, Y11, Y10
-	VCVTPS2DQ    Y9, Y9
-	VPADDD       const0000007f<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y9, Y9
-	VSUBPS       const3f800000<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y9, Y11
-	VFMADD213PS  Y9, Y9, Y10
-	VCMPPS       $0x1e, Y2, Y7, Y8
-	VBLENDVPS    Y8, Y7, Y11, Y11
-	VMOVUPS      const3f800000<>+0(SB), Y7
-	VBLENDVPS    Y8, Y7, Y10, Y10
+	VMOVUPS      64(DX), Y9
+	VMINPS       Y9, Y1, Y10
+	VMOVUPS      constc2ae0000<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMULPS       const3fb8aa3b<>+0(SB), Y10, Y11
+	VROUNDPS     $0x08, Y11, Y11
+	VFNMADD231PS const3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS constb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      const39506967<>+0(SB), Y12
+	VFMADD213PS  const3ab743ce<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c088908<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f000000<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y10, Y13
+	VFMADD213PS  Y10, Y13, Y12
+	VCVTPS2DQ    Y11, Y11
+	VPADDD       const0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VSUBPS       const3f800000<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VFMADD213PS  Y11, Y11, Y12
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VBLENDVPS    Y10, Y9, Y13, Y13
+	VMOVUPS      const3f800000<>+0(SB), Y9
+	VBLENDVPS    Y10, Y9, Y12, Y12
 	TESTL        SI, SI
 	JEQ          kept0_1
-	VPSRLD       $0x10, Y5, Y7
-	VPCMPGTD     Y0, Y7, Y7
-	VMULPS       Y1, Y11, Y11
-	VANDPS       Y7, Y11, Y11
-	VMULPS       Y1, Y10, Y10
-	VANDPS       Y7, Y10, Y10
+	VPSRLD       $0x10, Y4, Y9
+	VPCMPGTD     Y0, Y9, Y9
+	VBLENDVPS    Y9, Y6, Y7, Y10
+	VORPS        Y8, Y9, Y9
+	VMULPS       Y10, Y13, Y13
+	VANDPS       Y9, Y13, Y13
+	VMULPS       Y10, Y12, Y12
+	VANDPS       Y9, Y12, Y12
 
 kept0_1:
-	VMOVUPS Y11, 64(AX)
+	VMOVUPS Y13, 64(AX)
 	TESTQ   CX, CX
 	JEQ     stored0_1
-	VMOVUPS Y10, 64(CX)
+	VMOVUPS Y12, 64(CX)
 
 stored0_1:
 	TESTL   SI, SI
 	JEQ     hashed1
-	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y7
-	VPSRLD  $0x10, Y7, Y6
-	VPXOR   Y7, Y6, Y6
-	VPMULLD const7feb352d<>+0(SB), Y6, Y6
-	VPXOR   Y3, Y6, Y6
-	VPSRLD  $0x0f, Y6, Y7
-	VPXOR   Y7, Y6, Y6
-	VPMULLD const846ca68b<>+0(SB), Y6, Y6
-	VPSRLD  $0x10, Y6, Y7
-	VPXOR   Y7, Y6, Y6
+	VPADDD  constf1bbcdc8<>+0(SB), Y3, Y9
+	VPSRLD  $0x10, Y9, Y5
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y2, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y9
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y9
+	VPXOR   Y9, Y5, Y5
 
 hashed1:
-	VMOVUPS      32(DX), Y7
-	VMINPS       Y7, Y2, Y8
-	VMOVUPS      constc2ae0000<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
-	VROUNDPS     $0x08, Y9, Y9
-	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
-	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
-	VMOVUPS      const39506967<>+0(SB), Y10
-	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y11
-	VFMADD213PS  Y8, Y11, Y10
-	VCVTPS2DQ    Y9, Y9
-	VPADDD       const0000007f<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y9, Y9
-	VSUBPS       const3f800000<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y9, Y11
-	VFMADD213PS  Y9, Y9, Y10
-	VCMPPS       $0x1e, Y2, Y7, Y8
-	VBLENDVPS    Y8, Y7, Y11, Y11
-	VMOVUPS      const3f800000<>+0(SB), Y7
-	VBLENDVPS    Y8, Y7, Y10, Y10
+	VMOVUPS      32(DX), Y9
+	VMINPS       Y9, Y1, Y10
+	VMOVUPS      constc2ae0000<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMULPS       const3fb8aa3b<>+0(SB), Y10, Y11
+	VROUNDPS     $0x08, Y11, Y11
+	VFNMADD231PS const3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS constb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      const39506967<>+0(SB), Y12
+	VFMADD213PS  const3ab743ce<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c088908<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f000000<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y10, Y13
+	VFMADD213PS  Y10, Y13, Y12
+	VCVTPS2DQ    Y11, Y11
+	VPADDD       const0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VSUBPS       const3f800000<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VFMADD213PS  Y11, Y11, Y12
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VBLENDVPS    Y10, Y9, Y13, Y13
+	VMOVUPS      const3f800000<>+0(SB), Y9
+	VBLENDVPS    Y10, Y9, Y12, Y12
 	TESTL        SI, SI
 	JEQ          kept1_0
-	VPAND        const0000ffff<>+0(SB), Y6, Y7
-	VPCMPGTD     Y0, Y7, Y7
-	VMULPS       Y1, Y11, Y11
-	VANDPS       Y7, Y11, Y11
-	VMULPS       Y1, Y10, Y10
-	VANDPS       Y7, Y10, Y10
+	VPAND        const0000ffff<>+0(SB), Y5, Y9
+	VPCMPGTD     Y0, Y9, Y9
+	VBLENDVPS    Y9, Y6, Y7, Y10
+	VORPS        Y8, Y9, Y9
+	VMULPS       Y10, Y13, Y13
+	VANDPS       Y9, Y13, Y13
+	VMULPS       Y10, Y12, Y12
+	VANDPS       Y9, Y12, Y12
 
 kept1_0:
-	VMOVUPS Y11, 32(AX)
+	VMOVUPS Y13, 32(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_0
-	VMOVUPS Y10, 32(CX)
+	VMOVUPS Y12, 32(CX)
 
 stored1_0:
-	VMOVUPS      96(DX), Y7
-	VMINPS       Y7, Y2, Y8
-	VMOVUPS      constc2ae0000<>+0(SB), Y9
-	VMAXPS       Y8, Y9, Y8
-	VMULPS       const3fb8aa3b<>+0(SB), Y8, Y9
-	VROUNDPS     $0x08, Y9, Y9
-	VFNMADD231PS const3f318000<>+0(SB), Y9, Y8
-	VFNMADD231PS constb95e8083<>+0(SB), Y9, Y8
-	VMOVUPS      const39506967<>+0(SB), Y10
-	VFMADD213PS  const3ab743ce<>+0(SB), Y8, Y10
-	VFMADD213PS  const3c088908<>+0(SB), Y8, Y10
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Y8, Y10
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Y8, Y10
-	VFMADD213PS  const3f000000<>+0(SB), Y8, Y10
-	VMULPS       Y8, Y8, Y11
-	VFMADD213PS  Y8, Y11, Y10
-	VCVTPS2DQ    Y9, Y9
-	VPADDD       const0000007f<>+0(SB), Y9, Y9
-	VPSLLD       $0x17, Y9, Y9
-	VSUBPS       const3f800000<>+0(SB), Y9, Y11
-	VFMADD231PS  Y10, Y9, Y11
-	VFMADD213PS  Y9, Y9, Y10
-	VCMPPS       $0x1e, Y2, Y7, Y8
-	VBLENDVPS    Y8, Y7, Y11, Y11
-	VMOVUPS      const3f800000<>+0(SB), Y7
-	VBLENDVPS    Y8, Y7, Y10, Y10
+	VMOVUPS      96(DX), Y9
+	VMINPS       Y9, Y1, Y10
+	VMOVUPS      constc2ae0000<>+0(SB), Y11
+	VMAXPS       Y10, Y11, Y10
+	VMULPS       const3fb8aa3b<>+0(SB), Y10, Y11
+	VROUNDPS     $0x08, Y11, Y11
+	VFNMADD231PS const3f318000<>+0(SB), Y11, Y10
+	VFNMADD231PS constb95e8083<>+0(SB), Y11, Y10
+	VMOVUPS      const39506967<>+0(SB), Y12
+	VFMADD213PS  const3ab743ce<>+0(SB), Y10, Y12
+	VFMADD213PS  const3c088908<>+0(SB), Y10, Y12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Y10, Y12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Y10, Y12
+	VFMADD213PS  const3f000000<>+0(SB), Y10, Y12
+	VMULPS       Y10, Y10, Y13
+	VFMADD213PS  Y10, Y13, Y12
+	VCVTPS2DQ    Y11, Y11
+	VPADDD       const0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y11, Y11
+	VSUBPS       const3f800000<>+0(SB), Y11, Y13
+	VFMADD231PS  Y12, Y11, Y13
+	VFMADD213PS  Y11, Y11, Y12
+	VCMPPS       $0x1e, Y1, Y9, Y10
+	VBLENDVPS    Y10, Y9, Y13, Y13
+	VMOVUPS      const3f800000<>+0(SB), Y9
+	VBLENDVPS    Y10, Y9, Y12, Y12
 	TESTL        SI, SI
 	JEQ          kept1_1
-	VPSRLD       $0x10, Y6, Y7
-	VPCMPGTD     Y0, Y7, Y7
-	VMULPS       Y1, Y11, Y11
-	VANDPS       Y7, Y11, Y11
-	VMULPS       Y1, Y10, Y10
-	VANDPS       Y7, Y10, Y10
+	VPSRLD       $0x10, Y5, Y9
+	VPCMPGTD     Y0, Y9, Y9
+	VBLENDVPS    Y9, Y6, Y7, Y10
+	VORPS        Y8, Y9, Y9
+	VMULPS       Y10, Y13, Y13
+	VANDPS       Y9, Y13, Y13
+	VMULPS       Y10, Y12, Y12
+	VANDPS       Y9, Y12, Y12
 
 kept1_1:
-	VMOVUPS Y11, 96(AX)
+	VMOVUPS Y13, 96(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_1
-	VMOVUPS Y10, 96(CX)
+	VMOVUPS Y12, 96(CX)
 
 stored1_1:
-	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	VPADDD conste3779b90<>+0(SB), Y3, Y3
 	ADDQ   $+128, DX
 	ADDQ   $+128, AX
 	TESTQ  CX, CX
@@ -2511,9 +2531,9 @@ DATA const0000007f<>+56(SB)/4, $0x0000007f
 DATA const0000007f<>+60(SB)/4, $0x0000007f
 GLOBL const0000007f<>(SB), RODATA|NOPTR, $64
 
-// func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX2
-TEXT ·activateReLUAVX2(SB), NOSPLIT, $0-52
+TEXT ·activateReLUAVX2(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         slope+8(FP), CX
 	MOVQ         z+16(FP), DX
@@ -2521,128 +2541,138 @@ TEXT ·activateReLUAVX2(SB), NOSPLIT, $0-52
 	MOVL         threshold+32(FP), SI
 	VBROADCASTSS threshold+32(FP), Y0
 	VPADDD       constffffffff<>+0(SB), Y0, Y0
-	VBROADCASTSS scale+36(FP), Y1
-	VBROADCASTSS key0+40(FP), Y2
-	VBROADCASTSS key1+44(FP), Y3
-	MOVL         word+48(FP), DI
+	VBROADCASTSS key0+44(FP), Y1
+	VBROADCASTSS key1+48(FP), Y2
+	MOVL         word+52(FP), DI
 	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Y4
-	VPADDD       Y4, Y2, Y4
-	VPADDD       laneWeyl<>+0(SB), Y4, Y4
-	VXORPS       Y2, Y2, Y2
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Y3
+	VPADDD       Y3, Y1, Y3
+	VPADDD       laneWeyl<>+0(SB), Y3, Y3
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS kept+36(FP), Y6
+	VBROADCASTSS dropped+40(FP), Y7
+	VCMPPS       $0x04, Y1, Y7, Y8
 
 group:
 	TESTQ   BX, BX
 	JEQ     done
 	TESTL   SI, SI
 	JEQ     hashed0
-	VPSRLD  $0x10, Y4, Y5
-	VPXOR   Y4, Y5, Y5
-	VPMULLD const7feb352d<>+0(SB), Y5, Y5
-	VPXOR   Y3, Y5, Y5
-	VPSRLD  $0x0f, Y5, Y7
-	VPXOR   Y7, Y5, Y5
-	VPMULLD const846ca68b<>+0(SB), Y5, Y5
-	VPSRLD  $0x10, Y5, Y7
-	VPXOR   Y7, Y5, Y5
+	VPSRLD  $0x10, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPMULLD const7feb352d<>+0(SB), Y4, Y4
+	VPXOR   Y2, Y4, Y4
+	VPSRLD  $0x0f, Y4, Y9
+	VPXOR   Y9, Y4, Y4
+	VPMULLD const846ca68b<>+0(SB), Y4, Y4
+	VPSRLD  $0x10, Y4, Y9
+	VPXOR   Y9, Y4, Y4
 
 hashed0:
-	VMOVUPS  (DX), Y7
-	VMAXPS   Y7, Y2, Y8
-	VCMPPS   $0x1e, Y2, Y7, Y7
-	VANDPS   const3f800000<>+0(SB), Y7, Y7
-	TESTL    SI, SI
-	JEQ      kept0_0
-	VPAND    const0000ffff<>+0(SB), Y5, Y9
-	VPCMPGTD Y0, Y9, Y9
-	VMULPS   Y1, Y8, Y8
-	VANDPS   Y9, Y8, Y8
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y9, Y7, Y7
+	VMOVUPS   (DX), Y9
+	VMAXPS    Y9, Y1, Y10
+	VCMPPS    $0x1e, Y1, Y9, Y9
+	VANDPS    const3f800000<>+0(SB), Y9, Y9
+	TESTL     SI, SI
+	JEQ       kept0_0
+	VPAND     const0000ffff<>+0(SB), Y4, Y11
+	VPCMPGTD  Y0, Y11, Y11
+	VBLENDVPS Y11, Y6, Y7, Y12
+	VORPS     Y8, Y11, Y11
+	VMULPS    Y12, Y10, Y10
+	VANDPS    Y11, Y10, Y10
+	VMULPS    Y12, Y9, Y9
+	VANDPS    Y11, Y9, Y9
 
 kept0_0:
-	VMOVUPS Y8, (AX)
+	VMOVUPS Y10, (AX)
 	TESTQ   CX, CX
 	JEQ     stored0_0
-	VMOVUPS Y7, (CX)
+	VMOVUPS Y9, (CX)
 
 stored0_0:
-	VMOVUPS  64(DX), Y7
-	VMAXPS   Y7, Y2, Y8
-	VCMPPS   $0x1e, Y2, Y7, Y7
-	VANDPS   const3f800000<>+0(SB), Y7, Y7
-	TESTL    SI, SI
-	JEQ      kept0_1
-	VPSRLD   $0x10, Y5, Y9
-	VPCMPGTD Y0, Y9, Y9
-	VMULPS   Y1, Y8, Y8
-	VANDPS   Y9, Y8, Y8
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y9, Y7, Y7
+	VMOVUPS   64(DX), Y9
+	VMAXPS    Y9, Y1, Y10
+	VCMPPS    $0x1e, Y1, Y9, Y9
+	VANDPS    const3f800000<>+0(SB), Y9, Y9
+	TESTL     SI, SI
+	JEQ       kept0_1
+	VPSRLD    $0x10, Y4, Y11
+	VPCMPGTD  Y0, Y11, Y11
+	VBLENDVPS Y11, Y6, Y7, Y12
+	VORPS     Y8, Y11, Y11
+	VMULPS    Y12, Y10, Y10
+	VANDPS    Y11, Y10, Y10
+	VMULPS    Y12, Y9, Y9
+	VANDPS    Y11, Y9, Y9
 
 kept0_1:
-	VMOVUPS Y8, 64(AX)
+	VMOVUPS Y10, 64(AX)
 	TESTQ   CX, CX
 	JEQ     stored0_1
-	VMOVUPS Y7, 64(CX)
+	VMOVUPS Y9, 64(CX)
 
 stored0_1:
 	TESTL   SI, SI
 	JEQ     hashed1
-	VPADDD  constf1bbcdc8<>+0(SB), Y4, Y7
-	VPSRLD  $0x10, Y7, Y6
-	VPXOR   Y7, Y6, Y6
-	VPMULLD const7feb352d<>+0(SB), Y6, Y6
-	VPXOR   Y3, Y6, Y6
-	VPSRLD  $0x0f, Y6, Y7
-	VPXOR   Y7, Y6, Y6
-	VPMULLD const846ca68b<>+0(SB), Y6, Y6
-	VPSRLD  $0x10, Y6, Y7
-	VPXOR   Y7, Y6, Y6
+	VPADDD  constf1bbcdc8<>+0(SB), Y3, Y9
+	VPSRLD  $0x10, Y9, Y5
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y2, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y9
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y9
+	VPXOR   Y9, Y5, Y5
 
 hashed1:
-	VMOVUPS  32(DX), Y7
-	VMAXPS   Y7, Y2, Y8
-	VCMPPS   $0x1e, Y2, Y7, Y7
-	VANDPS   const3f800000<>+0(SB), Y7, Y7
-	TESTL    SI, SI
-	JEQ      kept1_0
-	VPAND    const0000ffff<>+0(SB), Y6, Y9
-	VPCMPGTD Y0, Y9, Y9
-	VMULPS   Y1, Y8, Y8
-	VANDPS   Y9, Y8, Y8
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y9, Y7, Y7
+	VMOVUPS   32(DX), Y9
+	VMAXPS    Y9, Y1, Y10
+	VCMPPS    $0x1e, Y1, Y9, Y9
+	VANDPS    const3f800000<>+0(SB), Y9, Y9
+	TESTL     SI, SI
+	JEQ       kept1_0
+	VPAND     const0000ffff<>+0(SB), Y5, Y11
+	VPCMPGTD  Y0, Y11, Y11
+	VBLENDVPS Y11, Y6, Y7, Y12
+	VORPS     Y8, Y11, Y11
+	VMULPS    Y12, Y10, Y10
+	VANDPS    Y11, Y10, Y10
+	VMULPS    Y12, Y9, Y9
+	VANDPS    Y11, Y9, Y9
 
 kept1_0:
-	VMOVUPS Y8, 32(AX)
+	VMOVUPS Y10, 32(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_0
-	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y9, 32(CX)
 
 stored1_0:
-	VMOVUPS  96(DX), Y7
-	VMAXPS   Y7, Y2, Y8
-	VCMPPS   $0x1e, Y2, Y7, Y7
-	VANDPS   const3f800000<>+0(SB), Y7, Y7
-	TESTL    SI, SI
-	JEQ      kept1_1
-	VPSRLD   $0x10, Y6, Y9
-	VPCMPGTD Y0, Y9, Y9
-	VMULPS   Y1, Y8, Y8
-	VANDPS   Y9, Y8, Y8
-	VMULPS   Y1, Y7, Y7
-	VANDPS   Y9, Y7, Y7
+	VMOVUPS   96(DX), Y9
+	VMAXPS    Y9, Y1, Y10
+	VCMPPS    $0x1e, Y1, Y9, Y9
+	VANDPS    const3f800000<>+0(SB), Y9, Y9
+	TESTL     SI, SI
+	JEQ       kept1_1
+	VPSRLD    $0x10, Y5, Y11
+	VPCMPGTD  Y0, Y11, Y11
+	VBLENDVPS Y11, Y6, Y7, Y12
+	VORPS     Y8, Y11, Y11
+	VMULPS    Y12, Y10, Y10
+	VANDPS    Y11, Y10, Y10
+	VMULPS    Y12, Y9, Y9
+	VANDPS    Y11, Y9, Y9
 
 kept1_1:
-	VMOVUPS Y8, 96(AX)
+	VMOVUPS Y10, 96(AX)
 	TESTQ   CX, CX
 	JEQ     stored1_1
-	VMOVUPS Y7, 96(CX)
+	VMOVUPS Y9, 96(CX)
 
 stored1_1:
-	VPADDD conste3779b90<>+0(SB), Y4, Y4
+	VPADDD conste3779b90<>+0(SB), Y3, Y3
 	ADDQ   $+128, DX
 	ADDQ   $+128, AX
 	TESTQ  CX, CX
@@ -4821,77 +4851,83 @@ bad:
 	VZEROUPPER
 	RET
 
-// func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// func activateIdentityAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX512F
-TEXT ·activateIdentityAVX512(SB), NOSPLIT, $0-52
+TEXT ·activateIdentityAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         slope+8(FP), CX
 	MOVQ         z+16(FP), DX
 	MOVQ         groups+24(FP), BX
 	MOVL         threshold+32(FP), SI
 	VBROADCASTSS threshold+32(FP), Z0
-	VBROADCASTSS scale+36(FP), Z1
-	VBROADCASTSS key0+40(FP), Z2
-	VBROADCASTSS key1+44(FP), Z3
-	MOVL         word+48(FP), DI
+	VBROADCASTSS key0+44(FP), Z1
+	VBROADCASTSS key1+48(FP), Z2
+	MOVL         word+52(FP), DI
 	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Z4
-	VPADDD       Z4, Z2, Z4
-	VPADDD       laneWeyl<>+0(SB), Z4, Z4
-	VPXORD       Z5, Z5, Z5
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Z3
+	VPADDD       Z3, Z1, Z3
+	VPADDD       laneWeyl<>+0(SB), Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS kept+36(FP), Z1
+	VBROADCASTSS dropped+40(FP), Z8
+	VCMPPS       $0x04, Z4, Z8, K1
 
 group:
 	TESTQ   BX, BX
 	JEQ     done
 	TESTL   SI, SI
 	JEQ     hashed0
-	VPSRLD  $0x10, Z4, Z6
-	VPXORD  Z4, Z6, Z6
-	VPMULLD const7feb352d<>+0(SB), Z6, Z6
-	VPXORD  Z3, Z6, Z6
-	VPSRLD  $0x0f, Z6, Z2
-	VPXORD  Z2, Z6, Z6
-	VPMULLD const846ca68b<>+0(SB), Z6, Z6
-	VPSRLD  $0x10, Z6, Z2
-	VPXORD  Z2, Z6, Z6
+	VPSRLD  $0x10, Z3, Z5
+	VPXORD  Z3, Z5, Z5
+	VPMULLD const7feb352d<>+0(SB), Z5, Z5
+	VPXORD  Z2, Z5, Z5
+	VPSRLD  $0x0f, Z5, Z4
+	VPXORD  Z4, Z5, Z5
+	VPMULLD const846ca68b<>+0(SB), Z5, Z5
+	VPSRLD  $0x10, Z5, Z4
+	VPXORD  Z4, Z5, Z5
 
 hashed0:
-	VMOVUPS  (DX), Z2
-	VMOVAPS  Z2, Z2
-	VMOVUPS  const3f800000<>+0(SB), Z5
-	TESTL    SI, SI
-	JEQ      kept0_0
-	VPANDD   const0000ffff<>+0(SB), Z6, Z7
-	VPCMPUD  $0x05, Z0, Z7, K1
-	VMULPS.Z Z1, Z2, K1, Z2
-	VMULPS.Z Z1, Z5, K1, Z5
+	VMOVUPS   (DX), Z4
+	VMOVAPS   Z4, Z4
+	VMOVUPS   const3f800000<>+0(SB), Z9
+	TESTL     SI, SI
+	JEQ       kept0_0
+	VPANDD    const0000ffff<>+0(SB), Z5, Z10
+	VPCMPUD   $0x05, Z0, Z10, K2
+	VBLENDMPS Z1, Z8, K2, Z6
+	KORW      K1, K2, K2
+	VMULPS.Z  Z6, Z4, K2, Z4
+	VMULPS.Z  Z6, Z9, K2, Z9
 
 kept0_0:
-	VMOVUPS Z2, (AX)
+	VMOVUPS Z4, (AX)
 	TESTQ   CX, CX
 	JEQ     stored0_0
-	VMOVUPS Z5, (CX)
+	VMOVUPS Z9, (CX)
 
 stored0_0:
-	VMOVUPS  64(DX), Z2
-	VMOVAPS  Z2, Z2
-	VMOVUPS  const3f800000<>+0(SB), Z5
-	TESTL    SI, SI
-	JEQ      kept0_1
-	VPSRLD   $0x10, Z6, Z7
-	VPCMPUD  $0x05, Z0, Z7, K1
-	VMULPS.Z Z1, Z2, K1, Z2
-	VMULPS.Z Z1, Z5, K1, Z5
+	VMOVUPS   64(DX), Z4
+	VMOVAPS   Z4, Z4
+	VMOVUPS   const3f800000<>+0(SB), Z9
+	TESTL     SI, SI
+	JEQ       kept0_1
+	VPSRLD    $0x10, Z5, Z10
+	VPCMPUD   $0x05, Z0, Z10, K2
+	VBLENDMPS Z1, Z8, K2, Z7
+	KORW      K1, K2, K2
+	VMULPS.Z  Z7, Z4, K2, Z4
+	VMULPS.Z  Z7, Z9, K2, Z9
 
 kept0_1:
-	VMOVUPS Z2, 64(AX)
+	VMOVUPS Z4, 64(AX)
 	TESTQ   CX, CX
 	JEQ     stored0_1
-	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z9, 64(CX)
 
 stored0_1:
-	VPADDD conste3779b90<>+0(SB), Z4, Z4
+	VPADDD conste3779b90<>+0(SB), Z3, Z3
 	ADDQ   $+128, DX
 	ADDQ   $+128, AX
 	TESTQ  CX, CX
@@ -4906,73 +4942,191 @@ done:
 	VZEROUPPER
 	RET
 
-// func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
+// func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 // Requires: AVX, AVX512F
-TEXT ·activateELUAVX512(SB), NOSPLIT, $0-52
+TEXT ·activateELUAVX512(SB), NOSPLIT, $0-56
 	MOVQ         dst+0(FP), AX
 	MOVQ         slope+8(FP), CX
 	MOVQ         z+16(FP), DX
 	MOVQ         groups+24(FP), BX
 	MOVL         threshold+32(FP), SI
 	VBROADCASTSS threshold+32(FP), Z0
-	VBROADCASTSS scale+36(FP), Z1
-	VBROADCASTSS key0+40(FP), Z2
-	VBROADCASTSS key1+44(FP), Z3
-	MOVL         word+48(FP), DI
+	VBROADCASTSS key0+44(FP), Z1
+	VBROADCASTSS key1+48(FP), Z2
+	MOVL         word+52(FP), DI
 	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Z4
-	VPADDD       Z4, Z2, Z4
-	VPADDD       laneWeyl<>+0(SB), Z4, Z4
-	VPXORD       Z5, Z5, Z5
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Z3
+	VPADDD       Z3, Z1, Z3
+	VPADDD       laneWeyl<>+0(SB), Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS kept+36(FP), Z1
+	VBROADCASTSS dropped+40(FP), Z8
+	VCMPPS       $0x04, Z4, Z8, K1
 
 group:
 	TESTQ   BX, BX
 	JEQ     done
 	TESTL   SI, SI
 	JEQ     hashed0
-	VPSRLD  $0x10, Z4, Z6
-	VPXORD  Z4, Z6, Z6
-	VPMULLD const7feb352d<>+0(SB), Z6, Z6
-	VPXORD  Z3, Z6, Z6
-	VPSRLD  $0x0f, Z6, Z2
-	VPXORD  Z2, Z6, Z6
-	VPMULLD const846ca68b<>+0(SB), Z6, Z6
-	VPSRLD  $0x10, Z6, Z2
-	VPXORD  Z2, Z6, Z6
+	VPSRLD  $0x10, Z3, Z5
+	VPXORD  Z3, Z5, Z5
+	VPMULLD const7feb352d<>+0(SB), Z5, Z5
+	VPXORD  Z2, Z5, Z5
+	VPSRLD  $0x0f, Z5, Z9
+	VPXORD  Z9, Z5, Z5
+	VPMULLD const846ca68b<>+0(SB), Z5, Z5
+	VPSRLD  $0x10, Z5, Z9
+	VPXORD  Z9, Z5, Z5
 
 hashed0:
-	VMOVUPS      (DX), Z2
-	VMINPS       Z2, Z5, Z7
-	VMOVUPS      constc2ae0000<>+0(SB), Z8
-	VMAXPS       Z7, Z8, Z7
-	VMULPS       const3fb8aa3b<>+0(SB), Z7, Z8
-	VRNDSCALEPS  $0x08, Z8, Z8
-	VFNMADD231PS const3f318000<>+0(SB), Z8, Z7
-	VFNMADD231PS constb95e8083<>+0(SB), Z8, Z7
-	VMOVUPS      const39506967<>+0(SB), Z9
-	VFMADD213PS  const3ab743ce<>+0(SB), Z7, Z9
-	VFMADD213PS  const3c088908<>+0(SB), Z7, Z9
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Z7, Z9
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Z7, Z9
-	VFMADD213PS  const3f000000<>+0(SB), Z7, Z9
-	VMULPS       Z7, Z7, Z10
-	VFMADD213PS  Z7, Z10, Z9
-	VCVTPS2DQ    Z8, Z8
-	VPADDD       const0000007f<>+0(SB), Z8, Z8
-	VPSLLD       $0x17, Z8, Z8
-	VSUBPS       const3f800000<>+0(SB), Z8, Z10
-	VFMADD231PS  Z9, Z8, Z10
-	VFMADD213PS  Z8, Z8, Z9
-	VCMPPS       $0x1e, Z5, Z2, K1
-	VMOVAPS      Z2, K1, Z10
-	VMOVUPS      const3f800000<>+0(SB), K1, Z9
+	VMOVUPS      (DX), Z9
+	VMINPS       Z9, Z4, Z10
+	VMOVUPS      constc2ae0000<>+0(SB), Z11
+	VMAXPS       Z10, Z11, Z10
+	VMULPS       const3fb8aa3b<>+0(SB), Z10, Z11
+	VRNDSCALEPS  $0x08, Z11, Z11
+	VFNMADD231PS const3f318000<>+0(SB), Z11, Z10
+	VFNMADD231PS constb95e8083<>+0(SB), Z11, Z10
+	VMOVUPS      const39506967<>+0(SB), Z12
+	VFMADD213PS  const3ab743ce<>+0(SB), Z10, Z12
+	VFMADD213PS  const3c088908<>+0(SB), Z10, Z12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z10, Z12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z10, Z12
+	VFMADD213PS  const3f000000<>+0(SB), Z10, Z12
+	VMULPS       Z10, Z10, Z13
+	VFMADD213PS  Z10, Z13, Z12
+	VCVTPS2DQ    Z11, Z11
+	VPADDD       const0000007f<>+0(SB), Z11, Z11
+	VPSLLD       $0x17, Z11, Z11
+	VSUBPS       const3f800000<>+0(SB), Z11, Z13
+	VFMADD231PS  Z12, Z11, Z13
+	VFMADD213PS  Z11, Z11, Z12
+	VCMPPS       $0x1e, Z4, Z9, K2
+	VMOVAPS      Z9, K2, Z13
+	VMOVUPS      const3f800000<>+0(SB), K2, Z12
 	TESTL        SI, SI
 	JEQ          kept0_0
-	VPANDD       const0000ffff<>+0(SB), Z6, Z2
-	VPCMPUD      $0x05, Z0, Z2, K1
-	VMULPS.Z     Z1, Z10, K1, Z10
-	VMULPS.Z     Z1, Z9, K1, Z9
+	VPANDD       const0000ffff<>+0(SB), Z5, Z9
+	VPCMPUD      $0x05, Z0, Z9, K2
+	VBLENDMPS    Z1, Z8, K2, Z6
+	KORW         K1, K2, K2
+	VMULPS.Z     Z6, Z13, K2, Z13
+	VMULPS.Z     Z6, Z12, K2, Z12
+
+kept0_0:
+	VMOVUPS Z13, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Z12, (CX)
+
+stored0_0:
+	VMOVUPS      64(DX), Z9
+	VMINPS       Z9, Z4, Z10
+	VMOVUPS      constc2ae0000<>+0(SB), Z11
+	VMAXPS       Z10, Z11, Z10
+	VMULPS       const3fb8aa3b<>+0(SB), Z10, Z11
+	VRNDSCALEPS  $0x08, Z11, Z11
+	VFNMADD231PS const3f318000<>+0(SB), Z11, Z10
+	VFNMADD231PS constb95e8083<>+0(SB), Z11, Z10
+	VMOVUPS      const39506967<>+0(SB), Z12
+	VFMADD213PS  const3ab743ce<>+0(SB), Z10, Z12
+	VFMADD213PS  const3c088908<>+0(SB), Z10, Z12
+	VFMADD213PS  const3d2aa9c1<>+0(SB), Z10, Z12
+	VFMADD213PS  const3e2aaaaa<>+0(SB), Z10, Z12
+	VFMADD213PS  const3f000000<>+0(SB), Z10, Z12
+	VMULPS       Z10, Z10, Z13
+	VFMADD213PS  Z10, Z13, Z12
+	VCVTPS2DQ    Z11, Z11
+	VPADDD       const0000007f<>+0(SB), Z11, Z11
+	VPSLLD       $0x17, Z11, Z11
+	VSUBPS       const3f800000<>+0(SB), Z11, Z13
+	VFMADD231PS  Z12, Z11, Z13
+	VFMADD213PS  Z11, Z11, Z12
+	VCMPPS       $0x1e, Z4, Z9, K2
+	VMOVAPS      Z9, K2, Z13
+	VMOVUPS      const3f800000<>+0(SB), K2, Z12
+	TESTL        SI, SI
+	JEQ          kept0_1
+	VPSRLD       $0x10, Z5, Z9
+	VPCMPUD      $0x05, Z0, Z9, K2
+	VBLENDMPS    Z1, Z8, K2, Z7
+	KORW         K1, K2, K2
+	VMULPS.Z     Z7, Z13, K2, Z13
+	VMULPS.Z     Z7, Z12, K2, Z12
+
+kept0_1:
+	VMOVUPS Z13, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Z12, 64(CX)
+
+stored0_1:
+	VPADDD conste3779b90<>+0(SB), Z3, Z3
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX512F
+TEXT ·activateReLUAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Z0
+	VBROADCASTSS key0+44(FP), Z1
+	VBROADCASTSS key1+48(FP), Z2
+	MOVL         word+52(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Z3
+	VPADDD       Z3, Z1, Z3
+	VPADDD       laneWeyl<>+0(SB), Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS kept+36(FP), Z1
+	VBROADCASTSS dropped+40(FP), Z8
+	VCMPPS       $0x04, Z4, Z8, K1
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Z3, Z5
+	VPXORD  Z3, Z5, Z5
+	VPMULLD const7feb352d<>+0(SB), Z5, Z5
+	VPXORD  Z2, Z5, Z5
+	VPSRLD  $0x0f, Z5, Z9
+	VPXORD  Z9, Z5, Z5
+	VPMULLD const846ca68b<>+0(SB), Z5, Z5
+	VPSRLD  $0x10, Z5, Z9
+	VPXORD  Z9, Z5, Z5
+
+hashed0:
+	VMOVUPS   (DX), Z9
+	VMAXPS    Z9, Z4, Z10
+	VCMPPS    $0x1e, Z4, Z9, K2
+	VMOVUPS.Z const3f800000<>+0(SB), K2, Z9
+	TESTL     SI, SI
+	JEQ       kept0_0
+	VPANDD    const0000ffff<>+0(SB), Z5, Z11
+	VPCMPUD   $0x05, Z0, Z11, K2
+	VBLENDMPS Z1, Z8, K2, Z6
+	KORW      K1, K2, K2
+	VMULPS.Z  Z6, Z10, K2, Z10
+	VMULPS.Z  Z6, Z9, K2, Z9
 
 kept0_0:
 	VMOVUPS Z10, (AX)
@@ -4981,37 +5135,18 @@ kept0_0:
 	VMOVUPS Z9, (CX)
 
 stored0_0:
-	VMOVUPS      64(DX), Z2
-	VMINPS       Z2, Z5, Z7
-	VMOVUPS      constc2ae0000<>+0(SB), Z8
-	VMAXPS       Z7, Z8, Z7
-	VMULPS       const3fb8aa3b<>+0(SB), Z7, Z8
-	VRNDSCALEPS  $0x08, Z8, Z8
-	VFNMADD231PS const3f318000<>+0(SB), Z8, Z7
-	VFNMADD231PS constb95e8083<>+0(SB), Z8, Z7
-	VMOVUPS      const39506967<>+0(SB), Z9
-	VFMADD213PS  const3ab743ce<>+0(SB), Z7, Z9
-	VFMADD213PS  const3c088908<>+0(SB), Z7, Z9
-	VFMADD213PS  const3d2aa9c1<>+0(SB), Z7, Z9
-	VFMADD213PS  const3e2aaaaa<>+0(SB), Z7, Z9
-	VFMADD213PS  const3f000000<>+0(SB), Z7, Z9
-	VMULPS       Z7, Z7, Z10
-	VFMADD213PS  Z7, Z10, Z9
-	VCVTPS2DQ    Z8, Z8
-	VPADDD       const0000007f<>+0(SB), Z8, Z8
-	VPSLLD       $0x17, Z8, Z8
-	VSUBPS       const3f800000<>+0(SB), Z8, Z10
-	VFMADD231PS  Z9, Z8, Z10
-	VFMADD213PS  Z8, Z8, Z9
-	VCMPPS       $0x1e, Z5, Z2, K1
-	VMOVAPS      Z2, K1, Z10
-	VMOVUPS      const3f800000<>+0(SB), K1, Z9
-	TESTL        SI, SI
-	JEQ          kept0_1
-	VPSRLD       $0x10, Z6, Z2
-	VPCMPUD      $0x05, Z0, Z2, K1
-	VMULPS.Z     Z1, Z10, K1, Z10
-	VMULPS.Z     Z1, Z9, K1, Z9
+	VMOVUPS   64(DX), Z9
+	VMAXPS    Z9, Z4, Z10
+	VCMPPS    $0x1e, Z4, Z9, K2
+	VMOVUPS.Z const3f800000<>+0(SB), K2, Z9
+	TESTL     SI, SI
+	JEQ       kept0_1
+	VPSRLD    $0x10, Z5, Z11
+	VPCMPUD   $0x05, Z0, Z11, K2
+	VBLENDMPS Z1, Z8, K2, Z7
+	KORW      K1, K2, K2
+	VMULPS.Z  Z7, Z10, K2, Z10
+	VMULPS.Z  Z7, Z9, K2, Z9
 
 kept0_1:
 	VMOVUPS Z10, 64(AX)
@@ -5020,94 +5155,7 @@ kept0_1:
 	VMOVUPS Z9, 64(CX)
 
 stored0_1:
-	VPADDD conste3779b90<>+0(SB), Z4, Z4
-	ADDQ   $+128, DX
-	ADDQ   $+128, AX
-	TESTQ  CX, CX
-	JEQ    next
-	ADDQ   $+128, CX
-
-next:
-	DECQ BX
-	JMP  group
-
-done:
-	VZEROUPPER
-	RET
-
-// func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, scale float32, key0 uint32, key1 uint32, word uint32)
-// Requires: AVX, AVX512F
-TEXT ·activateReLUAVX512(SB), NOSPLIT, $0-52
-	MOVQ         dst+0(FP), AX
-	MOVQ         slope+8(FP), CX
-	MOVQ         z+16(FP), DX
-	MOVQ         groups+24(FP), BX
-	MOVL         threshold+32(FP), SI
-	VBROADCASTSS threshold+32(FP), Z0
-	VBROADCASTSS scale+36(FP), Z1
-	VBROADCASTSS key0+40(FP), Z2
-	VBROADCASTSS key1+44(FP), Z3
-	MOVL         word+48(FP), DI
-	IMUL3L       $-1640531527, DI, DI
-	MOVL         DI, word+48(FP)
-	VBROADCASTSS word+48(FP), Z4
-	VPADDD       Z4, Z2, Z4
-	VPADDD       laneWeyl<>+0(SB), Z4, Z4
-	VPXORD       Z5, Z5, Z5
-
-group:
-	TESTQ   BX, BX
-	JEQ     done
-	TESTL   SI, SI
-	JEQ     hashed0
-	VPSRLD  $0x10, Z4, Z6
-	VPXORD  Z4, Z6, Z6
-	VPMULLD const7feb352d<>+0(SB), Z6, Z6
-	VPXORD  Z3, Z6, Z6
-	VPSRLD  $0x0f, Z6, Z2
-	VPXORD  Z2, Z6, Z6
-	VPMULLD const846ca68b<>+0(SB), Z6, Z6
-	VPSRLD  $0x10, Z6, Z2
-	VPXORD  Z2, Z6, Z6
-
-hashed0:
-	VMOVUPS   (DX), Z2
-	VMAXPS    Z2, Z5, Z7
-	VCMPPS    $0x1e, Z5, Z2, K1
-	VMOVUPS.Z const3f800000<>+0(SB), K1, Z2
-	TESTL     SI, SI
-	JEQ       kept0_0
-	VPANDD    const0000ffff<>+0(SB), Z6, Z8
-	VPCMPUD   $0x05, Z0, Z8, K1
-	VMULPS.Z  Z1, Z7, K1, Z7
-	VMULPS.Z  Z1, Z2, K1, Z2
-
-kept0_0:
-	VMOVUPS Z7, (AX)
-	TESTQ   CX, CX
-	JEQ     stored0_0
-	VMOVUPS Z2, (CX)
-
-stored0_0:
-	VMOVUPS   64(DX), Z2
-	VMAXPS    Z2, Z5, Z7
-	VCMPPS    $0x1e, Z5, Z2, K1
-	VMOVUPS.Z const3f800000<>+0(SB), K1, Z2
-	TESTL     SI, SI
-	JEQ       kept0_1
-	VPSRLD    $0x10, Z6, Z8
-	VPCMPUD   $0x05, Z0, Z8, K1
-	VMULPS.Z  Z1, Z7, K1, Z7
-	VMULPS.Z  Z1, Z2, K1, Z2
-
-kept0_1:
-	VMOVUPS Z7, 64(AX)
-	TESTQ   CX, CX
-	JEQ     stored0_1
-	VMOVUPS Z2, 64(CX)
-
-stored0_1:
-	VPADDD conste3779b90<>+0(SB), Z4, Z4
+	VPADDD conste3779b90<>+0(SB), Z3, Z3
 	ADDQ   $+128, DX
 	ADDQ   $+128, AX
 	TESTQ  CX, CX

@@ -24,7 +24,7 @@ func TestRowsOfALargerMatrix(t *testing.T) {
 			}
 			z, b := random(n*width, 1), random(n*width, 2)
 			act := rapid.SampledFrom([]Activation{Identity, ELU, ReLU}).Draw(t, "act")
-			drop := Dropout{Rate: rapid.SampledFrom([]float32{0, 0.4}).Draw(t, "rate"), Seed: 9}
+			drop := Dropout{Rate: rapid.SampledFrom([]float32{0, 0.4}).Draw(t, "rate"), Seed: 9, Noise: drawNoise(t, n)}
 			check := func(what string, got, whole, before []float32) {
 				for i := range n {
 					want := before[i*width : (i+1)*width]
@@ -61,6 +61,7 @@ func TestRowsOutsideTheMatrixPanic(t *testing.T) {
 		"row":     func() { MultiplyRows(x, x, x, []int32{2}, 3) },
 		"below 0": func() { MultiplyRows(x, x, x, []int32{-1}, 3) },
 		"slope":   func() { ActivateRows(ELU, x, x[:3], x, []int32{1}, 3, Dropout{}) },
+		"noise":   func() { ActivateRows(ELU, x, x, x, []int32{1}, 3, Dropout{Noise: x[:1]}) },
 	} {
 		func() {
 			defer func() {

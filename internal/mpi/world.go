@@ -223,13 +223,16 @@ const (
 	spinTime      = 40 * time.Microsecond // a message through shared memory takes less
 	shortestPause = 20 * time.Microsecond
 	longestPause  = time.Millisecond
+	idleTest      = 5 * time.Microsecond // more than a test of a request takes that moves no data
 )
 
 // wait returns when all requests are done. MPI's own waiting would keep a core busy, and
-// would not watch ctx. A pause is at most a quarter of the time that the wait has taken, so
-// that it adds little to it.
+// would not watch ctx. A pause is at most a sixteenth of the time that nothing has happened, so
+// that it adds little to it. MPI moves data only while it is called: a test that takes long
+// has moved some, and the next follows at once.
 func (w *World) wait(ctx context.Context, requests []request) error {
-	for start := time.Now(); ; {
+	for since := time.Now(); ; {
+		begun := time.Now()
 		left, lost, err := w.test(requests)
 		if err != nil || len(left) == 0 {
 			return err
@@ -237,13 +240,17 @@ func (w *World) wait(ctx context.Context, requests []request) error {
 		if len(lost) > 0 {
 			return fmt.Errorf("mpi: no sign of life for %s from %s", time.Duration(w.beat.limit)*w.beat.interval, w.name(lost))
 		}
-		requests = left
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		runtime.Gosched() // the samplers work while this goroutine waits
-		if waited := time.Since(start); waited > spinTime {
-			pause(min(max(waited/4, shortestPause), longestPause))
+		now := time.Now()
+		if len(left) < len(requests) || now.Sub(begun) > time.Duration(1+len(left))*idleTest {
+			since = now // data moved, or another goroutine worked meanwhile
+		}
+		requests = left
+		if idle := now.Sub(since); idle > spinTime {
+			pause(min(max(idle/16, shortestPause), longestPause))
 		}
 	}
 }

@@ -40,14 +40,16 @@ const (
 	signed
 	unsigned
 	boolean
+	unicode // UTF-32 letters
+	octets  // bytes
 )
 
 func (h *Header) element() (kind, int, error) {
 	fail := func() (kind, int, error) {
 		if strings.HasPrefix(h.Descr, "|O") {
-			return 0, 0, fmt.Errorf("array of Python objects (%q), which are not read: %w", h.Descr, ErrFormat)
+			return 0, 0, fmt.Errorf("array of Python objects (%q), which are not read: save numbers, or names as np.array([\"\" if v is None else str(v) for v in y]): %w", h.Descr, ErrFormat)
 		}
-		return 0, 0, fmt.Errorf("element type %q is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1, little-endian: %w", h.Descr, ErrFormat)
+		return 0, 0, fmt.Errorf("element type %q is not one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 U S, little-endian: %w", h.Descr, ErrFormat)
 	}
 	if len(h.Descr) < 3 {
 		return fail()
@@ -57,10 +59,13 @@ func (h *Header) element() (kind, int, error) {
 	if err != nil || size < 0 || size > 1<<20 || h.Descr[2] == '+' {
 		return fail()
 	}
-	if order != '<' && (order != '|' || size != 1) {
-		return fail()
-	}
 	switch {
+	case letter == 'S' && order == '|' && size > 0:
+		return octets, size, nil
+	case order != '<' && (order != '|' || size != 1):
+		return fail()
+	case letter == 'U' && size > 0:
+		return unicode, 4 * size, nil
 	case letter == 'f' && (size == 2 || size == 4 || size == 8):
 		return float, size, nil
 	case letter == 'i' && (size == 1 || size == 2 || size == 4 || size == 8):
@@ -148,21 +153,24 @@ func parseDict(dict string) (Header, error) {
 	if len(seen) != 3 {
 		p.fail("%d of the keys descr, fortran_order, shape", len(seen))
 	}
-	if p.err != nil {
-		return Header{}, p.err
-	}
-	_, size, err := h.element()
+	return h, p.err
+}
+
+// numbers checks that h is of an array of numbers whose size can be counted. It returns the
+// size of a number.
+func (h *Header) numbers() (width int, err error) {
+	_, width, err = h.element()
 	if err != nil {
-		return Header{}, err
+		return 0, err
 	}
-	total := int64(size)
+	total := int64(width)
 	for _, d := range h.Shape {
 		if d > 0 && total > math.MaxInt/int64(d) {
-			return Header{}, fmt.Errorf("shape %v of %s is too large: %w", h.Shape, h.Descr, ErrFormat)
+			return 0, fmt.Errorf("shape %v of %s is too large: %w", h.Shape, h.Descr, ErrFormat)
 		}
 		total *= int64(d)
 	}
-	return h, nil
+	return width, nil
 }
 
 // literal parses the Python literals of a header; err is the first error.

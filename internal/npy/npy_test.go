@@ -284,6 +284,10 @@ func readEvery(open func() (*Reader, error)) error {
 		func(r *Reader) (int, error) { v, err := r.Float32s(context.Background()); return len(v), err },
 		func(r *Reader) (int, error) { v, err := r.Int64s(context.Background()); return len(v), err },
 		func(r *Reader) (int, error) { v, err := r.Int32s(context.Background()); return len(v), err },
+		func(r *Reader) (n int, err error) {
+			err = r.EachText(context.Background(), func([]byte) error { n++; return nil })
+			return n, err
+		},
 	} {
 		r, err := open()
 		if err != nil {
@@ -300,6 +304,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(encode(f, []float32{1, 2, 3, 4}, 2, 2))
 	f.Add(encode(f, []int64{1, 2, 3, 1 << 40}, 4))
 	f.Add(encode(f, []bool{true, false}, 2))
+	f.Add(raw("{'descr': '<U1', 'fortran_order': False, 'shape': (2,), }", 'a', 0, 0, 0, 0xe9, 0, 0, 0))
+	f.Add(raw("{'descr': '|S2', 'fortran_order': False, 'shape': (2,), }", 'a', 0, 0xc3, 0xa9))
 	f.Add(raw("{'descr': '|u1', 'fortran_order': True, 'shape': (2L, 3L), }\n", 1, 4, 2, 5, 3, 6))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if err := readEvery(func() (*Reader, error) { return NewReader("fuzz", bytes.NewReader(file), int64(len(file))) }); err != nil {

@@ -56,7 +56,7 @@ func newReader(name string, r io.Reader, size, stored int64) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("npy: %s: %w", name, err)
 	}
-	_, width, err := h.element()
+	width, err := h.numbers()
 	if err != nil {
 		return nil, fmt.Errorf("npy: %s: %w", name, err)
 	}

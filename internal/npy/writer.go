@@ -56,6 +56,15 @@ func WriteValues[T Element](w io.Writer, values []T) error {
 	return nil
 }
 
+// WriteText writes an array of one string of bytes, which Archive.Text reads.
+func WriteText(w io.Writer, text string) error {
+	if _, err := w.Write(header(fmt.Sprintf("|S%d", len(text)), nil)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
 func descr[T Element]() string {
 	var zero T
 	switch any(zero).(type) {

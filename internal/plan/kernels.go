@@ -44,14 +44,19 @@ type Kernels interface {
 	Copy(dst []float32, x Span) error
 
 	// Part returns rows lo to lo+n of h, in single precision. They are valid until
-	// the next call of Part or Own.
+	// the next call of Part or Own. On the CPU rows of sparse features are sparse;
+	// Affine, Add, Sum and Copy read them.
 	Part(h Rows, lo, n int) (Span, error)
 	// Propagate sets dst, n×h.Width, to P·H at the needed rows lo to lo+n.
 	Propagate(dst Span, h Rows, lo, n int) error
+	// Propagated returns P·H at the needed rows lo to lo+n, in the scratch memory Mixed. On
+	// the CPU, of sparse features it returns sparse rows, as Part does. They are valid until
+	// the next call.
+	Propagated(h Rows, lo, n int) (Span, error)
 	// RowSums sets dst, n, to the row sums of P at the needed rows lo to lo+n.
 	RowSums(dst Span, lo, n int) error
-	// Own returns the rows of x that belong to the needed rows lo to lo+n. They are
-	// valid until the next call of Part or Own.
+	// Own returns the rows of x that belong to the needed rows lo to lo+n, as Part does.
+	// They are valid until the next call of Part or Own.
 	Own(x Rows, lo, n int) (Span, error)
 
 	// Scores sets dst to the scores of n rows of z, as kernel.AttentionScores.
@@ -69,25 +74,27 @@ type Kernels interface {
 	Add(dst, x, w Span, n, in, out int) error
 	// Sum adds n values of x to dst.
 	Sum(dst, x Span, n int) error
-	// LayerNorm normalises the rows of x, n×width, in place.
-	LayerNorm(x, gain, shift Span, n, width int) error
-	// Activate applies act to x, n×width, in place.
-	Activate(x Span, act kernel.Activation, n, width int) error
+	// LayerNorm sets dst to the normalised rows of x, n×width. dst may be x.
+	LayerNorm(dst, x, gain, shift Span, n, width int) error
+	// Activate sets dst to act(x), n×width. dst may be x.
+	Activate(dst, x Span, act kernel.Activation, n, width int) error
 }
 
-// Span is float32 memory on one processor. The zero value means no argument.
+// Span is float32 memory on one processor, or rows of sparse features on the CPU. The zero
+// value means no argument.
 type Span struct {
-	host []float32
-	at   device.Pointer
+	host   []float32
+	at     device.Pointer
+	sparse *graph.CSR
 }
 
 // None reports whether s is the zero value.
-func (s Span) None() bool { return s.host == nil && s.at == 0 }
+func (s Span) None() bool { return s.host == nil && s.at == 0 && s.sparse == nil }
 
 // HostSpan returns values as memory of the CPU.
 func HostSpan(values []float32) Span { return Span{host: values} }
 
-// Host returns the memory of a span on the CPU, or nil.
+// Host returns the memory of a span on the CPU; nil for sparse rows and on a GPU.
 func (s Span) Host() []float32 { return s.host }
 
 // From returns s from element k on.
@@ -117,6 +124,9 @@ type Rows struct {
 	features *graph.Features // nil: no features
 }
 
+// Sparse reports whether r are sparse features on the CPU.
+func (r Rows) Sparse() bool { return r.features != nil && r.features.Sparse != nil }
+
 // Scratch names a scratch memory of inference.
 type Scratch uint8
 
@@ -125,6 +135,7 @@ const (
 	Hidden1                     // output of layers 1, 3, …
 	Transformed                 // H·W of a layer's whole input
 	Mixed                       // P·H of one chunk
+	First                       // the first half of a feed-forward block, of one chunk
 	Last                        // the last layer's output of one chunk
 	Sums                        // row sums of P of one chunk
 	SourceScores                // of a layer's whole input, for attention

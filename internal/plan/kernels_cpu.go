@@ -21,6 +21,9 @@ type InferenceMemory struct {
 	ahead   []int32 // rows to prefetch, or to gather
 	ids     []int32 // of one chunk
 	places  []int32 // of these in features that several ranks hold
+	sparse  graph.CSR
+	mixed   graph.CSR // P·X of one chunk
+	product kernel.SparseProduct
 	forks   []InferenceMemory
 
 	neighborhoods neighborhoods
@@ -34,7 +37,7 @@ func (m *InferenceMemory) Bytes() int64 {
 	}
 	e := &m.neighborhoods.edges
 	n += 2*cap(e.Ptr) + cap(e.Own) + cap(e.Idx) + cap(e.Weight)
-	bytes := 4 * int64(n)
+	bytes := 4*int64(n) + m.sparse.Bytes() + 2*m.mixed.Bytes() // the parts of product are as large
 	for k := range m.forks {
 		bytes += m.forks[k].Bytes()
 	}
@@ -150,8 +153,22 @@ func (k *cpuKernels) Logits(dst []float32) (Span, error) { return Span{host: dst
 func (k *cpuKernels) Read([]float32, Span) error { return nil }
 
 func (k *cpuKernels) Copy(dst []float32, x Span) error {
+	if x.sparse != nil {
+		k.memory.ids = countFrom(k.memory.ids, 0, x.sparse.Rows)
+		kernel.GatherSparse(dst, x.sparse, k.memory.ids)
+		return nil
+	}
 	parallel.For(len(dst), 1<<16, func(lo, hi int) { copy(dst[lo:hi], x.host[lo:hi]) })
 	return nil
+}
+
+// countFrom returns n numbers from first on, in the memory of s.
+func countFrom(s []int32, first, n int) []int32 {
+	s = resize(s, n)
+	for i := range s {
+		s[i] = int32(first + i)
+	}
+	return s
 }
 
 func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
@@ -162,11 +179,12 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 		}
 		h.prefetch(k.memory.ahead)
 	}
+	if h.Sparse() {
+		k.memory.ids = countFrom(k.memory.ids, lo, n)
+		return k.gather(h.features, k.memory.ids)
+	}
 	if h.features != nil && h.features.Share != nil {
-		k.memory.ids = resize(k.memory.ids, n)
-		for i := range k.memory.ids {
-			k.memory.ids[i] = int32(lo + i)
-		}
+		k.memory.ids = countFrom(k.memory.ids, lo, n)
 		return k.gather(h.features, k.memory.ids)
 	}
 	if h.half == nil {
@@ -185,6 +203,18 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
+}
+
+func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
+	if h.Sparse() {
+		k.memory.product.MultiplyLaplacian(&k.memory.mixed, k.p, k.rows[lo:lo+n], h.features.Sparse)
+		return Span{sparse: &k.memory.mixed}, nil
+	}
+	mixed, err := k.Scratch(Mixed, n*h.Width)
+	if err != nil {
+		return mixed, err
+	}
+	return mixed, k.Propagate(mixed, h, lo, n)
 }
 
 func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
@@ -219,6 +249,10 @@ func (k *cpuKernels) Own(x Rows, lo, n int) (Span, error) {
 
 // gather returns rows of x.
 func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
+	if x.Sparse != nil {
+		kernel.SelectRows(&k.memory.sparse, x.Sparse, rows)
+		return Span{sparse: &k.memory.sparse}, nil
+	}
 	places, err := x.Places(k.memory.places, rows)
 	if err != nil {
 		return Span{}, err
@@ -236,6 +270,10 @@ func (k *cpuKernels) gather(x *graph.Features, rows []int32) (Span, error) {
 }
 
 func (k *cpuKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
+	if x.sparse != nil {
+		kernel.SpMMBias(dst.host, x.sparse, w.host, out, b.host, upTo(scale.host, n))
+		return nil
+	}
 	var beta float32
 	if !b.None() {
 		kernel.BiasRows(dst.host[:n*out], b.host, upTo(scale.host, n), n, out)
@@ -254,11 +292,23 @@ func upTo(s []float32, n int) []float32 {
 }
 
 func (k *cpuKernels) Add(dst, x, w Span, n, in, out int) error {
+	if x.sparse != nil {
+		k.memory.wide = resize(k.memory.wide, n*out)
+		kernel.SpMM(k.memory.wide, x.sparse, w.host, out)
+		return k.Sum(dst, Span{host: k.memory.wide}, n*out)
+	}
 	k.blas.Sgemm(false, false, n, out, in, 1, x.host, in, w.host, out, 1, dst.host, out)
 	return nil
 }
 
 func (k *cpuKernels) Sum(dst, x Span, n int) error {
+	if x.sparse != nil {
+		k.memory.wide = resize(k.memory.wide, n)
+		if err := k.Copy(k.memory.wide, x); err != nil {
+			return err
+		}
+		x = Span{host: k.memory.wide}
+	}
 	parallel.For(n, 1<<14, func(lo, hi int) {
 		y, x := dst.host[lo:hi], x.host[lo:hi]
 		for i, v := range x {
@@ -268,14 +318,12 @@ func (k *cpuKernels) Sum(dst, x Span, n int) error {
 	return nil
 }
 
-func (k *cpuKernels) LayerNorm(x, gain, shift Span, n, width int) error {
-	y := x.host[:n*width]
-	kernel.LayerNorm(y, nil, nil, y, gain.host, shift.host, n, width)
+func (k *cpuKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
+	kernel.LayerNorm(dst.host[:n*width], nil, nil, x.host[:n*width], gain.host, shift.host, n, width)
 	return nil
 }
 
-func (k *cpuKernels) Activate(x Span, act kernel.Activation, n, width int) error {
-	y := x.host[:n*width]
-	kernel.Activate(act, y, nil, y, n, width, kernel.Dropout{})
+func (k *cpuKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
+	kernel.Activate(act, dst.host[:n*width], nil, x.host[:n*width], n, width, kernel.Dropout{})
 	return nil
 }

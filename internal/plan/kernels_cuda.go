@@ -127,6 +127,14 @@ func (k *cudaKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	return k.d.Propagate(dst.at, k.laplacian, ids, base, n, h.at, h.Index.at, h.Width)
 }
 
+func (k *cudaKernels) Propagated(h Rows, lo, n int) (Span, error) {
+	mixed, err := k.Scratch(Mixed, n*h.Width)
+	if err != nil {
+		return mixed, err
+	}
+	return mixed, k.Propagate(mixed, h, lo, n)
+}
+
 func (k *cudaKernels) RowSums(dst Span, lo, n int) error {
 	ids, base := k.needed(lo)
 	return k.d.RowSums(dst.at, k.laplacian, ids, base, n)
@@ -174,10 +182,10 @@ func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
 
 func (k *cudaKernels) Sum(dst, x Span, n int) error { return k.d.Add(dst.at, dst.at, x.at, n) }
 
-func (k *cudaKernels) LayerNorm(x, gain, shift Span, n, width int) error {
-	return k.d.LayerNorm(x.at, 0, 0, x.at, gain.at, shift.at, n, width)
+func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
+	return k.d.LayerNorm(dst.at, 0, 0, x.at, gain.at, shift.at, n, width)
 }
 
-func (k *cudaKernels) Activate(x Span, act kernel.Activation, n, width int) error {
-	return k.d.Activate(x.at, 0, 0, x.at, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
+func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {
+	return k.d.Activate(dst.at, 0, 0, x.at, 0, 0, 0, device.Activation{Act: int(act), Keep: 1}, n, width)
 }

@@ -231,7 +231,7 @@ func countCells(t *testing.T, dir string) int {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "cells"))
 	if err != nil || len(entries) != 1 {
-		t.Fatalf("%d files in the cells' folder, want that of one data set; %v", len(entries), err)
+		t.Fatalf("%d files in the cells' folder, want the file of one data set; %v", len(entries), err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "cells", entries[0].Name()))
 	if err != nil {

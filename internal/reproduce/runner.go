@@ -299,7 +299,10 @@ func (r *runner) report(c task) *Report {
 	}
 	report.Caption = r.caption(c)
 	if there, of := r.counted(c.jobs); there == 0 && of > 0 {
-		report.Caption = fmt.Sprintf("**Not complete.** None of its %d cells is there yet.", of)
+		report.Caption = "**Not complete.** No cell is there yet."
+		if of > 1 {
+			report.Caption = fmt.Sprintf("**Not complete.** No cell of %d is there yet.", of)
+		}
 	} else if there < of {
 		report.Caption = r.completeness(c) + " " + report.Caption
 	}

@@ -125,6 +125,9 @@ class KernelTest(unittest.TestCase):
         [(kind, data)] = self.kernel.run("picture := plot.New()\nw, err := picture.WriterTo(100, 100, \"png\")\ndisplay.Auto(w)")
         self.assertEqual(kind, "execute_result")
         self.assertTrue(data["image/png"].startswith("iVBORw0KGgo"))
+        [(kind, data)] = self.kernel.run("notebook.Draw(nil)")
+        self.assertTrue(data["image/svg+xml"].startswith("<svg"))
+        self.assertTrue(data["image/png"].startswith("iVBORw0KGgo"))
         [(kind, data)] = self.kernel.run('type dot struct{}\nfunc (d dot) SVG() string { return "<svg/>" }\ndot{}')
         self.assertEqual(data["image/svg+xml"], "<svg/>")
 

@@ -355,7 +355,7 @@ func cloneBatch(b *samplers.MiniBatch) *samplers.MiniBatch {
 		clone := &graph.Block{
 			Dst: slices.Clone(block.Dst), Src: slices.Clone(block.Src),
 			Matrix: *cloneCSR(&block.Matrix), Transposed: *cloneCSR(&block.Transposed),
-			RowSums: slices.Clone(block.RowSums), ColScale: slices.Clone(block.ColScale),
+			RowSums: slices.Clone(block.RowSums), ColScale: slices.Clone(block.ColScale), NoiseScale: slices.Clone(block.NoiseScale),
 		}
 		if block.Control != nil {
 			clone.Control = &graph.Control{Matrix: *cloneCSR(&block.Control.Matrix)}
@@ -405,6 +405,8 @@ func diffBatch(want, got *samplers.MiniBatch) string {
 			return fmt.Sprintf("row sums of block %d differ", l)
 		case !slices.Equal(w.ColScale, g.ColScale):
 			return fmt.Sprintf("column scales of block %d differ", l)
+		case !slices.Equal(w.NoiseScale, g.NoiseScale):
+			return fmt.Sprintf("noise scales of block %d differ", l)
 		case (w.Control == nil) != (g.Control == nil):
 			return fmt.Sprintf("block %d: one batch has a control, the other none", l)
 		case w.Control != nil && !equalCSR(&w.Control.Matrix, &g.Control.Matrix):

@@ -111,16 +111,42 @@ func (f *Figure) Save(base string) error {
 	if err := save(base+".svg", &svg); err != nil {
 		return err
 	}
+	const dots = 150
+	var png bytes.Buffer
+	if err := f.writePNG(&png, func(vg.Length) int { return dots }); err != nil {
+		return err
+	}
+	return save(base+".png", &png)
+}
+
+// WritePNG writes the figure as a PNG picture, about width pixels wide.
+func (f *Figure) WritePNG(w io.Writer, width int) error {
+	if f == nil || len(f.Panels) == 0 {
+		return errors.New("figure: no panels")
+	}
+	if w == nil {
+		return errors.New("figure: no writer")
+	}
+	if width < 1 || width > 1<<14 {
+		return fmt.Errorf("figure: a picture %d pixels wide, want 1 to %d", width, 1<<14)
+	}
+	return f.writePNG(w, func(size vg.Length) int { return max(int(float64(width)*float64(vg.Inch)/float64(size)), 1) })
+}
+
+// writePNG writes the figure with dots(its width) dots an inch.
+func (f *Figure) writePNG(w io.Writer, dots func(width vg.Length) int) error {
 	width, height, err := f.size()
 	if err != nil {
 		return err
 	}
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150), vgimg.UseBackgroundColor(color.White))
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dots(width)), vgimg.UseBackgroundColor(color.White))
 	if err := f.draw(draw.New(img)); err != nil {
 		return err
 	}
-	png := vgimg.PngCanvas{Canvas: img}
-	return save(base+".png", png)
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w); err != nil {
+		return fmt.Errorf("figure: %w", err)
+	}
+	return nil
 }
 
 func save(path string, from io.WriterTo) error {

@@ -15,8 +15,10 @@ var laneWeyl Mem
 
 // activation generates Activate over groups of 32 elements of one row. The first
 // group has the mask word word. slope may be nil; without threshold nothing is dropped.
+// Survivors are multiplied by kept, dropped elements by dropped; a factor of 0 makes them
+// 0, also if they were not finite.
 func activation(v vectors, act string) {
-	function("activate"+act+v.suffix, "func(dst, slope, z *float32, groups int, threshold uint32, scale float32, key0, key1, word uint32)")
+	function("activate"+act+v.suffix, "func(dst, slope, z *float32, groups int, threshold uint32, kept, dropped float32, key0, key1, word uint32)")
 	if laneWeyl.Base == nil {
 		laneWeyl = GLOBL("laneWeyl", NOPTR|RODATA)
 		for i := range 16 {
@@ -26,12 +28,11 @@ func activation(v vectors, act string) {
 	}
 	dst, slope, z, groups := Load(Param("dst"), GP64()), Load(Param("slope"), GP64()), Load(Param("z"), GP64()), Load(Param("groups"), GP64())
 	drop := Load(Param("threshold"), GP32())
-	limit, scale, key0, key1, hash := v.reg(), v.reg(), v.reg(), v.reg(), v.reg()
+	limit, key0, key1, hash := v.reg(), v.reg(), v.reg(), v.reg()
 	v.broadcast(param("threshold"), limit)
 	if v.lanes == 8 {
 		VPADDD(bits(^uint32(0)), limit, limit) // "at least" is "greater than one less"
 	}
-	VBROADCASTSS(param("scale"), scale)
 	v.broadcast(param("key0"), key0)
 	v.broadcast(param("key1"), key1)
 	// hash runs through word·maskWeyl + key0.
@@ -43,6 +44,7 @@ func activation(v vectors, act string) {
 	VPADDD(laneWeyl, hash, hash)
 	zero := v.reg()
 	v.zero(zero)
+	factors := v.dropFactors(zero)
 
 	Label("group")
 	TESTQ(groups, groups)
@@ -68,7 +70,7 @@ func activation(v vectors, act string) {
 			in := v.reg()
 			VMOVUPS(Mem{Base: z, Disp: at}, in)
 			y, s := v.activate(act, in, zero)
-			v.drop(drop, x, half, limit, scale, y, s, fmt.Sprintf("kept%d_%d", h, half))
+			v.drop(drop, x, half, limit, factors, y, s, fmt.Sprintf("kept%d_%d", h, half))
 			VMOVUPS(y, Mem{Base: dst, Disp: at})
 			TESTQ(slope, slope)
 			JEQ(LabelRef(fmt.Sprintf("stored%d_%d", h, half)))
@@ -116,12 +118,35 @@ func (v vectors) mix(w, x, key1 reg.VecVirtual) {
 	v.xor(t, x)
 }
 
-// drop zeroes the elements of y and s whose half of the hash x is below the
-// threshold and scales the others, unless there is no threshold.
-func (v vectors) drop(drop reg.Register, x reg.VecVirtual, half int, limit, scale, y, s reg.VecVirtual, kept string) {
+// dropFactors are the factors of dropout, and whether a dropped element keeps a part.
+type dropFactors struct {
+	kept, dropped reg.VecVirtual
+	part          reg.Register // dropped is not 0: a K register, or a vector of ones or zeros
+}
+
+func (v vectors) dropFactors(zero reg.VecVirtual) dropFactors {
+	f := dropFactors{kept: v.reg(), dropped: v.reg()}
+	VBROADCASTSS(param("kept"), f.kept)
+	VBROADCASTSS(param("dropped"), f.dropped)
+	const notEqual = 4
+	if v.lanes == 16 {
+		k := K()
+		VCMPPS(U8(notEqual), zero, f.dropped, k)
+		f.part = k
+	} else {
+		lanes := v.reg()
+		VCMPPS(U8(notEqual), zero, f.dropped, lanes)
+		f.part = lanes
+	}
+	return f
+}
+
+// drop multiplies the elements of y and s whose half of the hash x is below the
+// threshold by one factor and the others by the other, unless there is no threshold.
+func (v vectors) drop(drop reg.Register, x reg.VecVirtual, half int, limit reg.VecVirtual, f dropFactors, y, s reg.VecVirtual, done string) {
 	TESTL(drop, drop)
-	JEQ(LabelRef(kept))
-	u := v.reg()
+	JEQ(LabelRef(done))
+	u, by := v.reg(), v.reg()
 	switch {
 	case half == 1:
 		VPSRLD(U8(16), x, u)
@@ -133,16 +158,20 @@ func (v vectors) drop(drop reg.Register, x reg.VecVirtual, half int, limit, scal
 	if v.lanes == 16 {
 		keep := K()
 		VPCMPUD(U8(5), limit, u, keep) // u ≥ threshold
-		VMULPS_Z(scale, y, keep, y)
-		VMULPS_Z(scale, s, keep, s)
+		VBLENDMPS(f.kept, f.dropped, keep, by)
+		KORW(f.part, keep, keep)
+		VMULPS_Z(by, y, keep, y)
+		VMULPS_Z(by, s, keep, s)
 	} else {
 		VPCMPGTD(limit, u, u)
-		VMULPS(scale, y, y)
+		VBLENDVPS(u, f.kept, f.dropped, by)
+		VORPS(f.part, u, u)
+		VMULPS(by, y, y)
 		VANDPS(u, y, y)
-		VMULPS(scale, s, s)
+		VMULPS(by, s, s)
 		VANDPS(u, s, s)
 	}
-	Label(kept)
+	Label(done)
 }
 
 // activate returns act(z) and its slope in new registers. The order of the

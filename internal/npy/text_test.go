@@ -1,0 +1,98 @@
+package npy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func texts(t testing.TB, file []byte) ([]string, error) {
+	t.Helper()
+	r, err := NewReader("made.npy", bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	err = r.EachText(context.Background(), func(element []byte) error {
+		all = append(all, string(element))
+		return nil
+	})
+	return all, err
+}
+
+// The bytes that numpy.save wrote for numpy.array(["a", "né"]), and for the same as bytes.
+func TestTextBytes(t *testing.T) {
+	unicode := "\x93NUMPY\x01\x00v\x00{'descr': '<U2', 'fortran_order': False, 'shape': (2,), }" + strings.Repeat(" ", 60) + "\n" +
+		"a\x00\x00\x00\x00\x00\x00\x00n\x00\x00\x00\xe9\x00\x00\x00"
+	octets := "\x93NUMPY\x01\x00v\x00{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }" + strings.Repeat(" ", 60) + "\n" +
+		"a\x00\x00n\xc3\xa9"
+	for _, file := range []string{unicode, octets} {
+		if got, err := texts(t, []byte(file)); err != nil || len(got) != 2 || got[0] != "a" || got[1] != "né" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	var b bytes.Buffer
+	if err := WriteTexts(&b, 2, func(k int) string { return []string{"a", "né"}[k] }); err != nil || b.String() != unicode {
+		t.Errorf("wrote %q, %v\nwant  %q", b.String(), err, unicode)
+	}
+}
+
+// Any texts without zeros at their ends come back.
+func TestTextRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(rapid.String().Filter(func(s string) bool { return utf8.ValidString(s) && !strings.HasSuffix(s, "\x00") }), 1, 40).Draw(t, "texts")
+		var b bytes.Buffer
+		if err := WriteTexts(&b, len(want), func(k int) string { return want[k] }); err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewReader("x", &b, int64(b.Len()))
+		if err != nil || !r.Text() {
+			t.Fatal(err)
+		}
+		k := 0
+		err = r.EachText(context.Background(), func(element []byte) error {
+			if string(element) != want[k] {
+				t.Fatalf("text %d is %q, want %q", k, element, want[k])
+			}
+			k++
+			return nil
+		})
+		if err != nil || k != len(want) {
+			t.Fatalf("%d of %d texts, %v", k, len(want), err)
+		}
+	})
+}
+
+// Arrays that are no texts, or not Unicode, are errors; so are numbers read from texts.
+func TestBadTexts(t *testing.T) {
+	dict := func(descr string) string {
+		return "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (1,), }"
+	}
+	for name, file := range map[string][]byte{
+		"beyond Unicode": raw(dict("<U1"), 0, 0, 0x11, 0), "half a pair": raw(dict("<U1"), 0, 0xd8, 0, 0), "Latin-1": raw(dict("|S1"), 0xe9),
+		"big-endian": raw(dict(">U1"), 0, 0, 0, 'a'), "no letters": raw(dict("<U0")), "objects": raw(dict("|O")), "too long": raw(dict("<U1048577")),
+		"cut short": raw(dict("<U2"), 'a', 0, 0, 0), "numbers": encode(t, []int32{1}), "too many": raw(dict("|S1"), 'a', 'b'),
+	} {
+		if got, err := texts(t, file); !errors.Is(err, ErrFormat) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	r := reader(t, raw(dict("<U1"), 'a', 0, 0, 0))
+	if _, err := r.Int64s(context.Background()); !errors.Is(err, ErrFormat) {
+		t.Errorf("texts as integers: %v", err)
+	}
+	stop := errors.New("stop")
+	if err := reader(t, raw(dict("|S1"), 'a')).EachText(context.Background(), func([]byte) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("an error of visit: %v", err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := reader(t, raw(dict("|S1"), 'a')).EachText(ended, func([]byte) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %v", err)
+	}
+}

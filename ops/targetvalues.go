@@ -1,0 +1,149 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// TargetLabels returns the labels of the current output nodes as a float32 matrix of shape
+// (nodes, classes or tasks), for a loss of one's own. Row i of classes is 1 at the node's
+// class and 0 elsewhere, or all 0 for a node without a label. Binary tasks are 0 and 1, and 0
+// where unknown: TargetWeights is 0 there. Labels are smoothed if Targets.Smooth says so.
+//
+// rows is the nominal number of nodes; a batch may have any other. The node is a constant: no
+// gradient flows into it. Set the targets before each run. Cost: O(nodes·columns).
+func TargetLabels(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
+	return newTargetValues("TargetLabels", g, targets, rows, (*Targets).fillLabels)
+}
+
+// TargetWeights returns the weight of each entry of TargetLabels in the loss, in the same
+// shape. The sum of TargetWeights times a loss of each entry is then the weighted loss of the
+// batch, as Loss weights it: all entries of row i have the weight of node i, which is that
+// of Targets.Set, such as the importance of the node, times the weight of its class; without
+// weights it is 1/(number of labelled nodes). For binary tasks it is divided by the number of
+// the node's known tasks; without weights it is 1/(number of known entries). An unknown entry
+// has weight 0.
+func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
+	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).fillWeights)
+}
+
+func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, fill func(*Targets, []float32)) (*G.Node, error) {
+	switch {
+	case g == nil || targets == nil || targets.labels == nil || targets.labels.Outputs() < 1:
+		return nil, fmt.Errorf("ops: %s needs a graph, and targets with labels", name)
+	case rows < 1:
+		return nil, fmt.Errorf("ops: %s of %d rows: %w", name, rows, ErrShape)
+	}
+	// Gorgonia's ops need an input: this constant is ignored.
+	source := g.AddNode(G.NewConstant(float32(0), G.WithName("gcn/ops.source")))
+	return apply(&targetValues{base: newBase(g, name, 1), targets: targets, rows: rows, fill: fill}, source)
+}
+
+type targetValues struct {
+	base
+	targets *Targets
+	rows    int // nominal
+	fill    func(t *Targets, to []float32)
+}
+
+func (op *targetValues) Type() hm.Type { return hm.NewFnType(scalarType(), matrixType()) }
+
+func (op *targetValues) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	return tensor.Shape{op.rows, op.targets.labels.Outputs()}, nil
+}
+
+func (op *targetValues) Do(in ...G.Value) (G.Value, error) {
+	return op.Compute(&op.own, false, in...)
+}
+
+func (op *targetValues) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *targetValues) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, error) {
+	t := op.targets
+	if t.rows == 0 {
+		return nil, errNoTargets
+	}
+	value, data := out.Matrix(t.rows, t.labels.Outputs())
+	op.fill(t, data)
+	return value, nil
+}
+
+// placedValues holds the values of a targetValues, which each run sends to the device.
+type placedValues struct {
+	op     *targetValues
+	values []float32
+	at     device.Pointer
+}
+
+func (q *placedValues) Send(u *device.Uploader) error {
+	t := q.op.targets
+	if t.rows == 0 {
+		return errNoTargets
+	}
+	q.values = scratch(q.values, t.rows*t.labels.Outputs())
+	q.op.fill(t, q.values)
+	device.Add(u, &q.at, q.values)
+	return nil
+}
+
+// Sent does nothing.
+func (q *placedValues) Sent() {}
+
+func (op *targetValues) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	q := &placedValues{op: op}
+	p.AddInput(q)
+	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, cols := op.targets.rows, op.targets.labels.Outputs()
+		value, to, err := out.Matrix(rows, cols)
+		if err != nil {
+			return nil, err
+		}
+		return value, p.Device().Copy(to, q.at, rows*cols)
+	}, nil
+}
+
+// fillLabels writes the labels of the current nodes, row-major.
+func (t *Targets) fillLabels(to []float32) {
+	if t.labels.Tasks > 0 {
+		for k, y := range t.multi {
+			if y != y {
+				y = 0
+			}
+			to[k] = y
+		}
+		return
+	}
+	clear(to)
+	classes := t.labels.Classes
+	for i, c := range t.class {
+		if c < 0 {
+			continue
+		}
+		row := to[i*classes : (i+1)*classes]
+		for j := range row {
+			row[j] = float32(t.smoothing / float64(classes))
+		}
+		row[c] += float32(1 - t.smoothing)
+	}
+}
+
+// fillWeights writes the weight of each entry of fillLabels.
+func (t *Targets) fillWeights(to []float32) {
+	cols := t.labels.Outputs()
+	t.entryWeights = scratch(t.entryWeights, t.rows)
+	t.shares(t.entryWeights)
+	for i, w := range t.entryWeights {
+		for j := range cols {
+			k := i*cols + j
+			to[k] = w
+			if t.labels.Tasks > 0 && t.multi[k] != t.multi[k] || t.labels.Tasks == 0 && t.class[i] < 0 {
+				to[k] = 0
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package samplers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// The names of the noise that dropout has in a sampled layer.
+const (
+	DropoutNoiseSampled = "sampled" // times the weights of the nodes drawn
+	DropoutNoiseFull    = "full"    // LayerWise.FullDropoutNoise
+)
+
+// DropoutNoiseNames returns the names that Config.DropoutNoise may have.
+func DropoutNoiseNames() []string { return []string{DropoutNoiseSampled, DropoutNoiseFull} }
+
+// setDropoutNoise sets the noise of s, the sampler of the named method, unless the config
+// leaves it to the method.
+func (c *Config) setDropoutNoise(method string, s Sampler) error {
+	full := c.DropoutNoise == DropoutNoiseFull
+	layerWise, ok := s.(*LayerWise)
+	switch {
+	case c.DropoutNoise == "":
+		return nil
+	case !full && c.DropoutNoise != DropoutNoiseSampled:
+		return unknownPart("dropout noise", c.DropoutNoise, DropoutNoiseNames())
+	case full && !ok:
+		return fmt.Errorf("samplers: full dropout noise is for layer-wise methods, which give a node one weight in all rows, not for %s", method)
+	case ok:
+		layerWise.FullDropoutNoise = full
+	}
+	return nil
+}
+
+// checkNoise returns an error if the sampler's parts do not go with FullDropoutNoise.
+func (s *LayerWise) checkNoise() error {
+	if !s.FullDropoutNoise {
+		return nil
+	}
+	if s.KeepSelf {
+		return fmt.Errorf("samplers: the full dropout noise does not go with KeepSelf: a row's own entry and the others in its column have different weights")
+	}
+	if biased := s.biasedPart(); biased != "" {
+		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is that of full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
+	}
+	return nil
+}
+
+// scaleNoise sets block's NoiseScale to β^(−1/2) for the weights β of the nodes drawn, or
+// leaves it empty.
+//
+// Let Hᵐ be H after dropout, with E[Hᵐ] = H, and P̃ = P diag(β). The estimate of PHᵐ is
+//
+//	P̃(H + diag(β^(−1/2))(Hᵐ − H)) = P̃H + P diag(√β)(Hᵐ − H).
+//
+// The last term has mean 0 for every draw. The covariance of its rows i and k, over the masks
+// and the draws, is Σ_j P_ij P_kj E[β_j] Var(Hᵐ_j), and E[β_j] = 1.
+func (s *LayerWise) scaleNoise(block *graph.Block, weights []float64) {
+	if !s.FullDropoutNoise {
+		return
+	}
+	block.NoiseScale = resize(block.NoiseScale, len(weights))
+	for k, w := range weights {
+		block.NoiseScale[k] = 0 // P̃ is 0
+		if w > 0 {
+			block.NoiseScale[k] = float32(1 / math.Sqrt(w))
+		}
+	}
+}

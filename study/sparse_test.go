@@ -1,0 +1,50 @@
+package study
+
+import (
+	"testing"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// Studies read sparse features as the same features held dense.
+func TestSparseFeatures(t *testing.T) {
+	s := smallKernelRidge(40)
+	x := &graph.Features{Rows: s.Features.Rows, Cols: s.Features.Cols, Data: s.Features.Float32s()}
+	for k := range x.Data {
+		if k%3 > 0 {
+			x.Data[k] = 0
+		}
+	}
+	weight := randomRows(x.Cols, 5, 0, 8).Data
+	want, err := Product(x, weight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Product(x.ToSparse(), weight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range got.Data {
+		near(t, "product", float64(v), float64(want.Data[k]), 1e-6)
+	}
+	wrong := x.ToSparse()
+	wrong.Rows++
+	if _, err := Product(wrong, weight); err == nil {
+		t.Error("a product of features without their last row")
+	}
+	s.Features = x
+	dense, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Features = x.ToSparse()
+	sparse, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, r := range dense.Rows {
+		if sparse.Rows[k] != r {
+			t.Errorf("row %d is %+v, of dense features %+v", k, sparse.Rows[k], r)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// OpenGCN returns the model of a run that gcn train made, from its folder, with the
+// parameters of the best validation score. It is for inference: a batch of it has full
+// neighbourhoods. data must be the run's, or have the same features and classes; the field
+// data of ReadConfig has their SPEC. A run whose model it does not know is an error.
+func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
+	config, err := ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
+	}
+	run := runModel{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none", Layers: 2}
+	if err := json.Unmarshal(text, &run); err != nil {
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
+	}
+	options, err := run.options()
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
+	}
+	batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: run.Layers})
+	model, err := layers.NewGCN(batch, data.Features, data.Labels, options)
+	if err != nil {
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
+	}
+	if _, err := LoadParameters(dir, model); err != nil {
+		return nil, err
+	}
+	return model, nil
+}
+
+// runModel holds the options in a run's config.json that change its scores.
+type runModel struct {
+	Model, Conv, Activation string
+	Layers, Hidden          int
+	LayerNorm               bool `json:"layer_norm"`
+	BiasAfter               bool `json:"bias_after"`
+	InputLayer              bool `json:"input_layer"`
+	PreNorm                 bool `json:"pre_norm"`
+	FeedForward             bool `json:"feed_forward"`
+	Residual                bool
+	HiddenResidual          string `json:"hidden_residual"`
+	Heads                   int
+	OutputHeads             int `json:"output_heads"`
+}
+
+// options returns the options of the model. A value that it does not know is an error.
+func (r runModel) options() (layers.GCNOptions, error) {
+	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
+	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
+	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
+	var form, activation, residual bool
+	o.Form, form = forms[r.Model]
+	o.Activation, activation = activations[r.Activation]
+	o.HiddenResidual, residual = residuals[r.HiddenResidual]
+	if r.Conv == "gat" {
+		o.Heads, o.OutputHeads = r.Heads, r.OutputHeads
+	}
+	switch {
+	case r.Conv != "gcn" && (r.Conv != "gat" || r.Heads < 1):
+		return o, fmt.Errorf("a run of --conv %s --heads %d, which this program does not know", r.Conv, r.Heads)
+	case !form || !activation || !residual:
+		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual)
+	case r.Layers < 1:
+		return o, fmt.Errorf("a run of %d layers", r.Layers)
+	}
+	return o, nil
+}

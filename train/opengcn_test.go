@@ -1,0 +1,102 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/layers"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// OpenGCN gives the model that was trained, for all options that change its scores.
+func TestOpenGCN(t *testing.T) {
+	const spec = "synth:demo?nodes=300&edges=1200&features=6"
+	ctx := context.Background()
+	data, err := datasets.Open(ctx, spec, datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		config  string // in addition to the fields below
+		options layers.GCNOptions
+	}{
+		{`{}`, layers.GCNOptions{}},
+		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
+		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
+		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
+		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
+		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,
+			layers.GCNOptions{Activation: ops.ActivationGELU, InputLayer: true, LayerNorm: true, PreNorm: true, FeedForward: true}},
+		{`{"activation": "relu", "residual": true}`, layers.GCNOptions{Activation: ops.ActivationReLU, Residual: true}},
+		{`{"model": "equation", "bias_after": true}`, layers.GCNOptions{Form: layers.FormEquation, BiasAfter: true}},
+		{`{"conv": "gat", "heads": 4}`, layers.GCNOptions{Heads: 4}},
+		{`{"conv": "gat", "heads": 2, "model": "equation", "output_heads": 3}`, layers.GCNOptions{Heads: 2, OutputHeads: 3, Form: layers.FormEquation}},
+	} {
+		c.options.Hidden = 8
+		batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: 2})
+		trained, err := layers.NewGCN(batch, data.Features, data.Labels, c.options)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		config := map[string]any{"data": spec, "layers": 2, "hidden": 8}
+		if err := json.Unmarshal([]byte(c.config), &config); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := Fit(ctx, trained, data, Options{Dir: dir, Config: config, MaxBatches: 10, Batch: 50}); err != nil {
+			t.Fatal(c.config, err)
+		}
+		nodes := []int32{7, 8, 7}
+		want, err := Predict(ctx, trained, data, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := OpenGCN(dir, data)
+		if err != nil {
+			t.Fatal(c.config, err)
+		}
+		if got, err := Predict(ctx, opened, data, nodes); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: scores %v, %v, want %v", c.config, got, err, want)
+		}
+	}
+}
+
+// A run of a model that OpenGCN cannot build is refused.
+func TestOpenUnknownGCN(t *testing.T) {
+	data, err := datasets.Open(context.Background(), "synth:demo?nodes=100&edges=300", datasets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for config, want := range map[string]string{
+		`{"layers": 2, "conv": "gin"}`:                    "--conv gin",
+		`{"layers": 2, "conv": "gat"}`:                    "--heads 0",
+		`{"layers": 2, "model": "other"}`:                 "--model other",
+		`{"layers": 2, "activation": "tanh"}`:             "--activation tanh",
+		`{"layers": 2, "hidden_residual": "highway"}`:     "--hidden-residual highway",
+		`{"layers": 2, "hidden_residual": true}`:          "hidden_residual",
+		`{"layers": 0}`:                                   "0 layers",
+		`{"layers": 2, "hidden": 8}`:                      "ckpt",
+		`{"layers": 2, "conv": "gat", "heads": 7}`:        "7",
+		`{"layers": 2, "hidden": -1, "model": "program"}`: "-1",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenGCN(dir, data); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want an error about %s", config, err, want)
+		}
+	}
+	if _, err := OpenGCN(t.TempDir(), data); err == nil {
+		t.Error("an empty folder opened")
+	}
+}
