@@ -11,8 +11,9 @@ import (
 
 // The values of the key features that make features from the graph.
 const (
-	degreeKey = "degree"
-	oneHotKey = "onehot"
+	degreeKey   = "degree"
+	oneHotKey   = "onehot"
+	positionKey = "position"
 )
 
 // makeFeatures gives d features made from its graph: by the key features, or, if the
@@ -20,15 +21,16 @@ const (
 //
 //	features=degree   1, and the logarithm of 1 + the degree
 //	features=onehot   a feature for each node, 1 for the node itself
+//	features=position 64 numbers that are alike for nodes near each other
 func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegree bool) (err error) {
 	how := spec.Text("features", "")
 	origin := ""
-	if how != "" && how != oneHotKey && how != degreeKey && spec.Scheme != "edges" {
-		return fmt.Errorf("datasets: %q: features=%s: want %s or %s", spec, how, degreeKey, oneHotKey)
+	if how != "" && !madeOfGraph(how) && spec.Scheme != "edges" {
+		return fmt.Errorf("datasets: %q: features=%s: want %s, %s or %s", spec, how, degreeKey, oneHotKey, positionKey)
 	}
-	if d.Features == nil && how != oneHotKey && how != degreeKey {
+	if d.Features == nil && !madeOfGraph(how) {
 		if !byDegree {
-			return fmt.Errorf("datasets: %q: no features%s: say features=degree or features=onehot", spec, hint)
+			return fmt.Errorf("datasets: %q: no features%s: say features=degree, features=onehot or features=position", spec, hint)
 		}
 		how, origin = degreeKey, "no features in the source: "
 	}
@@ -39,11 +41,19 @@ func (d *Data) makeFeatures(ctx context.Context, spec *Spec, hint string, byDegr
 	case oneHotKey:
 		d.Features = oneHotFeatures(d.Nodes())
 		d.Notes = append(d.Notes, "one-hot features: one for each node")
+	case positionKey:
+		d.Features, err = positionFeatures(ctx, d.Graph)
+		d.Notes = append(d.Notes, fmt.Sprintf("%d features of position: random numbers, averaged over neighbours %d times", positionWidth, positionSteps))
 	}
 	if err != nil {
 		return fmt.Errorf("datasets: %q: %w", spec, err)
 	}
 	return nil
+}
+
+// madeOfGraph reports whether a value of the key features asks for features from the graph.
+func madeOfGraph(how string) bool {
+	return how == degreeKey || how == oneHotKey || how == positionKey
 }
 
 // oneHotFeatures returns the identity matrix of n nodes, sparse.

@@ -149,7 +149,7 @@ func metricFor(y *graph.Labels) Metric {
 
 // readEdgeList reads an edge list:
 //
-//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot is makeFeatures'
+//	labels=FILE, features=FILE  see formats.EdgeList; features=degree|onehot|position is makeFeatures'
 //	ids=from-0|from-1|names     the kind of node ids
 //	nodes=FILE                  the names of all nodes, in the order of files without ids
 //	weights=1                   a column or an attribute holds the edges' weights, 0: left out
@@ -175,7 +175,7 @@ func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.
 		return nil, err
 	}
 	features := spec.Text("features", "")
-	if features == degreeKey || features == oneHotKey {
+	if madeOfGraph(features) {
 		features = ""
 	}
 	return formats.EdgeList{

@@ -158,11 +158,13 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	return affine(m.Classifier, normalised(m.Norm, h))
 }
 
-var inferenceCases = map[string]struct {
+type inferenceCase struct {
 	features, hidden, classes, depth int
 	weighted, byRow                  bool
 	options                          GCNOptions
-}{
+}
+
+var inferenceCases = map[string]inferenceCase{
 	"paper":               {features: 11, hidden: 13, classes: 5, depth: 2},
 	"one layer":           {features: 11, hidden: 13, classes: 5, depth: 1},
 	"three layers":        {features: 11, hidden: 13, classes: 5, depth: 3},

@@ -156,7 +156,7 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 			}
 			sum += float64(inputs)*in*out + nnz*out
 		case l == 0 && !exact && m.filled < 1:
-			sum += sparseCost * nnz / farSparseCost * in * m.filled * out
+			sum += min(count*in*out, sparseCost*nnz/farSparseCost*in*m.filled*out)
 		case l == 0: // P·X is kept
 			sum += count * in * out
 		default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -13,11 +14,11 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// thinned returns random features of which few are not 0.
-func thinned(rng *rand.Rand, rows, cols int) *graph.Features {
+// thinned returns random features, of which a share is not 0.
+func thinned(rng *rand.Rand, rows, cols int, share float64) *graph.Features {
 	x := randomFeatures(rng, rows, cols)
 	for k := range x.Data {
-		if rng.IntN(4) > 0 {
+		if rng.Float64() > share {
 			x.Data[k] = 0
 		}
 	}
@@ -39,10 +40,10 @@ func TestSparseFeaturesStep(t *testing.T) {
 				t.Skip("in this build Gorgonia's own machine adds the two gradients of H in the rows of its compilation")
 			}
 			p := graph.NewLaplacian(randomGraph(t, rng, n, 900, false))
-			x, y := thinned(rng, n, 12), randomLabels(rng, n, 6)
+			x, y := thinned(rng, n, 60, 0.05), randomLabels(rng, n, 6)
 			o.Hidden = 18
 			if name == "identity" {
-				o.Hidden = 12 // as wide as the features
+				o.Hidden = 60 // as wide as the features
 			}
 			sampler := &samplers.LayerWise{Laplacian: p, Sizes: []int{40, 60}, KeepSelf: o.HiddenResidual != ResidualNone || o.Heads > 0}
 			dense := newStepped(t, NewBatch(G.NewGraph(), sampler), x, y, o)
@@ -69,52 +70,68 @@ func TestSparseFeaturesStep(t *testing.T) {
 func TestSparseFeaturesInfer(t *testing.T) {
 	for name, c := range inferenceCases {
 		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, 2))
-			const n = 400
-			p := graph.NewLaplacian(randomGraph(t, rng, n, 500, c.weighted))
-			if c.byRow {
-				p = graph.NewRowLaplacian(p.Adjacency)
-			}
-			x, y := thinned(rng, n, c.features), randomLabels(rng, n, c.classes)
-			sparse := x.ToSparse()
-			c.options.Hidden = c.hidden
-			_, m := testModel(t, p, sparse, y, c.depth, c.options)
-			want := denseLogits(t, p, x, m)
-			some := make([]int32, 300) // more than a few
-			for k := range some {
-				some[k] = int32(rng.IntN(n))
-			}
-			check := func(what string) {
-				for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 60, 3}, some} {
-					for range 2 {
-						got, err := m.Infer(context.Background(), p, sparse, nodes)
-						if err != nil {
-							t.Fatal(err)
-						}
-						checkClose(t, fmt.Sprint(what, len(nodes), " nodes"), got, want, nodes)
-					}
-				}
-			}
-			check("")
-			if _, err := m.InferOperations(p, sparse, nil); err != nil {
-				t.Error(err)
-			}
-			m.ReadPropagated(exactInput(t, p, sparse))
-			check("P·X known, ")
-			m.ReadPropagated(nil)
-			node := NewNode{Features: x.Row(3), Neighbors: slices.Clone(p.Adjacency.Row(3))}
-			if c.weighted {
-				node.Weights = p.Adjacency.RowValues(3)
-			}
-			got, err := m.InferNew(context.Background(), p, sparse, node)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := m.InferNew(context.Background(), p, x, node)
-			if err != nil || !slices.Equal(got, again) {
-				t.Errorf("a new node: %v, of dense features %v: %v", got, again, err)
+			for _, share := range []float64{0.03, 0.4} { // P·X is sparse, or dense
+				checkSparseInference(t, c, share)
 			}
 		})
+	}
+}
+
+func checkSparseInference(t *testing.T, c inferenceCase, share float64) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 400
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 500, c.weighted))
+	if c.byRow {
+		p = graph.NewRowLaplacian(p.Adjacency)
+	}
+	x, y := thinned(rng, n, c.features, share), randomLabels(rng, n, c.classes)
+	sparse := x.ToSparse()
+	c.options.Hidden = c.hidden
+	_, m := testModel(t, p, sparse, y, c.depth, c.options)
+	want := denseLogits(t, p, x, m)
+	some := make([]int32, 300) // more than a few
+	for k := range some {
+		some[k] = int32(rng.IntN(n))
+	}
+	check := func(what string) {
+		for _, nodes := range [][]int32{nil, {5}, {17, 3, 149, 60, 3}, some} {
+			for range 2 {
+				got, err := m.Infer(context.Background(), p, sparse, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkClose(t, fmt.Sprint(what, len(nodes), " nodes"), got, want, nodes)
+			}
+		}
+	}
+	check("")
+	all, err := m.Infer(context.Background(), p, sparse, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.GOMAXPROCS(1)
+	alone, err := m.Infer(context.Background(), p, sparse, nil)
+	runtime.GOMAXPROCS(before)
+	if err != nil || !slices.Equal(alone, all) {
+		t.Errorf("one core gives other bits, or %v", err)
+	}
+	if _, err := m.InferOperations(p, sparse, nil); err != nil {
+		t.Error(err)
+	}
+	m.ReadPropagated(exactInput(t, p, sparse))
+	check("P·X known, ")
+	m.ReadPropagated(nil)
+	node := NewNode{Features: x.Row(3), Neighbors: slices.Clone(p.Adjacency.Row(3))}
+	if c.weighted {
+		node.Weights = p.Adjacency.RowValues(3)
+	}
+	got, err := m.InferNew(context.Background(), p, sparse, node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := m.InferNew(context.Background(), p, x, node)
+	if err != nil || !slices.Equal(got, again) {
+		t.Errorf("a new node: %v, of dense features %v: %v", got, again, err)
 	}
 }
 
@@ -122,7 +139,7 @@ func TestSparseFeaturesOnDevice(t *testing.T) {
 	d := testDevice(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := graph.NewLaplacian(randomGraph(t, rng, 150, 400, false))
-	x, y := thinned(rng, 150, 9), randomLabels(rng, 150, 5)
+	x, y := thinned(rng, 150, 9, 0.2), randomLabels(rng, 150, 5)
 	sparse := x.ToSparse()
 	_, m := testModel(t, p, sparse, y, 2, GCNOptions{Hidden: 16, Residual: true})
 	want := denseLogits(t, p, x, m)

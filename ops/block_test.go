@@ -73,7 +73,7 @@ func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
 func thinned(rng *rand.Rand, rows, cols int) *graph.Features {
 	x := randomFeatures(rng, rows, cols)
 	for k := range x.Data {
-		if rng.IntN(3) > 0 {
+		if rng.IntN(10) > 0 {
 			x.Data[k] = 0
 		}
 	}

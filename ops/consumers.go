@@ -9,13 +9,13 @@ import (
 // are stored. The source then need not make a matrix of them.
 type gatherer interface{ gathers(source G.Op) bool }
 
-// sparseSource is an op whose value on the CPU also is a sparse matrix.
+// sparseSource is an op whose value on the CPU can be a sparse matrix too.
 type sparseSource interface {
 	G.Op
-	sparseRows() *graph.CSR // of the last run
+	sparseRows() *graph.CSR // of the last run; nil: the value is only dense
 }
 
-// sparseSourceOf returns n's op if its value is also a sparse matrix, or nil.
+// sparseSourceOf returns n's op if its value can be a sparse matrix too, or nil.
 func sparseSourceOf(n *G.Node) sparseSource {
 	switch op := n.Op().(type) {
 	case *features:

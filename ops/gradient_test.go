@@ -145,7 +145,7 @@ func TestGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const nodes, in, out = 20, 5, 4
 	x := randomFeatures(rng, nodes, in)
-	thin := thinned(rand.New(rand.NewPCG(5, 6)), nodes, in).ToSparse()
+	thin := thinned(rand.New(rand.NewPCG(5, 6)), nodes, 40).ToSparse()
 	training := &Mode{Training: true, Seed: 5}
 	for _, size := range []struct{ dst, src int }{{6, 9}, {9, 6}, {1, 3}, {3, 1}, {1, 1}, {17, 20}} {
 		b := randomBlock(rng, size.dst, size.src, nodes)
@@ -169,6 +169,7 @@ func TestGradients(t *testing.T) {
 			t.Fatal(err)
 		}
 		rest := rand.New(rand.NewPCG(3, 4)) // the other cases keep their numbers
+		thinW := input{"w", thin.Cols, out, randomValues(rand.New(rand.NewPCG(7, 8)), thin.Cols*out)}
 		ownProbe := randomValues(rest, len(edges.Dst)*in)
 		cases := map[string]expression{
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
@@ -208,7 +209,7 @@ func TestGradients(t *testing.T) {
 				},
 			},
 			"Features, sparse": {
-				[]input{w, bias},
+				[]input{thinW, bias},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
 					f, err := Features(g, thin, slot)
 					if err != nil {
@@ -225,7 +226,7 @@ func TestGradients(t *testing.T) {
 				},
 			},
 			"Propagate of features, sparse": {
-				[]input{w, bias},
+				[]input{thinW, bias},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
 					f, err := Features(g, thin, slot)
 					if err != nil {
@@ -246,7 +247,7 @@ func TestGradients(t *testing.T) {
 				},
 			},
 			"Propagate of features, sparse, and dense readers": {
-				[]input{w},
+				[]input{thinW},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
 					f, err := Features(g, thin, slot)
 					if err != nil {

@@ -78,7 +78,7 @@ type product struct {
 	below sparse // the op of the forward product's X, if it is sparse; or nil
 	set   rowSet // rows of the forward product's output that may differ from zero
 
-	source     sparseSource // the op of A, if its value is a sparse matrix too; or nil
+	source     sparseSource // the op of A, if its value can be a sparse matrix too; or nil
 	transposed graph.CSR    // memory of its transpose
 }
 
@@ -118,7 +118,9 @@ func (op *product) Product() plan.Product { return op.last }
 
 func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
 	if op.source != nil {
-		return op.computeSparse(out, in)
+		if rows := op.source.sparseRows(); rows != nil {
+			return op.computeSparse(out, rows, in)
+		}
 	}
 	a, err := matrixOf(op.name, in[0])
 	if err != nil {
@@ -158,8 +160,7 @@ func (op *product) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 }
 
 // computeSparse is Compute for a sparse A: A·B with its bias, or Aᵀ·B.
-func (op *product) computeSparse(out *plan.Buffer, in []G.Value) (G.Value, error) {
-	a := op.source.sparseRows()
+func (op *product) computeSparse(out *plan.Buffer, a *graph.CSR, in []G.Value) (G.Value, error) {
 	b, err := matrixOf(op.name, in[1])
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ func TestSquaredNorms(t *testing.T) {
 	block.Matrix = graph.CSR{Rows: dst, Cols: src, Ptr: []int64{0, 2, 3, 4}, Idx: []int32{0, 3, 1, 4}, Val: []float32{1, 2, 3, 4}}
 	block.Finish()
 	h := randomValues(rng, src*width)
-	for _, gathers := range []bool{false, true} {
+	for _, x := range []*graph.Features{nil, x, x.ToSparse()} {
+		gathers := x != nil
 		g, slot := G.NewGraph(), NewSlot(dst, src)
 		in, rows := input{"h", src, width, h}.node(g), h
 		if gathers {

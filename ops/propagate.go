@@ -63,6 +63,7 @@ type propagate struct {
 
 	product kernel.SparseProduct // of sparse features
 	mixed   graph.CSR            // P̃·X of the last run on the CPU, if the features are sparse
+	crowded bool                 // it is only dense
 
 	history     *History  // nil: the slot keeps none
 	drawn       rowSet    // with a history, the rows of the matrix with an entry
@@ -73,7 +74,12 @@ var _ gatherer = (*propagate)(nil)
 
 func (op *propagate) gathers(source G.Op) bool { return op.source != nil && source == G.Op(op.source) }
 
-func (op *propagate) sparseRows() *graph.CSR { return &op.mixed }
+func (op *propagate) sparseRows() *graph.CSR {
+	if op.crowded {
+		return nil
+	}
+	return &op.mixed
+}
 
 func (op *propagate) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType()) }
 
@@ -142,18 +148,20 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, op.history.propagate(b, data, h.data, rows, h.cols)
 }
 
-// propagateSparse computes P̃·X of sparse features: as a sparse matrix if every consumer reads
-// it, and else as a dense one too.
+// propagateSparse computes P̃·X of sparse features: as a sparse matrix, unless it is crowded,
+// and as a dense one if that is not enough for every consumer.
 func (op *propagate) propagateSparse(out *plan.Buffer, b *graph.Block) *tensor.Dense {
 	x, a := op.source.x.Sparse, &b.Matrix
 	op.keepRows(a)
 	if op.slot.observed {
 		op.slot.observeFeatures(op.source.x, b.Src)
 	}
-	op.product.Multiply(&op.mixed, a, b.Src, x)
-	if op.skipped(op) {
-		value, _ := out.Matrix(1, x.Cols) // a machine needs some value
-		return value
+	if op.crowded = kernel.Crowded(a.Rows, a.NNZ(), x); !op.crowded {
+		op.product.Multiply(&op.mixed, a, b.Src, x)
+		if op.skipped(op) {
+			value, _ := out.Matrix(1, x.Cols) // a machine needs some value
+			return value
+		}
 	}
 	value, data := out.Matrix(a.Rows, x.Cols)
 	kernel.SpMMSparse(data, a, b.Src, x)

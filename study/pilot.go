@@ -51,10 +51,7 @@ func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History
 	if err := s.setDefaults(ctx); err != nil {
 		return nil, nil, err
 	}
-	d := &datasets.Data{ // without evaluations, the last parameters count as the best
-		Name: s.Data.Name, Graph: s.Data.Graph, Features: s.Data.Features, Labels: s.Data.Labels,
-		Propagated: s.Data.Propagated, Split: datasets.Split{Train: s.Data.Split.Train}, Metric: s.Data.Metric,
-	}
+	d := trainingOnly(s.Data)
 	values := memory.Product(int64(d.Nodes()), int64(s.Hidden), int64(len(s.Ages)+2))
 	if err := memory.Check(fmt.Sprintf("study: activations of %d nodes, of %d ages", d.Nodes(), len(s.Ages)), memory.Product(4, values)); err != nil {
 		return nil, nil, err
@@ -121,14 +118,8 @@ func (s *Pilot) train(ctx context.Context, d *datasets.Data) (*layers.GCN, [][]f
 	if err != nil {
 		return nil, nil, err
 	}
-	sampler, err := samplers.ByName("ladies-cv", samplers.Config{
-		Laplacian: d.Laplacian(), Train: d.Split.Train, Layers: s.Layer - 1, Sizes: []int{s.Samples}, ExactInput: true,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels,
-		layers.GCNOptions{Hidden: s.Hidden, Dropout: s.Dropout, ExactInput: exact, Seed: s.Seed})
+	candidate := Candidate{Method: "ladies-cv", Samples: []int{s.Samples}, ExactInput: true}
+	m, err := candidate.model(d, exact, s.Layer, layers.GCNOptions{Hidden: s.Hidden, Dropout: s.Dropout, Seed: s.Seed})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,6 +54,30 @@ type Candidate struct {
 	ExactInput bool   `json:"exact_input"`
 }
 
+// model returns the paper's model with the candidate's sampler. exact is of d.
+func (c Candidate) model(d *datasets.Data, exact *layers.ExactInput, convolutions int, o layers.GCNOptions) (*layers.GCN, error) {
+	sampled := convolutions
+	if c.ExactInput {
+		sampled, o.ExactInput = convolutions-1, exact
+	}
+	sampler, err := samplers.ByName(c.Method, samplers.Config{
+		Laplacian: d.Laplacian(), Train: d.Split.Train, Layers: sampled, Sizes: c.Samples, ExactInput: c.ExactInput,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, o)
+}
+
+// trainingOnly returns d without validation and test nodes. Without evaluations, train.Fit
+// leaves the last parameters in the model.
+func trainingOnly(d *datasets.Data) *datasets.Data {
+	return &datasets.Data{
+		Name: d.Name, Graph: d.Graph, Directed: d.Directed, Features: d.Features, Labels: d.Labels,
+		Propagated: d.Propagated, Split: datasets.Split{Train: d.Split.Train}, Metric: d.Metric,
+	}
+}
+
 // Trial is the outcome for one candidate.
 type Trial struct {
 	Candidate
@@ -99,10 +123,7 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 	if err := s.setDefaults(ctx); err != nil {
 		return nil, err
 	}
-	d := &datasets.Data{
-		Name: s.Data.Name, Graph: s.Data.Graph, Features: s.Data.Features, Labels: s.Data.Labels,
-		Propagated: s.Data.Propagated, Split: datasets.Split{Train: s.Data.Split.Train}, Metric: s.Data.Metric,
-	}
+	d := trainingOnly(s.Data)
 	exact, err := layers.NewExactInput(ctx, d.Laplacian(), d.Features, d.Propagated, nil)
 	if err != nil {
 		return nil, err
@@ -178,18 +199,7 @@ func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
-	p := d.Laplacian()
-	sampled, options := s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed}
-	if c.ExactInput {
-		sampled, options.ExactInput = s.Layers-1, exact
-	}
-	sampler, err := samplers.ByName(c.Method, samplers.Config{
-		Laplacian: p, Train: d.Split.Train, Layers: sampled, Sizes: c.Samples, ExactInput: c.ExactInput,
-	})
-	if err != nil {
-		return nil, err
-	}
-	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, options)
+	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // TestTrials checks the candidates, their scores and costs, and the recommendation.
@@ -125,5 +128,20 @@ func TestTrialsRefuse(t *testing.T) {
 	stop()
 	if _, err := (Trials{Data: data, Candidates: full}).Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+// TestTrainingOnly checks that trials propagate over a directed graph as its model does.
+func TestTrainingOnly(t *testing.T) {
+	d := &datasets.Data{
+		Graph: &graph.CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 2, 2, 2}, Idx: []int32{1, 2}}, Directed: true,
+		Split: datasets.Split{Train: []int32{0}, Valid: []int32{1}, Test: []int32{2}},
+	}
+	only := trainingOnly(d)
+	if got, want := only.Laplacian().At(0, 1), d.Laplacian().At(0, 1); got != want {
+		t.Errorf("P of 0 and 1 is %v, want %v", got, want)
+	}
+	if len(only.Split.Train) != 1 || only.Split.Valid != nil || only.Split.Test != nil {
+		t.Errorf("split %v", only.Split)
 	}
 }

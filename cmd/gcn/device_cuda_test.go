@@ -65,3 +65,18 @@ func TestDevice(t *testing.T) {
 		t.Errorf("version does not name the device: %s", out.stdout)
 	}
 }
+
+// TestTuneDevice searches on a device: one training after the other, with one open device.
+func TestTuneDevice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := cu.Available(); err != nil {
+		t.Skipf("no device: %v", err)
+	}
+	m := object(t, succeed(t, searchArgs("--runs", "1", "--device", "cuda", "--out", "s", "--json")...))
+	onCPU := object(t, succeed(t, searchArgs("--runs", "1", "--out", "cpu", "--json")...))
+	if m["device"] != "cuda" || math.Abs(m["best_valid"].(float64)-onCPU["best_valid"].(float64)) > 0.05 {
+		t.Errorf("on the device %v, on the CPU %v", m, onCPU)
+	}
+	fail(t, exitUsage, []string{"--jobs 2", "--device cuda", "one setting at a time"}, searchArgs("--jobs", "2", "--device", "cuda")...)
+	fail(t, exitFailed, []string{"cannot resume", "--device was cuda", "now cpu"}, searchArgs("--runs", "1", "--out", "s", "--resume", "--device", "cpu")...)
+}

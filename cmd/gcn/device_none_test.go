@@ -9,7 +9,7 @@ import (
 
 func TestDeviceNotBuiltIn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, args := range [][]string{{"train"}, {"bench", "train"}, {"bench", "infer"}} {
+	for _, args := range [][]string{{"train"}, {"bench", "train"}, {"bench", "infer"}, {"tune", "--search", "lr=1,2"}} {
 		fail(t, exitUsage, []string{"--device cuda", "without CUDA", "go build -modfile go.cuda.mod -tags cuda ./cmd/gcn", "--device cpu"}, append(args, "--device", "cuda")...)
 	}
 	succeed(t, trainArgs("--out", "run")...)

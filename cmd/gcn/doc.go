@@ -1,7 +1,7 @@
 // Command gcn trains, evaluates and benchmarks graph convolutional networks
 // with layer-wise importance sampling.
 //
-//	            ┌─ train ─▶ run folder ─▶ eval, predict, report
+//	            ┌─ train, tune ─▶ run folders ─▶ eval, predict, report
 //	--data SPEC ┤
 //	            ├─ datasets info, bench sampling|train|infer
 //	            └─ study, reproduce ─▶ tables and figures

@@ -140,7 +140,7 @@ done in seconds.`,
 		train.SetContext(root.Context()) // with the cache's options
 		return train.RunE(train, nil)
 	}
-	root.AddCommand(train, newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
+	root.AddCommand(train, newTuneCommand(), newEvalCommand(), newPredictCommand(), newExportCommand(), newImportCommand(), newDatasetsCommand(),
 		newMethodsCommand(), newRecipesCommand(), newVersionCommand(), newBenchCommand(), newStudyCommand(), newReproduceCommand(), newReportCommand(), newCompletionCommand())
 	return root, j
 }

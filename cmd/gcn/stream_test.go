@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/tune"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -99,6 +100,9 @@ func TestBarsOnATerminal(t *testing.T) {
 	display := newProgress(s, false, "run 1/2  ")
 	display.show(train.Progress{Batch: 1, MaxBatches: 10, Loss: 1})
 	display.finish()
+	search := newTuneProgress(s, false, &tune.Search{Settings: 3, Seeds: 1, Rungs: 1, Reduce: 2, Batches: 10, Jobs: 1})
+	search.count(7, 7)
+	search.finish()
 	fetch := &fetchDisplay{w: s}
 	fetch.show(datasets.FetchProgress{Name: "evil\x1b[2J", Stage: "download", Done: 1, Total: 10})
 	fetch.clear()
@@ -111,7 +115,7 @@ func TestBarsOnATerminal(t *testing.T) {
 		}
 		text.Write(buffer[:n])
 	}
-	for _, want := range []string{"\rrun 1/2  ", `evil\x1b[2J: downloading`} {
+	for _, want := range []string{"\rrun 1/2  ", "\rsearching", "(0/30)", `evil\x1b[2J: downloading`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q lacks %q", text.String(), want)
 		}

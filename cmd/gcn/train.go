@@ -96,6 +96,7 @@ type trainJob struct {
 	world          *mpi.World     // nil: this process alone
 	auto           bool           // --samples is auto
 	partition      *train.Partition
+	display        progress // of a run; nil: newProgress
 	stdout, stderr io.Writer
 }
 
@@ -269,7 +270,10 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 		}
 		o.EvalEvery = j.EvalEvery
 	}
-	display := newProgress(j.stderr, j.Quiet, prefix)
+	display := j.display
+	if display == nil {
+		display = newProgress(j.stderr, j.Quiet, prefix)
+	}
 	options := o.fitOptions()
 	options.Dir, options.Resume, options.Overwrite = dir, j.Resume, j.Overwrite
 	options.CheckpointInterval = max(j.Interval, 1) // 0 would mean the default

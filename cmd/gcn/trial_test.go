@@ -129,7 +129,7 @@ var trials = map[string]trial{
 var trialWords = map[string][]string{
 	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in column 3"},
 	"Arrays":    {"2 kinds of labels", "edges weighted by data.npy"},
-	"Pages":     {"sparse", "weights in the attribute weight", "stratified by class"},
+	"Pages":     {"features sparse: 150 of 50×935", "weights in the attribute weight", "stratified by class"},
 }
 
 // TestTrials makes the raw files of docs/trials.md and runs its commands, at most three for

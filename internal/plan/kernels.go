@@ -50,8 +50,8 @@ type Kernels interface {
 	// Propagate sets dst, n×h.Width, to P·H at the needed rows lo to lo+n.
 	Propagate(dst Span, h Rows, lo, n int) error
 	// Propagated returns P·H at the needed rows lo to lo+n, in the scratch memory Mixed. On
-	// the CPU, of sparse features it returns sparse rows, as Part does. They are valid until
-	// the next call.
+	// the CPU, of sparse features it returns sparse rows, as Part does, unless they would be
+	// crowded. They are valid until the next call.
 	Propagated(h Rows, lo, n int) (Span, error)
 	// RowSums sets dst, n, to the row sums of P at the needed rows lo to lo+n.
 	RowSums(dst Span, lo, n int) error

@@ -179,11 +179,7 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 		}
 		h.prefetch(k.memory.ahead)
 	}
-	if h.Sparse() {
-		k.memory.ids = countFrom(k.memory.ids, lo, n)
-		return k.gather(h.features, k.memory.ids)
-	}
-	if h.features != nil && h.features.Share != nil {
+	if h.Sparse() || h.features != nil && h.features.Share != nil {
 		k.memory.ids = countFrom(k.memory.ids, lo, n)
 		return k.gather(h.features, k.memory.ids)
 	}
@@ -206,13 +202,19 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 }
 
 func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
-	if h.Sparse() {
+	sparse := h.Sparse()
+	// A decision for all rows: a row has the same bits in any chunk.
+	if sparse && !kernel.Crowded(k.p.Nodes(), k.p.Adjacency.NNZ()+int64(k.p.Nodes()), h.features.Sparse) {
 		k.memory.product.MultiplyLaplacian(&k.memory.mixed, k.p, k.rows[lo:lo+n], h.features.Sparse)
 		return Span{sparse: &k.memory.mixed}, nil
 	}
 	mixed, err := k.Scratch(Mixed, n*h.Width)
-	if err != nil {
+	switch {
+	case err != nil:
 		return mixed, err
+	case sparse:
+		kernel.PropagateRowsSparse(mixed.host, k.p, k.rows[lo:lo+n], h.features.Sparse)
+		return mixed, nil
 	}
 	return mixed, k.Propagate(mixed, h, lo, n)
 }

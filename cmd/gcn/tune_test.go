@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// searchArgs is a search of six settings that takes under a second.
+func searchArgs(args ...string) []string {
+	return append([]string{"tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "40", "--eval-every", "5",
+		"--rungs", "2", "--reduce", "3", "--runs", "2", "--search", "lr=0.03,0.01,0.003", "--search", "dropout=0,0.5"}, args...)
+}
+
+// searchRows returns the lines of trials.jsonl.
+func searchRows(t *testing.T, dir string) []map[string]any {
+	t.Helper()
+	var rows []map[string]any
+	for line := range strings.Lines(string(readFile(t, filepath.Join(dir, trialsFile)))) {
+		var row map[string]any
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestTune searches. The score of each setting must be the best validation score of the same
+// training without a search, and the best setting's test score must be the score of a run.
+func TestTune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := object(t, succeed(t, searchArgs("--out", "s", "--json")...))
+	wantFields(t, m, "dataset", "metric", "settings", "rungs", "best", "best_valid", "best_valid_sem", "test_mean", "test_std", "test_sem",
+		"runs", "seed", "wall_s", "peak_rss_mb", "blas", "device", "run_dir", "best_dir", "command", "recipe")
+	rows := searchRows(t, "s")
+	if len(rows) != 6+2 || m["settings"] != 6.0 {
+		t.Fatalf("%d rows, %v settings", len(rows), m["settings"])
+	}
+	for k, row := range rows {
+		wantFields(t, row, "setting", "rung", "batches", "valid", "sem", "scores", "kept", "options")
+		if kept := k < 2 || k == 6; row["kept"] != kept {
+			t.Errorf("row %d: %v", k, row)
+		}
+		if k > 0 && row["rung"] == rows[k-1]["rung"] && row["valid"].(float64) > rows[k-1]["valid"].(float64) {
+			t.Errorf("row %d is better than the one before", k)
+		}
+	}
+	best := rows[6]
+	if best["batches"] != 40.0 || best["rung"] != 2.0 || m["best_valid"] != best["valid"] {
+		t.Errorf("best %v, result %v", best, m["best_valid"])
+	}
+	// The command and the recipe train the same models.
+	command := strings.Fields(m["command"].(string))[1:]
+	for k, word := range command {
+		command[k] = strings.Trim(word, "'")
+	}
+	for _, line := range [][]string{
+		append(command, "--out", "command", "--json", "-q"),
+		{"train", "--data", smallData, "--recipe", "s/best.json", "--runs", "2", "--out", "recipe", "--json", "-q"},
+	} {
+		r := object(t, succeed(t, line...))
+		if r["test_mean"] != m["test_mean"] || r["test_sem"] != m["test_sem"] || r["best_valid"] != m["best_valid"] {
+			t.Errorf("gcn %s: test %v, valid %v; the search has %v, %v", strings.Join(line, " "), r["test_mean"], r["best_valid"], m["test_mean"], m["best_valid"])
+		}
+	}
+	// Only the best setting was tested.
+	tested, err := filepath.Glob("s/setting-*/seed-*/result.json")
+	if err != nil || len(tested) != 2 || filepath.Dir(filepath.Dir(tested[0])) != m["best_dir"] {
+		t.Errorf("test scores in %v, %v", tested, err)
+	}
+	for _, name := range []string{"tune.svg", "tune.png", "result.json", "tune.json"} {
+		if info, err := os.Stat(filepath.Join("s", name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Scores of a rung are those of training without a search.
+	last := rows[5] // of the first rung
+	options := last["options"].(map[string]any)
+	line := []string{"train", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "15", "--eval-every", "5", "--runs", "2",
+		"--out", "alone", "--json", "-q", "--lr", jsonText(t, options["lr"]), "--dropout", jsonText(t, options["dropout"])}
+	if r := object(t, succeed(t, line...)); r["best_valid"] != last["valid"] {
+		t.Errorf("valid %v without a search, %v in it", r["best_valid"], last["valid"])
+	}
+}
+
+func jsonText(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestTuneResume stops searches at several moments and goes on with them, with other numbers of
+// jobs. They must end with the same rows and the same table.
+func TestTuneResume(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := func(more ...string) []string { return searchArgs(append([]string{"--runs", "1"}, more...)...) }
+	want := succeed(t, args("--out", "whole", "--jobs", "1", "-q")...)
+	rows := readFile(t, "whole/"+trialsFile)
+	for _, jobs := range []string{"5"} {
+		if out := succeed(t, args("--out", "whole"+jobs, "--jobs", jobs, "-q")...); !bytes.Equal(rows, readFile(t, "whole"+jobs+"/"+trialsFile)) {
+			t.Errorf("--jobs %s: other rows; %s", jobs, out.stdout)
+		}
+	}
+	dir := "cut"
+	stops := 0
+	for after := 1; ; after++ {
+		// Each process lives a little longer than the one before it.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*40*time.Millisecond)
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, args("--out", dir, "--jobs", "2", "--resume", "--checkpoint-interval", "0"), &stdout, &stderr)
+		cancel()
+		if code == exitDone {
+			if a, b := strings.ReplaceAll(stdout.String(), "cut", "whole"), want.stdout; a != b {
+				t.Errorf("the table differs:\n%s\n%s", a, b)
+			}
+			break
+		}
+		if stops++; code != exitInterrupted || !strings.Contains(stderr.String(), "interrupted") {
+			t.Fatalf("exit code %d: %s", code, stderr.String())
+		}
+	}
+	if stops < 2 {
+		t.Errorf("only %d stops: the test shows little", stops)
+	}
+	if !bytes.Equal(rows, readFile(t, "cut/"+trialsFile)) {
+		t.Errorf("other rows:\n%s\n%s", rows, readFile(t, "cut/"+trialsFile))
+	}
+	// A search that is done, and the folder alone.
+	again := succeed(t, "tune", "--out", "cut", "--resume", "-q")
+	if strings.ReplaceAll(again.stdout, "cut", "whole") != want.stdout {
+		t.Errorf("another table the second time:\n%s", again.stdout)
+	}
+}
+
+// TestTuneEnds checks searches in which runs end early: by patience, and by diverging. A
+// cosine schedule knows the last mini-batch from the first rung on.
+func TestTuneEnds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	out := succeed(t, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "60", "--patience", "10", "--eval-every", "5",
+		"--runs", "1", "--rungs", "2", "--search", "lr=0.03,1e30", "--schedule", "cosine", "--layer-norm", "--out", "s")
+	if !strings.Contains(out.stdout, "diverged") {
+		t.Errorf("no setting diverged:\n%s", out.stdout)
+	}
+	if rows := searchRows(t, "s"); rows[0]["valid"] == nil || rows[1]["valid"] != nil {
+		t.Errorf("rows %v", rows)
+	}
+	fail(t, exitFailed, []string{"diverged in all settings"}, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16",
+		"--max-batches", "60", "--runs", "1", "--search", "lr=1e30,1e31", "--out", "all")
+}
+
+// TestTuneSpace reads a space from a file, draws from ranges, and checks that numbers of layers
+// go with numbers of samples.
+func TestTuneSpace(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "space.json", []byte(`{"lr": "0.001..0.1:log", "layers": [1, 2, 3], "layer_norm": [true, false], "samples": "32 64,48,32"}`))
+	line := []string{"tune", "--data", smallData, "--batch", "64", "--hidden", "8", "--max-batches", "9", "--eval-every", "3", "--runs", "1", "--rungs", "1", "-q"}
+	fail(t, exitUsage, []string{"layers=1", "samples=64,48,32", "3 numbers for 1 layers"}, append(line, "--space", "space.json", "--trials", "40", "--out", "a")...)
+	writeFile(t, "space.json", []byte(`{"lr": "0.001..0.1:log", "layers": [1, 2, 3], "layer_norm": [true, false], "samples": [32, 48]}`))
+	line = append(line, "--space", "space.json", "--trials", "4", "--search", "hidden-residual=none,linear")
+	m := object(t, succeed(t, append(line, "--out", "a", "--json")...))
+	wantFields(t, m["best"].(map[string]any), "lr", "layers", "layer_norm", "samples", "hidden_residual", "max_batches")
+	if rows := searchRows(t, "a"); len(rows) != 4 {
+		t.Errorf("%d rows", len(rows))
+	}
+	succeed(t, append(line, "--out", "b")...)
+	if !bytes.Equal(readFile(t, "a/"+trialsFile), readFile(t, "b/"+trialsFile)) {
+		t.Error("the same seed searches other settings")
+	}
+}
+
+func TestTuneErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, append([]string{"train", "--out", "run"}, quick...)...)
+	succeed(t, searchArgs("--out", "s", "-q")...)
+	writeFile(t, "space.json", []byte("{\n\"lr\": \"2..1\"}"))
+	writeFile(t, "recipe.json", []byte(`{"layers": 0}`))
+	writeFile(t, "e", []byte("0 1\n1 2\n2 3\n3 4\n4 0\n"))
+	writeFile(t, "l", []byte("0\n1\n0\n1\n0\n"))
+	if err := os.Mkdir("damaged", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "damaged/tune.json", nil)
+	for words, args := range map[string][]string{
+		"nothing to search":                          {},
+		"unknown option,did you mean layers?":        {"--search", "layrs=1"},
+		"NAME=VALUES":                                {"--search", "lr"},
+		"seed is the same for all settings,--seed":   {"--search", "seed=1,2"},
+		"lr is given as --lr too":                    {"--search", "lr=1,2", "--lr", "3"},
+		"lr is searched twice":                       {"--search", "lr=1,2", "--search", "lr=3"},
+		"whole number":                               {"--search", "layers=two"},
+		"setting dropout=1,[0, 1)":                   {"--search", "dropout=0.5,1"},
+		"setting layers=0,--layers 0,at least 1":     {"--search", "layers=0,1"},
+		"how many settings,--trials":                 {"--search", "lr=0.1..1"},
+		"space.json:2,smaller number":                {"--space", "space.json"},
+		"recipe.json,--layers 0":                     {"--search", "lr=1,2", "--recipe", "recipe.json"},
+		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
+		"--max-batches,--epochs":                     {"--search", "lr=1,2", "--epochs", "3"},
+		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},
+		"--reduce 1":                                 {"--search", "lr=1,2", "--reduce", "1"},
+		"--runs 0":                                   {"--search", "lr=1,2", "--runs", "0"},
+		"--samples auto,numbers":                     {"--search", "lr=1,2", "--samples", "auto"},
+		"--resume,--out":                             {"--search", "lr=1,2", "--resume"},
+		"no validation nodes":                        {"--search", "lr=1,2", "--data", "edges:e?labels=l&split=80/0/20"},
+		"s holds a search already,--resume":          {"--search", "lr=1,2", "--out", "s"},
+		"run holds a training run":                   {"--search", "lr=1,2", "--out", "run"},
+		"tune.json: damaged":                         {"--search", "lr=1,2", "--out", "damaged"},
+		"cannot resume,--max-batches was 40,now 50":  append(searchArgs()[1:], "--max-batches", "50", "--out", "s", "--resume"),
+		"cannot resume,--search was,--search,is now": {"--search", "lr=1,2", "--out", "s", "--resume"},
+	} {
+		out := gcn(t, append([]string{"tune"}, args...)...)
+		line := lastLine(out.stderr)
+		for _, word := range strings.Split(words, ",") {
+			if out.code == exitDone || !strings.Contains(line, word) {
+				t.Errorf("gcn tune %s: exit code %d, no %q in %s", strings.Join(args, " "), out.code, word, line)
+			}
+		}
+	}
+}
+
+// TestTuneHelp checks that --help shows what a search needs, and --help-all each option.
+func TestTuneHelp(t *testing.T) {
+	help := succeed(t, "tune", "--help").stdout
+	if n := strings.Count(help, "\n"); n > 60 || !strings.Contains(help, "--search") || strings.Contains(help, "--beta1") {
+		t.Errorf("%d lines:\n%s", n, help)
+	}
+	if all := succeed(t, "tune", "--help-all").stdout; !strings.Contains(all, "--beta1 ") || strings.Contains(all, "--overwrite ") {
+		t.Errorf("--help-all is\n%s", all)
+	}
+}

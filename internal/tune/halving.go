@@ -1,0 +1,196 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/study"
+)
+
+// Search is one search by successive halving. Rung r trains its settings up to a number of
+// mini-batches, and ranks them by the mean of their validation scores over the seeds. One
+// setting in Reduce, the best ones, goes on to the next rung.
+//
+// The result depends on the scores alone, not on Jobs: trials of a rung may end in any order.
+type Search struct {
+	Settings int // numbered from 0
+	Seeds    int // trials of a setting in a rung
+	Rungs    int
+	Reduce   int // at least 2: of so many settings, one goes on
+	Batches  int // mini-batches of the last rung; each rung before has a Reduce-th of the next one's
+	Jobs     int // trials side by side
+
+	// Train trains a trial, and returns its best validation score so far; NaN if training
+	// diverged. It is called from several goroutines. A trial of a later rung continues
+	// the trial before it of the same setting and seed.
+	Train func(ctx context.Context, t Trial) (float64, error)
+
+	// Ranked, if not nil, is called with the rows of each rung.
+	Ranked func([]Row) error
+}
+
+// Trial is the training of one setting with one seed in one rung.
+type Trial struct {
+	Setting int
+	Seed    int // 0 to Search.Seeds−1
+	Rung    int
+	From    int // mini-batches of the rung before
+	Batches int // mini-batches of this rung
+}
+
+// Row is the outcome of a setting in a rung.
+type Row struct {
+	Setting int             `json:"setting"`
+	Rung    int             `json:"rung"`    // from 0
+	Batches int             `json:"batches"` // mini-batches so far
+	Valid   finite.Number   `json:"valid"`   // mean of Scores, NaN if one is
+	SEM     finite.Number   `json:"sem"`     // its standard error, NaN for one seed
+	Scores  []finite.Number `json:"scores"`  // best validation scores so far, by seed
+	Kept    bool            `json:"kept"`    // goes on to the next rung, or is the best of the last
+}
+
+// ErrDiverged is the error of a search in which no setting has a score.
+var ErrDiverged = errors.New("training diverged in all settings: try smaller step sizes")
+
+// Check returns an error for a search that cannot run.
+func (s *Search) Check() error {
+	switch {
+	case s.Settings < 1 || s.Seeds < 1 || s.Rungs < 1 || s.Batches < 1 || s.Jobs < 1:
+		return fmt.Errorf("tune: %d settings, %d seeds, %d rungs, %d mini-batches, %d jobs: want at least 1 of each", s.Settings, s.Seeds, s.Rungs, s.Batches, s.Jobs)
+	case s.Reduce < 2:
+		return fmt.Errorf("tune: of %d settings one goes on: want at least 2", s.Reduce)
+	case s.Rungs > 1 && s.rungBatches(0) == s.rungBatches(1):
+		return fmt.Errorf("tune: %d mini-batches are too few for %d rungs", s.Batches, s.Rungs)
+	}
+	return nil
+}
+
+// rungBatches returns the mini-batches of a rung, counted from the start of training.
+func (s *Search) rungBatches(rung int) int {
+	batches := s.Batches
+	for range s.Rungs - 1 - rung {
+		batches = (batches-1)/s.Reduce + 1
+	}
+	return batches
+}
+
+// Plan returns the mini-batches and the number of settings of each rung.
+func (s *Search) Plan() (batches, settings []int) {
+	n := s.Settings
+	for r := range s.Rungs {
+		batches, settings = append(batches, s.rungBatches(r)), append(settings, n)
+		n = (n-1)/s.Reduce + 1
+	}
+	return batches, settings
+}
+
+// Work returns the mini-batches of all trials.
+func (s *Search) Work() int {
+	sum, before := 0, 0
+	batches, settings := s.Plan()
+	for r := range batches {
+		sum += settings[r] * s.Seeds * (batches[r] - before)
+		before = batches[r]
+	}
+	return sum
+}
+
+// Run searches. It returns the rows of all rungs, each rung's best first; the best setting is
+// the first row of the last rung. When ctx ends, or a trial fails, it waits for the trials
+// under way and returns the error.
+func (s *Search) Run(ctx context.Context) ([]Row, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if s.Train == nil {
+		return nil, errors.New("tune: a search needs a function that trains")
+	}
+	alive := make([]int, s.Settings)
+	for k := range alive {
+		alive[k] = k
+	}
+	var all []Row
+	from := 0
+	batches, settings := s.Plan()
+	for rung := range batches {
+		rows, err := s.rung(ctx, alive, Trial{Rung: rung, From: from, Batches: batches[rung]})
+		if err != nil {
+			return all, err
+		}
+		next := 1
+		if rung+1 < len(settings) {
+			next = settings[rung+1]
+		}
+		alive = alive[:0]
+		for k := range rows[:next] {
+			rows[k].Kept = true
+			alive = append(alive, rows[k].Setting)
+		}
+		slices.Sort(alive)
+		all, from = append(all, rows...), batches[rung]
+		if s.Ranked != nil {
+			if err := s.Ranked(rows); err != nil {
+				return all, err
+			}
+		}
+		if math.IsNaN(float64(rows[0].Valid)) {
+			return all, ErrDiverged
+		}
+	}
+	return all, nil
+}
+
+// rung trains the settings with each seed, and returns their rows, the best first.
+func (s *Search) rung(ctx context.Context, settings []int, of Trial) ([]Row, error) {
+	rows := make([]Row, len(settings))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.Jobs)
+	for k, setting := range settings {
+		rows[k] = Row{Setting: setting, Rung: of.Rung, Batches: of.Batches, Scores: make([]finite.Number, s.Seeds)}
+		for seed := range s.Seeds {
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				t := of
+				t.Setting, t.Seed = setting, seed
+				score, err := s.Train(ctx, t)
+				rows[k].Scores[seed] = finite.Number(score)
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for k := range rows {
+		rows[k].rank()
+	}
+	slices.SortFunc(rows, func(a, b Row) int {
+		if c := cmp.Compare(b.Valid, a.Valid); c != 0 { // NaN is less than all numbers
+			return c
+		}
+		return a.Setting - b.Setting
+	})
+	return rows, nil
+}
+
+// rank computes the row's mean and standard error.
+func (r *Row) rank() {
+	scores := make([]float64, len(r.Scores))
+	for k, score := range r.Scores {
+		scores[k] = float64(score)
+	}
+	spread := study.NewSpread(scores)
+	r.Valid, r.SEM = finite.Number(spread.Mean), finite.Number(math.NaN())
+	if len(scores) > 1 {
+		r.SEM = finite.Number(spread.SEM)
+	}
+}

@@ -1,0 +1,300 @@
+package tune
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func dimension(t *testing.T, option, text string, whole bool) Dimension {
+	t.Helper()
+	d, err := ParseDimension(option, text, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestParseDimension(t *testing.T) {
+	for text, want := range map[string]Dimension{
+		"0.01, 0.003":      {Values: []string{"0.01", "0.003"}},
+		"512,1024 256,256": {Values: []string{"512,1024", "256,256"}},
+		"0..0.5":           {Low: 0, High: 0.5},
+		"0.0001..0.01:log": {Low: 0.0001, High: 0.01, Log: true},
+		"full":             {Values: []string{"full"}},
+	} {
+		if got := dimension(t, "", text, false); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, want %+v", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "value 1 is empty", "1,,2": "value 2 is empty", "1,2,1": "there twice", "a..b": "a range of numbers",
+		"1..Inf": "a range of numbers", "NaN..1": "smaller", "2..1": "smaller", "0..1:log": "above 0", "1..2.5": "whole", "0..1e300": "whole",
+	} {
+		if _, err := ParseDimension("x", text, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestDraw checks the number of settings, that all differ, that their values are of the space,
+// and that equal seeds draw equal settings.
+func TestDraw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		space := []Dimension{
+			{Option: "a", Values: []string{"x", "y", "z"}[:rapid.IntRange(1, 3).Draw(t, "values")]},
+			{Option: "b", Low: 0.001, High: 10, Log: rapid.Bool().Draw(t, "log")},
+			{Option: "c", Low: 1, High: 4, Whole: true, Log: rapid.Bool().Draw(t, "whole log")},
+			{Option: "d", Values: []string{"1", "2"}},
+		}
+		if rapid.Bool().Draw(t, "listed") {
+			space = append(space[:1:1], space[3])
+		}
+		n, seed := rapid.IntRange(1, 30).Draw(t, "n"), rapid.Uint64().Draw(t, "seed")
+		settings, err := Draw(space, n, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := n
+		if len(space) == 2 {
+			want = min(n, 2*len(space[0].Values))
+		}
+		if len(settings) != want {
+			t.Fatalf("%d settings, want %d", len(settings), want)
+		}
+		seen := map[string]bool{}
+		for _, s := range settings {
+			seen[fmt.Sprint(s)] = true
+			for k, d := range space {
+				x, err := strconv.ParseFloat(s[k], 64)
+				switch {
+				case len(d.Values) > 0:
+					if !slices.Contains(d.Values, s[k]) {
+						t.Fatalf("%s is %s", d.Option, s[k])
+					}
+				case err != nil || x < d.Low || x > d.High || d.Whole && x != math.Trunc(x):
+					t.Fatalf("%s is %s", d.Option, s[k])
+				}
+			}
+		}
+		if len(seen) != want {
+			t.Fatalf("%d different settings of %d", len(seen), want)
+		}
+		if again, _ := Draw(space, n, seed); !reflect.DeepEqual(settings, again) {
+			t.Fatal("the same seed draws other settings")
+		}
+	})
+}
+
+// TestDrawLaw checks that a logarithmic range has as many small values as large ones, and that
+// each whole number is drawn.
+func TestDrawLaw(t *testing.T) {
+	space := []Dimension{dimension(t, "lr", "0.0001..1:log", false), dimension(t, "layers", "2..5", true)}
+	settings, err := Draw(space, 2000, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, layers := 0, map[string]int{}
+	for _, s := range settings {
+		if x, _ := strconv.ParseFloat(s[0], 64); x < 0.01 {
+			small++
+		}
+		layers[s[1]]++
+	}
+	if math.Abs(float64(small)-1000) > 4*math.Sqrt(500) {
+		t.Errorf("%d of 2000 are below the middle of the logarithms", small)
+	}
+	for v := 2; v <= 5; v++ {
+		if n := layers[strconv.Itoa(v)]; math.Abs(float64(n)-500) > 4*math.Sqrt(375) {
+			t.Errorf("%d of 2000 are %d", n, v)
+		}
+	}
+}
+
+func TestDrawErrors(t *testing.T) {
+	many := make([]string, 200)
+	for k := range many {
+		many[k] = strconv.Itoa(k)
+	}
+	a, r := Dimension{Option: "a", Values: many}, Dimension{Option: "r", Low: 0, High: 1}
+	for _, c := range []struct {
+		space []Dimension
+		n     int
+		want  string
+	}{
+		{nil, 0, "nothing to search"}, {[]Dimension{a, a}, 0, "searched twice"}, {[]Dimension{r}, 0, "how many settings"},
+		{[]Dimension{a, {Option: "b", Values: many}}, 0, "more than 10000"}, {[]Dimension{r}, 20_000, "at most 10000"},
+	} {
+		if _, err := Draw(c.space, c.n, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if all, err := Draw([]Dimension{a}, 0, 1); err != nil || len(all) != 200 {
+		t.Errorf("%d settings, %v", len(all), err)
+	}
+}
+
+// slowHalving is successive halving, written out: the settings of each rung, the best first.
+func slowHalving(n, rungs, reduce int, score func(setting, rung int) float64) [][]int {
+	alive := make([]int, n)
+	for k := range alive {
+		alive[k] = k
+	}
+	var all [][]int
+	for rung := range rungs {
+		slices.SortStableFunc(alive, func(a, b int) int {
+			x, y := score(a, rung), score(b, rung)
+			switch {
+			case x > y || !math.IsNaN(x) && math.IsNaN(y):
+				return -1
+			case x < y || math.IsNaN(x) && !math.IsNaN(y):
+				return 1
+			}
+			return a - b
+		})
+		all = append(all, slices.Clone(alive))
+		alive = slices.Clone(alive[:int(math.Ceil(float64(len(alive))/float64(reduce)))])
+	}
+	return all
+}
+
+// TestSearch compares a search with slow halving, for any number of jobs, and checks the trials:
+// each continues the one before it, and together they are the work that is announced.
+func TestSearch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, seeds := rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 3).Draw(t, "seeds")
+		s := Search{
+			Settings: n, Seeds: seeds, Rungs: rapid.IntRange(1, 4).Draw(t, "rungs"), Reduce: rapid.IntRange(2, 4).Draw(t, "reduce"),
+			Batches: rapid.IntRange(200, 400).Draw(t, "batches"), Jobs: rapid.IntRange(1, 5).Draw(t, "jobs"),
+		}
+		table := make([]float64, n*s.Rungs) // a few values, so that there are ties
+		for k := range table {
+			if v := rapid.IntRange(0, 5).Draw(t, "score"); v > 0 || k == 0 {
+				table[k] = float64(v)
+			} else {
+				table[k] = math.NaN()
+			}
+		}
+		score := func(setting, rung int) float64 { return table[setting*s.Rungs+rung] }
+		var mu sync.Mutex
+		work, reached := 0, map[[2]int]int{}
+		s.Train = func(_ context.Context, trial Trial) (float64, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			of := [2]int{trial.Setting, trial.Seed}
+			if reached[of] != trial.From {
+				return 0, fmt.Errorf("trial %+v after %d mini-batches", trial, reached[of])
+			}
+			reached[of] = trial.Batches
+			work += trial.Batches - trial.From
+			return score(trial.Setting, trial.Rung) + float64(trial.Seed), nil
+		}
+		rows, err := s.Run(t.Context())
+		want := slowHalving(n, s.Rungs, s.Reduce, score)
+		if errors.Is(err, ErrDiverged) {
+			last := rows[len(rows)-1].Rung
+			if !math.IsNaN(score(want[last][0], last)) {
+				t.Fatal("a setting has a score")
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if work != s.Work() {
+			t.Fatalf("%d mini-batches, announced %d", work, s.Work())
+		}
+		for rung, settings := range want {
+			for place, setting := range settings {
+				r := rows[0]
+				rows = rows[1:]
+				mean := score(setting, rung) + float64(seeds-1)/2
+				if r.Setting != setting || r.Rung != rung || math.Abs(float64(r.Valid)-mean) > 1e-12 || math.IsNaN(mean) != math.IsNaN(float64(r.Valid)) {
+					t.Fatalf("rung %d, place %d is %+v, want setting %d with %v", rung, place, r, setting, mean)
+				}
+				next := 1
+				if rung+1 < len(want) {
+					next = len(want[rung+1])
+				}
+				if r.Kept != (place < next) {
+					t.Fatalf("rung %d, place %d of %d: kept is %v", rung, place, len(settings), r.Kept)
+				}
+			}
+		}
+	})
+}
+
+func TestSearchErrors(t *testing.T) {
+	good := Search{Settings: 4, Seeds: 1, Rungs: 2, Reduce: 2, Batches: 10, Jobs: 2}
+	good.Train = func(_ context.Context, trial Trial) (float64, error) {
+		if trial.Setting == 3 && trial.Rung == 0 {
+			return 0, errors.New("no disk")
+		}
+		return 1, nil
+	}
+	for want, change := range map[string]func(*Search){
+		"0 settings": func(s *Search) { s.Settings = 0 },
+		"0 seeds":    func(s *Search) { s.Seeds = 0 },
+		"0 jobs":     func(s *Search) { s.Jobs = 0 },
+		"at least 2": func(s *Search) { s.Reduce = 1 },
+		"too few":    func(s *Search) { s.Rungs = 30 },
+		"function":   func(s *Search) { s.Train = nil },
+		"no disk":    func(*Search) {},
+		"diverged": func(s *Search) {
+			s.Train = func(context.Context, Trial) (float64, error) { return math.NaN(), nil }
+		},
+		"full": func(s *Search) {
+			s.Settings, s.Ranked = 3, func([]Row) error { return errors.New("full") }
+		},
+	} {
+		s := good
+		change(&s)
+		if _, err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	good.Settings, good.Train = 3, func(ctx context.Context, _ Trial) (float64, error) { cancel(); return 0, ctx.Err() }
+	if _, err := good.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("after a cancellation: %v", err)
+	}
+}
+
+// TestFigure draws searches with numbers, names and scores that are not known.
+func TestFigure(t *testing.T) {
+	space := []Dimension{dimension(t, "lr", "0.001,0.1", false), dimension(t, "method", "full,ladies", false)}
+	settings, err := Draw(space, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Search{Settings: 4, Seeds: 2, Rungs: 2, Reduce: 2, Batches: 100, Jobs: 1}
+	s.Train = func(_ context.Context, trial Trial) (float64, error) {
+		if trial.Setting == 1 {
+			return math.NaN(), nil
+		}
+		return 0.1*float64(trial.Setting) + 0.01*float64(trial.Seed), nil
+	}
+	rows, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var svg bytes.Buffer
+	if err := Figure(space, settings, rows, "accuracy").WriteSVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"the best setting", "after 50 mini-batches", "after 100 mini-batches", "ladies", "validation accuracy"} {
+		if !strings.Contains(svg.String(), want) {
+			t.Errorf("no %q in the figure", want)
+		}
+	}
+}
