@@ -39,10 +39,11 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 }
 
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
-// that of ogbn-papers100M: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
-// undirected edge is there once. Features in half precision are written as float32, sparse ones as a dense matrix. Names of
-// nodes and classes are not written. Weights, and a single binary task, which the layout
-// cannot tell from two classes, are an error. The data are validated before the first file is
+// as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
+// undirected edge is there once. Features in half precision are written as float32, sparse
+// ones as a dense matrix. Names of nodes and classes are not written. Weights, and a single
+// binary task, which the layout cannot tell from two classes, are an error. The data are
+// validated before the first file is
 // replaced; the folder opens only once all files are there. Memory: a few MB.
 func WriteOGB(ctx context.Context, dir string, d *Data) error {
 	if err := checkContext(ctx); err != nil {
