@@ -41,9 +41,7 @@ func TestWriteOGB(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameData(t, open(t, spec), directed)
-	sparse := made(t, 30, 1)
-	sparse.Features = &graph.Features{Rows: 30, Cols: 2, Sparse: &graph.CSR{Rows: 30, Cols: 2, Ptr: make([]int64, 31)}}
-	for what, d := range map[string]*Data{"weights": madeVariant(t, 30, 1, 1), "sparse features": sparse, "a single binary task": oneTaskOf(t)} {
+	for what, d := range map[string]*Data{"weights": madeVariant(t, 30, 1, 1), "a single binary task": oneTaskOf(t)} {
 		dir := t.TempDir()
 		if err := WriteOGB(t.Context(), dir, d); err == nil || !strings.Contains(err.Error(), what) || !isMissing(filepath.Join(dir, "raw")) {
 			t.Errorf("%s: %v", what, err)
