@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gcn-layerwise/gcn/graph"
 )
 
 // An exported folder is the data again, and converts to a store without holding it in
