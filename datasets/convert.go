@@ -21,12 +21,15 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// Convert writes the data set of a SPEC to a store, or, if the path ends in a
-// slash, to a folder of NumPy files, or, if it begins with ogb:, to a folder in OGB's binary
-// layout; see WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of the result. Features of synthetic data are never in
-// memory whole on their way to a store without P·X. P·X never is. A folder in OGB's binary
-// layout, and generated data that do not fit, are converted in pieces; see o.Memory. Convert replaces a store by a store and a folder
-// by a folder; anything else at the path is an error and stays.
+// Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
+// a folder of NumPy files; if the path begins with ogb:, a folder in OGB's binary layout.
+// See WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of
+// the result.
+//
+// P·X is never held in memory whole, and neither are the features of generated data on their
+// way to a store without P·X. A folder in OGB's binary layout, and generated data that do not
+// fit in memory, are converted in pieces; see o.Memory. Convert replaces a store by a store
+// and a folder by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
 		return "", err
