@@ -52,8 +52,8 @@ func (o *searchOptions) flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Search, "search", nil, "an option of gcn train and its values, `NAME=VALUES`: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated")
 	fs.StringVar(&o.Space, "space", "", "JSON `FILE` of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}")
 	fs.IntVar(&o.Trials, "trials", 0, "settings to draw at random; 0: all combinations of the values")
-	fs.IntVar(&o.Rungs, "rungs", 3, "rounds; the best settings of each go on to the next, the last one with --max-batches")
-	fs.IntVar(&o.Reduce, "reduce", 3, "of so many settings one goes on, with so many times the mini-batches")
+	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches")
+	fs.IntVar(&o.Reduce, "reduce", 3, "one setting in `N` goes on to the next rung, which has N times the mini-batches")
 	fs.IntVar(&o.Jobs, "jobs", 0, "trainings side by side, without effect on the results; 0: one per core, on a GPU 1")
 }
 
