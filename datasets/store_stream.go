@@ -128,6 +128,9 @@ func (s *streamer) run(ctx context.Context) error {
 		return s.rename(lock)
 	}
 	if err := s.checkSpace(); err != nil {
+		if _, there := os.Stat(s.statePath()); errors.Is(there, fs.ErrNotExist) { // nothing is lost
+			err = errors.Join(err, s.remove(lock))
+		}
 		return err
 	}
 	if len(s.state.Sections) == 0 {
@@ -410,6 +413,11 @@ func (s *streamer) rename(lock *os.File) error {
 		_ = dir.Sync() // some systems cannot
 		dir.Close()
 	}
+	return s.remove(lock)
+}
+
+// remove removes the temporary files.
+func (s *streamer) remove(lock *os.File) (err error) {
 	if s.buckets.dir != s.work {
 		err = os.RemoveAll(s.buckets.dir)
 	}

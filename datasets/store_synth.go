@@ -61,7 +61,11 @@ func (m *synthModel) eachFeatures(ctx context.Context, c *communities, first, si
 		part := buffer[:rows*m.features]
 		err := parallel.Chunks(ctx, count, func(k int) error {
 			chunk := first + k
-			draw(part[k*chunkSize:min((k+1)*chunkSize, len(part))], chunk*synthChunk, m.random(streamFeatures, chunk))
+			own, lo := part[k*chunkSize:min((k+1)*chunkSize, len(part))], (first+k)*synthChunk
+			for i := 0; i*m.features < len(own); i++ { // drawn for each node again: no memory for them all
+				m.drawOffset(own[i*m.features:(i+1)*m.features], int(c.of[lo+i]))
+			}
+			draw(own, lo, m.random(streamFeatures, chunk))
 			return nil
 		})
 		if err != nil {

@@ -381,25 +381,45 @@ func (m *synthModel) means() []float32 {
 func (m *synthModel) drawFeatures(ctx context.Context, c *communities) (*graph.Features, error) {
 	width, draw := m.features, m.featureRows(c)
 	x := &graph.Features{Rows: m.nodes, Cols: width, Data: make([]float32, m.nodes*width)}
+	const share = 256 // communities
+	err := parallel.Chunks(ctx, (c.count()+share-1)/share, func(chunk int) error {
+		for k := chunk * share; k < min((chunk+1)*share, c.count()); k++ {
+			members := c.members(k)
+			first := x.Row(int(members[0]))
+			m.drawOffset(first, k)
+			for _, i := range members[1:] {
+				copy(x.Row(int(i)), first)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
 	return x, m.eachNode(ctx, streamFeatures, func(lo, hi int, random *rand.Rand) {
 		draw(x.Data[lo*width:hi*width], lo, random)
 	})
 }
 
-// featureRows returns a function that fills rows with the features of consecutive
-// nodes, from lo on. It is safe for concurrent use. The offset of a community is drawn
-// again for each of its nodes, so that no memory is needed for the offsets.
+// drawOffset sets row to the offset of community k, in deviations of an offset.
+func (m *synthModel) drawOffset(row []float32, k int) {
+	random := m.random(streamOffsets, k)
+	for j := range row {
+		row[j] = float32(random.NormFloat64())
+	}
+}
+
+// featureRows returns a function that makes features of the rows of consecutive nodes,
+// from lo on, which hold the offsets of their communities. It is safe for concurrent use.
 func (m *synthModel) featureRows(c *communities) func(rows []float32, lo int, random *rand.Rand) {
 	width, means, shown := m.features, m.means(), m.shownGroups(c)
 	scale := float32(1 / math.Sqrt(float64(width)*(1+m.offset*m.offset))) // rows have about unit length, like word vectors
 	deviation := float32(m.offset)
 	return func(rows []float32, lo int, random *rand.Rand) {
 		for i := lo; len(rows) > 0; i++ {
-			k := int(c.of[i])
-			offset := m.random(streamOffsets, k)
-			mean := means[int(shown[k])*width:][:width]
+			row, mean := rows[:width], means[int(shown[c.of[i]])*width:][:width]
 			for j, v := range mean {
-				rows[j] = scale * (v + deviation*float32(offset.NormFloat64()) + float32(random.NormFloat64()))
+				row[j] = scale * (v + deviation*row[j] + float32(random.NormFloat64()))
 			}
 			rows = rows[width:]
 		}

@@ -39,10 +39,11 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 }
 
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
-// that of ogbn-papers100M: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
-// undirected edge is there once. Features in half precision are written as float32. Names of
-// nodes and classes are not written. Weights, and a single binary task, which the layout
-// cannot tell from two classes, are an error. The data are validated before the first file is
+// as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
+// undirected edge is there once. Features in half precision are written as float32, sparse
+// ones as a dense matrix. Names of nodes and classes are not written. Weights, and a single
+// binary task, which the layout cannot tell from two classes, are an error. The data are
+// validated before the first file is
 // replaced; the folder opens only once all files are there. Memory: a few MB.
 func WriteOGB(ctx context.Context, dir string, d *Data) error {
 	if err := checkContext(ctx); err != nil {
@@ -196,6 +197,20 @@ func ogbMembers(ctx context.Context, d *Data) []member {
 		{"node_feat", func(w io.Writer) error {
 			if err := npy.WriteHeader[float32](w, n, x.Cols); err != nil {
 				return err
+			}
+			if m := x.Sparse; m != nil { // a few dense rows at a time
+				rows := max(featurePiece/x.Cols, 1)
+				for lo := 0; lo < n; lo += rows {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					hi := min(lo+rows, n)
+					part := &graph.Features{Rows: hi - lo, Cols: x.Cols, Sparse: &graph.CSR{Rows: hi - lo, Cols: x.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}}
+					if err := npy.WriteValues(w, part.Float32s()); err != nil {
+						return err
+					}
+				}
+				return nil
 			}
 			values := make([]float32, 0, featurePiece)
 			for lo := 0; lo < x.Len(); lo += featurePiece {

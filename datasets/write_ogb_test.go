@@ -39,10 +39,20 @@ func TestWriteOGB(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameData(t, open(t, spec), directed)
-	for what, d := range map[string]*Data{"weights": madeVariant(t, 30, 1, 1)} {
+	for what, d := range map[string]*Data{"weights": madeVariant(t, 30, 1, 1), "a single binary task": oneTaskOf(t)} {
 		dir := t.TempDir()
 		if err := WriteOGB(t.Context(), dir, d); err == nil || !strings.Contains(err.Error(), what) || !isMissing(filepath.Join(dir, "raw")) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+func oneTaskOf(t *testing.T) *Data {
+	d := made(t, 30, 1)
+	classes := make([]int32, 30)
+	for i := range classes {
+		classes[i] = int32(i % 2)
+	}
+	d.Labels, d.Metric = oneTask(classes), ROCAUC
+	return d
 }

@@ -58,7 +58,7 @@ func NewExactInput(ctx context.Context, p *graph.Laplacian, x, px *graph.Feature
 	if err := memory.Check(what, memory.Product(int64(n), int64(x.Cols), 4)); err != nil {
 		return nil, fmt.Errorf("%w; a store made with --propagated keeps it on disk", err)
 	}
-	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: make([]float32, n*x.Cols)}
+	e.px = &graph.Features{Rows: n, Cols: x.Cols, Data: memory.Large(n * x.Cols)}
 	err = kernel.PropagateFeatures(ctx, p, x, func(lo int, rows []float32) error {
 		copy(e.px.Data[lo*x.Cols:], rows)
 		if progress != nil {

@@ -49,12 +49,27 @@ type GCNOptions struct {
 
 	LayerNorm bool // normalise before each activation
 
+	// BatchNorm normalises the columns over the mini-batch's rows, in the place of LayerNorm:
+	// see the type BatchNorm.
+	BatchNorm bool
+
 	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
-	// LayerNorm is of the input of each convolution and of the classifier, and residual
+	// the norm is of the input of each convolution and of the classifier, and residual
 	// connections are added last, after the activation and the dropout. Features are not
 	// normalised: the first convolution without InputLayer reads them as they are. It is
 	// for FormProgram, and excludes a control variate.
 	PreNorm bool
+
+	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
+	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
+	// InputLayer; without PreNorm it is ResidualLinear then. Output nodes must be among the
+	// input nodes, as for HiddenResidual.
+	OwnState bool
+
+	// Jumping makes the classifier read the outputs of all convolutions. It is for
+	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
+	// among its input nodes, as for HiddenResidual.
+	Jumping Jumping
 
 	// FeedForward gives each convolution a second linear layer after its activation, with
 	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
@@ -101,8 +116,9 @@ type GCNOptions struct {
 	ExactInput *ExactInput
 
 	// ControlHalf keeps the histories of samplers.ControlRefresh in half precision: half
-	// the memory. The estimate is unbiased for any history, also for a rounded one. A GPU
-	// keeps them in single precision only: it is then an error of the first run.
+	// the memory. P·H̄ is not P times the rounded H̄, so the estimate is unbiased only up to
+	// a rounding of 2⁻¹¹. A GPU keeps them in single precision only: it is then an error of
+	// the first run.
 	ControlHalf bool
 
 	Order Order // order of the products in training; zero means by cost
@@ -127,7 +143,7 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, second0.weight, second0.bias, skip0.weight, own0.weight, …, input.weight and
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight, skip0.weight, jump0.weight, own0.weight, …, input.weight and
 // input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
@@ -136,14 +152,18 @@ type GCN struct {
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
+	Jumps        []*G.Node // with Jumping: the classifier's weight for each convolution but the last
 	Norm         Norm      // of the classifier's input; nil: none
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	residual Residual
+	largest  bool    // JumpingMax
 	preNorm  bool    // residuals are added last
 	filled   float64 // share of the features that is stored
+
+	averages G.Nodes // of the norms
 
 	memory atomic.Pointer[inferenceMemory] // of the last inference; nil while one uses it
 	few    freeMemories                    // of inferences for a few nodes
@@ -183,7 +203,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
 	}
-	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, preNorm: o.PreNorm, filled: filledShare(x)}
+	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, largest: o.Jumping == JumpingMax, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
 	if batch.refresher != nil {
 		if o.InputLayer {
@@ -204,17 +224,38 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 			return nil, err
 		}
 	}
+	if o.Jumping != JumpingNone {
+		if m.Classifier, err = NewLinear(batch.Graph(), "classifier", o.Hidden, y.Outputs(), start); err != nil {
+			return nil, err
+		}
+	}
+	var jumped *G.Node // the logits' part from the convolutions below
 	for l, slot := range slots {
+		if l > 0 && o.Jumping != JumpingNone {
+			if jumped, err = m.jump(jumped, h, l-1, slots[l-1], y.Outputs(), o, start); err != nil {
+				return nil, fmt.Errorf("layers: convolution %d: %w", l-1, err)
+			}
+		}
 		if h, err = m.convolution(batch, x, l, slot, o.reader(slots, l+1), h, o.convolution(l, len(slots), y.Outputs()), start); err != nil {
 			return nil, fmt.Errorf("layers: convolution %d: %w", l, err)
 		}
 	}
 	m.Logits = h
+	if o.Jumping == JumpingMax {
+		if h, err = largest(h, jumped, slots[len(slots)-1]); err != nil {
+			return nil, err
+		}
+		jumped = nil
+	}
 	if o.Form == FormProgram {
 		if err := m.classify(h, y.Outputs(), o, start); err != nil {
 			return nil, err
 		}
+		if m.Logits, err = addOwn(m.Logits, jumped, slots[len(slots)-1]); err != nil {
+			return nil, err
+		}
 	}
+	m.Parameters, m.Averages = append(m.Parameters, m.averages...), len(m.averages)
 	if batch.refresher != nil {
 		batch.refresher.params = make([]float32, m.size())
 	}
@@ -222,10 +263,10 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	return m, err
 }
 
-// reader returns the slot of convolution l if dropout makes the convolution's input and nothing
-// else stands between; or nil.
+// reader returns the slot of convolution l if dropout makes the convolution's input, nothing
+// else stands between, and neither jumping knowledge nor an own state reads it; or nil.
 func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
-	if l == len(slots) || o.PreNorm && (l > 0 || o.InputLayer) {
+	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
 		return nil
 	}
 	return slots[l]
@@ -234,18 +275,22 @@ func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
 // convolution returns the options of convolution l. The last one of FormProgram also drops
 // for the classifier; the last one of FormEquation gives the logits.
 func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
-	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.PreNorm {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.ownClassifierDropout() {
 		// Two dropouts in a row have the law of one with this rate, at twice the time.
 		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
 	}
 	if o.Form == FormEquation && l == layers-1 {
-		o.Hidden, o.Activation, o.Dropout, o.LayerNorm = outputs, ops.ActivationNone, 0, false
+		o.Hidden, o.Activation, o.Dropout, o.LayerNorm, o.BatchNorm = outputs, ops.ActivationNone, 0, false, false
 		if o.Heads > 0 {
 			o.Heads, o.average = o.OutputHeads, true
 		}
 	}
 	return o
 }
+
+// ownClassifierDropout reports whether the dropout before the classifier is not one with the
+// last convolution's.
+func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
 // inputLayer adds the input layer over the features h. The slot reader reads its output.
 func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
@@ -262,7 +307,7 @@ func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start Parame
 // classify adds the classifier over h.
 func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOptions) (err error) {
 	if o.PreNorm {
-		if m.Norm, err = o.newNorm(m.Batch.Graph(), len(m.Convolutions), o.Hidden); err != nil {
+		if m.Norm, err = m.newNorm(len(m.Convolutions), o.Hidden, o); err != nil {
 			return err
 		}
 		if m.Norm != nil {
@@ -271,12 +316,16 @@ func (m *GCN) classify(h *G.Node, outputs int, o GCNOptions, start ParameterOpti
 				return err
 			}
 		}
+	}
+	if o.ownClassifierDropout() {
 		if h, err = ops.Dropout(h, o.ClassifierDropout, m.Batch.Mode()); err != nil {
 			return err
 		}
 	}
-	if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
-		return err
+	if m.Classifier == nil {
+		if m.Classifier, err = NewLinear(m.Batch.Graph(), "classifier", o.Hidden, outputs, start); err != nil {
+			return err
+		}
 	}
 	m.Parameters = append(m.Parameters, m.Classifier.Parameters()...)
 	m.Logits, err = m.Classifier.Forward(h)
@@ -324,12 +373,17 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	conv.Dropout = Dropout{o.Dropout, batch.Mode(), reader}
 	switch {
 	case !o.PreNorm:
-		conv.Norm, err = o.newNorm(g, l, o.Hidden)
+		conv.Norm, err = m.newNorm(l, o.Hidden, o)
 	case l > 0 || m.Input != nil:
-		conv.PreNorm, err = o.newNorm(g, l, h.Shape()[1])
+		conv.PreNorm, err = m.newNorm(l, h.Shape()[1], o)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if o.OwnState {
+		if conv.Own, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
+			return nil, err
+		}
 	}
 	if o.FeedForward {
 		if conv.Second, err = NewLinear(g, fmt.Sprintf("second%d", l), o.Hidden, o.Hidden, start); err != nil {
@@ -362,11 +416,19 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 }
 
 // newNorm adds the parameters of norm l, or returns nil if there is none.
-func (o GCNOptions) newNorm(g *G.ExprGraph, l, width int) (Norm, error) {
-	if !o.LayerNorm {
-		return nil, nil
+func (m *GCN) newNorm(l, width int, o GCNOptions) (Norm, error) {
+	g, name := m.Batch.Graph(), fmt.Sprintf("norm%d", l)
+	switch {
+	case o.BatchNorm:
+		n, err := NewBatchNorm(g, name, width, m.Batch.Mode())
+		if err == nil {
+			m.averages = append(m.averages, n.Mean, n.Variance)
+		}
+		return n, err
+	case o.LayerNorm:
+		return NewLayerNorm(g, name, width)
 	}
-	return NewLayerNorm(g, fmt.Sprintf("norm%d", l), width)
+	return nil, nil
 }
 
 // own adds the hidden residual of convolution l, from its input h, to z.
@@ -451,10 +513,16 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		if layer.LayerNorm {
 			each += 2
 		}
+		if layer.BatchNorm {
+			each += 4
+		}
 		if layer.Residual {
 			each += float64(features)
 		}
 		if layer.HiddenResidual == ResidualLinear {
+			each += width
+		}
+		if layer.OwnState {
 			each += width
 		}
 		width = float64(layer.Hidden)
@@ -464,6 +532,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 		values += each * width
 	}
 	if o.Form == FormProgram {
+		if o.Jumping == JumpingConcat {
+			values += width * float64(outputs) * float64(convolutions-1)
+		}
 		values += (width + 1) * float64(outputs)
 	}
 	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
@@ -490,8 +561,16 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
 	case o.BiasAfter && o.Heads > 0:
 		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
+	case o.BatchNorm && o.LayerNorm:
+		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
+	case o.Jumping > JumpingMax:
+		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
+	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
+		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")
 	case o.PreNorm && o.Form == FormEquation:
 		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
+	case o.OwnState && !o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer")
 	case o.FeedForward && !o.PreNorm:
 		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
 	case o.Form > FormEquation:

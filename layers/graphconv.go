@@ -22,7 +22,9 @@ const (
 //	out = dropout(activation(norm(P̃·(H·W + 1⊗b))))
 //
 // With PreNorm it reads the norm of H in place of H. With Second it is a feed-forward block:
-// out is then dropout(out·V + 1⊗c). P̃ is the matrix of the current block. The bias is inside the propagation, as in the
+// out is then dropout(out·V + 1⊗c). With Own, S·H·U is added to the product, where S
+// selects the rows of the output nodes: H·W and H·U are apart, as in GraphSAGE's concatenation
+// (Hamilton et al. 2017, arXiv:1706.02216). P̃ is the matrix of the current block. The bias is inside the propagation, as in the
 // paper's program. A field with its zero value leaves out its part of the formula.
 type GraphConv struct {
 	W *G.Node // (in, out); required
@@ -34,6 +36,7 @@ type GraphConv struct {
 
 	Attention  *Attention     // in the place of P̃; nil: none
 	PreNorm    Norm           // of the input; nil: none
+	Own        *G.Node        // U, (in, out), of the output nodes' own rows; nil: none
 	Norm       Norm           // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
@@ -63,20 +66,37 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	return l.Finish(z)
 }
 
-// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm.
+// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
+// with Own.
 func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
 	}
 	if l.PreNorm != nil {
 		if slot.KeepsHistory() {
-			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norm: leave out either the control or PreNorm")
+			return nil, fmt.Errorf("layers: GraphConv: a control variate keeps activations, and not their norms: leave out PreNorm (--pre-norm), or take a sampler without a control")
 		}
 		var err error
 		if h, err = l.PreNorm.Forward(h); err != nil {
 			return nil, err
 		}
 	}
+	z, err := l.mix(slot, h)
+	if err != nil || l.Own == nil {
+		return z, err
+	}
+	own, err := ops.OwnRows(slot, h)
+	if err != nil {
+		return nil, err
+	}
+	if own, err = ops.MatMul(own, l.Own); err != nil {
+		return nil, err
+	}
+	return ops.Add(z, own)
+}
+
+// mix returns P̃·(H·W + 1⊗b), or the attention.
+func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.Attention != nil {
 		return l.attend(slot, h)
 	}
@@ -143,7 +163,7 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 }
 
 // Parameters returns, in this order and if they are there, the parameters of PreNorm, the
-// weight, the attention's vectors, the bias, and the parameters of Norm and Second.
+// weight, the attention's vectors, the bias, Own, and the parameters of Norm and Second.
 func (l *GraphConv) Parameters() G.Nodes {
 	var p G.Nodes
 	if l.PreNorm != nil {
@@ -155,6 +175,9 @@ func (l *GraphConv) Parameters() G.Nodes {
 	}
 	if l.B != nil {
 		p = append(p, l.B)
+	}
+	if l.Own != nil {
+		p = append(p, l.Own)
 	}
 	if l.Norm != nil {
 		p = append(p, l.Norm.Parameters()...)

@@ -26,7 +26,7 @@ import (
 // Laplacian at the first call and keeps them until the device is closed.
 //
 // A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
-// and, on the CPU, P·X of the first call, unless X·W is computed first or P·X takes more than an eighth of the memory. So p
+// and, on the CPU, P·X of the first call, unless X·W is computed first, P·X takes more than an eighth of the memory, or x is sparse. So p
 // and x must not change between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
@@ -85,14 +85,17 @@ type inferenceLayer struct {
 	second     *inferenceLinear // nil: none
 	skip       []float32        // nil: no residual
 	own        []float32        // of ResidualLinear; nil: none
+	state      []float32        // of GraphConv.Own; nil: none
+	jump       []float32        // from the output to the logits; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
+	largest    bool             // the classifier reads the largest outputs
 	dense      bool             // an input layer: without P
+	biasAfter  bool             // b is added after the propagation
 	attention  *inferenceAttention
-	biasAfter  bool // b is added after the propagation
 	activation kernel.Activation
 
-	on struct{ w, b, skip, own plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own, state, jump plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
@@ -158,6 +161,12 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 			return nil, err
 		}
 		layer.last = m.preNorm
+		layer.largest = m.largest && l < len(m.Convolutions)-1
+		if l < len(m.Jumps) {
+			if layer.jump, err = valueOf(m.Jumps[l]); err != nil {
+				return nil, err
+			}
+		}
 		if l < len(m.Skips) {
 			if layer.skip, err = valueOf(m.Skips[l]); err != nil {
 				return nil, err
@@ -235,6 +244,12 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		}
 		v.out = v.attention.sizes.Out()
 	}
+	if v.state, err = valueOf(l.Own); err != nil {
+		return v, err
+	}
+	if v.state != nil && len(v.state) != v.in*v.out {
+		return v, fmt.Errorf("layers: inference: the own state of a convolution has %d weights, want %d×%d", len(v.state), v.in, v.out)
+	}
 	if v.pre, err = normValues(l.PreNorm); err != nil {
 		return v, err
 	}
@@ -264,6 +279,11 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.skip, l.own)
+		for _, w := range [][]float32{l.state, l.jump} {
+			if w != nil {
+				all = append(all, w)
+			}
+		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				all = append(all, n.gain, n.shift)
@@ -282,7 +302,12 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	}
 	for _, l := range layers {
 		l.on.w, l.on.b, l.on.skip, l.on.own = spans[0], spans[1], spans[2], spans[3]
-		spans = spans[4:]
+		if spans = spans[4:]; l.state != nil {
+			l.on.state, spans = spans[0], spans[1:]
+		}
+		if l.jump != nil {
+			l.on.jump, spans = spans[0], spans[1:]
+		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
 				n.on.gain, n.on.shift = spans[0], spans[1]
@@ -314,6 +339,10 @@ type inference struct {
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
+
+	// Of jumping knowledge, at the rows of the logits:
+	jumps  plan.Span
+	jumped bool // jumps is set
 
 	// Of the layer at work:
 	rows    []int32   // whose output is needed
@@ -431,7 +460,12 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
 	if len(r.rows) < r.p.Nodes() {
-		above.Index, err = r.Index(r.rows)
+		if above.Index, err = r.Index(r.rows); err == nil && r.onHost {
+			above.Index.Keep(kept.matrix(l + 1))
+		}
+	}
+	if err == nil && r.model.layers[l].jumps() {
+		err = r.jump(l, above, kept)
 	}
 	return above, err
 }
@@ -544,6 +578,11 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		return err
 	}
 	if c != nil {
+		if l > 0 && r.jumped && r.model.layers[l-1].largest {
+			if err := r.Max(z, r.jumps.From(lo*c.in), n*c.in); err != nil {
+				return err
+			}
+		}
 		if c.pre != nil {
 			if err := r.norm(c.pre, z, z, n, c.in); err != nil {
 				return err
@@ -551,6 +590,11 @@ func (r *inference) logits(l int, h, own plan.Rows, lo, n int, logits []float32)
 		}
 		if err := r.Affine(to, z, c.on.w, c.on.b, plan.Span{}, n, c.in, c.out); err != nil {
 			return err
+		}
+		if r.jumped && r.model.layers[l-1].jump != nil {
+			if err := r.Sum(to, r.jumps.From(lo*c.out), n*c.out); err != nil {
+				return err
+			}
 		}
 	}
 	return r.Read(logits, to)
@@ -644,6 +688,9 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 	} else {
 		err = r.propagateFirst(l, h, lo, n, z)
 	}
+	if err == nil && layer.state != nil {
+		err = r.addState(layer, own, lo, n, z)
+	}
 	if err == nil && layer.last {
 		err = r.finish(layer, n, z)
 	}
@@ -677,6 +724,21 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 		return nil
 	}
 	return r.finish(layer, n, z)
+}
+
+// addState adds the map of the layer's own normalised rows to z.
+func (r *inference) addState(layer inferenceLayer, own plan.Rows, lo, n int, z plan.Span) error {
+	rows, err := r.Own(own, lo, n)
+	if err == nil && layer.pre != nil {
+		in := rows
+		if rows, err = r.Scratch(plan.Mixed, n*layer.in); err == nil {
+			err = r.norm(layer.pre, rows, in, n, layer.in)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.Add(z, rows, layer.on.state, n, layer.in, layer.out)
 }
 
 // finish applies the norm, the activation and the second layer to z.

@@ -51,7 +51,10 @@ func TestInferOnDevice(t *testing.T) {
 					"equation": {Form: FormEquation}, "equation with more": {Form: FormEquation, LayerNorm: true, Residual: true},
 					"identity": {HiddenResidual: ResidualIdentity}, "input layer and linear": {InputLayer: true, HiddenResidual: ResidualLinear},
 					"feed-forward": {PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU},
-					"pre-norm":     {PreNorm: true, LayerNorm: true, InputLayer: true}, "pre-norm of attention": {PreNorm: true, LayerNorm: true, Heads: 2},
+					"own state":    {OwnState: true, PreNorm: true, LayerNorm: true, InputLayer: true},
+					"jumping":      {Jumping: JumpingConcat}, "jumping, largest": {Jumping: JumpingMax}, "jumping, sum": {Jumping: JumpingSum, InputLayer: true},
+					"batch norm": {BatchNorm: true},
+					"pre-norm":   {PreNorm: true, LayerNorm: true, InputLayer: true}, "pre-norm of attention": {PreNorm: true, LayerNorm: true, Heads: 2},
 					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {
 					o.Hidden = 16

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -70,6 +71,9 @@ func testModel(t testing.TB, p *graph.Laplacian, x *graph.Features, y *graph.Lab
 		if n.Dims() == 1 {
 			for k := range n.Value().Data().([]float32) {
 				n.Value().Data().([]float32)[k] += float32(rng.NormFloat64()) / 2
+				if strings.HasSuffix(n.Name(), ".variance") {
+					n.Value().Data().([]float32)[k] = float32(0.5 + rng.Float64())
+				}
 			}
 		}
 	}
@@ -101,6 +105,12 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if norm == nil {
 			return z
 		}
+		if n, is := norm.(*BatchNorm); is {
+			gain, shift, mean, variance := parameterOf(n.Gain), parameterOf(n.Shift), parameterOf(n.Mean), parameterOf(n.Variance)
+			return z.each(func(i, j int) float64 {
+				return gain.data[j]*(z.at(i, j)-mean.data[j])/math.Sqrt(variance.data[j]+1e-5) + shift.data[j]
+			})
+		}
 		n := norm.(*LayerNorm)
 		return z.normalised(parameterOf(n.Gain), parameterOf(n.Shift))
 	}
@@ -111,6 +121,7 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	if m.Input != nil {
 		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
 	}
+	var outputs []matrix // of the convolutions
 	for l, conv := range m.Convolutions {
 		own := h
 		h = normalised(conv.PreNorm, h)
@@ -135,6 +146,10 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.times(z)
 		}
+		if conv.Own != nil {
+			state := h.times(parameterOf(conv.Own))
+			z = z.each(func(i, j int) float64 { return z.at(i, j) + state.at(i, j) })
+		}
 		if m.preNorm {
 			z = finish(z)
 		}
@@ -151,11 +166,23 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if h = z; !m.preNorm {
 			h = finish(z)
 		}
+		outputs = append(outputs, h)
 	}
 	if m.Classifier == nil {
 		return h
 	}
-	return affine(m.Classifier, normalised(m.Norm, h))
+	for l := range len(outputs) - 1 {
+		if last, below := h, outputs[l]; m.largest {
+			h = h.each(func(i, j int) float64 { return math.Max(last.at(i, j), below.at(i, j)) })
+		}
+	}
+	z := affine(m.Classifier, normalised(m.Norm, h))
+	for l, w := range m.Jumps {
+		part := outputs[l].times(parameterOf(w))
+		last := z
+		z = z.each(func(i, j int) float64 { return last.at(i, j) + part.at(i, j) })
+	}
+	return z
 }
 
 type inferenceCase struct {
@@ -165,35 +192,46 @@ type inferenceCase struct {
 }
 
 var inferenceCases = map[string]inferenceCase{
-	"paper":               {features: 11, hidden: 13, classes: 5, depth: 2},
-	"one layer":           {features: 11, hidden: 13, classes: 5, depth: 1},
-	"three layers":        {features: 11, hidden: 13, classes: 5, depth: 3},
-	"wide features first": {features: 90, hidden: 3, classes: 5, depth: 2},
-	"weighted":            {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
-	"row stochastic":      {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
-	"gat":                 {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
-	"gat, weighted":       {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, LayerNorm: true, Residual: true}},
-	"gat, plain":          {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
-	"gat of the equation": {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
-	"norm and residual":   {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
-	"identity":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
-	"identity throughout": {features: 11, hidden: 11, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualIdentity, Residual: true}},
-	"linear":              {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{HiddenResidual: ResidualLinear, LayerNorm: true}},
-	"linear, equation":    {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualLinear, Form: FormEquation}},
-	"input layer":         {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
-	"input and identity":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
-	"gat with all":        {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
-	"pre-norm":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, LayerNorm: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
-	"pre-norm, linear":    {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
-	"pre-norm, gat":       {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, Heads: 3}},
-	"feed-forward":        {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
-	"feed-forward, bare":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
-	"equation":            {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
-	"bias after":          {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
-	"bias after, wide":    {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},
-	"equation, one layer": {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
-	"equation, narrow":    {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
-	"equation with more":  {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, LayerNorm: true, Residual: true}},
+	"paper":                   {features: 11, hidden: 13, classes: 5, depth: 2},
+	"one layer":               {features: 11, hidden: 13, classes: 5, depth: 1},
+	"three layers":            {features: 11, hidden: 13, classes: 5, depth: 3},
+	"wide features first":     {features: 90, hidden: 3, classes: 5, depth: 2},
+	"weighted":                {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true},
+	"row stochastic":          {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true},
+	"gat":                     {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Heads: 3}},
+	"gat, weighted":           {features: 11, hidden: 12, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Heads: 2, LayerNorm: true, Residual: true}},
+	"gat, plain":              {features: 11, hidden: 12, classes: 5, depth: 2, weighted: true, options: GCNOptions{Heads: 4, PlainAttention: true}},
+	"gat of the equation":     {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation, Heads: 4, OutputHeads: 3}},
+	"norm and residual":       {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{LayerNorm: true, Residual: true, Activation: ops.ActivationReLU}},
+	"identity":                {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{HiddenResidual: ResidualIdentity}},
+	"identity throughout":     {features: 11, hidden: 11, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualIdentity, Residual: true}},
+	"linear":                  {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{HiddenResidual: ResidualLinear, LayerNorm: true}},
+	"linear, equation":        {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{HiddenResidual: ResidualLinear, Form: FormEquation}},
+	"input layer":             {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{InputLayer: true}},
+	"input and identity":      {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualIdentity, Residual: true}},
+	"gat with all":            {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{InputLayer: true, HiddenResidual: ResidualLinear, Heads: 3}},
+	"pre-norm":                {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, LayerNorm: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"pre-norm, linear":        {features: 11, hidden: 13, classes: 5, depth: 2, weighted: true, byRow: true, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualLinear, Residual: true}},
+	"pre-norm, gat":           {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{PreNorm: true, LayerNorm: true, InputLayer: true, Heads: 3}},
+	"feed-forward":            {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU}},
+	"own state":               {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{OwnState: true, InputLayer: true, LayerNorm: true}},
+	"own state, pre-norm":     {features: 11, hidden: 12, classes: 5, depth: 3, byRow: true, options: GCNOptions{OwnState: true, PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity}},
+	"jumping":                 {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingConcat}},
+	"jumping, sum":            {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Jumping: JumpingSum, LayerNorm: true, InputLayer: true}},
+	"jumping, largest":        {features: 11, hidden: 13, classes: 5, depth: 3, byRow: true, options: GCNOptions{Jumping: JumpingMax, BatchNorm: true}},
+	"jumping, largest, input": {features: 11, hidden: 3, classes: 5, depth: 3, options: GCNOptions{Jumping: JumpingMax, InputLayer: true, HiddenResidual: ResidualLinear}},
+	"jumping, one largest":    {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingMax}},
+	"jumping, one layer":      {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Jumping: JumpingConcat}},
+	"jumping, gat":            {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
+	"batch norm":              {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{BatchNorm: true, Activation: ops.ActivationReLU}},
+	"batch norm first":        {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{BatchNorm: true, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
+	"feed-forward, bare":      {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
+	"equation":                {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
+	"bias after":              {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},
+	"bias after, wide":        {features: 90, hidden: 3, classes: 5, depth: 2, byRow: true, options: GCNOptions{Form: FormEquation, BiasAfter: true}},
+	"equation, one layer":     {features: 11, hidden: 13, classes: 5, depth: 1, options: GCNOptions{Form: FormEquation}},
+	"equation, narrow":        {features: 11, hidden: 3, classes: 5, depth: 3, weighted: true, byRow: true, options: GCNOptions{Form: FormEquation}},
+	"equation with more":      {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{Form: FormEquation, LayerNorm: true, Residual: true}},
 }
 
 // Inference, the compiled graph over full neighbourhoods, and the dense formula
@@ -522,5 +560,39 @@ func TestInferenceTooLarge(t *testing.T) {
 	}
 	if _, err := k.Scratch(plan.Hidden0, math.MaxInt32<<20); !errors.Is(err, memory.ErrTooLarge) {
 		t.Error(err)
+	}
+}
+
+// Later calls for the same nodes use rows of P that are written out, and give the same bits.
+func TestInferAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const n = 2000
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3000, true))
+	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 5)
+	var nodes []int32
+	for v := range int32(n) {
+		if v%5 == 0 {
+			nodes = append(nodes, v)
+		}
+	}
+	for _, hidden := range []int{3, 17, 40} {
+		m, err := NewGCN(NewBatch(G.NewGraph(), &samplers.Full{Laplacian: p, Depth: 3}), x, y, GCNOptions{Hidden: hidden})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := m.Infer(t.Context(), p, x, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			again, err := m.Infer(t.Context(), p, x, nodes)
+			if err != nil || !slices.Equal(again, first) {
+				t.Fatalf("hidden %d: %v; other bits", hidden, err)
+			}
+		}
+		memory := m.memory.Load()
+		if kept := memory.kept.matrices; kept[0] != nil || kept[1] == nil || kept[2] == nil {
+			t.Errorf("hidden %d: rows of P written out: %v", hidden, kept)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -78,14 +79,17 @@ func (f *freeMemories) give(m *inferenceMemory) {
 // keptRows are the rows that inference needs for some nodes. They follow from the graph and
 // the nodes alone, and are kept for the next call with the same ones.
 type keptRows struct {
-	p         *graph.Laplacian
-	nodes     []int32     // a copy; nil: all nodes
-	rows      [][]int32   // of each layer
-	sums      [][]float32 // row sums of P at these rows, when they were needed
-	few       bool        // of useFew
-	histories bool        // of a control need these rows, on each rank
-	parts     []*rankRows // of each layer, what this rank holds; nil: not known
-	inputs    []int32     // the nodes whose features are read, if the first layer computes X·W of few; nil: all
+	p     *graph.Laplacian
+	nodes []int32     // a copy; nil: all nodes
+	rows  [][]int32   // of each layer
+	sums  [][]float32 // row sums of P at these rows, when they were needed
+	few   bool        // of useFew
+	again bool        // there was a second call
+
+	matrices  []*kernel.LaplacianRows // of the rows of each layer, from the second call on
+	histories bool                    // of a control need these rows, on each rank
+	parts     []*rankRows             // of each layer, what this rank holds; nil: not known
+	inputs    []int32                 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:
 	x    *graph.Features
@@ -96,10 +100,11 @@ type keptRows struct {
 // use makes k the rows for these arguments. It keeps the rows of equal arguments.
 func (k *keptRows) use(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int) (err error) {
 	if k.p == p && len(k.rows) == layers && (k.nodes == nil) == (nodes == nil) && slices.Equal(k.nodes, nodes) {
+		k.again = true
 		return nil
 	}
 	// Free the old memory before the new is allocated.
-	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers)}
+	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers), matrices: make([]*kernel.LaplacianRows, layers)}
 	if k.rows, err = new(nodeSet).neededRows(ctx, nil, p, k.nodes, layers); err != nil {
 		*k = keptRows{}
 	}
@@ -145,6 +150,25 @@ func (k *keptRows) rowSums(l int) []float32 {
 		})
 	}
 	return k.sums[l]
+}
+
+// matrix returns the rows of P that layer l needs, written out over the rows of the layer
+// below; nil in the first call, and if they would take a large part of the memory.
+func (k *keptRows) matrix(l int) *kernel.LaplacianRows {
+	if !k.again || k.few || k.p.Share != nil {
+		return nil
+	}
+	if k.matrices[l] == nil {
+		entries := 0
+		for _, v := range k.rows[l] {
+			entries += k.p.RowNNZ(int(v))
+		}
+		if 8*uint64(entries) > memory.Limit()/(8*keptShare) {
+			return nil
+		}
+		k.matrices[l] = kernel.NewLaplacianRows(k.p, k.rows[l], k.rows[l-1])
+	}
+	return k.matrices[l]
 }
 
 // keptInput is P·X of the rows that calls of inference have needed so far.

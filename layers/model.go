@@ -21,6 +21,11 @@ type Model struct {
 	// Loss depends on, in the order of their addition to the graph.
 	Parameters G.Nodes
 
+	// Averages is the number of Parameters, the last ones, that are running averages, such as
+	// of BatchNorm. A step moves them by a tenth of their distance to their gradients: the
+	// optimiser does not change them. They are saved and exported as all parameters.
+	Averages int
+
 	// Inference computes logits over full neighbourhoods for evaluation, from the
 	// values of Parameters. Nil means the expression graph itself, over chunks of
 	// nodes with all their neighbours: that works for any model, but needs much time

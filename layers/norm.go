@@ -5,7 +5,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Norm normalises a matrix and keeps its shape. LayerNorm is one.
+// Norm normalises a matrix and keeps its shape. LayerNorm and BatchNorm are Norms.
 type Norm interface {
 	// Forward maps x, of shape (n, width), to the same shape.
 	Forward(x *G.Node) (*G.Node, error)
@@ -20,6 +20,7 @@ type Norm interface {
 // inferenceNorm holds the parameters of a norm.
 type inferenceNorm struct {
 	gain, shift []float32
+	columns     bool // only scale and shift
 
 	on struct{ gain, shift plan.Span } // the same, on the processor
 }
@@ -34,6 +35,9 @@ func normValues(norm Norm) (*inferenceNorm, error) {
 
 // norm writes the norm of x, n×width, to dst, which may be x.
 func (r *inference) norm(v *inferenceNorm, dst, x plan.Span, n, width int) error {
+	if v.columns {
+		return r.ScaleColumns(dst, x, v.on.gain, v.on.shift, n, width)
+	}
 	return r.LayerNorm(dst, x, v.on.gain, v.on.shift, n, width)
 }
 

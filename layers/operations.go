@@ -80,6 +80,12 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Owns) {
 			sum += products * rows * in * out
 		}
+		if l < len(m.Jumps) {
+			sum += 3 * rows * out * float64(m.Jumps[l].Shape()[1])
+		}
+		if conv.Own != nil {
+			sum += products * rows * in * out
+		}
 		if conv.Second != nil {
 			sum += 3*rows*out*out + activationCost*rows*out
 		}
@@ -166,6 +172,12 @@ func (m *inferenceModel) operations(kept *keptRows, layers int) float64 {
 			sum += float64(len(layer.skip)) * count
 		}
 		if layer.own != nil {
+			sum += count * in * out
+		}
+		if layer.jump != nil {
+			sum += float64(len(layer.jump)) * float64(len(kept.rows[len(kept.rows)-1]))
+		}
+		if layer.state != nil {
 			sum += count * in * out
 		}
 		if layer.second != nil {

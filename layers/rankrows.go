@@ -21,10 +21,10 @@ type rankRows struct {
 }
 
 // holdsPart reports whether this rank holds a part of the output of layer l. The next layer
-// must read it by node, without a pass over all rows before, and at rows whose neighbours this
+// must read it by node, without a pass over all rows before or jumping knowledge, and at rows whose neighbours this
 // rank knows.
 func (r *inference) holdsPart(l int, kept *keptRows) bool {
-	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1] && r.model.layers[l+1].pre == nil
+	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1] && r.model.layers[l+1].pre == nil && !r.model.layers[l].jumps()
 }
 
 // partOf returns the rows of layer l that this rank holds. It keeps them.

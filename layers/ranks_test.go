@@ -74,6 +74,9 @@ func TestInferOnRanks(t *testing.T) {
 		"features first": {Hidden: 48, Residual: true, LayerNorm: true},
 		"weights first":  {Hidden: 16},
 		"feed-forward":   {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true},
+		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
+		"largest":        {Hidden: 24, Jumping: JumpingMax},
+		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, BatchNorm: true},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

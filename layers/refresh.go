@@ -63,6 +63,8 @@ type slotControl struct {
 	block   graph.Block
 	control graph.Control
 	sums    []float32
+
+	from, to []int32 // positions of the block's nodes in the needed rows, below and here; −1: none
 }
 
 // useRefreshed makes slots keep refreshed histories if the batch's sampler asks for them.
@@ -96,7 +98,11 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		size = 2
 	}
 	if err := memory.Check(fmt.Sprintf("layers: histories of %d rows of width %d", rows, o.Hidden), memory.Product(rows, int64(o.Hidden), size)); err != nil {
-		return fmt.Errorf("%w; take a smaller width, a rolling control, or none", err)
+		half := "half precision, "
+		if o.ControlHalf {
+			half = ""
+		}
+		return fmt.Errorf("%w; take %sa smaller width, a rolling control, or none", err, half)
 	}
 	for l := range slots {
 		r.index[l] = make([]int32, p.Nodes())
@@ -155,27 +161,28 @@ func (b *Batch) controlled(l int, block *graph.Block) (*graph.Block, error) {
 // that P̃H + [−P̃ I][H̄; PH̄] = P̃(H − H̄) + PH̄, and with the row sums of P. It is valid
 // until the next call.
 func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
-	from, to := c.r.index[c.layer-1], c.r.index[c.layer]
 	if len(b.Dst) != b.Matrix.Rows || len(b.Src) != b.Matrix.Cols || b.Matrix.Validate() != nil {
 		return b, nil // the slot refuses it
 	}
-	for k, v := range b.Src {
-		if v < 0 || int(v) >= len(from) {
-			return nil, fmt.Errorf("input node %d of the block is %d, outside [0, %d)", k, v, len(from))
-		}
+	// Short loops, so that the processor waits for many of these far reads at a time.
+	var err error
+	if c.from, err = positions(c.from, c.r.index[c.layer-1], b.Src, "input"); err != nil {
+		return nil, err
+	}
+	if c.to, err = positions(c.to, c.r.index[c.layer], b.Dst, "output"); err != nil {
+		return nil, err
+	}
+	c.sums = c.sums[:0]
+	for _, v := range b.Dst {
+		c.sums = append(c.sums, c.r.sums[v])
 	}
 	below := int32(len(c.r.kept.rows[c.layer-1]))
-	m := &c.control.Matrix
+	m, from := &c.control.Matrix, c.from
 	m.Rows, m.Cols = len(b.Dst), int(below)+len(c.r.kept.rows[c.layer])
 	m.Ptr, m.Idx, m.Val = append(m.Ptr[:0], 0), m.Idx[:0], m.Val[:0]
-	c.sums = c.sums[:0]
-	for i, v := range b.Dst {
-		if v < 0 || int(v) >= len(to) {
-			return nil, fmt.Errorf("output node %d of the block is %d, outside [0, %d)", i, v, len(to))
-		}
-		at := to[v]
+	for i, at := range c.to {
 		if at < 0 && c.top {
-			return nil, fmt.Errorf("node %d has no history: it is none of the sampler's training nodes", v)
+			return nil, fmt.Errorf("node %d has no history: it is none of the sampler's training nodes", b.Dst[i])
 		}
 		if at >= 0 {
 			values := b.Matrix.RowValues(i)
@@ -184,17 +191,28 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 				if values != nil {
 					value = values[k]
 				}
-				if row := from[b.Src[j]]; row >= 0 {
+				if row := from[j]; row >= 0 {
 					m.Idx, m.Val = append(m.Idx, row), append(m.Val, -value)
 				}
 			}
 			m.Idx, m.Val = append(m.Idx, below+at), append(m.Val, 1)
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
-		c.sums = append(c.sums, c.r.sums[v])
 	}
 	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
 	return &c.block, nil
+}
+
+// positions sets at to the positions of nodes, by the index. which names the nodes in the error.
+func positions(at, index, nodes []int32, which string) ([]int32, error) {
+	at = at[:0]
+	for k, v := range nodes {
+		if v < 0 || int(v) >= len(index) {
+			return at, fmt.Errorf("%s node %d of the block is %d, outside [0, %d)", which, k, v, len(index))
+		}
+		at = append(at, index[v])
+	}
+	return at, nil
 }
 
 // Refresh implements Refresher. For a model whose sampler has no ControlRefresh it does

@@ -171,6 +171,7 @@ func TestGradients(t *testing.T) {
 		rest := rand.New(rand.NewPCG(3, 4)) // the other cases keep their numbers
 		thinW := input{"w", thin.Cols, out, randomValues(rand.New(rand.NewPCG(7, 8)), thin.Cols*out)}
 		ownProbe := randomValues(rest, len(edges.Dst)*in)
+		edgeRows := input{"x", len(edges.Dst), in, randomValues(rest, len(edges.Dst)*in)}
 		cases := map[string]expression{
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
 			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
@@ -465,6 +466,21 @@ func TestGradients(t *testing.T) {
 				},
 				func(v []dense) float64 { return refSum(refELU(v[0])) / float64(len(v[0].data)) },
 			},
+			"Max": {
+				[]input{z, {"y", size.dst, in, randomValues(rest, size.dst*in)}},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					y, err := Max(v[0], v[1])
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.dst*in])
+				},
+				func(v []dense) float64 {
+					return refProbe(v[0].each(func(i, j int) float64 { return math.Max(v[0].at(i, j), v[1].at(i, j)) }), c[:size.dst*in])
+				},
+			},
+			"BatchNorm":              batchNormExpression(edgeRows, in, ownProbe, training),
+			"BatchNorm in inference": batchNormExpression(edgeRows, in, ownProbe, new(Mode)),
 			"LayerNorm": {
 				[]input{z, {"gain", 0, in, randomValues(rng, in)}, {"shift", 0, in, randomValues(rng, in)}},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
@@ -480,6 +496,31 @@ func TestGradients(t *testing.T) {
 		for name, e := range cases {
 			t.Run(fmt.Sprintf("%s/%d×%d", name, size.dst, size.src), e.check)
 		}
+	}
+}
+
+// batchNormExpression has running averages that the gradient leaves out, as training does.
+func batchNormExpression(x input, width int, c []float32, mode *Mode) expression {
+	vector := func(name string, at float32) input {
+		v := input{name, 0, width, make([]float32, width)}
+		for j := range v.data {
+			v.data[j] = at + float32(j)/4
+		}
+		return v
+	}
+	mean, variance := vector("mean", -0.5), vector("variance", 0.5)
+	return expression{
+		[]input{x, vector("gain", -1.1), vector("shift", 0.3)},
+		func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+			y, err := BatchNorm(v[0], v[1], v[2], mean.node(g), variance.node(g), mode)
+			if err != nil {
+				return nil, err
+			}
+			return probe(y, c)
+		},
+		func(v []dense) float64 {
+			return refProbe(refBatchNorm(v[0], v[1], v[2], mean.dense(), variance.dense(), mode.Training), c)
+		},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/half"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -104,7 +105,11 @@ func (h *History) Values() []float32 {
 	if h.half {
 		return nil
 	}
-	if h.values == nil {
+	switch {
+	case h.values != nil:
+	case h.refreshed: // all rows are written
+		h.values = memory.Large(h.nodes * h.width)
+	default:
 		h.values = make([]float32, h.nodes*h.width)
 	}
 	if h.placed != nil {

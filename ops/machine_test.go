@@ -246,6 +246,13 @@ var middles = map[string]between{
 	"LayerNorm": func(h, _ *G.Node) (*G.Node, error) {
 		return LayerNorm(h, input{"gain", 0, networkWidth, []float32{1, 2, 3, 4}}.node(h.Graph()), input{"shift", 0, networkWidth, []float32{1, 0, 2, 0}}.node(h.Graph()))
 	},
+	"Max": func(h, o *G.Node) (*G.Node, error) { return Max(h, o) },
+	"BatchNorm": func(h, _ *G.Node) (*G.Node, error) {
+		vector := func(name string, values ...float32) *G.Node {
+			return input{name, 0, networkWidth, values}.node(h.Graph())
+		}
+		return BatchNorm(h, vector("gain", 1, 2, 3, 4), vector("shift", 1, 0, 2, 0), vector("mean", 0, 1, 0, 1), vector("variance", 1, 2, 3, 1), &Mode{Training: true})
+	},
 	"Attention": func(h, _ *G.Node) (*G.Node, error) {
 		g, rows := h.Graph(), h.Shape()[0]
 		return Attention(NewSlot(rows, rows), h, input{"source", 0, networkWidth, []float32{1, 2, 3, 4}}.node(g),
@@ -376,11 +383,17 @@ func TestPlainNodesOfFixedRows(t *testing.T) {
 func TestSameBitsOnAnyNumberOfCores(t *testing.T) {
 	x, y := networkData()
 	blocks := randomChain(rand.New(rand.NewPCG(1, 2)), networkNodes, 30, 25, 20)
+	for _, name := range []string{"LayerNorm", "BatchNorm"} {
+		sameBitsOnCores(t, name, x, y, blocks)
+	}
+}
+
+func sameBitsOnCores(t *testing.T, name string, x *graph.Features, y *graph.Labels, blocks []*graph.Block) {
 	var want []float32
 	for _, cores := range []int{1, 2, 7} {
 		func() {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
-			n, err := newNetwork(x, y, [3]int{30, 25, 20}, middles["LayerNorm"])
+			n, err := newNetwork(x, y, [3]int{30, 25, 20}, middles[name])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -123,6 +123,27 @@ func refLayerNorm(x, gain, shift dense) dense {
 	return out
 }
 
+func refBatchNorm(x, gain, shift, means, variances dense, training bool) dense {
+	out := newDense(x.rows, x.cols)
+	n := float64(x.rows)
+	for j := range x.cols {
+		mean, variance := means.data[j], variances.data[j]
+		if training {
+			mean, variance = 0, 0
+			for i := range x.rows {
+				mean += x.at(i, j) / n
+			}
+			for i := range x.rows {
+				variance += (x.at(i, j) - mean) * (x.at(i, j) - mean) / n
+			}
+		}
+		for i := range x.rows {
+			out.data[i*x.cols+j] = gain.data[j]*(x.at(i, j)-mean)/math.Sqrt(variance+1e-5) + shift.data[j]
+		}
+	}
+	return out
+}
+
 // refCrossEntropy is the weighted sum, or the mean over labelled rows.
 func refCrossEntropy(z dense, class []int32, weights []float32) float64 {
 	var total, labelled float64

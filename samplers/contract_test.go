@@ -30,6 +30,19 @@ func TestContract(t *testing.T) {
 	}
 }
 
+// TestContractDropEdges runs it over methods with edge dropout.
+func TestContractDropEdges(t *testing.T) {
+	for _, name := range []string{"full", "ladies", "labor", "saint-node"} {
+		samplertest.Run(t, name, func(p *graph.Laplacian, train []int32) samplers.Sampler {
+			s, err := samplers.ByName(name, samplers.Config{Laplacian: p, Train: train, Layers: 2, Sizes: []int{5, 7}})
+			if err != nil {
+				return nil // a directed graph
+			}
+			return &samplers.DropEdges{Sampler: s, Rate: 0.4}
+		})
+	}
+}
+
 // TestContractParts runs it over every combination of parts that go together,
 // and over options.
 func TestContractParts(t *testing.T) {

@@ -67,6 +67,9 @@ func WithRows(ctx context.Context, fetch func(rows []int32) error) context.Conte
 // DrawsByLayer reports whether Sample of s calls the function of WithRows, and reads no
 // other rows of P than those that it names.
 func DrawsByLayer(s Sampler) bool {
+	if d, is := s.(*DropEdges); is {
+		s = d.Sampler
+	}
 	_, ok := s.(interface{ matrix() *graph.Laplacian })
 	return ok
 }

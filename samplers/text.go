@@ -39,6 +39,11 @@ func (s *ASGCN) String() string {
 }
 
 // String returns the settings.
+func (s *DropEdges) String() string {
+	return describe.New("DropEdges").Set("Sampler", s.Sampler).Set("Rate", s.Rate).String()
+}
+
+// String returns the settings.
 func (s *Full) String() string { return describe.New("Full").Set("Depth", s.Depth).String() }
 
 // String returns the settings.

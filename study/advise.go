@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type Advise struct {
 	Most    int      // largest sample size to consider; 0 means 8192
 	Repeats int      // mini-batches; 0 means 4 to 16, by the work of one
 	Seed    uint64
+
+	places []int32 // of ApproxError
 }
 
 // LayerAdvice is the advice for one layer.
@@ -119,18 +122,39 @@ func (a Advise) Run(ctx context.Context) (*Advice, error) {
 }
 
 // Errors measures, for one method with the given sample sizes, the error of each layer
-// over its signal. Sizes and results begin next to the output.
-func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]float64, error) {
-	a.Methods, a.Layers = []string{method}, len(samples)
+// over its signal. Sizes, layers and results begin next to the output. product returns HW of
+// a layer at the given nodes, one row a node: the measurement reads the neighbours of a few
+// mini-batches, and no other rows. Products is not used. Repeats of 0 means 4.
+func (a Advise) Errors(ctx context.Context, method string, samples []int, product func(layer int, nodes []int32) (*graph.Features, error)) ([]float64, error) {
+	a.Methods, a.Layers, a.Products = []string{method}, len(samples), make([]*graph.Features, len(samples))
+	a.Repeats = cmp.Or(a.Repeats, 4)
 	if err := a.setDefaults(); err != nil {
 		return nil, err
 	}
-	if err := a.check(ctx); err != nil {
+	if err := checkGraph(ctx, a.Laplacian, a.Nodes); err != nil {
 		return nil, err
 	}
 	var relative []float64
 	var above []samplers.Sampler
 	for l, size := range samples {
+		nodes, err := a.read(ctx, above)
+		if err != nil {
+			return nil, err
+		}
+		hw, err := product(l, nodes)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkProduct(hw, len(nodes)); err != nil {
+			return nil, err
+		}
+		if !kernel.Finite(hw.Data) {
+			return nil, fmt.Errorf("study: errors need products HW of finite numbers; that of layer %d has other values", l+1)
+		}
+		a.Products[l], a.places = hw, make([]int32, a.Laplacian.Nodes())
+		for k, v := range nodes {
+			a.places[v] = int32(k)
+		}
 		table, err := a.measure(ctx, l, above, []int{size})
 		if err != nil {
 			return nil, err
@@ -143,6 +167,28 @@ func (a Advise) Errors(ctx context.Context, method string, samples []int) ([]flo
 		above = append(above, next)
 	}
 	return relative, nil
+}
+
+// read returns the nodes whose rows of HW the measurement of a layer reads, below the given
+// samplers.
+func (a *Advise) read(ctx context.Context, above []samplers.Sampler) ([]int32, error) {
+	w := newErrorWorker(&ApproxError{Laplacian: a.Laplacian, Nodes: a.Nodes, Below: above, Batch: a.Batch, Seed: a.Seed})
+	is := make([]bool, a.Laplacian.Nodes())
+	for r := range a.Repeats {
+		if _, err := w.begin(ctx, r); err != nil {
+			return nil, err
+		}
+		for _, v := range w.exact.Blocks[0].Src {
+			is[v] = true
+		}
+	}
+	var nodes []int32
+	for v, read := range is {
+		if read {
+			nodes = append(nodes, int32(v))
+		}
+	}
+	return nodes, nil
 }
 
 func (a *Advise) setDefaults() error {
@@ -224,7 +270,7 @@ func (a *Advise) measure(ctx context.Context, l int, above []samplers.Sampler, s
 	}
 	e := ApproxError{
 		Laplacian: a.Laplacian, Product: a.Products[min(l, len(a.Products)-1)], Nodes: a.Nodes, Below: above,
-		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed,
+		Sizes: sizes, Batch: a.Batch, Repeats: a.Repeats, Seed: a.Seed, places: a.places,
 	}
 	for _, name := range a.Methods {
 		c, err := ContenderByName(name, a.Laplacian, a.Nodes)

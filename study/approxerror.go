@@ -67,6 +67,7 @@ type ApproxError struct {
 	Undropped *graph.Features
 
 	changes []*graph.Features // (H − H̄)W of each history
+	places  []int32           // the row of Product of each node that is read; nil: row i is node i
 	noise   *graph.Features   // Product − Undropped, or nil
 }
 
@@ -251,6 +252,9 @@ func (s *ApproxError) check(ctx context.Context) error {
 			return fmt.Errorf("study: HW without dropout has %d columns, with it %d", s.Undropped.Cols, s.Product.Cols)
 		}
 	}
+	if s.places != nil {
+		return nil
+	}
 	return checkProduct(s.Product, s.Laplacian.Nodes())
 }
 
@@ -347,7 +351,7 @@ type errorWorker struct {
 	study             *ApproxError
 	full              samplers.Full
 	exact, batch      samplers.MiniBatch
-	scratch           []int32
+	scratch, ids      []int32
 	truth, guess, sum []float32
 	changes           []change
 	noise             change    // of Product; product nil: none
@@ -385,19 +389,25 @@ func (w *errorWorker) seeds(r int) []int32 {
 	return drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
 }
 
-// repeat measures every contest on batch number r.
-func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+// begin returns the rows Q of batch number r, and sets exact to their block of P.
+func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
 	seeds := w.seeds(r)
 	for _, above := range w.study.Below {
 		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
-			return err
+			return nil, err
 		}
 		seeds = slices.Clone(w.batch.Inputs())
 	}
-	w.resize(len(seeds))
-	if err := w.full.Sample(ctx, seeds, nil, &w.exact); err != nil {
+	return seeds, w.full.Sample(ctx, seeds, nil, &w.exact)
+}
+
+// repeat measures every contest on batch number r.
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+	seeds, err := w.begin(ctx, r)
+	if err != nil {
 		return err
 	}
+	w.resize(len(seeds))
 	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
 	for k := range w.changes {
 		w.propagateChange(&w.changes[k])
@@ -482,7 +492,15 @@ func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *cont
 
 // propagate writes P̃C of a block to dst.
 func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
-	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, block.Src, c.Data, c.Cols)
+	ids := block.Src
+	if places := w.study.places; places != nil {
+		w.ids = w.ids[:0]
+		for _, v := range ids {
+			w.ids = append(w.ids, places[v])
+		}
+		ids = w.ids
+	}
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, ids, c.Data, c.Cols)
 }
 
 // subtract adds D = guess − truth to sum and returns ‖D‖²_F.

@@ -38,6 +38,12 @@ func Products(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.F
 // It runs inference up to the layer, with the layer's weight, without bias, in
 // place of the classifier.
 func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int) (*graph.Features, error) {
+	return ProductRows(ctx, m, p, x, layer, nil)
+}
+
+// ProductRows is LayerProduct at the given nodes (nil: all), one row a node. Cost: inference
+// for these nodes.
+func ProductRows(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *graph.Features, layer int, nodes []int32) (*graph.Features, error) {
 	if m == nil || x == nil {
 		return nil, errors.New("study: a layer's product needs a model and features")
 	}
@@ -58,7 +64,17 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 		if !ok {
 			return nil, fmt.Errorf("study: the weight of layer 1 is %T, want float32 values", w.Value().Data())
 		}
-		return Product(x, values)
+		if nodes == nil {
+			return Product(x, values)
+		}
+		rows := &graph.Features{Rows: len(nodes), Cols: x.Cols}
+		for k, v := range nodes {
+			if v < 0 || int(v) >= x.Rows {
+				return nil, fmt.Errorf("study: node %d of the list is %d, outside [0, %d)", k, v, x.Rows)
+			}
+			rows.Data = append(rows.Data, x.Row(int(v))...)
+		}
+		return Product(rows, values)
 	}
 	width := w.Shape()[1]
 	zero := G.NewVector(G.NewGraph(), tensor.Float32, G.WithShape(width), G.WithName("zero"),
@@ -67,11 +83,11 @@ func LayerProduct(ctx context.Context, m *layers.GCN, p *graph.Laplacian, x *gra
 	if len(m.Skips) > 0 {
 		below.Skips = m.Skips[:layer]
 	}
-	values, err := below.Infer(ctx, p, x, nil)
+	values, err := below.Infer(ctx, p, x, nodes)
 	if err != nil {
 		return nil, err
 	}
-	return &graph.Features{Rows: p.Nodes(), Cols: width, Data: values}, nil
+	return &graph.Features{Rows: len(values) / width, Cols: width, Data: values}, nil
 }
 
 // ModelNorms returns ‖(HW)_[i]‖ of every node and convolution of a trained

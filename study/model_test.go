@@ -67,6 +67,27 @@ func TestProducts(t *testing.T) {
 	if visited != 3 {
 		t.Errorf("visited %d layers", visited)
 	}
+	some := []int32{3, 17, 4}
+	for l := range 3 {
+		whole, err := LayerProduct(t.Context(), m, p, x, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := ProductRows(t.Context(), m, p, x, l, some)
+		if err != nil || rows.Rows != len(some) {
+			t.Fatal(rows, err)
+		}
+		for k, v := range some {
+			for j, want := range whole.Row(int(v)) {
+				if got := rows.Row(k)[j]; math.Abs(float64(got-want)) > 1e-5 {
+					t.Fatalf("layer %d, node %d: %v, want %v", l, v, got, want)
+				}
+			}
+		}
+	}
+	if _, err := ProductRows(t.Context(), m, p, x, 0, []int32{some[0], 30}); err == nil {
+		t.Error("no error about node 30 of 30")
+	}
 	norms, err := ModelNorms(t.Context(), m, p, x)
 	if err != nil {
 		t.Fatal(err)

@@ -99,9 +99,15 @@ func (a Adam) Step(params, grads []float32, state *AdamState) error {
 	if len(grads) != len(params) {
 		return fmt.Errorf("train: Adam step of %d parameters with %d gradients", len(params), len(grads))
 	}
-	u := a.update()
-	kernel.Clip(grads, u.Clip)
-	state.Steps++
-	kernel.AdamStep(params, grads, state.M, state.V, state.Steps, u.Adam)
+	a.step(params, grads, state, 0)
 	return nil
+}
+
+// step is Step where the last values are averages: see plan.Model.Averages.
+func (a Adam) step(params, grads []float32, state *AdamState, averages int) {
+	u, n := a.update(), len(params)-averages
+	kernel.Clip(grads[:n], u.Clip)
+	state.Steps++
+	kernel.AdamStep(params[:n], grads[:n], state.M[:n], state.V[:n], state.Steps, u.Adam)
+	plan.Average(params[n:], grads[n:])
 }

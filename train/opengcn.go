@@ -25,7 +25,7 @@ func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
-	run := runModel{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none", Layers: 2}
+	run := runModel{Model: "program", Conv: "gcn", Activation: "elu", HiddenResidual: "none", Jumping: "none", Layers: 2}
 	if err := json.Unmarshal(text, &run); err != nil {
 		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
@@ -49,12 +49,15 @@ type runModel struct {
 	Model, Conv, Activation string
 	Layers, Hidden          int
 	LayerNorm               bool `json:"layer_norm"`
+	BatchNorm               bool `json:"batch_norm"`
 	BiasAfter               bool `json:"bias_after"`
 	InputLayer              bool `json:"input_layer"`
 	PreNorm                 bool `json:"pre_norm"`
 	FeedForward             bool `json:"feed_forward"`
+	OwnState                bool `json:"own_state"`
 	Residual                bool
 	HiddenResidual          string `json:"hidden_residual"`
+	Jumping                 string
 	Heads                   int
 	OutputHeads             int `json:"output_heads"`
 }
@@ -64,8 +67,10 @@ func (r runModel) options() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
 	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
-	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
-	var form, activation, residual bool
+	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BatchNorm: r.BatchNorm, OwnState: r.OwnState, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
+	jumpings := map[string]layers.Jumping{"none": layers.JumpingNone, "concat": layers.JumpingConcat, "sum": layers.JumpingSum, "max": layers.JumpingMax}
+	var form, activation, residual, jumping bool
+	o.Jumping, jumping = jumpings[r.Jumping]
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]
 	o.HiddenResidual, residual = residuals[r.HiddenResidual]
@@ -75,8 +80,8 @@ func (r runModel) options() (layers.GCNOptions, error) {
 	switch {
 	case r.Conv != "gcn" && (r.Conv != "gat" || r.Heads < 1):
 		return o, fmt.Errorf("a run of --conv %s --heads %d, which this program does not know", r.Conv, r.Heads)
-	case !form || !activation || !residual:
-		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual)
+	case !form || !activation || !residual || !jumping:
+		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s --jumping %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual, r.Jumping)
 	case r.Layers < 1:
 		return o, fmt.Errorf("a run of %d layers", r.Layers)
 	}

@@ -34,14 +34,15 @@ var (
 // compiling it again, as Fit does, moves the parameters to the new program; Predict and
 // Evaluate move them back.
 type Program struct {
-	model   *layers.Model
-	params  []parameter
-	values  []float32 // of all parameters
-	grads   []float32
-	logits  []float32
-	backend plan.Backend // nil after Close
-	ahead   bool         // the backend's parameters are newer than values
-	moments []float32    // first moments of the state that the backend has
+	model    *layers.Model
+	params   []parameter
+	values   []float32 // of all parameters
+	grads    []float32
+	logits   []float32
+	backend  plan.Backend // nil after Close
+	averages int          // values at the end that are averages
+	ahead    bool         // the backend's parameters are newer than values
+	moments  []float32    // first moments of the state that the backend has
 }
 
 // NewProgram differentiates m's loss and plans its ops. The caller closes the program.
@@ -71,7 +72,10 @@ func compile(parts *layers.Model) (p *Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &Program{model: parts, params: params}
+	if parts.Averages < 0 || parts.Averages > len(params) {
+		return nil, fmt.Errorf("train: the model has %d parameters and Averages %d", len(params), parts.Averages)
+	}
+	p = &Program{model: parts, params: params, averages: parameterCount(params[len(params)-parts.Averages:])}
 	nodes, err := p.flatten()
 	if err != nil {
 		return nil, err
@@ -81,7 +85,7 @@ func compile(parts *layers.Model) (p *Program, err error) {
 		return nil, fmt.Errorf("train: differentiating the loss: %w", err)
 	}
 	p.backend, err = plan.NewBackend(parts.Device, plan.Model{
-		Loss: parts.Loss, Logits: parts.Logits, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads,
+		Loss: parts.Loss, Logits: parts.Logits, Parameters: nodes, Gradients: grads, Values: p.values, Grads: p.grads, Averages: p.averages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: compiling the model: %w", err)

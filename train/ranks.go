@@ -289,9 +289,10 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 		return r.failed(s.Batch, r.program.checkFinite(loss, true))
 	}
 	copy(grads, values)
-	if err := r.scheduled().Step(r.program.Parameters(), grads, &r.adam); err != nil {
+	if err := r.adam.fit(len(grads)); err != nil {
 		return err
 	}
+	r.scheduled().step(r.program.Parameters(), grads, &r.adam, r.program.averages)
 	s.Batch++
 	s.AdamSteps = r.adam.Steps
 	s.LossSum += number(loss)

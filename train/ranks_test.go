@@ -75,6 +75,10 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 		},
+		"batch norm, edge dropout": func() *layers.Model {
+			s := &samplers.DropEdges{Sampler: &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, Rate: 0.2}
+			return gcn(s, layers.GCNOptions{BatchNorm: true, InputLayer: true, Jumping: layers.JumpingSum})
+		},
 		"full dropout noise": func() *layers.Model {
 			return controlledOver(t, d, &samplers.LayerWise{Sizes: []int{24, 24}, Control: samplers.ControlRefresh, FullDropoutNoise: true}, 16).Parts()
 		},
@@ -158,6 +162,9 @@ func TestResumeOnOtherRanks(t *testing.T) {
 	for name, model := range map[string]func() *layers.Model{
 		"ladies": func() *layers.Model {
 			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, 16)
+		},
+		"batch norm": func() *layers.Model {
+			return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, layers.GCNOptions{Hidden: 16, Seed: 3, BatchNorm: true})
 		},
 		"ladies-cv": func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,7 @@ func (o *trainOptions) benchModel(cmd *cobra.Command) (*datasets.Data, *layers.G
 			return nil, nil, err
 		}
 	}
-	if err := o.checkModel(cmd.Flags()); err != nil {
+	if err := cmp.Or(o.checkModel(cmd.Flags()), o.checkHalf()); err != nil {
 		return nil, nil, err
 	}
 	data, err := openData(cmd.Context(), o.Data)

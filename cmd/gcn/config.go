@@ -287,6 +287,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	if o.ExactInput { // earlier programs do not know the option
 		config["exact_input"] = true
 	}
+	if o.ControlHalf {
+		config["control_half"] = true
+	}
 	if !o.namesParts() {
 		config["method"] = o.Method
 		return config

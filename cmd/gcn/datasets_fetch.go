@@ -75,14 +75,14 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 			say(f.w, "%s: reading it and writing the store", p.Name)
 		case "propagate":
 			say(f.w, "%s: propagating the features once", p.Name)
-		case stageCorrect:
-			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
 		case "edges":
 			say(f.w, "%s: putting the edges into buckets", p.Name)
 		case "rows":
 			say(f.w, "%s: sorting the buckets", p.Name)
 		case "features":
 			say(f.w, "%s: writing the features", p.Name)
+		case stageCorrect:
+			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
 		}
 	}
 	terminal := terminal(f.w)

@@ -55,6 +55,11 @@ func TestDevice(t *testing.T) {
 	if math.Abs(histories["test"].(float64)-onCPU["test"].(float64)) > 0.05 {
 		t.Errorf("vrgcn on the device: %v; on the CPU: %v", histories, onCPU)
 	}
+	half := []string{"--method", "ladies-cv", "--samples", "48", "--control-half"}
+	fail(t, exitUsage, []string{"--control-half is for the CPU"}, trainArgs(append(half, "--out", "half", "--device", "cuda")...)...)
+	fail(t, exitUsage, []string{"--control-half is for the CPU"}, append([]string{"bench", "train", "--data", smallData, "--device", "cuda"}, half...)...)
+	succeed(t, trainArgs(append(half, "--out", "half")...)...)
+	succeed(t, "eval", "--run", "half", "--device", "cuda")
 	bench := object(t, succeed(t, "bench", "train", "--data", smallData, "--batch", "64", "--samples", "64,64", "--hidden", "16", "--batches", "60", "--device", "cuda", "--json"))
 	wantFields(t, bench, "ms_median", "launches_per_step", "products_per_step", "copies_per_step", "syncs_per_step", "device_bytes", "device")
 	if bench["launches_per_step"].(float64) > 20 || bench["blas"] != "cuBLAS" {

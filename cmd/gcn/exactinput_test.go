@@ -82,7 +82,7 @@ func TestControls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, options := range map[string]string{
 		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
-		"mvs":                          "--method mvs --samples 48 --seeds-every 4",
+		"mvs":                          "--method mvs --samples 48 --seeds-every 4 --control-half",
 		"mvs-full-noise":               "--method mvs --samples 48 --dropout-noise full",
 		"ladies-cv-sampled-noise":      "--method ladies-cv --samples 48 --dropout-noise sampled", // as before there was the option
 		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
@@ -130,7 +130,26 @@ func TestControls(t *testing.T) {
 	if !bytes.Equal(weightsOf(t, "two/seed-2"), weightsOf(t, "again/seed-2")) {
 		t.Error("several runs that were stopped have other weights")
 	}
+	// In half precision the histories are half as large. The table names them and P·X.
+	half := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "10", "--method", "ladies-cv", "--samples", "48"}
+	whole := object(t, succeed(t, append(half, "--out", "whole", "--json", "-q")...))
+	half = append(half, "--control-half")
+	table := succeed(t, append(half, "--out", "half", "-q")...)
+	again := object(t, succeed(t, append(half, "--out", "again-half", "--json", "-q")...))
+	if bytes.Equal(weightsOf(t, "half"), weightsOf(t, "whole")) || !bytes.Equal(weightsOf(t, "half"), weightsOf(t, "again-half")) {
+		t.Error("--control-half: want other weights than without it, and the same in each run")
+	}
+	if again["state_bytes"].(float64)*2 != whole["state_bytes"] || again["input_bytes"] != whole["input_bytes"] {
+		t.Errorf("--control-half: %v and %v bytes, without it %v and %v", again["state_bytes"], again["input_bytes"], whole["state_bytes"], whole["input_bytes"])
+	}
+	want := fmt.Sprintf("%.1f MB kept from step to step, P·X of %.1f MB", again["state_bytes"].(float64)/1e6, again["input_bytes"].(float64)/1e6)
+	if !strings.Contains(table.stdout, want) {
+		t.Errorf("the table lacks %q:\n%s", want, table.stdout)
+	}
+	fail(t, exitFailed, []string{"control_half"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-half")
 	for options, want := range map[string]string{
+		"--control rolling --control-half":                                   "is for --control refresh",
+		"--control-half":                                                     "is for --control refresh",
 		"--control refresh --weight naive":                                   "biased",
 		"--control rolling --normalize-rows":                                 "biased",
 		"--control rolling --include-rows":                                   "biased",

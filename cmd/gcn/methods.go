@@ -103,8 +103,18 @@ func methodText(method string, samples intList) string {
 	return method + ", samples " + samples.String()
 }
 
-// newSampler builds the sampler that the options name.
+// newSampler builds the sampler that the options name, with edge dropout.
 func (o *trainOptions) newSampler(data *datasets.Data) (samplers.Sampler, error) {
+	s, err := o.newMethod(data)
+	if err != nil || o.EdgeDropout == 0 {
+		return s, err
+	}
+	dropped := &samplers.DropEdges{Sampler: s, Rate: o.EdgeDropout}
+	return dropped, dropped.Validate()
+}
+
+// newMethod builds the sampler that the options name.
+func (o *trainOptions) newMethod(data *datasets.Data) (samplers.Sampler, error) {
 	config := samplers.Config{
 		Laplacian: data.Laplacian(), Train: data.Split.Train, Features: data.Features, Layers: o.sampledLayers(), Sizes: o.Samples,
 		ExactInput: o.ExactInput, KeepSelf: o.Conv == convGAT || o.ownRows(), DropoutNoise: o.DropoutNoise,
@@ -183,7 +193,7 @@ func (o *trainOptions) fillDropoutNoise() error {
 	case o.Conv == convGAT:
 		excludes = "--conv gat"
 	case o.ownRows():
-		excludes = "--hidden-residual " + o.HiddenResidual
+		excludes = o.ownRowsOption()
 	case o.PreNorm:
 		excludes = "--pre-norm"
 	}

@@ -67,6 +67,7 @@ type trainOptions struct {
 	BiasAfter         bool
 	Residual          bool
 	ExactInput        bool
+	ControlHalf       bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -153,6 +154,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Residual, "residual", false, "add a linear map of a node's own features to each convolution")
 	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
+	fs.BoolVar(&o.ControlHalf, "control-half", false, "with --control refresh, ladies-cv or mvs: kept activations in float16, half the memory; on the CPU")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -336,6 +338,12 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := oneOf("activation", o.Activation, activationNames()); err != nil {
 		return err
 	}
+	if o.jumps() && o.Model == modelEquation {
+		return usagef("--jumping %s is not for --model equation, which has no classifier", o.Jumping)
+	}
+	if o.BatchNorm && o.LayerNorm {
+		return usagef("--batch-norm and --layer-norm are both given: leave out one of them")
+	}
 	if o.PreNorm && o.Model == modelEquation {
 		return usagef("--pre-norm is not for --model equation, whose last convolution gives the scores")
 	}
@@ -363,12 +371,21 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Conv == convGAT {
 			return usagef("--method %s excludes --conv gat: its sampler learns from rows that attention does not propagate; use another method", o.Method)
 		}
+		if method.Learned && o.EdgeDropout > 0 {
+			return usagef("--method %s excludes --edge-dropout: its sampler learns from the edges that it drew", o.Method)
+		}
 		if method.Learned && o.ownRows() {
-			return usagef("--method %s excludes --hidden-residual %s: its layers need not read the nodes that they compute", o.Method, o.HiddenResidual)
+			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
+		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())
+	}
+	if o.ControlHalf && !o.refreshes() {
+		return usagef("--control-half is for --control refresh and the methods ladies-cv and mvs")
 	}
 	if o.Conv == convGAT && o.controls() {
 		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
@@ -405,6 +422,14 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
 	}
 	return o.fillSamples(sampled)
+}
+
+// checkHalf refuses steps on a GPU with activations in float16. Inference keeps none.
+func (o *trainOptions) checkHalf() error {
+	if o.ControlHalf && o.device != nil {
+		return usagef("--control-half is for the CPU: leave it out with --device %s", o.Device)
+	}
+	return nil
 }
 
 // sampledLayers returns the number of layers that the sampler draws.

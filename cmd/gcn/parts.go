@@ -16,6 +16,10 @@ type partOptions struct {
 	InputLayer     bool
 	PreNorm        bool
 	FeedForward    bool
+	OwnState       bool
+	BatchNorm      bool
+	Jumping        string
+	EdgeDropout    float64
 	LabelSmoothing float64
 	ClassWeights   string
 }
@@ -39,6 +43,9 @@ func activationNamed(name string) ops.Activation {
 // residuals are the values of --hidden-residual, in the order of layers.Residual.
 var residuals = []string{"none", "identity", "linear"}
 
+// jumpings are the values of --jumping, in the order of layers.Jumping.
+var jumpings = []string{"none", "concat", "sum", "max"}
+
 const (
 	classWeightsNone     = "none"
 	classWeightsBalanced = "balanced"
@@ -47,8 +54,12 @@ const (
 func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
-	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm of each convolution's input and of the classifier's, and residuals added last")
+	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
+	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
+	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
+	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
+	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
 	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
 }
@@ -61,8 +72,20 @@ func (o *partOptions) check() error {
 	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
 		return err
 	}
+	if err := oneOf("jumping", o.Jumping, jumpings); err != nil {
+		return err
+	}
+	if o.jumps() && o.PreNorm {
+		return usagef("--jumping %s excludes --pre-norm, whose residuals carry the outputs of all convolutions already", o.Jumping)
+	}
+	if o.OwnState && !o.InputLayer {
+		return usagef("--own-state needs --input-layer; without it, take --hidden-residual linear")
+	}
 	if o.FeedForward && !o.PreNorm {
 		return usagef("--feed-forward needs --pre-norm: a feed-forward block adds its residual last")
+	}
+	if !(o.EdgeDropout >= 0 && o.EdgeDropout < 1) {
+		return usagef("--edge-dropout %v: want a number in [0, 1)", o.EdgeDropout)
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return usagef("--label-smoothing %v: want a number in [0, 1)", o.LabelSmoothing)
@@ -71,12 +94,27 @@ func (o *partOptions) check() error {
 }
 
 // ownRows reports whether convolutions read the rows of their own output nodes.
-func (o *partOptions) ownRows() bool { return o.HiddenResidual != residuals[0] }
+func (o *partOptions) ownRows() bool {
+	return o.HiddenResidual != residuals[0] || o.OwnState || o.jumps()
+}
+
+func (o *partOptions) jumps() bool { return o.Jumping != jumpings[0] }
+
+// ownRowsOption returns the option that makes convolutions read these rows.
+func (o *partOptions) ownRowsOption() string {
+	if o.OwnState {
+		return "--own-state"
+	}
+	if o.jumps() {
+		return "--jumping " + o.Jumping
+	}
+	return "--hidden-residual " + o.HiddenResidual
+}
 
 // addTo adds the options that have an effect to a run's config.json. A run without them has
 // none, as runs of earlier programs.
 func (o *partOptions) addTo(config map[string]any) {
-	if o.ownRows() {
+	if o.HiddenResidual != residuals[0] {
 		config["hidden_residual"] = o.HiddenResidual
 	}
 	if o.InputLayer {
@@ -84,6 +122,18 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 	if o.PreNorm {
 		config["pre_norm"] = true
+	}
+	if o.jumps() {
+		config["jumping"] = o.Jumping
+	}
+	if o.BatchNorm {
+		config["batch_norm"] = true
+	}
+	if o.OwnState {
+		config["own_state"] = true
+	}
+	if o.EdgeDropout > 0 {
+		config["edge_dropout"] = o.EdgeDropout
 	}
 	if o.FeedForward {
 		config["feed_forward"] = true
@@ -99,7 +149,9 @@ func (o *partOptions) addTo(config map[string]any) {
 // apply sets the options of a model for data.
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
-	gcn.PreNorm, gcn.FeedForward = o.PreNorm, o.FeedForward
+	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
+	gcn.BatchNorm = o.BatchNorm
+	gcn.Jumping = layers.Jumping(slices.Index(jumpings, o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.ClassWeights == classWeightsNone {
 		return nil

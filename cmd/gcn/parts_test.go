@@ -1,22 +1,28 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// TestHiddenResidualOfMethods trains with a residual from each convolution's own input: every
-// method goes with it, or refuses it before anything is read.
-func TestHiddenResidualOfMethods(t *testing.T) {
+// TestOwnRowsOfMethods trains with parts that read a node's own row of each convolution's
+// input: every method goes with them, or refuses them before anything is read.
+func TestOwnRowsOfMethods(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, method := range samplers.Methods() {
-		flags := []string{"train", "--data", smallData, "--method", method.Name, "--hidden", "8", "--hidden-residual", "linear", "--batch", "32", "--max-batches", "2", "-q", "--out", method.Name}
+	for k, method := range slices.Concat(samplers.Methods(), samplers.Methods()) {
+		own := []string{"--hidden-residual", "linear"}
+		if k >= len(samplers.Methods()) {
+			own = []string{"--jumping", "concat"}
+		}
+		flags := []string{"train", "--data", smallData, "--method", method.Name, "--hidden", "8", own[0], own[1], "--batch", "32", "--max-batches", "2", "-q", "--out", fmt.Sprint(method.Name, k)}
 		if method.Sizes == "nodes a layer" {
 			flags = append(flags, "--samples", "32")
 		}
 		if method.Learned {
-			fail(t, exitUsage, []string{"--hidden-residual linear"}, flags...)
+			fail(t, exitUsage, []string{own[0] + " " + own[1]}, flags...)
 			continue
 		}
 		succeed(t, flags...)

@@ -26,6 +26,7 @@ type result struct {
 	Micro      int     `json:"micro"` // mini-batches of an update
 	Parameters int     `json:"parameters"`
 	StateBytes int64   `json:"state_bytes,omitempty"` // of activations and scores kept from step to step
+	InputBytes int64   `json:"input_bytes,omitempty"` // of P·X with exact input
 	TrainMS    number  `json:"train_ms_per_batch"`
 	SamplingMS number  `json:"sampling_ms_per_batch"`
 	WaitMS     number  `json:"wait_ms_per_batch"` // of training for the samplers
@@ -129,8 +130,8 @@ func (r *result) print(w io.Writer) error {
 		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
 	}
 	t.row("parameters", thousands(int64(r.Parameters)))
-	if r.StateBytes > 0 {
-		t.row("state", fmt.Sprintf("%.1f MB kept from step to step", float64(r.StateBytes)/1e6))
+	if text := r.kept(); text != "" {
+		t.row("state", text)
 	}
 	t.row("time", fmt.Sprintf("%s; a batch: %.2f ms training, %.2f ms sampling on one worker",
 		time.Duration(float64(r.WallS)*float64(time.Second)).Round(10*time.Millisecond), r.TrainMS, r.SamplingMS))
@@ -154,6 +155,18 @@ func (r *result) print(w io.Writer) error {
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
+}
+
+// kept says how much data training reads from step to step beside the parameters.
+func (r *result) kept() string {
+	var parts []string
+	if r.StateBytes > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f MB kept from step to step", float64(r.StateBytes)/1e6))
+	}
+	if r.InputBytes > 0 {
+		parts = append(parts, fmt.Sprintf("P·X of %.1f MB", float64(r.InputBytes)/1e6))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // spent says where the wall-clock time went.

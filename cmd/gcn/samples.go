@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/study"
 )
@@ -133,23 +134,20 @@ func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advic
 // 1 point of accuracy, and 2.0 on synth:arxiv, where it loses 23.
 const fewSamples = 1.8
 
-// warnOfFewSamples says in one line if the samples were far too few for the trained model.
-// It says nothing if the measurement would cost more than an evaluation, nor of models with
-// other errors: with exact input, a control or attention.
+// warnOfFewSamples says in one line if the samples were far too few for the trained model,
+// by the errors of four mini-batches. It says nothing of very large graphs, nor of models with other
+// errors: with exact input, a control or attention.
 func (j *trainJob) warnOfFewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) {
 	const most = 1e8 // numbers in the products of all nodes
 	if j.Quiet || len(j.Samples) == 0 || j.ExactInput || j.Conv == convGAT || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||
 		j.Layers*j.Hidden*data.Nodes() > most {
 		return
 	}
-	products, err := trainedProducts(ctx, model, data)
-	if err != nil {
-		return
-	}
 	layerErrors, err := study.Advise{
-		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Products: products,
-		Layers: j.Layers, Batch: j.Batch, Repeats: 4, Seed: j.Seed,
-	}.Errors(ctx, j.Method, j.Samples)
+		Laplacian: data.Laplacian(), Nodes: data.Split.Train, Batch: j.Batch, Seed: j.Seed,
+	}.Errors(ctx, j.Method, j.Samples, func(layer int, nodes []int32) (*graph.Features, error) {
+		return study.ProductRows(ctx, model, data.Laplacian(), data.Features, j.Layers-1-layer, nodes)
+	})
 	if err != nil {
 		return
 	}

@@ -178,7 +178,7 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 		return err
 	}
 	if err = j.check(j.fs); err == nil {
-		return nil
+		return j.checkHalf()
 	}
 	// If the wrong value is from a file, name the file.
 	if saved != nil {
@@ -358,11 +358,15 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 	if conv == convGCN {
 		conv = ""
 	}
+	var input int64
+	if o.exact != nil {
+		input = o.exact.Bytes()
+	}
 	return &result{
 		Conv: conv, Dataset: o.Data, Method: o.methodName(), Samples: o.Samples, ExactInput: o.ExactInput, Metric: string(data.Metric),
 		BestValid: number(history.Best), Test: number(history.Test),
 		Batches: history.Batches, BestBatch: history.BestBatch, Stop: history.Stop,
-		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes,
+		Seed: o.Seed, Micro: o.Micro, Parameters: history.Parameters, StateBytes: history.StateBytes, InputBytes: input,
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,

@@ -20,9 +20,9 @@ type flagGroup struct {
 func trainGroups() []flagGroup {
 	return []flagGroup{
 		{"Data and sampling", "data method samples exact-input",
-			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every dropout-noise"},
+			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every control-half dropout-noise"},
 		{"Model", "layers hidden dropout activation layer-norm residual",
-			"model conv heads output-heads attention-dropout plain-attention bias-after hidden-residual input-layer pre-norm feed-forward input-dropout classifier-dropout"},
+			"model conv heads output-heads attention-dropout plain-attention bias-after batch-norm hidden-residual input-layer pre-norm feed-forward own-state jumping input-dropout edge-dropout classifier-dropout"},
 		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",
 			"epochs batches-per-epoch micro partition seeds seeds-every label-smoothing class-weights schedule warm-up schedule-every schedule-factor decoupled-decay beta1 beta2 epsilon clip workers"},
 		{"Output", "out resume recipe config json quiet",

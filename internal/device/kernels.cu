@@ -294,6 +294,18 @@ __global__ void __launch_bounds__(256) gcn_add(float *dst, const float *a, const
 	if (i < n) dst[i] = a[i] + b[i];
 }
 
+// dst = the larger of a and b, element by element. A thread an element.
+__global__ void __launch_bounds__(256) gcn_max(float *dst, const float *a, const float *b, i64 n) {
+	i64 i = globalThread();
+	if (i < n) dst[i] = a[i] < b[i] ? b[i] : a[i];
+}
+
+// dst = grad where a, or if second is 1 b, is the larger one, else 0. A thread an element.
+__global__ void __launch_bounds__(256) gcn_max_gradient(float *dst, const float *grad, const float *a, const float *b, i64 second, i64 n) {
+	i64 i = globalThread();
+	if (i < n) dst[i] = (a[i] < b[i]) == (second == 1) ? grad[i] : 0;
+}
+
 // dst = upstream*share for every element. A thread an element.
 __global__ void __launch_bounds__(256) gcn_fill(float *dst, const float *upstream, i64 shareBits, i64 n) {
 	i64 i = globalThread();

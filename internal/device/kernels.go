@@ -125,6 +125,21 @@ func (d *Device) Add(dst, a, b Pointer, n int) error {
 	return d.elements("gcn_add", n, arg(dst), arg(a), arg(b), arg(n))
 }
 
+// Max sets dst to the larger of a and b, element by element.
+func (d *Device) Max(dst, a, b Pointer, n int) error {
+	return d.elements("gcn_max", n, arg(dst), arg(a), arg(b), arg(n))
+}
+
+// MaxGradient sets dst to grad where a, or with second b, is the larger one, and to 0
+// elsewhere. Equal ones count as a.
+func (d *Device) MaxGradient(dst, grad, a, b Pointer, second bool, n int) error {
+	which := 0
+	if second {
+		which = 1
+	}
+	return d.elements("gcn_max_gradient", n, arg(dst), arg(grad), arg(a), arg(b), arg(which), arg(n))
+}
+
 // Fill sets every element of dst to *upstream·share.
 func (d *Device) Fill(dst, upstream Pointer, share float32, n int) error {
 	return d.elements("gcn_fill", n, arg(dst), arg(upstream), f32(share), arg(n))

@@ -58,6 +58,16 @@ type Adam struct {
 	Clip float64
 }
 
+// AverageGain is the share of a new value in an average: PyTorch's momentum of BatchNorm.
+const AverageGain = 0.1
+
+// Average moves averages by AverageGain of their distance to values.
+func Average(averages, values []float32) {
+	for k, v := range values {
+		averages[k] += AverageGain * (v - averages[k])
+	}
+}
+
 // Model is a model for a backend to train. The caller owns the arrays.
 type Model struct {
 	Loss, Logits          *G.Node
@@ -66,6 +76,10 @@ type Model struct {
 	// Values and Grads are the parameters and their gradients on the host, each
 	// flat. The parameter nodes' values are views into Values.
 	Values, Grads []float32
+
+	// Averages is the number of values at the end of Values that are averages: an update
+	// calls Average with their gradients. Neither Adam nor Clip counts them.
+	Averages int
 
 	// Check holds each op to its Memory, for tests: memory is filled with NaN as
 	// soon as no op may read it any more. On the CPU a result must also lie where

@@ -66,8 +66,10 @@ func (c *cpu) Update(a Adam, step int) error {
 	case !kernel.Finite([]float32{c.loss}) || !kernel.Finite(c.model.Grads):
 		c.failed = step
 	default:
-		kernel.Clip(c.model.Grads, a.Clip)
-		kernel.AdamStep(c.model.Values, c.model.Grads, c.m, c.v, step, a.Adam)
+		values, grads, n := c.model.Values, c.model.Grads, len(c.model.Values)-c.model.Averages
+		kernel.Clip(grads[:n], a.Clip)
+		kernel.AdamStep(values[:n], grads[:n], c.m[:n], c.v[:n], step, a.Adam)
+		Average(values[n:], grads[n:])
 	}
 	return nil
 }

@@ -82,20 +82,38 @@ func (c *cuda) Loss() (float32, error) {
 func (c *cuda) Update(a Adam, step int) error {
 	loss := device.Floats(c.loss, c.kept)
 	c.kept++
-	if err := c.d.Squares(c.partial, c.grads, c.n); err != nil {
+	n := c.n - c.model.Averages
+	if err := c.d.Squares(c.partial, c.grads, n); err != nil {
 		return err
 	}
 	t := float64(step)
 	decay, shrink := a.Split()
-	return c.d.AdamStep(device.AdamArrays{
+	err := c.d.AdamStep(device.AdamArrays{
 		Params: c.values, Grads: c.grads, M: c.m, V: c.v, Partial: c.partial, Loss: loss, Status: c.status,
-	}, c.n, device.Adam{
+	}, n, device.Adam{
 		Step: step, Clip: a.Clip,
 		Beta1: float32(a.Beta1), Beta2: float32(a.Beta2), Gain1: float32(1 - a.Beta1), Gain2: float32(1 - a.Beta2),
 		Size:           float32(a.Rate / (1 - math.Pow(a.Beta1, t))),
 		RootCorrection: float32(1 / math.Sqrt(1-math.Pow(a.Beta2, t))),
 		Epsilon:        float32(a.Epsilon), Decay: decay, Shrink: shrink,
 	})
+	if err != nil || n == c.n {
+		return err
+	}
+	return c.average(n)
+}
+
+// average updates the averages, from value n on, unless a step has failed. It waits.
+func (c *cuda) average(n int) error {
+	status := make([]float32, 4)
+	averages, values := make([]float32, c.n-n), make([]float32, c.n-n)
+	err := errors.Join(device.Read(c.d, status, c.status),
+		device.Read(c.d, averages, device.Floats(c.values, n)), device.Read(c.d, values, device.Floats(c.grads, n)))
+	if err != nil || math.Float32bits(status[0]) != 0 || math.Float32bits(status[1]) != 0 {
+		return err
+	}
+	Average(averages, values)
+	return device.Write(c.d, device.Floats(c.values, n), averages)
 }
 
 func (c *cuda) Depth() int { return lossesKept }

@@ -74,8 +74,13 @@ type Kernels interface {
 	Add(dst, x, w Span, n, in, out int) error
 	// Sum adds n values of x to dst.
 	Sum(dst, x Span, n int) error
+	// Max sets n values of dst to the larger ones of dst and x.
+	Max(dst, x Span, n int) error
 	// LayerNorm sets dst to the normalised rows of x, n×width. dst may be x.
 	LayerNorm(dst, x, gain, shift Span, n, width int) error
+	// ScaleColumns sets dst to x·scale + shift, column by column, for x of n×width. dst may
+	// be x. A GPU copies x to the host and back, and waits.
+	ScaleColumns(dst, x, scale, shift Span, n, width int) error
 	// Activate sets dst to act(x), n×width. dst may be x.
 	Activate(dst, x Span, act kernel.Activation, n, width int) error
 }
@@ -110,7 +115,13 @@ type Index struct {
 	host   []int32
 	at     device.Pointer
 	copied []int32 // on a GPU, the same on the host
+
+	written *kernel.LaplacianRows // of some needed rows; nil: Propagate writes them out each time
 }
+
+// Keep makes Propagate use rows of P that are written out already, where they are those
+// needed. It is for the CPU.
+func (i *Index) Keep(written *kernel.LaplacianRows) { i.written = written }
 
 // Rows is a Count×Width matrix on one processor: a row for each node of the graph, or
 // rows of some nodes with an index.
@@ -136,6 +147,7 @@ const (
 	Transformed                 // H·W of a layer's whole input
 	Mixed                       // P·H of one chunk
 	First                       // the first half of a feed-forward block, of one chunk
+	Jumped                      // the logits' part from the layers below the last, for jumping knowledge
 	Last                        // the last layer's output of one chunk
 	Sums                        // row sums of P of one chunk
 	SourceScores                // of a layer's whole input, for attention

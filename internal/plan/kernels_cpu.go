@@ -143,8 +143,9 @@ func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 		if old > 1<<24 { // worth a collection
 			debug.FreeOSMemory()
 		}
+		*s = available.Large(n)
 	}
-	*s = resize(*s, n)
+	*s = (*s)[:n]
 	return Span{host: *s}, nil
 }
 
@@ -193,9 +194,12 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
-	if h.half != nil {
+	switch written := h.Index.written; {
+	case h.half != nil:
 		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
-	} else {
+	case written.Of(k.rows):
+		written.Multiply(y, lo, lo+n, h.host, h.Width)
+	default:
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
@@ -276,6 +280,10 @@ func (k *cpuKernels) Affine(dst, x, w, b, scale Span, n, in, out int) error {
 		kernel.SpMMBias(dst.host, x.sparse, w.host, out, b.host, upTo(scale.host, n))
 		return nil
 	}
+	if with, ok := k.blas.(blas.RowBLAS); ok && !b.None() {
+		with.SgemmBias(n, out, in, x.host, in, w.host, out, b.host, upTo(scale.host, n), dst.host, out)
+		return nil
+	}
 	var beta float32
 	if !b.None() {
 		kernel.BiasRows(dst.host[:n*out], b.host, upTo(scale.host, n), n, out)
@@ -320,8 +328,23 @@ func (k *cpuKernels) Sum(dst, x Span, n int) error {
 	return nil
 }
 
+func (k *cpuKernels) Max(dst, x Span, n int) error {
+	parallel.For(n, 1<<14, func(lo, hi int) {
+		y, x := dst.host[lo:hi], x.host[lo:hi]
+		for i, v := range x {
+			y[i] = max(y[i], v)
+		}
+	})
+	return nil
+}
+
 func (k *cpuKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 	kernel.LayerNorm(dst.host[:n*width], nil, nil, x.host[:n*width], gain.host, shift.host, n, width)
+	return nil
+}
+
+func (k *cpuKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) error {
+	kernel.ScaleColumns(dst.host[:n*width], x.host[:n*width], scale.host, shift.host, n, width)
 	return nil
 }
 

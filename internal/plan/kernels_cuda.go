@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"errors"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -182,8 +184,20 @@ func (k *cudaKernels) Add(dst, x, w Span, n, in, out int) error {
 
 func (k *cudaKernels) Sum(dst, x Span, n int) error { return k.d.Add(dst.at, dst.at, x.at, n) }
 
+func (k *cudaKernels) Max(dst, x Span, n int) error { return k.d.Max(dst.at, dst.at, x.at, n) }
+
 func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 	return k.d.LayerNorm(dst.at, 0, 0, x.at, gain.at, shift.at, n, width)
+}
+
+func (k *cudaKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) error {
+	values, factors := make([]float32, n*width), make([]float32, 2*width)
+	err := errors.Join(device.Read(k.d, values, x.at), device.Read(k.d, factors[:width], scale.at), device.Read(k.d, factors[width:], shift.at))
+	if err != nil {
+		return err
+	}
+	kernel.ScaleColumns(values, values, factors[:width], factors[width:], n, width)
+	return device.Write(k.d, dst.at, values)
 }
 
 func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {

@@ -1,0 +1,57 @@
+package kernel
+
+import (
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// LaplacianRows are rows of P with their values written out, for an X of some nodes that is
+// multiplied more than once. They take 8 bytes an entry.
+type LaplacianRows struct {
+	rows   []int32
+	matrix graph.CSR
+}
+
+// NewLaplacianRows writes out rows of P. Their columns are positions in below, which has
+// every node of rows and all their neighbours, each once. It keeps rows, which must not
+// change.
+func NewLaplacianRows(p *graph.Laplacian, rows, below []int32) *LaplacianRows {
+	local := make([]int32, p.Nodes())
+	for k, v := range below {
+		local[v] = int32(k)
+	}
+	entries := 0
+	for _, v := range rows {
+		entries += int(p.RowNNZ(int(v)))
+	}
+	var e explicit
+	e.Rows, e.Cols = len(rows), len(below)
+	e.Ptr = append(make([]int64, 0, len(rows)+1), 0)
+	e.Idx, e.Val = make([]int32, 0, entries), make([]float32, 0, entries)
+	for _, v := range rows {
+		e.append(p, v)
+	}
+	for k, v := range e.Idx {
+		e.Idx[k] = local[v]
+	}
+	return &LaplacianRows{rows: rows, matrix: e.CSR}
+}
+
+// Of reports whether w, which may be nil, was made of this list of rows.
+func (w *LaplacianRows) Of(rows []int32) bool {
+	return w != nil && len(rows) > 0 && len(w.rows) == len(rows) && &w.rows[0] == &rows[0]
+}
+
+// Multiply sets dst to rows lo to hi of the list, times X. The bits are those of PropagateRows.
+func (w *LaplacianRows) Multiply(dst []float32, lo, hi int, x []float32, width int) {
+	m := &w.matrix
+	checkLen("Multiply", "dst", len(dst), (hi-lo)*width)
+	checkLen("Multiply", "x", len(x), m.Cols*width)
+	if lo >= hi || width == 0 {
+		return
+	}
+	part := graph.CSR{Rows: hi - lo, Cols: m.Cols, Ptr: m.Ptr[lo : hi+1], Idx: m.Idx, Val: m.Val}
+	parallel.For(hi-lo, grain(width*int(4+int64(len(m.Idx))/int64(m.Rows))/2), func(from, to int) {
+		spmmRows(dst, &part, from, to, nil, m.Cols, x, width)
+	})
+}

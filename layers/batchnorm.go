@@ -1,0 +1,80 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/ops"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// BatchNorm normalises each column to mean 0 and variance 1, then scales and shifts it (Ioffe
+// & Szegedy 2015, arXiv:1502.03167). In training the moments are of the mini-batch's rows. In
+// inference they are Mean and Variance, the running averages of these: see Model.Averages.
+//
+// With a sampled mini-batch the rows of a hidden layer are the nodes that the sampler drew,
+// each with the same weight. The averages follow the law of these nodes, and not the mean over
+// the graph: a layer-wise sampler draws nodes of many neighbours more often.
+type BatchNorm struct {
+	Gain     *G.Node   // (width), 1 at first
+	Shift    *G.Node   // (width), 0 at first
+	Mean     *G.Node   // (width), a running average, 0 at first
+	Variance *G.Node   // (width), a running average, 1 at first
+	Mode     *ops.Mode // the batch's
+}
+
+// NewBatchNorm adds name.gain, name.shift, name.mean and name.variance to g. The name must be
+// new in the graph.
+func NewBatchNorm(g *G.ExprGraph, name string, width int, mode *ops.Mode) (*BatchNorm, error) {
+	if err := checkLayer(g, name, width, width); err != nil {
+		return nil, err
+	}
+	l := &BatchNorm{Mode: mode}
+	for _, v := range []struct {
+		name  string
+		node  **G.Node
+		value float32
+	}{{"gain", &l.Gain, 1}, {"shift", &l.Shift, 0}, {"mean", &l.Mean, 0}, {"variance", &l.Variance, 1}} {
+		values := make([]float32, width)
+		for j := range values {
+			values[j] = v.value
+		}
+		var err error
+		if *v.node, err = newParameter(g, name+"."+v.name, tensor.New(tensor.WithShape(width), tensor.WithBacking(values))); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// Forward maps x, of shape (n, width), to the same shape.
+func (l *BatchNorm) Forward(x *G.Node) (*G.Node, error) {
+	return ops.BatchNorm(x, l.Gain, l.Shift, l.Mean, l.Variance, l.Mode)
+}
+
+// Parameters returns the gain and the shift.
+func (l *BatchNorm) Parameters() G.Nodes { return G.Nodes{l.Gain, l.Shift} }
+
+// values returns the norm as one factor and one summand a column.
+func (l *BatchNorm) values() (*inferenceNorm, error) {
+	var values [4][]float32
+	for k, n := range []*G.Node{l.Gain, l.Shift, l.Mean, l.Variance} {
+		var err error
+		if values[k], err = valueOf(n); err != nil {
+			return nil, err
+		}
+	}
+	width := len(values[0])
+	v := &inferenceNorm{gain: make([]float32, width), shift: make([]float32, width), columns: true}
+	for j := range width {
+		variance := float64(values[3][j])
+		if !(variance >= 0) {
+			return nil, fmt.Errorf("layers: inference: %q at %d is %v, want a variance", l.Variance.Name(), j, variance)
+		}
+		gain := float64(values[0][j]) / math.Sqrt(variance+kernel.LayerNormEpsilon)
+		v.gain[j], v.shift[j] = float32(gain), float32(float64(values[1][j])-gain*float64(values[2][j]))
+	}
+	return v, nil
+}

@@ -1,0 +1,365 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/chewxy/hm"
+	"github.com/gcn-layerwise/gcn/internal/device"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+)
+
+// BatchNorm normalises each column of a float32 matrix of shape (n, width) to mean 0 and
+// variance 1, then maps column j to gain[j]·x + shift[j] (Ioffe & Szegedy 2015,
+// arXiv:1502.03167). gain, shift, mean and variance are vectors of length width. As in
+// PyTorch, 1e-5 is added to the variance.
+//
+// If mode is training, the moments are of x itself: of the rows of the mini-batch, each with
+// the same weight. Otherwise they are mean and variance, which are running averages. Training
+// sets these: the gradients that this op returns for them are no derivatives, but the moments
+// of x, with Bessel's correction, for an average (layers.Model.Averages).
+//
+// A GPU copies x to the host and the result back, and waits.
+func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, error) {
+	if err := checkNodes("BatchNorm", x, gain, shift, mean, variance); err != nil {
+		return nil, err
+	}
+	if err := checkMatrix("BatchNorm", x); err != nil {
+		return nil, err
+	}
+	if mode == nil {
+		return nil, fmt.Errorf("ops: BatchNorm needs a Mode")
+	}
+	op := &batchNorm{base: newBase(x.Graph(), "BatchNorm", 5), mode: mode}
+	for _, v := range []*G.Node{gain, shift, mean, variance} {
+		if v.Dims() != 1 || v.Shape()[0] != x.Shape()[1] || v.Dtype() != tensor.Float32 {
+			return nil, fmt.Errorf("ops: BatchNorm: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), x.Shape()[1], ErrShape)
+		}
+	}
+	for _, n := range []*G.Node{x, gain, shift, mean, variance} {
+		op.wanted = append(op.wanted, variable(n))
+	}
+	return apply(op, x, gain, shift, mean, variance)
+}
+
+type batchNorm struct {
+	base
+	mode   *Mode
+	wanted []bool
+
+	// Of the last run: the normalised rows, the moments, and 1/deviation.
+	normalized              []float32
+	mean, variance, inverse []float64
+	ofBatch                 bool // the moments are of the rows
+	rows, width             int
+
+	x, y []float32 // on the host, for a run on a GPU
+}
+
+func (op *batchNorm) Type() hm.Type {
+	return hm.NewFnType(matrixType(), vectorType(), vectorType(), vectorType(), vectorType(), matrixType())
+}
+
+func (op *batchNorm) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *batchNorm) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *batchNorm) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *batchNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	x, err := matrixOf(op.name, in[0])
+	if err != nil {
+		return nil, err
+	}
+	var vectors [4][]float32
+	for k := range vectors {
+		if vectors[k], err = vectorOf(op.name, in[k+1], x.cols); err != nil {
+			return nil, err
+		}
+	}
+	value, data := out.Matrix(x.rows, x.cols)
+	op.compute(data, x.data, x.rows, x.cols, vectors)
+	return value, nil
+}
+
+// compute sets y to the norm of x. vectors are gain, shift, mean and variance.
+func (op *batchNorm) compute(y, x []float32, rows, width int, vectors [4][]float32) {
+	op.rows, op.width = rows, width
+	op.normalized = scratch(op.normalized, rows*width)
+	op.mean, op.variance, op.inverse = scratch(op.mean, width), scratch(op.variance, width), scratch(op.inverse, width)
+	if op.ofBatch = op.mode.Training && rows > 0; op.ofBatch {
+		kernel.BatchMoments(op.mean, op.variance, x, rows, width)
+	} else {
+		for j := range width {
+			op.mean[j], op.variance[j] = float64(vectors[2][j]), float64(vectors[3][j])
+		}
+	}
+	kernel.BatchNorm(y, op.normalized, op.inverse, op.mean, op.variance, x, vectors[0], vectors[1], rows, width)
+}
+
+// gradient sets dx to the gradient with respect to x.
+func (op *batchNorm) gradient(dx, grad, gain []float32) {
+	if op.ofBatch {
+		kernel.BatchNormGradient(dx, grad, op.normalized, op.inverse, gain, op.rows, op.width)
+		return
+	}
+	for k, g := range grad {
+		j := k % op.width
+		dx[k] = float32(float64(gain[j]) * op.inverse[j] * float64(g))
+	}
+}
+
+// moment sets values to the mean of the last run, or to its variance for an average.
+func (op *batchNorm) moment(values []float32, variance bool) {
+	from, factor := op.mean, 1.0
+	if variance {
+		from = op.variance
+		if op.ofBatch && op.rows > 1 {
+			factor = float64(op.rows) / float64(op.rows-1)
+		}
+	}
+	for j, v := range from {
+		values[j] = float32(factor * v)
+	}
+}
+
+func (op *batchNorm) checkGradient(rows, width int) error {
+	if rows != op.rows || width != op.width {
+		return fmt.Errorf("ops: BatchNorm: gradient is %d×%d, its output %d×%d: %w", rows, width, op.rows, op.width, ErrShape)
+	}
+	return nil
+}
+
+// toHost returns rows×width values at from on the device, in the memory of x.
+func toHost(p *plan.Placement, x []float32, from device.Pointer, n int) ([]float32, error) {
+	x = scratch(x, n)
+	return x, device.Read(p.Device(), x, from)
+}
+
+func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, x, err := in[0].Matrix(op.name)
+		if err != nil {
+			return nil, err
+		}
+		var vectors [4][]float32
+		for k := range vectors {
+			at, err := in[k+1].Vector(op.name, width)
+			if err == nil {
+				vectors[k], err = toHost(p, nil, at, width)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		if op.x, err = toHost(p, op.x, x, rows*width); err != nil {
+			return nil, err
+		}
+		op.y = scratch(op.y, rows*width)
+		op.compute(op.y, op.x, rows, width, vectors)
+		return a, device.Write(p.Device(), to, op.y)
+	}, nil
+}
+
+func (op *batchNorm) DiffWRT(int) []bool { return op.wanted }
+
+// SymDiff makes the output an input of the gradients, only for the order.
+func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	d := make(G.Nodes, 5)
+	var err error
+	if op.wanted[0] {
+		back := &batchNormBack{base: newBase(grad.Graph(), "BatchNormBackX", 3), forward: op}
+		if d[0], err = apply(back, out, in[1], grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.wanted[1] {
+		back := &batchNormBackGain{base: newBase(grad.Graph(), "BatchNormBackGain", 2), forward: op}
+		if d[1], err = apply(back, out, grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.wanted[2] {
+		if d[2], err = apply(&columnSums{base: newBase(grad.Graph(), "BatchNormBackShift", 1)}, grad); err != nil {
+			return nil, err
+		}
+	}
+	for k := 3; k < 5; k++ {
+		if op.wanted[k] {
+			moment := &batchMoment{base: newBase(grad.Graph(), "BatchMoment", 2), forward: op, variance: k == 4}
+			if d[k], err = apply(moment, out, grad); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+type batchNormBack struct {
+	base
+	forward *batchNorm
+	x, y    []float32 // on the host, for a run on a GPU
+}
+
+func (op *batchNormBack) Type() hm.Type {
+	return hm.NewFnType(matrixType(), vectorType(), matrixType(), matrixType())
+}
+
+func (op *batchNormBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
+
+func (op *batchNormBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *batchNormBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *batchNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	grad, err := matrixOf(op.name, in[2])
+	if err == nil {
+		err = op.forward.checkGradient(grad.rows, grad.cols)
+	}
+	if err != nil {
+		return nil, err
+	}
+	gain, err := vectorOf(op.name, in[1], grad.cols)
+	if err != nil {
+		return nil, err
+	}
+	value, data := out.Matrix(grad.rows, grad.cols)
+	op.forward.gradient(data, grad.data, gain)
+	return value, nil
+}
+
+func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, grad, err := in[2].Matrix(op.name)
+		if err == nil {
+			err = op.forward.checkGradient(rows, width)
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, err := in[1].Vector(op.name, width)
+		if err != nil {
+			return nil, err
+		}
+		gain, err := toHost(p, nil, at, width)
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Matrix(rows, width)
+		if err != nil {
+			return nil, err
+		}
+		if op.x, err = toHost(p, op.x, grad, rows*width); err != nil {
+			return nil, err
+		}
+		op.y = scratch(op.y, rows*width)
+		op.forward.gradient(op.y, op.x, gain)
+		return a, device.Write(p.Device(), to, op.y)
+	}, nil
+}
+
+type batchNormBackGain struct {
+	base
+	forward    *batchNorm
+	x, product []float32 // x: on the host, for a run on a GPU
+}
+
+func (op *batchNormBackGain) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), vectorType())
+}
+
+func (op *batchNormBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 1, 1)
+	return tensor.Shape{cols}, err
+}
+
+func (op *batchNormBackGain) Do(in ...G.Value) (G.Value, error) {
+	return op.Compute(&op.own, false, in...)
+}
+
+func (op *batchNormBackGain) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *batchNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	grad, err := matrixOf(op.name, in[1])
+	if err == nil {
+		err = op.forward.checkGradient(grad.rows, grad.cols)
+	}
+	if err != nil {
+		return nil, err
+	}
+	value, data := out.Vector(grad.cols)
+	op.compute(data, grad.data)
+	return value, nil
+}
+
+func (op *batchNormBackGain) compute(sums, grad []float32) {
+	op.product = scratch(op.product, len(grad))
+	kernel.Multiply(op.product, grad, op.forward.normalized)
+	kernel.ColumnSums(sums, op.product, nil, op.forward.rows, op.forward.width)
+}
+
+func (op *batchNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		rows, width, grad, err := in[1].Matrix(op.name)
+		if err == nil {
+			err = op.forward.checkGradient(rows, width)
+		}
+		if err != nil {
+			return nil, err
+		}
+		a, to, err := out.Vector(width)
+		if err != nil {
+			return nil, err
+		}
+		if op.x, err = toHost(p, op.x, grad, rows*width); err != nil {
+			return nil, err
+		}
+		sums := make([]float32, width)
+		op.compute(sums, op.x)
+		return a, device.Write(p.Device(), to, sums)
+	}, nil
+}
+
+// batchMoment is a moment of the last run, in the place of a gradient.
+type batchMoment struct {
+	base
+	forward  *batchNorm
+	variance bool
+}
+
+func (op *batchMoment) Type() hm.Type {
+	return hm.NewFnType(matrixType(), matrixType(), vectorType())
+}
+
+func (op *batchMoment) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
+	cols, err := nominal(in, 1, 1)
+	return tensor.Shape{cols}, err
+}
+
+func (op *batchMoment) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
+
+func (op *batchMoment) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *batchMoment) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	value, data := out.Vector(op.forward.width)
+	op.forward.moment(data, op.variance)
+	return value, nil
+}
+
+func (op *batchMoment) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		a, to, err := out.Vector(op.forward.width)
+		if err != nil {
+			return nil, err
+		}
+		values := make([]float32, op.forward.width)
+		op.forward.moment(values, op.variance)
+		return a, device.Write(p.Device(), to, values)
+	}, nil
+}

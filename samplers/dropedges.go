@@ -1,0 +1,121 @@
+package samplers
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// DropEdges drops entries of another sampler's blocks at random, and divides the others by
+// the probability to be kept: edge dropout (Rong et al. 2020, arXiv:1907.10903), which there
+// normalises the kept edges anew. A row's own entry is always kept. Given the sampler's draw,
+// the expectation of P̃ is the sampler's P̃, so an unbiased estimate stays unbiased. Layers
+// that share a block share its mask.
+//
+// The random decisions come from the mini-batch's stream, after the sampler's own. Samplers
+// with a control variate and samplers that learn are refused: they need all entries.
+type DropEdges struct {
+	Sampler Sampler // required
+	Rate    float64 // probability to drop an entry, in [0, 1)
+}
+
+var _ Describer = (*DropEdges)(nil)
+
+// Layers returns the number of layers of the sampler.
+func (s *DropEdges) Layers() int { return s.Sampler.Layers() }
+
+// NominalSizes returns the sizes of the sampler, or nil if it does not know them.
+func (s *DropEdges) NominalSizes() []int {
+	if sized, ok := s.Sampler.(interface{ NominalSizes() []int }); ok {
+		return sized.NominalSizes()
+	}
+	return nil
+}
+
+// Describe implements Describer, with the sampler's line.
+func (s *DropEdges) Describe() string {
+	if d, ok := s.Sampler.(Describer); ok {
+		return d.Describe()
+	}
+	return ""
+}
+
+// Validate returns an error if a field is out of range, or if the sampler needs all entries.
+func (s *DropEdges) Validate() error {
+	if s.Sampler == nil || !(s.Rate >= 0 && s.Rate < 1) {
+		return fmt.Errorf("samplers: DropEdges of rate %v: want a sampler, and a rate in [0, 1)", s.Rate)
+	}
+	if v, ok := s.Sampler.(validSampler); ok {
+		if err := v.Validate(); err != nil {
+			return err
+		}
+	}
+	if c, ok := s.Sampler.(interface{ HistoryNodes(l int) int }); ok {
+		for l := range s.Sampler.Layers() {
+			if c.HistoryNodes(l) > 0 {
+				return errDropControl
+			}
+		}
+	}
+	if r, ok := s.Sampler.(interface {
+		Refreshed() (*graph.Laplacian, []int32, bool)
+	}); ok {
+		if _, _, refreshed := r.Refreshed(); refreshed {
+			return errDropControl
+		}
+	}
+	if learns, ok := s.Sampler.(interface{ Parameters() int }); ok && learns.Parameters() > 0 {
+		return fmt.Errorf("samplers: DropEdges of a sampler that learns: it needs the entries that it drew")
+	}
+	return nil
+}
+
+var errDropControl = fmt.Errorf("samplers: DropEdges of a sampler with a control variate: the control adds the entries that the sampler left out, and would add the dropped ones")
+
+// Sample implements Sampler. Cost: the sampler's, and O(NNZ) of the blocks.
+func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
+	if s.Sampler == nil {
+		return s.Validate()
+	}
+	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil || s.Rate == 0 {
+		return err
+	}
+	keep := func() bool { return rng.Float64() >= s.Rate }
+	for l, block := range batch.Blocks {
+		if slices.Contains(batch.Blocks[:l], block) {
+			continue
+		}
+		if block.Control != nil {
+			return errDropControl
+		}
+		dropEdges(block, float32(1/(1-s.Rate)), keep)
+	}
+	return nil
+}
+
+// dropEdges keeps a row's own entry, and the other entries for which keep returns true, times
+// scale.
+func dropEdges(block *graph.Block, scale float32, keep func() bool) {
+	m := &block.Matrix
+	lo, kept := int64(0), int64(0)
+	for i, v := range block.Dst {
+		hi := m.Ptr[i+1]
+		for k := lo; k < hi; k++ {
+			column, value := m.Idx[k], m.Val[k]
+			if block.Src[column] != v {
+				if !keep() {
+					continue
+				}
+				value *= scale
+			}
+			m.Idx[kept], m.Val[kept] = column, value
+			kept++
+		}
+		lo, m.Ptr[i+1] = hi, kept
+	}
+	m.Idx, m.Val = m.Idx[:kept], m.Val[:kept]
+	block.Finish()
+}
