@@ -114,7 +114,7 @@ func TestTuneResume(t *testing.T) {
 	stops := 0
 	for after := 1; ; after++ {
 		// Each process lives a little longer than the one before it.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*40*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*10*time.Millisecond)
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, args("--out", dir, "--jobs", "2", "--resume", "--checkpoint-interval", "0"), &stdout, &stderr)
 		cancel()
