@@ -8,8 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// rankRows are the rows of a hidden layer that one of several ranks holds: those that it
-// computes, and those of other ranks that its part of the next layer reads. They ascend, so
+// rankRows are the rows of a hidden layer that one of several ranks holds: the rows that
+// it computes, and the rows of other ranks that its part of the next layer reads. They ascend, so
 // each rank's rows are a range of them.
 type rankRows struct {
 	rank, size int
@@ -21,8 +21,8 @@ type rankRows struct {
 }
 
 // holdsPart reports whether this rank holds only a part of the output of layer l. This needs
-// a next layer that reads it by node, without a product or a norm of all rows before; a graph
-// of which this rank knows all neighbours; and no jumping knowledge.
+// a next layer that reads it by node, without a product or a norm of all rows before; that this
+// rank knows all neighbours of each node; and no jumping knowledge.
 func (r *inference) holdsPart(l int, kept *keptRows) bool {
 	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1] && r.model.layers[l+1].pre == nil && !r.model.layers[l].jumps()
 }
