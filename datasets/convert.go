@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"archive/zip"
 	"bufio"
 	"context"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -21,12 +21,15 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// Convert writes the data set of a SPEC to a store, or, if the path ends in a
-// slash, to a folder of NumPy files, or, if it begins with ogb:, to a folder in OGB's binary
-// layout; see WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of the result. Features of synthetic data are never in
-// memory whole on their way to a store without P·X. P·X never is. A folder in OGB's binary
-// layout, and generated data that do not fit, are converted in pieces; see o.Memory. Convert replaces a store by a store and a folder
-// by a folder; anything else at the path is an error and stays.
+// Convert writes the data set of a SPEC to a store. If the path ends in a slash, it writes
+// a folder of NumPy files; if the path begins with ogb:, a folder in OGB's binary layout.
+// See WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of
+// the result.
+//
+// P·X is never held in memory whole, and neither are the features of generated data on their
+// way to a store without P·X. A folder in OGB's binary layout, and generated data that do not
+// fit in memory, are converted in pieces; see o.Memory. Convert replaces a store by a store
+// and a folder by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
 		return "", err
@@ -189,14 +192,13 @@ func (w *storeWriter) propagate(d *Data, progress func(FetchProgress)) error {
 
 // WriteNumPy writes a data set as a folder of NumPy files, which npy: reads:
 // indptr, indices, feat, labels, train, valid and test, .npy each. Sparse features are in
-// feat.npz, which scipy.sparse.load_npz reads. Reading it
-// gives the same graph, features, labels and split. It gives the usual metric of
-// the labels; any other needs the key metric. Features in half precision are
-// written, and come back, as float32. The weights of a weighted graph are in data.npy, the
-// ids of nodes in names.npy, and the names of classes in classes.npy. Each is
-// removed if the data have none. The data are validated before the first file is
-// replaced. Each file appears whole or not at all, and the folder opens only once
-// all have.
+// feat.npz, which scipy.sparse.load_npz reads. Reading the folder gives the same graph,
+// features, labels and split. It gives the usual metric of the labels; any other needs the
+// key metric. Features in half precision are written, and come back, as float32. The
+// weights of a weighted graph are in data.npy, the ids of nodes in names.npy, and the names
+// of classes in classes.npy. Each of these three is removed if the data have none. The data
+// are validated before the first file is replaced. Each file appears whole or not at all,
+// and the folder opens only once all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.validate(ctx); err != nil {
 		return err
@@ -260,30 +262,13 @@ func writeSciPy(w io.Writer, m *graph.CSR) error {
 	if values == nil {
 		values = slices.Repeat([]float32{1}, int(m.NNZ()))
 	}
-	buffered := bufio.NewWriterSize(w, 1<<20)
-	z := zip.NewWriter(buffered)
-	for _, part := range []struct {
-		key   string
-		write func(io.Writer) error
-	}{
+	return writeArchive(w, time.Time{}, []member{
 		{"indices", writeArray(m.Idx[:m.NNZ()], int(m.NNZ()))},
 		{"indptr", writeArray(m.Ptr, len(m.Ptr))},
 		{"format", func(w io.Writer) error { return npy.WriteText(w, "csr") }},
 		{"shape", writeArray([]int64{int64(m.Rows), int64(m.Cols)}, 2)},
 		{"data", writeArray(values[:m.NNZ()], int(m.NNZ()))},
-	} {
-		member, err := z.CreateHeader(&zip.FileHeader{Name: part.key + ".npy", Method: zip.Store})
-		if err == nil {
-			err = part.write(member)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return buffered.Flush()
+	})
 }
 
 // widened returns ids as int64, the type that NumPy programs index with.

@@ -11,15 +11,16 @@ import (
 // sparseKey is the key of a SPEC that says how features are held.
 //
 //	sparse=1  as a sparse matrix
-//	sparse=0  as a dense one
+//	sparse=0  as a dense matrix
 //
-// Without the key, features that the source holds sparse stay so if the dense matrix would
-// be large and much larger. Dense sources, and stores, stay as they are.
+// Without the key, features that the source holds sparse stay sparse if the dense matrix
+// would be large: see leastDense and sparseFactor. Features of dense sources and of stores
+// keep their form.
 const sparseKey = "sparse"
 
 // Features of a sparse source stay sparse if the dense matrix would take at least
-// leastDense bytes, and at least sparseFactor times the bytes of the sparse one. Below, a
-// dense matrix costs little.
+// leastDense bytes, and at least sparseFactor times the bytes of the sparse matrix. A
+// smaller dense matrix costs little.
 const (
 	leastDense   = 64 << 20
 	sparseFactor = 4

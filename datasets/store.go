@@ -17,9 +17,9 @@ import (
 // multiple of 64 bytes.
 //
 //	 0  "GCNSTORE"      magic
-//	 8  uint32          version: 5 if the features are sparse, else 4 if there are names of
-//	                    nodes or the graph is directed, else 3 if there are propagated features, else 2 if the features
-//	                    are float16, else 1
+//	 8  uint32          version: 5 if the features are sparse, else 4 if there are
+//	                    names of nodes or the graph is directed, else 3 if there are
+//	                    propagated features, else 2 if the features are float16, else 1
 //	12  uint32          number of sections, n
 //	16  uint64          size of the file in bytes
 //	24  32 bytes        zero

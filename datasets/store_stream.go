@@ -27,8 +27,9 @@ type streamSource interface {
 	identity() (string, error)
 	sizes() streamSizes
 
-	// edges calls put for all edges of the steps from first on, in any order, and done(k)
-	// when it has put those of the steps before k. put may be called concurrently, done not.
+	// edges calls put for all edges of the steps from first on, in any order. It calls
+	// done(k) when all edges of the steps before k are put. It may call put concurrently,
+	// but not done.
 	edges(ctx context.Context, first int64, put func([]graph.Edge) error, done func(step int64) error) error
 
 	// bare returns the data without entries of the graph and values of the features.
@@ -76,7 +77,6 @@ type streamer struct {
 	path      string // of the store; links are followed
 	name      string // of the data, for messages
 	precision Precision
-	rounded   bool
 	options   Options
 
 	work    string // folder of the state and of the growing store
@@ -93,7 +93,7 @@ func streamToStore(ctx context.Context, source streamSource, name, path string, 
 	if err != nil {
 		target = path // no file, or a link without a target
 	}
-	s := &streamer{source: source, path: target, name: name, precision: o.Precision, rounded: o.Precision == Float16, options: o}
+	s := &streamer{source: source, path: target, name: name, precision: o.Precision, options: o}
 	s.work = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".convert")
 	if err := s.run(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -165,7 +165,7 @@ func (o *Options) memoryBudget() int64 {
 	return int64(min(memory.Limit()/2, usual))
 }
 
-// leastStreamMemory returns the memory of buffers: of the buckets, of the store and of the
+// leastStreamMemory returns the bytes of the buffers of the buckets, the store and the
 // features.
 func leastStreamMemory() int64 {
 	return mostBuckets*bucketEdges*bytesPerEdge + int64(runtime.GOMAXPROCS(0))<<22 + 3*4*synthBuffer/4
@@ -226,7 +226,7 @@ func (s *streamer) save() error {
 	return atomicfile.Write(s.statePath(), func(w io.Writer) error { return json.NewEncoder(w).Encode(s.state) })
 }
 
-// storeBytes returns the size of the store at most.
+// storeBytes returns an upper bound of the store's size.
 func (s *streamer) storeBytes() int64 {
 	sizes, feature := s.source.sizes(), int64(4)
 	if s.precision == Float16 {
@@ -243,10 +243,10 @@ func (s *streamer) checkSpace() error {
 	if len(s.state.Sections) > 0 {
 		temporary = 0
 	}
-	check := func(dir string, bytes int64, what string) error {
+	check := func(dir string, bytes int64, work string) error {
 		free, known := freeSpace(dir)
 		if have := free + usedSpace(dir); known && uint64(bytes) > have {
-			return fmt.Errorf("%s takes up to %s of disk space in %s, where %s are free", what, memory.Text(uint64(bytes)), dir, memory.Text(have))
+			return fmt.Errorf("%s takes up to %s of disk space in %s, where %s are free", work, memory.Text(uint64(bytes)), dir, memory.Text(have))
 		}
 		return nil
 	}
@@ -339,7 +339,7 @@ func (s *streamer) build(ctx context.Context, free int64) error {
 	})
 }
 
-// write writes the store, or what an earlier run has left of it.
+// write writes the store. It keeps the sections and features that an earlier run has saved.
 func (s *streamer) write(ctx context.Context) error {
 	d, err := s.source.bare(ctx, s.buckets.report())
 	if err != nil {
@@ -356,7 +356,7 @@ func (s *streamer) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := &storeWriter{ctx: ctx, file: f, half: s.precision == Float16, rounded: s.rounded, cols: sizes.width, finished: s.state.Sections}
+	w := &storeWriter{ctx: ctx, file: f, half: s.precision == Float16, rounded: s.precision == Float16, cols: sizes.width, finished: s.state.Sections}
 	w.written = func(kind sectionKind) error {
 		if kind != sectionIdx && kind != sectionFeatures {
 			return nil

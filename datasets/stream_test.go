@@ -78,7 +78,7 @@ func sameStores(t *testing.T, title, path, want string) {
 }
 
 // cancelledOften converts a SPEC. It cancels at every report of progress once, and before
-// it goes on, it adds to the files what a killed process may have written.
+// it goes on, it adds bytes to the files, as a killed process may have done.
 func cancelledOften(t *testing.T, text, path string, o Options) string {
 	t.Helper()
 	for stop := 1; ; stop++ {

@@ -41,10 +41,11 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
 // as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
 // undirected edge is there once. Features in half precision are written as float32, sparse
-// ones as a dense matrix. Names of nodes and classes are not written. Weights, and a single
-// binary task, which the layout cannot tell from two classes, are an error. The data are
-// validated before the first file is
-// replaced; the folder opens only once all files are there. Memory: a few MB.
+// features as a dense matrix. Names of nodes and classes are not written. It is an error if
+// the graph has weights, if there are no labels, if there is a single binary task, which the
+// layout cannot tell from two classes, or if dir holds another data set. The data are
+// validated before the first file is replaced. The folder opens only once all files are
+// there. Memory: a few MB.
 func WriteOGB(ctx context.Context, dir string, d *Data) error {
 	if err := checkContext(ctx); err != nil {
 		return err
@@ -57,8 +58,8 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 			return err
 		}
 	}
-	fail := func(what string) error {
-		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), what)
+	fail := func(part string) error {
+		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), part)
 	}
 	switch {
 	case d.Graph.Val != nil:
@@ -95,15 +96,16 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 		write func(io.Writer) error
 	}
 	var files []file
+	modified := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // the first date of a zip file
 	for k, ids := range d.Split.parts() {
 		name := [...]string{"train", "valid", "test"}[k] + ".csv.gz"
 		files = append(files, file{at("split", "given", name), func(w io.Writer) error { return writeIDLines(w, ids) }})
 	}
 	files = append(files,
 		file{at("raw", "node-label.npz"), func(w io.Writer) error {
-			return writeArchive(w, []member{{"node_label", func(w io.Writer) error { return writeLabels(w, d.Labels) }}})
+			return writeArchive(w, modified, []member{{"node_label", func(w io.Writer) error { return writeLabels(w, d.Labels) }}})
 		}},
-		file{at("raw", "data.npz"), func(w io.Writer) error { return writeArchive(w, ogbMembers(ctx, d)) }})
+		file{at("raw", "data.npz"), func(w io.Writer) error { return writeArchive(w, modified, ogbMembers(ctx, d)) }})
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -136,12 +138,13 @@ type member struct {
 	write func(io.Writer) error
 }
 
-// writeArchive writes a .npz file, not compressed. The same arrays give the same bytes.
-func writeArchive(w io.Writer, members []member) error {
+// writeArchive writes a .npz file, not compressed. The same arrays and date give the same
+// bytes. With the zero time, the members have no date.
+func writeArchive(w io.Writer, modified time.Time, members []member) error {
 	buffered := bufio.NewWriterSize(w, 1<<20)
 	z := zip.NewWriter(buffered)
 	for _, m := range members {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m.key + ".npy", Method: zip.Store, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)})
+		w, err := z.CreateHeader(&zip.FileHeader{Name: m.key + ".npy", Method: zip.Store, Modified: modified})
 		if err == nil {
 			err = m.write(w)
 		}

@@ -2,8 +2,8 @@ package graph
 
 import "fmt"
 
-// ToSparse returns x with its entries that are not zero in x.Sparse, or x itself if it is
-// sparse. Values that are all 1 are left out. Cost: one pass.
+// ToSparse returns sparse features with the values of x that are not zero, or x itself if it
+// is sparse. If all these values are 1, the result holds no values. Cost: one pass.
 func (x *Features) ToSparse() *Features {
 	if x.Sparse != nil {
 		return x

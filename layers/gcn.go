@@ -62,7 +62,7 @@ type GCNOptions struct {
 
 	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
 	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
-	// InputLayer; without PreNorm it is ResidualLinear then. Output nodes must be among the
+	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be among the
 	// input nodes, as for HiddenResidual.
 	OwnState bool
 
@@ -143,8 +143,9 @@ type GCNOptions struct {
 //
 // The parameters are named conv0.weight, conv0.bias, …, classifier.weight and
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
-// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight, skip0.weight, jump0.weight, own0.weight, …, input.weight and
-// input.bias. The classifier's norm has the number after the last convolution's.
+// norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
+// OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
+// input.weight and input.bias. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
@@ -288,8 +289,8 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 	return o
 }
 
-// ownClassifierDropout reports whether the dropout before the classifier is not one with the
-// last convolution's.
+// ownClassifierDropout reports whether the classifier has a dropout op of its own. Otherwise
+// the last convolution's dropout stands for both: see convolution.
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
 // inputLayer adds the input layer over the features h. The slot reader reads its output.
@@ -358,8 +359,8 @@ func (o GCNOptions) input(batch *Batch, x *graph.Features) ([]*ops.Slot, *G.Node
 	return append([]*ops.Slot{batch.input.Slot}, batch.slots...), h, err
 }
 
-// convolution adds layer l over h and returns its output, which the slot reader reads; nil:
-// no slot does.
+// convolution adds layer l over h and returns its output. reader is the slot that reads this
+// output, or nil.
 func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *ops.Slot, h *G.Node, o GCNOptions, start ParameterOptions) (*G.Node, error) {
 	g := batch.Graph()
 	conv, err := o.newConvolution(g, fmt.Sprintf("conv%d", l), h.Shape()[1], start)
@@ -381,7 +382,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 		return nil, err
 	}
 	if o.OwnState {
-		if conv.Own, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
+		if conv.OwnState, _, err = newParameters(g, fmt.Sprintf("state%d", l), h.Shape()[1], o.Hidden, false, start); err != nil {
 			return nil, err
 		}
 	}

@@ -21,11 +21,12 @@ const (
 //
 //	out = dropout(activation(norm(P̃·(H·W + 1⊗b))))
 //
-// With PreNorm it reads the norm of H in place of H. With Second it is a feed-forward block:
-// out is then dropout(out·V + 1⊗c). With Own, S·H·U is added to the product, where S
-// selects the rows of the output nodes: H·W and H·U are apart, as in GraphSAGE's concatenation
-// (Hamilton et al. 2017, arXiv:1706.02216). P̃ is the matrix of the current block. The bias is inside the propagation, as in the
-// paper's program. A field with its zero value leaves out its part of the formula.
+// P̃ is the matrix of the current block. The bias is inside the propagation, as in the paper's
+// program. With PreNorm the convolution reads the norm of H in place of H. With Second it is
+// a feed-forward block: out is then dropout(out·V + 1⊗c). With OwnState, S·H·U is added to
+// P̃·(H·W + 1⊗b), where S selects the rows of the output nodes. So a node's own row and its
+// neighbours have different weights, as in GraphSAGE's concatenation (Hamilton et al. 2017,
+// arXiv:1706.02216). A field with its zero value leaves out its part of the formula.
 type GraphConv struct {
 	W *G.Node // (in, out); required
 	B *G.Node // (out); nil: no bias
@@ -36,7 +37,7 @@ type GraphConv struct {
 
 	Attention  *Attention     // in the place of P̃; nil: none
 	PreNorm    Norm           // of the input; nil: none
-	Own        *G.Node        // U, (in, out), of the output nodes' own rows; nil: none
+	OwnState   *G.Node        // U, (in, out), of the output nodes' own rows; nil: none
 	Norm       Norm           // nil: none
 	Activation ops.Activation // zero: none
 	Dropout    Dropout        // zero: none
@@ -67,7 +68,7 @@ func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 }
 
 // Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
-// with Own.
+// with OwnState.
 func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
@@ -82,14 +83,14 @@ func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 		}
 	}
 	z, err := l.mix(slot, h)
-	if err != nil || l.Own == nil {
+	if err != nil || l.OwnState == nil {
 		return z, err
 	}
 	own, err := ops.OwnRows(slot, h)
 	if err != nil {
 		return nil, err
 	}
-	if own, err = ops.MatMul(own, l.Own); err != nil {
+	if own, err = ops.MatMul(own, l.OwnState); err != nil {
 		return nil, err
 	}
 	return ops.Add(z, own)
@@ -163,7 +164,7 @@ func affine(x, w, b *G.Node, slot *ops.Slot) (*G.Node, error) {
 }
 
 // Parameters returns, in this order and if they are there, the parameters of PreNorm, the
-// weight, the attention's vectors, the bias, Own, and the parameters of Norm and Second.
+// weight, the attention's vectors, the bias, OwnState, and the parameters of Norm and Second.
 func (l *GraphConv) Parameters() G.Nodes {
 	var p G.Nodes
 	if l.PreNorm != nil {
@@ -176,8 +177,8 @@ func (l *GraphConv) Parameters() G.Nodes {
 	if l.B != nil {
 		p = append(p, l.B)
 	}
-	if l.Own != nil {
-		p = append(p, l.Own)
+	if l.OwnState != nil {
+		p = append(p, l.OwnState)
 	}
 	if l.Norm != nil {
 		p = append(p, l.Norm.Parameters()...)

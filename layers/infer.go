@@ -85,7 +85,7 @@ type inferenceLayer struct {
 	second     *inferenceLinear // nil: none
 	skip       []float32        // nil: no residual
 	own        []float32        // of ResidualLinear; nil: none
-	state      []float32        // of GraphConv.Own; nil: none
+	state      []float32        // of GraphConv.OwnState; nil: none
 	jump       []float32        // from the output to the logits; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
@@ -244,7 +244,7 @@ func (l *GraphConv) values() (v inferenceLayer, err error) {
 		}
 		v.out = v.attention.sizes.Out()
 	}
-	if v.state, err = valueOf(l.Own); err != nil {
+	if v.state, err = valueOf(l.OwnState); err != nil {
 		return v, err
 	}
 	if v.state != nil && len(v.state) != v.in*v.out {

@@ -146,8 +146,8 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		if conv.Attention == nil && !conv.BiasAfter {
 			z = dense.times(z)
 		}
-		if conv.Own != nil {
-			state := h.times(parameterOf(conv.Own))
+		if conv.OwnState != nil {
+			state := h.times(parameterOf(conv.OwnState))
 			z = z.each(func(i, j int) float64 { return z.at(i, j) + state.at(i, j) })
 		}
 		if m.preNorm {

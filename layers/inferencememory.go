@@ -88,7 +88,7 @@ type keptRows struct {
 
 	matrices  []*kernel.LaplacianRows // of the rows of each layer, from the second call on
 	histories bool                    // of a control need these rows, on each rank
-	parts     []*rankRows             // of each layer, what this rank holds; nil: not known
+	parts     []*rankRows             // of each layer, the rows that this rank holds; nil: not known
 	inputs    []int32                 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:

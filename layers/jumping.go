@@ -20,8 +20,8 @@ const (
 	JumpingMax            // the largest value of each column
 )
 
-// jump adds the part of the logits from h, the output of convolution l below the last one,
-// to the part from the convolutions below. A classifier over rows side by side is a sum of
+// jump adds the part of the logits from h, the output of convolution l, to below, the part
+// from the convolutions below it. l is not the last convolution. A classifier over rows side by side is a sum of
 // linear maps, so the rows need not be copied side by side. With JumpingMax it returns the
 // largest outputs up to h.
 func (m *GCN) jump(below, h *G.Node, l int, slot *ops.Slot, outputs int, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
@@ -71,7 +71,8 @@ func largest(h, below *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return ops.Max(own, h)
 }
 
-// jumps reports whether the classifier reads the output of the layer, which is not the last.
+// jumps reports whether the classifier reads the output of the layer by jumping knowledge: it
+// is not the last convolution.
 func (l *inferenceLayer) jumps() bool { return l.jump != nil || l.largest }
 
 // jump adds the part of the logits from h, the output of layer l, to the parts from below,

@@ -83,7 +83,7 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		if l < len(m.Jumps) {
 			sum += 3 * rows * out * float64(m.Jumps[l].Shape()[1])
 		}
-		if conv.Own != nil {
+		if conv.OwnState != nil {
 			sum += products * rows * in * out
 		}
 		if conv.Second != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/plan"
 )
 
-// rankRows are the rows of a hidden layer that one of several ranks holds: those that it
-// computes, and those of other ranks that its part of the next layer reads. They ascend, so
+// rankRows are the rows of a hidden layer that one of several ranks holds: the rows that
+// it computes, and the rows of other ranks that its part of the next layer reads. They ascend, so
 // each rank's rows are a range of them.
 type rankRows struct {
 	rank, size int
 	rows       []int32     // nodes
 	bounds     []int       // rank r's rows are rows[bounds[r]] to rows[bounds[r+1]−1]
-	reads      [][]float32 // of each rank's part of the layer, the rows that this rank reads: a bit each
-	asked      [][]float32 // of this rank's part, the rows that each rank reads
+	reads      [][]float32 // by rank, the rows of its part that this rank reads: a bit each, in the bytes of float32s
+	asked      [][]float32 // by rank, the rows of this rank's part that it reads, in the same form
 	packed     [][]float32 // memory of exchange
 }
 
-// holdsPart reports whether this rank holds a part of the output of layer l. The next layer
-// must read it by node, without a pass over all rows before or jumping knowledge, and at rows whose neighbours this
-// rank knows.
+// holdsPart reports whether this rank holds only a part of the output of layer l. This needs
+// a next layer that reads it by node, without a product or a norm of all rows before; that this
+// rank knows all neighbours of each node; and no jumping knowledge.
 func (r *inference) holdsPart(l int, kept *keptRows) bool {
 	return r.ranks != nil && !kept.few && !kept.histories && r.p.Share == nil && !r.orders[l+1] && r.model.layers[l+1].pre == nil && !r.model.layers[l].jumps()
 }
@@ -78,7 +78,7 @@ func (r *inference) layerChunk(l int) int {
 // computed its own.
 func (r *inference) exchange(p *rankRows, values []float32, width int) error {
 	// Ranks keep the rows that they read, but each call asks again: another rank may have
-	// forgotten what was asked of it.
+	// dropped its list of these.
 	if err := r.ranks.Exchange(r.ctx, p.reads, p.asked); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func packRows(dst, values []float32, words []uint32, width int) []float32 {
 	return dst
 }
 
-// asWords returns the memory of values.
+// asWords returns the memory of values as words of 32 bits.
 func asWords(values []float32) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }

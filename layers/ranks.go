@@ -61,8 +61,8 @@ func (r *inference) gather(values []float32, n, width, chunk int) error {
 	return r.ranks.Gather(r.ctx, parts)
 }
 
-// together is chunks, with what is fetched before each part. All ranks call bring equally
-// often: a rank that has fewer parts, with zero rows.
+// together does the work of chunks, and calls bring before each part to fetch its rows. All
+// ranks call bring equally often. A rank that has fewer parts calls it with zero rows.
 func (r *inference) together(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
 	chunk, rounds := r.ChunkRows(width), 0
 	for rank := range r.ranks.Size() {

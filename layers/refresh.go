@@ -68,7 +68,7 @@ type slotControl struct {
 }
 
 // useRefreshed makes slots keep refreshed histories if the batch's sampler asks for them.
-// slots are those of the convolutions.
+// There is one slot for each convolution.
 func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions) error {
 	s, ok := b.sampler.(Refreshed)
 	if !ok {
@@ -369,8 +369,8 @@ func (r *refresher) union(with *keptRows) *keptRows {
 	return u
 }
 
-// run computes the hidden layers at the rows of kept, which hold those of the histories, and
-// fills the histories. It returns the last hidden layer.
+// run computes the hidden layers at the rows of kept, which include the rows of the histories,
+// and fills the histories. It returns the last hidden layer.
 func (r *refresher) run(in *inference, kept *keptRows, orders []bool) (h plan.Rows, err error) {
 	in.orders = orders
 	h = in.x

@@ -14,7 +14,7 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// thinned returns random features, of which a share is not 0.
+// thinned returns random features. Only the given share of them is not 0.
 func thinned(rng *rand.Rand, rows, cols int, share float64) *graph.Features {
 	x := randomFeatures(rng, rows, cols)
 	for k := range x.Data {

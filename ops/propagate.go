@@ -63,7 +63,7 @@ type propagate struct {
 
 	product kernel.SparseProduct // of sparse features
 	mixed   graph.CSR            // P̃·X of the last run on the CPU, if the features are sparse
-	crowded bool                 // it is only dense
+	crowded bool                 // P̃·X of the last run is only dense
 
 	history     *History  // nil: the slot keeps none
 	drawn       rowSet    // with a history, the rows of the matrix with an entry
@@ -148,8 +148,8 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, op.history.propagate(b, data, h.data, rows, h.cols)
 }
 
-// propagateSparse computes P̃·X of sparse features: as a sparse matrix, unless it is crowded,
-// and as a dense one if that is not enough for every consumer.
+// propagateSparse computes P̃·X of sparse features. The product is a sparse matrix unless it
+// is crowded. It is a dense one too if a consumer cannot read the sparse one.
 func (op *propagate) propagateSparse(out *plan.Buffer, b *graph.Block) *tensor.Dense {
 	x, a := op.source.x.Sparse, &b.Matrix
 	op.keepRows(a)

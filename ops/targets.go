@@ -142,8 +142,8 @@ func (t *Targets) weighClasses() {
 	t.weights = t.weighted
 }
 
-// shares writes the weight of each current node's labels: of its row, or of each known task.
-// Without weights it is 1/(number of labelled rows), or of labels of all rows.
+// shares writes the weight that each label of a current node has in the loss, an element a
+// node: the table of TargetWeights, without the zeros of unknown labels.
 func (t *Targets) shares(to []float32) {
 	tasks := t.labels.Tasks
 	if tasks == 0 {

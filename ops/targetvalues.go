@@ -11,7 +11,7 @@ import (
 )
 
 // TargetLabels returns the labels of the current output nodes as a float32 matrix of shape
-// (nodes, classes or tasks), for a loss of one's own. Row i of classes is 1 at the node's
+// (nodes, classes or tasks), for a loss of your own. Row i of classes is 1 at the node's
 // class and 0 elsewhere, or all 0 for a node without a label. Binary tasks are 0 and 1, and 0
 // where unknown: TargetWeights is 0 there. Labels are smoothed if Targets.Smooth says so.
 //
@@ -22,12 +22,15 @@ func TargetLabels(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
 }
 
 // TargetWeights returns the weight of each entry of TargetLabels in the loss, in the same
-// shape. The sum of TargetWeights times a loss of each entry is then the weighted loss of the
-// batch, as Loss weights it: all entries of row i have the weight of node i, which is that
-// of Targets.Set, such as the importance of the node, times the weight of its class; without
-// weights it is 1/(number of labelled nodes). For binary tasks it is divided by the number of
-// the node's known tasks; without weights it is 1/(number of known entries). An unknown entry
-// has weight 0.
+// shape. Multiply it by a matrix of losses, an element for each entry: the sum is the loss of
+// the batch, weighted as by Loss. All entries of row i have one weight:
+//
+//	classes, with the weights w of Targets.Set     w[i], times the weight of its class
+//	classes, without                               1/(number of labelled nodes), times the same
+//	binary tasks, with weights                     w[i]/(number of the node's known tasks)
+//	binary tasks, without                          1/(number of known entries of the batch)
+//
+// An unknown entry has weight 0.
 func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
 	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).fillWeights)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 )
 
-// DropEdges drops entries of another sampler's blocks at random, and divides the others by
-// the probability to be kept: edge dropout (Rong et al. 2020, arXiv:1907.10903), which there
-// normalises the kept edges anew. A row's own entry is always kept. Given the sampler's draw,
+// DropEdges is edge dropout: it drops entries of another sampler's blocks at random, and
+// divides the others by the probability to be kept. Rong et al. (2020, arXiv:1907.10903)
+// normalise the kept edges anew in place of the division. A row's own entry is always kept. Given the sampler's draw,
 // the expectation of P̃ is the sampler's P̃, so an unbiased estimate stays unbiased. Layers
 // that share a block share its mask.
 //

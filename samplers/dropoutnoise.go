@@ -43,7 +43,7 @@ func (s *LayerWise) checkNoise() error {
 		return fmt.Errorf("samplers: the full dropout noise does not go with KeepSelf: a row's own entry and the others in its column have different weights")
 	}
 	if biased := s.biasedPart(); biased != "" {
-		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is that of full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
+		return fmt.Errorf("samplers: the full dropout noise with %s: its variance is as over full neighbourhoods only if E[P̃] = P; use unbiased weights", biased)
 	}
 	return nil
 }

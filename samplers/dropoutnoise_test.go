@@ -18,7 +18,7 @@ import (
 //	P̃(H − H̄) + P̃ diag(β^(−1/2))(M⊙H − H) + PH̄
 //
 // for two rows of P on a graph of six nodes, and the covariances of its middle term. The mean
-// must be PH, and the covariances those of P(M⊙H).
+// must be PH, and the covariances must equal the covariances of P(M⊙H).
 func TestFullDropoutNoiseByEnumeration(t *testing.T) {
 	const nodes, rate = 6, 0.2
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8, true, 4))
@@ -105,7 +105,7 @@ func TestFullDropoutNoiseByEnumeration(t *testing.T) {
 
 // TestFullDropoutNoise draws 20,000 blocks and masks for every unbiased combination. The scale
 // of a node is β^(−1/2) in each, the mean of the estimate is PH, and the variance of the
-// masks' part is that of P(M⊙H). A block without the option has no scale.
+// masks' part equals the variance of P(M⊙H). A block without the option has no scale.
 func TestFullDropoutNoise(t *testing.T) {
 	const nodes, batches, rate = 120, 20000, 0.2
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 500, true, 4))

@@ -149,7 +149,7 @@ func (a Advise) Errors(ctx context.Context, method string, samples []int, produc
 			return nil, err
 		}
 		if !kernel.Finite(hw.Data) {
-			return nil, fmt.Errorf("study: errors need products HW of finite numbers; that of layer %d has other values", l+1)
+			return nil, fmt.Errorf("study: errors need products HW of finite numbers; the product of layer %d has other values", l+1)
 		}
 		a.Products[l], a.places = hw, make([]int32, a.Laplacian.Nodes())
 		for k, v := range nodes {

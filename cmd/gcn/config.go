@@ -206,11 +206,11 @@ func parseConfig(data []byte) ([]configValue, error) {
 			return nil, err
 		}
 		fields = append(fields, configValue{name: name, line: line})
-		config[strings.ReplaceAll(name, "-", "_")] = v
+		config[configName(name)] = v
 	}
 	values := fields[:0]
 	for _, field := range fields {
-		today, v, kept := rundir.Field(config, strings.ReplaceAll(field.name, "-", "_"))
+		today, v, kept := rundir.Field(config, configName(field.name))
 		if list, ok := v.([]any); !kept || ok && len(list) == 0 {
 			continue // no samples: the method takes none
 		}
@@ -218,7 +218,7 @@ func parseConfig(data []byte) ([]configValue, error) {
 		if field.text, err = flagText(v); err != nil {
 			return nil, fmt.Errorf("%d: %s: %w", field.line, field.name, err)
 		}
-		field.flag = strings.ReplaceAll(today, "_", "-")
+		field.flag = flagName(today)
 		values = append(values, field)
 	}
 	return values, nil
@@ -313,3 +313,9 @@ func flagNames(fs *pflag.FlagSet) []string {
 	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
+
+// configName returns the name that a flag has in a file of options.
+func configName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
+
+// flagName returns the flag of a name in a file of options.
+func flagName(config string) string { return strings.ReplaceAll(config, "_", "-") }

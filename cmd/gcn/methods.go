@@ -193,8 +193,8 @@ func (o *samplingOptions) refreshes() bool {
 	return methodNamed(o.Method).Refreshed
 }
 
-// fillDropoutNoise sets the noise of dropout that the method has of its own, and reports a model
-// whose dropout it does not go with.
+// fillDropoutNoise sets the method's own noise of dropout if the option is not given. It
+// returns an error if the model excludes full noise.
 func (o *trainOptions) fillDropoutNoise() error {
 	excludes := ""
 	switch {
@@ -207,7 +207,7 @@ func (o *trainOptions) fillDropoutNoise() error {
 	}
 	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
 	case full && excludes != "":
-		return usagef("--dropout-noise full excludes %s: not only sampled propagations read the output of its dropout", excludes)
+		return usagef("--dropout-noise full excludes %s: other parts of the model read the output of the same dropout", excludes)
 	case excludes != "":
 		o.DropoutNoise = "" // the method then has none of its own
 	case o.DropoutNoise == "" && !o.namesParts() && methodNamed(o.Method).FullDropoutNoise:

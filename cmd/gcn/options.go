@@ -184,7 +184,7 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
-	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in the layers drawn: `sampled`, times the weights of the nodes; or full, rescaled to the variance that it has with all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in sampled layers: `sampled`, multiplied by the weights of the nodes drawn; or full, with the variance that it has over all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples

@@ -135,8 +135,8 @@ func (j *trainJob) tryCandidates(ctx context.Context, data *datasets.Data, advic
 const fewSamples = 1.8
 
 // warnOfFewSamples says in one line if the samples were far too few for the trained model,
-// by the errors of four mini-batches. It says nothing of very large graphs, nor of models with other
-// errors: with exact input, a control or attention.
+// by the errors of four mini-batches. It says nothing if the graph is very large, or if the
+// model has exact input, a control or attention, whose errors are others.
 func (j *trainJob) warnOfFewSamples(ctx context.Context, model *layers.GCN, data *datasets.Data) {
 	const most = 1e8 // numbers in the products of all nodes
 	if j.Quiet || len(j.Samples) == 0 || j.ExactInput || j.Conv == convGAT || j.namesParts() || !slices.Contains(study.LayerWiseMethods(), j.Method) ||

@@ -52,8 +52,8 @@ func (o *searchOptions) flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Search, "search", nil, "an option of gcn train and its values, `NAME=VALUES`: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated")
 	fs.StringVar(&o.Space, "space", "", "JSON `FILE` of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}")
 	fs.IntVar(&o.Trials, "trials", 0, "settings to draw at random; 0: all combinations of the values")
-	fs.IntVar(&o.Rungs, "rungs", 3, "rounds; the best settings of each go on to the next, the last one with --max-batches")
-	fs.IntVar(&o.Reduce, "reduce", 3, "of so many settings one goes on, with so many times the mini-batches")
+	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches")
+	fs.IntVar(&o.Reduce, "reduce", 3, "one setting in `N` goes on to the next rung, which has N times the mini-batches")
 	fs.IntVar(&o.Jobs, "jobs", 0, "trainings side by side, without effect on the results; 0: one per core, on a GPU 1")
 }
 
@@ -202,13 +202,23 @@ func (j *tuneJob) run(ctx context.Context) error {
 		return err
 	}
 	j.tell(dir)
-	if err := j.halve(ctx, folder, dir); err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return interrupted{err, fmt.Sprintf("interrupted, the trials are saved; to go on: gcn tune --out %s --resume", shellWord(dir))}
-		}
+	err = j.halve(ctx, folder, dir)
+	var tested *result
+	if err == nil {
+		tested, err = j.jobs[j.best().Setting].trainAll(ctx, j.data)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return interrupted{err, fmt.Sprintf("interrupted, the trials are saved; to go on: gcn tune --out %s --resume", shellWord(dir))}
+	case err != nil:
 		return err
 	}
-	return j.conclude(ctx, folder, dir)
+	return j.conclude(folder, dir, tested)
+}
+
+// best returns the row of the best setting in the last rung.
+func (j *tuneJob) best() tune.Row {
+	return j.rows[slices.IndexFunc(j.rows, func(r tune.Row) bool { return r.Rung == j.Rungs-1 })]
 }
 
 // takeSaved gives the options that are not on the command line the values of the search to
@@ -264,6 +274,11 @@ func readSearch(dir string) (*savedSearch, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSearch(path, text)
+}
+
+// parseSearch decodes the contents of tune.json. Errors begin with the path.
+func parseSearch(path string, text []byte) (*savedSearch, error) {
 	saved := new(savedSearch)
 	if err := json.Unmarshal(text, saved); err != nil {
 		return nil, fmt.Errorf("%s: damaged: %w", path, rundir.JSONError(err))
@@ -297,9 +312,9 @@ func (j *tuneJob) begin(folder *rundir.Folder) error {
 	if err != nil {
 		return err
 	}
-	before := new(savedSearch)
-	if err := json.Unmarshal(text, before); err != nil {
-		return fmt.Errorf("%s: damaged: %w", folder.Path(tuneFile), rundir.JSONError(err))
+	before, err := parseSearch(folder.Path(tuneFile), text)
+	if err != nil {
+		return err
 	}
 	for _, options := range []map[string][]string{before.Options, now.Options} {
 		for name := range options {
@@ -396,7 +411,7 @@ func (j *tuneJob) readSpace(ctx context.Context) error {
 		if !found {
 			return usagef("--search %q: want NAME=VALUES, such as lr=0.01,0.003", text)
 		}
-		if err := j.addDimension(strings.ReplaceAll(strings.TrimPrefix(name, "--"), "_", "-"), values); err != nil {
+		if err := j.addDimension(flagName(strings.TrimPrefix(name, "--")), values); err != nil {
 			return usagef("--search %w", noUsage(err))
 		}
 	}
@@ -611,8 +626,8 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 }
 
 // scoreAfter returns the best validation score of a run up to its first evaluation at or
-// after the given mini-batch. done is false if the run has not come so far, and has not
-// ended by patience (0: without).
+// after the given mini-batch. done is false if the run is still before this evaluation and
+// has not ended by patience; a patience of 0 ends no run.
 func scoreAfter(dir string, batches, patience int) (score float64, done bool, err error) {
 	score = math.NaN()
 	if _, err := os.Stat(filepath.Join(dir, rundir.MetricsFile)); errors.Is(err, fs.ErrNotExist) {
@@ -634,17 +649,10 @@ func scoreAfter(dir string, batches, patience int) (score float64, done bool, er
 	return score, false, nil
 }
 
-// conclude tests the best setting, and writes and prints the results.
-func (j *tuneJob) conclude(ctx context.Context, folder *rundir.Folder, dir string) error {
-	best := j.rows[slices.IndexFunc(j.rows, func(r tune.Row) bool { return r.Rung == j.Rungs-1 })]
+// conclude writes and prints the results. tested is the result of the best setting's runs.
+func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) error {
+	best := j.best()
 	job := j.jobs[best.Setting]
-	tested, err := job.trainAll(ctx, j.data)
-	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			err = interrupted{err, fmt.Sprintf("interrupted, the trials are saved; to go on: gcn tune --out %s --resume", shellWord(dir))}
-		}
-		return err
-	}
 	values := job.chosen()
 	recipe := map[string]any{}
 	for _, v := range values {
@@ -680,8 +688,8 @@ func (j *tuneJob) conclude(ctx context.Context, folder *rundir.Folder, dir strin
 	return j.print(r)
 }
 
-// chosen returns the options of a setting that were given, by the command line, a file, a
-// recipe or the search, except those that are not of a recipe.
+// chosen returns the options that a recipe of this setting holds: all that the command line,
+// a file, a recipe or the search has set, but not the data, the seeds and the machine.
 func (j *trainJob) chosen() []configValue {
 	options := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(trainOptions).flags(options)
@@ -693,9 +701,6 @@ func (j *trainJob) chosen() []configValue {
 	})
 	return values
 }
-
-// configName returns the name of a flag in a file of options.
-func configName(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
 // jsonValue returns the value of an option as a file of options holds it.
 func jsonValue(text string) any {

@@ -79,7 +79,7 @@ func TestTune(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Scores of a rung are those of training without a search.
+	// Scores of a rung equal the scores of training without a search.
 	last := rows[5] // of the first rung
 	options := last["options"].(map[string]any)
 	line := []string{"train", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "15", "--eval-every", "5", "--runs", "2",
@@ -114,7 +114,7 @@ func TestTuneResume(t *testing.T) {
 	stops := 0
 	for after := 1; ; after++ {
 		// Each process lives a little longer than the one before it.
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*40*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(after)*10*time.Millisecond)
 		var stdout, stderr bytes.Buffer
 		code := run(ctx, args("--out", dir, "--jobs", "2", "--resume", "--checkpoint-interval", "0"), &stdout, &stderr)
 		cancel()

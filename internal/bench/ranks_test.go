@@ -62,7 +62,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// The table of docs/distributed.md is what the model says for the costs that stand above it.
+// The model gives the table of docs/distributed.md, from the costs that stand above it.
 func TestDocumentedPredictions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/distributed.md")
 	if err != nil {

@@ -16,7 +16,7 @@ type RowBLAS interface {
 	SgemmRows(rows []int32, transB bool, m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
 
 	// SgemmBias sets C, m×n, to A·B + D with D = scale⊗bias, for A of m×k and B of k×n. The
-	// elements of D are rounded before they are added: the bits are those of Sgemm with
+	// elements of D are rounded before they are added: the bits are the same as of Sgemm with
 	// beta 1 over a C that holds D. scale may be nil for 1. It panics as Sgemm does.
 	SgemmBias(m, n, k int, a []float32, lda int, b []float32, ldb int, bias, scale, c []float32, ldc int)
 

@@ -222,7 +222,7 @@ func (e *edgeList) addOrdered(path, what string) error {
 	})
 }
 
-// addShape is addOrdered for an array of a known shape; text says what it is.
+// addShape is addOrdered for an array of a known shape. text names the array in the notes.
 func (e *edgeList) addShape(path, text string, shape []int) error {
 	if e.ids.named() && e.Nodes == "" {
 		return fmt.Errorf("datasets: %s: an array has no node ids, and the ids are names: say nodes=FILE with the names in the order of the rows", path)
@@ -240,7 +240,7 @@ func (e *edgeList) addShape(path, text string, shape []int) error {
 
 // addSparse records the number of rows of a SciPy matrix in node order.
 func (e *edgeList) addSparse(ctx context.Context, path, what string) error {
-	a, err := openSparseFile(path)
+	a, err := openSparseFile(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,17 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// NPYFolder reads a folder of NumPy files: indptr.npy, indices.npy, feat.npy, or feat.npz
-// of a SciPy CSR matrix, and labels.npy; and, if they are there, data.npy, the edges' weights,
-// names.npy, the ids of the nodes, and classes.npy, the names of classes or tasks that
-// labels.npy numbers. If split is true, it reads train.npy, valid.npy and test.npy too, numbers
-// or names of nodes or masks of booleans; the set has no split where all three are missing.
+// NPYFolder reads a folder of NumPy files, of a graph of N nodes:
+//
+//	indptr, indices     rows of the adjacency matrix: N+1 offsets, and columns
+//	feat                (N, features); or feat.npz, a SciPy CSR matrix
+//	labels              (N) classes, by number or name; or (N, tasks)
+//	data                weights of the edges, may be missing
+//	names               (N) ids of the nodes, may be missing
+//	classes             names of the classes or tasks that labels numbers, may be missing
+//	train, valid, test  numbers or names of nodes, or masks of N booleans
+//
+// The split is read if o.Split is true. Without all three of its files the set has no split.
 func NPYFolder(ctx context.Context, path string, o Options) (*Set, error) {
 	dir := folder(path)
 	ptr, err := readInt64s(ctx, dir, "indptr")

@@ -14,8 +14,8 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
-// OGBBinary is a node-property folder of the Open Graph Benchmark in its binary layout,
-// that of ogbn-papers100M: raw/data.npz, raw/node-label.npz and split/TYPE/*.csv.gz. Its
+// OGBBinary is a node-property folder of the Open Graph Benchmark in its binary layout, in
+// which ogbn-papers100M is published: raw/data.npz, raw/node-label.npz and split/TYPE/*.csv.gz. Its
 // edges and features can be read in pieces.
 //
 //	data.npz        edge_index (2, edges), node_feat (nodes, features),

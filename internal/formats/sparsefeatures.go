@@ -111,7 +111,7 @@ func readSparseFeatures(ctx context.Context, a *npy.Archive, prefix string, node
 // readSparseFile reads a SciPy CSR matrix that scipy.sparse.save_npz has written, with a row
 // for each node.
 func readSparseFile(ctx context.Context, path string, nodes int) (*graph.Features, error) {
-	a, err := openSparseFile(path)
+	a, err := openSparseFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func readSparseFile(ctx context.Context, path string, nodes int) (*graph.Feature
 }
 
 // openSparseFile opens the archive of a SciPy CSR matrix.
-func openSparseFile(path string) (*npy.Archive, error) {
+func openSparseFile(ctx context.Context, path string) (*npy.Archive, error) {
 	a, err := npy.OpenArchive(path)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func openSparseFile(path string) (*npy.Archive, error) {
 		}
 	}
 	if a.Has("format") {
-		text, err := a.Text("format")
+		text, err := readText(ctx, a, "format")
 		if err == nil && text != "csr" {
 			err = fmt.Errorf("datasets: %s: a matrix of SciPy's format %q, want csr: save matrix.tocsr()", path, text)
 		}
@@ -142,4 +142,18 @@ func openSparseFile(path string) (*npy.Archive, error) {
 		}
 	}
 	return a, nil
+}
+
+// readText reads an array of a single text without dimensions, such as SciPy's format.
+func readText(ctx context.Context, source arraySource, key string) (text string, err error) {
+	err = withArray(source, key, func(r *npy.Reader) error {
+		if !r.Text() || len(r.Shape) != 0 {
+			return fmt.Errorf("datasets: %s: element type %q of shape %v, want one string", r.Name(), r.Descr, r.Shape)
+		}
+		return r.EachText(ctx, func(element []byte) error {
+			text = string(element)
+			return nil
+		})
+	})
+	return text, err
 }

@@ -90,8 +90,8 @@ func drawNoise(t *rapid.T, rows int) []float32 {
 	return noise
 }
 
-// Noise of factor 1 gives the bits of none, where elements are not finite too, and so does
-// noise of factor 0 those of no dropout.
+// Noise of factor 1 gives the bits of plain dropout, where elements are not finite too. Noise
+// of factor 0 gives the bits of no dropout.
 func TestNoiseOfOneAndZero(t *testing.T) {
 	const rows, width = 9, 77
 	z := random(rows*width, 1)
@@ -156,7 +156,7 @@ func TestELUAccuracy(t *testing.T) {
 	})
 }
 
-// The error of GELU is at most that of Φ times the argument, of both signs.
+// The error of GELU is at most the error of Φ times the argument, for both signs.
 func TestGELUAccuracy(t *testing.T) {
 	var worstY, worstS float64
 	for bits := math.Float32bits(1e-30); bits < math.Float32bits(60); bits += 997 {

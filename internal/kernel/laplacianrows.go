@@ -42,7 +42,7 @@ func (w *LaplacianRows) Of(rows []int32) bool {
 	return w != nil && len(rows) > 0 && len(w.rows) == len(rows) && &w.rows[0] == &rows[0]
 }
 
-// Multiply sets dst to rows lo to hi of the list, times X. The bits are those of PropagateRows.
+// Multiply sets dst to rows lo to hi of the list, times X. The bits are the same as of PropagateRows.
 func (w *LaplacianRows) Multiply(dst []float32, lo, hi int, x []float32, width int) {
 	m := &w.matrix
 	checkLen("Multiply", "dst", len(dst), (hi-lo)*width)

@@ -50,7 +50,7 @@ func SelectRows(dst, m *graph.CSR, ids []int32) {
 }
 
 // SpMMSparse computes dst = A·X[ids] for a sparse X and a dense dst. Column k of A belongs
-// to row ids[k] of X, or to row k where ids is nil. Otherwise it is SpMM. Cost: the entries
+// to row ids[k] of X, or to row k if ids is nil. Cost: the entries
 // of X at the entries of A, and one pass over dst.
 func SpMMSparse(dst []float32, a *graph.CSR, ids []int32, x *graph.CSR) {
 	width := x.Cols
@@ -90,10 +90,10 @@ func checkGathered(function string, a *graph.CSR, ids []int32, x *graph.CSR) {
 	checkIDs(function, ids[:a.Cols], x.Rows)
 }
 
-// Crowded reports whether a product of so many rows, with so many entries of A, fills more
-// than a quarter of its values if no two terms meet, for sparse X. It is then better dense: a
-// sparse product takes four times the memory of a value for each entry, and a dense one
-// multiplies faster.
+// Crowded reports whether A·X for sparse X, with the given rows and entries of A, may fill
+// more than a quarter of its values: the bound is reached if no two terms have the same place.
+// A dense product is then better. A sparse one takes four times the memory of a value for
+// each entry, and multiplies slower.
 func Crowded(rows int, entries int64, x *graph.CSR) bool {
 	terms := float64(entries) * float64(x.NNZ()) / float64(max(x.Rows, 1))
 	return terms > float64(rows)*float64(x.Cols)/4

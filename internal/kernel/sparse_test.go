@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// thinned returns random features of which few are not 0, dense and sparse.
+// thinned returns random features, most of them 0, dense and sparse.
 func thinned(rng *rand.Rand, rows, cols int, binary bool) (dense, sparse *graph.Features) {
 	dense = &graph.Features{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
 	for k := range dense.Data {

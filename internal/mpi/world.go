@@ -227,9 +227,9 @@ const (
 )
 
 // wait returns when all requests are done. MPI's own waiting would keep a core busy, and
-// would not watch ctx. A pause is at most a sixteenth of the time that nothing has happened, so
-// that it adds little to it. MPI moves data only while it is called: a test that takes long
-// has moved some, and the next follows at once.
+// would not watch ctx. It pauses between two tests for at most a sixteenth of the time since
+// the last progress, so a pause delays the end by little. MPI moves data only while it is
+// called: a test that takes long has moved data, and the next test follows at once.
 func (w *World) wait(ctx context.Context, requests []request) error {
 	for since := time.Now(); ; {
 		begun := time.Now()

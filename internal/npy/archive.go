@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
@@ -118,39 +117,4 @@ func (a *Archive) Open(key string) (*Reader, error) {
 	}
 	r.close = content.Close
 	return r, nil
-}
-
-// Text returns an array of one string of at most 64 bytes, as NumPy writes bytes (|S3) and
-// ASCII text (<U3).
-func (a *Archive) Text(key string) (string, error) {
-	f := a.find(key)
-	if f == nil {
-		return "", fmt.Errorf("npy: %s: no array %q: %w", a.path, key, ErrFormat)
-	}
-	fail := func(err error) (string, error) { return "", fmt.Errorf("npy: %s: %s: %w", a.path, key, err) }
-	content, err := f.Open()
-	if err != nil {
-		return fail(err)
-	}
-	defer content.Close()
-	h, _, err := readHeader(content)
-	if err != nil {
-		return fail(err)
-	}
-	const most = 64
-	size, length := 1, 0
-	if strings.HasPrefix(h.Descr, "<U") {
-		size = 4
-	}
-	if len(h.Descr) > 2 {
-		length, err = strconv.Atoi(h.Descr[2:])
-	}
-	if err != nil || length < 0 || length > most || len(h.Shape) != 0 || size == 1 && !strings.HasPrefix(h.Descr, "|S") {
-		return fail(fmt.Errorf("element type %q of shape %v, want one string: %w", h.Descr, h.Shape, ErrFormat))
-	}
-	text := make([]byte, size*length)
-	if _, err := io.ReadFull(content, text); err != nil {
-		return fail(cutShort(err, "the text"))
-	}
-	return strings.ReplaceAll(string(text), "\x00", ""), nil
 }

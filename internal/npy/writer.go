@@ -56,7 +56,7 @@ func WriteValues[T Element](w io.Writer, values []T) error {
 	return nil
 }
 
-// WriteText writes an array of one string of bytes, which Archive.Text reads.
+// WriteText writes one string as NumPy's bytes, an array without dimensions.
 func WriteText(w io.Writer, text string) error {
 	if _, err := w.Write(header(fmt.Sprintf("|S%d", len(text)), nil)); err != nil {
 		return err
