@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -52,6 +53,7 @@ type streamSizes struct {
 type streamState struct {
 	Version  int          `json:"version"`
 	Identity string       `json:"identity"`
+	Scratch  string       `json:"scratch"` // folder of the buckets; "": beside the state
 	Buckets  *bucketState `json:"buckets"`
 	Filled   bool         `json:"filled"` // all edges are in buckets
 
@@ -133,6 +135,9 @@ func (s *streamer) run(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := s.save(); err != nil { // where the buckets are
+		return err
+	}
 	if len(s.state.Sections) == 0 {
 		if err := s.fill(ctx); err != nil {
 			return err
@@ -190,11 +195,29 @@ func (s *streamer) load(free int64) error {
 			return fmt.Errorf("an unfinished conversion of other data, or with other options, is in %s: finish that one, or delete the folder", s.work)
 		}
 	}
-	s.buckets = edgeBuckets{dir: s.work, nodes: sizes.nodes, state: s.state.Buckets}
-	if s.options.Scratch != "" {
-		s.buckets.dir = filepath.Join(s.options.Scratch, "gcn-convert-"+identity)
+	if err := s.place(text == nil); err != nil {
+		return err
 	}
+	s.buckets = edgeBuckets{dir: cmp.Or(s.state.Scratch, s.work), nodes: sizes.nodes, state: s.state.Buckets}
 	return os.MkdirAll(s.buckets.dir, 0o777)
+}
+
+// place chooses the folder of the buckets. An unfinished conversion keeps its own, and needs
+// Options.Scratch no more: in another folder its files would be missing, and stay for ever.
+func (s *streamer) place(begins bool) error {
+	if s.options.Scratch == "" {
+		return nil
+	}
+	dir, err := filepath.Abs(filepath.Join(s.options.Scratch, "gcn-convert-"+s.state.Identity))
+	switch {
+	case err != nil:
+		return err
+	case begins:
+		s.state.Scratch = dir
+	case s.state.Scratch != dir:
+		return fmt.Errorf("an unfinished conversion has its temporary files in %s: finish it without another scratch folder, or delete that folder and %s", cmp.Or(s.state.Scratch, s.work), s.work)
+	}
+	return nil
 }
 
 func (s *streamer) statePath() string { return filepath.Join(s.work, "state.json") }

@@ -236,6 +236,35 @@ func TestOGBBinaryFaults(t *testing.T) {
 	}
 }
 
+// An unfinished conversion keeps its scratch folder, with or without the option, and refuses
+// another one. At the end nothing is left in it.
+func TestStreamScratch(t *testing.T) {
+	d := made(t, 300, 7)
+	spec := "ogb:" + binaryFolder(t, d, arcsOf(d, 3), zip.Store, false)
+	dir := t.TempDir()
+	path, scratch := filepath.Join(dir, "x"), filepath.Join(dir, "scratch")
+	for _, stage := range []string{"edges", "rows"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := Options{checkpoint: 1, Scratch: scratch, Progress: func(p FetchProgress) {
+			if p.Stage == stage {
+				cancel()
+			}
+		}}
+		if err := streamed(ctx, spec, path, o); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if err := streamed(t.Context(), spec, path, Options{Scratch: dir}); err == nil || !strings.Contains(err.Error(), scratch) {
+			t.Errorf("%s: with another scratch folder: %v", stage, err)
+		}
+		if err := streamed(t.Context(), spec, path, Options{}); err != nil {
+			t.Errorf("%s: without the option: %v", stage, err)
+		}
+		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
+			t.Errorf("%s: scratch files are left: %v, %v", stage, left, err)
+		}
+	}
+}
+
 // A process that is killed at random leaves files from which the next goes on. The result
 // equals the store of the data in memory.
 func TestStreamKilled(t *testing.T) {

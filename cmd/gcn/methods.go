@@ -177,6 +177,14 @@ func (o *samplingOptions) controls() bool {
 	return o.Control != "" && o.Control != samplers.ControlNone.String()
 }
 
+// keepsHistories reports whether the options name a control variate, or a method with one.
+func (o *samplingOptions) keepsHistories() bool {
+	if o.namesParts() {
+		return o.controls()
+	}
+	return methodNamed(o.Method).Controlled
+}
+
 // refreshes reports whether activations are refreshed every --control-every mini-batches.
 func (o *samplingOptions) refreshes() bool {
 	if o.namesParts() {

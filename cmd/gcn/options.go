@@ -381,7 +381,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
 	}
-	if o.EdgeDropout > 0 && (o.controls() || o.refreshes()) {
+	if o.EdgeDropout > 0 && o.keepsHistories() {
 		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())
 	}
 	if o.ControlHalf && !o.refreshes() {
@@ -390,7 +390,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.Conv == convGAT && o.controls() {
 		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
-	if o.PreNorm && (o.controls() || o.refreshes()) {
+	if o.PreNorm && o.keepsHistories() {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
 	}
 	if !o.ExactInput {

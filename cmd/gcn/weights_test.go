@@ -14,7 +14,10 @@ import (
 // TestExportAndImport moves a run's weights to another folder: the predictions are the same.
 func TestExportAndImport(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, more := range map[string][]string{"program": nil, "equation": {"--model", "equation", "--bias-after", "--activation", "relu"}} {
+	for name, more := range map[string][]string{
+		"program": nil, "equation": {"--model", "equation", "--bias-after", "--activation", "relu"}, "jumping": {"--batch-norm", "--jumping", "concat"},
+		"blocks": {"--input-layer", "--pre-norm", "--batch-norm", "--feed-forward", "--own-state", "--activation", "gelu"},
+	} {
 		succeed(t, trainArgs(append([]string{"--out", name, "-q"}, more...)...)...)
 		succeed(t, "predict", "--run", name, "--out", "want.npy")
 		for _, file := range []string{name + ".npz", name + ".safetensors"} {
