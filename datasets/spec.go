@@ -113,6 +113,9 @@ func (s *Spec) Float(key string, fallback, least, most float64) (float64, error)
 func (s *Spec) Choice(key string, allowed ...string) (string, error) {
 	v := s.Text(key, allowed[0])
 	if !slices.Contains(allowed, v) {
+		if allowed[0] == "" {
+			allowed = allowed[1:]
+		}
 		return "", fmt.Errorf("datasets: %q: %s=%s: want %s", s.text, key, v, strings.Join(allowed, ", "))
 	}
 	return v, nil
