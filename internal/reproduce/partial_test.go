@@ -41,7 +41,7 @@ func TestCompute(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(o.Dir, "results.md"))
 	if err != nil || !strings.Contains(string(text), fmt.Sprintf("**not complete**: %d of %d", scores.There, scores.Cells)) ||
-		!strings.Contains(string(text), "**Not complete.** None of its ") || !strings.Contains(string(text), "**Not complete.** Cells: synth:demo?nodes=500&edges=2500&features=8 ") {
+		!strings.Contains(string(text), "**Not complete.** No cell of ") || !strings.Contains(string(text), "**Not complete.** Cells: synth:demo?nodes=500&edges=2500&features=8 ") {
 		t.Errorf("%v; results.md does not say what is missing:\n%s", err, text)
 	}
 	o.Compute = ComputeTimes
