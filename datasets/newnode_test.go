@@ -21,9 +21,9 @@ func TestReadNode(t *testing.T) {
 		features  []float32
 		neighbors []int32
 	}{
-		`{"features": [0.5, -2], "neighbors": [8, 0]}`:           {numbered, []float32{0.5, -2}, []int32{8, 0}},
-		`{"neighbors": ["3"], "features": [1e-3]}`:               {numbered, []float32{1e-3}, []int32{3}},
-		" {} \n":                                                 {numbered, nil, nil},
+		`{"features": [0.5, -2], "neighbors": [8, 0]}`: {numbered, []float32{0.5, -2}, []int32{8, 0}},
+		`{"neighbors": ["3"], "features": [1e-3]}`:     {numbered, []float32{1e-3}, []int32{3}},
+		" {} \n": {numbered, nil, nil},
 		`{"features": [1], "neighbors": ["b c", 7, "a"]}` + "\n": {named, []float32{1}, []int32{1, 2, 0}},
 	} {
 		features, neighbors, err := want.data.ReadNode(strings.NewReader(text))

@@ -62,7 +62,9 @@ func denseBytes(x *graph.Features) int64 {
 
 // plausibleColumns tells whether sparse features may have so many columns, for each of which
 // a model has weights. Far more columns than entries mean a damaged file.
-func plausibleColumns(x *graph.Features) bool { return x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len() }
+func plausibleColumns(x *graph.Features) bool {
+	return x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len()
+}
 
 // makeDense makes sparse features dense.
 func (d *Data) makeDense() error {
