@@ -120,3 +120,40 @@ func TestInferOnRanks(t *testing.T) {
 		})
 	}
 }
+
+// Calls for a few nodes share rows anew: the nodes differ from call to call.
+func TestInferFewOnRanks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 500
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
+	x, y := randomFeatures(rng, n, 5), randomLabels(rng, n, 3)
+	_, alone := testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+	var all errgroup.Group
+	for k, r := range newRanks(3) {
+		_, model := testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+		model.Ranks = r
+		all.Go(func() error {
+			for _, count := range []int32{200, 1, 60, 250} {
+				nodes := make([]int32, count)
+				for i := range nodes {
+					nodes[i] = (int32(i)*7 + count) % n
+				}
+				want, err := alone.Infer(t.Context(), p, x, nodes)
+				if err != nil {
+					return err
+				}
+				got, err := model.Infer(t.Context(), p, x, nodes)
+				if err != nil {
+					return err
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("rank %d, %d nodes: other logits", k, count)
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
