@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -42,15 +43,16 @@ func Launched(getenv func(string) string) (Launcher, error) {
 // libraries returns the names under which the launcher's MPI library may be found, best
 // first.
 func (l Launcher) libraries(goos string) []string {
-	openMPI, mpich, standard := "libmpi.so.40", []string{"libmpi.so.12", "libmpich.so.12"}, "libmpi_abi.so.0"
+	openMPI, mpich := []string{"libmpi.so.40"}, []string{"libmpi.so.12", "libmpich.so.12"}
+	standard := []string{"libmpi_abi.so.1", "libmpi_abi.so.0"} // of releases, and of test versions before
 	if goos == "darwin" {
-		openMPI, mpich, standard = "libmpi.40.dylib", []string{"libmpi.12.dylib"}, "libmpi_abi.0.dylib"
+		openMPI, mpich, standard = []string{"libmpi.40.dylib"}, []string{"libmpi.12.dylib"}, []string{"libmpi_abi.1.dylib", "libmpi_abi.0.dylib"}
 	}
 	switch l.Name {
 	case "Open MPI":
-		return []string{openMPI, standard}
+		return slices.Concat(openMPI, standard)
 	case "MPICH":
-		return append(mpich, standard)
+		return slices.Concat(mpich, standard)
 	}
-	return append(append([]string{openMPI}, mpich...), standard)
+	return slices.Concat(openMPI, mpich, standard)
 }
