@@ -519,8 +519,8 @@ func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits [
 // chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
 // takes a part at a time through all steps of f, so that its rows stay in the core's cache.
 //
-// bring, if not nil, fetches what f reads at a part from other ranks: they then go through
-// their parts together.
+// bring, if not nil, fetches the rows that f reads from other ranks for a part. The ranks then
+// go through their parts together.
 func (r *inference) chunks(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
 	if bring != nil {
 		return r.together(n, width, bring, f)

@@ -23,7 +23,7 @@ import (
 //	‖QPHW − QPSHW‖_F / ‖QPHW − 1⊗x̄‖_F,  x̄ the mean row of QPHW,
 //
 // is at most Target. The mean row is no signal, as all rows share it. The method
-// is the one with the least error at those sizes. Among methods that the
+// is the method with the least error at those sizes. Among methods that the
 // measurement cannot tell apart, Advise prefers an unbiased one, whose errors
 // average out from batch to batch. If almost all candidates would be drawn,
 // drawing saves nothing, and the advice is the method full.
@@ -69,8 +69,8 @@ type Advice struct {
 	Trials     []Trial `json:"trials,omitempty"`
 }
 
-// Take makes the recommended one of the trials the advice. Layers and Reasons stay those of
-// the errors. Without a trial to recommend the advice stays as it is.
+// Take makes the recommended trial the advice. Layers and Reasons stay as the measured errors
+// gave them. If no trial is recommended, the advice does not change.
 func (a *Advice) Take(trials []Trial) {
 	a.Trials = trials
 	if k := Recommended(trials, 0); k >= 0 {
@@ -340,7 +340,7 @@ func best(t *ErrorTable, size int) string {
 	return method
 }
 
-// method chooses one method for all layers: the one with the least product of the
+// method chooses one method for all layers, with the least product of the
 // layers' errors. Among methods that the measurement cannot tell apart, it takes
 // the preferred one.
 func (a *Advise) method(layers []LayerAdvice) string {

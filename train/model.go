@@ -18,7 +18,7 @@ var errNoContext = errors.New("train: the context is nil")
 
 var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
-// Model is what this package trains: a *layers.Model, or a pointer to a struct
+// Model is a model that this package can train: a *layers.Model, or a pointer to a struct
 // that embeds one, such as *layers.GCN.
 type Model interface {
 	Parts() *layers.Model

@@ -214,7 +214,7 @@ func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int)
 	return nil
 }
 
-// asBytes returns the memory of values. What travels as float32 keeps its bits.
+// asBytes returns the memory of values. Bytes that travel as float32 keep their bits.
 func asBytes(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }

@@ -504,7 +504,7 @@ func (j *tuneJob) openData(ctx context.Context) error {
 		return err
 	}
 	if len(j.data.Split.Valid) == 0 {
-		return fmt.Errorf("%s has no validation nodes, by which gcn tune compares settings", j.Data)
+		return fmt.Errorf("%s has no validation nodes; gcn tune compares settings by their score", j.Data)
 	}
 	var first *trainJob
 	for _, job := range j.jobs {

@@ -400,7 +400,7 @@ func TestMemoryErrors(t *testing.T) {
 			"copy from past it":    cu.MemcpyDtoH(unsafe.Pointer(&host[0]), x+36, 8),
 			"copy within past it":  cu.Memcpy(x+20, x, 40),
 			"set past the end":     cu.MemsetD8(x, 0, 41),
-			"free of what is none": cu.MemFree(x + 8),
+			"free within memory": cu.MemFree(x + 8),
 		} {
 			if !errors.Is(err, cu.InvalidValue) {
 				t.Errorf("%s: %v", name, err)

@@ -20,7 +20,7 @@ import (
 // multiplication", ACM TOMS 34, 2008): B is packed once into panels as wide as
 // a register tile, then tiles of C are computed from a panel that stays in the
 // first-level cache, while rows of A stream by. Each element of C is summed in
-// the same order whatever the number of cores.
+// the same order for any number of cores.
 func Native() BLAS {
 	if l := simd.Available(); l != simd.Portable {
 		return newNative(l)
