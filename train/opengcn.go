@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -66,24 +67,22 @@ type runModel struct {
 func (r runModel) options() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
 	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
-	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
 	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BatchNorm: r.BatchNorm, OwnState: r.OwnState, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
-	jumpings := map[string]layers.Jumping{"none": layers.JumpingNone, "concat": layers.JumpingConcat, "sum": layers.JumpingSum, "max": layers.JumpingMax}
-	var form, activation, residual, jumping bool
-	o.Jumping, jumping = jumpings[r.Jumping]
+	var form, activation bool
 	o.Form, form = forms[r.Model]
 	o.Activation, activation = activations[r.Activation]
-	o.HiddenResidual, residual = residuals[r.HiddenResidual]
+	residual, jumping := slices.Index(layers.ResidualNames(), r.HiddenResidual), slices.Index(layers.JumpingNames(), r.Jumping)
 	if r.Conv == "gat" {
 		o.Heads, o.OutputHeads = r.Heads, r.OutputHeads
 	}
 	switch {
 	case r.Conv != "gcn" && (r.Conv != "gat" || r.Heads < 1):
 		return o, fmt.Errorf("a run of --conv %s --heads %d, which this program does not know", r.Conv, r.Heads)
-	case !form || !activation || !residual || !jumping:
+	case !form || !activation || residual < 0 || jumping < 0:
 		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s --jumping %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual, r.Jumping)
 	case r.Layers < 1:
 		return o, fmt.Errorf("a run of %d layers", r.Layers)
 	}
+	o.HiddenResidual, o.Jumping = layers.Residual(residual), layers.Jumping(jumping)
 	return o, nil
 }
