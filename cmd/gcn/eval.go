@@ -132,8 +132,8 @@ task, the confusion matrix, and the expected calibration error in 15 bins. With 
 calibration. gcn report shows it if DIR is the run's folder.
 
 --correct-and-smooth spreads the errors and the labels of the training nodes over the
-graph first (arXiv:2010.13993). Its settings are those with the best score on the
-validation nodes, and they are printed.`,
+graph first (arXiv:2010.13993). It takes the settings with the best score on the
+validation nodes, and prints them.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json
   gcn eval --run runs/first --out runs/first

@@ -36,8 +36,8 @@ func newStudyAdviseCommand() *cobra.Command {
 		Long: `Recommend a method and sample sizes for a graph, with the reasons.
 
 First the study compares the errors of the layer-wise methods. The size of a layer is
-the smallest with an error of at most --target times the signal, and the method is the
-method with the least error at these sizes. The signal is the difference of a mini-batch's
+the smallest with an error of at most --target times the signal, and the method
+has the least error at these sizes. The signal is the difference of a mini-batch's
 rows from their mean. Without --run, the study uses the features as the input of every
 layer, and random weights.
 

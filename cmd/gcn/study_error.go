@@ -43,8 +43,8 @@ population, as the program released with the paper does.
 
 With --ages the study is about the second convolution of the paper's model, which it
 trains for --batches mini-batches with ladies-cv. The methods ladies-cv and vrgcn are
-then measured with histories of each age: activations of the parameters that many
-mini-batches ago. H has a dropout mask, the history has none, as in training. ladies-cv scales the
+then measured with histories of each age: activations with the parameters
+of so many mini-batches before. H has a dropout mask, the history has none, as in training. ladies-cv scales the
 noise of the mask as over all neighbours: its error is from QPHW without a mask. With
 --exact-input the first convolution has no error.`,
 		Example: `  gcn study approx-error --data synth:arxiv
