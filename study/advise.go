@@ -195,17 +195,10 @@ func (a *Advise) setDefaults() error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&a.Layers, 2}, {&a.Batch, 512}, {&a.Most, 8192}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if a.Target == 0 {
-		a.Target = 1
-	}
+	a.Layers = cmp.Or(a.Layers, 2)
+	a.Batch = cmp.Or(a.Batch, 512)
+	a.Most = cmp.Or(a.Most, 8192)
+	a.Target = cmp.Or(a.Target, 1)
 	switch {
 	case a.Laplacian == nil || len(a.Nodes) == 0:
 		return errors.New("study: advice needs a Laplacian and training nodes")
