@@ -92,8 +92,8 @@ func parameterCount(params []parameter) int {
 	return n
 }
 
-// learnable returns the inputs that n depends on and that have a float32 tensor as
-// value, in the order in which they were added to the graph.
+// learnable returns the inputs of n with a float32 tensor as value, in the order in which
+// they were added to the graph.
 func learnable(n *G.Node) G.Nodes {
 	var nodes G.Nodes
 	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {

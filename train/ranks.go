@@ -128,8 +128,8 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	return nil
 }
 
-// revision returns the version of this program. One that was built without a version has the
-// identity that Go gives to its sources and flags, where its file tells.
+// revision returns the version of this program. Without a version it returns the identity of
+// sources and flags that Go writes into the file, if it can be read.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

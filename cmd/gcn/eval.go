@@ -207,7 +207,7 @@ type runFlags struct {
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
-	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
+	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
 	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
 }
 

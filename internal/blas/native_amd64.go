@@ -415,8 +415,8 @@ func (g *band) rowsOfA(t *tile, strips []float32, i0, i, p0 int) {
 	}
 }
 
-// packStrips packs rows of A into strips of tileRows: k by k if A is transposed,
-// else row by row those that are not tileRows one after another. A strip with
+// packStrips packs rows of A into strips of tileRows: k by k if A is transposed, else row by
+// row. It skips strips of tileRows rows that lie one after another. A strip with
 // fewer rows keeps old values in the rest, which only reach elements outside C.
 func (g *band) packStrips(dst []float32, i0, i1, p0, k int) {
 	for i := i0; i < i1; i += g.tileRows {
