@@ -66,11 +66,9 @@ type runModel struct {
 // options returns the options of the model. A value that it does not know is an error.
 func (r runModel) options() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
-	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
 	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BatchNorm: r.BatchNorm, OwnState: r.OwnState, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
-	var form, activation bool
-	o.Form, form = forms[r.Model]
-	o.Activation, activation = activations[r.Activation]
+	form, known := forms[r.Model]
+	activation := slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == r.Activation })
 	residual, jumping := slices.Index(layers.ResidualNames(), r.HiddenResidual), slices.Index(layers.JumpingNames(), r.Jumping)
 	if r.Conv == "gat" {
 		o.Heads, o.OutputHeads = r.Heads, r.OutputHeads
@@ -78,11 +76,12 @@ func (r runModel) options() (layers.GCNOptions, error) {
 	switch {
 	case r.Conv != "gcn" && (r.Conv != "gat" || r.Heads < 1):
 		return o, fmt.Errorf("a run of --conv %s --heads %d, which this program does not know", r.Conv, r.Heads)
-	case !form || !activation || residual < 0 || jumping < 0:
+	case !known || activation < 0 || residual < 0 || jumping < 0:
 		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s --jumping %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual, r.Jumping)
 	case r.Layers < 1:
 		return o, fmt.Errorf("a run of %d layers", r.Layers)
 	}
+	o.Form, o.Activation = form, ops.Activations()[activation]
 	o.HiddenResidual, o.Jumping = layers.Residual(residual), layers.Jumping(jumping)
 	return o, nil
 }

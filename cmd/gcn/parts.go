@@ -24,20 +24,16 @@ type partOptions struct {
 	ClassWeights   string
 }
 
-// activations are the values of --activation, without none.
-func activations() []ops.Activation {
-	return []ops.Activation{ops.ActivationELU, ops.ActivationReLU, ops.ActivationGELU}
-}
-
+// activationNames are the values of --activation.
 func activationNames() (names []string) {
-	for _, a := range activations() {
+	for _, a := range ops.Activations() {
 		names = append(names, a.String())
 	}
 	return names
 }
 
 func activationNamed(name string) ops.Activation {
-	return activations()[slices.Index(activationNames(), name)]
+	return ops.Activations()[slices.Index(activationNames(), name)]
 }
 
 // noPart is the first value of --hidden-residual and of --jumping.
