@@ -60,8 +60,8 @@ func denseBytes(x *graph.Features) int64 {
 	return math.MaxInt64
 }
 
-// plausibleColumns tells whether sparse features may have so many columns, for each of which
-// a model has weights. Far more columns than entries mean a damaged file.
+// plausibleColumns tells whether sparse features may have so many columns. A model has weights
+// for each column, and far more columns than entries mean a damaged file.
 func plausibleColumns(x *graph.Features) bool {
 	return x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len()
 }

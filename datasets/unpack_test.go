@@ -107,7 +107,7 @@ func badArchives(t testing.TB) []badArchive {
 		{"pipe", archiveOf(t, packed{name: "pipe", mode: fs.ModeNamedPipe | 0o644}), `"pipe"`},
 		{"device", archiveOf(t, packed{name: "dev", mode: fs.ModeDevice | 0o644}), `"dev"`},
 		{"twice", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/a", content: []byte("y")}), `"dir/a",comes twice`},
-		{"twice but for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/A", content: x}), `"dir/A","dir/a"`},
+		{"twice except for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/A", content: x}), `"dir/A","dir/a"`},
 		{"folders alike but for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "DIR/b", content: x}), `"DIR/b","dir"`},
 		{"file, then folder", archiveOf(t, packed{name: "a", content: x}, packed{name: "a/b", content: x}), `"a/b","a"`},
 		{"folder, then file", archiveOf(t, packed{name: "a/b", content: x}, packed{name: "a", content: x}), `entry "a"`},
@@ -146,7 +146,7 @@ func TestUnpackHostile(t *testing.T) {
 			path := filepath.Join(outer, "in", "a.zip")
 			write(t, path, c.archive)
 			dir := filepath.Join(outer, "in", "out")
-			err := unpack(context.Background(), path, dir)
+			err := unpack(context.Background(), path, dir, nil)
 			if err == nil {
 				t.Fatal("unpacked")
 			}
@@ -226,7 +226,7 @@ func TestUnpack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zip")
 	write(t, path, zipOf(t, "top/", map[string][]byte{"a": []byte("1"), "b/c": []byte("2")}))
 	dir := path + ".out"
-	if err := unpack(context.Background(), path, dir); err != nil {
+	if err := unpack(context.Background(), path, dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := readBytes(t, filepath.Join(dir, "top", "a")), readBytes(t, filepath.Join(dir, "top", "b", "c")); string(a) != "1" || string(b) != "2" {

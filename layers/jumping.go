@@ -20,6 +20,10 @@ const (
 	JumpingMax            // the largest value of each column
 )
 
+// JumpingNames returns the names of the laws in a run's config.json, in the order of the
+// values.
+func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
+
 // jump adds the part of the logits from h, the output of convolution l, to below, the part
 // from the convolutions below it. l is not the last convolution. A classifier over rows side by side is a sum of
 // linear maps, so the rows need not be copied side by side. With JumpingMax it returns the

@@ -172,8 +172,8 @@ func (r *inference) together(shares []int, width int, bring func(lo, n int) erro
 	return nil
 }
 
-// bring returns a function that fetches what layer l reads at the needed rows lo to lo+n
-// from other ranks, or nil if this process has everything.
+// bring returns a function that fetches the rows of other ranks that layer l reads for its
+// needed rows lo to lo+n, or nil if this process has everything.
 func (r *inference) bring(l int) func(lo, n int) error {
 	rows, shares := r.rows, r.graphShares()
 	layer := r.model.layers[l]

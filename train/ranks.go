@@ -136,8 +136,8 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	return nil
 }
 
-// revision returns the version of this program. One that was built without a version has the
-// identity that Go gives to its sources and flags, where its file tells.
+// revision returns the version of this program. Without a version it returns the identity of
+// sources and flags that Go writes into the file, if it can be read.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -222,7 +222,7 @@ func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int)
 	return nil
 }
 
-// asBytes returns the memory of values. What travels as float32 keeps its bits.
+// asBytes returns the memory of values. Bytes that travel as float32 keep their bits.
 func asBytes(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }

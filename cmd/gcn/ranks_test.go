@@ -218,8 +218,8 @@ func stderrOf(err error) string {
 	return ""
 }
 
-// testRanksAuto checks that all ranks train with what rank 0 chooses for auto: a method that
-// is not the default, and for a run that they resume the interval that it has.
+// testRanksAuto checks that all ranks train with rank 0's choices for auto: a method that is
+// not the default, and the interval that a resumed run has.
 func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
 	for _, options := range []string{
 		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto",
@@ -400,7 +400,7 @@ func testRanksEnded(t *testing.T, gcn string, l mpiLauncher) {
 	}
 }
 
-// What ranks cannot share is refused with the reason and with what to take instead, also in
+// Methods that ranks cannot share are refused, with the reason and another choice, also in
 // one process: the number of ranks is no part of a run.
 func TestRefusedWithMicro(t *testing.T) {
 	t.Chdir(t.TempDir())
