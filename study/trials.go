@@ -66,6 +66,9 @@ func (c Candidate) model(d *datasets.Data, exact *layers.ExactInput, convolution
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range samplers.Methods() {
+		o.ControlLinear = o.ControlLinear || m.Name == c.Method && m.LinearControl && c.ExactInput && convolutions == 2
+	}
 	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, o)
 }
 
@@ -89,7 +92,7 @@ type Trial struct {
 	// take as long.
 	Operations float64 `json:"operations"`
 
-	Memory int64 `json:"memory"` // bytes of histories and of P·X
+	Memory int64 `json:"memory"` // bytes of histories, of P·X and of P·(P·X)
 }
 
 // DefaultCandidates returns the candidates for a graph with the given advice: full batch as
