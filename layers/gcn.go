@@ -405,7 +405,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
 	if r := batch.refresher; r != nil && r.linear != nil {
 		if l == 0 {
-			r.linear.x, r.linear.w = h, conv.W
+			r.linear.x, r.linear.w, r.linear.b = h, conv.W, conv.B
 		} else {
 			conv.linear = r.linear
 		}

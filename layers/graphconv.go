@@ -123,7 +123,7 @@ func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	}
 	z, err := ops.Propagate(slot, h)
 	if err == nil && l.linear != nil {
-		z, err = ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w)
+		z, err = ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b)
 	}
 	if err != nil {
 		return nil, err

@@ -2,7 +2,9 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/plan"
@@ -17,8 +19,12 @@ type linearControl struct {
 	exact      *ExactInput
 	x, w       *G.Node // rows of P·X, and the weight of the first convolution
 	activation ops.Activation
-	known      bool      // P·(P·X) is there
-	slopes     []float32 // memory of slopesOf
+	b          *G.Node   // its bias; nil: none
+	r          []float32 // factor of the bias in each node's row: the row sums of P, or 1
+	pr         []float32 // P·r at the nodes that batches are made of
+	rho        []float32 // of the current batch
+	slopes     []float32 // of the last refresh
+	known      bool      // P·(P·X) and pr are there
 }
 
 // excludesLinearControl names the option with which the first convolution's output is not
@@ -54,8 +60,29 @@ func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
 		return fmt.Errorf("%w; leave out the linear control (--control-linear=false)", err)
 	}
 	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
-	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation}
+	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation, r: r.sums, pr: make([]float32, rows)}
+	if o.BiasAfter {
+		r.linear.r = slices.Repeat([]float32{1}, r.p.Nodes())
+	}
 	return err
+}
+
+// set sets the rows of P·(P·X) and ρ = Pr − P̃r for the output nodes of block, whose rows are
+// given.
+func (c *linearControl) set(block *graph.Block, rows []int32) error {
+	c.rho = c.rho[:0]
+	for i, row := range rows {
+		rest, values := float64(c.pr[row]), block.Matrix.RowValues(i)
+		for k, j := range block.Matrix.Row(i) {
+			value := float32(1)
+			if values != nil {
+				value = values[k]
+			}
+			rest -= float64(value) * float64(c.r[block.Src[j]])
+		}
+		c.rho = append(c.rho, float32(rest))
+	}
+	return c.SetRows(rows, c.rho)
 }
 
 // propagate sets P·(P·X) at the rows of the second convolution, at the first call.
@@ -72,6 +99,7 @@ func (c *linearControl) propagate(in *inference, kept *keptRows) error {
 			c.SetPropagated(lo, values)
 			return nil
 		})
+		kernel.PropagateRows(c.pr, in.p, rows, c.r, 1, nil)
 	}
 	c.known = err == nil
 	return err
@@ -99,6 +127,15 @@ func (c *linearControl) propagateShared(in *inference, rows []int32) error {
 	if err == nil {
 		err = in.gather(all, len(rows), width, in.ChunkRows(width))
 	}
+	if err == nil {
+		err = in.chunks(len(rows), width, bring, func(_ *inference, at, n int) error {
+			kernel.PropagateRows(c.pr[at:at+n], in.p, rows[at:at+n], c.r, 1, nil)
+			return nil
+		})
+	}
+	if err == nil {
+		err = in.gather(c.pr, len(rows), 1, in.ChunkRows(width))
+	}
 	if err != nil {
 		return err
 	}
@@ -109,9 +146,9 @@ func (c *linearControl) propagateShared(in *inference, rows []int32) error {
 // slopeRows is the most rows of H̄ whose slopes are averaged.
 const slopeRows = 4096
 
-// linearise sets W̄ to the weights of the first convolution, and the slopes to their means over
-// rows at equal distances of the first n of history, which holds H̄.
-func (c *linearControl) linearise(w []float32, history *ops.History, n int) error {
+// linearise sets W̄ and b̄ to the parameters of the first convolution, and the slopes to their
+// means over rows at equal distances of the first n of history, which holds H̄.
+func (c *linearControl) linearise(w, b []float32, history *ops.History, n int) error {
 	width := history.Width()
 	sums, row := make([]float64, width), make([]float32, width)
 	step := (n + slopeRows - 1) / slopeRows
@@ -130,5 +167,5 @@ func (c *linearControl) linearise(w []float32, history *ops.History, n int) erro
 	for _, sum := range sums {
 		c.slopes = append(c.slopes, float32(sum/float64((n+step-1)/step)))
 	}
-	return c.SetPoint(w, c.slopes)
+	return c.SetPoint(w, b, c.slopes)
 }

@@ -204,7 +204,7 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
 	}
 	if c.top && c.r.linear != nil {
-		if err := c.r.linear.SetRows(c.to); err != nil {
+		if err := c.r.linear.set(b, c.to); err != nil {
 			return nil, err
 		}
 	}
@@ -412,6 +412,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 		return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
 	}
 	history, rows := all[0], r.kept.rows[l-1]
+	history.SetRows(0, nil) // allocates: parts are written at the same time
 	var err error
 	if len(rows) == len(kept.rows[l-1]) {
 		err = in.toHistory(history, 0, h.Span, h.Count*h.Width)
@@ -433,7 +434,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 		})
 	}
 	if err == nil && r.linear != nil {
-		err = r.linear.linearise(in.model.layers[0].w, history, len(rows))
+		err = r.linear.linearise(in.model.layers[0].w, in.model.layers[0].b, history, len(rows))
 	}
 	if err == nil {
 		err = in.need(&r.kept, l)

@@ -398,20 +398,20 @@ func TestGradients(t *testing.T) {
 				},
 			},
 			"AddLinearControl": {
-				[]input{{"z", size.dst, out, randomValues(rest, size.dst*out)}, w},
+				[]input{{"z", size.dst, out, randomValues(rest, size.dst*out)}, w, bias},
 				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
 					f, err := Features(g, x, slot)
 					if err != nil {
 						return nil, err
 					}
-					y, err := linear.add(slot, v[0], f, v[1])
+					y, err := linear.add(slot, v[0], f, v[1], v[2])
 					if err != nil {
 						return nil, err
 					}
 					return probe(y, c[:size.dst*out])
 				},
 				func(v []dense) float64 {
-					return refProbe(linear.reference(b, x, v[0], v[1]), c[:size.dst*out])
+					return refProbe(linear.reference(b, x, v[0], v[1], v[2]), c[:size.dst*out])
 				},
 			},
 			"plain nodes between": {

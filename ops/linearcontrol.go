@@ -14,15 +14,15 @@ import (
 )
 
 // LinearControl holds the constants of AddLinearControl: P·X for the nodes that can be output
-// nodes, and the weights W̄ and slopes s about which the layer below is linearised. Its owner
-// fills them.
+// nodes, and the weights W̄, the bias b̄ and the slopes s about which the layer below is
+// linearised. Its owner fills them.
 //
 // It belongs to one graph and to the goroutine that runs its machine.
 type LinearControl struct {
 	slot    *Slot    // P̃
-	rows    *Slot    // the block's output nodes, as rows of px
+	rows    *Slot    // the block's output nodes, as rows of px, and ρ
 	px      *History // nodes×in
-	about   *History // W̄, in×out, and a last row s
+	about   *History // W̄, in×out, and the rows b̄ and s
 	in, out int
 }
 
@@ -35,7 +35,7 @@ func NewLinearControl(slot *Slot, nodes, in, out int) (*LinearControl, error) {
 	return &LinearControl{
 		slot: slot, rows: NewSlot(slot.dst, slot.dst), in: in, out: out,
 		px:    &History{nodes: nodes, width: in, refreshed: true},
-		about: &History{nodes: in + 1, width: out, refreshed: true},
+		about: &History{nodes: in + 2, width: out, refreshed: true},
 	}, nil
 }
 
@@ -46,46 +46,52 @@ func (c *LinearControl) Bytes() int64 { return c.px.Bytes() + c.about.Bytes() }
 // next run.
 func (c *LinearControl) SetPropagated(first int, rows []float32) { c.px.SetRows(first, rows) }
 
-// SetPoint sets W̄ and s, of in·out and out values. It copies both.
-func (c *LinearControl) SetPoint(w, s []float32) error {
-	if len(w) != c.in*c.out || len(s) != c.out {
-		return fmt.Errorf("ops: LinearControl: %d weights and %d slopes for %d×%d: %w", len(w), len(s), c.in, c.out, ErrShape)
+// SetPoint sets W̄, b̄ and s, of in·out, out and out values. It copies them. A nil b̄ is 0.
+func (c *LinearControl) SetPoint(w, b, s []float32) error {
+	if b == nil {
+		b = make([]float32, c.out)
+	}
+	if len(w) != c.in*c.out || len(b) != c.out || len(s) != c.out {
+		return fmt.Errorf("ops: LinearControl: %d weights, %d biases and %d slopes for %d×%d: %w", len(w), len(b), len(s), c.in, c.out, ErrShape)
 	}
 	c.about.SetRows(0, w)
-	c.about.SetRows(c.in, s)
+	c.about.SetRows(c.in, b)
+	c.about.SetRows(c.in+1, s)
 	return nil
 }
 
-// SetRows sets, for each output node of the block of the next runs, its row of P·X. The slice
-// must not change until the runs have ended. After an error, which wraps graph.ErrInvalid, the
-// rows are the old ones.
-func (c *LinearControl) SetRows(rows []int32) error {
+// SetRows sets, for each output node of the block of the next runs, its row of P·X and its
+// element of ρ. The slices must not change until the runs have ended. After an error, which
+// wraps graph.ErrInvalid, they are the old ones.
+func (c *LinearControl) SetRows(rows []int32, rho []float32) error {
 	for i, r := range rows {
 		if r < 0 || int(r) >= c.px.nodes {
 			return fmt.Errorf("ops: LinearControl: output node %d has the row %d of P·X, outside [0, %d): %w", i, r, c.px.nodes, graph.ErrInvalid)
 		}
 	}
-	sums := scratch(c.rows.rows.RowSums, len(rows))
-	clear(sums)
-	return c.rows.SetRows(rows, sums)
+	return c.rows.SetRows(rows, rho)
 }
+
+// slopes returns s.
+func (c *LinearControl) slopes() []float32 { return c.about.Values()[(c.in+1)*c.out:] }
 
 // AddLinearControl returns
 //
-//	Z + (PX − P̃X)·((W − W̄) ⊙ 1⊗s)
+//	Z + ((PX − P̃X)·(W − W̄) + ρ⊗(b − b̄)) ⊙ 1⊗s,  ρ = Pr − P̃r,
 //
-// for Z of shape (len(Dst), out), constant X of shape (len(Src), in) and W of shape (in, out).
-// P̃ is the matrix of the block of c's slot, and PX are the rows of c for the output nodes. The
-// added term has mean 0 over the draws if E[P̃] = P, for all W, W̄ and s.
+// for Z of shape (len(Dst), out), constant X of shape (len(Src), in), W of shape (in, out) and b
+// of length out. P̃ is the matrix of the block of c's slot; PX and ρ are c's, for the output
+// nodes. A nil b leaves out its part. The added term has mean 0 over the draws if E[P̃] = P, for
+// all values of the others.
 //
-// Let Z be P̃(H − H̄) + PH̄ with H = act(XW), and s the mean slope of act at XW̄. To first
-// order, H − H̄ is X(W − W̄) ⊙ 1⊗s, so the term takes the place of this part of Z by its exact
-// value. It does the same for the part of ∂L/∂W that flows through H.
+// Let Z be P̃(H − H̄) + PH̄ with H = act(XW + r⊗b), and s the mean slope of act at XW̄ + r⊗b̄. To
+// first order, H − H̄ is (X(W − W̄) + r⊗(b − b̄)) ⊙ 1⊗s, so the term takes the place of this part
+// of Z by its exact value. It does the same for the parts of ∂L/∂W and ∂L/∂b that flow through H.
 //
-// Z and W have gradients: ∂L/∂Z = ∂L/∂out and ∂L/∂W = (PX − P̃X)ᵀ·∂L/∂out ⊙ 1⊗s. The error
-// wraps ErrShape if the shapes do not fit. Cost: 2·len(Dst)·in·out multiply-adds with the
-// gradient, and O(NNZ·in).
-func AddLinearControl(c *LinearControl, z, x, w *G.Node) (*G.Node, error) {
+// Z, W and b have gradients: ∂L/∂Z = G, ∂L/∂W = (PX − P̃X)ᵀG ⊙ 1⊗s and ∂L/∂b = ρᵀG ⊙ s for
+// G = ∂L/∂out. The error wraps ErrShape if the shapes do not fit. Cost: 2·len(Dst)·in·out
+// multiply-adds with the gradients, and O(NNZ·in).
+func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	const name = "AddLinearControl"
 	if c == nil {
 		return nil, fmt.Errorf("ops: %s needs a control", name)
@@ -109,7 +115,18 @@ func AddLinearControl(c *LinearControl, z, x, w *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ops: %s: %w", name, err)
 	}
-	return apply(&linearControl{base: newBase(z.Graph(), name, 3), of: c, blas: backend, wanted: []bool{variable(z), false, variable(w)}}, z, x, w)
+	op := &linearControl{base: newBase(z.Graph(), name, 3), of: c, blas: backend, wanted: []bool{variable(z), false, variable(w)}}
+	if b == nil {
+		return apply(op, z, x, w)
+	}
+	if err := checkNodes(name, z, b); err != nil {
+		return nil, err
+	}
+	if !b.Shape().Eq(tensor.Shape{c.out}) || b.Dtype() != tensor.Float32 {
+		return nil, fmt.Errorf("ops: %s: b is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), c.out, ErrShape)
+	}
+	op.arity, op.bias, op.wanted = 4, true, append(op.wanted, variable(b))
+	return apply(op, z, x, w, b)
 }
 
 type linearControl struct {
@@ -117,14 +134,18 @@ type linearControl struct {
 	of     *LinearControl
 	blas   blas.BLAS
 	wanted []bool
+	bias   bool
 	last   plan.Product
 
 	rest   []float32 // PX − P̃X of the last run
 	rows   int       // of it
-	change []float32 // (W − W̄) ⊙ 1⊗s
+	change []float32 // (W − W̄) ⊙ 1⊗s, and (b − b̄) ⊙ s
 }
 
 func (op *linearControl) Type() hm.Type {
+	if op.bias {
+		return hm.NewFnType(matrixType(), matrixType(), matrixType(), vectorType(), matrixType())
+	}
 	return hm.NewFnType(matrixType(), matrixType(), matrixType(), matrixType())
 }
 
@@ -178,14 +199,10 @@ func (op *linearControl) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.
 	for i, r := range c.rows.block.Dst {
 		subtract(op.rest[i*c.in:(i+1)*c.in], px[int(r)*c.in:(int(r)+1)*c.in])
 	}
-	about := c.about.Values()
-	op.change = scratch(op.change, len(w.data))
-	slopes := about[c.in*c.out:]
+	about, slopes := c.about.Values(), c.slopes()
+	op.change = scratch(op.change, len(w.data)+c.out)
 	for i := 0; i < len(w.data); i += c.out {
-		to, now, then := op.change[i:i+c.out], w.data[i:i+c.out], about[i:i+c.out]
-		for j, s := range slopes {
-			to[j] = (now[j] - then[j]) * s
-		}
+		scaleDifference(op.change[i:i+c.out], w.data[i:i+c.out], about[i:i+c.out], slopes)
 	}
 	value, data := in[0], z.data
 	if !over {
@@ -196,7 +213,25 @@ func (op *linearControl) Compute(out *plan.Buffer, over bool, in ...G.Value) (G.
 	}
 	op.last = plan.Product{M: z.rows, N: c.out, K: c.in}
 	op.blas.Sgemm(false, false, z.rows, c.out, c.in, 1, op.rest, c.in, op.change, c.out, 1, data, c.out)
+	if !op.bias {
+		return value, nil
+	}
+	bias, err := vectorOf(op.name, in[3], c.out)
+	if err != nil {
+		return nil, err
+	}
+	last := op.change[len(w.data):]
+	scaleDifference(last, bias, about[c.in*c.out:], slopes)
+	op.blas.Sgemm(false, false, z.rows, c.out, 1, 1, c.rows.block.RowSums, 1, last, c.out, 1, data, c.out)
 	return value, nil
+}
+
+// scaleDifference sets dst to (a − b)·scale, element by element.
+func scaleDifference(dst, a, b, scale []float32) {
+	a, b, scale = a[:len(dst)], b[:len(dst)], scale[:len(dst)]
+	for j := range dst {
+		dst[j] = (a[j] - b[j]) * scale[j]
+	}
 }
 
 // subtract sets x to y − x.
@@ -217,7 +252,7 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 	c, d := op.of, p.Device()
 	state, _ := plan.StateOf[placedLinear](p, op)
 	q, rows := slotOf(p, c.slot), slotOf(p, c.rows)
-	q.needs.matrix, rows.needs.dst = true, true
+	q.needs.matrix, rows.needs.dst, rows.needs.sums = true, true, rows.needs.sums || op.bias
 	px, err := placeHistory(p, c.px)
 	if err != nil {
 		return nil, err
@@ -251,7 +286,7 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		change, err := changeMemory.Floats(c.in * c.out)
+		change, err := changeMemory.Floats((c.in + 1) * c.out)
 		if err != nil {
 			return nil, err
 		}
@@ -275,13 +310,24 @@ func (op *linearControl) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 			}
 		}
 		op.last = plan.Product{M: zRows, N: c.out, K: c.in}
-		return value, d.Sgemm(false, false, zRows, c.out, c.in, rest, c.in, change, c.out, 1, to)
+		if err := d.Sgemm(false, false, zRows, c.out, c.in, rest, c.in, change, c.out, 1, to); err != nil || !op.bias {
+			return value, err
+		}
+		bias, err := in[3].Vector(op.name, c.out)
+		if err != nil {
+			return nil, err
+		}
+		last := device.Floats(change, c.in*c.out)
+		if err := d.ScaledDifference(last, bias, 0, device.Floats(state.about.at, c.in*c.out), state.slopes(c), 1, c.out); err != nil {
+			return nil, err
+		}
+		return value, d.Sgemm(false, false, zRows, c.out, 1, rows.sums, 1, last, c.out, 1, to)
 	}, nil
 }
 
 // slopes returns the address of s.
 func (s *placedLinear) slopes(c *LinearControl) device.Pointer {
-	return device.Floats(s.about.at, c.in*c.out)
+	return device.Floats(s.about.at, (c.in+1)*c.out)
 }
 
 func (op *linearControl) DiffWRT(int) []bool { return op.wanted }
@@ -289,17 +335,24 @@ func (op *linearControl) DiffWRT(int) []bool { return op.wanted }
 // SymDiff returns the upstream gradient for Z, without a copy. The output is an input of W's
 // gradient only for the order, as in activate.
 func (op *linearControl) SymDiff(_ G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := make(G.Nodes, 3)
+	d := make(G.Nodes, op.arity)
 	if op.wanted[0] {
 		d[0] = grad
 	}
-	if !op.wanted[2] {
-		return d, nil
-	}
-	back := &linearControlBack{base: newBase(grad.Graph(), "AddLinearControlBack", 2), forward: op, products: rowProducts{blas: op.blas}}
 	var err error
-	d[2], err = apply(back, out, grad)
-	return d, err
+	if op.wanted[2] {
+		back := &linearControlBack{base: newBase(grad.Graph(), op.name+"BackW", 2), forward: op, products: rowProducts{blas: op.blas}}
+		if d[2], err = apply(back, out, grad); err != nil {
+			return nil, err
+		}
+	}
+	if op.bias && op.wanted[3] {
+		back := &linearControlBackB{base: newBase(grad.Graph(), op.name+"BackB", 1), of: op.of}
+		if d[3], err = apply(back, grad); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
 }
 
 // linearControlBack is the gradient of W.
@@ -348,7 +401,7 @@ func (op *linearControlBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 	c := op.forward.of
 	value, data := out.Matrix(c.in, c.out)
 	op.products.multiplyOver(nil, matrix{grad.rows, c.in, op.forward.rest}, grad, data)
-	slopes := c.about.Values()[c.in*c.out:]
+	slopes := c.slopes()
 	for i := 0; i < len(data); i += c.out {
 		row := data[i : i+c.out]
 		for j, s := range slopes {
@@ -378,5 +431,83 @@ func (op *linearControlBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, e
 			return nil, err
 		}
 		return value, d.ScaledDifference(to, to, 0, 0, state.slopes(c), c.in, c.out)
+	}, nil
+}
+
+// linearControlBackB is the gradient of b.
+type linearControlBackB struct {
+	base
+	of *LinearControl
+}
+
+func (op *linearControlBackB) Type() hm.Type { return hm.NewFnType(matrixType(), vectorType()) }
+
+func (op *linearControlBackB) InferShape(...G.DimSizer) (tensor.Shape, error) {
+	return tensor.Shape{op.of.out}, nil
+}
+
+func (op *linearControlBackB) Do(in ...G.Value) (G.Value, error) {
+	return op.Compute(&op.own, false, in...)
+}
+
+func (op *linearControlBackB) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
+
+func (op *linearControlBackB) check(cols int) error {
+	if cols != op.of.out {
+		return fmt.Errorf("ops: AddLinearControl: gradient has %d columns, its output %d: %w", cols, op.of.out, ErrShape)
+	}
+	return nil
+}
+
+func (op *linearControlBackB) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
+	grad, err := matrixOf(op.name, in[0])
+	if err == nil {
+		err = op.check(grad.cols)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rho, err := rowSums(op.name, op.of.rows, grad.rows)
+	if err != nil {
+		return nil, err
+	}
+	value, data := out.Vector(grad.cols)
+	kernel.ColumnSums(data, grad.data, rho, grad.rows, grad.cols)
+	for j, s := range op.of.slopes() {
+		data[j] *= s
+	}
+	return value, nil
+}
+
+func (op *linearControlBackB) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	d, rows := p.Device(), slotOf(p, op.of.rows)
+	rows.needs.sums = true
+	about, err := placeHistory(p, op.of.about)
+	if err != nil {
+		return nil, err
+	}
+	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		n, cols, grad, err := in[0].Matrix(op.name)
+		if err == nil {
+			err = op.check(cols)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rho, err := rows.rowSums(op.name, n)
+		if err != nil {
+			return nil, err
+		}
+		if err := about.current(); err != nil {
+			return nil, err
+		}
+		value, to, err := out.Vector(cols)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.ColumnSums(to, grad, 0, rho, n, cols); err != nil {
+			return nil, err
+		}
+		return value, d.ScaledDifference(to, to, 0, 0, (&placedLinear{about: about}).slopes(op.of), 1, cols)
 	}, nil
 }

@@ -14,15 +14,17 @@ import (
 // linearTest holds random constants of a LinearControl.
 type linearTest struct {
 	nodes, in, out int
-	px, w, s       []float32
-	rows           []int32 // of the output nodes
+	px, w, b, s    []float32
+	rows           []int32   // of the output nodes
+	rho            []float32 // for them
 }
 
 func newLinearTest(rng *rand.Rand, nodes, dst, in, out int) *linearTest {
-	l := &linearTest{nodes: nodes, in: in, out: out, px: randomValues(rng, nodes*in), w: randomValues(rng, in*out), s: randomValues(rng, out)}
+	l := &linearTest{nodes: nodes, in: in, out: out, px: randomValues(rng, nodes*in), w: randomValues(rng, in*out), b: randomValues(rng, out), s: randomValues(rng, out)}
 	for _, v := range rng.Perm(nodes)[:dst] {
 		l.rows = append(l.rows, int32(v))
 	}
+	l.rho = randomValues(rng, dst)
 	return l
 }
 
@@ -33,28 +35,28 @@ func (l *linearTest) control(slot *Slot) (*LinearControl, error) {
 	}
 	c.SetPropagated(0, l.px[:l.in])
 	c.SetPropagated(1, l.px[l.in:])
-	if err := c.SetPoint(l.w, l.s); err != nil {
+	if err := c.SetPoint(l.w, l.b, l.s); err != nil {
 		return nil, err
 	}
-	return c, c.SetRows(l.rows)
+	return c, c.SetRows(l.rows, l.rho)
 }
 
-func (l *linearTest) add(slot *Slot, z, x, w *G.Node) (*G.Node, error) {
+func (l *linearTest) add(slot *Slot, z, x, w, b *G.Node) (*G.Node, error) {
 	c, err := l.control(slot)
 	if err != nil {
 		return nil, err
 	}
-	return AddLinearControl(c, z, x, w)
+	return AddLinearControl(c, z, x, w, b)
 }
 
-// reference is Z + (PX − P̃X)((W − W̄) ⊙ 1⊗s).
-func (l *linearTest) reference(b *graph.Block, x *graph.Features, z, w dense) dense {
-	drawn := refMul(refCSR(&b.Matrix), refFeatures(x, b.Src))
+// reference is Z + ((PX − P̃X)(W − W̄) + ρ⊗(b − b̄)) ⊙ 1⊗s.
+func (l *linearTest) reference(block *graph.Block, x *graph.Features, z, w, b dense) dense {
+	drawn := refMul(refCSR(&block.Matrix), refFeatures(x, block.Src))
 	rest := newDense(z.rows, l.in).each(func(i, j int) float64 { return float64(l.px[int(l.rows[i])*l.in+j]) - drawn.at(i, j) })
-	change := newDense(l.in, l.out).each(func(i, j int) float64 {
-		return (w.at(i, j) - float64(l.w[i*l.out+j])) * float64(l.s[j])
+	change := refMul(rest, newDense(l.in, l.out).each(func(i, j int) float64 { return w.at(i, j) - float64(l.w[i*l.out+j]) }))
+	return z.each(func(i, j int) float64 {
+		return z.at(i, j) + (change.at(i, j)+float64(l.rho[i])*(b.at(0, j)-float64(l.b[j])))*float64(l.s[j])
 	})
-	return refAdd(z, refMul(rest, change))
 }
 
 // The constants may change between runs: the next run reads the new ones.
@@ -70,16 +72,16 @@ func TestLinearControlChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.Bytes(), int64(4*(nodes*in+(in+1)*out)); got != want {
+	if got, want := c.Bytes(), int64(4*(nodes*in+(in+2)*out)); got != want {
 		t.Errorf("%d bytes, want %d", got, want)
 	}
 	g := G.NewGraph()
-	z, w := input{"z", dst, out, randomValues(rng, dst*out)}, input{"w", in, out, randomValues(rng, in*out)}
+	z, w, bias := input{"z", dst, out, randomValues(rng, dst*out)}, input{"w", in, out, randomValues(rng, in*out)}, input{"b", 0, out, randomValues(rng, out)}
 	f, err := Features(g, x, slot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := AddLinearControl(c, z.node(g), f, w.node(g))
+	y, err := AddLinearControl(c, z.node(g), f, w.node(g), bias.node(g))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func TestLinearControlChanges(t *testing.T) {
 		if err := m.RunAll(); err != nil {
 			t.Fatal(err)
 		}
-		for k, want := range l.reference(b, x, z.dense(), w.dense()).data {
+		for k, want := range l.reference(b, x, z.dense(), w.dense(), bias.dense()).data {
 			if got := float64(y.Value().Data().([]float32)[k]); math.Abs(got-want) > 1e-4 {
 				t.Fatalf("element %d is %v, want %v", k, got, want)
 			}
@@ -97,10 +99,10 @@ func TestLinearControlChanges(t *testing.T) {
 		m.Reset()
 		l = newLinearTest(rng, nodes, dst, in, out)
 		c.SetPropagated(0, l.px)
-		if err := c.SetPoint(l.w, l.s); err != nil {
+		if err := c.SetPoint(l.w, l.b, l.s); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetRows(l.rows); err != nil {
+		if err := c.SetRows(l.rows, l.rho); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,11 +117,14 @@ func TestLinearControlErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rows := range [][]int32{{-1}, {nodes}, {}} {
-		if err := c.SetRows(rows); !errors.Is(err, graph.ErrInvalid) {
+		if err := c.SetRows(rows, make([]float32, len(rows))); !errors.Is(err, graph.ErrInvalid) {
 			t.Errorf("rows %v: %v", rows, err)
 		}
 	}
-	if err := c.SetPoint(make([]float32, in*out), make([]float32, out+1)); !errors.Is(err, ErrShape) {
+	if err := c.SetRows([]int32{1, 2}, make([]float32, 3)); !errors.Is(err, graph.ErrInvalid) {
+		t.Errorf("3 elements of ρ for 2 rows: %v", err)
+	}
+	if err := c.SetPoint(make([]float32, in*out), nil, make([]float32, out+1)); !errors.Is(err, ErrShape) {
 		t.Errorf("slopes of another width: %v", err)
 	}
 	for _, sizes := range [][3]int{{0, in, out}, {nodes, 0, out}, {nodes, in, 0}} {
@@ -137,12 +142,16 @@ func TestLinearControlErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, add := range map[string]func() (*G.Node, error){
-		"no control":     func() (*G.Node, error) { return AddLinearControl(nil, z, f, w) },
-		"no weight":      func() (*G.Node, error) { return AddLinearControl(c, z, f, nil) },
-		"a variable X":   func() (*G.Node, error) { return AddLinearControl(c, z, matrix("x", src, in), w) },
-		"a wide Z":       func() (*G.Node, error) { return AddLinearControl(c, matrix("wide", dst, out+1), f, w) },
-		"a wide W":       func() (*G.Node, error) { return AddLinearControl(c, z, f, matrix("wideW", in, out+1)) },
-		"Z of more rows": func() (*G.Node, error) { return AddLinearControl(c, matrix("long", dst+1, out), f, w) },
+		"no control":   func() (*G.Node, error) { return AddLinearControl(nil, z, f, w, nil) },
+		"no weight":    func() (*G.Node, error) { return AddLinearControl(c, z, f, nil, nil) },
+		"a variable X": func() (*G.Node, error) { return AddLinearControl(c, z, matrix("x", src, in), w, nil) },
+		"a wide Z":     func() (*G.Node, error) { return AddLinearControl(c, matrix("wide", dst, out+1), f, w, nil) },
+		"a wide W":     func() (*G.Node, error) { return AddLinearControl(c, z, f, matrix("wideW", in, out+1), nil) },
+		"a wide b": func() (*G.Node, error) {
+			return AddLinearControl(c, z, f, w, input{"wideB", 0, out + 1, make([]float32, out+1)}.node(g))
+		},
+		"a matrix b":     func() (*G.Node, error) { return AddLinearControl(c, z, f, w, w) },
+		"Z of more rows": func() (*G.Node, error) { return AddLinearControl(c, matrix("long", dst+1, out), f, w, nil) },
 	} {
 		if _, err := add(); err == nil {
 			t.Errorf("%s: no error", what)
@@ -152,7 +161,7 @@ func TestLinearControlErrors(t *testing.T) {
 	if err := slot.Set(randomBlock(rng, dst-1, src, nodes)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := AddLinearControl(c, z, f, w); err != nil {
+	if _, err := AddLinearControl(c, z, f, w, nil); err != nil {
 		t.Fatal(err)
 	}
 	m := G.NewTapeMachine(g)

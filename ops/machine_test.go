@@ -131,7 +131,7 @@ func (n *network) set(blocks []*graph.Block, seed uint64) error {
 		}
 	}
 	if n.linear != nil {
-		if err := n.linear.SetRows(blocks[0].Dst); err != nil {
+		if err := n.linear.SetRows(blocks[0].Dst, randomValues(rand.New(rand.NewPCG(seed, 3)), len(blocks[0].Dst))); err != nil {
 			return err
 		}
 	}
@@ -277,7 +277,8 @@ var middles = map[string]between{
 		if err != nil {
 			return nil, err
 		}
-		return test.add(slot, h, f, input{"wl", networkFeatures, networkWidth, randomValues(rng, networkFeatures*networkWidth)}.node(h.Graph()))
+		return test.add(slot, h, f, input{"wl", networkFeatures, networkWidth, randomValues(rng, networkFeatures*networkWidth)}.node(h.Graph()),
+			input{"bl", 0, networkWidth, []float32{1, 0, 2, -1}}.node(h.Graph()))
 	},
 	"transposed weight": func(h, _ *G.Node) (*G.Node, error) {
 		w, err := G.Transpose(input{"wt", 3, networkWidth, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}.node(h.Graph()))

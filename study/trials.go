@@ -66,9 +66,6 @@ func (c Candidate) model(d *datasets.Data, exact *layers.ExactInput, convolution
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range samplers.Methods() {
-		o.ControlLinear = o.ControlLinear || m.Name == c.Method && m.LinearControl && c.ExactInput && convolutions == 2
-	}
 	return layers.NewGCN(layers.NewBatch(G.NewGraph(), sampler), d.Features, d.Labels, o)
 }
 
@@ -202,7 +199,8 @@ func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
-	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed})
+	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool { return m.Name == c.Method && m.LinearControl })
+	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed, ControlLinear: linear})
 	if err != nil {
 		return nil, err
 	}
