@@ -113,9 +113,9 @@ func (c *linearControl) propagateShared(in *inference, rows []int32) error {
 	if err := checkShared(px, len(rows)); err != nil {
 		return err
 	}
-	all, bring := make([]float32, len(rows)*width), in.bringRows(rows)
+	all, bring, shares := make([]float32, len(rows)*width), in.bringRows(rows), in.even(len(rows), width)
 	err := panels(in.ctx, px, func(from, columns int, panel []float32) error {
-		return in.chunks(len(rows), width, bring, func(part *inference, at, n int) error {
+		return in.chunks(shares, width, bring, func(part *inference, at, n int) error {
 			mixed, err := part.Scratch(plan.Mixed, n*columns)
 			if err != nil {
 				return err
@@ -125,16 +125,16 @@ func (c *linearControl) propagateShared(in *inference, rows []int32) error {
 		})
 	})
 	if err == nil {
-		err = in.gather(all, len(rows), width, in.ChunkRows(width))
+		err = in.gather(all, width, shares)
 	}
 	if err == nil {
-		err = in.chunks(len(rows), width, bring, func(_ *inference, at, n int) error {
+		err = in.chunks(shares, width, bring, func(_ *inference, at, n int) error {
 			kernel.PropagateRows(c.pr[at:at+n], in.p, rows[at:at+n], c.r, 1, nil)
 			return nil
 		})
 	}
 	if err == nil {
-		err = in.gather(c.pr, len(rows), 1, in.ChunkRows(width))
+		err = in.gather(c.pr, 1, shares)
 	}
 	if err != nil {
 		return err
