@@ -121,6 +121,9 @@ func TestLinearControlUnbiased(t *testing.T) {
 					t.Fatal(err)
 				}
 				for j, m := range models {
+					if j == 0 && k >= count/10 {
+						continue // only its mean squared error is compared
+					}
 					for i, v := range m.run(t, batch) {
 						sums[j][i] += v
 						squares[j][i] += (v - want[i]) * (v - want[i])
@@ -131,7 +134,7 @@ func TestLinearControlUnbiased(t *testing.T) {
 				return
 			}
 			var error2 [2][2]float64 // of the estimate and of the gradient
-			for j := range models {
+			for j, count := range []int{count / 10, count} {
 				for i, w := range want {
 					mean, of := sums[j][i]/float64(count), 0
 					if i >= len(c) {
