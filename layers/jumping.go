@@ -96,7 +96,8 @@ func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 	}
 	first := !r.jumped
 	r.jumped = true
-	err = r.chunks(len(rows), layer.out, nil, func(part *inference, lo, n int) error {
+	shares := r.even(len(rows), layer.out)
+	err = r.chunks(shares, layer.out, nil, func(part *inference, lo, n int) error {
 		own, err := part.Own(h, lo, n)
 		if err != nil {
 			return err
@@ -114,7 +115,7 @@ func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 		return part.Add(to, own, layer.on.jump, n, layer.out, outputs)
 	})
 	if err == nil {
-		err = r.gather(sum.Host(), len(rows), outputs, r.ChunkRows(layer.out))
+		err = r.gather(sum.Host(), outputs, shares)
 	}
 	r.jumps = sum
 	return err

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,21 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
+
+// OpenRun returns the model of a run that gcn train made, as OpenGCN does, and the run's data,
+// from the location that its config.json names.
+func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, error) {
+	config, err := ReadConfig(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := datasets.Open(ctx, fmt.Sprint(config["data"]), datasets.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("train: the data of %s: %w", dir, err)
+	}
+	model, err := OpenGCN(dir, data)
+	return model, data, err
+}
 
 // OpenGCN returns the model of a run that gcn train made, from its folder, with the
 // parameters of the best validation score. It is for inference: a batch of it has full

@@ -63,6 +63,14 @@ func (r *ranks) prepare(run *run) error {
 	return nil
 }
 
+// RanksError is an error that every rank of a group returns in the same update, such as a loss
+// that is not finite on one of them. So one rank can tell of it for all.
+type RanksError struct{ Err error }
+
+func (e *RanksError) Error() string { return e.Err.Error() }
+
+func (e *RanksError) Unwrap() error { return e.Err }
+
 // leads reports whether this rank writes the run's folder and reports progress.
 func (r *ranks) leads() bool { return r.group == nil || r.group.Rank() == 0 }
 
@@ -121,7 +129,7 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	for rank, digest := range digests {
 		for k := range names {
 			if !slices.Equal(asBytes(digest[k][:]), asBytes(digests[0][k][:])) {
-				return fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
+				return &RanksError{fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])}
 			}
 		}
 	}
@@ -208,7 +216,7 @@ func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int)
 	}
 	for rank, digest := range digests {
 		if !slices.Equal(asBytes(digest[0][:]), asBytes(digests[0][0][:])) {
-			return fmt.Errorf("train: after batch %d, %s has other parameters than rank 0: a processor or the network has failed", batch, r.name(rank))
+			return &RanksError{fmt.Errorf("train: after batch %d, %s has other parameters than rank 0: a processor or the network has failed", batch, r.name(rank))}
 		}
 	}
 	return nil
@@ -286,7 +294,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	vecf32.Scale(values, 1/float32(r.stream.Micro))
 	loss := values[len(grads)]
 	if !kernel.Finite(values) {
-		return r.failed(s.Batch, r.program.checkFinite(loss, true))
+		return &RanksError{r.failed(s.Batch, r.program.checkFinite(loss, true))}
 	}
 	copy(grads, values)
 	if err := r.adam.fit(len(grads)); err != nil {
