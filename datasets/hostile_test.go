@@ -92,7 +92,7 @@ func hostileFiles(t testing.TB, dir string) map[string]string {
 		in("npy:D/fortran"):                              "labels.npy: no node has a label",
 		in("planetoid:D/digits/made"):                    "ind.made.allx: byte 2: number of 20000001 digits, at most 100 are read",
 		in("planetoid:D/class/made"):                     `ind.made.allx: byte 2: class "y" of module "xxx`,
-		in("planetoid:D/tuples/made"):                    "ind.made.allx: what it holds would take",
+		in("planetoid:D/tuples/made"):                    "ind.made.allx: its contents would take",
 		"store:" + store:                                 "classes.store: 100000000 classes for 20 nodes",
 		"synth:demo?nodes=2147483647":                    "synth:demo of 2147483647 nodes and 16106127353 edges would take 990 GB of " + memoryError,
 		"synth:proteins?classes=65536":                   memoryError,

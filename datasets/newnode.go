@@ -12,8 +12,8 @@ import (
 //
 //	{"features": [0.1, 2], "neighbors": [7, "n12"]}
 //
-// It returns the features as they are given, and the neighbours' numbers. Their ids are those of
-// Node; numbers need no quotes. It reads r to its end, so the caller limits its length. An
+// It returns the features as they are given, and the neighbours' numbers. An id is as for Node;
+// a number needs no quotes. It reads r to its end, so the caller limits its length. An
 // error of r is wrapped.
 func (d *Data) ReadNode(r io.Reader) (features []float32, neighbors []int32, err error) {
 	var given struct {

@@ -68,7 +68,7 @@ func NewGATConv(g *G.ExprGraph, name string, in, out, heads int, average bool, o
 	return &GraphConv{W: w, B: b, Attention: a}, err
 }
 
-// attend is Convolve of a layer with an Attention.
+// attend is convolve of a layer with an Attention.
 func (l *GraphConv) attend(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if slot.KeepsHistory() {
 		return nil, fmt.Errorf("layers: attention has no history of activations: the sampler is a method with a control variate, which needs P; take another method")

@@ -429,10 +429,10 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	if l == 0 && o.ExactInput != nil { // h is P·X
 		z, err = conv.affine(h, slot)
 	} else {
-		z, err = conv.Convolve(slot, h)
+		z, err = conv.convolve(slot, h)
 	}
 	if err == nil && o.PreNorm {
-		z, err = conv.Finish(z)
+		z, err = conv.finish(z)
 	}
 	if err != nil {
 		return nil, err
@@ -445,7 +445,7 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	if z, err = m.own(batch, x, l, slot, h, z, o, start); err != nil || o.PreNorm {
 		return z, err
 	}
-	return conv.Finish(z)
+	return conv.finish(z)
 }
 
 // newNorm adds the parameters of norm l, or returns nil if there is none.

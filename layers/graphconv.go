@@ -44,7 +44,7 @@ type GraphConv struct {
 	Second     *Linear        // nil: none
 	Order      Order          // zero: by cost
 
-	order  Order          // in use; zero before Convolve
+	order  Order          // in use; zero before convolve
 	linear *linearControl // nil: none
 }
 
@@ -61,16 +61,16 @@ func NewGraphConv(g *G.ExprGraph, name string, in, out int, o ParameterOptions) 
 // Forward maps H, of shape (len(Src), in), to (len(Dst), out). Src and Dst are the input
 // and output nodes of the slot's block.
 func (l *GraphConv) Forward(slot *ops.Slot, h *G.Node) (*G.Node, error) {
-	z, err := l.Convolve(slot, h)
+	z, err := l.convolve(slot, h)
 	if err != nil {
 		return nil, err
 	}
-	return l.Finish(z)
+	return l.finish(z)
 }
 
-// Convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
+// convolve is the first half of Forward: P̃·(H·W + 1⊗b), or the attention, after PreNorm and
 // with OwnState.
-func (l *GraphConv) Convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
+func (l *GraphConv) convolve(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 	if l.W == nil || slot == nil || h == nil {
 		return nil, fmt.Errorf("layers: GraphConv needs a weight, a slot and an input")
 	}
@@ -142,8 +142,8 @@ func (l *GraphConv) affine(x *G.Node, slot *ops.Slot) (*G.Node, error) {
 	return affine(x, l.W, l.B, slot)
 }
 
-// Finish is the second half of Forward: norm, activation, dropout and the second layer.
-func (l *GraphConv) Finish(z *G.Node) (*G.Node, error) {
+// finish is the second half of Forward: norm, activation, dropout and the second layer.
+func (l *GraphConv) finish(z *G.Node) (*G.Node, error) {
 	if l.Norm != nil {
 		var err error
 		if z, err = l.Norm.Forward(z); err != nil {

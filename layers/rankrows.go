@@ -152,7 +152,7 @@ func (r *inference) hiddenPart(l int, h plan.Rows, kept *keptRows, name plan.Scr
 	return above, err
 }
 
-// pack copies those of the rows lo to lo+n of values that other ranks read. The rows were
+// pack copies the rows of values that other ranks read, among lo to lo+n. The rows were
 // computed a moment ago, so they are in the cache. Calls for other rows may run concurrently.
 func (p *rankRows) pack(values []float32, lo, n, width int) {
 	for rank, rows := range p.sends {

@@ -90,15 +90,3 @@ func (s *Moments) LargestCovariance() float64 {
 	}
 	return most
 }
-
-// Total returns Σ Var(β_i) + Σ_{i≠j} Cov(β_i, β_j), the variance of Σ β_i, which
-// estimates the number of candidates.
-func (s *Moments) Total() float64 {
-	var sum float64
-	for i := range s.Cov {
-		for j := range s.Cov[i] {
-			sum += s.Cov[i][j]
-		}
-	}
-	return sum
-}

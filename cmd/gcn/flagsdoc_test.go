@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestFlagsDocumented checks that docs/command.md names every flag: those of gcn train and
-// gcn tune anywhere, and those of the other commands in the row of the command or of its
+// TestFlagsDocumented checks that docs/command.md names every flag. Flags of gcn train and gcn
+// tune can be anywhere. A flag of another command is in the row of the command or of its
 // group, unless gcn train has the same flag.
 func TestFlagsDocumented(t *testing.T) {
 	page := string(readFile(t, "../../docs/command.md"))

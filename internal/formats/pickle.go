@@ -165,7 +165,7 @@ func scanPickle(ctx context.Context, raw []byte) error {
 		markCost, memoCost, objectCost = 320, 96, 128
 	)
 	marks, steps := 0, 0
-	tally := memory.Tally{What: "what it holds"}
+	tally := memory.Tally{What: "its contents"}
 	for at := 0; at < len(raw); {
 		if steps++; steps%(1<<16) == 0 && ctx.Err() != nil {
 			return ctx.Err()

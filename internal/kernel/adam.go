@@ -96,13 +96,13 @@ func Clip(grads []float32, most float64) {
 	if most <= 0 {
 		return
 	}
-	if norm := Norm(grads); norm > most {
-		scale(grads, float32(most/norm))
+	if length := norm(grads); length > most {
+		scale(grads, float32(most/length))
 	}
 }
 
-// Norm returns the Euclidean norm of x, summed in float64.
-func Norm(x []float32) float64 {
+// norm returns the Euclidean norm of x, summed in float64.
+func norm(x []float32) float64 {
 	var sum float64
 	for _, v := range x {
 		sum += float64(v) * float64(v)
