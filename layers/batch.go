@@ -41,6 +41,7 @@ type Batch struct {
 	refresher *refresher // nil: no refreshed histories
 	mode      *ops.Mode
 	targets   *ops.Targets
+	labels    *labelInputs // of the model; nil: none
 	features  map[*graph.Features]*G.Node
 	skips     []*graph.Features // that residual layers read at their output nodes
 
@@ -125,6 +126,28 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 	return rows
 }
 
+// Load reads the rows of features that a step over batch will read, if they are in a file that
+// is larger than memory. It waits for them. Calls may be concurrent once the model is built.
+// It knows the features that FeatureRows knows.
+func (b *Batch) Load(batch *samplers.MiniBatch) {
+	load := func(x *graph.Features) {
+		if x != nil && x.Load != nil {
+			x.Load(b.FeatureRows(x, batch, nil))
+		}
+	}
+	for x := range b.features {
+		load(x)
+	}
+	for _, x := range b.skips {
+		if _, done := b.features[x]; !done {
+			load(x)
+		}
+	}
+	if b.input != nil && b.features[b.input.exact.px] == nil {
+		load(b.input.exact.px)
+	}
+}
+
 // NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
 // with outputs output nodes.
 func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) int {
@@ -194,8 +217,8 @@ func (b *Batch) TryLock() bool { return b.training.TryLock() }
 // Unlock ends the claim of a TryLock that returned true.
 func (b *Batch) Unlock() { b.training.Unlock() }
 
-// Set sets the batch of the next runs: its blocks, the labels of its output nodes, and the
-// mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
+// Set sets the batch of the next runs: its blocks, the labels of its output nodes, the
+// LabelInputs, and the mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
 // not change until the runs have ended. After an error the batch may be set in part: set
 // another one before the next run. Cost: O(NNZ of the blocks).
 func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
@@ -237,8 +260,16 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 			return err
 		}
 	}
+	var except []bool
+	losses := batch.LossWeights
+	if b.labels != nil {
+		var err error
+		if except, losses, err = b.labels.set(batch, training, seed); err != nil {
+			return err
+		}
+	}
 	if b.targets != nil {
-		if err := b.targets.Set(batch.Outputs(), batch.LossWeights); err != nil {
+		if err := b.targets.SetExcept(batch.Outputs(), losses, except); err != nil {
 			return fmt.Errorf("layers: %w", err)
 		}
 	}

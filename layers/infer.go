@@ -87,6 +87,7 @@ type inferenceLayer struct {
 	own        []float32        // of ResidualLinear; nil: none
 	state      []float32        // of GraphConv.OwnState; nil: none
 	jump       []float32        // from the output to the logits; nil: none
+	labels     []float32        // of GCN.Labels; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
 	largest    bool             // the classifier reads the largest outputs
@@ -95,7 +96,7 @@ type inferenceLayer struct {
 	attention  *inferenceAttention
 	activation kernel.Activation
 
-	on struct{ w, b, skip, own, state, jump plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own, state, jump, labels plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
@@ -117,12 +118,22 @@ type inferenceModel struct {
 	classifier *inferenceLayer // nil: none
 	outputs    int             // width of the logits
 	exact      *ExactInput     // P·X of the call's features; nil: not known
+	labels     *graph.Features // that the input layer reads; nil: none
 	ranks      Ranks           // that share the rows; nil: this process computes all
 	filled     float64         // share of the features that is stored
 }
 
 // inference returns the parameters. It checks that all sizes match.
 func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*inferenceModel, error) {
+	var labels *graph.Features
+	if m.labels != nil {
+		labels = m.labels.all
+	}
+	return m.inferenceOf(p, x, labels, nodes)
+}
+
+// inferenceOf is inference with the labels that the input layer reads, or nil.
+func (m *GCN) inferenceOf(p *graph.Laplacian, x, labels *graph.Features, nodes []int32) (*inferenceModel, error) {
 	if p == nil || x == nil {
 		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
 	}
@@ -151,6 +162,18 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 		}
 		if layer.in != width {
 			return nil, fmt.Errorf("layers: inference: the input layer reads %d columns, the features have %d", layer.in, width)
+		}
+		if labels != nil {
+			if labels.Rows != p.Nodes() {
+				return nil, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", labels.Rows, p.Nodes())
+			}
+			if layer.labels, err = valueOf(m.Labels); err != nil {
+				return nil, err
+			}
+			if len(layer.labels) != labels.Cols*layer.out {
+				return nil, fmt.Errorf("layers: inference: %d weights of label inputs, want %d×%d", len(layer.labels), labels.Cols, layer.out)
+			}
+			model.labels = labels
 		}
 		width = layer.out
 		model.layers = append(model.layers, layer)
@@ -279,7 +302,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.skip, l.own)
-		for _, w := range [][]float32{l.state, l.jump} {
+		for _, w := range [][]float32{l.state, l.jump, l.labels} {
 			if w != nil {
 				all = append(all, w)
 			}
@@ -307,6 +330,9 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		}
 		if l.jump != nil {
 			l.on.jump, spans = spans[0], spans[1:]
+		}
+		if l.labels != nil {
+			l.on.labels, spans = spans[0], spans[1:]
 		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
@@ -336,6 +362,7 @@ type inference struct {
 	onHost   bool
 	few      bool      // rows: one goroutine makes all calls
 	x        plan.Rows // features on the processor; not set if no layer reads them
+	labels   plan.Rows // label inputs on the processor; not set without
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
@@ -387,6 +414,12 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if m.exact == nil || m.readsFeatures() {
 		var err error
 		if r.x, err = k.Features(x); err != nil {
+			return nil, err
+		}
+	}
+	if m.labels != nil {
+		var err error
+		if r.labels, err = k.Features(m.labels); err != nil {
 			return nil, err
 		}
 	}
@@ -690,6 +723,11 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 		var x plan.Span
 		if x, err = r.Own(h, lo, n); err == nil {
 			err = r.Affine(z, x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out)
+		}
+		if err == nil && layer.labels != nil {
+			if x, err = r.Own(r.labels, lo, n); err == nil {
+				err = r.Add(z, x, layer.on.labels, n, r.labels.Width, layer.out)
+			}
 		}
 	} else if a := layer.attention; a != nil {
 		err = r.Attend(z, a.sizes, a.plain, h, a.on.s, a.on.t, layer.on.b, lo, n)

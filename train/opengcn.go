@@ -50,6 +50,9 @@ func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
+	if run.LabelInputs > 0 {
+		options.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: run.LabelInputs}
+	}
 	batch := layers.NewBatch(G.NewGraph(), &samplers.Full{Laplacian: data.Laplacian(), Depth: run.Layers})
 	model, err := layers.NewGCN(batch, data.Features, data.Labels, options)
 	if err != nil {
@@ -65,13 +68,14 @@ func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
 type runModel struct {
 	Model, Conv, Activation string
 	Layers, Hidden          int
-	LayerNorm               bool `json:"layer_norm"`
-	BatchNorm               bool `json:"batch_norm"`
-	BiasAfter               bool `json:"bias_after"`
-	InputLayer              bool `json:"input_layer"`
-	PreNorm                 bool `json:"pre_norm"`
-	FeedForward             bool `json:"feed_forward"`
-	OwnState                bool `json:"own_state"`
+	LayerNorm               bool    `json:"layer_norm"`
+	BatchNorm               bool    `json:"batch_norm"`
+	BiasAfter               bool    `json:"bias_after"`
+	InputLayer              bool    `json:"input_layer"`
+	LabelInputs             float64 `json:"label_inputs"`
+	PreNorm                 bool    `json:"pre_norm"`
+	FeedForward             bool    `json:"feed_forward"`
+	OwnState                bool    `json:"own_state"`
 	Residual                bool
 	HiddenResidual          string `json:"hidden_residual"`
 	Jumping                 string

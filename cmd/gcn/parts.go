@@ -20,6 +20,7 @@ type partOptions struct {
 	BatchNorm      bool
 	Jumping        string
 	EdgeDropout    float64
+	LabelInputs    float64
 	LabelSmoothing float64
 	ClassWeights   string
 }
@@ -53,6 +54,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
+	fs.Float64Var(&o.LabelInputs, "label-inputs", 0, "with --input-layer: share of the training nodes whose labels a mini-batch reads as inputs, and whose loss does not count; 0: none; inference reads all training labels")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
 	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
 }
@@ -79,6 +81,9 @@ func (o *partOptions) check() error {
 	}
 	if !(o.EdgeDropout >= 0 && o.EdgeDropout < 1) {
 		return usagef("--edge-dropout %v: want a number in [0, 1)", o.EdgeDropout)
+	}
+	if !(o.LabelInputs >= 0 && o.LabelInputs < 1) {
+		return usagef("--label-inputs %v: want a number in [0, 1)", o.LabelInputs)
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return usagef("--label-smoothing %v: want a number in [0, 1)", o.LabelSmoothing)
@@ -131,6 +136,9 @@ func (o *partOptions) addTo(config map[string]any) {
 	if o.FeedForward {
 		config["feed_forward"] = true
 	}
+	if o.LabelInputs > 0 {
+		config["label_inputs"] = o.LabelInputs
+	}
 	if o.LabelSmoothing > 0 {
 		config["label_smoothing"] = o.LabelSmoothing
 	}
@@ -146,6 +154,9 @@ func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
 	gcn.BatchNorm = o.BatchNorm
 	gcn.Jumping = layers.Jumping(slices.Index(layers.JumpingNames(), o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
+	if o.LabelInputs > 0 {
+		gcn.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: o.LabelInputs}
+	}
 	if o.ClassWeights == classWeightsNone {
 		return nil
 	}

@@ -103,11 +103,11 @@ func (j *trainJob) dealsRuns() bool {
 // take its options, because only rank 0 may be able to read the run's folder.
 func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 	if j.world == nil || j.world.Size() == 1 {
-		return j.fillOptions(ctx)
+		return j.fillAndWeigh(ctx)
 	}
 	var text []byte
 	if !j.follows() {
-		if err := j.fillOptions(ctx); err != nil {
+		if err := j.fillAndWeigh(ctx); err != nil {
 			return err
 		}
 		options := j.severalConfig()

@@ -48,7 +48,7 @@ conv0.bias_after.`,
 }
 
 // importOptions are the options of training that describe a model.
-var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "pre-norm", "feed-forward", "own-state", "jumping"}
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "own-state", "jumping"}
 
 func newImportCommand() *cobra.Command {
 	var o trainOptions

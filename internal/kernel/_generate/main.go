@@ -31,7 +31,7 @@ func main() {
 		spmm(v, true, false)
 		spmm(v, false, true)
 		spmm(v, true, true)
-		for _, act := range []string{"Identity", "ELU", "ReLU"} {
+		for _, act := range []string{"Identity", "ELU", "ReLU", "GELU"} {
 			activation(v, act)
 		}
 		softmax(v)
