@@ -180,7 +180,7 @@ func TestControls(t *testing.T) {
 		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
 		"--method ladies --dropout-noise full":                               "not for --method ladies",
 		"--method neighbor --dropout-noise full":                             "not for --method neighbor",
-		"--method neighbor --flat --dropout-noise full":                      "not for --method neighbor",
+		"--method neighbor --importance ladies --flat --dropout-noise full":  "not for --method neighbor",
 		"--include-rows --dropout-noise full":                                "excludes --include-rows",
 		"--normalize-rows --dropout-noise full":                              "excludes --normalize-rows",
 		"--weight naive --dropout-noise full":                                "excludes --weight naive",
