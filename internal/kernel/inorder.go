@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -14,10 +15,12 @@ import (
 //
 //	tile of X   │■│ │ │ │      rows ─▶ [ sums so far ] ◀─ entries in this tile
 //
-// Only the sums, and a copy of the rows' columns, are in memory. The zero value has tiles of
-// the usual size.
+// Only the sums, and a copy of the rows' columns, are in memory. The copy's memory is used
+// again by the next call. The zero value has tiles of the usual size. It is for one goroutine.
 type InOrder struct {
 	Tile int // rows of X in a tile; 0 means 256 MiB of X
+
+	entries orderedEntries
 }
 
 // inOrderTile is the usual size of a tile in bytes. A tile and the next one should fit in the
@@ -36,17 +39,17 @@ func InOrderBytes(entries int) int64 { return 4 + 8 + 4 + 4*int64(entries) }
 //
 // progress, if not nil, is called after each tile with the number of rows of X done. ctx is
 // checked at each tile.
-func (o InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(done int)) error {
+func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(done int)) error {
 	n, width := p.Nodes(), x.Cols
 	checkLen("Propagate", "dst", len(dst), len(rows)*width)
 	if len(rows) == 0 || width == 0 {
 		return nil
 	}
-	entries, err := copyEntries(p, rows)
-	if err != nil {
+	entries := &o.entries
+	if err := entries.copy(p, rows); err != nil {
 		return err
 	}
-	if err := o.selfLoops(ctx, dst, p, rows, x); err != nil {
+	if err := selfLoops(ctx, dst, p, rows, x); err != nil {
 		return err
 	}
 	tile := o.Tile
@@ -81,7 +84,7 @@ func (o InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacia
 }
 
 // selfLoops sets dst to the products of the rows' own features.
-func (o InOrder) selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
+func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
 	const chunk = 1 << 16
 	for lo := 0; lo < len(rows); lo += chunk {
 		if err := ctx.Err(); err != nil {
@@ -112,24 +115,39 @@ type orderedEntries struct {
 	columns []int32
 }
 
-// copyEntries copies the columns of rows: in a file larger than memory they may be far from
-// each other, and each tile reads them.
-func copyEntries(p *graph.Laplacian, rows []int32) (*orderedEntries, error) {
-	e := &orderedEntries{ptr: make([]int64, len(rows)+1), done: make([]int32, len(rows))}
+// copy copies the columns of rows: in a file larger than memory they may be far from each
+// other, and each tile reads them.
+func (e *orderedEntries) copy(p *graph.Laplacian, rows []int32) error {
+	e.ptr, e.done = append(e.ptr[:0], 0), resized(e.done, len(rows))
+	clear(e.done)
 	for i, r := range rows {
-		e.ptr[i+1] = e.ptr[i] + int64(p.Adjacency.Degree(int(r)))
+		e.ptr = append(e.ptr, e.ptr[i]+int64(p.Adjacency.Degree(int(r))))
 	}
-	e.columns = make([]int32, e.ptr[len(rows)])
+	e.columns = resized(e.columns, int(e.ptr[len(rows)]))
 	for i, r := range rows {
 		own := p.Adjacency.Row(int(r))
 		for k := 1; k < len(own); k++ {
 			if own[k-1] >= own[k] {
-				return nil, fmt.Errorf("kernel: the columns of row %d do not ascend: %w", r, graph.ErrInvalid)
+				return fmt.Errorf("kernel: the columns of row %d do not ascend: %w", r, graph.ErrInvalid)
 			}
 		}
 		copy(e.columns[e.ptr[i]:], own)
 	}
-	return e, nil
+	return nil
+}
+
+// resized returns a slice of length n, in the memory of s if n fits. A smaller memory is
+// freed before the new one is allocated.
+func resized(s []int32, n int) []int32 {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	large := cap(s) > 1<<24
+	s = nil
+	if large {
+		debug.FreeOSMemory()
+	}
+	return make([]int32, n)
 }
 
 // next sets row to the entries of row r, number i of the rows, that are not done yet and have

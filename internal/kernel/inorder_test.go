@@ -71,7 +71,7 @@ func TestInOrder(t *testing.T) {
 					x.Prefetch = func(rows []int32) { fetched += len(rows) }
 					got, intact := guarded(len(want))
 					tiles := 0
-					if err := (InOrder{Tile: tile}).Propagate(t.Context(), got, p, some, x, func(int) { tiles++ }); err != nil {
+					if err := (&InOrder{Tile: tile}).Propagate(t.Context(), got, p, some, x, func(int) { tiles++ }); err != nil {
 						t.Fatal(err)
 					}
 					sameBits(t, fmt.Sprintf("%+v, tiles of %d rows", c, tile), got, want)
@@ -91,7 +91,7 @@ func TestInOrderStops(t *testing.T) {
 	p := inOrderCase(t, nil, 50, false, false)
 	x := &graph.Features{Rows: 50, Cols: 2, Data: make([]float32, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := InOrder{Tile: 5}.Propagate(ctx, make([]float32, 4), p, []int32{1, 2}, x, func(done int) {
+	err := (&InOrder{Tile: 5}).Propagate(ctx, make([]float32, 4), p, []int32{1, 2}, x, func(done int) {
 		if done == 10 {
 			cancel()
 		}
@@ -101,7 +101,7 @@ func TestInOrderStops(t *testing.T) {
 	}
 	row := p.Adjacency.Row(1)
 	slices.Reverse(row)
-	if err := (InOrder{}).Propagate(t.Context(), make([]float32, 2), p, []int32{1}, x, nil); !errors.Is(err, graph.ErrInvalid) {
+	if err := new(InOrder).Propagate(t.Context(), make([]float32, 2), p, []int32{1}, x, nil); !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("columns that do not ascend: %v", err)
 	}
 }
