@@ -133,7 +133,7 @@ func TestInferWithinErrors(t *testing.T) {
 	_, err = m.Infer(t.Context(), p, x, nil)
 	oneLine(err, "scratch file")
 	m.Bound.Scratch = dir
-	for _, calls := range []int64{3, 10, 15} {
+	for _, calls := range []int64{2, 5, 8} {
 		ctx := newCountdown(calls)
 		if _, err = m.Infer(ctx, p, x, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("after %d checks: %v", calls, err)
