@@ -23,6 +23,13 @@ type EvalSample struct {
 	ratio   bool // the estimate is a ratio of two means
 }
 
+// The numbers of the parts of a split, for NewEvalSample.
+const (
+	TrainPart uint64 = iota
+	ValidPart
+	TestPart
+)
+
 // Estimate is a score with its uncertainty.
 type Estimate struct {
 	Score float64
