@@ -410,7 +410,12 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 func (r *inference) need(kept *keptRows, l int) error {
 	r.rows, r.ordered, r.sums = kept.rows[l], l < len(kept.rows)-1 || kept.nodes == nil, nil
 	if r.onHost && !kept.few && r.model.layers[l].b != nil && r.p.Share == nil {
-		r.sums = kept.rowSums(l)
+		if o := r.input.ordered; l == 0 && o != nil { // it reads these rows of P anyway
+			o.sums = make([]float32, len(r.rows))
+			r.sums = o.sums
+		} else {
+			r.sums = kept.rowSums(l)
+		}
 	}
 	return r.Needed(r.rows, kept.whole(l))
 }

@@ -65,7 +65,8 @@ type orderedInput struct {
 	product kernel.InOrder
 	memory  *plan.InferenceMemory
 	px      []float32
-	base    int // the first row of px
+	sums    []float32 // of the rows of P; nil: the layer has no use for them
+	base    int       // the first row of px
 	blocks  int // computed so far
 }
 
@@ -112,7 +113,10 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 		o.px = memory.Large(n)
 	}
 	o.base, o.blocks = lo, o.blocks+1
-	return hi, o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, nil)
+	if err = o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, nil); err == nil && o.sums != nil {
+		o.product.RowSums(o.sums[lo:hi], r.p, r.rows[lo:hi])
+	}
+	return hi, err
 }
 
 // end drops the memory of the first layer.

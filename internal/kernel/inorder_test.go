@@ -71,8 +71,16 @@ func TestInOrder(t *testing.T) {
 					x.Prefetch = func(rows []int32) { fetched += len(rows) }
 					got, intact := guarded(len(want))
 					tiles := 0
-					if err := (&InOrder{Tile: tile}).Propagate(t.Context(), got, p, some, x, func(int) { tiles++ }); err != nil {
+					product := InOrder{Tile: tile}
+					if err := product.Propagate(t.Context(), got, p, some, x, func(int) { tiles++ }); err != nil {
 						t.Fatal(err)
+					}
+					sums := make([]float32, len(some))
+					product.RowSums(sums, p, some)
+					for i, r := range some {
+						if sums[i] != float32(p.RowSum(int(r))) {
+							t.Fatalf("%+v: the sum of row %d is %v, want %v", c, r, sums[i], p.RowSum(int(r)))
+						}
 					}
 					sameBits(t, fmt.Sprintf("%+v, tiles of %d rows", c, tile), got, want)
 					if !intact() || tile > 0 && tiles != (c.n+tile-1)/tile {
