@@ -34,6 +34,8 @@ type outputOptions struct {
 	Recipe    string
 	JSON      bool
 	Quiet     bool
+
+	bound boundFlags
 }
 
 func (o *outputOptions) flags(fs *pflag.FlagSet) {
@@ -45,12 +47,12 @@ func (o *outputOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Recipe, "recipe", "", "a published setting by `NAME` (gcn recipes lists them), or a file of options, for all options that neither the command line nor --config sets")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
+	o.bound.register(fs)
 }
 
 func newTrainCommand() *cobra.Command {
 	var options trainOptions
 	var output outputOptions
-	var bound boundFlags
 	cmd := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model, test it and save it",
@@ -79,11 +81,10 @@ weights follow this estimate. --memory and --scratch are for graphs larger than 
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	options.flags(fs)
-	bound.register(fs)
 	output.flags(fs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		job := &trainJob{
-			trainOptions: &options, outputOptions: &output, bound: bound, fs: fs, world: worldOf(cmd.Context()),
+			trainOptions: &options, outputOptions: &output, fs: fs, world: worldOf(cmd.Context()),
 			stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(),
 		}
 		return job.run(cmd.Context())
@@ -99,7 +100,6 @@ weights follow this estimate. --memory and --scratch are for graphs larger than 
 type trainJob struct {
 	*trainOptions
 	*outputOptions
-	bound          boundFlags
 	fs             *pflag.FlagSet // knows the options on the command line
 	world          *mpi.World     // nil: this process alone
 	auto           bool           // --samples is auto
