@@ -67,7 +67,7 @@ type orderedInput struct {
 	px      []float32
 	sums    []float32 // of the rows of P; nil: the layer has no use for them
 	base    int       // the first row of px
-	blocks  int // computed so far
+	blocks  int       // computed so far
 }
 
 // randomRead is how much longer it takes to read a page at random than in order.
