@@ -9,7 +9,7 @@ import (
 )
 
 // child runs the task of a process that a test started: "convert SPEC PATH", "stream SPEC
-// PATH", "fetch NAME", or "open LIMIT SPEC" within LIMIT bytes of address space.
+// PATH", "propagate SPEC PATH", "fetch NAME", or "open LIMIT SPEC" within LIMIT bytes of address space.
 func child(task string) int {
 	fields := strings.Fields(task)
 	var err error
@@ -18,6 +18,8 @@ func child(task string) int {
 		_, err = Convert(context.Background(), fields[1], fields[2], Options{})
 	case "stream":
 		err = streamed(context.Background(), fields[1], fields[2], Options{checkpoint: 1 << 20})
+	case "propagate":
+		_, err = Convert(context.Background(), fields[1], fields[2], Options{Propagated: true, Memory: streamMemory, block: 200000, checkpoint: 1 << 20})
 	case "open":
 		var limit uint64
 		if limit, err = strconv.ParseUint(fields[1], 10, 64); err == nil {

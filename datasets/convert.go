@@ -27,8 +27,10 @@ import (
 // the result.
 //
 // P·X is never held in memory whole, and neither are the features of generated data on their
-// way to a store without P·X. A folder in OGB's binary layout, and generated data that do not
-// fit in memory, are converted in pieces; see o.Memory. ogbn-papers100M is downloaded first if
+// way to a store without P·X. A folder in OGB's binary layout, generated data that do not
+// fit in memory, and P·X of a store that does not, are converted in pieces; see o.Memory. If such
+// a conversion of a folder, or of generated data, rounds the features to float16, P·X is of the
+// rounded ones. ogbn-papers100M is downloaded first if
 // it is not in the cache; its unpacked files then stay in the cache. Convert replaces a store by a store
 // and a folder by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
@@ -126,6 +128,9 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 		return err
 	}
 	if source != nil {
+		if c, ok := source.(io.Closer); ok {
+			defer c.Close() // it was only read
+		}
 		return streamToStore(ctx, source, text, path, o)
 	}
 	if scheme.Name == "synth" && scheme.builtin && !o.Propagated {
@@ -148,27 +153,32 @@ func convertToStore(ctx context.Context, text, path string, o Options) error {
 // always streamed; a synthetic data set if it does not fit in memory otherwise, or if
 // o.Memory says that it may not.
 func findStream(ctx context.Context, spec *Spec, scheme *Scheme, o Options) (streamSource, error) {
-	if !scheme.builtin {
+	if !scheme.builtin || scheme.Name == "store" && !o.Propagated { // a mapping takes no memory
 		return nil, nil
 	}
-	if scheme.Name == "synth" && !o.Propagated {
+	if scheme.Name == "synth" {
 		m, err := synthFromSpec(spec)
 		if err != nil {
 			return nil, err
+		}
+		rows := synthBuffer / int64(m.features)
+		if o.Propagated {
+			rows = int64(m.nodes)
 		}
 		limit := int64(min(memory.Limit(), math.MaxInt64))
 		if o.Memory > 0 {
 			limit = o.Memory
 		}
-		if bytes := m.bytes(synthBuffer / int64(m.features)); bytes >= 0 && bytes <= limit {
+		if bytes := m.bytes(rows); bytes >= 0 && bytes <= limit {
 			return nil, nil
 		}
 		return &synthStream{spec: spec.String(), m: m}, nil
 	}
-	if !o.Propagated {
-		if s, err := newOGBStream(ctx, spec); s != nil || err != nil {
-			return s, err
-		}
+	if s, err := newOGBStream(ctx, spec); err != nil || s != nil && !(o.Propagated && o.Memory == 0 && o.Scratch == "" && s.sizes().fit()) {
+		return s, err
+	}
+	if s, err := newStoreStream(ctx, spec, o); s != nil || err != nil {
+		return s, err
 	}
 	return nil, o.checkStreamed(spec)
 }
@@ -179,7 +189,7 @@ func (o *Options) checkStreamed(spec *Spec) error {
 	if o.Memory == 0 && o.Scratch == "" {
 		return nil
 	}
-	return fmt.Errorf("datasets: %q is converted in memory: only synth: and OGB's binary folders, without P·X and the latter without keys, are converted within a number of bytes", spec)
+	return fmt.Errorf("datasets: %q is converted in memory: only synth:, OGB's binary folders without keys, and with P·X stores of dense features without keys, are converted within a number of bytes", spec)
 }
 
 // propagate computes and writes P·X of d, a part at a time.

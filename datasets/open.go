@@ -52,7 +52,8 @@ type Options struct {
 	Propagated bool
 
 	// Memory is the number of bytes that Convert may take for a data set that it converts
-	// without holding it in memory. 0 means half of the memory, at most 8 GiB.
+	// without holding it in memory. 0 means half of the memory, at most 8 GiB. A mapped store
+	// does not count.
 	Memory int64
 
 	// Scratch is the folder of the temporary files of such a conversion. "" means a folder
@@ -69,6 +70,7 @@ type Options struct {
 	Progress func(FetchProgress)
 
 	checkpoint int64 // bytes between two checkpoints of a conversion; 0: the usual number
+	block      int64 // bytes of P·X that a conversion computes at a time; 0: as many as fit in memory
 
 	verify bool // read stores whole, even if they were found valid before
 }

@@ -26,7 +26,7 @@ import (
 // here, is mapped in milliseconds; see docs/adr/0009-store.md.
 func storeScheme(o Options) Scheme {
 	return Scheme{
-		Name: "store", Path: "FILE",
+		Name: "store", Path: "FILE", builtin: true,
 		Summary: "this program's own file, opened in milliseconds; gcn datasets convert writes it",
 		Keys:    fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {

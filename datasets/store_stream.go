@@ -46,6 +46,19 @@ type streamSizes struct {
 	edges        int64 // as listed: at least as many as the graph has
 	steps        int64
 	memory       int64 // bytes that the source takes itself
+
+	mapped *Data // the data, if the source is a store: then it has no edges to put
+	other  int64 // bytes of the store's other sections
+}
+
+// half reports whether the features are in half precision.
+func (s streamSizes) half() bool { return s.mapped != nil && s.mapped.Features.Half != nil }
+
+// fit reports whether graph and features can be read into memory, to compute P·X there.
+func (s streamSizes) fit() bool {
+	const edge = 24 // both directions, while the graph is built
+	features, edges := memory.Product(int64(s.nodes), int64(s.width), 4), memory.Product(edge, s.edges)
+	return features >= 0 && edges >= 0 && uint64(features)+uint64(edges) <= memory.Limit()/2
 }
 
 // streamState is the file state.json of a conversion. It says which contents of the other
@@ -58,7 +71,7 @@ type streamState struct {
 	Filled   bool         `json:"filled"` // all edges are in buckets
 
 	Sections []uint32 `json:"sections"` // checksums of the store's first sections
-	Rows     int      `json:"rows"`     // of the section of features that is being written
+	Rows     int      `json:"rows"`     // of the section of features, or of P·X, that is being written
 	Checksum uint32   `json:"checksum"` // of these rows
 	Complete bool     `json:"complete"` // the store needs only its name
 }
@@ -69,6 +82,7 @@ const streamVersion = 1
 //
 //	edges ─▶ buckets ─▶ sorted rows ─▶ .NAME.convert/store ─▶ NAME
 //	                      features, drawn or read ──▲
+//	                           P·X of the store so far ─▲
 //
 // The files of rows are removed before the features are written, so that a conversion
 // seldom needs more disk space than its result.
@@ -94,6 +108,9 @@ func streamToStore(ctx context.Context, source streamSource, name, path string, 
 		target = path // no file, or a link without a target
 	}
 	s := &streamer{source: source, path: target, name: name, precision: o.Precision, options: o}
+	if source.sizes().half() && s.precision == "" {
+		s.precision = Float16
+	}
 	s.work = workFolder(target)
 	if err := s.run(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -143,7 +160,7 @@ func (s *streamer) run(ctx context.Context) error {
 	if err := s.save(); err != nil { // where the buckets are
 		return err
 	}
-	if len(s.state.Sections) == 0 {
+	if len(s.state.Sections) == 0 && sizes.mapped == nil {
 		if err := s.fill(ctx); err != nil {
 			return err
 		}
@@ -182,7 +199,11 @@ func (s *streamer) load(free int64) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%s\n%s", identity, s.precision)))
+	identity = fmt.Sprintf("%s\n%s", identity, s.precision)
+	if s.options.Propagated {
+		identity += "\nP·X"
+	}
+	sum := sha256.Sum256([]byte(identity))
 	identity = hex.EncodeToString(sum[:16])
 	sizes := s.source.sizes()
 	text, err := os.ReadFile(s.statePath())
@@ -238,7 +259,7 @@ func (z streamSizes) storeBytes(p Precision) int64 {
 		feature = 2
 	}
 	const node = 8 + 4 + 4 // offset, class, split
-	return memory.Product(8, z.edges) + memory.Product(int64(z.nodes), node+int64(z.width)*feature) + 1<<20
+	return memory.Product(8, z.edges) + memory.Product(int64(z.nodes), node+int64(z.width)*feature) + z.other + 1<<20
 }
 
 // workBytes returns the disk space that a conversion takes at most, the growing store
@@ -252,6 +273,13 @@ func (z streamSizes) workBytes(p Precision) int64 {
 // checkSpace reports a disk that cannot hold the rest of the files.
 func (s *streamer) checkSpace() error {
 	sizes := s.source.sizes()
+	if s.options.Propagated {
+		value := int64(4)
+		if s.precision == Float16 {
+			value = 2
+		}
+		sizes.other += memory.Product(value, int64(sizes.nodes), int64(sizes.width))
+	}
 	store, temporary := sizes.storeBytes(s.precision), bucketBytes(sizes.nodes, sizes.edges)
 	if len(s.state.Sections) > 0 {
 		temporary = 0
@@ -267,6 +295,9 @@ func (s *streamer) checkSpace() error {
 		if err := check(s.buckets.dir, temporary, "sorting its edges"); err != nil {
 			return err
 		}
+		return check(s.work, store, "the store")
+	}
+	if sizes.mapped != nil || len(s.state.Sections) > 0 { // there are no temporary files
 		return check(s.work, store, "the store")
 	}
 	return check(s.work, sizes.workBytes(s.precision), "the conversion")
@@ -357,7 +388,17 @@ func (s *streamer) write(ctx context.Context) error {
 		return err
 	}
 	sizes := s.source.sizes()
-	d.Graph = &graph.CSR{Rows: sizes.nodes, Cols: sizes.nodes}
+	parts := storeParts{entries: s.buckets.entries(), ptr: s.buckets.writePtr, idx: s.buckets.writeIdx, features: s.writeFeatures}
+	if sizes.mapped != nil {
+		d.Graph = sizes.mapped.Graph
+		given := d.graphParts()
+		parts.entries, parts.ptr, parts.idx = given.entries, given.ptr, given.idx
+	} else {
+		d.Graph = &graph.CSR{Rows: sizes.nodes, Cols: sizes.nodes}
+	}
+	if s.options.Propagated {
+		parts.propagated = func(w *storeWriter) error { return s.writePropagated(w, d.Directed) }
+	}
 	d.Features = &graph.Features{Rows: sizes.nodes, Cols: sizes.width}
 	d.simple = true
 	if err := d.validateLabels(); err != nil {
@@ -367,7 +408,8 @@ func (s *streamer) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := &storeWriter{ctx: ctx, file: f, half: s.precision == Float16, rounded: s.precision == Float16, cols: sizes.width, finished: s.state.Sections}
+	half := s.precision == Float16
+	w := &storeWriter{ctx: ctx, file: f, half: half, rounded: half && !sizes.half(), cols: sizes.width, finished: s.state.Sections}
 	w.written = func(kind sectionKind) error {
 		if kind != sectionIdx && kind != sectionFeatures {
 			return nil
@@ -375,19 +417,12 @@ func (s *streamer) write(ctx context.Context) error {
 		if err := errors.Join(ctx.Err(), f.Sync()); err != nil {
 			return err
 		}
-		s.state.Sections, s.state.Rows = nil, 0
-		for _, section := range w.sections {
-			s.state.Sections = append(s.state.Sections, section.checksum)
-		}
-		if err := s.save(); err != nil {
+		if err := s.saveRows(w, 0); err != nil {
 			return err
 		}
 		return s.buckets.removeRows()
 	}
-	err = w.writeAll(d, storeParts{
-		entries: s.buckets.entries(), ptr: s.buckets.writePtr, idx: s.buckets.writeIdx,
-		features: s.writeFeatures,
-	})
+	err = w.writeAll(d, parts)
 	if err == nil {
 		err = f.Truncate(int64(w.at))
 	}
@@ -397,23 +432,39 @@ func (s *streamer) write(ctx context.Context) error {
 	return errors.Join(err, f.Close())
 }
 
+// saveRows saves the state: w has finished its sections so far, and rows of the next one.
+func (s *streamer) saveRows(w *storeWriter, rows int) error {
+	s.state.Sections, s.state.Rows, s.state.Checksum = nil, rows, w.checksum
+	for _, section := range w.sections {
+		s.state.Sections = append(s.state.Sections, section.checksum)
+	}
+	return s.save()
+}
+
+// goOn moves w to the first row of a section of features that is not saved yet, and returns
+// this row and the bytes of one.
+func (s *streamer) goOn(w *storeWriter) (row int, stride int64, err error) {
+	stride = int64(w.cols) * 4
+	if w.half {
+		stride /= 2
+	}
+	w.checksum = 0
+	if len(w.sections) == len(s.state.Sections) && s.state.Rows > 0 { // of this section
+		row, w.checksum = s.state.Rows, s.state.Checksum
+	}
+	w.at += uint64(stride * int64(row))
+	_, err = w.file.Seek(int64(w.at), io.SeekStart)
+	return row, stride, err
+}
+
 // writeFeatures writes the features from the last saved row on.
 func (s *streamer) writeFeatures(w *storeWriter) error {
-	sizes, element := s.source.sizes(), int64(4)
-	if w.half {
-		element = 2
-	}
-	stride := int64(sizes.width) * element
-	row, total := s.state.Rows, stride*int64(sizes.nodes)
-	w.at += uint64(stride * int64(row))
-	w.checksum = s.state.Checksum
-	if row == 0 {
-		w.checksum = 0
-	}
-	if _, err := w.file.Seek(int64(w.at), io.SeekStart); err != nil {
+	sizes := s.source.sizes()
+	row, stride, err := s.goOn(w)
+	if err != nil {
 		return err
 	}
-	saved := row
+	saved, total := row, stride*int64(sizes.nodes)
 	return s.source.features(w.ctx, row, func(rows []float32) error {
 		if err := w.floats(rows, row*sizes.width); err != nil {
 			return err
@@ -426,8 +477,8 @@ func (s *streamer) writeFeatures(w *storeWriter) error {
 		if err := w.file.Sync(); err != nil {
 			return err
 		}
-		saved, s.state.Rows, s.state.Checksum = row, row, w.checksum
-		return s.save()
+		saved = row
+		return s.saveRows(w, row)
 	})
 }
 

@@ -148,5 +148,7 @@ func (s *synthStream) bare(ctx context.Context, _ graph.Report) (*Data, error) {
 
 func (s *synthStream) features(ctx context.Context, first int, put func([]float32) error) error {
 	chunk := (first + synthChunk - 1) / synthChunk // only the last chunk has fewer rows
-	return s.m.eachFeatures(ctx, s.communities(), chunk, synthBuffer, put)
+	err := s.m.eachFeatures(ctx, s.communities(), chunk, synthBuffer, put)
+	s.c = nil // P·X, the last part of a conversion, needs the memory
+	return err
 }

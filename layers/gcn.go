@@ -173,6 +173,8 @@ type GCN struct {
 	Norm         Norm      // of the classifier's input; nil: none
 	Classifier   *Linear   // nil: the output of the last convolution is the logits
 
+	Bound InferenceBound // of Infer; it may change between two calls
+
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	labels   *labelInputs

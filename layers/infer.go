@@ -17,7 +17,7 @@ import (
 // i belongs to nodes[i].
 //
 // It works outside the expression graph, on the model's device, layer by layer in chunks
-// of rows. It computes only rows that the given nodes depend on. Nodes may be repeated; each
+// of rows. It computes only rows that the given nodes depend on. m.Bound bounds its memory. Nodes may be repeated; each
 // occurrence has its row. Up to 256 nodes cost time for their neighbourhood, not for the
 // graph. Memory beside the result:
 // a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
@@ -34,7 +34,7 @@ import (
 // chunk. On the CPU, calls may run concurrently while no parameter changes; each has memory
 // of its own. An output that
 // does not fit in memory is an error before it is allocated.
-func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) ([]float32, error) {
+func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) (logits []float32, err error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("layers: inference: the context is nil")
 	}
@@ -48,6 +48,15 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	}
 	memory := m.takeMemory()
 	defer m.memory.Store(memory)
+	if err := memory.bound(m.Bound, p, m.Device); err != nil {
+		return nil, err
+	}
+	defer func() {
+		memory.Limit = 0 // refreshes have no bound
+		if freed := memory.Free(); err == nil && freed != nil {
+			logits, err = nil, fmt.Errorf("layers: inference: %w", freed)
+		}
+	}()
 	k, err := plan.NewKernels(m.Device, p, &memory.InferenceMemory)
 	if err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
@@ -367,6 +376,10 @@ type inference struct {
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
 
+	// ahead prepares the layer's rows from lo on for chunks, up to hi, at most last, which it
+	// returns; nil: there is nothing to prepare. hi−lo is a multiple of chunk, or hi is last.
+	ahead func(lo, last, chunk int) (hi int, err error)
+
 	// Of jumping knowledge, at the rows of the logits:
 	jumps  plan.Span
 	jumped bool // jumps is set
@@ -426,14 +439,19 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if err := r.agree(kept); err != nil {
 		return nil, err
 	}
-	return r, r.first(kept, &memory.input)
+	return r, r.first(kept, memory)
 }
 
 // need sets the rows whose output the next layer computes.
 func (r *inference) need(kept *keptRows, l int) error {
 	r.rows, r.ordered, r.sums = kept.rows[l], l < len(kept.rows)-1 || kept.nodes == nil, nil
 	if r.onHost && !kept.few && r.model.layers[l].b != nil && r.p.Share == nil {
-		r.sums = kept.rowSums(l)
+		if o := r.input.ordered; l == 0 && o != nil { // it reads these rows of P anyway
+			o.sums = make([]float32, len(r.rows))
+			r.sums = o.sums
+		} else {
+			r.sums = kept.rowSums(l)
+		}
 	}
 	return r.Needed(r.rows, kept.whole(l))
 }
@@ -545,6 +563,13 @@ func (r *inference) layer(l int, h plan.Rows, shares []int, first int, out plan.
 			return err
 		}
 	}
+	if o := r.input.ordered; l == 0 && o != nil {
+		r.ahead = func(lo, last, chunk int) (int, error) { return o.next(r, lo, last, chunk) }
+		defer func() {
+			r.ahead = nil
+			o.end()
+		}()
+	}
 	outputs := r.model.outputs
 	return r.chunks(shares, r.width(l), r.bring(l), func(part *inference, lo, n int) error {
 		if logits != nil {
@@ -573,34 +598,55 @@ func (r *inference) chunks(shares []int, width int, bring func(lo, n int) error,
 	if !r.few {
 		forks = r.Fork()
 	}
-	if forks == nil {
-		for lo := first; lo < last; lo += chunk {
-			if err := r.ctx.Err(); err != nil {
-				return err
-			}
-			if err := f(r, lo, min(chunk, last-lo)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	chunk = forks[0].ChunkRows(width)
 	parts := make(chan *inference, len(forks))
+	if forks != nil {
+		chunk = forks[0].ChunkRows(width)
+	}
 	for _, k := range forks {
 		part := *r
 		part.Kernels = k
 		parts <- &part
 	}
-	parallel.Reserve(len(forks)) // the kernels of a part run on its goroutine
-	defer parallel.Reserve(-len(forks))
-	return parallel.Chunks(r.ctx, (last-first+chunk-1)/chunk, func(c int) error {
+	for lo := first; lo < last; {
+		hi := last
+		if r.ahead != nil {
+			var err error
+			if hi, err = r.ahead(lo, last, chunk); err != nil {
+				return err
+			}
+		}
+		if err := r.span(lo, hi, chunk, parts, f); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return nil
+}
+
+// span calls f for the chunks of the rows lo to hi: with each of the parts on a goroutine of
+// its own, or without parts here.
+func (r *inference) span(lo, hi, chunk int, parts chan *inference, f func(part *inference, lo, n int) error) error {
+	if cap(parts) == 0 {
+		for ; lo < hi; lo += chunk {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(r, lo, min(chunk, hi-lo)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	parallel.Reserve(cap(parts)) // the kernels of a part run on its goroutine
+	defer parallel.Reserve(-cap(parts))
+	return parallel.Chunks(r.ctx, (hi-lo+chunk-1)/chunk, func(c int) error {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
 		part := <-parts
 		defer func() { parts <- part }()
-		lo := first + c*chunk
-		return f(part, lo, min(chunk, last-lo))
+		at := lo + c*chunk
+		return f(part, at, min(chunk, hi-at))
 	})
 }
 

@@ -16,9 +16,10 @@ import (
 // inferenceMemory is the memory of a model's inference, reused from call to call.
 type inferenceMemory struct {
 	plan.InferenceMemory
-	kept  keptRows
-	input keptInput
-	set   nodeSet
+	kept    keptRows
+	input   keptInput
+	ordered orderedInput
+	set     nodeSet
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another
@@ -86,6 +87,7 @@ type keptRows struct {
 	few   bool        // of useFew
 	again bool        // there was a second call
 
+	limit     uint64                  // bytes of memory
 	matrices  []*kernel.LaplacianRows // of the rows of each layer, from the second call on
 	histories bool                    // of a control need these rows, on each rank
 	parts     []*rankRows             // of each layer, the rows that this rank holds; nil: not known
@@ -105,9 +107,9 @@ func (k *keptRows) use(ctx context.Context, p *graph.Laplacian, nodes []int32, l
 		return nil
 	}
 	// Free the old memory before the new is allocated.
-	*k = keptRows{p: p, nodes: slices.Clone(nodes), sums: make([][]float32, layers), matrices: make([]*kernel.LaplacianRows, layers)}
+	*k = keptRows{p: p, limit: k.limit, nodes: slices.Clone(nodes), sums: make([][]float32, layers), matrices: make([]*kernel.LaplacianRows, layers)}
 	if k.rows, err = new(nodeSet).neededRows(ctx, nil, p, k.nodes, layers); err != nil {
-		*k = keptRows{}
+		*k = keptRows{limit: k.limit}
 	}
 	return err
 }
@@ -180,7 +182,7 @@ func (k *keptRows) writeOut(rows []int32, first, last int, below []int32) *kerne
 	for _, v := range rows[first:last] {
 		entries += k.p.RowNNZ(int(v))
 	}
-	if 8*uint64(entries) > memory.Limit()/(8*keptShare) {
+	if 8*uint64(entries) > k.bytes()/(8*keptShare) {
 		return nil
 	}
 	return kernel.NewLaplacianRows(k.p, rows, first, last, below)
@@ -200,12 +202,12 @@ const keptShare = 8
 
 // use makes k the memory of P·X for these arguments. It keeps the rows of equal arguments,
 // and px stays nil if P·X is too large.
-func (k *keptInput) use(p *graph.Laplacian, x *graph.Features) {
+func (k *keptInput) use(p *graph.Laplacian, x *graph.Features, limit uint64) {
 	if k.p == p && k.x == x {
 		return
 	}
 	*k = keptInput{p: p, x: x}
-	if uint64(x.Rows)*uint64(x.Cols)*4 <= memory.Limit()/keptShare {
+	if uint64(x.Rows)*uint64(x.Cols)*4 <= limit/keptShare {
 		// A page that no row is written to takes no memory.
 		k.px, k.has = make([]float32, x.Rows*x.Cols), make([]bool, x.Rows)
 	}
@@ -218,11 +220,13 @@ type firstInput struct {
 	kept *keptInput // the rows of px that are computed; nil: none
 	once bool       // no node is needed twice, so that goroutines can fill px
 	part *keptRows  // with P·X of this rank's rows, if ranks hold X together; else nil
+
+	ordered *orderedInput // P·X of some rows at a time, with X read in order; nil: not so
 }
 
 // first chooses where the first layer's P·X comes from.
-func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
-	in, top := &r.input, len(r.model.layers)-1
+func (r *inference) first(kept *keptRows, m *inferenceMemory) (err error) {
+	in, input, top := &r.input, &m.input, len(r.model.layers)-1
 	switch {
 	case r.model.exact != nil:
 		in.px, err = r.Features(r.model.exact.px)
@@ -232,7 +236,10 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 		in.part = kept
 		err = kept.propagateShared(r)
 	default:
-		if input.use(r.p, r.features); input.px != nil {
+		if input.use(r.p, r.features, kept.bytes()); input.px == nil && m.ordered.wanted(r, kept) {
+			in.ordered, m.ordered.memory = &m.ordered, &m.InferenceMemory
+		}
+		if input.px != nil {
 			in.px = plan.Rows{Span: plan.HostSpan(input.px), Width: r.x.Width, Count: r.x.Count}
 			in.kept, in.once = input, top > 0 || kept.nodes == nil
 		}
@@ -245,6 +252,9 @@ func (r *inference) first(kept *keptRows, input *keptInput) (err error) {
 func (in *firstInput) mixed(r *inference, lo, n int) (plan.Span, error) {
 	if k := in.part; k != nil {
 		return plan.HostSpan(k.px[(lo-k.base)*k.x.Cols:]), nil
+	}
+	if o := in.ordered; o != nil {
+		return plan.HostSpan(o.px[(lo-o.base)*r.features.Cols:]), nil
 	}
 	rows := r.rows[lo : lo+n]
 	if !in.all && (in.kept == nil || !in.kept.holds(rows)) {

@@ -182,13 +182,15 @@ type run struct {
 	config  map[string]any
 	dir     *runDir
 
-	state       runState
-	adam        AdamState
-	best        []float32 // parameters of the best score; nil before the first
-	evaluations []Evaluation
-	resumed     int // batch that this call started from
-	test        float64
-	stop        string
+	state        runState
+	adam         AdamState
+	best         []float32 // parameters of the best score; nil before the first
+	evaluations  []Evaluation
+	resumed      int // batch that this call started from
+	test, testSE float64
+	stop         string
+
+	validSample, testSample *EvalSample // the nodes to score
 
 	refreshed int // the batch of a refresh that joined an evaluation
 
@@ -239,6 +241,9 @@ func (r *run) begin() {
 // open makes the run's folder, if the options name one, and restores the state saved in
 // it. Only rank 0 has a folder; the others get its state.
 func (r *run) open(ctx context.Context) (err error) {
+	if err := r.drawEvalSamples(); err != nil {
+		return err
+	}
 	if r.options.Dir != "" || r.options.Group != nil {
 		if r.config, err = r.configuration(); err != nil {
 			return err
@@ -261,6 +266,15 @@ func (r *run) open(ctx context.Context) (err error) {
 		return join(err, r.dir.close())
 	}
 	return nil
+}
+
+// drawEvalSamples chooses the nodes to score.
+func (r *run) drawEvalSamples() (err error) {
+	d, o := r.data, r.options
+	if r.validSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, o.Seed, ValidPart); err == nil {
+		r.testSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, TestPart)
+	}
+	return err
 }
 
 // configuration returns the contents of config.json. Its names are the flags' names, and
@@ -290,6 +304,9 @@ func (r *run) configuration() (config map[string]any, err error) {
 		config["decoupled_decay"] = true
 	}
 	r.describeSchedule(config)
+	if o.EvalSamples > 0 {
+		config["eval_samples"] = o.EvalSamples
+	}
 	if o.Micro > 1 {
 		config["micro"] = o.Micro
 	}
@@ -615,15 +632,16 @@ func (r *run) evaluate(ctx context.Context) error {
 	}
 	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
 	e.Epoch = r.epoch()
-	if valid := r.data.Split.Valid; len(valid) > 0 {
+	if valid := r.validSample; len(valid.Nodes) > 0 {
 		score := r.score
 		if end, _ := r.end(); r.refreshes() && s.Batch < end {
 			score = r.refreshAndScore
 		}
-		var err error
-		if e.Valid, err = score(ctx, valid); err != nil {
+		estimate, err := score(ctx, valid)
+		if err != nil {
 			return fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
 		}
+		e.Valid, e.StandardError = estimate.Score, estimate.StandardError
 	}
 	e.Best = better(e.Valid, float64(s.Best))
 	e.Seconds = r.seconds()
@@ -645,22 +663,22 @@ func (r *run) evaluate(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) score(ctx context.Context, nodes []int32) (float64, error) {
-	logits, err := predict(ctx, r.model, r.program, r.data, nodes)
+func (r *run) score(ctx context.Context, s *EvalSample) (Estimate, error) {
+	logits, err := predict(ctx, r.model, r.program, r.data, s.Nodes)
 	if err != nil {
-		return 0, err
+		return Estimate{}, err
 	}
-	return Score(r.data.Metric, logits, r.data.Labels, nodes)
+	return s.Score(r.data.Metric, logits, r.data.Labels)
 }
 
 // refreshAndScore is score together with the refresh that the next batch needs.
-func (r *run) refreshAndScore(ctx context.Context, nodes []int32) (float64, error) {
-	logits, err := r.model.Refresher.RefreshInfer(ctx, nodes)
+func (r *run) refreshAndScore(ctx context.Context, s *EvalSample) (Estimate, error) {
+	logits, err := r.model.Refresher.RefreshInfer(ctx, s.Nodes)
 	if err != nil {
-		return 0, err
+		return Estimate{}, err
 	}
 	r.refreshed = r.state.Batch
-	return Score(r.data.Metric, logits, r.data.Labels, nodes)
+	return s.Score(r.data.Metric, logits, r.data.Labels)
 }
 
 // conclude puts the best parameters into the model, tests them and writes the
@@ -676,13 +694,13 @@ func (r *run) conclude(ctx context.Context) error {
 		copy(params, last)
 		return err
 	}
-	if len(r.data.Split.Test) > 0 {
-		score, err := r.score(ctx, r.data.Split.Test)
+	if len(r.testSample.Nodes) > 0 {
+		estimate, err := r.score(ctx, r.testSample)
 		if err != nil {
 			copy(params, last)
 			return fmt.Errorf("train: test: %w", err)
 		}
-		r.test = score
+		r.test, r.testSE = estimate.Score, estimate.StandardError
 	}
 	if r.dir == nil {
 		return nil
@@ -814,6 +832,17 @@ func (r *run) result() *Result {
 		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
 		StateBytes: state,
 		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
+	}
+	if v := r.validSample; v != nil && v.Sampled() {
+		h.ValidSample = len(v.Nodes)
+		for _, e := range r.evaluations {
+			if e.Batch == s.BestBatch {
+				h.BestSE = e.StandardError
+			}
+		}
+	}
+	if t := r.testSample; t != nil && t.Sampled() {
+		h.TestSample, h.TestSE = len(t.Nodes), r.testSE
 	}
 	if s.Batch > 0 {
 		perBatch := 1000 / float64(s.Batch)

@@ -60,8 +60,12 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 		step += refresh / float64(o.ControlEvery)
 	}
 	var evaluation float64
-	if len(d.Split.Valid) > 0 {
-		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, d.Split.Valid); err != nil {
+	valid, err := NewEvalSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, 0, ValidPart)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(valid.Nodes) > 0 {
+		if evaluation, err = counter.InferOperations(d.Laplacian(), d.Features, valid.Nodes); err != nil {
 			return 0, 0, fmt.Errorf("train: %w", err)
 		}
 	}

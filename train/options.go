@@ -53,6 +53,11 @@ type Options struct {
 	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
+	// EvalSamples scores so many labelled validation and test nodes, drawn once by the seed,
+	// in place of all: see EvalSample. Patience and the best parameters then follow the
+	// estimate. 0 means all nodes.
+	EvalSamples int
+
 	// ControlEvery is the number of batches between two refreshes of the histories of a
 	// control (layers.Refresher), beside the one before the first batch; 0 means 50.
 	// Without such histories it does nothing.
@@ -146,7 +151,7 @@ func (o Options) validate() error {
 		value int
 	}{
 		{"Batch", o.Batch}, {"Micro", o.Micro}, {"MaxBatches", o.MaxBatches}, {"Epochs", o.Epochs}, {"EvalEvery", o.EvalEvery},
-		{"ControlEvery", o.ControlEvery}, {"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
+		{"ControlEvery", o.ControlEvery}, {"SeedsEvery", o.SeedsEvery}, {"Patience", o.Patience}, {"EvalSamples", o.EvalSamples}, {"Workers", o.Workers}, {"CheckpointInterval", int(o.CheckpointInterval)},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("train: Options.%s is %d, want at least 1, or 0 for the default", f.name, f.value)

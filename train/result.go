@@ -7,6 +7,8 @@ type Evaluation struct {
 	Valid        float64 // validation score; NaN if there are no validation nodes
 	Best         bool    // better than all before
 	Seconds      float64 // wall clock since the run began
+
+	StandardError float64 // of Valid, if a sample of the nodes was scored; else 0
 }
 
 // Result is the outcome of a run. Scores are NaN if there was nothing to score.
@@ -30,6 +32,11 @@ type Result struct {
 	RefreshS   float64 // seconds in refreshes of histories
 	WallS      float64 // seconds of the whole run, earlier calls included
 
+	// If samples of the nodes were scored, their numbers and the standard errors of Best and
+	// Test. With no such sample all are 0.
+	ValidSample, TestSample int
+	BestSE, TestSE          float64
+
 	ExchangeBytes float64 // mean bytes per batch that this rank sent to others in this call: gradients, and rows of a Partition
 }
 
@@ -49,6 +56,11 @@ type resultJSON struct {
 	EvalS      float64 `json:"eval_s"`
 	RefreshS   float64 `json:"refresh_s,omitempty"`
 	WallS      float64 `json:"wall_s"`
+
+	ValidSample int    `json:"valid_sample,omitempty"`
+	TestSample  int    `json:"test_sample,omitempty"`
+	BestSE      number `json:"best_valid_se,omitempty"`
+	TestSE      number `json:"test_se,omitempty"`
 }
 
 func (r *Result) json(seed uint64) resultJSON {
@@ -56,5 +68,6 @@ func (r *Result) json(seed uint64) resultJSON {
 		Batches: r.Batches, Best: number(r.Best), BestBatch: r.BestBatch, Test: number(r.Test),
 		Stop: r.Stop, Seed: seed, Parameters: r.Parameters, StateBytes: r.StateBytes,
 		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, RefreshS: r.RefreshS, WallS: r.WallS,
+		ValidSample: r.ValidSample, TestSample: r.TestSample, BestSE: number(r.BestSE), TestSE: number(r.TestSE),
 	}
 }

@@ -169,13 +169,14 @@ type metricsLine struct {
 	Valid   number  `json:"valid"`
 	Best    bool    `json:"best"`
 	Seconds float64 `json:"seconds"`
+	SE      number  `json:"valid_se,omitempty"` // of a sample of the validation nodes
 }
 
 func (r *runDir) appendMetrics(e Evaluation) error {
 	if r == nil {
 		return nil
 	}
-	text, err := json.Marshal(metricsLine{e.Batch, e.Epoch, number(e.Loss), number(e.Valid), e.Best, math.Round(e.Seconds*1e3) / 1e3})
+	text, err := json.Marshal(metricsLine{e.Batch, e.Epoch, number(e.Loss), number(e.Valid), e.Best, math.Round(e.Seconds*1e3) / 1e3, number(e.StandardError)})
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
@@ -210,7 +211,7 @@ func (r *runDir) evaluations(size int64) ([]byte, []Evaluation, error) {
 		if err := json.Unmarshal(line, &m); err != nil {
 			return nil, nil, fmt.Errorf("train: %s:%d: %w", path, k+1, err)
 		}
-		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds})
+		list = append(list, Evaluation{m.Batch, m.Epoch, float64(m.Loss), float64(m.Valid), m.Best, m.Seconds, float64(m.SE)})
 	}
 	return text, list, nil
 }

@@ -47,7 +47,8 @@ With --propagated the store also holds P·X, the features after one propagation,
 the same format. Training with --exact-input then reads it from the file.
 
 ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
-are converted without holding them in memory. --memory bounds this conversion.
+are converted without holding them in memory. --memory bounds this conversion. It
+also bounds --propagated of these and of a store, which computes P·X in blocks of rows.
 Its temporary files lie in the folder .FILE.convert beside the store, or with --scratch
 elsewhere, and are removed at the end. If it is interrupted or killed, the same command
 goes on where it stopped. The free disk space is checked beforehand.`,
@@ -58,6 +59,7 @@ goes on where it stopped. The free disk space is checked beforehand.`,
   gcn datasets convert synth:papers100M papers.store --features float16 --memory 9GiB
   gcn datasets convert ogbn-papers100M papers.store --features float16 --memory 8GiB
   gcn datasets convert ogb:papers100M-bin papers.store --memory 8GiB --scratch /fast/disk
+  gcn datasets convert store:papers.store papers-px.store --propagated --memory 8GiB
   gcn train --data store:products.store`,
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -133,10 +133,10 @@ func correctSmoothText(c *train.CorrectSmooth) string {
 	return fmt.Sprintf("alpha %g and %g, %s; valid score %s, the model alone %s", float64(c.CorrectAlpha), float64(c.SmoothAlpha), scale, formatScore(c.Valid), formatScore(c.ModelValid))
 }
 
-// assess returns the metric of the models on nodes, and the assessment of their
+// assess returns the metric of the models on the nodes of s, and the assessment of their
 // probabilities. chosen is nil unless correct is true: correct and smooth then comes before.
-func (rs savedRuns) assess(ctx context.Context, nodes []int32, correct bool) (score float64, a *train.Assessment, chosen *train.CorrectSmooth, err error) {
-	r := rs[0]
+func (rs savedRuns) assess(ctx context.Context, s *train.EvalSample, correct bool) (score train.Estimate, a *train.Assessment, chosen *train.CorrectSmooth, err error) {
+	r, nodes := rs[0], s.Nodes
 	var scores, p []float32
 	if correct {
 		p, chosen, err = rs.corrected(ctx, nodes)
@@ -155,10 +155,10 @@ func (rs savedRuns) assess(ctx context.Context, nodes []int32, correct bool) (sc
 		}
 	}
 	if err != nil {
-		return 0, nil, nil, err
+		return score, nil, nil, err
 	}
-	if score, err = train.Score(r.data.Metric, scores, r.data.Labels, nodes); err != nil {
-		return 0, nil, nil, err
+	if score, err = s.Score(r.data.Metric, scores, r.data.Labels); err != nil {
+		return score, nil, nil, err
 	}
 	a, err = train.Assess(p, r.data.Labels, nodes)
 	return score, a, chosen, err

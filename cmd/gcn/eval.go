@@ -113,11 +113,21 @@ type evalResult struct {
 
 	CorrectSmooth *train.CorrectSmooth `json:"correct_and_smooth,omitempty"`
 
+	Sample *evalSample `json:"sample,omitempty"` // of the nodes; nil: all were scored
+
 	*train.Assessment
+}
+
+// evalSample says how good an estimate from a sample of the nodes is.
+type evalSample struct {
+	Of            int    `json:"of"` // labelled nodes of the split
+	StandardError number `json:"standard_error"`
+	Unbiased      bool   `json:"unbiased"`
 }
 
 func newEvalCommand() *cobra.Command {
 	var run runFlags
+	var samples int
 	var split, out string
 	var correct, asJSON bool
 	cmd := &cobra.Command{
@@ -133,11 +143,20 @@ calibration. gcn report shows it if DIR is the run's folder.
 
 --correct-and-smooth spreads the errors and the labels of the training nodes over the
 graph first (arXiv:2010.13993). It takes the settings with the best score on the
-validation nodes, and prints them.`,
+validation nodes, and prints them.
+
+--eval-samples scores a sample of the labelled nodes, drawn uniformly by the run's seed,
+each over its full neighbourhood. The score is then an unbiased estimate of the score of
+all (of tasks: micro-F1, and accuracy with unknown labels, are consistent only), with its
+standard error. The other numbers are of the sample too. ROC AUC needs all nodes.
+
+--memory and --scratch are for graphs larger than memory. The scores keep their bits.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json
   gcn eval --run runs/first --out runs/first
   gcn eval --run runs/first --correct-and-smooth
+  gcn eval --run runs/papers --split valid --eval-samples 5000
+  gcn eval --run runs/papers --split valid --memory 8GiB --scratch /fast/disk
   gcn eval --run runs/many/seed-1 --run runs/many/seed-2`,
 		Args:        noArguments,
 		Annotations: shared(),
@@ -148,12 +167,19 @@ validation nodes, and prints them.`,
 			if correct && split == "train" {
 				return usagef("--correct-and-smooth reads the labels of the training nodes: use --split test or valid")
 			}
+			if err := atLeast("eval-samples", samples, 0); err != nil {
+				return err
+			}
+			if correct && samples > 0 {
+				return usagef("--correct-and-smooth needs the predictions of all nodes: leave out --eval-samples")
+			}
 			runs, err := run.open(cmd.Context())
 			if err != nil {
 				return err
 			}
+			defer limit(runs[0].model.Bound)()
 			runs.noteOtherData(cmd.ErrOrStderr())
-			result, err := runs.evaluate(cmd.Context(), split, correct)
+			result, err := runs.evaluate(cmd.Context(), split, correct, samples)
 			if err != nil {
 				return err
 			}
@@ -172,8 +198,16 @@ validation nodes, and prints them.`,
 			}
 			t.row("dataset", result.Dataset)
 			t.row("method", result.Method)
-			t.row(split+" "+result.Metric, formatScore(result.Score))
-			t.row("nodes", thousands(int64(result.Nodes)))
+			score := formatScore(result.Score)
+			if e := result.Sample; e != nil {
+				score = sampleText(train.Estimate{Score: float64(result.Score), StandardError: float64(e.StandardError), Unbiased: e.Unbiased}, result.Nodes, e.Of)
+			}
+			t.row(split+" "+result.Metric, score)
+			nodes := thousands(int64(result.Nodes))
+			if result.Sample != nil {
+				nodes += ", a sample; so are the numbers below"
+			}
+			t.row("nodes", nodes)
 			t.row("weights of", fmt.Sprintf("batch %d, seed %d", result.Batch, result.Seed))
 			if result.CorrectSmooth != nil {
 				t.row("correct and smooth", correctSmoothText(result.CorrectSmooth))
@@ -190,6 +224,7 @@ validation nodes, and prints them.`,
 	run.register(fs)
 	fs.StringVar(&split, "split", "test", "`train`, valid or test")
 	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
+	fs.IntVar(&samples, "eval-samples", 0, "score a sample of `N` nodes, with the score's standard error (0: all nodes)")
 	addCorrectSmoothFlag(fs, &correct)
 	addJSONFlag(cmd, &asJSON)
 	return cmd
@@ -203,16 +238,22 @@ func addCorrectSmoothFlag(fs *pflag.FlagSet, correct *bool) {
 type runFlags struct {
 	dirs         []string
 	data, device string
+	bound        boundFlags
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
 	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
 	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
+	f.bound.register(fs)
 }
 
 // open calls loadRun with the flags' values.
 func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
+	bound, err := f.bound.bound(f.device)
+	if err != nil {
+		return nil, err
+	}
 	var runs savedRuns
 	for _, dir := range f.dirs {
 		if dir = strings.TrimSuffix(dir, "/"); dir == "" {
@@ -226,6 +267,7 @@ func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
 		if err != nil {
 			return nil, err
 		}
+		r.model.Bound = bound
 		runs = append(runs, r)
 	}
 	if len(runs) == 0 {
@@ -234,8 +276,9 @@ func (f *runFlags) open(ctx context.Context) (savedRuns, error) {
 	return runs, nil
 }
 
-// evaluate scores the models on the nodes of one part of the split.
-func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool) (*evalResult, error) {
+// evaluate scores the models on the nodes of one part of the split, or if samples is not 0 on
+// so many of them.
+func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool, samples int) (*evalResult, error) {
 	r := rs[0]
 	nodes := map[string][]int32{
 		"train": r.data.Split.Train, "valid": r.data.Split.Valid, "test": r.data.Split.Test,
@@ -244,11 +287,23 @@ func (rs savedRuns) evaluate(ctx context.Context, split string, correct bool) (*
 		return nil, fmt.Errorf("%s has no %s nodes; gcn predict needs no labels", r.options.Data, split)
 	}
 	start := time.Now()
-	score, assessment, chosen, err := rs.assess(ctx, nodes, correct)
+	part := map[string]uint64{"train": train.TrainPart, "valid": train.ValidPart, "test": train.TestPart}[split]
+	sample, err := train.NewEvalSample(r.data.Metric, r.data.Labels, nodes, samples, r.checkpoint.Seed, part)
+	if err != nil {
+		return nil, fmt.Errorf("--eval-samples: %w", err)
+	}
+	nodes = sample.Nodes
+	estimate, assessment, chosen, err := rs.assess(ctx, sample, correct)
 	if err != nil {
 		return nil, err
 	}
+	score := estimate.Score
+	var estimated *evalSample
+	if sample.Sampled() {
+		estimated = &evalSample{Of: sample.Of, StandardError: number(estimate.StandardError), Unbiased: estimate.Unbiased}
+	}
 	return &evalResult{
+		Sample: estimated,
 		RunDir: r.dir, RunDirs: rs.several(), Dataset: r.options.Data, Method: r.options.methodName(), Split: split, Nodes: len(nodes),
 		Metric: string(r.data.Metric), Score: number(score), Batch: r.checkpoint.Batch, Seed: r.checkpoint.Seed,
 		WallS: measured(time.Since(start).Seconds()), PeakRSS: measured(peakRSS()),

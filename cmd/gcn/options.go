@@ -50,6 +50,7 @@ type trainOptions struct {
 	Epochs          int
 	MaxBatches      int
 	EvalEvery       evalInterval
+	EvalSamples     int
 	Patience        int
 	ControlEvery    int
 
@@ -124,6 +125,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
+	fs.IntVar(&o.EvalSamples, "eval-samples", 0, "score a sample of `N` validation and N test nodes, drawn once, in place of all: the scores, and the choice of the best weights, are then estimates, printed with their standard errors (0: all nodes)")
 	fs.IntVar(&o.Patience, "patience", 200, "stop after this many mini-batches without a better validation score; 0: no limit")
 	fs.IntVar(&o.ControlEvery, "control-every", 50, "with --control refresh, ladies-cv or mvs: mini-batches between two refreshes")
 	o.modelFlags(fs)
@@ -204,6 +206,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		{"epochs", o.Epochs, 0},
 		{"max-batches", o.MaxBatches, 0},
 		{"patience", o.Patience, 0},
+		{"eval-samples", o.EvalSamples, 0},
 		{"control-every", o.ControlEvery, 1},
 		{"runs", o.Runs, 1},
 	} {

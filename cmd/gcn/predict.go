@@ -141,6 +141,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 		return nil, err
 	}
 	r := runs[0]
+	defer limit(r.model.Bound)()
 	if n := r.data.Labels.Outputs(); p.top > n {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.top, n)
 	}

@@ -38,6 +38,14 @@ type result struct {
 	Device     string  `json:"device"`
 	RunDir     string  `json:"run_dir"`
 
+	// With --eval-samples: the numbers of nodes that were scored in place of all, and the
+	// standard errors of the two scores. With --runs the errors are of the mean.
+	EvalSamples int    `json:"eval_samples,omitempty"`
+	ValidSample int    `json:"valid_sample,omitempty"` // 0: all nodes
+	TestSample  int    `json:"test_sample,omitempty"`
+	BestSE      number `json:"best_valid_se,omitempty"`
+	TestSE      number `json:"test_se,omitempty"`
+
 	// Of a run on the ranks of an MPI launcher.
 	Ranks     int    `json:"ranks,omitempty"`
 	Hosts     int    `json:"hosts,omitempty"`
@@ -82,6 +90,11 @@ func summarize(runs []result, dir string) result {
 	} {
 		*ms(&sum) = measured(float64(mean(func(r result) number { return *ms(&r) })))
 	}
+	// Each run draws a sample of its own.
+	for _, se := range []func(*result) *number{func(r *result) *number { return &r.BestSE }, func(r *result) *number { return &r.TestSE }} {
+		square := mean(func(r result) number { return *se(&r) * *se(&r) })
+		*se(&sum) = number(math.Sqrt(float64(square) / float64(len(runs))))
+	}
 	testMean, testStd := meanStd(runs, func(r result) number { return r.Test })
 	testSem := testStd / number(math.Sqrt(float64(len(runs))))
 	sum.Test = testMean
@@ -117,15 +130,18 @@ func (r *result) print(w io.Writer) error {
 	}
 	t.row("method", method)
 	if len(r.Runs) == 0 {
-		t.row("test "+r.Metric, formatScore(r.Test))
-		t.row("best valid", fmt.Sprintf("%s, at batch %d", formatScore(r.BestValid), r.BestBatch))
+		t.row("test "+r.Metric, formatScore(r.Test)+estimated(r.TestSE, r.TestSample))
+		t.row("best valid", fmt.Sprintf("%s%s, at batch %d", formatScore(r.BestValid), estimated(r.BestSE, r.ValidSample), r.BestBatch))
 		t.row("batches", fmt.Sprintf("%d (%s)", r.Batches, stopText(r.Stop)))
 		t.row("seed", r.Seed)
 	} else {
 		t.row("test "+r.Metric, fmt.Sprintf("%s ± %s over %d runs (standard deviation; standard error %s)",
 			formatScore(*r.TestMean), formatScore(*r.TestStd), len(r.Runs), formatScore(*r.TestSem)))
 		t.row("each", testScores(r.Runs))
-		t.row("best valid", formatScore(r.BestValid)+" (mean)")
+		t.row("best valid", formatScore(r.BestValid)+" (mean)"+estimated(r.BestSE, r.ValidSample))
+		if r.TestSample > 0 {
+			t.row("test nodes", fmt.Sprintf("a sample of %s in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE)))
+		}
 		t.row("batches", fmt.Sprintf("%d in all", r.Batches))
 		t.row("seeds", fmt.Sprintf("%d to %d", r.Seed, r.Runs[len(r.Runs)-1].Seed))
 	}
@@ -155,6 +171,14 @@ func (r *result) print(w io.Writer) error {
 	t.row("memory", fmt.Sprintf("%.0f MB at most", r.PeakRSS))
 	t.row("saved in", r.RunDir)
 	return t.print(w)
+}
+
+// estimated says that a score is of a sample of the nodes.
+func estimated(se number, nodes int) string {
+	if nodes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" ± %s (standard error), estimated from a sample of %s nodes", formatScore(se), thousands(int64(nodes)))
 }
 
 // kept says how much data training reads from step to step beside the parameters.

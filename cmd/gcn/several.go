@@ -124,7 +124,10 @@ func (j *trainJob) severalConfig() map[string]any {
 	} {
 		config[name] = value
 	}
-	if j.Micro > 1 { // as Fit
+	if j.EvalSamples > 0 { // as Fit
+		config["eval_samples"] = j.EvalSamples
+	}
+	if j.Micro > 1 {
 		config["micro"] = j.Micro
 	}
 	j.scheduleOptions.addTo(config)

@@ -34,6 +34,8 @@ type outputOptions struct {
 	Recipe    string
 	JSON      bool
 	Quiet     bool
+
+	bound boundFlags
 }
 
 func (o *outputOptions) flags(fs *pflag.FlagSet) {
@@ -45,6 +47,7 @@ func (o *outputOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Recipe, "recipe", "", "a published setting by `NAME` (gcn recipes lists them), or a file of options, for all options that neither the command line nor --config sets")
 	fs.BoolVar(&o.JSON, "json", false, "print the result as one JSON object, last on standard output")
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress")
+	o.bound.register(fs)
 }
 
 func newTrainCommand() *cobra.Command {
@@ -60,13 +63,18 @@ evaluation), best.ckpt, last.ckpt and result.json.
 Equal options and seeds give equal weights, bit for bit, on the same kind of
 machine with the same BLAS, for any --workers. An interrupted run (Ctrl-C, or a
 crash) continues with --resume, and ends with the same weights as without the
-interruption.`,
+interruption.
+
+An evaluation scores all validation nodes over their full neighbourhoods. With
+--eval-samples it scores a sample of them, and the early stop and the choice of the best
+weights follow this estimate. --memory and --scratch are for graphs larger than memory.`,
 		Example: `  gcn train
   gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
   gcn train --data synth:arxiv --runs 3 --json
   gcn train --data synth:arxiv --out runs/a --resume      # repeat until it is done
   gcn train --config runs/a/config.json --seed 2
-  gcn train --recipe tuned-arxiv-gcn --data synth:arxiv`,
+  gcn train --recipe tuned-arxiv-gcn --data synth:arxiv
+  gcn train --data store:papers.store --eval-samples 5000 --memory 8GiB --scratch /fast/disk`,
 		Args:        noArguments,
 		Annotations: shared(),
 	}
@@ -102,6 +110,9 @@ type trainJob struct {
 
 func (j *trainJob) run(ctx context.Context) error {
 	if err := j.agreeOnOptions(ctx); err != nil {
+		return err
+	}
+	if _, err := j.bound.bound(j.Device); err != nil { // before the data are read
 		return err
 	}
 	data, err := openData(ctx, j.Data)
@@ -268,6 +279,9 @@ func (j *trainJob) trainOnce(ctx context.Context, data *datasets.Data, dir strin
 	if err != nil {
 		return nil, err
 	}
+	if model.Bound, err = j.bound.bound(o.Device); err != nil {
+		return nil, err
+	}
 	if d, ok := model.Batch.Sampler().(samplers.Describer); ok {
 		if text := d.Describe(); text != "" {
 			j.say("%s", text)
@@ -379,6 +393,8 @@ func (o *trainOptions) result(history *train.Result, data *datasets.Data, dir st
 		TrainMS: measured(history.TrainMS), SamplingMS: measured(history.SamplingMS),
 		WaitMS: measured(history.WaitMS), EvalS: measured(history.EvalS), RefreshS: measured(history.RefreshS), WallS: measured(history.WallS),
 		PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: o.Device, RunDir: dir,
+		EvalSamples: o.EvalSamples, ValidSample: history.ValidSample, TestSample: history.TestSample,
+		BestSE: number(history.BestSE), TestSE: number(history.TestSE),
 	}
 }
 
@@ -414,7 +430,7 @@ func (o *trainOptions) fitOptions() train.Options {
 		Batch:    o.Batch, Micro: o.Micro, BatchesPerEpoch: cmp.Or(o.BatchesPerEpoch, train.OnePass),
 		MaxBatches: cmp.Or(o.MaxBatches, train.Unlimited), Epochs: cmp.Or(o.Epochs, train.Unlimited),
 		EvalEvery: max(int(o.EvalEvery), 0), Patience: cmp.Or(o.Patience, train.Unlimited),
-		ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
+		EvalSamples: o.EvalSamples, ControlEvery: o.ControlEvery, Seeds: o.seeds(), SeedsEvery: o.SeedsEvery,
 		Workers: o.Workers, Seed: o.Seed,
 	}
 }

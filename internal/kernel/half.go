@@ -99,20 +99,32 @@ func (s *halfScratch) reserve(width int) {
 	s.part.Rows, s.part.Cols = 1, rows
 }
 
-// multiply sets y to the row times x, as many entries at a time as there is room
-// for. From the second time on, the first is the sum so far, with value 1.
+// multiply sets y to the row times x.
 func (s *halfScratch) multiply(y []float32, x []uint16, width int) {
-	entries, values := s.row.Idx, s.row.Val
+	s.add(y, &graph.Features{Half: x, Cols: width}, false)
+}
+
+// add sets y to the row times x, or if more is true adds it to y, as many entries at a time
+// as there is room for. Whenever y holds a sum already, the first entry is this sum, with
+// value 1. x is dense.
+func (s *halfScratch) add(y []float32, x *graph.Features, more bool) {
+	entries, values, width := s.row.Idx, s.row.Val, x.Cols
 	for done := 0; done < len(entries); {
 		s.part.Val = s.part.Val[:0]
-		if done > 0 {
+		if more || done > 0 {
 			copy(s.wide[:width], y)
 			s.part.Val = append(s.part.Val, 1)
 		}
-		s.touched ^= touch(x, entries[done:min(done+s.part.Cols, len(entries))], width)
+		if x.Half != nil {
+			s.touched ^= touch(x.Half, entries[done:min(done+s.part.Cols, len(entries))], width)
+		}
 		for len(s.part.Val) < s.part.Cols && done < len(entries) {
 			at, r := len(s.part.Val)*width, int(entries[done])*width
-			widenRow(s.wide[at:at+width], x[r:r+width])
+			if x.Half != nil {
+				widenRow(s.wide[at:at+width], x.Half[r:r+width])
+			} else {
+				copy(s.wide[at:at+width], x.Data[r:r+width])
+			}
 			s.part.Val = append(s.part.Val, values[done])
 			done++
 		}

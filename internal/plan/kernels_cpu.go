@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -15,8 +16,16 @@ import (
 // InferenceMemory is the memory of inference on the CPU, reused from call to call.
 // One call at a time may use it. The zero value is empty.
 type InferenceMemory struct {
+	// Limit is the number of bytes that the outputs of hidden layers may take in memory. A
+	// larger one lies in a file in the folder Dir ("": of temporary files) until Free. 0
+	// means no limit.
+	Limit int64
+	Dir   string
+
 	scratch [scratches][]float32
-	wide    []float32 // one chunk's features, in single precision
+	spilled map[Scratch]func() error // frees those that lie in files
+	files   int
+	wide    []float32                // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows to prefetch, or to gather
 	ids     []int32 // of one chunk
@@ -42,6 +51,50 @@ func (m *InferenceMemory) Bytes() int64 {
 		bytes += m.forks[k].Bytes()
 	}
 	return bytes
+}
+
+// Left returns the bytes of Limit that the layers' outputs in memory leave free.
+func (m *InferenceMemory) Left() int64 {
+	left := m.Limit
+	for name, s := range m.scratch {
+		if m.spilled[Scratch(name)] == nil {
+			left -= 4 * int64(cap(s))
+		}
+	}
+	return left
+}
+
+// Files returns the number of matrices that were put into files so far.
+func (m *InferenceMemory) Files() int { return m.files }
+
+// Free frees the memory that lies in files.
+func (m *InferenceMemory) Free() error {
+	var err error
+	for name, free := range m.spilled {
+		m.scratch[name] = nil
+		err = errors.Join(err, free())
+	}
+	m.spilled = nil
+	return err
+}
+
+// spill puts a matrix of n values into a file if it is of a whole layer and takes more than
+// half of the memory that is left.
+func (m *InferenceMemory) spill(name Scratch, n int) (bool, error) {
+	whole := name == Hidden0 || name == Hidden1 || name == Transformed || name == Jumped
+	if m.Limit == 0 || !whole || available.Product(8, int64(n)) <= m.Left() {
+		return false, nil
+	}
+	values, free, err := available.Spilled(m.Dir, n)
+	if err != nil {
+		return false, err
+	}
+	if m.spilled == nil {
+		m.spilled = map[Scratch]func() error{}
+	}
+	m.scratch[name], m.spilled[name] = values, free
+	m.files++
+	return true, nil
 }
 
 // resize returns a slice of length n, in the memory of s if n fits. The elements are
@@ -143,6 +196,16 @@ func indexOf(index, rows []int32, nodes int) []int32 {
 func (k *cpuKernels) Scratch(name Scratch, n int) (Span, error) {
 	s := &k.memory.scratch[name]
 	if old := cap(*s); old < n {
+		if free := k.memory.spilled[name]; free != nil {
+			delete(k.memory.spilled, name)
+			*s, old = nil, 0
+			if err := free(); err != nil {
+				return Span{}, err
+			}
+		}
+		if spilled, err := k.memory.spill(name, n); spilled || err != nil {
+			return Span{host: *s}, err
+		}
 		if err := available.Check(fmt.Sprintf("a matrix of %d values", n), available.Product(int64(n), 4)); err != nil {
 			return Span{}, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/train"
 )
 
@@ -19,6 +20,12 @@ type Evaluation struct {
 	Nodes int    `json:"nodes"`
 	Batch int    `json:"batch"` // of the weights
 	Seed  uint64 `json:"seed"`
+
+	// Sample is not nil if the nodes are a sample.
+	Sample *struct {
+		Of            int          `json:"of"`
+		StandardError study.Number `json:"standard_error"`
+	} `json:"sample"`
 
 	train.Assessment
 }
@@ -87,6 +94,9 @@ func (p *Page) evaluations(of []int) []evaluationView {
 		v := evaluationView{
 			Name: p.Runs[k].Name, Kind: "class",
 			Text: fmt.Sprintf("%d %s nodes, weights of batch %d; expected calibration error %.4f", e.Nodes, e.Split, e.Batch, float64(e.Calibration.Error)),
+		}
+		if e.Sample != nil {
+			v.Text += fmt.Sprintf("; the nodes are a sample of %d, and the score's standard error is %.4f", e.Sample.Of, float64(e.Sample.StandardError))
 		}
 		if e.Confusion == nil {
 			v.Kind = "task"

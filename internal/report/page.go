@@ -116,7 +116,7 @@ func (p *Page) curves(names []string, of, standIn []int) []template.HTML {
 		title, y string
 		value    func(Point) float64
 	}{
-		{"Validation " + metric, metric, func(q Point) float64 { return float64(q.Valid) }},
+		{"Validation " + metric + p.ofSamples(), metric, func(q Point) float64 { return float64(q.Valid) }},
 		{"Training loss", "loss", func(q Point) float64 { return float64(q.Loss) }},
 	} {
 		for _, x := range []struct {
@@ -134,6 +134,18 @@ func (p *Page) curves(names []string, of, standIn []int) []template.HTML {
 		}
 	}
 	return charts
+}
+
+// ofSamples says in a title that runs scored samples of the nodes, or returns "".
+func (p *Page) ofSamples() string {
+	sampled := func(r Run) bool { return r.text("eval_samples") != "" }
+	switch {
+	case !slices.ContainsFunc(p.Runs, sampled):
+		return ""
+	case !slices.ContainsFunc(p.Runs, func(r Run) bool { return !sampled(r) }):
+		return ", estimated from a sample"
+	}
+	return ", of some runs estimated from a sample"
 }
 
 // metric returns the runs' metric, or "score" if they differ.
@@ -156,8 +168,8 @@ func (p *Page) comparison(names []string, of, standIn []int) []template.HTML {
 	metric := p.metric()
 	var charts []template.HTML
 	for _, c := range []struct{ field, title, x string }{
-		{"test", "Test " + metric + ": mean and standard deviation over runs", metric},
-		{"best_valid", "Best validation " + metric + ": mean and standard deviation over runs", metric},
+		{"test", "Test " + metric + p.ofSamples() + ": mean and standard deviation over runs", metric},
+		{"best_valid", "Best validation " + metric + p.ofSamples() + ": mean and standard deviation over runs", metric},
 		{"train_ms_per_batch", "Training step, sampling left out", "ms a batch"},
 	} {
 		drawing := chart{Title: c.title, X: c.x}
@@ -212,6 +224,9 @@ func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 			if c.score && !math.IsNaN(v) {
 				text = fmt.Sprintf("%.4g", v)
 			}
+			if text != "" {
+				text += run.estimated(c.field)
+			}
 			switch {
 			case text == "" && c.field == "stop" && run.Result == nil:
 				text = "not done"
@@ -223,6 +238,18 @@ func (p *Page) table(standIn []int) (head []string, rows [][]cell) {
 		rows = append(rows, row)
 	}
 	return head, rows
+}
+
+// estimated says that a score is of a sample of the nodes, or returns "".
+func (r *Run) estimated(field string) string {
+	sample := map[string]string{"test": "test_sample", "best_valid": "valid_sample"}[field]
+	if sample == "" || r.text("eval_samples") == "" || r.Result != nil && r.text(sample) == "" {
+		return ""
+	}
+	if r.Result == nil {
+		return fmt.Sprintf(" (sample of %s nodes)", r.text("eval_samples"))
+	}
+	return fmt.Sprintf(" ± %.2g (sample of %s nodes)", r.number(field+"_se"), r.text(sample))
 }
 
 // settings returns the settings that all runs share. It also returns the names of

@@ -1,0 +1,191 @@
+package datasets
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// P·X in blocks of rows gives the bytes of a store made in memory, however often the conversion
+// is cancelled.
+func TestPropagatedInBlocks(t *testing.T) {
+	dir := t.TempDir()
+	stored := func(name string, d *Data) string {
+		path := filepath.Join(dir, name)
+		if err := WriteStore(t.Context(), path, d); err != nil {
+			t.Fatal(err)
+		}
+		return "store:" + path
+	}
+	plain := made(t, 900, 5)
+	for k := range plain.Features.Data {
+		plain.Features.Data[k] /= 3 // not representable as halves
+	}
+	weighted := made(t, 200, 3)
+	weighted.Graph.Val = make([]float32, weighted.Graph.NNZ())
+	for i := range weighted.Nodes() {
+		for k := weighted.Graph.Ptr[i]; k < weighted.Graph.Ptr[i+1]; k++ {
+			weighted.Graph.Val[k] = 1 + float32((i+int(weighted.Graph.Idx[k]))%5)
+		}
+	}
+	directed := made(t, 150, 2)
+	directed.Directed = true
+	directed.NodeNames = manyNames(150)
+	folder := "ogb:" + binaryFolder(t, plain, arcsOf(plain, 3), zip.Store, false)
+	halves := filepath.Join(dir, "halves")
+	if _, err := Convert(t.Context(), "synth:demo?nodes=700&features=19", halves, Options{Precision: Float16}); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"generated": "synth:demo?nodes=900&features=10", "folder": folder, "plain": stored("plain", plain),
+		"weighted": stored("weighted", weighted), "directed": stored("directed", directed), "halves": "store:" + halves,
+	} {
+		for _, p := range []Precision{"", Float16, Float32} {
+			inMemory := filepath.Join(dir, "a")
+			d := open(t, text)
+			if p == Float16 && !strings.HasPrefix(text, "store:") { // P·X is of the rounded features
+				rounded := filepath.Join(dir, "rounded")
+				if _, err := Convert(t.Context(), text, rounded, Options{Precision: p}); err != nil {
+					t.Fatal(err)
+				}
+				d = open(t, "store:"+rounded)
+			}
+			err := writeStoreAs(t.Context(), inMemory, d, p, func(w *storeWriter) error { return w.propagate(d, nil) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			passes, last := 0, FetchProgress{}
+			o := Options{Precision: p, Propagated: true, Memory: streamMemory, block: 3000, checkpoint: 1, Progress: func(f FetchProgress) {
+				if f.Stage == "propagate" {
+					if f.Done < last.Done {
+						t.Errorf("%s: progress from %d to %d", name, last.Done, f.Done)
+					}
+					passes, last = passes+1, f
+				}
+			}}
+			path := filepath.Join(dir, "b")
+			if err := streamed(t.Context(), text, path, o); err != nil {
+				t.Fatal(err)
+			}
+			if passes < 2*3 || last.Done != last.Total || last.Total != 4*int64(d.Nodes()*d.Features.Cols) {
+				t.Errorf("%s: %d reports, the last %+v", name, passes, last)
+			}
+			sameStores(t, name+" as "+string(p), path, inMemory)
+			o.block = 9000
+			sameStores(t, name+", cancelled", cancelledOften(t, text, filepath.Join(dir, "c"), o), inMemory)
+			if err := os.Remove(filepath.Join(dir, "c")); err != nil {
+				t.Fatal(err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+				t.Fatalf("left behind: %q", left)
+			}
+		}
+	}
+}
+
+func manyNames(n int) *graph.Names {
+	names := new(graph.Names)
+	for i := range n {
+		names.Text = fmt.Appendf(names.Text, "node %d", i)
+		names.Ends = append(names.Ends, int64(len(names.Text)))
+	}
+	return names
+}
+
+func TestPropagatedInBlocksRefused(t *testing.T) {
+	dir := t.TempDir()
+	source, path := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := WriteStore(t.Context(), source, made(t, 300, 5)); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Propagated: true, Memory: 1 << 20}
+	if _, err := Convert(t.Context(), "store:"+source, path, o); err == nil || !strings.Contains(err.Error(), "of memory") {
+		t.Errorf("within 1 MB: %v", err)
+	}
+	if _, err := Convert(t.Context(), "store:"+source+"?normalize=row", path, o); err == nil || !strings.Contains(err.Error(), "without keys") {
+		t.Errorf("with keys: %v", err)
+	}
+	// Another conversion to the same path is refused while this one is unfinished.
+	o.Memory, o.block = streamMemory, 9000
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Progress = func(f FetchProgress) {
+		if f.Stage == "propagate" {
+			cancel()
+		}
+	}
+	if _, err := Convert(ctx, "store:"+source, path, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	other := o
+	other.Precision, other.Progress = Float16, nil
+	if _, err := Convert(t.Context(), "store:"+source, path, other); err == nil || !strings.Contains(err.Error(), "unfinished") {
+		t.Errorf("over another conversion: %v", err)
+	}
+	// A value that is too large for float16 is reported with its node.
+	large := made(t, 300, 5)
+	for k := range large.Features.Data {
+		large.Features.Data[k] = 60000
+	}
+	if err := WriteStore(t.Context(), source+"2", large); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Convert(t.Context(), "store:"+source+"2", path+"2", Options{Precision: Float16, Propagated: true, Memory: streamMemory}); !errors.Is(err, graph.ErrInvalid) || !strings.Contains(err.Error(), "of node") {
+		t.Errorf("too large for float16: %v", err)
+	}
+}
+
+// A process that is killed at random while it computes P·X leaves files from which the next
+// goes on.
+func TestPropagatedKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes")
+	}
+	dir := t.TempDir()
+	source, inMemory, path := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	if _, err := Convert(t.Context(), "synth:papers100M?nodes=60000&features=16", source, Options{Precision: Float16}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Convert(t.Context(), "store:"+source, inMemory, Options{Propagated: true}); err != nil {
+		t.Fatal(err)
+	}
+	child := func() *exec.Cmd {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), fmt.Sprintf("DATASETS_TEST_CHILD=propagate %s %s", "store:"+source, path))
+		return c
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	kills := 0
+	for kills < 12 {
+		c := child()
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration(30+random.IntN(250))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
+		err := c.Wait()
+		timer.Stop()
+		if err == nil {
+			break
+		}
+		kills++
+	}
+	if kills == 12 {
+		if out, err := child().CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	t.Logf("killed %d times", kills)
+	sameStores(t, "killed", path, inMemory)
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}

@@ -1,0 +1,228 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/parallel"
+)
+
+// InOrder computes rows of P·X with few random reads of X, for a dense X in a mapped file
+// larger than memory. It reads X once from its first row to its last, a tile at a time, and
+// adds to each row of the result the entries whose columns are in the tile:
+//
+//	tile of X   │■│ │ │ │      rows ─▶ [ sums so far ] ◀─ entries in this tile
+//
+// Only the sums, and a copy of the rows' columns, are in memory. The copy's memory is used
+// again by the next call. The zero value has tiles of the usual size. It is for one goroutine.
+type InOrder struct {
+	Tile int // rows of X in a tile; 0 means 256 MiB of X
+
+	entries orderedEntries
+}
+
+// inOrderTile is the usual size of a tile in bytes. A tile and the next one should fit in the
+// page cache. With smaller tiles there are fewer entries to add at a time.
+const inOrderTile = 256 << 20
+
+// InOrderBytes returns the memory that a row of P with the given number of entries takes in
+// Propagate, beside its row of the result.
+func InOrderBytes(entries int) int64 { return 4 + 8 + 4 + 4*int64(entries) }
+
+// Propagate sets row i of dst, len(rows)×x.Cols, to row rows[i] of P·X. It has the same bits
+// as from PropagateRows and PropagateRowsHalf: both add the self-loop, then the neighbours
+// in ascending order. The columns of each row of P must ascend, as ValidateAdjacency
+// demands. x must be dense. The self-loops' rows of X are read first, in the order of rows,
+// which should ascend.
+//
+// progress, if not nil, is called after each tile with the number of rows of X done. ctx is
+// checked at each tile.
+func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(done int)) error {
+	n, width := p.Nodes(), x.Cols
+	checkLen("Propagate", "dst", len(dst), len(rows)*width)
+	if len(rows) == 0 || width == 0 {
+		return nil
+	}
+	entries := &o.entries
+	if err := entries.copy(p, rows); err != nil {
+		return err
+	}
+	if err := selfLoops(ctx, dst, p, rows, x); err != nil {
+		return err
+	}
+	tile := o.Tile
+	if tile < 1 {
+		tile = max(inOrderTile*x.Rows/max(int(x.Bytes()), 1), 1)
+	}
+	ahead := newReadAhead(x)
+	defer ahead.wait()
+	ahead.read(0, min(tile, n))
+	for lo := 0; lo < n; lo += tile {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := min(lo+tile, n)
+		ahead.read(hi, min(hi+tile, n))
+		parallel.For(len(rows), grain(width*4), func(first, last int) {
+			s := scratches.Get().(*halfScratch)
+			defer scratches.Put(s)
+			s.reserve(width)
+			for i := first; i < last; i++ {
+				entries.next(&s.row, p, i, rows[i], hi)
+				if len(s.row.Idx) > 0 {
+					s.add(dst[i*width:(i+1)*width], x, true)
+				}
+			}
+		})
+		if progress != nil {
+			progress(hi)
+		}
+	}
+	return nil
+}
+
+// RowSums sets dst to the sums of the rows of the last call of Propagate, from the copy of
+// their columns. They have the same bits as P's RowSum.
+func (o *InOrder) RowSums(dst []float32, p *graph.Laplacian, rows []int32) {
+	checkLen("RowSums", "dst", len(dst), len(rows))
+	parallel.For(len(rows), 1024, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			r := int(rows[i])
+			sum, values := float64(p.ColScale[r]), p.Adjacency.RowValues(r)
+			for k, j := range o.entries.columns[o.entries.ptr[i]:o.entries.ptr[i+1]] {
+				v := float64(p.ColScale[j])
+				if values != nil {
+					v *= float64(values[k])
+				}
+				sum += v
+			}
+			dst[i] = float32(float64(p.RowScale[r]) * sum)
+		}
+	})
+}
+
+// selfLoops sets dst to the products of the rows' own features.
+func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
+	const chunk = 1 << 16
+	for lo := 0; lo < len(rows); lo += chunk {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hi := min(lo+chunk, len(rows))
+		if x.Prefetch != nil {
+			x.Prefetch(rows[lo:min(hi+chunk, len(rows))])
+		}
+		parallel.For(hi-lo, grain(x.Cols), func(first, last int) {
+			s := scratches.Get().(*halfScratch)
+			defer scratches.Put(s)
+			s.reserve(x.Cols)
+			for i := lo + first; i < lo+last; i++ {
+				r := rows[i]
+				s.row.Idx, s.row.Val = append(s.row.Idx[:0], r), append(s.row.Val[:0], p.RowScale[r]*p.ColScale[r])
+				s.add(dst[i*x.Cols:(i+1)*x.Cols], x, false)
+			}
+		})
+	}
+	return nil
+}
+
+// orderedEntries are the columns of some rows of P, with a place in each row.
+type orderedEntries struct {
+	ptr     []int64
+	done    []int32 // entries of each row before the current tile
+	columns []int32
+}
+
+// copy copies the columns of rows: in a file larger than memory they may be far from each
+// other, and each tile reads them.
+func (e *orderedEntries) copy(p *graph.Laplacian, rows []int32) error {
+	e.ptr, e.done = append(e.ptr[:0], 0), resized(e.done, len(rows))
+	clear(e.done)
+	for i, r := range rows {
+		e.ptr = append(e.ptr, e.ptr[i]+int64(p.Adjacency.Degree(int(r))))
+	}
+	e.columns = resized(e.columns, int(e.ptr[len(rows)]))
+	for i, r := range rows {
+		own := p.Adjacency.Row(int(r))
+		for k := 1; k < len(own); k++ {
+			if own[k-1] >= own[k] {
+				return fmt.Errorf("kernel: the columns of row %d do not ascend: %w", r, graph.ErrInvalid)
+			}
+		}
+		copy(e.columns[e.ptr[i]:], own)
+	}
+	return nil
+}
+
+// resized returns a slice of length n, in the memory of s if n fits. A smaller memory is
+// freed before the new one is allocated.
+func resized(s []int32, n int) []int32 {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	large := cap(s) > 1<<24
+	s = nil
+	if large {
+		debug.FreeOSMemory()
+	}
+	return make([]int32, n)
+}
+
+// next sets row to the entries of row r, number i of the rows, that are not done yet and have
+// columns below end.
+func (e *orderedEntries) next(row *explicit, p *graph.Laplacian, i int, r int32, end int) {
+	row.Idx, row.Val = row.Idx[:0], row.Val[:0]
+	columns, first := e.columns[e.ptr[i]:e.ptr[i+1]], int(e.done[i])
+	last := first
+	for last < len(columns) && int(columns[last]) < end {
+		last++
+	}
+	if last == first {
+		return
+	}
+	e.done[i] = int32(last)
+	row.Idx = append(row.Idx, columns[first:last]...)
+	scale, values := p.RowScale[r], p.Adjacency.RowValues(int(r))
+	for k := first; k < last; k++ {
+		if values != nil {
+			row.Val = append(row.Val, scale*values[k]*p.ColScale[columns[k]])
+		} else {
+			row.Val = append(row.Val, scale*p.ColScale[columns[k]])
+		}
+	}
+}
+
+// readAhead reads rows of features on a goroutine of its own, since the call that starts to
+// read many takes time.
+type readAhead struct {
+	x     *graph.Features
+	ids   []int32
+	ended chan struct{} // nil: no read was started
+}
+
+func newReadAhead(x *graph.Features) *readAhead { return &readAhead{x: x} }
+
+// read starts to read rows lo to hi, after the last call's.
+func (r *readAhead) read(lo, hi int) {
+	if r.x.Prefetch == nil || lo >= hi {
+		return
+	}
+	r.wait()
+	r.ids = r.ids[:0]
+	for i := lo; i < hi; i++ {
+		r.ids = append(r.ids, int32(i))
+	}
+	r.ended = make(chan struct{})
+	go func(ended chan struct{}) {
+		defer close(ended)
+		r.x.Prefetch(r.ids)
+	}(r.ended)
+}
+
+func (r *readAhead) wait() {
+	if r.ended != nil {
+		<-r.ended
+	}
+}
