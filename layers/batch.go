@@ -41,6 +41,7 @@ type Batch struct {
 	refresher *refresher // nil: no refreshed histories
 	mode      *ops.Mode
 	targets   *ops.Targets
+	labels    *labelInputs // of the model; nil: none
 	features  map[*graph.Features]*G.Node
 	skips     []*graph.Features // that residual layers read at their output nodes
 
@@ -222,8 +223,8 @@ func (b *Batch) TryLock() bool { return b.training.TryLock() }
 // Unlock ends the claim of a TryLock that returned true.
 func (b *Batch) Unlock() { b.training.Unlock() }
 
-// Set sets the batch of the next runs: its blocks, the labels of its output nodes, and the
-// mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
+// Set sets the batch of the next runs: its blocks, the labels of its output nodes, the
+// LabelInputs, and the mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
 // not change until the runs have ended. After an error the batch may be set in part: set
 // another one before the next run. Cost: O(NNZ of the blocks).
 func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
@@ -266,8 +267,16 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 			return err
 		}
 	}
+	var except []bool
+	losses := batch.LossWeights
+	if b.labels != nil {
+		var err error
+		if except, losses, err = b.labels.set(batch, training, seed); err != nil {
+			return err
+		}
+	}
 	if b.targets != nil {
-		if err := b.targets.Set(batch.Outputs(), batch.LossWeights); err != nil {
+		if err := b.targets.SetExcept(batch.Outputs(), losses, except); err != nil {
 			return fmt.Errorf("layers: %w", err)
 		}
 	}

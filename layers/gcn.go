@@ -34,6 +34,10 @@ const (
 	ResidualLinear            // a linear map of them, as of the own state in GraphSAGE (Hamilton et al. 2017)
 )
 
+// ResidualNames returns the names of the residual connections in a run's config.json, in the
+// order of the values.
+func ResidualNames() []string { return []string{"none", "identity", "linear"} }
+
 // GCNOptions are the options of a GCN. The zero value is the model of the program
 // released with the paper.
 type GCNOptions struct {
@@ -104,6 +108,10 @@ type GCNOptions struct {
 	// and the first convolution. It excludes ExactInput and refreshed histories.
 	InputLayer bool
 
+	// LabelInputs, if not nil, makes labels of training nodes inputs of the InputLayer, which
+	// it needs. It excludes histories.
+	LabelInputs *LabelInputs
+
 	// LabelSmoothing and ClassWeights change the loss: see ops.Targets.
 	LabelSmoothing float64
 	ClassWeights   []float32 // of each class; nil means all 1
@@ -145,11 +153,12 @@ type GCNOptions struct {
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
 // norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
 // OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
-// input.weight and input.bias. The classifier's norm has the number after the last convolution's.
+// input.weight, input.bias and labels.weight. The classifier's norm has the number after the last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 
 	Input        *Linear // nil: the first convolution reads the features
+	Labels       *G.Node // with LabelInputs: a weight (outputs, width) of the input layer
 	Convolutions []*GraphConv
 	Skips        []*G.Node // with Residual: a weight (features, width) a convolution
 	Owns         []*G.Node // with ResidualLinear: a weight (input, width) a convolution
@@ -159,6 +168,7 @@ type GCN struct {
 
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
+	labels   *labelInputs
 	residual Residual
 	largest  bool    // JumpingMax
 	preNorm  bool    // residuals are added last
@@ -221,7 +231,7 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 		return nil, err
 	}
 	if o.InputLayer {
-		if h, err = m.inputLayer(h, o.reader(slots, 0), o, start); err != nil {
+		if h, err = m.inputLayer(h, y, o.reader(slots, 0), o, start); err != nil {
 			return nil, err
 		}
 	}
@@ -294,13 +304,18 @@ func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
 func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
 
 // inputLayer adds the input layer over the features h. The slot reader reads its output.
-func (m *GCN) inputLayer(h *G.Node, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
+func (m *GCN) inputLayer(h *G.Node, y *graph.Labels, reader *ops.Slot, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
 	if m.Input, err = NewLinear(m.Batch.Graph(), "input", h.Shape()[1], o.Hidden, start); err != nil {
 		return nil, err
 	}
 	m.Parameters = append(m.Parameters, m.Input.Parameters()...)
 	if h, err = m.Input.Forward(h); err != nil {
 		return nil, err
+	}
+	if o.LabelInputs != nil {
+		if h, err = m.addLabels(h, y, o, start); err != nil {
+			return nil, err
+		}
 	}
 	return Dropout{o.Dropout, m.Batch.Mode(), reader}.after(o.Activation, h)
 }
@@ -498,6 +513,9 @@ func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
 	values, width := 0.0, float64(features)
 	if o.InputLayer {
 		values, width = (width+1)*float64(o.Hidden), float64(o.Hidden)
+		if o.LabelInputs != nil {
+			values += float64(outputs) * width
+		}
 	}
 	for l := range convolutions {
 		layer := o.convolution(l, convolutions, outputs)
@@ -572,6 +590,8 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
 	case o.OwnState && !o.InputLayer:
 		return o, fmt.Errorf("layers: GCN with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer")
+	case o.LabelInputs != nil && !o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with label inputs and without an input layer, which reads them: want both")
 	case o.FeedForward && !o.PreNorm:
 		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
 	case o.Form > FormEquation:

@@ -53,8 +53,8 @@ func TestInferOnDevice(t *testing.T) {
 					"feed-forward": {PreNorm: true, FeedForward: true, LayerNorm: true, InputLayer: true, HiddenResidual: ResidualIdentity, Activation: ops.ActivationGELU},
 					"own state":    {OwnState: true, PreNorm: true, LayerNorm: true, InputLayer: true},
 					"jumping":      {Jumping: JumpingConcat}, "jumping, largest": {Jumping: JumpingMax}, "jumping, sum": {Jumping: JumpingSum, InputLayer: true},
-					"batch norm": {BatchNorm: true},
-					"pre-norm":   {PreNorm: true, LayerNorm: true, InputLayer: true}, "pre-norm of attention": {PreNorm: true, LayerNorm: true, Heads: 2},
+					"batch norm": {BatchNorm: true}, "label inputs": {InputLayer: true, LabelInputs: everyThird(nodes)},
+					"pre-norm": {PreNorm: true, LayerNorm: true, InputLayer: true}, "pre-norm of attention": {PreNorm: true, LayerNorm: true, Heads: 2},
 					"attention": {Heads: 4}, "plain attention of the equation": {Form: FormEquation, Heads: 2, OutputHeads: 3, PlainAttention: true},
 				} {
 					o.Hidden = 16

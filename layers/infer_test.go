@@ -119,7 +119,19 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 		return z.each(func(i, j int) float64 { return z.at(i, j) + b.data[j] })
 	}
 	if m.Input != nil {
-		h = activated(m.Convolutions[0].Activation, affine(m.Input, h))
+		z := affine(m.Input, h)
+		if m.Labels != nil {
+			y := m.labels.all
+			given := matrixOf(y.Rows, y.Cols, y.Float32s()).times(parameterOf(m.Labels))
+			last := z
+			z = z.each(func(i, j int) float64 {
+				if i >= y.Rows { // a node that the model's graph has not
+					return last.at(i, j)
+				}
+				return last.at(i, j) + given.at(i, j)
+			})
+		}
+		h = activated(m.Convolutions[0].Activation, z)
 	}
 	var outputs []matrix // of the convolutions
 	for l, conv := range m.Convolutions {
@@ -185,6 +197,15 @@ func denseLogits(t testing.TB, p *graph.Laplacian, x *graph.Features, m *GCN) ma
 	return z
 }
 
+// everyThird gives the labels of every third of the first n nodes.
+func everyThird(n int) *LabelInputs {
+	l := new(LabelInputs)
+	for v := int32(0); int(v) < n; v += 3 {
+		l.Nodes = append(l.Nodes, v)
+	}
+	return l
+}
+
 type inferenceCase struct {
 	features, hidden, classes, depth int
 	weighted, byRow                  bool
@@ -225,6 +246,8 @@ var inferenceCases = map[string]inferenceCase{
 	"jumping, gat":            {features: 11, hidden: 12, classes: 5, depth: 2, options: GCNOptions{Jumping: JumpingSum, Heads: 3, HiddenResidual: ResidualLinear}},
 	"batch norm":              {features: 11, hidden: 13, classes: 5, depth: 3, options: GCNOptions{BatchNorm: true, Activation: ops.ActivationReLU}},
 	"batch norm first":        {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{BatchNorm: true, PreNorm: true, InputLayer: true, OwnState: true, HiddenResidual: ResidualIdentity}},
+	"label inputs":            {features: 11, hidden: 13, classes: 5, depth: 2, byRow: true, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140)}},
+	"label inputs, pre-norm":  {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{InputLayer: true, LabelInputs: everyThird(140), PreNorm: true, LayerNorm: true, OwnState: true, Residual: true}},
 	"feed-forward, bare":      {features: 90, hidden: 3, classes: 5, depth: 1, options: GCNOptions{PreNorm: true, FeedForward: true, BiasAfter: true}},
 	"equation":                {features: 11, hidden: 13, classes: 5, depth: 2, options: GCNOptions{Form: FormEquation}},
 	"bias after":              {features: 11, hidden: 13, classes: 5, depth: 3, weighted: true, options: GCNOptions{BiasAfter: true, Residual: true}},

@@ -50,7 +50,11 @@ func (m *GCN) InferNew(ctx context.Context, p *graph.Laplacian, x *graph.Feature
 		copy(features.Data[(k+1)*x.Cols:], x.Row(int(v)))
 	}
 	only := []int32{0}
-	model, err := m.inference(local, features, only)
+	var labels *graph.Features
+	if m.labels != nil {
+		labels = m.labels.of(nodes)
+	}
+	model, err := m.inferenceOf(local, features, labels, only)
 	if err != nil {
 		return nil, err
 	}

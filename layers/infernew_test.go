@@ -31,9 +31,9 @@ func TestInferNewAgrees(t *testing.T) {
 				p, small := laplacian(a), laplacian(without(t, a))
 				x, y := randomFeatures(rng, n, c.features), randomLabels(rng, n, c.classes)
 				c.options.Hidden = c.hidden
-				_, m := testModel(t, p, x, y, c.depth, c.options)
-				want := denseLogits(t, p, x, m)
 				rest := &graph.Features{Rows: n - 1, Cols: x.Cols, Data: x.Data[:(n-1)*x.Cols]}
+				_, m := testModel(t, small, rest, &graph.Labels{Classes: y.Classes, Class: y.Class[:n-1]}, c.depth, c.options)
+				want := denseLogits(t, p, x, m)
 				for range 2 {
 					got, err := m.InferNew(context.Background(), small, rest, NewNode{Features: x.Row(n - 1), Neighbors: neighbors, Weights: weights})
 					if err != nil {

@@ -46,6 +46,9 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 		in, out := float64(m.Input.W.Shape()[0]), float64(m.Input.W.Shape()[1])
 		in *= m.filled
 		sum += float64(len(batch.Inputs())) * (2*in*out + gatherCost*in + 2*activationCost*out)
+		if m.Labels != nil {
+			sum += 2 * float64(len(batch.Inputs())) * float64(m.Labels.Shape()[0]) * out
+		}
 	}
 	for l, conv := range m.Convolutions {
 		in, out := float64(conv.W.Shape()[0]), float64(conv.W.Shape()[1])

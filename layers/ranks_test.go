@@ -77,6 +77,7 @@ func TestInferOnRanks(t *testing.T) {
 		"jumping":        {Hidden: 24, Jumping: JumpingConcat},
 		"largest":        {Hidden: 24, Jumping: JumpingMax},
 		"own state":      {Hidden: 24, InputLayer: true, OwnState: true, BatchNorm: true},
+		"label inputs":   {Hidden: 24, InputLayer: true, LabelInputs: everyThird(n)},
 		"residual":       {Hidden: 24, InputLayer: true, HiddenResidual: ResidualIdentity},
 		"attention":      {Hidden: 16, Heads: 2},
 	} {

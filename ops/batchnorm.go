@@ -20,8 +20,6 @@ import (
 // the same weight. Otherwise they are mean and variance, which are running averages. Training
 // sets these: the gradients that this op returns for them are no derivatives, but the moments
 // of x, with Bessel's correction, for an average (layers.Model.Averages).
-//
-// A GPU copies x to the host and the result back, and waits.
 func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, error) {
 	if err := checkNodes("BatchNorm", x, gain, shift, mean, variance); err != nil {
 		return nil, err
@@ -54,8 +52,6 @@ type batchNorm struct {
 	mean, variance, inverse []float64
 	ofBatch                 bool // the moments are of the rows
 	rows, width             int
-
-	x, y []float32 // on the host, for a run on a GPU
 }
 
 func (op *batchNorm) Type() hm.Type {
@@ -84,7 +80,7 @@ func (op *batchNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, nil
 }
 
-// compute sets y to the norm of x. vectors are gain, shift, mean and variance.
+// compute sets y to the norm of x on the CPU. vectors are gain, shift, mean and variance.
 func (op *batchNorm) compute(y, x []float32, rows, width int, vectors [4][]float32) {
 	op.rows, op.width = rows, width
 	op.normalized = scratch(op.normalized, rows*width)
@@ -115,14 +111,19 @@ func (op *batchNorm) gradient(dx, grad, gain []float32) {
 func (op *batchNorm) moment(values []float32, variance bool) {
 	from, factor := op.mean, 1.0
 	if variance {
-		from = op.variance
-		if op.ofBatch && op.rows > 1 {
-			factor = float64(op.rows) / float64(op.rows-1)
-		}
+		from, factor = op.variance, op.bessel()
 	}
 	for j, v := range from {
 		values[j] = float32(factor * v)
 	}
+}
+
+// bessel returns Bessel's correction of the last run's variance.
+func (op *batchNorm) bessel() float64 {
+	if op.ofBatch && op.rows > 1 {
+		return float64(op.rows) / float64(op.rows-1)
+	}
+	return 1
 }
 
 func (op *batchNorm) checkGradient(rows, width int) error {
@@ -132,25 +133,26 @@ func (op *batchNorm) checkGradient(rows, width int) error {
 	return nil
 }
 
-// toHost returns rows×width values at from on the device, in the memory of x.
-func toHost(p *plan.Placement, x []float32, from device.Pointer, n int) ([]float32, error) {
-	x = scratch(x, n)
-	return x, device.Read(p.Device(), x, from)
+// placedBatchNorm is the state that a BatchNorm on a device shares with its gradients.
+type placedBatchNorm struct {
+	gradientPlaced bool // it needs the normalised rows and memory for sums
+
+	memory, momentMemory, sumMemory *device.Buffer
+	normalized, moments, sums       device.Pointer
+	rows, width                     int
 }
 
 func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedBatchNorm](p, op)
+	s.memory, s.momentMemory, s.sumMemory = p.Buffer(), p.Buffer(), p.Buffer()
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, x, err := in[0].Matrix(op.name)
 		if err != nil {
 			return nil, err
 		}
-		var vectors [4][]float32
+		var vectors [4]device.Pointer // gain, shift, mean, variance
 		for k := range vectors {
-			at, err := in[k+1].Vector(op.name, width)
-			if err == nil {
-				vectors[k], err = toHost(p, nil, at, width)
-			}
-			if err != nil {
+			if vectors[k], err = in[k+1].Vector(op.name, width); err != nil {
 				return nil, err
 			}
 		}
@@ -158,12 +160,27 @@ func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		if op.x, err = toHost(p, op.x, x, rows*width); err != nil {
+		if s.moments, err = s.momentMemory.Bytes(3 * 8 * int64(width)); err != nil {
 			return nil, err
 		}
-		op.y = scratch(op.y, rows*width)
-		op.compute(op.y, op.x, rows, width, vectors)
-		return a, device.Write(p.Device(), to, op.y)
+		if s.gradientPlaced {
+			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
+				return nil, err
+			}
+		}
+		op.rows, op.width, op.ofBatch = rows, width, op.mode.Training && rows > 0
+		s.sums = 0
+		from := device.Pointer(0)
+		if op.ofBatch {
+			from = x
+			if s.sums, err = s.sumMemory.Bytes(2 * 8 * int64(width)); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.Device().BatchMoments(s.moments, from, vectors[2], vectors[3], rows, width); err != nil {
+			return nil, err
+		}
+		return a, p.Device().BatchNorm(to, s.normalized, s.moments, x, vectors[0], vectors[1], rows, width)
 	}, nil
 }
 
@@ -204,7 +221,6 @@ func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 type batchNormBack struct {
 	base
 	forward *batchNorm
-	x, y    []float32 // on the host, for a run on a GPU
 }
 
 func (op *batchNormBack) Type() hm.Type {
@@ -235,6 +251,8 @@ func (op *batchNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Val
 }
 
 func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[2].Matrix(op.name)
 		if err == nil {
@@ -243,11 +261,7 @@ func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		at, err := in[1].Vector(op.name, width)
-		if err != nil {
-			return nil, err
-		}
-		gain, err := toHost(p, nil, at, width)
+		gain, err := in[1].Vector(op.name, width)
 		if err != nil {
 			return nil, err
 		}
@@ -255,19 +269,14 @@ func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 		if err != nil {
 			return nil, err
 		}
-		if op.x, err = toHost(p, op.x, grad, rows*width); err != nil {
-			return nil, err
-		}
-		op.y = scratch(op.y, rows*width)
-		op.forward.gradient(op.y, op.x, gain)
-		return a, device.Write(p.Device(), to, op.y)
+		return a, p.Device().BatchNormGradient(to, grad, s.normalized, s.moments, s.sums, gain, rows, width)
 	}, nil
 }
 
 type batchNormBackGain struct {
 	base
-	forward    *batchNorm
-	x, product []float32 // x: on the host, for a run on a GPU
+	forward *batchNorm
+	product []float32
 }
 
 func (op *batchNormBackGain) Type() hm.Type {
@@ -305,6 +314,8 @@ func (op *batchNormBackGain) compute(sums, grad []float32) {
 }
 
 func (op *batchNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
+	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
+	s.gradientPlaced = true
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, grad, err := in[1].Matrix(op.name)
 		if err == nil {
@@ -317,12 +328,7 @@ func (op *batchNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, e
 		if err != nil {
 			return nil, err
 		}
-		if op.x, err = toHost(p, op.x, grad, rows*width); err != nil {
-			return nil, err
-		}
-		sums := make([]float32, width)
-		op.compute(sums, op.x)
-		return a, device.Write(p.Device(), to, sums)
+		return a, p.Device().ColumnSums(to, grad, s.normalized, 0, rows, width)
 	}, nil
 }
 
@@ -353,13 +359,16 @@ func (op *batchMoment) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value
 }
 
 func (op *batchMoment) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
+	return func(_ []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		a, to, err := out.Vector(op.forward.width)
 		if err != nil {
 			return nil, err
 		}
-		values := make([]float32, op.forward.width)
-		op.forward.moment(values, op.variance)
-		return a, device.Write(p.Device(), to, values)
+		factor, row := 1.0, 0
+		if op.variance {
+			factor, row = op.forward.bessel(), 1
+		}
+		return a, p.Device().BatchMoment(to, s.moments, factor, row, op.forward.width)
 	}, nil
 }

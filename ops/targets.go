@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -74,11 +75,20 @@ func (t *Targets) WeighClasses(weights []float32) error {
 // wraps graph.ErrInvalid if a weight is not finite, or if a label is not a class. After
 // an error the targets are unchanged.
 func (t *Targets) Set(nodes []int32, weights []float32) error {
+	return t.SetExcept(nodes, weights, nil)
+}
+
+// SetExcept is Set, but row i counts as unlabelled if except[i] is true. except has an
+// element for each node, or is nil.
+func (t *Targets) SetExcept(nodes []int32, weights []float32, except []bool) error {
 	if t.labels == nil {
 		return fmt.Errorf("ops: targets have no labels: %w", ErrShape)
 	}
 	if len(weights) > 0 && len(weights) != len(nodes) {
 		return fmt.Errorf("ops: %d loss weights for %d output nodes: %w", len(weights), len(nodes), ErrShape)
+	}
+	if except != nil && len(except) != len(nodes) {
+		return fmt.Errorf("ops: %d exceptions for %d output nodes: %w", len(except), len(nodes), ErrShape)
 	}
 	for i, w := range weights {
 		if w-w != 0 {
@@ -100,7 +110,13 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 	if tasks := t.labels.Tasks; tasks > 0 {
 		t.multi = scratch(t.multi, len(nodes)*tasks)
 		for i, v := range nodes {
-			copy(t.multi[i*tasks:(i+1)*tasks], t.labels.Multi[int(v)*tasks:])
+			row := t.multi[i*tasks : (i+1)*tasks]
+			copy(row, t.labels.Multi[int(v)*tasks:])
+			if except != nil && except[i] {
+				for k := range row {
+					row[k] = float32(math.NaN())
+				}
+			}
 		}
 		if t.smoothing > 0 {
 			for k, y := range t.multi {
@@ -111,6 +127,9 @@ func (t *Targets) Set(nodes []int32, weights []float32) error {
 		t.class = scratch(t.class, len(nodes))
 		for i, v := range nodes {
 			t.class[i] = t.labels.Class[v]
+			if except != nil && except[i] {
+				t.class[i] = -1
+			}
 		}
 	}
 	t.weights = nil

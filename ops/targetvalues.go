@@ -35,6 +35,15 @@ func TargetWeights(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) 
 	return newTargetValues("TargetWeights", g, targets, rows, (*Targets).fillWeights)
 }
 
+// TargetInputs returns labels of the current nodes as inputs of a model, in the shape of
+// TargetLabels. Row i of classes is weights[i] of Targets.Set at the node's class and 0
+// elsewhere; weights of nil are 1. An entry of binary tasks is weights[i] for a label 1,
+// −weights[i] for a label 0, and 0 where unknown. A weight of 0 hides the labels of a node.
+// The rest is as for TargetLabels.
+func TargetInputs(g *G.ExprGraph, targets *Targets, rows int) (*G.Node, error) {
+	return newTargetValues("TargetInputs", g, targets, rows, (*Targets).fillInputs)
+}
+
 func newTargetValues(name string, g *G.ExprGraph, targets *Targets, rows int, fill func(*Targets, []float32)) (*G.Node, error) {
 	switch {
 	case g == nil || targets == nil || targets.labels == nil || targets.labels.Outputs() < 1:
@@ -132,6 +141,29 @@ func (t *Targets) fillLabels(to []float32) {
 			row[j] = float32(t.smoothing / float64(classes))
 		}
 		row[c] += float32(1 - t.smoothing)
+	}
+}
+
+// fillInputs writes the labels of the current nodes times their weights, row-major.
+func (t *Targets) fillInputs(to []float32) {
+	clear(to)
+	cols := t.labels.Outputs()
+	for i := range t.rows {
+		w := float32(1)
+		if t.weights != nil {
+			w = t.weights[i]
+		}
+		if t.labels.Tasks == 0 {
+			if c := t.class[i]; c >= 0 {
+				to[i*cols+int(c)] = w
+			}
+			continue
+		}
+		for k := i * cols; k < (i+1)*cols; k++ {
+			if y := t.multi[k]; y == y {
+				to[k] = w * (2*y - 1)
+			}
+		}
 	}
 }
 

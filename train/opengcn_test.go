@@ -32,6 +32,7 @@ func TestOpenGCN(t *testing.T) {
 		{`{}`, layers.GCNOptions{}},
 		{`{"bias_after": true}`, layers.GCNOptions{BiasAfter: true}},
 		{`{"input_layer": true}`, layers.GCNOptions{InputLayer: true}},
+		{`{"input_layer": true, "label_inputs": 0.3}`, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: data.Split.Train, Share: 0.3}}},
 		{`{"hidden_residual": "identity"}`, layers.GCNOptions{HiddenResidual: layers.ResidualIdentity}},
 		{`{"hidden_residual": "linear", "layer_norm": true}`, layers.GCNOptions{HiddenResidual: layers.ResidualLinear, LayerNorm: true}},
 		{`{"activation": "gelu", "input_layer": true, "layer_norm": true, "pre_norm": true, "feed_forward": true}`,

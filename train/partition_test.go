@@ -37,8 +37,11 @@ var partedModels = map[string]partedModel{
 	"residual":                     methodModel("ladies", layers.GCNOptions{Residual: true, LayerNorm: true}, 24, 24),
 	"input layer, hidden residual": methodModel("labor", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"feed-forward":                 methodModel("full", layers.GCNOptions{InputLayer: true, HiddenResidual: layers.ResidualIdentity, PreNorm: true, LayerNorm: true, FeedForward: true}),
-	"jumping":                      methodModel("labor", layers.GCNOptions{Jumping: layers.JumpingSum}, 2, 2),
-	"hidden residual":              methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
+	"label inputs": func(t testing.TB, d *datasets.Data) *layers.Model {
+		return methodModel("labor", layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: d.Split.Train}}, 2, 2)(t, d)
+	},
+	"jumping":         methodModel("labor", layers.GCNOptions{Jumping: layers.JumpingSum}, 2, 2),
+	"hidden residual": methodModel("neighbor", layers.GCNOptions{HiddenResidual: layers.ResidualLinear}, 2, 2),
 	"attention": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, KeepSelf: true}, layers.GCNOptions{Hidden: 16, Seed: 3, Heads: 4, AttentionDropout: 0.1})
 	},
@@ -169,7 +172,7 @@ func weighted(a *graph.CSR) *graph.CSR {
 	return w
 }
 
-// What an update sends is known beforehand, within 10 %.
+// The bytes that an update sends are known beforehand, within 10 %.
 func TestUpdateBytes(t *testing.T) {
 	const ranks = 3
 	data := func() *datasets.Data { return smallData(t, 300, 3) }

@@ -79,6 +79,10 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 			s := &samplers.DropEdges{Sampler: &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, Rate: 0.2}
 			return gcn(s, layers.GCNOptions{BatchNorm: true, InputLayer: true, Jumping: layers.JumpingSum})
 		},
+		"label inputs": func() *layers.Model {
+			s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}
+			return gcn(s, layers.GCNOptions{InputLayer: true, LabelInputs: &layers.LabelInputs{Nodes: d.Split.Train}})
+		},
 		"full dropout noise": func() *layers.Model {
 			return controlledOver(t, d, &samplers.LayerWise{Sizes: []int{24, 24}, Control: samplers.ControlRefresh, FullDropoutNoise: true}, 16).Parts()
 		},
@@ -139,7 +143,7 @@ func TestMicroIsAMean(t *testing.T) {
 		}
 	}
 	p.Close()
-	// The first step of Adam moves by the rate times g/(|g|+ε), whatever the size of g.
+	// The first step of Adam moves by the rate times g/(|g|+ε), for any size of g.
 	// With a large ε it is nearly rate·g/ε.
 	if _, err := Fit(t.Context(), m, d, Options{Batch: 16, Micro: 3, MaxBatches: 1, Seed: 5, Adam: Adam{LR: 100, Epsilon: 1000}}); err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func TestOneName(t *testing.T) {
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh", "--control-half", "--dropout-noise", "full")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss", "--bias-after", "--jumping", "sum", "--batch-norm")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--pre-norm", "--feed-forward", "--edge-dropout", "0.1", "--own-state", "--activation", "gelu", "--label-smoothing", "0.1",
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-inputs", "0.5", "--pre-norm", "--feed-forward", "--edge-dropout", "0.1", "--own-state", "--activation", "gelu", "--label-smoothing", "0.1",
 		"--class-weights", "balanced", "--weight-decay", "0.1", "--decoupled-decay", "--warm-up", "1", "--schedule", "step")...)
 	saved := map[string]any{"workers": nil, "partition": nil, "runs": nil} // change no result; are not of one run
 	for _, dir := range []string{"method", "parts", "attention", "seeds", "extras"} {

@@ -120,8 +120,6 @@ func TestControls(t *testing.T) {
 	if bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "full")) {
 		t.Error("--dropout-noise changes nothing")
 	}
-	fail(t, exitFailed, []string{"naive weights"}, "train", "--data", smallData, "--method", "ladies", "--dropout-noise", "full")
-	fail(t, exitFailed, []string{"for layer-wise methods"}, "train", "--data", smallData, "--method", "neighbor", "--dropout-noise", "full")
 	// The folder of several runs holds the interval too.
 	several := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--method", "ladies-cv", "--samples", "48", "--control-every", "7", "--runs", "2", "--out", "two"}
 	succeed(t, append(several, "--max-batches", "10")...)
@@ -163,6 +161,14 @@ func TestControls(t *testing.T) {
 		"--method ladies-cv --control-every 0":                               "--control-every 0",
 		"--dropout-noise loud":                                               "there are: sampled, full",
 		"--dropout-noise full --conv gat":                                    "excludes --conv gat",
+		"--method ladies --dropout-noise full":                               "not for --method ladies",
+		"--method neighbor --dropout-noise full":                             "not for --method neighbor",
+		"--method neighbor --flat --dropout-noise full":                      "not for --method neighbor",
+		"--include-rows --dropout-noise full":                                "excludes --include-rows",
+		"--normalize-rows --dropout-noise full":                              "excludes --normalize-rows",
+		"--weight naive --dropout-noise full":                                "excludes --weight naive",
+		"--dropout-noise full --dropout 0":                                   "--dropout above 0",
+		"--dropout-noise full --layers 1":                                    "2 layers or more",
 		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
 		"--control-every 5":                                                  "is for --control refresh",
 		"--control rolling --control-every 5":                                "is for --control refresh",

@@ -205,12 +205,17 @@ func (o *trainOptions) fillDropoutNoise() error {
 	case o.PreNorm:
 		excludes = "--pre-norm"
 	}
+	method := methodNamed(o.Method)
 	switch full := o.DropoutNoise == samplers.DropoutNoiseFull; {
 	case full && excludes != "":
 		return usagef("--dropout-noise full excludes %s: other parts of the model read the output of the same dropout", excludes)
+	case full && o.namesParts() && !o.nodeWise() && o.biasedOption() != "":
+		return usagef("--dropout-noise full excludes %s: the variance is as over all neighbours only if the weights are unbiased", o.biasedOption())
+	case full && (!o.namesParts() || o.nodeWise()) && !method.TakesFullDropoutNoise():
+		return usagef("--dropout-noise full is for layer-wise methods with unbiased weights, such as %s, not for --method %s", defaultMethod, o.Method)
 	case excludes != "":
 		o.DropoutNoise = "" // the method then has none of its own
-	case o.DropoutNoise == "" && !o.namesParts() && methodNamed(o.Method).FullDropoutNoise:
+	case o.DropoutNoise == "" && !o.namesParts() && method.FullDropoutNoise:
 		o.DropoutNoise = samplers.DropoutNoiseFull
 	}
 	return nil
@@ -218,20 +223,40 @@ func (o *trainOptions) fillDropoutNoise() error {
 
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
-	biased := ""
-	switch {
-	case !o.controls():
-		return nil
-	case o.weightName() == "naive" && o.Draw != "replacement":
-		biased = "--weight naive"
-	case o.NormalizeRows:
-		biased = "--normalize-rows"
-	case o.IncludeRows:
-		biased = "--include-rows"
-	default:
+	biased := o.biasedOption()
+	if !o.controls() || biased == "" {
 		return nil
 	}
 	return usagef("--control %s with %s: the estimate of these parts is biased, and the control would keep the bias on the change of the activations", o.Control, biased)
+}
+
+// biasedOption returns the option that makes the estimate of a layer-wise method's parts
+// biased, or "".
+func (o *samplingOptions) biasedOption() string {
+	switch {
+	case o.weightName() == "naive" && o.Draw != "replacement":
+		return "--weight naive"
+	case o.NormalizeRows:
+		return "--normalize-rows"
+	case o.IncludeRows:
+		return "--include-rows"
+	}
+	return ""
+}
+
+// checkEffects refuses options of a new run that change nothing. A run of an earlier program
+// may have them.
+func (o *trainOptions) checkEffects() error {
+	dropped := o.InputDropout > 0 && !o.InputLayer || o.Dropout > 0 && (o.Layers > 1 || len(o.Samples) > 1 || o.InputLayer)
+	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise
+	normed := o.LayerNorm || o.BatchNorm
+	switch {
+	case o.DropoutNoise == samplers.DropoutNoiseFull && !own && !dropped:
+		return usagef("--dropout-noise full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more")
+	case o.PreNorm && !normed && !o.Residual && o.HiddenResidual == noPart && !o.FeedForward:
+		return usagef("--pre-norm has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual")
+	}
+	return nil
 }
 
 // methodName returns the method's name, or the names of its parts if no method

@@ -390,6 +390,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if o.Conv == convGAT && o.controls() {
 		return usagef("--control %s excludes --conv gat: attention keeps no history of activations", o.Control)
 	}
+	if err := o.checkLabelInputs(); err != nil {
+		return err
+	}
 	if o.PreNorm && o.keepsHistories() {
 		return usagef("--pre-norm excludes control variates, which keep activations and not their norms: use another method than %s", o.methodName())
 	}
@@ -422,6 +425,23 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		return usagef("--samples %s has %d numbers; with --exact-input, %d layers need %d", o.Samples.String(), given, o.Layers, sampled)
 	}
 	return o.fillSamples(sampled)
+}
+
+// checkLabelInputs refuses label inputs that a mini-batch cannot choose for itself.
+func (o *trainOptions) checkLabelInputs() error {
+	switch {
+	case o.LabelInputs == 0:
+		return nil
+	case o.keepsHistories():
+		return usagef("--label-inputs excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than %s", o.methodName())
+	case o.ExactInput:
+		return usagef("--label-inputs excludes --exact-input: the input is propagated once, but each mini-batch reads other labels")
+	case o.Seeds != seedsUniform:
+		return usagef("--label-inputs excludes --seeds %s: a node whose label is an input has no loss to be chosen by", o.Seeds)
+	case !o.InputLayer:
+		return usagef("--label-inputs needs --input-layer, which reads the labels beside the features")
+	}
+	return nil
 }
 
 // checkHalf refuses steps on a GPU with activations in float16. Inference keeps none.

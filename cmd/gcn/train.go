@@ -197,6 +197,15 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 	return err
 }
 
+// fillAndWeigh is fillOptions for a command line of its own: the options of a new run must
+// have an effect. A search may combine options so that one has none.
+func (j *trainJob) fillAndWeigh(ctx context.Context) error {
+	if err := j.fillOptions(ctx); err != nil || j.Resume && holdsRun(j.Out) {
+		return err
+	}
+	return j.checkEffects()
+}
+
 // trainAll trains once, or with --runs several times.
 func (j *trainJob) trainAll(ctx context.Context, data *datasets.Data) (*result, error) {
 	if j.follows() {

@@ -24,7 +24,7 @@ func trainGroups() []flagGroup {
 		{"Model", "layers hidden dropout activation layer-norm residual",
 			"model conv heads output-heads attention-dropout plain-attention bias-after batch-norm hidden-residual input-layer pre-norm feed-forward own-state jumping input-dropout edge-dropout classifier-dropout"},
 		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",
-			"epochs batches-per-epoch micro partition seeds seeds-every label-smoothing class-weights schedule warm-up schedule-every schedule-factor decoupled-decay beta1 beta2 epsilon clip workers"},
+			"epochs batches-per-epoch micro partition seeds seeds-every label-inputs label-smoothing class-weights schedule warm-up schedule-every schedule-factor decoupled-decay beta1 beta2 epsilon clip workers"},
 		{"Output", "out resume recipe config json quiet",
 			"overwrite checkpoint-interval"},
 	}

@@ -48,7 +48,7 @@ conv0.bias_after.`,
 }
 
 // importOptions are the options of training that describe a model.
-var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "pre-norm", "feed-forward", "own-state", "jumping"}
+var importOptions = []string{"data", "model", "conv", "heads", "output-heads", "plain-attention", "layers", "hidden", "activation", "bias-after", "layer-norm", "batch-norm", "residual", "hidden-residual", "input-layer", "label-inputs", "pre-norm", "feed-forward", "own-state", "jumping"}
 
 func newImportCommand() *cobra.Command {
 	var o trainOptions
@@ -79,7 +79,7 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 	for _, name := range importOptions {
 		fs.AddFlag(all.Lookup(name))
 	}
-	fs.StringVar(&square, "square", "", "how square weights lie whose name does not tell: `outputs-first`, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
+	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: `outputs-first`, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
 	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if out == "" {

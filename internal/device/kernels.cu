@@ -631,4 +631,95 @@ __global__ void __launch_bounds__(256) gcn_adam(float *params, const float *grad
 	params[k] = w - floatOf(size) * mk / (sqrtf(vk) * floatOf(correction) + floatOf(epsilon));
 }
 
+// For column j, moments[j] is the mean, moments[width + j] the variance, and moments[2*width + j]
+// 1/sqrt(variance + 1e-5): of the rows of x, or, if x is 0, of the given moments. Blocks and sums as in gcn_column_sums.
+__global__ void __launch_bounds__(1024) gcn_batch_moments(double *moments, const float *x, const float *mean, const float *variance, i64 rows, i64 width) {
+	__shared__ double sums[WARP][WARP];
+	int t = threadIdx.x / WARP, lane = laneOf();
+	i64 c = (i64)blockIdx.x * WARP + lane;
+	double centre = 0, square = 0;
+	if (x == 0) {
+		if (t != 0 || c >= width) return;
+		centre = mean[c];
+		square = variance[c];
+	} else {
+		for (int pass = 0; pass < 2; pass++) {
+			double sum = 0;
+			if (c < width)
+				for (i64 i = t; i < rows; i += WARP) {
+					double d = x[i * width + c] - centre;
+					sum += pass == 0 ? d : d * d;
+				}
+			sums[t][lane] = sum;
+			__syncthreads();
+			sum = 0;
+			for (int k = 0; k < WARP; k++) sum += sums[k][lane];
+			__syncthreads();
+			if (pass == 0) centre = sum / rows;
+			else square = sum / rows;
+		}
+		if (t != 0 || c >= width) return;
+	}
+	moments[c] = centre;
+	moments[width + c] = square;
+	moments[2 * width + c] = 1 / sqrt(square + 1e-5);
+}
+
+// dst = gain*n + shift, n the rows of x less their mean times the inverse; normalized, if not 0,
+// becomes n. dst may be x. A thread an element.
+__global__ void __launch_bounds__(256) gcn_batch_norm(float *dst, float *normalized, const double *moments, const float *x, const float *gain, const float *shift, i64 rows, i64 width) {
+	i64 k = globalThread(), c = k % width;
+	if (k >= rows * width) return;
+	float n = (float)((x[k] - moments[c]) * moments[2 * width + c]);
+	if (normalized != 0) normalized[k] = n;
+	dst[k] = gain[c] * n + shift[c];
+}
+
+// sums[j] and sums[width + j] are the sums of column j of grad and of grad*normalized. Blocks and
+// sums as in gcn_column_sums.
+__global__ void __launch_bounds__(1024) gcn_batch_norm_sums(double *sums, const float *grad, const float *normalized, i64 rows, i64 width) {
+	__shared__ double parts[2][WARP][WARP];
+	int t = threadIdx.x / WARP, lane = laneOf();
+	i64 c = (i64)blockIdx.x * WARP + lane;
+	double sum = 0, product = 0;
+	if (c < width)
+		for (i64 i = t; i < rows; i += WARP) {
+			double g = grad[i * width + c];
+			sum += g;
+			product += g * normalized[i * width + c];
+		}
+	parts[0][t][lane] = sum;
+	parts[1][t][lane] = product;
+	__syncthreads();
+	if (t != 0 || c >= width) return;
+	for (int k = 1; k < WARP; k++) {
+		sum += parts[0][k][lane];
+		product += parts[1][k][lane];
+	}
+	sums[c] = sum;
+	sums[width + c] = product;
+}
+
+// The gradient with respect to gcn_batch_norm's x. The moments are of x if sums is not 0. dst may
+// be grad. A thread an element.
+__global__ void __launch_bounds__(256) gcn_batch_norm_gradient(float *dst, const float *grad, const float *normalized, const double *moments, const double *sums, const float *gain, i64 rows, i64 width) {
+	i64 k = globalThread(), c = k % width;
+	if (k >= rows * width) return;
+	double g = grad[k];
+	if (sums != 0) g -= sums[c] / rows + normalized[k] * sums[width + c] / rows;
+	dst[k] = (float)(gain[c] * moments[2 * width + c] * g);
+}
+
+// dst = factor*moments, for one of the rows of moments. A thread an element.
+__global__ void __launch_bounds__(256) gcn_batch_moment(float *dst, const double *moments, i64 factorBits, i64 row, i64 width) {
+	i64 c = globalThread();
+	if (c < width) dst[c] = (float)(doubleOf(factorBits) * moments[row * width + c]);
+}
+
+// dst = scale*x + shift, column by column. dst may be x. A thread an element.
+__global__ void __launch_bounds__(256) gcn_scale_columns(float *dst, const float *x, const float *scale, const float *shift, i64 rows, i64 width) {
+	i64 k = globalThread(), c = k % width;
+	if (k < rows * width) dst[k] = scale[c] * x[k] + shift[c];
+}
+
 } // extern "C"

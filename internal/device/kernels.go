@@ -335,3 +335,37 @@ func (d *Device) Sgemm(transA, transB bool, m, n, k int, a Pointer, lda int, b P
 	}
 	return nil
 }
+
+// BatchMoments sets moments, float64, to three rows of width values: mean and variance of the
+// columns of x, without Bessel's correction, and 1/√(variance + 1e-5). If x is 0,
+// mean and variance are the given ones.
+func (d *Device) BatchMoments(moments, x, mean, variance Pointer, rows, width int) error {
+	return d.launch("gcn_batch_moments", ceil(width, warp), warp*warp, arg(moments), arg(x), arg(mean), arg(variance), arg(rows), arg(width))
+}
+
+// BatchNorm normalises the columns of x by BatchMoments and sets dst to gain·column + shift. It
+// sets normalized to the columns before gain and shift; it may be 0. dst may be x.
+func (d *Device) BatchNorm(dst, normalized, moments, x, gain, shift Pointer, rows, width int) error {
+	return d.elements("gcn_batch_norm", rows*width, arg(dst), arg(normalized), arg(moments), arg(x), arg(gain), arg(shift), arg(rows), arg(width))
+}
+
+// BatchNormGradient sets dst to the gradient with respect to BatchNorm's input. sums is memory
+// of 2·width float64 values if the moments are of this input, else 0. dst may be grad.
+func (d *Device) BatchNormGradient(dst, grad, normalized, moments, sums, gain Pointer, rows, width int) error {
+	if sums != 0 {
+		if err := d.launch("gcn_batch_norm_sums", ceil(width, warp), warp*warp, arg(sums), arg(grad), arg(normalized), arg(rows), arg(width)); err != nil {
+			return err
+		}
+	}
+	return d.elements("gcn_batch_norm_gradient", rows*width, arg(dst), arg(grad), arg(normalized), arg(moments), arg(sums), arg(gain), arg(rows), arg(width))
+}
+
+// BatchMoment sets dst to factor times a row of BatchMoments.
+func (d *Device) BatchMoment(dst, moments Pointer, factor float64, row, width int) error {
+	return d.elements("gcn_batch_moment", width, arg(dst), arg(moments), f64(factor), arg(row), arg(width))
+}
+
+// ScaleColumns sets dst to x·scale + shift, column by column. dst may be x.
+func (d *Device) ScaleColumns(dst, x, scale, shift Pointer, rows, width int) error {
+	return d.elements("gcn_scale_columns", rows*width, arg(dst), arg(x), arg(scale), arg(shift), arg(rows), arg(width))
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
 // slowActivation returns act(z) and its slope in float64.
@@ -171,6 +173,70 @@ func TestGELUAccuracy(t *testing.T) {
 	if worstY > 4e-7 || worstS > 4e-7 {
 		t.Errorf("error %g of the argument, of the slope %g; want at most 4e-7", worstY, worstS)
 	}
+}
+
+// geluRounded is gelu with a rounding after each operation.
+func geluRounded(z float32) (y, slope float32) {
+	if z > geluFar {
+		return z, 1
+	}
+	if z < -geluFar {
+		return 0, 0
+	}
+	sq := float32(-0.5) * z
+	x := max(float32(sq*z), expFloor)
+	n := int32(float32(x*log2E) - 0.5)
+	f := float32(n)
+	r := x - float32(f*ln2Hi)
+	r -= float32(f * ln2Lo)
+	e := float32(expC0)
+	for _, c := range []float32{expC1, expC2, expC3, expC4, expC5} {
+		e = float32(e*r) + c
+	}
+	e = float32(e*float32(r*r)) + r
+	two := math.Float32frombits(uint32(n<<23 + expOne))
+	e = float32(two*e) + two
+	t := 1 / (1 + float32(erfP*invSqrt2*float32(math.Abs(float64(z)))))
+	p := float32(erfA5)
+	for _, c := range []float32{erfA4, erfA3, erfA2, erfA1} {
+		p = float32(p*t) + c
+	}
+	tail := float32(float32(float32(0.5*p)*t) * e)
+	phi := tail
+	if z > 0 {
+		phi = 1 - tail
+	}
+	return z * phi, phi + float32(float32(z*invSqrt2Pi)*e)
+}
+
+// fuses reports whether the compiler makes one operation of a product and a sum.
+//
+//go:noinline
+func fuses(a, b, c float32) bool { return a*b+c != float32(a*b)+c }
+
+// TestGELUBits checks that GELU has the same bits at each level, unless the compiler fuses
+// operations of the portable form.
+func TestGELUBits(t *testing.T) {
+	var z []float32
+	for bits := uint32(0); bits < math.Float32bits(60); bits += 997 {
+		z = append(z, math.Float32frombits(bits), -math.Float32frombits(bits))
+	}
+	for _, near := range []float32{geluFar, -geluFar} {
+		z = append(z, math.Nextafter32(near, 0), near, math.Nextafter32(near, 2*near))
+	}
+	levels(t, func(t *testing.T) {
+		y, s := make([]float32, len(z)), make([]float32, len(z))
+		Activate(GELU, y, s, z, 1, len(z), Dropout{})
+		if level == simd.Portable && fuses(1+0x1p-12, 1+0x1p-12, -1-0x1p-11) {
+			t.Skip("the compiler fuses products and sums")
+		}
+		for k, v := range z {
+			wantY, wantS := geluRounded(v)
+			if math.Float32bits(y[k]) != math.Float32bits(wantY) || math.Float32bits(s[k]) != math.Float32bits(wantS) {
+				t.Fatalf("gelu(%v) = %v, slope %v; want %v, %v", v, y[k], s[k], wantY, wantS)
+			}
+		}
+	})
 }
 
 func TestActivateSpecialValues(t *testing.T) {

@@ -80,7 +80,7 @@ const maskGroup = 32
 // activateRow computes one row of Activate, or many rows as one if nothing is
 // dropped. A last part of less than 32 elements goes through a padded copy.
 func activateRow(act Activation, dst, slope, z []float32, threshold uint32, kept, dropped float32, key uint64) {
-	if level == simd.Portable || act == GELU {
+	if level == simd.Portable {
 		activateRowGo(act, dst, slope, z, threshold, kept, dropped, key)
 		return
 	}
@@ -124,6 +124,10 @@ func activateGroups(act Activation, dst, slope, z []float32, groups int, thresho
 		activateReLUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case act == ReLU:
 		activateReLUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+	case act == GELU && wide:
+		activateGELUAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
+	case act == GELU:
+		activateGELUAVX2(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	case wide:
 		activateIdentityAVX512(&dst[0], s, &z[0], groups, threshold, kept, dropped, k0, k1, word)
 	default:

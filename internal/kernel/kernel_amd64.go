@@ -26,6 +26,9 @@ func activateELUAVX2(dst *float32, slope *float32, z *float32, groups int, thres
 func activateReLUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
+func activateGELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
+
+//go:noescape
 func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
 
 //go:noescape
@@ -84,6 +87,9 @@ func activateELUAVX512(dst *float32, slope *float32, z *float32, groups int, thr
 
 //go:noescape
 func activateReLUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
+
+//go:noescape
+func activateGELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
 
 //go:noescape
 func softmaxRowAVX512(p *float32, z *float32, n int) (top float32, total float32)

@@ -2687,6 +2687,596 @@ done:
 	VZEROUPPER
 	RET
 
+// func activateGELUAVX2(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX2
+TEXT ·activateGELUAVX2(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Y0
+	VPADDD       constffffffff<>+0(SB), Y0, Y0
+	VBROADCASTSS key0+44(FP), Y1
+	VBROADCASTSS key1+48(FP), Y2
+	MOVL         word+52(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Y3
+	VPADDD       Y3, Y1, Y3
+	VPADDD       laneWeyl<>+0(SB), Y3, Y3
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS kept+36(FP), Y6
+	VBROADCASTSS dropped+40(FP), Y7
+	VCMPPS       $0x04, Y1, Y7, Y8
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPMULLD const7feb352d<>+0(SB), Y4, Y4
+	VPXOR   Y2, Y4, Y4
+	VPSRLD  $0x0f, Y4, Y9
+	VPXOR   Y9, Y4, Y4
+	VPMULLD const846ca68b<>+0(SB), Y4, Y4
+	VPSRLD  $0x10, Y4, Y9
+	VPXOR   Y9, Y4, Y4
+
+hashed0:
+	VMOVUPS    (DX), Y9
+	VMULPS     constbf000000<>+0(SB), Y9, Y10
+	VMULPS     Y9, Y10, Y10
+	VMOVUPS    constc2ae0000<>+0(SB), Y11
+	VMAXPS     Y10, Y11, Y10
+	VMULPS     const3fb8aa3b<>+0(SB), Y10, Y11
+	VSUBPS     const3f000000<>+0(SB), Y11, Y11
+	VCVTTPS2DQ Y11, Y11
+	VCVTDQ2PS  Y11, Y12
+	VMULPS     const3f318000<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMULPS     constb95e8083<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMOVUPS    const39506967<>+0(SB), Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3ab743ce<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3c088908<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3d2aa9c1<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3e2aaaaa<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3f000000<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y12, Y13, Y13
+	VADDPS     Y10, Y13, Y13
+	VPADDD     const0000007f<>+0(SB), Y11, Y11
+	VPSLLD     $0x17, Y11, Y11
+	VMULPS     Y11, Y13, Y13
+	VADDPS     Y11, Y13, Y13
+	VANDPS     const7fffffff<>+0(SB), Y9, Y10
+	VMOVUPS    const3f800000<>+0(SB), Y12
+	VMULPS     const3e6d3388<>+0(SB), Y10, Y10
+	VADDPS     Y12, Y10, Y10
+	VDIVPS     Y10, Y12, Y10
+	VMOVUPS    const3f87dc22<>+0(SB), Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbfba00e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3fb5f0e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbe91a98e<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3e827906<>+0(SB), Y11, Y11
+	VMULPS     const3f000000<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VMULPS     Y13, Y11, Y11
+	VSUBPS     Y11, Y12, Y10
+	VCMPPS     $0x1e, Y1, Y9, Y14
+	VBLENDVPS  Y14, Y10, Y11, Y11
+	VMULPS     Y11, Y9, Y10
+	VMULPS     const3ecc422a<>+0(SB), Y9, Y14
+	VMULPS     Y13, Y14, Y14
+	VADDPS     Y11, Y14, Y14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y9, Y10, Y10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y12, Y14, Y14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y1, Y10, Y10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y9
+	VBLENDVPS  Y9, Y1, Y14, Y14
+	TESTL      SI, SI
+	JEQ        kept0_0
+	VPAND      const0000ffff<>+0(SB), Y4, Y9
+	VPCMPGTD   Y0, Y9, Y9
+	VBLENDVPS  Y9, Y6, Y7, Y11
+	VORPS      Y8, Y9, Y9
+	VMULPS     Y11, Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y11, Y14, Y14
+	VANDPS     Y9, Y14, Y14
+
+kept0_0:
+	VMOVUPS Y10, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Y14, (CX)
+
+stored0_0:
+	VMOVUPS    64(DX), Y9
+	VMULPS     constbf000000<>+0(SB), Y9, Y10
+	VMULPS     Y9, Y10, Y10
+	VMOVUPS    constc2ae0000<>+0(SB), Y11
+	VMAXPS     Y10, Y11, Y10
+	VMULPS     const3fb8aa3b<>+0(SB), Y10, Y11
+	VSUBPS     const3f000000<>+0(SB), Y11, Y11
+	VCVTTPS2DQ Y11, Y11
+	VCVTDQ2PS  Y11, Y12
+	VMULPS     const3f318000<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMULPS     constb95e8083<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMOVUPS    const39506967<>+0(SB), Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3ab743ce<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3c088908<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3d2aa9c1<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3e2aaaaa<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3f000000<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y12, Y13, Y13
+	VADDPS     Y10, Y13, Y13
+	VPADDD     const0000007f<>+0(SB), Y11, Y11
+	VPSLLD     $0x17, Y11, Y11
+	VMULPS     Y11, Y13, Y13
+	VADDPS     Y11, Y13, Y13
+	VANDPS     const7fffffff<>+0(SB), Y9, Y10
+	VMOVUPS    const3f800000<>+0(SB), Y12
+	VMULPS     const3e6d3388<>+0(SB), Y10, Y10
+	VADDPS     Y12, Y10, Y10
+	VDIVPS     Y10, Y12, Y10
+	VMOVUPS    const3f87dc22<>+0(SB), Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbfba00e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3fb5f0e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbe91a98e<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3e827906<>+0(SB), Y11, Y11
+	VMULPS     const3f000000<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VMULPS     Y13, Y11, Y11
+	VSUBPS     Y11, Y12, Y10
+	VCMPPS     $0x1e, Y1, Y9, Y14
+	VBLENDVPS  Y14, Y10, Y11, Y11
+	VMULPS     Y11, Y9, Y10
+	VMULPS     const3ecc422a<>+0(SB), Y9, Y14
+	VMULPS     Y13, Y14, Y14
+	VADDPS     Y11, Y14, Y14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y9, Y10, Y10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y12, Y14, Y14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y1, Y10, Y10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y9
+	VBLENDVPS  Y9, Y1, Y14, Y14
+	TESTL      SI, SI
+	JEQ        kept0_1
+	VPSRLD     $0x10, Y4, Y9
+	VPCMPGTD   Y0, Y9, Y9
+	VBLENDVPS  Y9, Y6, Y7, Y11
+	VORPS      Y8, Y9, Y9
+	VMULPS     Y11, Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y11, Y14, Y14
+	VANDPS     Y9, Y14, Y14
+
+kept0_1:
+	VMOVUPS Y10, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Y14, 64(CX)
+
+stored0_1:
+	TESTL   SI, SI
+	JEQ     hashed1
+	VPADDD  constf1bbcdc8<>+0(SB), Y3, Y9
+	VPSRLD  $0x10, Y9, Y5
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const7feb352d<>+0(SB), Y5, Y5
+	VPXOR   Y2, Y5, Y5
+	VPSRLD  $0x0f, Y5, Y9
+	VPXOR   Y9, Y5, Y5
+	VPMULLD const846ca68b<>+0(SB), Y5, Y5
+	VPSRLD  $0x10, Y5, Y9
+	VPXOR   Y9, Y5, Y5
+
+hashed1:
+	VMOVUPS    32(DX), Y9
+	VMULPS     constbf000000<>+0(SB), Y9, Y10
+	VMULPS     Y9, Y10, Y10
+	VMOVUPS    constc2ae0000<>+0(SB), Y11
+	VMAXPS     Y10, Y11, Y10
+	VMULPS     const3fb8aa3b<>+0(SB), Y10, Y11
+	VSUBPS     const3f000000<>+0(SB), Y11, Y11
+	VCVTTPS2DQ Y11, Y11
+	VCVTDQ2PS  Y11, Y12
+	VMULPS     const3f318000<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMULPS     constb95e8083<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMOVUPS    const39506967<>+0(SB), Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3ab743ce<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3c088908<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3d2aa9c1<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3e2aaaaa<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3f000000<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y12, Y13, Y13
+	VADDPS     Y10, Y13, Y13
+	VPADDD     const0000007f<>+0(SB), Y11, Y11
+	VPSLLD     $0x17, Y11, Y11
+	VMULPS     Y11, Y13, Y13
+	VADDPS     Y11, Y13, Y13
+	VANDPS     const7fffffff<>+0(SB), Y9, Y10
+	VMOVUPS    const3f800000<>+0(SB), Y12
+	VMULPS     const3e6d3388<>+0(SB), Y10, Y10
+	VADDPS     Y12, Y10, Y10
+	VDIVPS     Y10, Y12, Y10
+	VMOVUPS    const3f87dc22<>+0(SB), Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbfba00e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3fb5f0e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbe91a98e<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3e827906<>+0(SB), Y11, Y11
+	VMULPS     const3f000000<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VMULPS     Y13, Y11, Y11
+	VSUBPS     Y11, Y12, Y10
+	VCMPPS     $0x1e, Y1, Y9, Y14
+	VBLENDVPS  Y14, Y10, Y11, Y11
+	VMULPS     Y11, Y9, Y10
+	VMULPS     const3ecc422a<>+0(SB), Y9, Y14
+	VMULPS     Y13, Y14, Y14
+	VADDPS     Y11, Y14, Y14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y9, Y10, Y10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y12, Y14, Y14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y1, Y10, Y10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y9
+	VBLENDVPS  Y9, Y1, Y14, Y14
+	TESTL      SI, SI
+	JEQ        kept1_0
+	VPAND      const0000ffff<>+0(SB), Y5, Y9
+	VPCMPGTD   Y0, Y9, Y9
+	VBLENDVPS  Y9, Y6, Y7, Y11
+	VORPS      Y8, Y9, Y9
+	VMULPS     Y11, Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y11, Y14, Y14
+	VANDPS     Y9, Y14, Y14
+
+kept1_0:
+	VMOVUPS Y10, 32(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_0
+	VMOVUPS Y14, 32(CX)
+
+stored1_0:
+	VMOVUPS    96(DX), Y9
+	VMULPS     constbf000000<>+0(SB), Y9, Y10
+	VMULPS     Y9, Y10, Y10
+	VMOVUPS    constc2ae0000<>+0(SB), Y11
+	VMAXPS     Y10, Y11, Y10
+	VMULPS     const3fb8aa3b<>+0(SB), Y10, Y11
+	VSUBPS     const3f000000<>+0(SB), Y11, Y11
+	VCVTTPS2DQ Y11, Y11
+	VCVTDQ2PS  Y11, Y12
+	VMULPS     const3f318000<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMULPS     constb95e8083<>+0(SB), Y12, Y13
+	VSUBPS     Y13, Y10, Y10
+	VMOVUPS    const39506967<>+0(SB), Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3ab743ce<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3c088908<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3d2aa9c1<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3e2aaaaa<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y13, Y13
+	VADDPS     const3f000000<>+0(SB), Y13, Y13
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y12, Y13, Y13
+	VADDPS     Y10, Y13, Y13
+	VPADDD     const0000007f<>+0(SB), Y11, Y11
+	VPSLLD     $0x17, Y11, Y11
+	VMULPS     Y11, Y13, Y13
+	VADDPS     Y11, Y13, Y13
+	VANDPS     const7fffffff<>+0(SB), Y9, Y10
+	VMOVUPS    const3f800000<>+0(SB), Y12
+	VMULPS     const3e6d3388<>+0(SB), Y10, Y10
+	VADDPS     Y12, Y10, Y10
+	VDIVPS     Y10, Y12, Y10
+	VMOVUPS    const3f87dc22<>+0(SB), Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbfba00e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3fb5f0e3<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     constbe91a98e<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VADDPS     const3e827906<>+0(SB), Y11, Y11
+	VMULPS     const3f000000<>+0(SB), Y11, Y11
+	VMULPS     Y10, Y11, Y11
+	VMULPS     Y13, Y11, Y11
+	VSUBPS     Y11, Y12, Y10
+	VCMPPS     $0x1e, Y1, Y9, Y14
+	VBLENDVPS  Y14, Y10, Y11, Y11
+	VMULPS     Y11, Y9, Y10
+	VMULPS     const3ecc422a<>+0(SB), Y9, Y14
+	VMULPS     Y13, Y14, Y14
+	VADDPS     Y11, Y14, Y14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y9, Y10, Y10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y12, Y14, Y14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y11
+	VBLENDVPS  Y11, Y1, Y10, Y10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Y9, Y9
+	VBLENDVPS  Y9, Y1, Y14, Y14
+	TESTL      SI, SI
+	JEQ        kept1_1
+	VPSRLD     $0x10, Y5, Y9
+	VPCMPGTD   Y0, Y9, Y9
+	VBLENDVPS  Y9, Y6, Y7, Y11
+	VORPS      Y8, Y9, Y9
+	VMULPS     Y11, Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y11, Y14, Y14
+	VANDPS     Y9, Y14, Y14
+
+kept1_1:
+	VMOVUPS Y10, 96(AX)
+	TESTQ   CX, CX
+	JEQ     stored1_1
+	VMOVUPS Y14, 96(CX)
+
+stored1_1:
+	VPADDD conste3779b90<>+0(SB), Y3, Y3
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constbf000000<>+0(SB)/4, $0xbf000000
+DATA constbf000000<>+4(SB)/4, $0xbf000000
+DATA constbf000000<>+8(SB)/4, $0xbf000000
+DATA constbf000000<>+12(SB)/4, $0xbf000000
+DATA constbf000000<>+16(SB)/4, $0xbf000000
+DATA constbf000000<>+20(SB)/4, $0xbf000000
+DATA constbf000000<>+24(SB)/4, $0xbf000000
+DATA constbf000000<>+28(SB)/4, $0xbf000000
+DATA constbf000000<>+32(SB)/4, $0xbf000000
+DATA constbf000000<>+36(SB)/4, $0xbf000000
+DATA constbf000000<>+40(SB)/4, $0xbf000000
+DATA constbf000000<>+44(SB)/4, $0xbf000000
+DATA constbf000000<>+48(SB)/4, $0xbf000000
+DATA constbf000000<>+52(SB)/4, $0xbf000000
+DATA constbf000000<>+56(SB)/4, $0xbf000000
+DATA constbf000000<>+60(SB)/4, $0xbf000000
+GLOBL constbf000000<>(SB), RODATA|NOPTR, $64
+
+DATA const7fffffff<>+0(SB)/4, $0x7fffffff
+DATA const7fffffff<>+4(SB)/4, $0x7fffffff
+DATA const7fffffff<>+8(SB)/4, $0x7fffffff
+DATA const7fffffff<>+12(SB)/4, $0x7fffffff
+DATA const7fffffff<>+16(SB)/4, $0x7fffffff
+DATA const7fffffff<>+20(SB)/4, $0x7fffffff
+DATA const7fffffff<>+24(SB)/4, $0x7fffffff
+DATA const7fffffff<>+28(SB)/4, $0x7fffffff
+DATA const7fffffff<>+32(SB)/4, $0x7fffffff
+DATA const7fffffff<>+36(SB)/4, $0x7fffffff
+DATA const7fffffff<>+40(SB)/4, $0x7fffffff
+DATA const7fffffff<>+44(SB)/4, $0x7fffffff
+DATA const7fffffff<>+48(SB)/4, $0x7fffffff
+DATA const7fffffff<>+52(SB)/4, $0x7fffffff
+DATA const7fffffff<>+56(SB)/4, $0x7fffffff
+DATA const7fffffff<>+60(SB)/4, $0x7fffffff
+GLOBL const7fffffff<>(SB), RODATA|NOPTR, $64
+
+DATA const3e6d3388<>+0(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+4(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+8(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+12(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+16(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+20(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+24(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+28(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+32(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+36(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+40(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+44(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+48(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+52(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+56(SB)/4, $0x3e6d3388
+DATA const3e6d3388<>+60(SB)/4, $0x3e6d3388
+GLOBL const3e6d3388<>(SB), RODATA|NOPTR, $64
+
+DATA const3f87dc22<>+0(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+4(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+8(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+12(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+16(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+20(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+24(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+28(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+32(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+36(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+40(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+44(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+48(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+52(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+56(SB)/4, $0x3f87dc22
+DATA const3f87dc22<>+60(SB)/4, $0x3f87dc22
+GLOBL const3f87dc22<>(SB), RODATA|NOPTR, $64
+
+DATA constbfba00e3<>+0(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+4(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+8(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+12(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+16(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+20(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+24(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+28(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+32(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+36(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+40(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+44(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+48(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+52(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+56(SB)/4, $0xbfba00e3
+DATA constbfba00e3<>+60(SB)/4, $0xbfba00e3
+GLOBL constbfba00e3<>(SB), RODATA|NOPTR, $64
+
+DATA const3fb5f0e3<>+0(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+4(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+8(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+12(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+16(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+20(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+24(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+28(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+32(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+36(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+40(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+44(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+48(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+52(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+56(SB)/4, $0x3fb5f0e3
+DATA const3fb5f0e3<>+60(SB)/4, $0x3fb5f0e3
+GLOBL const3fb5f0e3<>(SB), RODATA|NOPTR, $64
+
+DATA constbe91a98e<>+0(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+4(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+8(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+12(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+16(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+20(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+24(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+28(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+32(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+36(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+40(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+44(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+48(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+52(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+56(SB)/4, $0xbe91a98e
+DATA constbe91a98e<>+60(SB)/4, $0xbe91a98e
+GLOBL constbe91a98e<>(SB), RODATA|NOPTR, $64
+
+DATA const3e827906<>+0(SB)/4, $0x3e827906
+DATA const3e827906<>+4(SB)/4, $0x3e827906
+DATA const3e827906<>+8(SB)/4, $0x3e827906
+DATA const3e827906<>+12(SB)/4, $0x3e827906
+DATA const3e827906<>+16(SB)/4, $0x3e827906
+DATA const3e827906<>+20(SB)/4, $0x3e827906
+DATA const3e827906<>+24(SB)/4, $0x3e827906
+DATA const3e827906<>+28(SB)/4, $0x3e827906
+DATA const3e827906<>+32(SB)/4, $0x3e827906
+DATA const3e827906<>+36(SB)/4, $0x3e827906
+DATA const3e827906<>+40(SB)/4, $0x3e827906
+DATA const3e827906<>+44(SB)/4, $0x3e827906
+DATA const3e827906<>+48(SB)/4, $0x3e827906
+DATA const3e827906<>+52(SB)/4, $0x3e827906
+DATA const3e827906<>+56(SB)/4, $0x3e827906
+DATA const3e827906<>+60(SB)/4, $0x3e827906
+GLOBL const3e827906<>(SB), RODATA|NOPTR, $64
+
+DATA const3ecc422a<>+0(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+4(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+8(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+12(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+16(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+20(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+24(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+28(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+32(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+36(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+40(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+44(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+48(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+52(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+56(SB)/4, $0x3ecc422a
+DATA const3ecc422a<>+60(SB)/4, $0x3ecc422a
+GLOBL const3ecc422a<>(SB), RODATA|NOPTR, $64
+
+DATA const41500000<>+0(SB)/4, $0x41500000
+DATA const41500000<>+4(SB)/4, $0x41500000
+DATA const41500000<>+8(SB)/4, $0x41500000
+DATA const41500000<>+12(SB)/4, $0x41500000
+DATA const41500000<>+16(SB)/4, $0x41500000
+DATA const41500000<>+20(SB)/4, $0x41500000
+DATA const41500000<>+24(SB)/4, $0x41500000
+DATA const41500000<>+28(SB)/4, $0x41500000
+DATA const41500000<>+32(SB)/4, $0x41500000
+DATA const41500000<>+36(SB)/4, $0x41500000
+DATA const41500000<>+40(SB)/4, $0x41500000
+DATA const41500000<>+44(SB)/4, $0x41500000
+DATA const41500000<>+48(SB)/4, $0x41500000
+DATA const41500000<>+52(SB)/4, $0x41500000
+DATA const41500000<>+56(SB)/4, $0x41500000
+DATA const41500000<>+60(SB)/4, $0x41500000
+GLOBL const41500000<>(SB), RODATA|NOPTR, $64
+
+DATA constc1500000<>+0(SB)/4, $0xc1500000
+DATA constc1500000<>+4(SB)/4, $0xc1500000
+DATA constc1500000<>+8(SB)/4, $0xc1500000
+DATA constc1500000<>+12(SB)/4, $0xc1500000
+DATA constc1500000<>+16(SB)/4, $0xc1500000
+DATA constc1500000<>+20(SB)/4, $0xc1500000
+DATA constc1500000<>+24(SB)/4, $0xc1500000
+DATA constc1500000<>+28(SB)/4, $0xc1500000
+DATA constc1500000<>+32(SB)/4, $0xc1500000
+DATA constc1500000<>+36(SB)/4, $0xc1500000
+DATA constc1500000<>+40(SB)/4, $0xc1500000
+DATA constc1500000<>+44(SB)/4, $0xc1500000
+DATA constc1500000<>+48(SB)/4, $0xc1500000
+DATA constc1500000<>+52(SB)/4, $0xc1500000
+DATA constc1500000<>+56(SB)/4, $0xc1500000
+DATA constc1500000<>+60(SB)/4, $0xc1500000
+GLOBL constc1500000<>(SB), RODATA|NOPTR, $64
+
 // func softmaxRowAVX2(p *float32, z *float32, n int) (top float32, total float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmaxRowAVX2(SB), NOSPLIT, $0-32
@@ -5153,6 +5743,217 @@ kept0_1:
 	TESTQ   CX, CX
 	JEQ     stored0_1
 	VMOVUPS Z9, 64(CX)
+
+stored0_1:
+	VPADDD conste3779b90<>+0(SB), Z3, Z3
+	ADDQ   $+128, DX
+	ADDQ   $+128, AX
+	TESTQ  CX, CX
+	JEQ    next
+	ADDQ   $+128, CX
+
+next:
+	DECQ BX
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
+// func activateGELUAVX512(dst *float32, slope *float32, z *float32, groups int, threshold uint32, kept float32, dropped float32, key0 uint32, key1 uint32, word uint32)
+// Requires: AVX, AVX512F
+TEXT ·activateGELUAVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         slope+8(FP), CX
+	MOVQ         z+16(FP), DX
+	MOVQ         groups+24(FP), BX
+	MOVL         threshold+32(FP), SI
+	VBROADCASTSS threshold+32(FP), Z0
+	VBROADCASTSS key0+44(FP), Z1
+	VBROADCASTSS key1+48(FP), Z2
+	MOVL         word+52(FP), DI
+	IMUL3L       $-1640531527, DI, DI
+	MOVL         DI, word+52(FP)
+	VBROADCASTSS word+52(FP), Z3
+	VPADDD       Z3, Z1, Z3
+	VPADDD       laneWeyl<>+0(SB), Z3, Z3
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS kept+36(FP), Z1
+	VBROADCASTSS dropped+40(FP), Z8
+	VCMPPS       $0x04, Z4, Z8, K1
+
+group:
+	TESTQ   BX, BX
+	JEQ     done
+	TESTL   SI, SI
+	JEQ     hashed0
+	VPSRLD  $0x10, Z3, Z5
+	VPXORD  Z3, Z5, Z5
+	VPMULLD const7feb352d<>+0(SB), Z5, Z5
+	VPXORD  Z2, Z5, Z5
+	VPSRLD  $0x0f, Z5, Z9
+	VPXORD  Z9, Z5, Z5
+	VPMULLD const846ca68b<>+0(SB), Z5, Z5
+	VPSRLD  $0x10, Z5, Z9
+	VPXORD  Z9, Z5, Z5
+
+hashed0:
+	VMOVUPS    (DX), Z9
+	VMULPS     constbf000000<>+0(SB), Z9, Z10
+	VMULPS     Z9, Z10, Z10
+	VMOVUPS    constc2ae0000<>+0(SB), Z11
+	VMAXPS     Z10, Z11, Z10
+	VMULPS     const3fb8aa3b<>+0(SB), Z10, Z11
+	VSUBPS     const3f000000<>+0(SB), Z11, Z11
+	VCVTTPS2DQ Z11, Z11
+	VCVTDQ2PS  Z11, Z12
+	VMULPS     const3f318000<>+0(SB), Z12, Z13
+	VSUBPS     Z13, Z10, Z10
+	VMULPS     constb95e8083<>+0(SB), Z12, Z13
+	VSUBPS     Z13, Z10, Z10
+	VMOVUPS    const39506967<>+0(SB), Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3ab743ce<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3c088908<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3d2aa9c1<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3e2aaaaa<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3f000000<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z10, Z12
+	VMULPS     Z12, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VPADDD     const0000007f<>+0(SB), Z11, Z11
+	VPSLLD     $0x17, Z11, Z11
+	VMULPS     Z11, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VPANDD     const7fffffff<>+0(SB), Z9, Z10
+	VMOVUPS    const3f800000<>+0(SB), Z12
+	VMULPS     const3e6d3388<>+0(SB), Z10, Z10
+	VADDPS     Z12, Z10, Z10
+	VDIVPS     Z10, Z12, Z10
+	VMOVUPS    const3f87dc22<>+0(SB), Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     constbfba00e3<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     const3fb5f0e3<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     constbe91a98e<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     const3e827906<>+0(SB), Z11, Z11
+	VMULPS     const3f000000<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VMULPS     Z13, Z11, Z11
+	VSUBPS     Z11, Z12, Z10
+	VCMPPS     $0x1e, Z4, Z9, K2
+	VMOVAPS    Z10, K2, Z11
+	VMULPS     Z11, Z9, Z10
+	VMULPS     const3ecc422a<>+0(SB), Z9, Z14
+	VMULPS     Z13, Z14, Z14
+	VADDPS     Z11, Z14, Z14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Z9, K2
+	VMOVAPS    Z9, K2, Z10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Z9, K2
+	VMOVAPS    Z12, K2, Z14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Z9, K2
+	VMOVAPS    Z4, K2, Z10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Z9, K2
+	VMOVAPS    Z4, K2, Z14
+	TESTL      SI, SI
+	JEQ        kept0_0
+	VPANDD     const0000ffff<>+0(SB), Z5, Z9
+	VPCMPUD    $0x05, Z0, Z9, K2
+	VBLENDMPS  Z1, Z8, K2, Z6
+	KORW       K1, K2, K2
+	VMULPS.Z   Z6, Z10, K2, Z10
+	VMULPS.Z   Z6, Z14, K2, Z14
+
+kept0_0:
+	VMOVUPS Z10, (AX)
+	TESTQ   CX, CX
+	JEQ     stored0_0
+	VMOVUPS Z14, (CX)
+
+stored0_0:
+	VMOVUPS    64(DX), Z9
+	VMULPS     constbf000000<>+0(SB), Z9, Z10
+	VMULPS     Z9, Z10, Z10
+	VMOVUPS    constc2ae0000<>+0(SB), Z11
+	VMAXPS     Z10, Z11, Z10
+	VMULPS     const3fb8aa3b<>+0(SB), Z10, Z11
+	VSUBPS     const3f000000<>+0(SB), Z11, Z11
+	VCVTTPS2DQ Z11, Z11
+	VCVTDQ2PS  Z11, Z12
+	VMULPS     const3f318000<>+0(SB), Z12, Z13
+	VSUBPS     Z13, Z10, Z10
+	VMULPS     constb95e8083<>+0(SB), Z12, Z13
+	VSUBPS     Z13, Z10, Z10
+	VMOVUPS    const39506967<>+0(SB), Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3ab743ce<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3c088908<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3d2aa9c1<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3e2aaaaa<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z13, Z13
+	VADDPS     const3f000000<>+0(SB), Z13, Z13
+	VMULPS     Z10, Z10, Z12
+	VMULPS     Z12, Z13, Z13
+	VADDPS     Z10, Z13, Z13
+	VPADDD     const0000007f<>+0(SB), Z11, Z11
+	VPSLLD     $0x17, Z11, Z11
+	VMULPS     Z11, Z13, Z13
+	VADDPS     Z11, Z13, Z13
+	VPANDD     const7fffffff<>+0(SB), Z9, Z10
+	VMOVUPS    const3f800000<>+0(SB), Z12
+	VMULPS     const3e6d3388<>+0(SB), Z10, Z10
+	VADDPS     Z12, Z10, Z10
+	VDIVPS     Z10, Z12, Z10
+	VMOVUPS    const3f87dc22<>+0(SB), Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     constbfba00e3<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     const3fb5f0e3<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     constbe91a98e<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VADDPS     const3e827906<>+0(SB), Z11, Z11
+	VMULPS     const3f000000<>+0(SB), Z11, Z11
+	VMULPS     Z10, Z11, Z11
+	VMULPS     Z13, Z11, Z11
+	VSUBPS     Z11, Z12, Z10
+	VCMPPS     $0x1e, Z4, Z9, K2
+	VMOVAPS    Z10, K2, Z11
+	VMULPS     Z11, Z9, Z10
+	VMULPS     const3ecc422a<>+0(SB), Z9, Z14
+	VMULPS     Z13, Z14, Z14
+	VADDPS     Z11, Z14, Z14
+	VCMPPS     $0x1e, const41500000<>+0(SB), Z9, K2
+	VMOVAPS    Z9, K2, Z10
+	VCMPPS     $0x1e, const41500000<>+0(SB), Z9, K2
+	VMOVAPS    Z12, K2, Z14
+	VCMPPS     $0x11, constc1500000<>+0(SB), Z9, K2
+	VMOVAPS    Z4, K2, Z10
+	VCMPPS     $0x11, constc1500000<>+0(SB), Z9, K2
+	VMOVAPS    Z4, K2, Z14
+	TESTL      SI, SI
+	JEQ        kept0_1
+	VPSRLD     $0x10, Z5, Z9
+	VPCMPUD    $0x05, Z0, Z9, K2
+	VBLENDMPS  Z1, Z8, K2, Z7
+	KORW       K1, K2, K2
+	VMULPS.Z   Z7, Z10, K2, Z10
+	VMULPS.Z   Z7, Z14, K2, Z14
+
+kept0_1:
+	VMOVUPS Z10, 64(AX)
+	TESTQ   CX, CX
+	JEQ     stored0_1
+	VMOVUPS Z14, 64(CX)
 
 stored0_1:
 	VPADDD conste3779b90<>+0(SB), Z3, Z3

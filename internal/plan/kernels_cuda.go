@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"errors"
-
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -43,6 +41,8 @@ func newCUDAKernels(d *device.Device, p *graph.Laplacian) (Kernels, error) {
 func (k *cudaKernels) ChunkRows(width int) int {
 	return max(1024, min(1<<17, (1<<24)/max(width, 1)))
 }
+
+func (k *cudaKernels) Grain(width int) int { return k.ChunkRows(width) }
 
 func (k *cudaKernels) Fork() []Kernels { return nil }
 
@@ -191,13 +191,7 @@ func (k *cudaKernels) LayerNorm(dst, x, gain, shift Span, n, width int) error {
 }
 
 func (k *cudaKernels) ScaleColumns(dst, x, scale, shift Span, n, width int) error {
-	values, factors := make([]float32, n*width), make([]float32, 2*width)
-	err := errors.Join(device.Read(k.d, values, x.at), device.Read(k.d, factors[:width], scale.at), device.Read(k.d, factors[width:], shift.at))
-	if err != nil {
-		return err
-	}
-	kernel.ScaleColumns(values, values, factors[:width], factors[width:], n, width)
-	return device.Write(k.d, dst.at, values)
+	return k.d.ScaleColumns(dst.at, x.at, scale.at, shift.at, n, width)
 }
 
 func (k *cudaKernels) Activate(dst, x Span, act kernel.Activation, n, width int) error {

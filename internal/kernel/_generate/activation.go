@@ -209,8 +209,89 @@ func (v vectors) activate(act string, z, zero reg.VecVirtual) (y, s reg.VecVirtu
 			VMOVUPS(float(1), one)
 			VBLENDVPS(positive, one, s, s)
 		}
+	case "GELU":
+		y, s = v.gelu(z, zero)
 	}
 	return y, s
+}
+
+// gelu returns z·Φ(z) and its slope, rounded as the Go form without fused multiply-adds.
+func (v vectors) gelu(z, zero reg.VecVirtual) (y, s reg.VecVirtual) {
+	e, t, p, one := v.reg(), v.reg(), v.reg(), v.reg()
+	VMULPS(float(-0.5), z, e)
+	VMULPS(z, e, e)
+	e = v.expNegUnfused(e)
+	if v.lanes == 16 {
+		VPANDD(bits(0x7fffffff), z, t)
+	} else {
+		VANDPS(bits(0x7fffffff), z, t)
+	}
+	VMOVUPS(float(1), one)
+	VMULPS(float(erfP*invSqrt2), t, t)
+	VADDPS(one, t, t)
+	VDIVPS(t, one, t) // 1/(1 + p|z|)
+	VMOVUPS(float(erfPolynomial[0]), p)
+	for _, c := range erfPolynomial[1:] {
+		VMULPS(t, p, p)
+		VADDPS(float(c), p, p)
+	}
+	VMULPS(float(0.5), p, p)
+	VMULPS(t, p, p)
+	VMULPS(e, p, p) // Φ(−|z|)
+	VSUBPS(p, one, t)
+	v.choose(30, zero, z, t, p) // Φ(z)
+	y, s = v.reg(), v.reg()
+	VMULPS(p, z, y)
+	VMULPS(float(invSqrt2Pi), z, s)
+	VMULPS(e, s, s)
+	VADDPS(p, s, s)
+	v.choose(30, float(geluFar), z, z, y)
+	v.choose(30, float(geluFar), z, one, s)
+	v.choose(17, float(-geluFar), z, zero, y)
+	v.choose(17, float(-geluFar), z, zero, s)
+	return y, s
+}
+
+// choose sets the elements of to to from's where a and b compare by the predicate 17, a < b, or
+// 30, a > b. NaN compares to nothing.
+func (v vectors) choose(predicate uint64, b Op, a, from, to reg.VecVirtual) {
+	if v.lanes == 16 {
+		k := K()
+		VCMPPS(U8(predicate), b, a, k)
+		VMOVAPS(from, k, to)
+		return
+	}
+	mask := v.reg()
+	VCMPPS(U8(predicate), b, a, mask)
+	VBLENDVPS(mask, from, to, to)
+}
+
+// expNegUnfused returns e^z for z ≤ 0, rounded as the Go form; it overwrites z.
+func (v vectors) expNegUnfused(z reg.VecVirtual) reg.VecVirtual {
+	n, f, p := v.reg(), v.reg(), v.reg()
+	VMOVUPS(float(expFloor), n)
+	VMAXPS(z, n, z)
+	VMULPS(float(log2E), z, n)
+	VSUBPS(float(0.5), n, n)
+	VCVTTPS2DQ(n, n)
+	VCVTDQ2PS(n, f)
+	VMULPS(float(ln2Hi), f, p)
+	VSUBPS(p, z, z)
+	VMULPS(float(ln2Lo), f, p)
+	VSUBPS(p, z, z)
+	VMOVUPS(float(expPolynomial[0]), p)
+	for _, c := range expPolynomial[1:] {
+		VMULPS(z, p, p)
+		VADDPS(float(c), p, p)
+	}
+	VMULPS(z, z, f)
+	VMULPS(f, p, p)
+	VADDPS(z, p, p) // e^r − 1
+	VPADDD(bits(127), n, n)
+	VPSLLD(U8(23), n, n) // 2^n
+	VMULPS(n, p, p)
+	VADDPS(n, p, p)
+	return p
 }
 
 // expNeg returns e^z and e^z − 1 for z ≤ 0; it overwrites z.

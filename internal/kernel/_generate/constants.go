@@ -38,6 +38,16 @@ const (
 
 var expPolynomial = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1}
 
+// Constants of gelu; see gelu.go of the package.
+const (
+	geluFar    = 13
+	invSqrt2   = 0.70710678118654752
+	invSqrt2Pi = 0.39894228040143268
+	erfP       = 0.3275911
+)
+
+var erfPolynomial = []float64{1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592}
+
 // Multipliers of the mask hash; see activation.go of the package.
 const (
 	maskWeyl = 0x9e3779b9

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/build"
 )
 
-var part = flag.String("part", "kernel", "what to generate: kernel or blas")
+var part = flag.String("part", "kernel", "the package to generate: kernel or blas")
 
 func main() {
 	flag.Parse()
@@ -31,7 +31,7 @@ func main() {
 		spmm(v, true, false)
 		spmm(v, false, true)
 		spmm(v, true, true)
-		for _, act := range []string{"Identity", "ELU", "ReLU"} {
+		for _, act := range []string{"Identity", "ELU", "ReLU", "GELU"} {
 			activation(v, act)
 		}
 		softmax(v)

@@ -1,0 +1,171 @@
+package layers
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/splitmix"
+	"github.com/gcn-layerwise/gcn/ops"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// LabelInputs makes the labels of training nodes inputs of a GCN, beside the features (masked
+// label prediction, Shi et al. 2021, arXiv:2009.03509, eq. 7; label as input, Wang et al. 2021,
+// arXiv:2103.13355). With a row of Y of 1 at a node's class, or of ±1 for binary tasks, and of
+// 0 where no label is given, the input layer computes
+//
+//	act(X·W + Y·V + 1⊗b).
+//
+// In a training step each of Nodes gives its label with probability Share, by the seed of the
+// step. An output node that gives its label does not count in the loss; the others count in
+// the mean, or with LossWeights/(1−Share). So no logit in the loss has read the label of its
+// own node. In inference all Nodes give their labels: the scores of other nodes have not read
+// their own label, but the scores of Nodes have.
+//
+// The model must have an InputLayer, and no histories: a kept activation may hold the labels
+// of a later mini-batch's output nodes.
+type LabelInputs struct {
+	Nodes []int32 // the training nodes; required
+	Share float64 // of the nodes that give their labels in a step; 0 means 0.5
+}
+
+// labelSeed separates the decisions of LabelInputs from the other uses of a step's seed.
+const labelSeed = 0x6c6162656c730001
+
+// labelInputs holds the labels that a batch gives to the model.
+type labelInputs struct {
+	targets *ops.Targets // of the input nodes
+	share   float64
+	known   []bool          // by node: it may give its label
+	all     *graph.Features // Y of inference
+
+	// Memory of set:
+	given  []float32
+	except []bool
+	losses []float32
+}
+
+// newLabelInputs checks the options against the labels.
+func newLabelInputs(o *LabelInputs, y *graph.Labels) (*labelInputs, error) {
+	share := o.Share
+	if share == 0 {
+		share = 0.5
+	}
+	if !(share > 0 && share < 1) {
+		return nil, fmt.Errorf("layers: label inputs of a share of %v: want a number between 0 and 1", share)
+	}
+	l := &labelInputs{targets: ops.NewTargets(y), share: share, known: make([]bool, y.Nodes())}
+	for k, v := range o.Nodes {
+		if v < 0 || int(v) >= len(l.known) {
+			return nil, fmt.Errorf("layers: label inputs: node %d is %d, outside the %d labelled nodes", k, v, len(l.known))
+		}
+		l.known[v] = true
+	}
+	l.all = labelRows(y, l.known)
+	if l.all.Len() == 0 {
+		return nil, fmt.Errorf("layers: label inputs: the data have no training node with a label, which the model reads")
+	}
+	return l, nil
+}
+
+// labelRows returns Y of all nodes, with the labels of the known ones.
+func labelRows(y *graph.Labels, known []bool) *graph.Features {
+	m := &graph.CSR{Rows: y.Nodes(), Cols: y.Outputs(), Ptr: make([]int64, 1, y.Nodes()+1)}
+	for v := range m.Rows {
+		switch {
+		case !known[v]:
+		case y.Tasks == 0:
+			if c := y.Class[v]; c >= 0 {
+				m.Idx, m.Val = append(m.Idx, c), append(m.Val, 1)
+			}
+		default:
+			for k, label := range y.Multi[v*y.Tasks : (v+1)*y.Tasks] {
+				if label == label {
+					m.Idx, m.Val = append(m.Idx, int32(k)), append(m.Val, 2*label-1)
+				}
+			}
+		}
+		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+	return &graph.Features{Rows: m.Rows, Cols: m.Cols, Sparse: m}
+}
+
+// gives reports whether node v gives its label in the step of a seed.
+func (l *labelInputs) gives(v int32, seed uint64) bool {
+	u := splitmix.Output(splitmix.Hash(seed^labelSeed), uint64(v)+1)
+	return l.known[v] && float64(u>>11)*0x1p-53 < l.share
+}
+
+// set chooses the labels of batch's input nodes. It returns the output nodes that do not count
+// in the loss, and the weights of the others. Evaluation takes all labels and all nodes.
+func (l *labelInputs) set(batch *samplers.MiniBatch, training bool, seed uint64) (except []bool, losses []float32, err error) {
+	for k, nodes := range [][]int32{batch.Inputs(), batch.Outputs()} {
+		for i, v := range nodes {
+			if v < 0 || int(v) >= len(l.known) {
+				return nil, nil, fmt.Errorf("layers: label inputs: %s node %d is %d, outside the %d labelled nodes", []string{"input", "output"}[k], i, v, len(l.known))
+			}
+		}
+	}
+	l.given = l.given[:0]
+	for _, v := range batch.Inputs() {
+		var weight float32
+		if training && l.gives(v, seed) || !training && l.known[v] {
+			weight = 1
+		}
+		l.given = append(l.given, weight)
+	}
+	if err := l.targets.Set(batch.Inputs(), l.given); err != nil || !training {
+		return nil, batch.LossWeights, err
+	}
+	l.except, l.losses = l.except[:0], l.losses[:0]
+	for _, v := range batch.Outputs() {
+		l.except = append(l.except, l.gives(v, seed))
+	}
+	for _, w := range batch.LossWeights {
+		l.losses = append(l.losses, float32(float64(w)/(1-l.share)))
+	}
+	return l.except, l.losses, nil
+}
+
+// addLabels adds the labels that the input nodes give to the input layer's z.
+func (m *GCN) addLabels(z *G.Node, y *graph.Labels, o GCNOptions, start ParameterOptions) (*G.Node, error) {
+	g := m.Batch.Graph()
+	for k, slot := range m.Batch.slots {
+		if slot.KeepsHistory() {
+			return nil, fmt.Errorf("layers: label inputs with histories: activations kept below convolution %d may hold labels of a later mini-batch's output nodes; leave one of them out", k)
+		}
+	}
+	l, err := newLabelInputs(o.LabelInputs, y)
+	if err != nil {
+		return nil, err
+	}
+	w, _, err := newParameters(g, "labels", y.Outputs(), o.Hidden, false, start)
+	if err != nil {
+		return nil, err
+	}
+	m.Labels, m.labels, m.Batch.labels = w, l, l
+	m.Parameters = append(m.Parameters, w)
+	rows, err := ops.TargetInputs(g, l.targets, z.Shape()[0])
+	if err != nil {
+		return nil, err
+	}
+	product, err := ops.MatMul(rows, w)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Add(z, product)
+}
+
+// of returns Y of the given nodes, below a first row without a label.
+func (l *labelInputs) of(nodes []int32) *graph.Features {
+	all := l.all.Sparse
+	m := &graph.CSR{Rows: len(nodes) + 1, Cols: all.Cols, Ptr: make([]int64, 2, len(nodes)+2)}
+	for _, v := range nodes {
+		lo, hi := all.Ptr[v], all.Ptr[v+1]
+		m.Idx, m.Val = append(m.Idx, all.Idx[lo:hi]...), append(m.Val, all.Val[lo:hi]...)
+		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+	return &graph.Features{Rows: m.Rows, Cols: m.Cols, Sparse: m}
+}
