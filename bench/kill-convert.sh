@@ -23,9 +23,8 @@ killed=0 finished=no
 while [ $killed -lt "$kills" ]; do
 	"$gcn" datasets convert "$spec" "$folder/killed.store" "$@" >/dev/null 2>&1 &
 	child=$!
-	# Most kills come in the first third of the time of a whole conversion, so that there are
-	# enough of them before it ends.
-	sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.2f", 0.2 + r / 32768 * t / 3 }')"
+	# A twentieth of the time of a whole conversion on average, so that all stages are hit.
+	sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.2f", 0.2 + r / 32768 * t / 10 }')"
 	if kill -9 $child 2>/dev/null; then killed=$((killed + 1)); fi
 	if wait $child 2>/dev/null; then
 		finished=yes

@@ -92,6 +92,12 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 func replaceable(path string, folder bool) error {
 	info, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !folder:
+		// Known now, and not after the hours that a large conversion takes.
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("datasets: the folder of the store: %w", err)
+		}
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:

@@ -10,5 +10,3 @@ func releasePages([]byte, uint64, uint64) {}
 func expectRandom([]byte, uint64, uint64) {}
 
 func fetchRows([]byte, []int32, func(int32) (uint64, uint64)) {}
-
-func loadRows([]byte, []int32, func(int32) (uint64, uint64)) {}

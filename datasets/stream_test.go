@@ -186,6 +186,15 @@ func TestOGBBinary(t *testing.T) {
 	}
 }
 
+// A store in a folder that is not there is an error before the work.
+func TestConvertNowhere(t *testing.T) {
+	o := Options{Progress: func(p FetchProgress) { t.Errorf("stage %s", p.Stage) }}
+	path := filepath.Join(t.TempDir(), "nowhere", "x.store")
+	if _, err := Convert(t.Context(), "synth:demo?nodes=100", path, o); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // The edges of several pieces are in order from any place on.
 func TestOGBBinaryFaults(t *testing.T) {
 	d := made(t, 20, 1)

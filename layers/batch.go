@@ -126,26 +126,32 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 	return rows
 }
 
-// Load reads the rows of features that a step over batch will read, if they are in a file that
-// is larger than memory. It waits for them. Calls may be concurrent once the model is built.
-// It knows the features that FeatureRows knows.
-func (b *Batch) Load(batch *samplers.MiniBatch) {
-	load := func(x *graph.Features) {
-		if x != nil && x.Load != nil {
-			x.Load(b.FeatureRows(x, batch, nil))
+// Prefetch starts to read the rows of features that a step over batch will read, in the order
+// of the file, if the features are larger than memory. It does not wait. Calls for different
+// batches may be concurrent once the model is built. It knows the features that FeatureRows
+// knows.
+func (b *Batch) Prefetch(batch *samplers.MiniBatch) {
+	prefetch := func(x *graph.Features) {
+		if x != nil && x.Prefetch != nil {
+			rows := b.FeatureRows(x, batch, nil)
+			slices.Sort(rows)
+			x.Prefetch(slices.Compact(rows))
 		}
 	}
 	for x := range b.features {
-		load(x)
+		prefetch(x)
 	}
 	for _, x := range b.skips {
 		if _, done := b.features[x]; !done {
-			load(x)
+			prefetch(x)
 		}
 	}
-	if b.input != nil && b.features[b.input.exact.px] == nil {
-		load(b.input.exact.px)
+	if b.input != nil {
+		if px := b.input.exact.px; b.features[px] == nil && !slices.Contains(b.skips, px) {
+			prefetch(px)
+		}
 	}
+	batch.Prefetched = true
 }
 
 // NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
@@ -242,6 +248,7 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if err := b.slots[l].Set(controlled); err != nil {
 			return fmt.Errorf("layers: layer %d: %w", l, err)
 		}
+		b.slots[l].SetPrefetched(batch.Prefetched)
 		if l == 0 {
 			continue
 		}

@@ -86,7 +86,7 @@ func (op *features) Compute(out *plan.Buffer, _ bool, _ ...G.Value) (G.Value, er
 	if err != nil {
 		return nil, err
 	}
-	if op.x.Prefetch != nil {
+	if op.x.Prefetch != nil && !op.slot.prefetched {
 		op.x.Prefetch(ids)
 	}
 	if ids, err = op.x.Places(op.places, ids); err != nil {

@@ -15,6 +15,8 @@ type Slot struct {
 	dst, src int // nominal sizes
 	block    *graph.Block
 
+	prefetched bool // see SetPrefetched
+
 	rows graph.Block // of SetRows
 
 	nodes     int  // rows of a history if the slot keeps histories, or 0
@@ -32,6 +34,10 @@ type Slot struct {
 	squares  []float32 // of the last run
 	read     []float32 // memory for a copy from the device
 }
+
+// SetPrefetched says whether the rows of features of the next block were requested from the
+// disk already.
+func (s *Slot) SetPrefetched(prefetched bool) { s.prefetched = prefetched }
 
 // NewSlot returns an empty slot. The sizes are nominal: they give the nodes their shapes
 // and guide choices by cost. Blocks of any size may be set.

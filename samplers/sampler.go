@@ -46,6 +46,10 @@ type MiniBatch struct {
 	// Σ weight·loss. Empty means the mean over the output nodes.
 	LossWeights []float32
 
+	// Prefetched says that the rows of features were requested from the disk, so that a step
+	// need not do it: see layers.Batch.Prefetch.
+	Prefetched bool
+
 	// Memory to reuse. A subgraph sampler puts one block into Blocks several
 	// times; blocks holds each block once.
 	blocks   []*graph.Block
@@ -61,6 +65,7 @@ func (b *MiniBatch) Outputs() []int32 { return b.Blocks[len(b.Blocks)-1].Dst }
 // Reset gives b the given number of distinct blocks without controls and column
 // scales, and no loss weights, in the memory that b has. A sampler calls it first.
 func (b *MiniBatch) Reset(layers int) {
+	b.Prefetched = false
 	for len(b.blocks) < layers {
 		b.blocks = append(b.blocks, new(graph.Block))
 	}

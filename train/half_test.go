@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -67,8 +68,11 @@ func TestPrefetch(t *testing.T) {
 	run := func(announced map[int32]bool) ([]float32, int) {
 		d := smallData(t, 300, 3)
 		calls := 0
+		var mutex sync.Mutex // several workers announce
 		if announced != nil {
 			d.Features.Prefetch = func(rows []int32) {
+				mutex.Lock()
+				defer mutex.Unlock()
 				calls++
 				for _, v := range rows {
 					announced[v] = true

@@ -37,10 +37,10 @@ type Stream struct {
 	Micro       int // batches of an update; 0 means 1
 	Rank, Ranks int // 0 Ranks means 1; at most Micro
 
-	// Load, if not nil, is called for each batch by the worker that has drawn it. It reads the
-	// batch's rows of features from disk, as layers.Batch.Load does. It does not change the
-	// batches.
-	Load func(*samplers.MiniBatch)
+	// Prefetch, if not nil, is called for each batch by the worker that has drawn it. It starts
+	// to read the batch's rows of features from disk: see layers.Batch.Prefetch. It does not
+	// change the batches.
+	Prefetch func(*samplers.MiniBatch)
 
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
@@ -173,8 +173,8 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
 	}
-	if item.err == nil && s.Load != nil {
-		s.Load(item.Blocks)
+	if item.err == nil && s.Prefetch != nil {
+		s.Prefetch(item.Blocks)
 	}
 	if item.err != nil && ctx.Err() == nil {
 		item.err = fmt.Errorf("train: batch %d (epoch %d): %w", index, item.Epoch, item.err)

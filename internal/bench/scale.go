@@ -44,8 +44,7 @@ type ScaleReport struct {
 	FirstMS     float64 `json:"first_ms"`
 	FirstReadMB float64 `json:"first_read_mb"` // a batch, from the disk
 	FirstFaults float64 `json:"first_faults"`  // page faults a batch that waited for the disk
-	FirstDiskMS float64 `json:"first_disk_ms"` // a batch, that the workers waited for the disk
-	DiskMS      float64 `json:"disk_ms"`       // the same of the later pipelined passes
+	DiskShare   float64 `json:"disk_share"`    // of FirstMS: its excess over PipelinedMS, which is the same work
 
 	OwnMB  float64 `json:"own_mb"`            // most memory of the process beside mapped files, while it trains
 	EvalMS float64 `json:"eval_ms,omitempty"` // for all validation nodes
@@ -70,7 +69,7 @@ func Scale(ctx context.Context, m train.Model, d *datasets.Data, o ScaleOptions)
 	parts := m.Parts()
 	b := &stepBench{
 		options: steps, program: program, batch: parts.Batch, device: parts.Device,
-		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: steps.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, Load: parts.Batch.Load},
+		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: steps.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, Prefetch: parts.Batch.Prefetch},
 	}
 	if err := b.stream.Validate(); err != nil {
 		return r, err
@@ -89,19 +88,16 @@ func Scale(ctx context.Context, m train.Model, d *datasets.Data, o ScaleOptions)
 	defer watch.end()
 	r.BatchSize = min(steps.BatchSize, len(d.Split.Train))
 	read, faults := diskReads()
-	loading := d.Loading()
 	if r.FirstMS, err = b.pipelined(ctx); err != nil {
 		return r, err
 	}
 	readAfter, faultsAfter := diskReads()
 	each := float64(steps.Batches)
-	r.FirstDiskMS = milliseconds(d.Loading()-loading) / each
 	r.FirstReadMB, r.FirstFaults = float64(readAfter-read)/1e6/each, float64(faultsAfter-faults)/each
 	if err := b.repeated(ctx, d, &r); err != nil {
 		return r, err
 	}
 	var passes []float64
-	loading = d.Loading()
 	for range 3 {
 		ms, err := b.pipelined(ctx)
 		if err != nil {
@@ -110,7 +106,7 @@ func Scale(ctx context.Context, m train.Model, d *datasets.Data, o ScaleOptions)
 		passes = append(passes, ms)
 	}
 	r.PipelinedMS = study.Median(passes)
-	r.DiskMS = milliseconds(d.Loading()-loading) / (3 * each)
+	r.DiskShare = max(1-r.PipelinedMS/r.FirstMS, 0)
 	r.OwnMB = float64(watch.end()) / 1e6
 	if !o.Evaluate || len(d.Split.Valid) == 0 {
 		return r, nil
