@@ -3,13 +3,72 @@ package gcn_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestPaperNamesTests checks that the tests that docs/paper.md names exist, and that each
-// row of its tables of sections, equations and statements names one.
+// TestLinks checks that the links between the pages lead to files and headings that exist.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	block := regexp.MustCompile("(?s)```.*?```")
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return block.ReplaceAllString(string(text), "")
+	}
+	links := 0
+	err := fs.WalkDir(os.DirFS("."), ".", func(page string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && page != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case !strings.HasSuffix(page, ".md"):
+			return nil
+		}
+		for _, found := range link.FindAllStringSubmatch(read(page), -1) {
+			name, anchor, hasAnchor := strings.Cut(found[1], "#")
+			if strings.Contains(name, "://") {
+				continue
+			}
+			links++
+			target := page
+			if name != "" {
+				target = path.Join(path.Dir(page), name)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads to no file", page, found[1])
+			} else if hasAnchor && strings.HasSuffix(target, ".md") && !slices.Contains(anchors(read(target)), anchor) {
+				t.Errorf("%s: the link %s leads to no heading", page, found[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links < 100 {
+		t.Errorf("only %d links found", links)
+	}
+}
+
+// anchors returns the anchors of a page's headings.
+func anchors(page string) []string {
+	var names []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		names = append(names, strings.ReplaceAll(strings.TrimSpace(name), " ", "-"))
+	}
+	return names
+}
+
+// TestPaperNamesTests checks that docs/paper.md names existing tests only, and a test in each
+// row of its tables of sections, equations and statements.
 func TestPaperNamesTests(t *testing.T) {
 	page, err := os.ReadFile("docs/paper.md")
 	if err != nil {

@@ -43,7 +43,7 @@ func layout(t *testing.T) map[string]int {
 }
 
 // imports parses the packages of the module, for every platform and build tag but
-// without tests, and returns what each imports.
+// without tests, and returns the imports of each.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	packages := map[string][]string{}

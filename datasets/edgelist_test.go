@@ -23,7 +23,7 @@ func edgeListFiles(t *testing.T, files map[string]string) func(spec string) stri
 	return func(spec string) string { return "edges:" + strings.ReplaceAll(spec, "D", dir) + "&split=1/1/1" }
 }
 
-// Each file has its own header and separator, whatever the others have.
+// Each file has its own header and separator.
 func TestHeadersOfEachFile(t *testing.T) {
 	edges := map[string]string{
 		"none": pathEdges, "header": "from,to\n" + pathEdges, "tab": strings.ReplaceAll("a,b\n"+pathEdges, ",", "\t"),

@@ -77,8 +77,8 @@ func namedSets() []namedSet {
 }
 
 // ogbSet is a node-property data set of the Open Graph Benchmark. Its authors publish no
-// checksums. Those of arxiv.zip are in several public programs that download it, and that
-// of mag.zip is in GoMLX (gomlx/gomlx, examples/ogbnmag). There are none of the others.
+// checksums. Several public programs that download arxiv.zip have its checksum, and GoMLX
+// (gomlx/gomlx, examples/ogbnmag) has the checksum of mag.zip. The others have none.
 func ogbSet(short, summary string) namedSet {
 	file := map[string]remoteFile{
 		"arxiv": {size: 83_058_288, sha256: "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"},

@@ -99,6 +99,7 @@ func TestBadNamesInArrays(t *testing.T) {
 		"ids, twice":              {"names.npy", textArray(t, twice...), []string{"names.npy: element 7: node \"c\" is there twice"}},
 		"ids, empty":              {"names.npy", textArray(t, empty...), []string{"names.npy: element 7: a node's name is empty"}},
 		"ids, booleans":           {"names.npy", array(t, make([]bool, 20)), []string{"names.npy: booleans"}},
+		"classes, one name":       {"classes.npy", textArray(t, "x", "y", "x"), []string{"classes.npy: the classes 0 and 2 have the same name, \"x\""}},
 		"classes, too few":        {"classes.npy", textArray(t, "x", "y"), []string{"classes.npy: 2 names for 3 classes"}},
 		"split, unknown ids":      {"train.npy", textArray(t, ids...), []string{"train.npy: names of nodes, but the folder has no names.npy"}},
 		"labels, a matrix":        {"labels.npy", bytes.Replace(textArray(t, ids...), []byte("(20,), }  "), []byte("(10, 2), }"), 1), []string{"labels.npy"}},

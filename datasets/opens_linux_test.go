@@ -18,8 +18,8 @@ func opens(t *testing.T, path string, do func() error) int {
 		t.Skip(err)
 	}
 	defer unix.Close(fd)
-	// The system joins equal events that follow each other. Those of reading and
-	// closing keep the openings apart.
+	// The system joins equal events that follow each other. Events of
+	// reading and closing keep the openings apart.
 	if _, err := unix.InotifyAddWatch(fd, path, unix.IN_OPEN|unix.IN_ACCESS|unix.IN_CLOSE); err != nil {
 		t.Fatal(err)
 	}

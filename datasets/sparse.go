@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/formats"
 	"github.com/gcn-layerwise/gcn/internal/memory"
 )
 
@@ -25,10 +26,6 @@ const (
 	leastDense   = 64 << 20
 	sparseFactor = 4
 )
-
-// mostCells bounds the cells of a dense matrix for each entry of its sparse source, so that a
-// small file cannot claim gigabytes.
-const mostCells = 4096
 
 // chooseForm makes the features sparse or dense, by the key sparse or by their size.
 func (d *Data) chooseForm(spec *Spec) error {
@@ -63,14 +60,16 @@ func denseBytes(x *graph.Features) int64 {
 	return math.MaxInt64
 }
 
-// plausibleColumns tells whether sparse features may have so many columns, for each of which
-// a model has weights. Far more columns than entries mean a damaged file.
-func plausibleColumns(x *graph.Features) bool { return x.Cols <= 1<<24+mostCells*x.Len() }
+// plausibleColumns tells whether sparse features may have so many columns. A model has weights
+// for each column, and far more columns than entries mean a damaged file.
+func plausibleColumns(x *graph.Features) bool {
+	return x.Cols <= formats.SmallMatrix+formats.CellsAnEntry*x.Len()
+}
 
 // makeDense makes sparse features dense.
 func (d *Data) makeDense() error {
 	x := d.Features
-	if bytes := denseBytes(x); bytes > leastDense && bytes/4/mostCells > int64(x.Len()) {
+	if bytes := denseBytes(x); bytes > leastDense && bytes/4/formats.CellsAnEntry > int64(x.Len()) {
 		return fmt.Errorf("datasets: %s: %d×%d features with %d entries are too sparse to hold densely: say sparse=1, or leave sparse out", d.title(), x.Rows, x.Cols, x.Len())
 	}
 	if err := memory.Check(fmt.Sprintf("datasets: %s: dense features", d.title()), denseBytes(x)); err != nil {

@@ -107,7 +107,7 @@ func badArchives(t testing.TB) []badArchive {
 		{"pipe", archiveOf(t, packed{name: "pipe", mode: fs.ModeNamedPipe | 0o644}), `"pipe"`},
 		{"device", archiveOf(t, packed{name: "dev", mode: fs.ModeDevice | 0o644}), `"dev"`},
 		{"twice", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/a", content: []byte("y")}), `"dir/a",comes twice`},
-		{"twice but for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/A", content: x}), `"dir/A","dir/a"`},
+		{"twice except for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "dir/A", content: x}), `"dir/A","dir/a"`},
 		{"folders alike but for the case", archiveOf(t, packed{name: "dir/a", content: x}, packed{name: "DIR/b", content: x}), `"DIR/b","dir"`},
 		{"file, then folder", archiveOf(t, packed{name: "a", content: x}, packed{name: "a/b", content: x}), `"a/b","a"`},
 		{"folder, then file", archiveOf(t, packed{name: "a/b", content: x}, packed{name: "a", content: x}), `entry "a"`},

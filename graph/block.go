@@ -9,8 +9,8 @@ import (
 // input nodes Src to rows of the output nodes Dst, and its transpose for the
 // gradient. Column k of Matrix belongs to node Src[k], row i to node Dst[i].
 //
-// A sampler fills a block for its caller, who owns it: any number of goroutines may
-// read the block, and a sampler may fill its memory again afterwards.
+// A sampler fills a block for its caller, and the caller owns it. Any number of goroutines
+// may read the block, and a sampler may fill its memory again afterwards.
 type Block struct {
 	Dst, Src   []int32   // node ids in the graph, distinct within each
 	Matrix     CSR       // P̃, len(Dst)×len(Src)

@@ -183,7 +183,7 @@ func (b *Builder) Build() (*CSR, Report) {
 
 // BuildDirected is Build for a directed graph: the columns of row u are the nodes v of the
 // edges added as (u, v). Report.Edges counts directed edges. Cost: O(E log(max degree))
-// time, on one core but for the sorting.
+// time. All but the sorting runs on one core.
 func (b *Builder) BuildDirected() (*CSR, Report) {
 	m := &CSR{Rows: b.nodes, Cols: b.nodes, Ptr: make([]int64, b.nodes+1)}
 	for _, edges := range b.chunks {

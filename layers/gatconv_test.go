@@ -145,7 +145,7 @@ func TestGATOverSamplers(t *testing.T) {
 	}
 }
 
-// Without KeepSelf the error says what to do.
+// Without KeepSelf the error names KeepSelf.
 func TestGATWithoutOwnRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := graph.NewLaplacian(randomGraph(t, rng, 60, 150, false))

@@ -34,6 +34,10 @@ const (
 	ResidualLinear            // a linear map of them, as of the own state in GraphSAGE (Hamilton et al. 2017)
 )
 
+// ResidualNames returns the names of the residual connections in a run's config.json, in the
+// order of the values.
+func ResidualNames() []string { return []string{"none", "identity", "linear"} }
+
 // GCNOptions are the options of a GCN. The zero value is the model of the program
 // released with the paper.
 type GCNOptions struct {

@@ -423,6 +423,9 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 			return nil, err
 		}
 	}
+	if err := r.agree(kept); err != nil {
+		return nil, err
+	}
 	return r, r.first(kept, &memory.input)
 }
 
@@ -467,9 +470,6 @@ func (r *inference) own(rows []int32) (plan.Rows, error) {
 
 // hidden returns the output of layer l at the rows of kept, with their index.
 func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error) {
-	if err := r.need(kept, l); err != nil {
-		return h, err
-	}
 	layer := r.model.layers[l]
 	name := plan.Hidden0
 	if l%2 == 1 {
@@ -481,14 +481,18 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if r.holdsPart(l, kept) {
 		return r.hiddenPart(l, h, kept, name)
 	}
+	if err := r.need(kept, l); err != nil {
+		return h, err
+	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err
 	}
-	if err := r.layer(l, h, 0, out, nil); err != nil {
+	shares := kept.shares(r, l)
+	if err := r.layer(l, h, shares, 0, out, nil, nil); err != nil {
 		return h, err
 	}
-	if err := r.gather(out.Host(), len(r.rows), layer.out, r.layerChunk(l)); err != nil {
+	if err := r.gather(out.Host(), layer.out, shares); err != nil {
 		return h, err
 	}
 	above := plan.Rows{Span: out, Width: layer.out, Count: len(r.rows)}
@@ -514,16 +518,17 @@ func (r *inference) top(h plan.Rows, kept *keptRows) ([]float32, error) {
 		return nil, err
 	}
 	logits := make([]float32, len(r.rows)*r.model.outputs)
-	if err := r.layer(l, h, 0, plan.Span{}, logits); err != nil {
+	shares := kept.shares(r, l)
+	if err := r.layer(l, h, shares, 0, plan.Span{}, logits, nil); err != nil {
 		return nil, err
 	}
-	return logits, r.gather(logits, len(r.rows), r.model.outputs, r.layerChunk(l))
+	return logits, r.gather(logits, r.model.outputs, shares)
 }
 
-// layer writes the output of layer l at this rank's part of the needed rows to out, which
+// layer writes the output of layer l at this rank's share of the needed rows to out, which
 // begins with the row number first. If logits is not nil, it writes the logits of that output
-// there instead.
-func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits []float32) error {
+// there instead. done, if not nil, is called for each part after its rows lo to lo+n are written.
+func (r *inference) layer(l int, h plan.Rows, shares []int, first int, out plan.Span, logits []float32, done func(lo, n int)) error {
 	layer, own := r.model.layers[l], h
 	if l == 0 {
 		own = r.x // h is not set if P·X is known
@@ -540,26 +545,30 @@ func (r *inference) layer(l int, h plan.Rows, first int, out plan.Span, logits [
 			return err
 		}
 	}
-	width, outputs := max(layer.in, layer.out), r.model.outputs
-	return r.chunks(len(r.rows), width, r.bring(l), func(part *inference, lo, n int) error {
-		if logits == nil {
-			return part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
+	outputs := r.model.outputs
+	return r.chunks(shares, r.width(l), r.bring(l), func(part *inference, lo, n int) error {
+		if logits != nil {
+			return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
 		}
-		return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
+		err := part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
+		if err == nil && done != nil {
+			done(lo, n)
+		}
+		return err
 	})
 }
 
-// chunks calls f for successive parts of this rank's share of n rows. On a CPU every core
+// chunks calls f for successive parts of this rank's share of rows. On a CPU every core
 // takes a part at a time through all steps of f, so that its rows stay in the core's cache.
 //
-// bring, if not nil, fetches what f reads at a part from other ranks: they then go through
-// their parts together.
-func (r *inference) chunks(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
+// bring, if not nil, fetches the rows that f reads from other ranks for a part. The ranks then
+// go through their parts together.
+func (r *inference) chunks(shares []int, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
 	if bring != nil {
-		return r.together(n, width, bring, f)
+		return r.together(shares, width, bring, f)
 	}
 	chunk := r.ChunkRows(width)
-	first, last := r.mine(n, chunk)
+	first, last := r.mine(shares)
 	var forks []plan.Kernels
 	if !r.few {
 		forks = r.Fork()
@@ -674,7 +683,8 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 		return h, err
 	}
 	width := max(layer.in, columns)
-	err = r.chunks(h.Count, width, r.bringInputs(l), func(part *inference, lo, n int) error {
+	shares := r.even(h.Count, width)
+	err = r.chunks(shares, width, r.bringInputs(l), func(part *inference, lo, n int) error {
 		x, err := part.Part(h, lo, n)
 		if err != nil {
 			return err
@@ -692,7 +702,7 @@ func (r *inference) transform(l int, h plan.Rows) (plan.Rows, error) {
 		return part.Affine(out.From(lo*columns), x, layer.on.w, bias, plan.Span{}, n, layer.in, columns)
 	})
 	if err == nil {
-		err = r.gather(out.Host(), h.Count, columns, r.ChunkRows(width))
+		err = r.gather(out.Host(), columns, shares)
 	}
 	if err != nil {
 		return h, err

@@ -89,6 +89,7 @@ type keptRows struct {
 	matrices  []*kernel.LaplacianRows // of the rows of each layer, from the second call on
 	histories bool                    // of a control need these rows, on each rank
 	parts     []*rankRows             // of each layer, the rows that this rank holds; nil: not known
+	divided   [][]int                 // of each layer, the shares of its rows that ranks compute; nil: not known
 	inputs    []int32                 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:
@@ -143,32 +144,46 @@ func (k *keptRows) whole(l int) bool {
 func (k *keptRows) rowSums(l int) []float32 {
 	if rows := k.rows[l]; k.sums[l] == nil {
 		k.sums[l] = make([]float32, len(rows))
-		parallel.For(len(rows), 1024, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				k.sums[l][i] = float32(k.p.RowSum(int(rows[i])))
-			}
-		})
+		rowSums(k.sums[l], k.p, rows)
 	}
 	return k.sums[l]
 }
 
+// rowSums sets sums to the row sums of P at rows.
+func rowSums(sums []float32, p *graph.Laplacian, rows []int32) {
+	parallel.For(len(rows), 1024, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			sums[i] = float32(p.RowSum(int(rows[i])))
+		}
+	})
+}
+
 // matrix returns the rows of P that layer l needs, written out over the rows of the layer
-// below; nil in the first call, and if they would take a large part of the memory.
+// below, as writeOut does.
 func (k *keptRows) matrix(l int) *kernel.LaplacianRows {
-	if !k.again || k.few || k.p.Share != nil {
+	if len(k.matrices) == 0 {
 		return nil
 	}
 	if k.matrices[l] == nil {
-		entries := 0
-		for _, v := range k.rows[l] {
-			entries += k.p.RowNNZ(int(v))
-		}
-		if 8*uint64(entries) > memory.Limit()/(8*keptShare) {
-			return nil
-		}
-		k.matrices[l] = kernel.NewLaplacianRows(k.p, k.rows[l], k.rows[l-1])
+		k.matrices[l] = k.writeOut(k.rows[l], 0, len(k.rows[l]), k.rows[l-1])
 	}
 	return k.matrices[l]
+}
+
+// writeOut returns the rows first to last−1 of P, of the list rows, written out over the rows
+// below; nil in the first call, and if they would take a large part of the memory.
+func (k *keptRows) writeOut(rows []int32, first, last int, below []int32) *kernel.LaplacianRows {
+	if !k.again || k.few || k.p.Share != nil {
+		return nil
+	}
+	entries := 0
+	for _, v := range rows[first:last] {
+		entries += k.p.RowNNZ(int(v))
+	}
+	if 8*uint64(entries) > memory.Limit()/(8*keptShare) {
+		return nil
+	}
+	return kernel.NewLaplacianRows(k.p, rows, first, last, below)
 }
 
 // keptInput is P·X of the rows that calls of inference have needed so far.

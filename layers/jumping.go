@@ -20,6 +20,10 @@ const (
 	JumpingMax            // the largest value of each column
 )
 
+// JumpingNames returns the names of the laws in a run's config.json, in the order of the
+// values.
+func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
+
 // jump adds the part of the logits from h, the output of convolution l, to below, the part
 // from the convolutions below it. l is not the last convolution. A classifier over rows side by side is a sum of
 // linear maps, so the rows need not be copied side by side. With JumpingMax it returns the
@@ -92,7 +96,8 @@ func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 	}
 	first := !r.jumped
 	r.jumped = true
-	err = r.chunks(len(rows), layer.out, nil, func(part *inference, lo, n int) error {
+	shares := r.even(len(rows), layer.out)
+	err = r.chunks(shares, layer.out, nil, func(part *inference, lo, n int) error {
 		own, err := part.Own(h, lo, n)
 		if err != nil {
 			return err
@@ -110,7 +115,7 @@ func (r *inference) jump(l int, h plan.Rows, kept *keptRows) error {
 		return part.Add(to, own, layer.on.jump, n, layer.out, outputs)
 	})
 	if err == nil {
-		err = r.gather(sum.Host(), len(rows), outputs, r.ChunkRows(layer.out))
+		err = r.gather(sum.Host(), outputs, shares)
 	}
 	r.jumps = sum
 	return err

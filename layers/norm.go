@@ -47,7 +47,8 @@ func (r *inference) normalised(l int, h plan.Rows) (plan.Rows, error) {
 	if err != nil {
 		return h, err
 	}
-	err = r.chunks(h.Count, h.Width, nil, func(part *inference, lo, n int) error {
+	shares := r.even(h.Count, h.Width)
+	err = r.chunks(shares, h.Width, nil, func(part *inference, lo, n int) error {
 		x, err := part.Part(h, lo, n)
 		if err != nil {
 			return err
@@ -55,7 +56,7 @@ func (r *inference) normalised(l int, h plan.Rows) (plan.Rows, error) {
 		return part.norm(r.model.layers[l].pre, out.From(lo*h.Width), x, n, h.Width)
 	})
 	if err == nil {
-		err = r.gather(out.Host(), h.Count, h.Width, r.ChunkRows(h.Width))
+		err = r.gather(out.Host(), h.Width, shares)
 	}
 	return plan.Rows{Span: out, Width: h.Width, Count: h.Count, Index: h.Index}, err
 }

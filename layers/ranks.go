@@ -2,6 +2,8 @@ package layers
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	mathbits "math/bits"
 	"unsafe"
 
@@ -22,22 +24,106 @@ type Ranks interface {
 	Gather(ctx context.Context, parts [][]float32) error
 }
 
-// share returns the rows [lo, hi) of n that a rank computes: whole chunks, since the bits of
-// a row may depend on the chunk that it is in.
-func (r *inference) share(rank, n, chunk int) (lo, hi int) {
+// even returns equal shares of n rows of the given width: rank r computes the rows shares[r]
+// to shares[r+1]−1.
+func (r *inference) even(n, width int) (shares []int) {
 	if r.ranks == nil {
-		return 0, n
+		return []int{0, n}
 	}
-	chunks, size := (n+chunk-1)/chunk, r.ranks.Size()
-	return min(chunks*rank/size*chunk, n), min(chunks*(rank+1)/size*chunk, n)
+	size, grain := r.ranks.Size(), r.Grain(width)
+	for rank := range size + 1 {
+		shares = append(shares, min((n+grain-1)/grain*rank/size*grain, n))
+	}
+	return shares
 }
 
-// mine returns the rows that this rank computes.
-func (r *inference) mine(n, chunk int) (lo, hi int) {
+// mine returns this rank's part of shares.
+func (r *inference) mine(shares []int) (lo, hi int) {
 	if r.ranks == nil {
-		return 0, n
+		return shares[0], shares[1]
 	}
-	return r.share(r.ranks.Rank(), n, chunk)
+	return shares[r.ranks.Rank()], shares[r.ranks.Rank()+1]
+}
+
+// shares returns the parts of the rows of layer l that the ranks compute. They are of about
+// equal work, or equal if ranks hold parts of the data: they then go through their parts together.
+func (k *keptRows) shares(r *inference, l int) []int {
+	rows := k.rows[l]
+	if r.ranks == nil || r.p.Share != nil || r.features.Share != nil {
+		return r.even(len(rows), r.width(l))
+	}
+	size, grain := r.ranks.Size(), r.Grain(r.width(l))
+	if len(k.divided) != len(k.rows) {
+		k.divided = make([][]int, len(k.rows))
+	}
+	if s := k.divided[l]; len(s) == size+1 {
+		return s
+	}
+	var all, done float64
+	for _, v := range rows {
+		all += r.work(l, v)
+	}
+	shares := []int{0}
+	for i, v := range rows {
+		for i%grain == 0 && len(shares) < size && done >= all*float64(len(shares))/float64(size) {
+			shares = append(shares, i)
+		}
+		done += r.work(l, v)
+	}
+	for len(shares) <= size {
+		shares = append(shares, len(rows))
+	}
+	k.divided[l] = shares
+	return shares
+}
+
+// work returns an estimate of the work for the row of node v of layer l.
+func (r *inference) work(l int, v int32) float64 {
+	layer, entries := r.model.layers[l], float64(r.p.RowNNZ(int(v)))
+	in, out := float64(layer.in), float64(layer.out)
+	switch {
+	case r.orders[l]:
+		return sparseCost * entries * out
+	case layer.dense || l == 0 && r.features.Sparse == nil:
+		return in * out // P·X is known, or kept from the first call
+	}
+	return in*out + sparseCost*entries*in
+}
+
+// width returns the larger width of the input and the output of layer l.
+func (r *inference) width(l int) int {
+	layer := r.model.layers[l]
+	return max(layer.in, layer.out)
+}
+
+// agree returns an error if the ranks do not share the same work. Without it a rank could
+// wait for rows that no other rank sends.
+func (r *inference) agree(kept *keptRows) error {
+	if r.ranks == nil {
+		return nil
+	}
+	digest := fnv.New32a()
+	fmt.Fprint(digest, r.p.Nodes(), r.orders, r.Grain(1))
+	for l, rows := range kept.rows {
+		fmt.Fprint(digest, " ", len(rows), r.width(l), kept.histories)
+	}
+	sums := make([]uint32, r.ranks.Size())
+	values := unsafe.Slice((*float32)(unsafe.Pointer(&sums[0])), len(sums)) // what travels as float32 keeps its bits
+	parts := make([][]float32, len(sums))
+	for rank := range parts {
+		parts[rank] = values[rank : rank+1]
+	}
+	own := digest.Sum32()
+	sums[r.ranks.Rank()] = own
+	if err := r.ranks.Gather(r.ctx, parts); err != nil {
+		return err
+	}
+	for rank, sum := range sums {
+		if sum != own {
+			return fmt.Errorf("rank %d infers with another model, another BLAS or other data than rank %d: all ranks need the same", rank, r.ranks.Rank())
+		}
+	}
+	return nil
 }
 
 // sharing returns the ranks that share the rows of the model's inference, or nil.
@@ -48,28 +134,26 @@ func (m *GCN) sharing() Ranks {
 	return m.Ranks
 }
 
-// gather gives every rank all n rows of values. Each has computed its own rows.
-func (r *inference) gather(values []float32, n, width, chunk int) error {
+// gather gives every rank all rows of values. Each has computed its share.
+func (r *inference) gather(values []float32, width int, shares []int) error {
 	if r.ranks == nil {
 		return nil
 	}
 	parts := make([][]float32, r.ranks.Size())
 	for rank := range parts {
-		lo, hi := r.share(rank, n, chunk)
-		parts[rank] = values[lo*width : hi*width]
+		parts[rank] = values[shares[rank]*width : shares[rank+1]*width]
 	}
 	return r.ranks.Gather(r.ctx, parts)
 }
 
 // together does the work of chunks, and calls bring before each part to fetch its rows. All
 // ranks call bring equally often. A rank that has fewer parts calls it with zero rows.
-func (r *inference) together(n, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
+func (r *inference) together(shares []int, width int, bring func(lo, n int) error, f func(part *inference, lo, n int) error) error {
 	chunk, rounds := r.ChunkRows(width), 0
 	for rank := range r.ranks.Size() {
-		lo, hi := r.share(rank, n, chunk)
-		rounds = max(rounds, (hi-lo+chunk-1)/chunk)
+		rounds = max(rounds, (shares[rank+1]-shares[rank]+chunk-1)/chunk)
 	}
-	lo, last := r.mine(n, chunk)
+	lo, last := r.mine(shares)
 	for range rounds {
 		if err := r.ctx.Err(); err != nil {
 			return err
@@ -88,8 +172,8 @@ func (r *inference) together(n, width int, bring func(lo, n int) error, f func(p
 	return nil
 }
 
-// bring returns a function that fetches what layer l reads at the needed rows lo to lo+n
-// from other ranks, or nil if this process has everything.
+// bring returns a function that fetches the rows of other ranks that layer l reads for its
+// needed rows lo to lo+n, or nil if this process has everything.
 func (r *inference) bring(l int) func(lo, n int) error {
 	rows, shares := r.rows, r.graphShares()
 	layer := r.model.layers[l]

@@ -409,7 +409,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 			}
 			ids[i] = int32(at)
 		}
-		err = in.chunks(len(rows), h.Width, nil, func(part *inference, lo, n int) error {
+		err = in.chunks(in.even(len(rows), h.Width), h.Width, nil, func(part *inference, lo, n int) error {
 			own, err := part.Scratch(plan.Mixed, n*h.Width)
 			if err != nil {
 				return err
@@ -445,18 +445,19 @@ func (r *refresher) propagated(in *inference, l int, h plan.Rows, history *ops.H
 		if err != nil {
 			return err
 		}
-		err = in.chunks(rows, h.Width, in.bringRows(in.rows), func(part *inference, lo, n int) error {
+		shares := in.even(rows, h.Width)
+		err = in.chunks(shares, h.Width, in.bringRows(in.rows), func(part *inference, lo, n int) error {
 			return part.Propagate(all.From(lo*h.Width), h, lo, n)
 		})
 		if err == nil {
-			err = in.gather(all.Host(), rows, h.Width, in.ChunkRows(h.Width))
+			err = in.gather(all.Host(), h.Width, shares)
 		}
 		if err != nil {
 			return err
 		}
 		return in.toHistory(history, below, all, rows*h.Width)
 	}
-	return in.chunks(rows, h.Width, nil, func(part *inference, lo, n int) error {
+	return in.chunks(in.even(rows, h.Width), h.Width, nil, func(part *inference, lo, n int) error {
 		mixed, err := part.Propagated(h, lo, n)
 		if err != nil {
 			return err

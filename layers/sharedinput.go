@@ -64,7 +64,8 @@ func checkShared(x *graph.Features, rows int) error {
 func (k *keptRows) propagateShared(r *inference) error {
 	rows, layer := k.rows[0], r.model.layers[0]
 	width := max(layer.in, layer.out)
-	lo, hi := r.mine(len(rows), r.ChunkRows(width))
+	shares := r.even(len(rows), width)
+	lo, hi := r.mine(shares)
 	if k.x == r.features && k.base == lo && len(k.px) == (hi-lo)*layer.in {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (k *keptRows) propagateShared(r *inference) error {
 	px := make([]float32, (hi-lo)*layer.in)
 	bring := r.bringRows(rows)
 	err := panels(r.ctx, r.features, func(from, columns int, panel []float32) error {
-		return r.chunks(len(rows), width, bring, func(part *inference, at, n int) error {
+		return r.chunks(shares, width, bring, func(part *inference, at, n int) error {
 			mixed, err := part.Scratch(plan.Mixed, n*columns)
 			if err != nil {
 				return err

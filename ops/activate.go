@@ -21,6 +21,9 @@ const (
 	ActivationGELU = Activation(kernel.GELU)     // x·Φ(x), Φ the law of a standard normal variable (Hendrycks & Gimpel 2016)
 )
 
+// Activations returns all activations but ActivationNone.
+func Activations() []Activation { return []Activation{ActivationELU, ActivationReLU, ActivationGELU} }
+
 func (a Activation) String() string {
 	switch a {
 	case ActivationNone:

@@ -246,7 +246,7 @@ func TestAttentionBias(t *testing.T) {
 				t.Errorf("equal probabilities %v: bias %v at s = %d, plain %v", equal, b, s, plain[s-1])
 			}
 			if off := rate(s) / rate(neighbors-1); equal && s >= 3 && (off < 0.8 || off > 1.2) {
-				t.Errorf("s = %d: the bias is %v times what 1/s − 1/m says", s, off)
+				t.Errorf("s = %d: the bias is %v times a bias in proportion to 1/s − 1/m", s, off)
 			}
 		}
 		if last := bias[neighbors-1]; last > 1e-12 {

@@ -69,7 +69,7 @@ func randomFeatures(rng *rand.Rand, rows, cols int) *graph.Features {
 	return &graph.Features{Rows: rows, Cols: cols, Data: randomValues(rng, rows*cols)}
 }
 
-// thinned returns random features of which few are not 0.
+// thinned returns random features with few values that are not 0.
 func thinned(rng *rand.Rand, rows, cols int) *graph.Features {
 	x := randomFeatures(rng, rows, cols)
 	for k := range x.Data {

@@ -109,8 +109,8 @@ func TestDropoutGradients(t *testing.T) {
 	}
 }
 
-// TestScaledNoise runs Activate of the input of a block that scales its noise, in a graph of
-// which other runs have blocks that do not. The reference is y + c·(mask⊙y − y).
+// TestScaledNoise runs Activate of the input of a block that scales its noise. Other runs of
+// the same graph have blocks without scales. The reference is y + c·(mask⊙y − y).
 func TestScaledNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const dst, src, cols, nodes, rate = 6, 9, 5, 30, 0.3
@@ -162,7 +162,8 @@ func TestScaledNoise(t *testing.T) {
 	}
 }
 
-// A block that scales the noise needs a slot whose input obeys, and no other reader of it.
+// A block that scales the noise needs a slot with an input that obeys, and without other
+// readers.
 func TestScaledNoiseErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	const dst, src, nodes = 2, 3, 9

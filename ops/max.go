@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/plan"
 	G "gorgonia.org/gorgonia"
@@ -12,16 +10,8 @@ import (
 // Max returns the larger of A and B, element by element, for float32 matrices of equal shape.
 // Where they are equal, the gradient is of A.
 func Max(a, b *G.Node) (*G.Node, error) {
-	if err := checkNodes("Max", a, b); err != nil {
+	if err := checkEqual("Max", a, b); err != nil {
 		return nil, err
-	}
-	for _, n := range []*G.Node{a, b} {
-		if err := checkMatrix("Max", n); err != nil {
-			return nil, err
-		}
-	}
-	if !a.Shape().Eq(b.Shape()) {
-		return nil, fmt.Errorf("ops: Max: %v and %v: %w", a.Shape(), b.Shape(), ErrShape)
 	}
 	return apply(&maximum{base: newBase(a.Graph(), "Max", 2), wanted: []bool{variable(a), variable(b)}}, a, b)
 }
@@ -51,39 +41,17 @@ func (op *maximum) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, er
 	return value, nil
 }
 
-// equalMatrices returns the elements of matrices of equal sizes.
-func equalMatrices(name string, in ...G.Value) ([3]matrix, error) {
-	var m [3]matrix
-	for k, v := range in {
-		var err error
-		if m[k], err = matrixOf(name, v); err != nil {
-			return m, err
-		}
-		if m[k].rows != m[0].rows || m[k].cols != m[0].cols {
-			return m, fmt.Errorf("ops: %s: %d×%d and %d×%d: %w", name, m[0].rows, m[0].cols, m[k].rows, m[k].cols, ErrShape)
-		}
-	}
-	return m, nil
-}
-
 func (op *maximum) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, a, err := in[0].Matrix(op.name)
+		rows, cols, at, err := equalArrays(op.name, in)
 		if err != nil {
 			return nil, err
-		}
-		rowsB, colsB, b, err := in[1].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		if rows != rowsB || cols != colsB {
-			return nil, fmt.Errorf("ops: Max: %d×%d and %d×%d: %w", rows, cols, rowsB, colsB, ErrShape)
 		}
 		value, to, err := out.Matrix(rows, cols)
 		if err != nil {
 			return nil, err
 		}
-		return value, p.Device().Max(to, a, b, rows*cols)
+		return value, p.Device().Max(to, at[0], at[1], rows*cols)
 	}, nil
 }
 
@@ -136,25 +104,14 @@ func (op *maximumBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value
 
 func (op *maximumBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, a, err := in[0].Matrix(op.name)
+		rows, cols, at, err := equalArrays(op.name, in)
 		if err != nil {
 			return nil, err
-		}
-		_, _, b, err := in[1].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		rowsG, colsG, grad, err := in[2].Matrix(op.name)
-		if err != nil {
-			return nil, err
-		}
-		if rows != rowsG || cols != colsG {
-			return nil, fmt.Errorf("ops: Max: %d×%d and its gradient %d×%d: %w", rows, cols, rowsG, colsG, ErrShape)
 		}
 		value, to, err := out.Matrix(rows, cols)
 		if err != nil {
 			return nil, err
 		}
-		return value, p.Device().MaxGradient(to, grad, a, b, op.second, rows*cols)
+		return value, p.Device().MaxGradient(to, at[2], at[0], at[1], op.second, rows*cols)
 	}, nil
 }

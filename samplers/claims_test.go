@@ -163,9 +163,8 @@ func TestSizesAreMet(t *testing.T) {
 	}
 }
 
-// TestMethodsRefuse checks that each method refuses settings that it cannot use, and that
-// its nominal sizes, where it has them, are one for each layer and one for the
-// outputs.
+// TestMethodsRefuse checks that each method refuses settings that it cannot use. If it has
+// nominal sizes, there is one for each layer and one for the outputs.
 func TestMethodsRefuse(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 30, 60, false, 4))
 	for _, m := range samplers.Methods() {

@@ -13,9 +13,9 @@ import (
 //
 // with a history H̄ of activations, as VRGCN does for neighbours drawn node by node. Given
 // H and H̄, the estimate is unbiased for every H̄ that does not depend on the draw, since
-// E[P̃] = P. Its variance is that of P̃(H − H̄): it falls as activations stop changing, down
-// to the variance of the dropout masks in H, which H̄ does not have; FullDropoutNoise makes
-// that as small as over all neighbours. The gradient runs over P̃ᵀ, without a control.
+// E[P̃] = P. Its variance is the variance of P̃(H − H̄). It falls as activations stop changing,
+// down to the variance of the dropout masks in H, which H̄ does not have; FullDropoutNoise
+// makes this rest as small as over all neighbours. The gradient runs over P̃ᵀ, without a control.
 type Control uint8
 
 const (

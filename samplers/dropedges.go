@@ -10,10 +10,10 @@ import (
 )
 
 // DropEdges is edge dropout: it drops entries of another sampler's blocks at random, and
-// divides the others by the probability to be kept. Rong et al. (2020, arXiv:1907.10903)
-// normalise the kept edges anew in place of the division. A row's own entry is always kept. Given the sampler's draw,
-// the expectation of P̃ is the sampler's P̃, so an unbiased estimate stays unbiased. Layers
-// that share a block share its mask.
+// divides the others by the probability to be kept. (Rong et al. 2020, arXiv:1907.10903,
+// do not divide: they compute the normalisation again, for the kept edges.) A row's own
+// entry is always kept. Given the sampler's draw, the expectation of P̃ is the sampler's P̃,
+// so an unbiased estimate stays unbiased. Layers that share a block share its mask.
 //
 // The random decisions come from the mini-batch's stream, after the sampler's own. Samplers
 // with a control variate and samplers that learn are refused: they need all entries.

@@ -30,7 +30,7 @@ type LADIES struct {
 
 	// RowNorms, if not nil, holds ‖(HW)_[i]‖ of every node. The probabilities are
 	// then p_i ∝ ‖QP^[i]‖·‖(HW)_[i]‖, which gives the least variance (Chen et al.
-	// 2023, eq. 5), whatever Flat is. A node of norm 0 is never drawn.
+	// 2023, eq. 5), and Flat has no effect. A node of norm 0 is never drawn.
 	RowNorms []float32
 }
 

@@ -19,7 +19,7 @@ import (
 // recommends, ladies-flat-debiased. The fields must not change after the first
 // call of Sample; Sample may be called concurrently.
 //
-// Cost of a layer: O(nonzeros of its rows + candidates + s), whatever the size of
+// Cost of a layer: O(nonzeros of its rows + candidates + s), for any size of
 // the graph. FastGCN costs O(edges) once, and O(nodes) per layer with Poisson,
 // Systematic or Rank, which do not draw from an alias table. Memory: 8 bytes per
 // node for each concurrent call.
@@ -39,7 +39,7 @@ type LayerWise struct {
 
 	// KeepSelf makes the rows of a layer input nodes, and a row's own term exact:
 	// (P̃H)_i = P_ii H_i + Σ β_j P_ij H_j over the drawn nodes j ≠ i, as Neighbor
-	// does. A row that was not drawn is read by itself alone. Attention needs it. It
+	// does. Only the row itself reads a node that was not drawn. Attention needs it. It
 	// changes no bias: the other terms are as without it. A layer has up to as many
 	// input nodes more as it has rows, and costs O(nonzeros of the rows) with FastGCN
 	// too.

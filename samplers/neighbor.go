@@ -21,14 +21,13 @@ import (
 //
 // Each row makes the three choices of LayerWise for itself: Importance LADIES{}
 // draws neighbour j with probability ∝ P_ij², LADIES{Flat: true} ∝ |P_ij|, both
-// with the debiased weights of Chen et al. (2023), who propose it in their
-// discussion. Unbiased, E[P̃H] = PH, with every weight but Naive after draws
+// with debiased weights, as the discussion of Chen et al. (2023) proposes. Unbiased, E[P̃H] = PH, with every weight but Naive after draws
 // without replacement.
 //
 // The rows draw independently: the input of a layer has up to 1+k times as many
 // nodes as its output, and the input of L layers up to (1+k)^L times.
 //
-// Cost of a layer: O(k) per row for uniform draws, whatever the degree, and
+// Cost of a layer: O(k) per row of any degree for uniform draws, and
 // O(degree) for others. Memory: 8 bytes per node for each concurrent call. The
 // fields must not change after the first call of Sample; Sample may be called
 // concurrently.

@@ -1,8 +1,7 @@
 package samplers
 
-// nodeSet is a set of nodes, one bit per node of the graph. It fits into a cache
-// where the cells of a numbering do not, and so it serves rows most of whose
-// columns are not in the set. One call at a time may use it.
+// nodeSet is a set of nodes, one bit per node of the graph. It is smaller than
+// a numbering and so fits into a cache. It is for rows with few columns in the set. One call at a time may use it.
 type nodeSet struct{ bits []uint64 }
 
 // fill puts nodes into the empty set, of a graph of n nodes. The caller must call

@@ -23,7 +23,7 @@ import (
 //	P̃_vu = (P_vu/π_u) / max(1, r_v),   r_v = Σ P_vu/π_u over u in S, v included,
 //	loss  = Σ L_v/(π_v·|training nodes|)   over v in S.
 //
-// Biased: a row of P̃ sums to at most 1, whatever the sum of P's row. The variance
+// Biased: a row of P̃ sums to at most 1, also where P's row sums to more. The variance
 // is much lower than with SAINT and RandomNodes, which divides by the same small
 // probabilities and keeps the large entries. An empty S is drawn again.
 //

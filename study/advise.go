@@ -23,7 +23,7 @@ import (
 //	‖QPHW − QPSHW‖_F / ‖QPHW − 1⊗x̄‖_F,  x̄ the mean row of QPHW,
 //
 // is at most Target. The mean row is no signal, as all rows share it. The method
-// is the one with the least error at those sizes. Among methods that the
+// is the method with the least error at those sizes. Among methods that the
 // measurement cannot tell apart, Advise prefers an unbiased one, whose errors
 // average out from batch to batch. If almost all candidates would be drawn,
 // drawing saves nothing, and the advice is the method full.
@@ -69,8 +69,8 @@ type Advice struct {
 	Trials     []Trial `json:"trials,omitempty"`
 }
 
-// Take makes the recommended one of the trials the advice. Layers and Reasons stay those of
-// the errors. Without a trial to recommend the advice stays as it is.
+// Take makes the recommended trial the advice. Layers and Reasons stay as the measured errors
+// gave them. If no trial is recommended, the advice does not change.
 func (a *Advice) Take(trials []Trial) {
 	a.Trials = trials
 	if k := Recommended(trials, 0); k >= 0 {
@@ -195,17 +195,10 @@ func (a *Advise) setDefaults() error {
 	if a.Methods == nil {
 		a.Methods = []string{"ladies", "ladies-flat", "ladies-debiased", "ladies-flat-debiased", "fastgcn-flat-debiased"}
 	}
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&a.Layers, 2}, {&a.Batch, 512}, {&a.Most, 8192}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if a.Target == 0 {
-		a.Target = 1
-	}
+	a.Layers = cmp.Or(a.Layers, 2)
+	a.Batch = cmp.Or(a.Batch, 512)
+	a.Most = cmp.Or(a.Most, 8192)
+	a.Target = cmp.Or(a.Target, 1)
 	switch {
 	case a.Laplacian == nil || len(a.Nodes) == 0:
 		return errors.New("study: advice needs a Laplacian and training nodes")
@@ -340,7 +333,7 @@ func best(t *ErrorTable, size int) string {
 	return method
 }
 
-// method chooses one method for all layers: the one with the least product of the
+// method chooses one method for all layers, with the least product of the
 // layers' errors. Among methods that the measurement cannot tell apart, it takes
 // the preferred one.
 func (a *Advise) method(layers []LayerAdvice) string {

@@ -198,14 +198,10 @@ func (s *ApproxError) setDefaults() error {
 	if s.Sizes == nil {
 		s.Sizes = PaperSizes()
 	}
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&s.Batch, 512}, {&s.Repeats, 200}, {&s.Draws, 2}, {&s.Workers, runtime.GOMAXPROCS(0)}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	s.Batch = cmp.Or(s.Batch, 512)
+	s.Repeats = cmp.Or(s.Repeats, 200)
+	s.Draws = cmp.Or(s.Draws, 2)
+	s.Workers = cmp.Or(s.Workers, runtime.GOMAXPROCS(0))
 	switch {
 	case s.Laplacian == nil || s.Product == nil:
 		return errors.New("study: approximation error needs a Laplacian and a product HW")

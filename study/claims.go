@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,14 +135,11 @@ func (c Claims) Run(ctx context.Context) (*ClaimTable, error) {
 }
 
 func (c *Claims) setDefaults(ctx context.Context) error {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&c.Watch, 16}, {&c.Repeats, 20_000}, {&c.Batch, 512}, {&c.Batches, 100}, {&c.Rank, 8}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.Watch = cmp.Or(c.Watch, 16)
+	c.Repeats = cmp.Or(c.Repeats, 20_000)
+	c.Batch = cmp.Or(c.Batch, 512)
+	c.Batches = cmp.Or(c.Batches, 100)
+	c.Rank = cmp.Or(c.Rank, 8)
 	m := len(c.Weights)
 	if c.Populations == nil {
 		c.Populations = []float64{float64(m), math.Inf(1)}

@@ -156,9 +156,9 @@ func (l *missingLaw) leaveOut(a *arrivals, lo, hi int, t float64, visit func(i i
 	l.leaveOut(right, mid, hi, t, visit)
 }
 
-// arrivals is the law of the number of candidates that have arrived by some time,
-// with the probability R of those that have not. Numbers above most are left out, and
-// so are numbers of negligible probability.
+// arrivals is the law of the number of candidates that have arrived by some time, with the
+// probability R of the others. It leaves out numbers above most, and numbers of negligible
+// probability.
 type arrivals struct {
 	low    int // counts[k] is about low+k arrivals
 	counts []arrivalCount

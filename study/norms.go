@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,17 +129,10 @@ func (s Norms) Run(ctx context.Context) (*NormsTable, error) {
 }
 
 func (s *Norms) setDefaults() error {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&s.Batches, 100}, {&s.Batch, 512}, {&s.Bins, 60}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if s.Cut == 0 {
-		s.Cut = 0.001
-	}
+	s.Batches = cmp.Or(s.Batches, 100)
+	s.Batch = cmp.Or(s.Batch, 512)
+	s.Bins = cmp.Or(s.Bins, 60)
+	s.Cut = cmp.Or(s.Cut, 0.001)
 	s.Cut = max(s.Cut, 0)
 	switch {
 	case s.Laplacian == nil || len(s.Layers) == 0 || len(s.Nodes) == 0:

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,17 +86,12 @@ func (s Pilot) Run(ctx context.Context) (hw *graph.Features, histories []History
 }
 
 func (s *Pilot) setDefaults(ctx context.Context) error {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&s.Layer, 2}, {&s.Hidden, 256}, {&s.Batch, 512}, {&s.Samples, 512}, {&s.Batches, 200}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if s.Dropout == 0 {
-		s.Dropout = 0.2
-	}
+	s.Layer = cmp.Or(s.Layer, 2)
+	s.Hidden = cmp.Or(s.Hidden, 256)
+	s.Batch = cmp.Or(s.Batch, 512)
+	s.Samples = cmp.Or(s.Samples, 512)
+	s.Batches = cmp.Or(s.Batches, 200)
+	s.Dropout = cmp.Or(s.Dropout, 0.2)
 	switch {
 	case ctx == nil || s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil:
 		return errors.New("study: a pilot run needs a context and data")

@@ -23,8 +23,8 @@ type amm struct {
 	share func(b, c float64) float64
 }
 
-// ammLaws are the probabilities that the paper compares: LADIES, flat, and those of
-// the least variance.
+// ammLaws are the probabilities that the paper compares: LADIES, flat, and the
+// probabilities of least variance.
 func ammLaws() []amm {
 	return []amm{
 		{"ladies", func([]float64) samplers.Importance { return samplers.LADIES{} }, func(b, _ float64) float64 { return b * b }},

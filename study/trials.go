@@ -162,17 +162,12 @@ func (s Trials) Run(ctx context.Context) ([]Trial, error) {
 }
 
 func (s *Trials) setDefaults(ctx context.Context) error {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&s.Layers, 2}, {&s.Hidden, 256}, {&s.Batch, 512}, {&s.Batches, 200}, {&s.Scored, 5000}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if s.Most == 0 {
-		s.Most = 4e11
-	}
+	s.Layers = cmp.Or(s.Layers, 2)
+	s.Hidden = cmp.Or(s.Hidden, 256)
+	s.Batch = cmp.Or(s.Batch, 512)
+	s.Batches = cmp.Or(s.Batches, 200)
+	s.Scored = cmp.Or(s.Scored, 5000)
+	s.Most = cmp.Or(s.Most, 4e11)
 	s.Tolerate = cmp.Or(s.Tolerate, tolerated)
 	switch {
 	case ctx == nil || s.Data == nil || s.Data.Graph == nil || s.Data.Features == nil || s.Data.Labels == nil || len(s.Candidates) == 0:

@@ -40,9 +40,9 @@
 // to the same result. The folder is open and locked during the run: two processes
 // never train in one folder, and a folder can be moved during its run.
 //
-// # Out of scope
+// # Several processes
 //
-// Fit runs on one machine. A training loop for several machines can average the
-// gradients, which are one flat slice, between Program.Step and Adam.Step; a Stream
-// gives each rank its share of the batches.
+// With Options.Group the ranks of an MPI launcher, or the goroutines of a NewLocalGroup,
+// share the mini-batches of each update, and with Options.Partition the data too. Fit
+// starts no processes.
 package train

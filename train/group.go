@@ -26,7 +26,7 @@ func share(n, r, size int) (lo, hi int) { return n * r / size, n * (r + 1) / siz
 
 // Broadcast returns rank 0's data on every rank of g. The other ranks' data are not used.
 func Broadcast(ctx context.Context, g Group, data []byte) ([]byte, error) {
-	// The ranks must know the lengths of what they gather: first comes the length.
+	// The ranks must know how much they gather, so the length comes first.
 	length := make([]float32, 2)
 	n := (*uint64)(unsafe.Pointer(&length[0]))
 	*n = uint64(len(data))

@@ -97,7 +97,7 @@ func TestStepOperations(t *testing.T) {
 	sampler := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{10, 12}}
 	for _, residual := range []bool{false, true} {
 		dense := func(order layers.Order) float64 {
-			// The difference of two widths leaves what grows with the width.
+			// The difference of two widths leaves the operations that grow with the width.
 			count := func(hidden int) float64 {
 				m := gcnOver(t, d, sampler, layers.GCNOptions{Hidden: hidden, Order: order, Residual: residual})
 				return m.Inference.(layers.OperationCounter).StepOperations(sampled(t, m, d.Split.Train[:9], 0))

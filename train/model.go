@@ -18,7 +18,7 @@ var errNoContext = errors.New("train: the context is nil")
 
 var errIncomplete = errors.New("train: model lacks a batch, a loss or logits")
 
-// Model is what this package trains: a *layers.Model, or a pointer to a struct
+// Model is a model that this package can train: a *layers.Model, or a pointer to a struct
 // that embeds one, such as *layers.GCN.
 type Model interface {
 	Parts() *layers.Model
@@ -92,8 +92,8 @@ func parameterCount(params []parameter) int {
 	return n
 }
 
-// learnable returns the inputs that n depends on and that have a float32 tensor as
-// value, in the order in which they were added to the graph.
+// learnable returns the inputs of n with a float32 tensor as value, in the order in which
+// they were added to the graph.
 func learnable(n *G.Node) G.Nodes {
 	var nodes G.Nodes
 	for _, in := range n.Graph().ExactSubgraphRoots(n).Inputs() {

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -11,6 +13,21 @@ import (
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
+
+// OpenRun returns the model of a run that gcn train made, as OpenGCN does, and the run's data,
+// from the location that its config.json names.
+func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, error) {
+	config, err := ReadConfig(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := datasets.Open(ctx, fmt.Sprint(config["data"]), datasets.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("train: the data of %s: %w", dir, err)
+	}
+	model, err := OpenGCN(dir, data)
+	return model, data, err
+}
 
 // OpenGCN returns the model of a run that gcn train made, from its folder, with the
 // parameters of the best validation score. It is for inference: a batch of it has full
@@ -69,25 +86,22 @@ type runModel struct {
 // options returns the options of the model. A value that it does not know is an error.
 func (r runModel) options() (layers.GCNOptions, error) {
 	forms := map[string]layers.Form{"program": layers.FormProgram, "equation": layers.FormEquation}
-	activations := map[string]ops.Activation{"elu": ops.ActivationELU, "relu": ops.ActivationReLU, "gelu": ops.ActivationGELU}
-	residuals := map[string]layers.Residual{"none": layers.ResidualNone, "identity": layers.ResidualIdentity, "linear": layers.ResidualLinear}
 	o := layers.GCNOptions{Hidden: r.Hidden, LayerNorm: r.LayerNorm, BatchNorm: r.BatchNorm, OwnState: r.OwnState, BiasAfter: r.BiasAfter, InputLayer: r.InputLayer, PreNorm: r.PreNorm, FeedForward: r.FeedForward, Residual: r.Residual}
-	jumpings := map[string]layers.Jumping{"none": layers.JumpingNone, "concat": layers.JumpingConcat, "sum": layers.JumpingSum, "max": layers.JumpingMax}
-	var form, activation, residual, jumping bool
-	o.Jumping, jumping = jumpings[r.Jumping]
-	o.Form, form = forms[r.Model]
-	o.Activation, activation = activations[r.Activation]
-	o.HiddenResidual, residual = residuals[r.HiddenResidual]
+	form, known := forms[r.Model]
+	activation := slices.IndexFunc(ops.Activations(), func(a ops.Activation) bool { return a.String() == r.Activation })
+	residual, jumping := slices.Index(layers.ResidualNames(), r.HiddenResidual), slices.Index(layers.JumpingNames(), r.Jumping)
 	if r.Conv == "gat" {
 		o.Heads, o.OutputHeads = r.Heads, r.OutputHeads
 	}
 	switch {
 	case r.Conv != "gcn" && (r.Conv != "gat" || r.Heads < 1):
 		return o, fmt.Errorf("a run of --conv %s --heads %d, which this program does not know", r.Conv, r.Heads)
-	case !form || !activation || !residual || !jumping:
+	case !known || activation < 0 || residual < 0 || jumping < 0:
 		return o, fmt.Errorf("a run of --model %s --activation %s --hidden-residual %s --jumping %s, which this program does not know", r.Model, r.Activation, r.HiddenResidual, r.Jumping)
 	case r.Layers < 1:
 		return o, fmt.Errorf("a run of %d layers", r.Layers)
 	}
+	o.Form, o.Activation = form, ops.Activations()[activation]
+	o.HiddenResidual, o.Jumping = layers.Residual(residual), layers.Jumping(jumping)
 	return o, nil
 }

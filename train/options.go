@@ -90,7 +90,7 @@ type Options struct {
 	// are stored in config.json beside Fit's own settings, and compared on resume.
 	// A field named data may give the location of the data: it is not compared, the
 	// Fingerprint is. encoding/json must be able to write the values; keys must not
-	// be Fit's own, nor names that Fit used earlier.
+	// be Fit's own, or names that Fit used earlier.
 	Config map[string]any
 }
 

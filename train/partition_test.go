@@ -172,7 +172,7 @@ func weighted(a *graph.CSR) *graph.CSR {
 	return w
 }
 
-// What an update sends is known beforehand, within 10 %.
+// The bytes that an update sends are known beforehand, within 10 %.
 func TestUpdateBytes(t *testing.T) {
 	const ranks = 3
 	data := func() *datasets.Data { return smallData(t, 300, 3) }

@@ -63,6 +63,14 @@ func (r *ranks) prepare(run *run) error {
 	return nil
 }
 
+// RanksError is an error that every rank of a group returns in the same update, such as a loss
+// that is not finite on one of them. So one rank can tell of it for all.
+type RanksError struct{ Err error }
+
+func (e *RanksError) Error() string { return e.Err.Error() }
+
+func (e *RanksError) Unwrap() error { return e.Err }
+
 // leads reports whether this rank writes the run's folder and reports progress.
 func (r *ranks) leads() bool { return r.group == nil || r.group.Rank() == 0 }
 
@@ -121,15 +129,15 @@ func (r *ranks) agree(ctx context.Context, config map[string]any) error {
 	for rank, digest := range digests {
 		for k := range names {
 			if !slices.Equal(asBytes(digest[k][:]), asBytes(digests[0][k][:])) {
-				return fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])
+				return &RanksError{fmt.Errorf("train: %s differs from rank 0 in its %s (here, on rank %d: %s)", r.name(rank), names[k], r.group.Rank(), texts[k])}
 			}
 		}
 	}
 	return nil
 }
 
-// revision returns the version of this program. One that was built without a version has the
-// identity that Go gives to its sources and flags, where its file tells.
+// revision returns the version of this program. Without a version it returns the identity of
+// sources and flags that Go writes into the file, if it can be read.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -208,13 +216,13 @@ func (r *ranks) sameParameters(ctx context.Context, params []float32, batch int)
 	}
 	for rank, digest := range digests {
 		if !slices.Equal(asBytes(digest[0][:]), asBytes(digests[0][0][:])) {
-			return fmt.Errorf("train: after batch %d, %s has other parameters than rank 0: a processor or the network has failed", batch, r.name(rank))
+			return &RanksError{fmt.Errorf("train: after batch %d, %s has other parameters than rank 0: a processor or the network has failed", batch, r.name(rank))}
 		}
 	}
 	return nil
 }
 
-// asBytes returns the memory of values. What travels as float32 keeps its bits.
+// asBytes returns the memory of values. Bytes that travel as float32 keep their bits.
 func asBytes(values []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 }
@@ -286,7 +294,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 	vecf32.Scale(values, 1/float32(r.stream.Micro))
 	loss := values[len(grads)]
 	if !kernel.Finite(values) {
-		return r.failed(s.Batch, r.program.checkFinite(loss, true))
+		return &RanksError{r.failed(s.Batch, r.program.checkFinite(loss, true))}
 	}
 	copy(grads, values)
 	if err := r.adam.fit(len(grads)); err != nil {

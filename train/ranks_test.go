@@ -143,7 +143,7 @@ func TestMicroIsAMean(t *testing.T) {
 		}
 	}
 	p.Close()
-	// The first step of Adam moves by the rate times g/(|g|+ε), whatever the size of g.
+	// The first step of Adam moves by the rate times g/(|g|+ε), for any size of g.
 	// With a large ε it is nearly rate·g/ε.
 	if _, err := Fit(t.Context(), m, d, Options{Batch: 16, Micro: 3, MaxBatches: 1, Seed: 5, Adam: Adam{LR: 100, Epsilon: 1000}}); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ type rowRounds struct {
 	later    []rowRequest    // of updates after the current one
 }
 
-// rowRequest is what one mini-batch reads in its next layer.
+// rowRequest holds the rows that one mini-batch reads in its next layer.
 type rowRequest struct {
 	index  int // of the mini-batch, on this rank
 	rows   []int32

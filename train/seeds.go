@@ -29,7 +29,7 @@ type Seeds interface {
 //
 //	p_k ∝ Uniform + (1 − Uniform)·score_k/mean score,
 //
-// where a node without a score counts as one of mean score. With the gradients' norms
+// where a node without a score counts as if it had the mean score. With the gradients' norms
 // these are the probabilities of least variance of MVS-GNN (Cong, Forsati, Kandemir &
 // Mahdavi 2020, arXiv:2006.13866), mixed with uniform ones because scores are old.
 type ImportantSeeds struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// thinnedData is a small data set of which few features are not 0.
+// thinnedData is a small data set with few features that are not 0.
 func thinnedData(t testing.TB, sparse bool) *datasets.Data {
 	d := smallData(t, 300, 3)
 	for k, v := range d.Features.Data {

@@ -10,9 +10,9 @@ bench/peers/blocks wrote for it. Prints one JSON object, times in milliseconds:
     queued     wall clock a step of passes without waits in between
     copying    the same where blocks lie in page-locked memory and go over in each step
 
-each of the fastest form for it; "form" names the one of "waiting", "all" has them
-all. The forms are: blocks as sparse COO or CSR matrices, with indices of 64 or 32
-bits, and either order of the two products of a convolution. But for "copying" the
+each of the fastest form for it; "form" names the fastest form of "waiting", "all" has
+all forms. The forms are: blocks as sparse COO or CSR matrices, with indices of 64 or 32
+bits, and either order of the two products of a convolution. Except for "copying" the
 matrices are made on the device beforehand, and their transposes for the gradient.
 Features lie on the device and rows are gathered there. float32, no TF32.
 """

@@ -5,7 +5,7 @@ import (
 )
 
 func newBenchCommand() *cobra.Command {
-	return newGroup("bench", "Measure sampling, training steps, inference, or what several ranks bring",
+	return newGroup("bench", "Measure sampling, training steps, inference, or the gain of several ranks",
 		`  gcn bench sampling --data synth:arxiv --methods ladies,ladies-flat-debiased --samples 512,1024
   gcn bench train --data synth:arxiv
   gcn bench infer --data synth:arxiv

@@ -222,8 +222,8 @@ func neighborhoods(ctx context.Context, data *datasets.Data, batches [][]int32) 
 	return nodes / float64(len(batches)), nil
 }
 
-// drawsFromAll reports whether a sampler draws from all nodes of the graph, also
-// those that no row sees.
+// drawsFromAll reports whether a sampler draws from all nodes of the graph, also from nodes
+// that no row sees.
 func drawsFromAll(sampler samplers.Sampler) bool {
 	layerWise, ok := sampler.(*samplers.LayerWise)
 	if !ok {

@@ -53,7 +53,7 @@ func readConfig(ctx context.Context, path string) (*config, error) {
 }
 
 // apply gives the flags of fs that were not set on the command line the values in
-// the file. It knows the flags of a training run and those that more names, and skips
+// the file. It knows the flags of a training run and the flags named by more, and skips
 // the derived fields of a run's own config.json.
 func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	allowed := pflag.NewFlagSet("", pflag.ContinueOnError)

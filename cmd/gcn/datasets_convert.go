@@ -47,7 +47,7 @@ With --propagated the store also holds P·X, the features after one propagation,
 the same format. Training with --exact-input then reads it from the file.
 
 A folder in OGB's binary layout (ogbn-papers100M) is converted without holding it in
-memory, and so is generated data that does not fit. --memory bounds this conversion.
+memory. The same holds for generated data that does not fit. --memory bounds this conversion.
 Its temporary files lie in the folder .FILE.convert beside the store, or with --scratch
 elsewhere, and are removed at the end. If it is interrupted or killed, the same command
 goes on where it stopped. The free disk space is checked beforehand.`,

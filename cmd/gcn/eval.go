@@ -132,8 +132,8 @@ task, the confusion matrix, and the expected calibration error in 15 bins. With 
 calibration. gcn report shows it if DIR is the run's folder.
 
 --correct-and-smooth spreads the errors and the labels of the training nodes over the
-graph first (arXiv:2010.13993). Its settings are those with the best score on the
-validation nodes, and they are printed.`,
+graph first (arXiv:2010.13993). It takes the settings with the best score on the
+validation nodes, and prints them.`,
 		Example: `  gcn eval --run runs/first
   gcn eval --run runs/first --split valid --json
   gcn eval --run runs/first --out runs/first
@@ -207,7 +207,7 @@ type runFlags struct {
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
-	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the one in the run's config.json, such as after moving the files")
+	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
 	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
 }
 

@@ -103,7 +103,7 @@ func testKill(t *testing.T, gcn string) {
 		t.Errorf("the results differ:\n%s\n%s", a, b)
 	}
 	if a, b := metrics(t, "whole"), metrics(t, "cut"); a != b {
-		t.Error("metrics.jsonl differs but for the seconds")
+		t.Error("metrics.jsonl differs in more than the seconds")
 	}
 	entries, err := os.ReadDir("cut")
 	if err != nil {

@@ -253,7 +253,7 @@ func (o *trainOptions) checkEffects() error {
 	switch {
 	case o.DropoutNoise == samplers.DropoutNoiseFull && !own && !dropped:
 		return usagef("--dropout-noise full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more")
-	case o.PreNorm && !normed && !o.Residual && o.HiddenResidual == residuals[0] && !o.FeedForward:
+	case o.PreNorm && !normed && !o.Residual && o.HiddenResidual == noPart && !o.FeedForward:
 		return usagef("--pre-norm has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual")
 	}
 	return nil

@@ -25,27 +25,20 @@ type partOptions struct {
 	ClassWeights   string
 }
 
-// activations are the values of --activation, without none.
-func activations() []ops.Activation {
-	return []ops.Activation{ops.ActivationELU, ops.ActivationReLU, ops.ActivationGELU}
-}
-
+// activationNames are the values of --activation.
 func activationNames() (names []string) {
-	for _, a := range activations() {
+	for _, a := range ops.Activations() {
 		names = append(names, a.String())
 	}
 	return names
 }
 
 func activationNamed(name string) ops.Activation {
-	return activations()[slices.Index(activationNames(), name)]
+	return ops.Activations()[slices.Index(activationNames(), name)]
 }
 
-// residuals are the values of --hidden-residual, in the order of layers.Residual.
-var residuals = []string{"none", "identity", "linear"}
-
-// jumpings are the values of --jumping, in the order of layers.Jumping.
-var jumpings = []string{"none", "concat", "sum", "max"}
+// noPart is the first value of --hidden-residual and of --jumping.
+const noPart = "none"
 
 const (
 	classWeightsNone     = "none"
@@ -53,11 +46,11 @@ const (
 )
 
 func (o *partOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.HiddenResidual, "hidden-residual", residuals[0], "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
+	fs.StringVar(&o.HiddenResidual, "hidden-residual", noPart, "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
-	fs.StringVar(&o.Jumping, "jumping", jumpings[0], "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
+	fs.StringVar(&o.Jumping, "jumping", noPart, "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
@@ -68,13 +61,13 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 
 // check returns an error for the first option with a wrong value.
 func (o *partOptions) check() error {
-	if err := oneOf("hidden-residual", o.HiddenResidual, residuals); err != nil {
+	if err := oneOf("hidden-residual", o.HiddenResidual, layers.ResidualNames()); err != nil {
 		return err
 	}
 	if err := oneOf("class-weights", o.ClassWeights, []string{classWeightsNone, classWeightsBalanced}); err != nil {
 		return err
 	}
-	if err := oneOf("jumping", o.Jumping, jumpings); err != nil {
+	if err := oneOf("jumping", o.Jumping, layers.JumpingNames()); err != nil {
 		return err
 	}
 	if o.jumps() && o.PreNorm {
@@ -100,10 +93,10 @@ func (o *partOptions) check() error {
 
 // ownRows reports whether convolutions read the rows of their own output nodes.
 func (o *partOptions) ownRows() bool {
-	return o.HiddenResidual != residuals[0] || o.OwnState || o.jumps()
+	return o.HiddenResidual != noPart || o.OwnState || o.jumps()
 }
 
-func (o *partOptions) jumps() bool { return o.Jumping != jumpings[0] }
+func (o *partOptions) jumps() bool { return o.Jumping != noPart }
 
 // ownRowsOption returns the option that makes convolutions read these rows.
 func (o *partOptions) ownRowsOption() string {
@@ -119,7 +112,7 @@ func (o *partOptions) ownRowsOption() string {
 // addTo adds the options that have an effect to a run's config.json. A run without them has
 // none, as runs of earlier programs.
 func (o *partOptions) addTo(config map[string]any) {
-	if o.HiddenResidual != residuals[0] {
+	if o.HiddenResidual != noPart {
 		config["hidden_residual"] = o.HiddenResidual
 	}
 	if o.InputLayer {
@@ -156,10 +149,10 @@ func (o *partOptions) addTo(config map[string]any) {
 
 // apply sets the options of a model for data.
 func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
-	gcn.HiddenResidual = layers.Residual(slices.Index(residuals, o.HiddenResidual))
+	gcn.HiddenResidual = layers.Residual(slices.Index(layers.ResidualNames(), o.HiddenResidual))
 	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
 	gcn.BatchNorm = o.BatchNorm
-	gcn.Jumping = layers.Jumping(slices.Index(jumpings, o.Jumping))
+	gcn.Jumping = layers.Jumping(slices.Index(layers.JumpingNames(), o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
 	if o.LabelInputs > 0 {
 		gcn.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: o.LabelInputs}

@@ -30,7 +30,7 @@ func newProgress(w io.Writer, quiet bool, prefix string) progress {
 	if terminal := terminal(w); terminal != nil {
 		return &barProgress{w: terminal, prefix: prefix}
 	}
-	return &lineProgress{w: w, prefix: prefix, every: 2 * time.Second}
+	return &lineProgress{w: w, prefix: prefix}
 }
 
 type noProgress struct{}
@@ -38,23 +38,20 @@ type noProgress struct{}
 func (noProgress) show(train.Progress) {}
 func (noProgress) finish()             {}
 
-// lineProgress prints a line at an evaluation, at most one in each interval.
+// lineProgress prints a line at an evaluation, at most one in two seconds.
 type lineProgress struct {
 	w      io.Writer
 	prefix string
-	every  time.Duration
-	last   time.Duration // of the run, when the last line was printed
-	begun  bool
+	pace   *pace // begins with the first batch
 }
 
 func (l *lineProgress) show(p train.Progress) {
-	if !l.begun {
-		l.begun, l.last = true, p.Elapsed
+	if l.pace == nil {
+		l.pace = newPace(2 * time.Second)
 	}
-	if !p.Evaluated || p.Elapsed-l.last < l.every {
+	if !p.Evaluated || !l.pace.due() {
 		return
 	}
-	l.last = p.Elapsed
 	batches := fmt.Sprint(p.Batch)
 	if p.MaxBatches > 0 {
 		batches += fmt.Sprintf("/%d", p.MaxBatches)

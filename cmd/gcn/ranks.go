@@ -59,8 +59,8 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 
 // leaveRanks ends this process's part in the job, after a command that ended with the
 // given exit code and message. Ranks that are done wait for the others. A rank that failed
-// ends all of them.
-func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, stderr io.Writer) int {
+// ends all of them. all reports whether all ranks failed, with the same message.
+func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all bool, stderr io.Writer) int {
 	if code == exitDone {
 		err := w.Barrier(context.WithoutCancel(ctx)) // the work is done: a signal that comes now changes nothing
 		if err == nil {
@@ -69,13 +69,13 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, std
 		if err == nil {
 			return exitDone
 		}
-		code, message = exitFailed, oneLine(err)
+		code, message, all = exitFailed, oneLine(err), false
 	}
 	if w.Rank() > 0 {
 		// Rank 0 tells of a failure that all ranks share, and saves its state before it
 		// ends them.
 		patience := time.Second / 2
-		if code == exitInterrupted {
+		if code == exitInterrupted || all {
 			patience = 5 * time.Second
 		}
 		time.Sleep(patience)

@@ -218,8 +218,8 @@ func stderrOf(err error) string {
 	return ""
 }
 
-// testRanksAuto checks that all ranks train with what rank 0 chooses for auto: a method that
-// is not the default, and for a run that they resume the interval that it has.
+// testRanksAuto checks that all ranks train with rank 0's choices for auto: a method that is
+// not the default, and the interval that a resumed run has.
 func testRanksAuto(t *testing.T, gcn string, l mpiLauncher) {
 	for _, options := range []string{
 		"--data synth:demo?nodes=40&edges=60&features=4&classes=2 --samples auto",
@@ -285,8 +285,8 @@ func testRanksRevision(t *testing.T, gcn, other string, l mpiLauncher) {
 }
 
 // failTogether runs a script on n ranks. It must fail within half a minute, with a message that holds the
-// words.
-func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...string) {
+// words. It returns the output.
+func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -299,6 +299,7 @@ func failTogether(t *testing.T, l mpiLauncher, n int, script string, words ...st
 			t.Errorf("%s: no %q in\n%s", script, word, out)
 		}
 	}
+	return string(out)
 }
 
 // testRanksHosts gives rank 1 a host name of its own. The result counts the hosts, and errors
@@ -347,8 +348,11 @@ func testRanksOverflow(t *testing.T, gcn string, l mpiLauncher) {
 	writeArray(t, "ring/valid.npy", []int64{2950, 2951})
 	writeArray(t, "ring/test.npy", []int64{2960, 2961})
 	for _, partition := range []string{partitionNone, partitionFeatures, partitionAll} {
-		failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --checkpoint-interval 0 --out "+partition+
+		out := failTogether(t, l, 3, gcn+" train --data npy:ring --hidden 8 --samples 4,4 --batch 4 --micro 3 --max-batches 100000 --patience 0 --eval-every 5 --checkpoint-interval 0 --out "+partition+
 			" --partition "+partition, "rank 0 on ", "train: update ", "not finite")
+		if strings.Count(out, "not finite") != 1 {
+			t.Errorf("partition %s: more than one line of the loss\n%s", partition, out)
+		}
 		if _, err := os.Stat(partition + "/last.ckpt"); err != nil {
 			t.Errorf("partition %s: no update was saved: %v", partition, err)
 		}
@@ -396,7 +400,7 @@ func testRanksEnded(t *testing.T, gcn string, l mpiLauncher) {
 	}
 }
 
-// What ranks cannot share is refused with the reason and with what to take instead, also in
+// Methods that ranks cannot share are refused, with the reason and another choice, also in
 // one process: the number of ranks is no part of a run.
 func TestRefusedWithMicro(t *testing.T) {
 	t.Chdir(t.TempDir())

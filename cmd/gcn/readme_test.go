@@ -8,7 +8,8 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// TestReadme keeps the README's tables of methods and data complete.
+// TestReadme keeps the README's methods and forms of data complete, and the named data sets
+// in docs/data.md.
 func TestReadme(t *testing.T) {
 	readme := string(readFile(t, "../../README.md"))
 	for _, m := range samplers.Methods() {
@@ -19,6 +20,12 @@ func TestReadme(t *testing.T) {
 	for _, s := range datasets.Schemes() {
 		if !strings.Contains(readme, "`"+s.Name+":") {
 			t.Errorf("README.md does not tell of data %s:", s.Name)
+		}
+	}
+	page := string(readFile(t, "../../docs/data.md"))
+	for _, name := range datasets.Names() {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/data.md does not tell of data set %s", name)
 		}
 	}
 }

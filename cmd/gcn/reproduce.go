@@ -38,7 +38,7 @@ range are marked, with the reason. Without --data each data set of the paper is 
 original if it is in the cache (gcn datasets fetch), else its generated twin.
 
 ` + experimentList() + `
-twins is not in the paper: it compares generated twins, all five or the ones in --data,
+twins is not in the paper: it compares all five generated twins, or the twins in --data,
 with published figures of the originals.
 
 all makes every table and figure of the paper, and one text of all, results.md in --out,

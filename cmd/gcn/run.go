@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gcn-layerwise/gcn/internal/mpi"
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 const (
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code, message := ending(ctx, command, err, failed, job.started)
 	if job.world != nil {
-		return leaveRanks(ctx, job.world, code, message, stderr)
+		return leaveRanks(ctx, job.world, code, message, errors.As(err, new(*train.RanksError)), stderr)
 	}
 	if message != "" {
 		say(messages, "gcn: %s", message)

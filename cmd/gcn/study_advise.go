@@ -36,15 +36,15 @@ func newStudyAdviseCommand() *cobra.Command {
 		Long: `Recommend a method and sample sizes for a graph, with the reasons.
 
 First the study compares the errors of the layer-wise methods. The size of a layer is
-the smallest whose error is at most --target times the signal, and the method is the
-one with the least error at these sizes. The signal is the difference of a mini-batch's
+the smallest with an error of at most --target times the signal, and the method
+has the least error at these sizes. The signal is the difference of a mini-batch's
 rows from their mean. Without --run, the study uses the features as the input of every
 layer, and random weights.
 
 Then it trains the paper's model for --batches mini-batches with this method, with the
-same method and --exact-input, with ladies-cv, and with full batch as the reference. The
-recommendation is the method whose step has the fewest operations, of those that lose at
-most half a point of validation score. The table has the score, the loss, the operations
+same method and --exact-input, with ladies-cv, and with full batch as the reference. It
+recommends the method with the fewest operations in a step among those that lose at most
+half a point of validation score. The table has the score, the loss, the operations
 of a step (multiply-adds, with a share of the refreshes) and the memory of histories and
 P·X.`,
 		Example: `  gcn study advise synth:arxiv

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,8 +43,8 @@ population, as the program released with the paper does.
 
 With --ages the study is about the second convolution of the paper's model, which it
 trains for --batches mini-batches with ladies-cv. The methods ladies-cv and vrgcn are
-then measured with histories of each age: activations of the parameters that many
-mini-batches ago. H has a dropout mask, the history has none, as in training. ladies-cv scales the
+then measured with histories of each age: activations with the parameters
+of so many mini-batches before. H has a dropout mask, the history has none, as in training. ladies-cv scales the
 noise of the mask as over all neighbours: its error is from QPHW without a mask. With
 --exact-input the first convolution has no error.`,
 		Example: `  gcn study approx-error --data synth:arxiv
@@ -132,33 +131,6 @@ func (e *errorStudy) do(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	return e.finish(cmd, s, "approx-error", t, func(w io.Writer) error { return printErrors(w, t) })
-}
-
-// everySeconds returns a function that takes the number done and prints it now
-// and then, with the total and the time left.
-func everySeconds(w io.Writer, what string, total int) func(done int) {
-	const interval = 5 * time.Second
-	start := time.Now()
-	last := start
-	return func(done int) {
-		if done == 0 || done == total || time.Since(last) < interval {
-			return
-		}
-		last = time.Now()
-		left := time.Duration(float64(last.Sub(start)) / float64(done) * float64(total-done))
-		say(w, "%d of %d %s, about %v left", done, total, what, left.Round(time.Second))
-	}
-}
-
-// everySecondsOf is everySeconds for a total that is known in the work.
-func everySecondsOf(w io.Writer, what string) func(done, total int) {
-	var show func(done int)
-	return func(done, total int) {
-		if show == nil {
-			show = everySeconds(w, what, total)
-		}
-		show(done)
-	}
 }
 
 func contenders(names []string, p *graph.Laplacian, train []int32) ([]study.Contender, error) {

@@ -125,7 +125,7 @@ var trials = map[string]trial{
 	},
 }
 
-// trialWords is what gcn train says of each graph.
+// trialWords are words that gcn train prints about each graph.
 var trialWords = map[string][]string{
 	"Citations": {"directed=out", "graphs, sparse, vision", "split from split.csv", "weights in column 3"},
 	"Arrays":    {"2 kinds of labels", "edges weighted by data.npy"},

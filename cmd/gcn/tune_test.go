@@ -226,7 +226,8 @@ func TestTuneErrors(t *testing.T) {
 	}
 }
 
-// TestTuneHelp checks that --help shows what a search needs, and --help-all each option.
+// TestTuneHelp checks that --help is short and shows the options of a search, and that
+// --help-all shows each option.
 func TestTuneHelp(t *testing.T) {
 	help := succeed(t, "tune", "--help").stdout
 	if n := strings.Count(help, "\n"); n > 60 || !strings.Contains(help, "--search") || strings.Contains(help, "--beta1") {

@@ -24,12 +24,11 @@ type tuneProgress struct {
 	bar         *progressbar.ProgressBar
 	total, done int // mini-batches
 	fresh       int // of done, those that this process trained
-	started     time.Time
-	last        time.Time // of a line
+	pace        *pace
 }
 
 func newTuneProgress(w io.Writer, quiet bool, search *tune.Search) *tuneProgress {
-	p := &tuneProgress{w: w, quiet: quiet, total: search.Work(), started: time.Now(), last: time.Now()}
+	p := &tuneProgress{w: w, quiet: quiet, total: search.Work(), pace: newPace(10 * time.Second)}
 	if p.terminal = terminal(w); p.terminal != nil && !quiet {
 		p.bar = newBar(p.terminal, int64(p.total), progressbar.OptionShowCount())
 		p.bar.Describe("searching")
@@ -45,17 +44,14 @@ func (p *tuneProgress) count(batches, fresh int) {
 	if batches == 0 {
 		return
 	}
-	const between = 10 * time.Second // lines
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done, p.fresh = p.done+batches, p.fresh+fresh
 	switch {
 	case p.bar != nil:
 		_ = p.bar.Set(p.done) // a closed terminal must not end the search
-	case !p.quiet && time.Since(p.last) >= between && p.fresh > 0:
-		p.last = time.Now()
-		left := time.Duration(float64(time.Since(p.started)) / float64(p.fresh) * float64(p.total-p.done))
-		say(p.w, "%s of %s mini-batches, at most %s left", thousands(int64(p.done)), thousands(int64(p.total)), left.Round(time.Second))
+	case !p.quiet && p.fresh > 0 && p.pace.due():
+		say(p.w, "%s of %s mini-batches, at most %s left", thousands(int64(p.done)), thousands(int64(p.total)), p.pace.left(p.fresh, p.total-p.done))
 	}
 }
 

@@ -102,9 +102,9 @@ func (c *Ctx) Close() error {
 }
 
 // BatchedContext has the methods of the context that queued its calls. Here each
-// call is made at once, and those that return no error keep the first for
+// call is made at once. Methods without an error as result keep the first error for
 // Errors, which also waits: after it, the host may read managed memory. It may be
-// copied; the copies are one. The zero value has no context.
+// copied; the copies share all state. The zero value has no context.
 type BatchedContext struct {
 	Context
 	Device

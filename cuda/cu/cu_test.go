@@ -396,11 +396,11 @@ func TestMemoryErrors(t *testing.T) {
 	host := make([]float32, 100)
 	if emulated { // a GPU's driver knows its allocations in larger pieces
 		for name, err := range map[string]error{
-			"copy past the end":    cu.MemcpyHtoD(x, unsafe.Pointer(&host[0]), 400),
-			"copy from past it":    cu.MemcpyDtoH(unsafe.Pointer(&host[0]), x+36, 8),
-			"copy within past it":  cu.Memcpy(x+20, x, 40),
-			"set past the end":     cu.MemsetD8(x, 0, 41),
-			"free of what is none": cu.MemFree(x + 8),
+			"copy past the end":   cu.MemcpyHtoD(x, unsafe.Pointer(&host[0]), 400),
+			"copy from past it":   cu.MemcpyDtoH(unsafe.Pointer(&host[0]), x+36, 8),
+			"copy within past it": cu.Memcpy(x+20, x, 40),
+			"set past the end":    cu.MemsetD8(x, 0, 41),
+			"free within memory":  cu.MemFree(x + 8),
 		} {
 			if !errors.Is(err, cu.InvalidValue) {
 				t.Errorf("%s: %v", name, err)

@@ -11,12 +11,12 @@
 //	        ▼ dlopen            ▼ dlopen
 //	   libcuda.so.1      libcublas.so.13, .12 or .11
 //
-// # What differs
+// # Differences
 //
 // Nothing of NVIDIA's is needed to build, only a C compiler, which Gorgonia
 // itself asks for under that tag. Both libraries are loaded at the first call, so a
 // program starts where there is no GPU. There, every call returns ErrNoDriver or the
-// driver's own error, but for the calls of Gorgonia's engine; see below.
+// driver's own error, except for the calls of Gorgonia's engine; see below.
 //
 // A call runs when it is made, on the calling thread, in the device's primary
 // context. Nothing is queued on the Go side, so there is nothing to flush. All
@@ -28,7 +28,7 @@
 // # Contexts
 //
 // MakeContext gives every caller the primary context of the device, which the
-// CUDA runtime, hence cuBLAS and PyTorch, use too. Memory, modules and streams
+// CUDA runtime, and so cuBLAS and PyTorch, use too. Memory, modules and streams
 // may therefore be shared by all machines of a process. The context lives as
 // long as the process.
 //

@@ -12,8 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -45,15 +43,7 @@ func main() {
 
 // run loads a run's model with its data and serves it. P·X is computed once.
 func run(ctx context.Context, dir string, listener net.Listener) error {
-	config, err := train.ReadConfig(dir)
-	if err != nil {
-		return err
-	}
-	data, err := datasets.Open(ctx, fmt.Sprint(config["data"]), datasets.Options{})
-	if err != nil {
-		return err
-	}
-	model, err := train.OpenGCN(dir, data)
+	model, data, err := train.OpenRun(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -88,6 +78,8 @@ func (s *server) serve(ctx context.Context, listener net.Listener) error {
 	return <-ended
 }
 
+const late = "too many requests at once, or too large a neighbourhood\n"
+
 // handler answers requests of up to 1 MiB, each within two seconds or with the status 503.
 func (s *server) handler() http.Handler {
 	p, x, mux := s.data.Laplacian(), s.data.Features, http.NewServeMux()
@@ -96,35 +88,11 @@ func (s *server) handler() http.Handler {
 		s.answer(w, r, err, func() ([]float32, error) { return s.model.Infer(r.Context(), p, x, []int32{v}) })
 	})
 	mux.HandleFunc("POST /nodes", func(w http.ResponseWriter, r *http.Request) {
-		node, err := s.newNode(r.Body)
+		features, neighbors, err := s.data.ReadNode(r.Body)
+		node := layers.NewNode{Features: features, Neighbors: neighbors}
 		s.answer(w, r, err, func() ([]float32, error) { return s.model.InferNew(r.Context(), p, x, node) })
 	})
-	return http.TimeoutHandler(http.MaxBytesHandler(mux, 1<<20), 2*time.Second, "too many requests at once, or too large a neighbourhood\n")
-}
-
-// newNode reads a node that the graph does not hold.
-func (s *server) newNode(body io.Reader) (node layers.NewNode, err error) {
-	var given struct {
-		Features  []*float32 // nil for null
-		Neighbors []any
-	}
-	decoder := json.NewDecoder(body)
-	decoder.DisallowUnknownFields()
-	decoder.UseNumber()
-	if err = decoder.Decode(&given); err == nil && decoder.Decode(new(any)) != io.EOF || slices.Contains(given.Features, nil) {
-		err = errors.New("want one JSON object, without null among the features")
-	}
-	for _, feature := range given.Features {
-		if err == nil {
-			node.Features = append(node.Features, *feature)
-		}
-	}
-	for k := 0; k < len(given.Neighbors) && err == nil; k++ {
-		var v int32
-		v, err = s.data.Node(fmt.Sprint(given.Neighbors[k]))
-		node.Neighbors = append(node.Neighbors, v)
-	}
-	return node, err
+	return http.TimeoutHandler(http.MaxBytesHandler(mux, 1<<20), 2*time.Second, late)
 }
 
 // answer waits for a slot, infers logits and writes them. err is about the request.
@@ -136,22 +104,21 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, err error, infer
 			logits, err = infer()
 			<-s.slots
 		case <-r.Context().Done():
-			return
+			err = r.Context().Err()
 		}
 	}
-	var text []byte
-	if err == nil { // JSON has no infinite numbers: they are an error
+	if err == nil {
 		best := max(slices.Index(logits, slices.Max(logits)), 0)
-		text, err = json.Marshal(map[string]any{"class": s.data.Labels.Name(best), "logits": logits})
+		w.Header().Set("Content-Type", "application/json") // JSON has no infinite numbers: they are an error
+		err = json.NewEncoder(w).Encode(map[string]any{"class": s.data.Labels.Name(best), "logits": logits})
 	}
 	switch {
-	case r.Context().Err() != nil: // TimeoutHandler answers
+	case err == nil:
+	case r.Context().Err() != nil:
+		http.Error(w, late, http.StatusServiceUnavailable)
 	case errors.As(err, new(*http.MaxBytesError)):
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(text) // the client has gone if it fails
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
 }

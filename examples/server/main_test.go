@@ -168,6 +168,25 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
+// TestLateRequests sends requests that find no slot in time: each gets the status 503.
+func TestLateRequests(t *testing.T) {
+	s := testServer(t, "synth:demo?nodes=500&edges=2000&features=2")
+	web := httptest.NewServer(s.handler())
+	defer web.Close()
+	for range cap(s.slots) {
+		s.slots <- struct{}{}
+	}
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if status, text := ask(t, "GET", web.URL+"/nodes/7", ""); status != 503 || text != late {
+				t.Errorf("status %d, %q", status, text)
+			}
+		})
+	}
+	group.Wait()
+}
+
 // TestGracefulEnd ends the server while a request is at work: the request is answered.
 func TestGracefulEnd(t *testing.T) {
 	s := testServer(t, "synth:demo?nodes=500&edges=2000&features=2")

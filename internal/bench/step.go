@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -116,14 +117,10 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 
 // fill sets o's zero fields to their defaults.
 func (o *StepOptions) fill() error {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{{&o.Batches, 150}, {&o.Discard, 20}, {&o.BatchSize, 512}, {&o.Workers, runtime.GOMAXPROCS(0)}} {
-		if *f.field == 0 {
-			*f.field = f.value
-		}
-	}
+	o.Batches = cmp.Or(o.Batches, 150)
+	o.Discard = cmp.Or(o.Discard, 20)
+	o.BatchSize = cmp.Or(o.BatchSize, 512)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.Discard = max(o.Discard, 0)
 	if o.Batches <= 2*o.Discard {
 		return fmt.Errorf("bench: %d batches, but the first and last %d do not count", o.Batches, o.Discard)

@@ -44,9 +44,9 @@ var chosen = sync.OnceValues(func() (BLAS, error) {
 })
 
 // Find returns the implementation of the given name; the package's
-// documentation lists them. "auto" and "" are never an error; "native" is one
-// where there is no assembly for the processor, "library" where none is found,
-// and a path or name of a library where it cannot be loaded or lacks sgemm_.
+// documentation lists them. "auto" and "" are never an error. "native" is an
+// error without assembly for the processor, "library" if no library is found, and a
+// path or name if that library cannot be loaded or lacks sgemm_.
 func Find(name string) (BLAS, error) {
 	switch name {
 	case "auto", "":

@@ -25,7 +25,7 @@
 //
 // An implementation that is asked for by name and cannot be had is an error.
 // auto prefers native with AVX-512 because it never was slower than a library
-// where both were measured, and gives the same bits whatever is installed.
+// where both were measured, and gives the same bits with any library installed, or none.
 //
 // Libraries are loaded through github.com/ebitengine/purego, which makes the
 // executable need the system's dynamic linker even without cgo. The build tag

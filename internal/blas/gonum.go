@@ -8,7 +8,7 @@ import (
 )
 
 // Gonum returns the pure Go implementation, which works everywhere. It cuts C
-// into tiles of its own, whatever the number of cores.
+// into tiles of its own, for any number of cores.
 func Gonum() BLAS { return pure{} }
 
 type pure struct{}

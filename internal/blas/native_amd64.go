@@ -20,7 +20,7 @@ import (
 // multiplication", ACM TOMS 34, 2008): B is packed once into panels as wide as
 // a register tile, then tiles of C are computed from a panel that stays in the
 // first-level cache, while rows of A stream by. Each element of C is summed in
-// the same order whatever the number of cores.
+// the same order for any number of cores.
 func Native() BLAS {
 	if l := simd.Available(); l != simd.Portable {
 		return newNative(l)
@@ -415,8 +415,8 @@ func (g *band) rowsOfA(t *tile, strips []float32, i0, i, p0 int) {
 	}
 }
 
-// packStrips packs rows of A into strips of tileRows: k by k if A is transposed,
-// else row by row those that are not tileRows one after another. A strip with
+// packStrips packs rows of A into strips of tileRows: k by k if A is transposed, else row by
+// row. It skips strips of tileRows rows that lie one after another. A strip with
 // fewer rows keeps old values in the rest, which only reach elements outside C.
 func (g *band) packStrips(dst []float32, i0, i1, p0, k int) {
 	for i := i0; i < i1; i += g.tileRows {

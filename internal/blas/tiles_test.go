@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every element of C lies in exactly one tile, whatever the shape.
+// Every element of C lies in exactly one tile, for any shape.
 func TestTilesCoverTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(1, 3000))

@@ -123,8 +123,8 @@ func checkGraph(what string, nodes int, edges int64) error {
 // So that a few bytes cannot claim gigabytes, a matrix that is made of entries is small, or
 // has enough of them.
 const (
-	smallMatrix  = 1 << 24 // cells
-	cellsAnEntry = 4096    // at most, in larger matrices
+	SmallMatrix  = 1 << 24 // cells
+	CellsAnEntry = 4096    // at most, in larger matrices
 )
 
 // zeros makes a matrix of zeros, if it fits in memory.

@@ -1118,7 +1118,7 @@ func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	if _, err := taskLabels(t.path, t.values, t.width); err != nil {
 		return nil, err
 	}
-	if n > (smallMatrix+cellsAnEntry*len(t.values))/t.width {
+	if n > (SmallMatrix+CellsAnEntry*len(t.values))/t.width {
 		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
 	}
 	values, err := zeros(t.path+": labels", n, t.width)

@@ -503,7 +503,7 @@ func (l *nodeLabels) labels(n int) (*graph.Labels, error) {
 		return y, nil
 	}
 	tasks := len(final)
-	if float64(n)*float64(tasks) > smallMatrix+cellsAnEntry*float64(len(l.ids)) {
+	if float64(n)*float64(tasks) > SmallMatrix+CellsAnEntry*float64(len(l.ids)) {
 		return nil, fmt.Errorf("datasets: %s: %d kinds of labels for %d nodes are too many to hold", l.path, tasks, n)
 	}
 	values, err := zeros(l.path+": labels", n, tasks)

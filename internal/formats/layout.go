@@ -211,7 +211,7 @@ func (l *layout) skipHeader(b *lines) {
 	}
 }
 
-// describe says how the file was read; columns says what its columns are.
+// describe says how the file was read; columns names its columns.
 func (l *layout) describe(what, columns string) string {
 	header := "no header"
 	if l.header > 0 {

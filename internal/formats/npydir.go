@@ -121,8 +121,14 @@ func (dir folder) nameClasses(ctx context.Context, y *graph.Labels) error {
 		case y.Tasks == 0:
 			y.Classes = count
 		}
+		known := make(map[string]int, count)
 		return r.EachText(ctx, func(element []byte) error {
-			y.Names = append(y.Names, string(element))
+			name := string(element)
+			if first, again := known[name]; again && y.Tasks == 0 {
+				return fmt.Errorf("datasets: %s: the classes %d and %d have the same name, %.40q", r.Name(), first, len(y.Names), name)
+			}
+			known[name] = len(y.Names)
+			y.Names = append(y.Names, name)
 			return nil
 		})
 	})

@@ -286,8 +286,8 @@ func headSumGo(y, c []float32, scale float32, x []float32, width int) {
 	}
 }
 
-// headOf returns the vector of head h in x. x has one for each head, or fewer than other: one
-// for all.
+// headOf returns the vector of head h in x. x has a vector for each head, or, if it is shorter
+// than other, one vector for all heads.
 func headOf(x, other []float32, h, width int) []float32 {
 	if len(x) < len(other) {
 		return x[:width]

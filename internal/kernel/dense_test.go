@@ -183,13 +183,15 @@ func TestPropagateRows(t *testing.T) {
 				t.Fatal("local rows differ")
 			}
 			slices.Reverse(all)
-			w := NewLaplacianRows(p, rows, all)
+			first := rapid.IntRange(0, len(rows)).Draw(t, "first")
+			last := rapid.IntRange(first, len(rows)).Draw(t, "last")
+			w := NewLaplacianRows(p, rows, first, last, all)
 			if len(rows) > 0 {
 				if !w.Of(rows) || w.Of(slices.Clone(rows)) || (*LaplacianRows)(nil).Of(rows) {
 					t.Fatal("Of does not know its list")
 				}
-				lo := rapid.IntRange(0, len(rows)).Draw(t, "lo")
-				hi := rapid.IntRange(lo, len(rows)).Draw(t, "hi")
+				lo := rapid.IntRange(first, last).Draw(t, "lo")
+				hi := rapid.IntRange(lo, last).Draw(t, "hi")
 				part, intact := guarded((hi - lo) * width)
 				w.Multiply(part, lo, hi, reversed, width)
 				if !slices.Equal(part, some[lo*width:hi*width]) || !intact() {

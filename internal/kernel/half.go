@@ -8,7 +8,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// Widen sets dst to the numbers that the half-precision ones of src are, over
+// Widen converts the half-precision numbers of src to single precision in dst, over
 // the length of src. Cost: bound by the memory.
 func Widen(dst []float32, src []uint16) {
 	checkLen("Widen", "dst", len(dst), len(src))

@@ -9,32 +9,33 @@ import (
 // multiplied more than once. They take 8 bytes an entry.
 type LaplacianRows struct {
 	rows   []int32
+	first  int // of the rows that are written out
 	matrix graph.CSR
 }
 
-// NewLaplacianRows writes out rows of P. Their columns are positions in below, which has
-// every node of rows and all their neighbours, each once. It keeps rows, which must not
-// change.
-func NewLaplacianRows(p *graph.Laplacian, rows, below []int32) *LaplacianRows {
+// NewLaplacianRows writes out the rows of P at the nodes rows[first] to rows[last−1]. Their
+// columns are positions in below, which has each of these nodes and all their neighbours
+// once. It keeps rows, which must not change.
+func NewLaplacianRows(p *graph.Laplacian, rows []int32, first, last int, below []int32) *LaplacianRows {
 	local := make([]int32, p.Nodes())
 	for k, v := range below {
 		local[v] = int32(k)
 	}
 	entries := 0
-	for _, v := range rows {
-		entries += int(p.RowNNZ(int(v)))
+	for _, v := range rows[first:last] {
+		entries += p.RowNNZ(int(v))
 	}
 	var e explicit
-	e.Rows, e.Cols = len(rows), len(below)
-	e.Ptr = append(make([]int64, 0, len(rows)+1), 0)
+	e.Rows, e.Cols = last-first, len(below)
+	e.Ptr = append(make([]int64, 0, e.Rows+1), 0)
 	e.Idx, e.Val = make([]int32, 0, entries), make([]float32, 0, entries)
-	for _, v := range rows {
+	for _, v := range rows[first:last] {
 		e.append(p, v)
 	}
 	for k, v := range e.Idx {
 		e.Idx[k] = local[v]
 	}
-	return &LaplacianRows{rows: rows, matrix: e.CSR}
+	return &LaplacianRows{rows: rows, first: first, matrix: e.CSR}
 }
 
 // Of reports whether w, which may be nil, was made of this list of rows.
@@ -42,9 +43,11 @@ func (w *LaplacianRows) Of(rows []int32) bool {
 	return w != nil && len(rows) > 0 && len(w.rows) == len(rows) && &w.rows[0] == &rows[0]
 }
 
-// Multiply sets dst to rows lo to hi of the list, times X. The bits are the same as of PropagateRows.
+// Multiply sets dst to rows lo to hi of the list, which are written out, times X. The bits
+// are the same as of PropagateRows.
 func (w *LaplacianRows) Multiply(dst []float32, lo, hi int, x []float32, width int) {
 	m := &w.matrix
+	lo, hi = lo-w.first, hi-w.first
 	checkLen("Multiply", "dst", len(dst), (hi-lo)*width)
 	checkLen("Multiply", "x", len(x), m.Cols*width)
 	if lo >= hi || width == 0 {

@@ -14,11 +14,10 @@ var ErrTooLarge = errors.New("more than there is")
 // groups. It is math.MaxUint64 if the system does not tell.
 func Limit() uint64 { return machineLimit() }
 
-// Check returns an error if bytes is more than Limit, or more than the address space that
-// is left to this process (RLIMIT_AS, "ulimit -v"), or more than the largest int, so that
-// sizes that pass can be multiplied as ints. A negative number means a size that
-// overflowed: it is too large. The error wraps ErrTooLarge, and names what, its size and
-// the limit.
+// Check returns an error if bytes is more than Limit, than the address space left to this
+// process (RLIMIT_AS, "ulimit -v"), or than the largest int. Sizes that pass can therefore be
+// multiplied as ints. A negative number means a size that overflowed: it is too large. The
+// error wraps ErrTooLarge, and names what, its size and the limit.
 //
 // Compute bytes with Product, which detects overflow. A size up to 1 MiB passes without a look
 // at the limits, which are in files of the system.

@@ -62,7 +62,7 @@ func load(name string) (*library, error) {
 	return l, nil
 }
 
-// setHandles sets what differs between binary interfaces.
+// setHandles sets the handles and constants that differ between binary interfaces.
 func (l *library) setHandles(lib uintptr) error {
 	const intThreadLevel = 2
 	if world, err := purego.Dlsym(lib, "ompi_mpi_comm_world"); err == nil {

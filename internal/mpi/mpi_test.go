@@ -35,7 +35,7 @@ var children = map[string]func(context.Context) error{
 // launchers are the MPI launchers that CI installs, and their libraries.
 var launchers = []struct{ name, library string }{{"mpirun.openmpi", "libmpi.so.40"}, {"mpirun.mpich", "libmpich.so.12"}}
 
-// launch runs a child on n ranks and returns what they print.
+// launch runs a child on n ranks and returns their output.
 func launch(t *testing.T, launcher, name string, n int, env ...string) (string, error) {
 	t.Helper()
 	path, err := exec.LookPath(launcher)
@@ -65,7 +65,7 @@ func eachLauncher(t *testing.T, f func(t *testing.T, launcher string)) {
 	}
 }
 
-// value is what rank from sends to rank to as its value k.
+// value is the value k that rank from sends to rank to.
 func value(from, to, k int) float32 { return float32(1000*from + 100*to + k) }
 
 func exchangeChild(ctx context.Context) error {
@@ -76,7 +76,7 @@ func exchangeChild(ctx context.Context) error {
 	for round := range 50 {
 		send, receive := make([][]float32, w.Size()), make([][]float32, w.Size())
 		for k := range send {
-			// Some parts are empty, and some are larger than what MPI sends at once.
+			// Some parts are empty, and some are larger than a message of MPI.
 			send[k] = make([]float32, round*(w.Rank()+k)%7*(1+9999*(round%2)))
 			receive[k] = make([]float32, round*(w.Rank()+k)%7*(1+9999*(round%2)))
 			for i := range send[k] {

@@ -27,7 +27,7 @@ var _ G.Value = (*Array)(nil)
 
 // The methods up to Format implement Gorgonia's Value.
 
-// Shape is a scalar's, whatever the sizes.
+// Shape is a scalar's, for any sizes.
 func (a *Array) Shape() tensor.Shape { return tensor.ScalarShape() }
 func (a *Array) Size() int           { return 1 }
 func (a *Array) Data() any           { return nil }

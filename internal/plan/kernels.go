@@ -13,6 +13,9 @@ type Kernels interface {
 	// ChunkRows returns the number of rows of the given width to compute at a
 	// time.
 	ChunkRows(width int) int
+	// Grain returns the number of rows, of the given width, that must stay together: 1 if a
+	// row has the same bits beside any other rows, else ChunkRows(width).
+	Grain(width int) int
 	// Fork returns kernels for the same needed rows, each for one goroutine, with
 	// scratch memory of its own. They take smaller chunks, which stay in a core's cache.
 	// It returns nil if all work belongs to the caller's goroutine.

@@ -76,6 +76,13 @@ func (k *cpuKernels) ChunkRows(width int) int {
 	return max(64, min(4096, (1<<20)/max(width, 1)))
 }
 
+func (k *cpuKernels) Grain(width int) int {
+	if _, own := k.blas.(blas.RowBLAS); own {
+		return 1
+	}
+	return k.ChunkRows(width)
+}
+
 // Fork returns kernels for each core, unless the BLAS is a library, which has threads of
 // its own.
 func (k *cpuKernels) Fork() []Kernels {

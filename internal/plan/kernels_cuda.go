@@ -42,6 +42,8 @@ func (k *cudaKernels) ChunkRows(width int) int {
 	return max(1024, min(1<<17, (1<<24)/max(width, 1)))
 }
 
+func (k *cudaKernels) Grain(width int) int { return k.ChunkRows(width) }
+
 func (k *cudaKernels) Fork() []Kernels { return nil }
 
 // Load sends all parameters in one copy. Each starts at a multiple of 16 bytes, which

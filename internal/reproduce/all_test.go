@@ -230,8 +230,8 @@ func TestDataChoice(t *testing.T) {
 	}
 }
 
-// TestErrorWeights checks that figure 2 alone, which trains W itself, gives the rows
-// that it has in the whole report.
+// TestErrorWeights checks that figure 2 alone gives the rows of the whole report. Alone, it
+// trains W itself.
 func TestErrorWeights(t *testing.T) {
 	o := tiny(t)
 	o.Methods = []string{"ladies", "ladies-flat-debiased"}

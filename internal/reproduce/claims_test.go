@@ -178,8 +178,8 @@ func contrary(e evidence) {
 	}
 }
 
-// TestClaims judges every claim by numbers that support it, the paper's own where it has
-// some, and by numbers that say the contrary.
+// TestClaims judges every claim by supporting numbers (the paper's own if it has some) and by
+// opposite numbers.
 func TestClaims(t *testing.T) {
 	with, perfect, against := paperEvidence(t), paperEvidence(t), paperEvidence(t)
 	addFigures(with, true)

@@ -215,8 +215,8 @@ func on(experiment string, data []string, need quantifier, per func(e evidence, 
 	}
 }
 
-// verdict decides from the number of data sets on which a claim holds, of those on which it
-// was measured, and of those whose cells are missing.
+// verdict decides from three numbers of data sets: holds counts data sets on which a claim
+// holds, measured those on which it was measured, and open those with missing cells.
 func (q quantifier) verdict(holds, measured, open int) Verdict {
 	enough := func(holds, measured int) bool {
 		switch q {

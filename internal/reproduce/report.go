@@ -147,8 +147,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// heading is the experiment as the paper writes it: Table 4. One that the paper lacks
-// has its name.
+// heading is the experiment as the paper writes it: Table 4. An experiment that the paper
+// lacks has its name.
 func (r *Report) heading() string {
 	if number, ok := strings.CutPrefix(r.Experiment, "table"); ok {
 		return "Table " + number

@@ -158,17 +158,14 @@ func newRunner(o Options) (*runner, error) {
 		return nil, errors.New("reproduce: no folder for the results")
 	}
 	o.Cells = cmp.Or(o.Cells, filepath.Join(o.Dir, "cells"))
-	for _, d := range []struct {
-		field *int
-		value int
-	}{{&o.Runs.Each, paperRuns}, {&o.EvalEvery.Each, 10}, {&o.Batch, 512}, {&o.Hidden, 256}, {&o.MaxBatches, 1000}, {&o.Patience, 200}, {&o.Repeats, 200}} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	if o.Seed == 0 {
-		o.Seed = 1
-	}
+	o.Runs.Each = cmp.Or(o.Runs.Each, paperRuns)
+	o.EvalEvery.Each = cmp.Or(o.EvalEvery.Each, 10)
+	o.Batch = cmp.Or(o.Batch, 512)
+	o.Hidden = cmp.Or(o.Hidden, 256)
+	o.MaxBatches = cmp.Or(o.MaxBatches, 1000)
+	o.Patience = cmp.Or(o.Patience, 200)
+	o.Repeats = cmp.Or(o.Repeats, 200)
+	o.Seed = cmp.Or(o.Seed, 1)
 	switch {
 	case o.Compute != "" && !slices.Contains(Selections(), string(o.Compute)):
 		return nil, fmt.Errorf("reproduce: compute %q: want one of %s", o.Compute, strings.Join(Selections(), ", "))

@@ -117,9 +117,8 @@ func ThroughJSON(m map[string]any) (map[string]any, error) {
 	return decode(text)
 }
 
-// SameConfig returns an error that names the first field, in alphabetical order, in
-// which two configurations that went through JSON differ. Fields that may change are
-// left out.
+// SameConfig compares two configurations that went through JSON. The error names the
+// first field that differs, in alphabetical order. Fields that may change are left out.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
 	var names []string
 	for _, m := range []map[string]any{before, now} {

@@ -72,7 +72,7 @@ func panel(d *Dimension, k int, settings []Setting, rows []Row, score string) fi
 	return p
 }
 
-// known returns the length of an error bar, 0 for one that is not known.
+// known returns the length of an error bar, 0 if it is not known.
 func known(x finite.Number) float64 {
 	if !finite.Is(float64(x)) {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"math"
 )
 
-// machine interprets the pickle of a state_dict, of protocol 2. Its opcodes are those of
-// Python's pickletools. Every count is checked against the program, so memory is at most a
+// machine interprets the pickle of a state_dict, of protocol 2. Python's pickletools lists
+// the opcodes. Every count is checked against the program, so memory is at most a
 // multiple of the program's size.
 type machine struct {
 	program []byte

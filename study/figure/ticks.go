@@ -47,8 +47,8 @@ func (t powerTicks) Ticks(low, high float64) []plot.Tick {
 const mostPowers = 7
 
 // twos are the powers of two in [low, high], on a long axis every second or third
-// of them. An axis over many powers of ten has none, nor has one with powers of more than
-// six digits.
+// of them. An axis over many powers of ten, or with powers of more than six digits, has
+// none.
 func twos(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
 	first, last := int(math.Floor(math.Log2(low))), int(math.Ceil(math.Log2(high)))

@@ -18,7 +18,7 @@ type Standard struct{}
 type ConsOpt func(*Standard)
 
 // WithContext tells the context that its engine has started: the engine initialises
-// the Standard. Products are in the current context, whatever it is.
+// the Standard. Products are in the current context, which can be another.
 func WithContext(c cu.Context) ConsOpt {
 	return func(*Standard) {
 		if c != nil {

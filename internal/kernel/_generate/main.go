@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/build"
 )
 
-var part = flag.String("part", "kernel", "what to generate: kernel or blas")
+var part = flag.String("part", "kernel", "the package to generate: kernel or blas")
 
 func main() {
 	flag.Parse()

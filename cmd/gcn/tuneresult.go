@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/gcn-layerwise/gcn/internal/finite"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+	"github.com/gcn-layerwise/gcn/internal/tune"
+)
+
+// tuneResult is the result of a search: --json prints it, and result.json holds it.
+type tuneResult struct {
+	Dataset  string         `json:"dataset"`
+	Metric   string         `json:"metric"`
+	Settings int            `json:"settings"`
+	Rungs    []rungResult   `json:"rungs"`
+	Best     map[string]any `json:"best"` // options
+	Valid    number         `json:"best_valid"`
+	ValidSem number         `json:"best_valid_sem"`
+	TestMean number         `json:"test_mean"`
+	TestStd  number         `json:"test_std"`
+	TestSem  number         `json:"test_sem"`
+	Runs     int            `json:"runs"`
+	Seed     uint64         `json:"seed"`
+	WallS    number         `json:"wall_s"` // of this process
+	PeakRSS  number         `json:"peak_rss_mb"`
+	BLAS     string         `json:"blas"`
+	Device   string         `json:"device"`
+	Dir      string         `json:"run_dir"`  // of the search
+	BestDir  string         `json:"best_dir"` // of the runs of the best setting
+	Command  string         `json:"command"`  // that trains the best setting again
+	Recipe   string         `json:"recipe"`   // best.json
+}
+
+type rungResult struct {
+	Batches  int `json:"batches"`
+	Settings int `json:"settings"`
+}
+
+// conclude writes and prints the results. tested is the result of the best setting's runs.
+func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) error {
+	best := j.best()
+	job := j.jobs[best.Setting]
+	values := job.chosen()
+	recipe := map[string]any{}
+	for _, v := range values {
+		recipe[configName(v.flag)] = jsonValue(v.text)
+	}
+	if err := folder.WriteJSON(bestFile, recipe); err != nil {
+		return err
+	}
+	figure := tune.Figure(j.space, j.settings, j.rows, string(j.data.Metric))
+	if err := figure.Save(filepath.Join(dir, figureBase)); err != nil {
+		return err
+	}
+	r := &tuneResult{
+		Dataset: j.Data, Metric: string(j.data.Metric), Settings: len(j.settings), Best: recipe,
+		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
+		Runs: j.Runs, Seed: j.Seed, WallS: measured(time.Since(j.started).Seconds()), PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: j.Device,
+		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
+		Command: "gcn train --data " + shellWord(j.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", j.Runs, j.Seed),
+	}
+	if tested.TestStd != nil {
+		r.TestStd, r.TestSem = *tested.TestStd, *tested.TestSem
+	}
+	batches, settings := j.search.Plan()
+	for k := range batches {
+		r.Rungs = append(r.Rungs, rungResult{batches[k], settings[k]})
+	}
+	if err := folder.WriteJSON(rundir.ResultFile, finite.JSON(r)); err != nil {
+		return fmt.Errorf("the result could not be saved: %w", err)
+	}
+	if j.JSON {
+		return printJSON(j.stdout, r)
+	}
+	return j.print(r)
+}
+
+// chosen returns the options that a recipe of this setting holds: all that the command line,
+// a file, a recipe or the search has set, but not the data, the seeds and the machine.
+func (j *trainJob) chosen() []configValue {
+	options := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(trainOptions).flags(options)
+	var values []configValue
+	j.fs.Visit(func(f *pflag.Flag) {
+		if options.Lookup(f.Name) != nil && !slices.Contains([]string{"data", "seed", "runs", "workers", "device", "partition"}, f.Name) {
+			values = append(values, configValue{name: configName(f.Name), flag: f.Name, text: f.Value.String()})
+		}
+	})
+	return values
+}
+
+// jsonValue returns the value of an option as a file of options holds it.
+func jsonValue(text string) any {
+	switch number, err := strconv.ParseFloat(text, 64); {
+	case err == nil && finite.Is(number):
+		return number
+	case text == "true":
+		return true
+	case text == "false":
+		return false
+	}
+	if numbers := new(intList); strings.Contains(text, ",") && numbers.Set(text) == nil {
+		return []int(*numbers)
+	}
+	return text
+}
+
+// print writes the table of the settings, the test score of the best one, and the command
+// that trains it.
+func (j *tuneJob) print(r *tuneResult) error {
+	const most = 20 // rows
+	t := newTable(true)
+	header := []any{"place", "valid " + r.Metric, "± sem", "mini-batches"}
+	for _, d := range j.space {
+		header = append(header, d.Option)
+	}
+	t.row(append(header, " setting")...)
+	place := 0
+	listed := make([]bool, len(j.settings))
+	for rung := j.Rungs - 1; rung >= 0; rung-- {
+		for _, row := range j.rows {
+			if row.Rung != rung || listed[row.Setting] {
+				continue
+			}
+			listed[row.Setting] = true
+			if place++; place > most {
+				continue
+			}
+			score, sem := "diverged", ""
+			if finite.Is(float64(row.Valid)) {
+				score = formatScore(row.Valid)
+			}
+			if finite.Is(float64(row.SEM)) {
+				sem = formatScore(row.SEM)
+			}
+			cells := []any{place, score, sem, row.Batches}
+			for _, v := range j.settings[row.Setting] {
+				cells = append(cells, v)
+			}
+			t.row(append(cells, fmt.Sprintf(" setting-%d", row.Setting+1))...)
+		}
+	}
+	if err := t.print(j.stdout); err != nil {
+		return err
+	}
+	if place > most {
+		if err := printLine(j.stdout, "and %d more in %s", place-most, filepath.Join(r.Dir, trialsFile)); err != nil {
+			return err
+		}
+	}
+	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
+	if j.Runs > 1 {
+		test += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(r.TestStd), j.Runs, formatScore(r.TestSem))
+	}
+	for _, line := range []string{
+		test,
+		"figure: " + filepath.Join(r.Dir, figureBase+".svg"),
+		"recipe: gcn train --data " + shellWord(j.Data) + " --recipe " + shellWord(r.Recipe),
+		"in full: " + r.Command,
+	} {
+		if err := printLine(j.stdout, "%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
