@@ -28,7 +28,8 @@ import (
 //
 // P·X is never held in memory whole, and neither are the features of generated data on their
 // way to a store without P·X. A folder in OGB's binary layout, and generated data that do not
-// fit in memory, are converted in pieces; see o.Memory. Convert replaces a store by a store
+// fit in memory, are converted in pieces; see o.Memory. ogbn-papers100M is downloaded first if
+// it is not in the cache; its unpacked files then stay in the cache. Convert replaces a store by a store
 // and a folder by a folder; anything else at the path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
@@ -115,6 +116,9 @@ func replaceable(path string, folder bool) error {
 func convertToStore(ctx context.Context, text, path string, o Options) error {
 	spec, scheme, err := parse(text, o)
 	if err != nil {
+		return err
+	}
+	if done, err := newFetcher(o).convertMissing(ctx, spec, path); done || err != nil {
 		return err
 	}
 	source, err := findStream(ctx, spec, scheme, o)

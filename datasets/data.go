@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
@@ -63,9 +64,10 @@ type Data struct {
 	simple     bool // the graph is valid: it was checked, or built so
 	unlabelled bool // Options.Unlabelled allowed them
 
-	source string       // SPEC of the stored data; "" unless they come from a store
-	unmap  func() error // nil unless the data come from a store; see Close
-	pages  func()       // gives the store's memory back to the system; nil: nothing to give
+	loading *atomic.Int64 // nanoseconds; see Loading
+	source  string        // SPEC of the stored data; "" unless they come from a store
+	unmap   func() error  // nil unless the data come from a store; see Close
+	pages   func()        // gives the store's memory back to the system; nil: nothing to give
 
 	indexOnce sync.Once
 	index     map[string]int32 // of NodeNames

@@ -17,10 +17,10 @@ import (
 // downloader gets files over HTTP. It resumes broken downloads.
 type downloader struct {
 	client *http.Client
-	mirror string        // "": the files' own addresses
-	pause  time.Duration // before the first of several attempts
-	stall  time.Duration // a connection without a byte for so long counts as broken
-	report func(file string, done, total int64)
+	mirror string                                      // "": the files' own addresses
+	pause  time.Duration                               // before the first of several attempts
+	stall  time.Duration                               // a connection without a byte for so long counts as broken
+	report func(stage, file string, done, total int64) // stage is "download" or "check"
 }
 
 func newDownloader(o Options) *downloader {
@@ -38,7 +38,7 @@ func newDownloader(o Options) *downloader {
 	}
 	return &downloader{
 		client: client, mirror: o.mirror(), pause: time.Second, stall: time.Minute,
-		report: func(string, int64, int64) {},
+		report: func(string, string, int64, int64) {},
 	}
 }
 
@@ -46,6 +46,7 @@ const (
 	mostAttempts  = 4       // in a row without a new byte
 	mostDownload  = 1 << 36 // bytes of a file of unknown size
 	downloadPiece = 1 << 18
+	longCheck     = 1 << 30 // bytes; checking a larger file is reported
 )
 
 // permanent wraps an error after which another attempt is useless.
@@ -79,7 +80,11 @@ func (d *downloader) get(ctx context.Context, address, dir string, file remoteFi
 			return 0, "", fmt.Errorf("datasets: %s: %w", redacted(address), err)
 		}
 	}
-	size, sum, err = hashFile(ctx, path)
+	size, sum, err = hashFile(ctx, path, func(done, total int64) {
+		if total > longCheck {
+			d.report("check", file.name, done, total)
+		}
+	})
 	if err == nil {
 		if err = file.check(size, sum); err != nil {
 			os.Remove(path) // so that the next call downloads it again
@@ -102,15 +107,34 @@ func (file *remoteFile) check(size int64, sum string) error {
 	return nil
 }
 
-func hashFile(ctx context.Context, path string) (size int64, sum string, err error) {
+func hashFile(ctx context.Context, path string, report func(done, total int64)) (size int64, sum string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, "", err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, "", err
+	}
 	h := sha256.New()
-	size, err = io.Copy(h, contextReader{ctx, f})
+	size, err = io.Copy(h, &countingReader{r: contextReader{ctx, f}, total: info.Size(), report: report})
 	return size, hex.EncodeToString(h.Sum(nil)), err
+}
+
+// countingReader reports the number of bytes read, if report is not nil.
+type countingReader struct {
+	r           io.Reader
+	done, total int64
+	report      func(done, total int64)
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if c.done += int64(n); c.report != nil {
+		c.report(c.done, c.total)
+	}
+	return n, err
 }
 
 // contextReader stops reading when its context is done.
@@ -225,7 +249,7 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 		return 0, permanent{err}
 	}
 	buffer := make([]byte, downloadPiece)
-	d.report(file.name, have, total)
+	d.report("download", file.name, have, total)
 	for {
 		n, err := response.Body.Read(buffer)
 		stalled.Reset(d.stall)
@@ -236,7 +260,7 @@ func (d *downloader) attempt(ctx context.Context, address, part string, file rem
 			if _, err := f.Write(buffer[:n]); err != nil {
 				return have, permanent{err}
 			}
-			d.report(file.name, have, total)
+			d.report("download", file.name, have, total)
 		}
 		if err == io.EOF {
 			break

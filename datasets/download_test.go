@@ -102,7 +102,7 @@ func TestDownloadIsOfOneVersion(t *testing.T) {
 				}))
 				defer server.Close()
 				d := testDownloader()
-				d.report = func(_ string, done, _ int64) {
+				d.report = func(_, _ string, done, _ int64) {
 					if restart && done == 6000 {
 						cancel() // as if the process ended here
 					}

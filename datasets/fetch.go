@@ -26,8 +26,9 @@ var ErrOffline = errors.New("downloading is forbidden")
 // a conversion that does not hold the data in memory.
 type FetchProgress struct {
 	Name        string // of the data set
-	Stage       string // "download", "unpack", "prepare", "propagate", "edges", "rows" or "features"
-	File        string // that is downloaded
+	Stage       string // "download", "check", "unpack", "prepare", "propagate", "edges", "rows", "features" or "note"
+	File        string // that is downloaded or checked
+	Text        string // of a note, a line for the user
 	Address     string // of the file
 	Done, Total int64  // bytes of the file, of P·X, or of the stage; Total is 0 if the server does not say
 }
@@ -38,7 +39,7 @@ func namedScheme(o Options) *Scheme {
 		Path: "NAME", Summary: "downloaded once, verified and kept as a store",
 		Keys: fileKeys(),
 		Open: func(ctx context.Context, spec *Spec) (*Data, error) {
-			_, d, err := newFetcher(o).open(ctx, spec.Path)
+			_, d, err := newFetcher(o).open(ctx, spec.Path, false)
 			return adjusted(ctx, d, spec, err)
 		},
 	}
@@ -57,6 +58,10 @@ func namedScheme(o Options) *Scheme {
 // another. The error names the data set and the address. It wraps ErrOffline if the
 // data set is missing and o.Offline is set. Cost beside the download: the memory of
 // the data set while it is prepared, and on disk up to three times its archive.
+//
+// ogbn-papers100M is converted within o.Memory, as Convert does it, and the disk space is
+// checked before the download. Its files are never removed before the store is there. Open
+// does not fetch it.
 func Fetch(ctx context.Context, name string, o Options) (path string, err error) {
 	return newFetcher(o).fetch(ctx, name)
 }
@@ -72,15 +77,16 @@ func newFetcher(o Options) *fetcher {
 }
 
 func (f *fetcher) fetch(ctx context.Context, name string) (string, error) {
-	path, d, err := f.open(ctx, name)
+	path, d, err := f.open(ctx, name, true)
 	if err != nil {
 		return "", err
 	}
 	return path, d.Close()
 }
 
-// open makes sure that a named data set is in the cache, and opens its store.
-func (f *fetcher) open(ctx context.Context, name string) (path string, d *Data, err error) {
+// open makes sure that a named data set is in the cache, and opens its store. It fetches a
+// large one only if asked is true.
+func (f *fetcher) open(ctx context.Context, name string, asked bool) (path string, d *Data, err error) {
 	set, err := f.sets(name)
 	if err != nil {
 		return "", nil, err
@@ -93,17 +99,10 @@ func (f *fetcher) open(ctx context.Context, name string) (path string, d *Data, 
 	if d, err := f.openCached(ctx, path); d != nil || err != nil {
 		return path, d, err
 	}
-	if f.options.Offline {
-		return "", nil, fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+	if set.large != nil && !asked && !f.options.Offline {
+		return "", nil, set.unasked(cache)
 	}
-	if strings.ContainsRune(cache, '?') {
-		return "", nil, fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
-	}
-	downloads := filepath.Join(cache, "downloads", name)
-	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return "", nil, fmt.Errorf("datasets: %w", err)
-	}
-	lock, err := waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
+	downloads, lock, err := f.lockDownloads(ctx, cache, name)
 	if err != nil {
 		return "", nil, err
 	}
@@ -117,6 +116,23 @@ func (f *fetcher) open(ctx context.Context, name string) (path string, d *Data, 
 	}
 	d, err = f.make(ctx, set, cache, downloads, path)
 	return path, d, err
+}
+
+// lockDownloads makes the folder of a data set's downloads, and waits until this process has
+// its lock. The caller closes the lock.
+func (f *fetcher) lockDownloads(ctx context.Context, cache, name string) (downloads string, lock *os.File, err error) {
+	downloads = filepath.Join(cache, "downloads", name)
+	if f.options.Offline && isMissing(filepath.Join(downloads, "unpacked")) {
+		return "", nil, fmt.Errorf("datasets: %s is not in the cache %s: %w", name, cache, ErrOffline)
+	}
+	if strings.ContainsRune(cache, '?') {
+		return "", nil, fmt.Errorf("datasets: the cache's path %s must not hold a question mark, which begins a SPEC's keys", cache)
+	}
+	if err := os.MkdirAll(downloads, 0o755); err != nil {
+		return "", nil, fmt.Errorf("datasets: %w", err)
+	}
+	lock, err = waitForLock(ctx, filepath.Join(cache, "downloads", name+".lock"))
+	return downloads, lock, err
 }
 
 // openCached opens the store at path. It returns nil where there is none, or a
@@ -140,20 +156,67 @@ func isMissing(path string) bool {
 
 // make downloads and stores a data set, and opens the store.
 func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, path string) (*Data, error) {
+	makeStore := f.makeSmall
+	if set.large != nil {
+		makeStore = f.makeLarge
+	}
+	if err := makeStore(ctx, set, cache, downloads, path); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(downloads); err != nil {
+		return nil, fmt.Errorf("datasets: %w", err)
+	}
+	return openStore(ctx, path, f.options, true)
+}
+
+// makeSmall downloads a data set and reads it into memory.
+func (f *fetcher) makeSmall(ctx context.Context, set *namedSet, cache, downloads, path string) error {
+	seen, err := f.download(ctx, set, cache, downloads)
+	if err != nil {
+		return err
+	}
+	var notes []string
+	for _, file := range set.files {
+		address, err := f.downloader.address(set.name, file)
+		if err != nil {
+			return err
+		}
+		notes = append(notes, origin(address, seen[set.name+"/"+file.name].SHA256))
+	}
+	dir := downloads
+	if set.zipped {
+		dir = filepath.Join(downloads, "unpacked")
+		if err := os.RemoveAll(dir); err != nil { // left by a killed process
+			return fmt.Errorf("datasets: %w", err)
+		}
+		defer os.RemoveAll(dir) // if that fails, the next call removes it
+		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
+		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir, nil); err != nil {
+			return f.discard(ctx, set, downloads, err)
+		}
+	}
+	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
+	if err := prepare(ctx, set, dir, path, notes); err != nil {
+		return f.discard(ctx, set, downloads, err)
+	}
+	return addChecksums(ctx, cache, seen)
+}
+
+// download downloads the files that are not there, and checks all of them. It returns their
+// checksums by NAME/FILE.
+func (f *fetcher) download(ctx context.Context, set *namedSet, cache, downloads string) (map[string]checksum, error) {
 	known, err := readChecksums(cache)
 	if err != nil {
 		return nil, err
 	}
-	var notes []string
 	seen := map[string]checksum{}
-	f.downloader.report = func(string, int64, int64) {}
 	for _, file := range set.files {
 		address, err := f.downloader.address(set.name, file)
 		if err != nil {
 			return nil, err
 		}
-		f.downloader.report = func(file string, done, total int64) {
-			f.progress(FetchProgress{Name: set.name, Stage: "download", File: file, Address: redacted(address), Done: done, Total: total})
+		f.downloader.report = func(stage, file string, done, total int64) {
+			f.progress(FetchProgress{Name: set.name, Stage: stage, File: file, Address: redacted(address), Done: done, Total: total})
 		}
 		key := set.name + "/" + file.name
 		earlier, found := known[key]
@@ -168,31 +231,13 @@ func (f *fetcher) make(ctx context.Context, set *namedSet, cache, downloads, pat
 			return nil, err
 		}
 		seen[key] = checksum{size, sum}
-		notes = append(notes, fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum))
 	}
-	dir := downloads
-	if set.zipped {
-		dir = filepath.Join(downloads, "unpacked")
-		if err := os.RemoveAll(dir); err != nil { // left by a killed process
-			return nil, fmt.Errorf("datasets: %w", err)
-		}
-		defer os.RemoveAll(dir) // if that fails, the next call removes it
-		f.progress(FetchProgress{Name: set.name, Stage: "unpack"})
-		if err := unpack(ctx, filepath.Join(downloads, set.files[0].name), dir); err != nil {
-			return nil, f.discard(ctx, set, downloads, err)
-		}
-	}
-	f.progress(FetchProgress{Name: set.name, Stage: "prepare"})
-	if err := prepare(ctx, set, dir, path, notes); err != nil {
-		return nil, f.discard(ctx, set, downloads, err)
-	}
-	if err := addChecksums(ctx, cache, seen); err != nil {
-		return nil, err
-	}
-	if err := os.RemoveAll(downloads); err != nil {
-		return nil, fmt.Errorf("datasets: %w", err)
-	}
-	return openStore(ctx, path, f.options, true)
+	return seen, nil
+}
+
+// origin is the note about a downloaded file.
+func origin(address, sum string) string {
+	return fmt.Sprintf("from %s, SHA-256 %s", redacted(address), sum)
 }
 
 // discard removes files that cannot be used, so that the next call downloads them

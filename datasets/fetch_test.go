@@ -69,6 +69,9 @@ func fetcherOf(p *mirror, cache string) *fetcher {
 			for k := range set.files {
 				set.files[k].size, set.files[k].sha256 = 0, ""
 			}
+			if set.large != nil {
+				set.large = &largeSet{archive: 1000, unpacked: 10000, sizes: streamSizes{nodes: 40, width: 4, edges: 100}}
+			}
 		}
 		return set, err
 	}
@@ -112,8 +115,15 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 		t.Fatal(err)
 	}
 	files := map[string][]byte{}
-	switch set.scheme {
-	case "ogb":
+	switch {
+	case set.large != nil:
+		dir := binaryFolder(t, d, arcsOf(d, 3), zip.Deflate, false)
+		content := map[string][]byte{}
+		for _, name := range []string{"raw/data.npz", "raw/node-label.npz", "split/time/train.csv.gz", "split/time/valid.csv.gz", "split/time/test.csv.gz"} {
+			content[name] = readBytes(t, filepath.Join(dir, filepath.FromSlash(name)))
+		}
+		files[set.files[0].name] = zipOf(t, "papers100M-bin/", content)
+	case set.scheme == "ogb":
 		texts := ogbTexts(d)
 		switch name {
 		case "ogbn-proteins":
@@ -151,14 +161,14 @@ func provide(t testing.TB, p *mirror, name string) *Data {
 			}
 		}
 		files[set.files[0].name] = zipOf(t, strings.TrimSuffix(set.files[0].name, ".zip")+"/", compressed(t, texts))
-	case "dgl-reddit":
+	case set.scheme == "dgl-reddit":
 		d.Metric = MicroF1
 		files["reddit.zip"] = zipOf(t, "", dglRedditFiles(t, d))
-	case "saint":
+	case set.scheme == "saint":
 		d.Metric = MicroF1
 		files = saintFiles(t, d)
 		standardize(d)
-	case "planetoid":
+	case set.scheme == "planetoid":
 		for file, content := range planetoidFiles(t, d) {
 			files[strings.Replace(file, "made", name, 1)] = content
 		}
@@ -478,7 +488,7 @@ func TestNamedChecksums(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range set.files {
-			size, sum, err := hashFile(context.Background(), filepath.Join(dir, file.name))
+			size, sum, err := hashFile(context.Background(), filepath.Join(dir, file.name), nil)
 			if err == nil {
 				err = file.check(size, sum)
 			}

@@ -13,3 +13,9 @@ func freeSpace(dir string) (uint64, bool) {
 	}
 	return stat.Bavail * uint64(stat.Bsize), true
 }
+
+// sameDisk tells whether two folders are on one file system, as far as the system tells.
+func sameDisk(a, b string) bool {
+	var first, second unix.Stat_t
+	return unix.Stat(a, &first) != nil || unix.Stat(b, &second) != nil || first.Dev == second.Dev
+}

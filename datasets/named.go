@@ -12,7 +12,8 @@ type namedSet struct {
 	name    string
 	summary string
 	files   []remoteFile
-	zipped  bool // the only file is a zip archive
+	zipped  bool      // the only file is a zip archive
+	large   *largeSet // nil: read into memory
 
 	scheme string // reads the files
 	marker string // a file or folder inside the folder that the scheme reads
@@ -36,6 +37,7 @@ func namedSets() []namedSet {
 		ogbSet("products", "products bought together; 2,449,029 nodes, 47 classes"),
 		ogbSet("proteins", "proteins and their associations; 132,534 nodes, 112 binary tasks, features of edges averaged"),
 		ogbSet("mag", "of the Microsoft Academic Graph papers and citations; 736,389 nodes, 349 classes"),
+		largeOGBSet("papers100M", "papers and citations; 111,059,956 nodes, 172 classes; fetched by 'gcn datasets fetch' and 'convert' only: 60 GB", papers100M()),
 		{
 			name: "reddit", summary: "Reddit's posts, joined by commenters, as DGL has it; 232,965 nodes, 41 classes; normalize=standardize as GraphSAGE",
 			files:  []remoteFile{{name: "reddit.zip", url: "https://data.dgl.ai/dataset/reddit.zip"}},
@@ -91,6 +93,16 @@ func ogbSet(short, summary string) namedSet {
 		files:  []remoteFile{file},
 		zipped: true, scheme: "ogb", marker: "raw",
 	}
+}
+
+// largeOGBSet is a data set of the Open Graph Benchmark in the binary layout. Its authors
+// publish no checksum.
+func largeOGBSet(short, summary string, large *largeSet) namedSet {
+	set := ogbSet(short, summary)
+	set.large = large
+	set.files[0].name = short + "-bin.zip"
+	set.files[0].url = "https://snap.stanford.edu/ogb/data/nodeproppred/" + set.files[0].name
+	return set
 }
 
 // saintSet is a data set of GraphSAINT's authors on Google Drive. PyTorch Geometric

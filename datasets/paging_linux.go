@@ -28,13 +28,20 @@ func expectRandom(mapping []byte, from, to uint64) {
 // fetchRows starts to read rows of a matrix in a mapping, and does not wait for them. place
 // returns the bytes of a row. Neighbouring rows are one request.
 func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
+	eachRun(mapping, rows, place, func(run []byte) { _ = unix.Madvise(run, unix.MADV_WILLNEED) })
+}
+
+// loadRows reads rows of a matrix in a mapping, all at a time, and waits for them. The wait is
+// a call of the system, not a page fault: other goroutines can use the processor.
+func loadRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
+	fetchRows(mapping, rows, place)
+	eachRun(mapping, rows, place, func(run []byte) { _ = unix.Madvise(run, unix.MADV_POPULATE_READ) })
+}
+
+// eachRun calls f for the pages of rows. Neighbouring rows are in one call.
+func eachRun(mapping []byte, rows []int32, place func(row int32) (from, to uint64), f func(run []byte)) {
 	page := uint64(os.Getpagesize())
 	var from, to uint64
-	read := func() {
-		if from < to {
-			_ = unix.Madvise(mapping[from:to], unix.MADV_WILLNEED)
-		}
-	}
 	for _, i := range rows {
 		lo, hi := place(i)
 		lo = lo / page * page
@@ -42,8 +49,12 @@ func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uin
 			to = max(to, hi)
 			continue
 		}
-		read()
+		if from < to {
+			f(mapping[from:to])
+		}
 		from, to = lo, hi
 	}
-	read()
+	if from < to {
+		f(mapping[from:to])
+	}
 }

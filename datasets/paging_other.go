@@ -10,3 +10,5 @@ func releasePages([]byte, uint64, uint64) {}
 func expectRandom([]byte, uint64, uint64) {}
 
 func fetchRows([]byte, []int32, func(int32) (uint64, uint64)) {}
+
+func loadRows([]byte, []int32, func(int32) (uint64, uint64)) {}

@@ -127,6 +127,17 @@ func dglReddit() Published {
 	return p
 }
 
+// papersPublished returns the figures of ogbn-papers100M, which is none of the paper's data
+// sets.
+func papersPublished() Published {
+	exact := func(v float64) Figure { return Figure{Value: v, Source: "Hu et al. 2020, arXiv:2005.00687"} }
+	return Published{
+		Name: "ogbn-papers100M", Original: "ogbn-papers100M", Metric: Accuracy,
+		Nodes: exact(111_059_956), Edges: exact(1_615_685_872), Features: exact(128), Classes: exact(172),
+		Train: exact(1_207_179), Valid: exact(125_265), Test: exact(214_338),
+	}
+}
+
 // FindPublished returns the published figures of the data set that a SPEC means, or nil
 // if there are none: of an original by its name, or of the original of a generated twin of
 // full size.
@@ -140,7 +151,7 @@ func FindPublished(spec string) (p *Published, twin bool) {
 			return nil, false // a twin with another size or law
 		}
 	}
-	for _, p := range append(PublishedFigures(), dglReddit()) {
+	for _, p := range append(PublishedFigures(), dglReddit(), papersPublished()) {
 		switch {
 		case s.Scheme == "" && s.Path == p.Original:
 			return &p, false

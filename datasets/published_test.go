@@ -85,7 +85,7 @@ func TestFigureAgrees(t *testing.T) {
 
 func TestFindPublished(t *testing.T) {
 	for spec, want := range map[string]string{
-		"ogbn-arxiv": "ogbn-arxiv", "ogbn-mag?normalize=row": "ogbn-mag", "reddit-saint": "Reddit", "reddit": "Reddit with all edges",
+		"ogbn-arxiv": "ogbn-arxiv", "ogbn-papers100M": "ogbn-papers100M", "synth:papers100M": "", "ogbn-mag?normalize=row": "ogbn-mag", "reddit-saint": "Reddit", "reddit": "Reddit with all edges",
 		"synth:arxiv": "ogbn-arxiv twin", "synth:products?seed=3": "ogbn-products twin",
 		"synth:arxiv?nodes=500": "", "synth:arxiv?homophily=0.2": "", "synth:demo": "", "cora": "", "ogb:ogbn-arxiv": "", ":": "",
 	} {

@@ -94,7 +94,7 @@ func streamToStore(ctx context.Context, source streamSource, name, path string, 
 		target = path // no file, or a link without a target
 	}
 	s := &streamer{source: source, path: target, name: name, precision: o.Precision, options: o}
-	s.work = filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+".convert")
+	s.work = workFolder(target)
 	if err := s.run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -102,6 +102,11 @@ func streamToStore(ctx context.Context, source streamSource, name, path string, 
 		return fmt.Errorf("datasets: %s: %w", path, err)
 	}
 	return nil
+}
+
+// workFolder returns the folder of the files of an unfinished conversion to a store.
+func workFolder(store string) string {
+	return filepath.Join(filepath.Dir(store), "."+filepath.Base(store)+".convert")
 }
 
 func (s *streamer) run(ctx context.Context) error {
@@ -227,19 +232,27 @@ func (s *streamer) save() error {
 }
 
 // storeBytes returns an upper bound of the store's size.
-func (s *streamer) storeBytes() int64 {
-	sizes, feature := s.source.sizes(), int64(4)
-	if s.precision == Float16 {
+func (z streamSizes) storeBytes(p Precision) int64 {
+	feature := int64(4)
+	if p == Float16 {
 		feature = 2
 	}
 	const node = 8 + 4 + 4 // offset, class, split
-	return memory.Product(8, sizes.edges) + memory.Product(int64(sizes.nodes), node+int64(sizes.width)*feature) + 1<<20
+	return memory.Product(8, z.edges) + memory.Product(int64(z.nodes), node+int64(z.width)*feature) + 1<<20
+}
+
+// workBytes returns the disk space that a conversion takes at most, the growing store
+// included, if all of its files are on one disk.
+func (z streamSizes) workBytes(p Precision) int64 {
+	// The rows, half of the temporary files, are there until the graph is in the store.
+	graphAndRows := memory.Product(16, z.edges) + 12*int64(z.nodes)
+	return max(bucketBytes(z.nodes, z.edges), graphAndRows, z.storeBytes(p))
 }
 
 // checkSpace reports a disk that cannot hold the rest of the files.
 func (s *streamer) checkSpace() error {
-	sizes, store := s.source.sizes(), s.storeBytes()
-	temporary := bucketBytes(sizes.nodes, sizes.edges)
+	sizes := s.source.sizes()
+	store, temporary := sizes.storeBytes(s.precision), bucketBytes(sizes.nodes, sizes.edges)
 	if len(s.state.Sections) > 0 {
 		temporary = 0
 	}
@@ -256,9 +269,7 @@ func (s *streamer) checkSpace() error {
 		}
 		return check(s.work, store, "the store")
 	}
-	// The rows, half of the temporary files, are there until the graph is in the store.
-	graphAndRows := memory.Product(16, sizes.edges) + 12*int64(sizes.nodes)
-	return check(s.work, max(temporary, graphAndRows, store), "the conversion")
+	return check(s.work, sizes.workBytes(s.precision), "the conversion")
 }
 
 // usedSpace returns the size of the files in a folder.

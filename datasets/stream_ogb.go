@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +16,9 @@ import (
 type ogbStream struct {
 	spec   string
 	folder *formats.OGBBinary
+
+	name   string   // of a named data set; "": the SPEC
+	origin []string // notes about its files
 }
 
 // newOGBStream returns nil if the SPEC is not of such a folder, or has keys.
@@ -65,8 +69,8 @@ func (s *ogbStream) edges(ctx context.Context, first int64, put func([]graph.Edg
 func (s *ogbStream) bare(_ context.Context, report graph.Report) (*Data, error) {
 	f := s.folder
 	return &Data{
-		Name: s.spec, Report: report, Labels: f.Labels, Split: Split(*f.Split), Metric: metricFor(f.Labels),
-		Notes: slices.Concat([]string{formats.Symmetrised}, f.Notes),
+		Name: cmp.Or(s.name, s.spec), source: s.name, Report: report, Labels: f.Labels, Split: Split(*f.Split), Metric: metricFor(f.Labels),
+		Notes: slices.Concat(s.origin, []string{formats.Symmetrised}, f.Notes),
 	}, nil
 }
 

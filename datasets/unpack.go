@@ -33,8 +33,9 @@ const (
 // unpack unpacks a zip archive into a new folder. Archives come from the network, so
 // these are errors: an entry that is neither file nor folder or has another size
 // than it claims; a name that leaves the folder, comes twice, or is impossible on
-// some systems; too many entries or too many bytes.
-func unpack(ctx context.Context, archive, dir string) error {
+// some systems; too many entries or too many bytes. report, if not nil, is called with the
+// number of bytes written.
+func unpack(ctx context.Context, archive, dir string, report func(done, total int64)) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("datasets: %s: %w", archive, fmt.Errorf(format, args...))
 	}
@@ -64,11 +65,15 @@ func unpack(ctx context.Context, archive, dir string) error {
 		return fail("%w", err)
 	}
 	defer root.Close()
+	count := &countingReader{report: report}
+	for _, entry := range z.File {
+		count.total += int64(entry.UncompressedSize64)
+	}
 	for _, entry := range z.File {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := unpackEntry(ctx, root, entry); err != nil {
+		if err := unpackEntry(ctx, root, entry, count); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -173,7 +178,7 @@ func addEntryName(names map[string]entryName, name string, folder bool) error {
 	return nil
 }
 
-func unpackEntry(ctx context.Context, root *os.Root, entry *zip.File) (err error) {
+func unpackEntry(ctx context.Context, root *os.Root, entry *zip.File, count *countingReader) (err error) {
 	name := filepath.FromSlash(strings.TrimSuffix(entry.Name, "/"))
 	if entry.Mode().IsDir() {
 		return root.MkdirAll(name, 0o755)
@@ -198,7 +203,8 @@ func unpackEntry(ctx context.Context, root *os.Root, entry *zip.File) (err error
 		}
 	}()
 	size := int64(entry.UncompressedSize64)
-	n, err := io.Copy(f, contextReader{ctx, io.LimitReader(content, size+1)})
+	count.r = contextReader{ctx, io.LimitReader(content, size+1)}
+	n, err := io.Copy(f, count)
 	if err == nil && n != size {
 		err = fmt.Errorf("%d bytes or more, its header says %d", n, size)
 	}

@@ -146,7 +146,7 @@ func TestUnpackHostile(t *testing.T) {
 			path := filepath.Join(outer, "in", "a.zip")
 			write(t, path, c.archive)
 			dir := filepath.Join(outer, "in", "out")
-			err := unpack(context.Background(), path, dir)
+			err := unpack(context.Background(), path, dir, nil)
 			if err == nil {
 				t.Fatal("unpacked")
 			}
@@ -226,7 +226,7 @@ func TestUnpack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.zip")
 	write(t, path, zipOf(t, "top/", map[string][]byte{"a": []byte("1"), "b/c": []byte("2")}))
 	dir := path + ".out"
-	if err := unpack(context.Background(), path, dir); err != nil {
+	if err := unpack(context.Background(), path, dir, nil); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := readBytes(t, filepath.Join(dir, "top", "a")), readBytes(t, filepath.Join(dir, "top", "b", "c")); string(a) != "1" || string(b) != "2" {

@@ -23,6 +23,11 @@ type CSR struct {
 
 	// Rest is not nil if Idx and Val hold some rows only: see SharedRows.
 	Rest *SharedRows
+
+	// Load, if not nil, reads the columns of the given rows from disk, all at once, and waits,
+	// so that the next reads of these rows are fast. A matrix larger than memory has it. Calls
+	// may be concurrent.
+	Load func(rows []int32)
 }
 
 // NNZ returns the number of stored entries.

@@ -36,6 +36,11 @@ type Features struct {
 	// rows of the next read. Calls may be concurrent.
 	Prefetch func(rows []int32)
 
+	// Load, if not nil, reads the given rows from disk, all at once, and waits, so that the
+	// next reads of these rows are fast. Sorted rows take the fewest requests. Calls may be
+	// concurrent. Features with a Prefetch have it.
+	Load func(rows []int32)
+
 	// Share is not nil if several processes hold the rows together. The values are then
 	// of some rows only: row i of the matrix is row Place[i] of the values, and is not
 	// here if Place[i] < 0. The functions of this package work on whole matrices, except

@@ -126,6 +126,28 @@ func (b *Batch) FeatureRows(x *graph.Features, batch *samplers.MiniBatch, rows [
 	return rows
 }
 
+// Load reads the rows of features that a step over batch will read, if they are in a file that
+// is larger than memory. It waits for them. Calls may be concurrent once the model is built.
+// It knows the features that FeatureRows knows.
+func (b *Batch) Load(batch *samplers.MiniBatch) {
+	load := func(x *graph.Features) {
+		if x != nil && x.Load != nil {
+			x.Load(b.FeatureRows(x, batch, nil))
+		}
+	}
+	for x := range b.features {
+		load(x)
+	}
+	for _, x := range b.skips {
+		if _, done := b.features[x]; !done {
+			load(x)
+		}
+	}
+	if b.input != nil && b.features[b.input.exact.px] == nil {
+		load(b.input.exact.px)
+	}
+}
+
 // NominalFeatureRows returns the length of FeatureRows for a batch of the nominal sizes,
 // with outputs output nodes.
 func (b *Batch) NominalFeatureRows(x *graph.Features, outputs int) int {

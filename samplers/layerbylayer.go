@@ -45,6 +45,9 @@ func sampleLayers[S any](ctx context.Context, s layered[S], pool *scratchPool[S]
 				return err
 			}
 		}
+		if load := s.matrix().Adjacency.Load; load != nil {
+			load(rows)
+		}
 		if err := s.sampleLayer(scratch, batch, at, rows, rng); err != nil {
 			return err
 		}

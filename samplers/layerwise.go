@@ -276,7 +276,7 @@ func (s *LayerWise) sampleGlobally(scratch *layerScratch, rows []int32, size int
 	h.begin(s.Laplacian, h.nodes)
 	for l, node := range block.Src {
 		h.add(node)
-		factor[l] *= float64(h.cells[node].scale)
+		factor[l] *= float64(h.colScale(node))
 	}
 	scratch.drawn.fill(s.Laplacian.Nodes(), block.Src)
 	defer scratch.drawn.clear(block.Src)

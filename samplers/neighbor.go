@@ -207,7 +207,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 				v *= float64(adjacency.Val[positions[k]])
 			}
 			idx[k] = ids.numberOrAdd(j)
-			val[k] = float32(v * float64(val[k]) * float64(ids.cells[j].scale))
+			val[k] = float32(v * float64(val[k]) * float64(ids.colScale(j)))
 		}
 	}
 	m.Idx, m.Val = idx, val

@@ -36,7 +36,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	clear(h.norms2)
 	h.scales = resize(h.scales, entries+1)
 	for i, r := range rows {
-		h.scales[i] = h.cells[r].scale
+		h.scales[i] = h.colScale(r)
 	}
 	h.prefetched = h.prefetchRows(rows)
 	list := h.entries
@@ -47,6 +47,10 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 	}
 	h.prefetched ^= h.prefetch(list)
+	if h.cells == nil {
+		h.numberEntries(rows)
+		return nil
+	}
 	count := int32(len(rows))
 	nodes := slices.Grow(h.nodes, entries+1)[:entries+1]
 	norms2, scales, cells, base := h.norms2, h.scales, h.cells, h.base
@@ -76,6 +80,37 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	}
 	h.nodes, h.norms2, h.scales = nodes[:count], norms2[:count], scales[:count]
 	return nil
+}
+
+// numberEntries numbers the columns of rows with the table, as walk does it with cells.
+func (h *neighborhood) numberEntries(rows []int32) {
+	adjacency, scales := h.laplacian.Adjacency, h.laplacian.ColScale
+	h.table.reserve(len(h.entries)+1, h.nodes, h.base)
+	nodes := slices.Grow(h.nodes, len(h.entries))
+	at := 0
+	for _, r := range rows {
+		scale := float64(h.rowScale(r))
+		r2 := scale * scale
+		row := h.entries[at : at+h.laplacian.RowNNZ(int(r))]
+		at += len(row)
+		values := adjacency.RowValues(int(r))
+		for k, j := range row {
+			e2 := r2
+			if values != nil && k > 0 {
+				e2 *= float64(values[k-1]) * float64(values[k-1])
+			}
+			slot := h.table.place(j, h.base)
+			if slot.number < h.base {
+				*slot = nodeSlot{j, h.base + int32(len(nodes))}
+				h.scales[len(nodes)] = scales[j]
+				nodes = append(nodes, j)
+			}
+			c := slot.number - h.base
+			h.norms2[c] += e2
+			row[k] = c
+		}
+	}
+	h.nodes, h.norms2, h.scales = nodes, h.norms2[:len(nodes)], h.scales[:len(nodes)]
 }
 
 // prefetchRows reads the first and last entry and the scale of each row, for the

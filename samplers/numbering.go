@@ -8,16 +8,22 @@ import (
 )
 
 // numbering gives the input nodes of a block their local numbers 0, 1, … in the
-// order of their first use. One call at a time may use it. Its memory, 8 bytes per
-// node of the graph, is kept from block to block. The zero value is ready for
-// begin.
+// order of their first use. One call at a time may use it. Its memory is kept from
+// block to block: 8 bytes per node of the graph, or, of a graph with more than
+// mostCells nodes, up to 32 bytes per numbered node. The zero value is ready for begin.
 type numbering struct {
 	laplacian *graph.Laplacian
-	cells     []numberCell // one per node of the graph
+	cells     []numberCell // one per node of the graph; none if table is in use
+	table     nodeTable    // of a large graph
 	symmetric bool         // RowScale is ColScale
 	base      int32        // numbers below base belong to earlier blocks
 	nodes     []int32      // the nodes that have a number, in order
 }
+
+// mostCells is the largest number of nodes of a graph whose numberings have a cell for
+// each. The cells of a larger graph would lie outside of all caches, and each goroutine
+// that samples would hold gigabytes of them.
+const mostCells = 1 << 22
 
 // numberCell holds the number and the scale of a node side by side, so that one
 // random read fetches both.
@@ -27,14 +33,20 @@ type numberCell struct {
 }
 
 // begin forgets all numbers and makes room for the nodes of p. From now on g.nodes
-// lies in the memory of nodes. Cost: O(1), but O(nodes of p) the first time and
-// once in about 2³¹ numbers.
+// lies in the memory of nodes. Cost: O(1), but O(cells) the first time and once in about
+// 2³¹ numbers.
 func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 	n := p.Nodes()
 	g.base += int32(len(g.nodes))
 	if g.laplacian != p || g.base > math.MaxInt32-int32(n) {
 		g.laplacian, g.base = p, 1
 		g.symmetric = n > 0 && &p.RowScale[0] == &p.ColScale[0]
+		if n > mostCells {
+			g.cells = nil
+			g.table.reset()
+			g.nodes = nodes[:0]
+			return
+		}
 		g.cells = resize(g.cells, n)
 		for i := range g.cells {
 			g.cells[i] = numberCell{scale: p.ColScale[i]}
@@ -47,8 +59,8 @@ func (g *numbering) begin(p *graph.Laplacian, nodes []int32) {
 // names a row that is not.
 func (g *numbering) addDistinct(rows []int32) error {
 	for k, r := range rows {
-		if r < 0 || int(r) >= len(g.cells) {
-			return fmt.Errorf("samplers: seed %d is node %d, outside [0, %d)", k, r, len(g.cells))
+		if n := g.laplacian.Nodes(); r < 0 || int(r) >= n {
+			return fmt.Errorf("samplers: seed %d is node %d, outside [0, %d)", k, r, n)
 		}
 		if g.number(r) >= 0 {
 			return fmt.Errorf("samplers: seed %d is node %d, which is a seed already", k, r)
@@ -69,14 +81,32 @@ func (g *numbering) checkSeeds(p *graph.Laplacian, seeds []int32) error {
 }
 
 // number returns the local number of node, or a negative number if it has none.
-func (g *numbering) number(node int32) int32 { return g.cells[node].number - g.base }
+func (g *numbering) number(node int32) int32 {
+	if g.cells == nil {
+		return g.lookup(node)
+	}
+	return g.cells[node].number - g.base
+}
+
+// lookup is number for a graph with a table. It is not inlined, so that number is.
+//
+//go:noinline
+func (g *numbering) lookup(node int32) int32 { return g.table.get(node, g.base) - g.base }
 
 // rowScale returns the node's RowScale, from its cell if the scales are equal.
 func (g *numbering) rowScale(node int32) float32 {
-	if g.symmetric {
+	if g.symmetric && g.cells != nil {
 		return g.cells[node].scale
 	}
 	return g.laplacian.RowScale[node]
+}
+
+// colScale returns the node's ColScale.
+func (g *numbering) colScale(node int32) float32 {
+	if g.cells == nil {
+		return g.laplacian.ColScale[node]
+	}
+	return g.cells[node].scale
 }
 
 // numberOrAdd returns the local number of node, and gives it the next one if it has
@@ -90,17 +120,36 @@ func (g *numbering) numberOrAdd(node int32) int32 {
 
 // add gives node the next number.
 func (g *numbering) add(node int32) int32 {
+	if g.cells == nil {
+		return g.insert(node)
+	}
 	c := int32(len(g.nodes))
 	g.cells[node].number = g.base + c
 	g.nodes = append(g.nodes, node)
 	return c
 }
 
-// prefetch reads the cells of nodes in a loop without branches, so that the
+// insert is add for a graph with a table.
+func (g *numbering) insert(node int32) int32 {
+	c := int32(len(g.nodes))
+	g.table.reserve(len(g.nodes)+1, g.nodes, g.base)
+	g.table.set(node, g.base+c, g.base)
+	g.nodes = append(g.nodes, node)
+	return c
+}
+
+// prefetch reads the cells or scales of nodes in a loop without branches, so that the
 // processor waits for many cache misses at a time. The caller stores the sum, which
 // has no meaning: otherwise the compiler could remove the reads.
 func (g *numbering) prefetch(nodes []int32) (sum int32) {
 	cells := g.cells
+	if cells == nil {
+		scales := g.laplacian.ColScale
+		for _, i := range nodes {
+			sum ^= int32(math.Float32bits(scales[i]))
+		}
+		return sum
+	}
 	for _, i := range nodes {
 		sum ^= cells[i].number
 	}

@@ -77,7 +77,7 @@ func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
 	return Stream{
 		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
 		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		Micro: o.Micro,
+		Micro: o.Micro, Load: m.Batch.Load,
 	}
 }
 

@@ -37,6 +37,11 @@ type Stream struct {
 	Micro       int // batches of an update; 0 means 1
 	Rank, Ranks int // 0 Ranks means 1; at most Micro
 
+	// Load, if not nil, is called for each batch by the worker that has drawn it. It reads the
+	// batch's rows of features from disk, as layers.Batch.Load does. It does not change the
+	// batches.
+	Load func(*samplers.MiniBatch)
+
 	seeds   *seedSchedule    // nil: uniform
 	sampler *samplerSchedule // nil: Sampler draws all batches
 	held    int              // batches of a Loader that stay the caller's, beside the last one
@@ -167,6 +172,9 @@ func (d *drawer) draw(ctx context.Context, index int, item *Item) {
 	item.err = sampler.Sample(sampling, item.Seeds, d.rng, item.Blocks)
 	if item.err == nil && s.seeds != nil {
 		item.err = item.weigh()
+	}
+	if item.err == nil && s.Load != nil {
+		s.Load(item.Blocks)
 	}
 	if item.err != nil && ctx.Err() == nil {
 		item.err = fmt.Errorf("train: batch %d (epoch %d): %w", index, item.Epoch, item.err)

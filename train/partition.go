@@ -279,7 +279,7 @@ func (p *Partition) attach(x *graph.Features) {
 		if x.Release != nil {
 			x.Release()
 		}
-		x.Release, x.Prefetch = nil, nil
+		x.Release, x.Prefetch, x.Load = nil, nil, nil
 	}
 	x.Place = make([]int32, x.Rows)
 	for v := range x.Place {

@@ -46,8 +46,8 @@ decimal digits. They are widened on use.
 With --propagated the store also holds P·X, the features after one propagation, in
 the same format. Training with --exact-input then reads it from the file.
 
-A folder in OGB's binary layout (ogbn-papers100M) is converted without holding it in
-memory. The same holds for generated data that does not fit. --memory bounds this conversion.
+ogbn-papers100M, a folder in OGB's binary layout, and generated data that does not fit
+are converted without holding them in memory. --memory bounds this conversion.
 Its temporary files lie in the folder .FILE.convert beside the store, or with --scratch
 elsewhere, and are removed at the end. If it is interrupted or killed, the same command
 goes on where it stopped. The free disk space is checked beforehand.`,
@@ -56,7 +56,8 @@ goes on where it stopped. The free disk space is checked beforehand.`,
   gcn datasets convert synth:products products.store --propagated --features float16
   gcn datasets convert ogb:ogbn_arxiv arxiv.npy/
   gcn datasets convert synth:papers100M papers.store --features float16 --memory 9GiB
-  gcn datasets convert ogb:papers100M papers.store --memory 8GiB --scratch /fast/disk
+  gcn datasets convert ogbn-papers100M papers.store --features float16 --memory 8GiB
+  gcn datasets convert ogb:papers100M-bin papers.store --memory 8GiB --scratch /fast/disk
   gcn train --data store:products.store`,
 		Args: exactly(2, "datasets convert needs a SPEC and a path to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -55,7 +55,7 @@ type fetchDisplay struct {
 }
 
 func (f *fetchDisplay) show(p datasets.FetchProgress) {
-	same := p.Name == f.last.Name && p.Stage == f.last.Stage && p.File == f.last.File
+	same := p.Name == f.last.Name && p.Stage == f.last.Stage && p.File == f.last.File && p.Text == f.last.Text
 	f.last = p
 	if !same {
 		f.clear()
@@ -69,6 +69,10 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 				size += fmt.Sprintf(", %.1f of them are here", float64(p.Done)/1e6)
 			}
 			say(f.w, "%s: downloading %s%s", p.Name, p.Address, size)
+		case "note":
+			say(f.w, "%s: %s", p.Name, p.Text)
+		case "check":
+			say(f.w, "%s: checking %s", p.Name, p.File)
 		case "unpack":
 			say(f.w, "%s: unpacking", p.Name)
 		case "prepare":
@@ -86,7 +90,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 		}
 	}
 	terminal := terminal(f.w)
-	if p.Stage == "unpack" || p.Stage == "prepare" || terminal == nil {
+	if terminal == nil || p.Stage == "prepare" || p.Stage == "note" || p.Stage == "unpack" && p.Total == 0 {
 		return
 	}
 	if f.bar == nil {
@@ -115,7 +119,12 @@ func newDatasetsFetchCommand() *cobra.Command {
 		Use:   "fetch NAME",
 		Short: "Download a named data set into the cache",
 		Long: `Download a named data set, check it, and keep it in the cache as a store.
-It resumes an interrupted download. A data set already in the cache is not changed.`,
+It resumes an interrupted download. A data set already in the cache is not changed.
+
+ogbn-papers100M is a download of 60 GB. The command says how much disk space it needs,
+checks it before it starts, and converts within half of the memory, at most 8 GiB. If it
+is interrupted or killed, the same command goes on. "gcn datasets convert" makes a store
+of it in another place, or in half precision.`,
 		Example: `  gcn datasets fetch ogbn-arxiv
   gcn datasets fetch cora --cache /data/gcn`,
 		Args:      exactly(1, "datasets fetch needs one NAME: %s", strings.Join(datasets.Names(), ", ")),

@@ -63,3 +63,25 @@ func TestInfer(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+func TestScale(t *testing.T) {
+	d := data(t)
+	evicted := false
+	o := bench.ScaleOptions{Batches: 6, BatchSize: 64, Workers: 2, Evaluate: true, Evict: func() error { evicted = true; return nil }}
+	r, err := bench.Scale(context.Background(), modelOver(t, d), d, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", r)
+	if !evicted || r.BatchSize != 64 || !(r.SamplingMS > 0) || !(r.StepMS > 0) || !(r.PipelinedMS > 0) || !(r.FirstMS > 0) || !(r.OwnMB > 1) || !(r.EvalMS > 0) || !(r.EvalMB > 1) {
+		t.Errorf("%+v", r)
+	}
+	if mean := r.Entries / (64 + 128); r.Inputs > 128 || mean < 5 || mean > 40 { // rows of 11 entries on average, and better connected ones more often
+		t.Errorf("%v inputs, %v entries a row", r.Inputs, mean)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := bench.Scale(ctx, modelOver(t, d), d, o); err != context.Canceled {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}

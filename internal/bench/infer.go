@@ -34,7 +34,8 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 		nodes[i] = int32(i)
 	}
 	runtime.GC()
-	watch := watchHeap()
+	before := heapBytes()
+	watch := watchMemory(heapBytes, time.Millisecond)
 	defer watch.end()
 	var first float64
 	var times []float64
@@ -52,31 +53,31 @@ func Infer(ctx context.Context, m train.Model, d *datasets.Data, repetitions int
 	}
 	ms := study.Median(times)
 	return InferReport{
-		MS: ms, FirstMS: first, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()) / 1e6,
+		MS: ms, FirstMS: first, NodesPerS: float64(len(nodes)) / ms * 1000, HeapMB: float64(watch.end()-before) / 1e6,
 		Nodes: len(nodes), Repetitions: repetitions,
 	}, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// heapWatch reads the size of the heap every millisecond until end is called.
-type heapWatch struct {
-	before, most uint64
-	stop, done   chan struct{}
+// memoryWatch reads an amount of memory every few milliseconds until end is called.
+type memoryWatch struct {
+	most       uint64
+	stop, done chan struct{}
 }
 
-func watchHeap() *heapWatch {
-	w := &heapWatch{before: heapBytes(), stop: make(chan struct{}), done: make(chan struct{})}
-	w.most = w.before
+func watchMemory(bytes func() uint64, every time.Duration) *memoryWatch {
+	w := &memoryWatch{most: bytes(), stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		tick := time.NewTicker(time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				w.most = max(w.most, heapBytes())
+				w.most = max(w.most, bytes())
 			case <-w.stop:
+				w.most = max(w.most, bytes())
 				return
 			}
 		}
@@ -84,16 +85,16 @@ func watchHeap() *heapWatch {
 	return w
 }
 
-// end stops the watch, waits for it, and returns the largest growth of the heap in bytes.
-// Later calls return the same.
-func (w *heapWatch) end() uint64 {
+// end stops the watch, waits for it, and returns the largest amount. Later calls return the
+// same.
+func (w *memoryWatch) end() uint64 {
 	select {
 	case <-w.done:
 	default:
 		close(w.stop)
 		<-w.done
 	}
-	return w.most - w.before
+	return w.most
 }
 
 func heapBytes() uint64 {

@@ -83,7 +83,7 @@ func Step(ctx context.Context, m train.Model, d *datasets.Data, o StepOptions) (
 	defer floor.close()
 	b := &stepBench{
 		options: o, program: program, batch: parts.Batch, device: parts.Device, floor: floor,
-		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed},
+		stream: train.Stream{Sampler: parts.Batch.Sampler(), Train: d.Split.Train, BatchSize: o.BatchSize, BatchesPerEpoch: 10, Seed: o.Seed, Load: parts.Batch.Load},
 	}
 	if err := b.stream.Validate(); err != nil {
 		return StepReport{}, err

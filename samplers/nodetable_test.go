@@ -1,0 +1,156 @@
+package samplers
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gcn-layerwise/gcn/graph"
+)
+
+// The table gives the numbers of a map, over several bases.
+func TestNodeTable(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var table nodeTable
+		base := int32(1)
+		for range rapid.IntRange(1, 4).Draw(rt, "bases") {
+			want := map[int32]int32{}
+			var nodes []int32
+			for _, node := range rapid.SliceOfN(rapid.Int32Range(0, 3000), 0, 1500).Draw(rt, "nodes") {
+				got := table.get(node, base)
+				if number, found := want[node]; found != (got >= base) || found && number != got {
+					rt.Fatalf("node %d: number %d, want %d, %v", node, got, number, found)
+				}
+				if _, found := want[node]; found {
+					continue
+				}
+				want[node] = base + int32(len(nodes))
+				table.reserve(len(nodes)+1, nodes, base)
+				table.set(node, want[node], base)
+				nodes = append(nodes, node)
+			}
+			base += int32(len(nodes))
+		}
+	})
+}
+
+// A graph with many more nodes that no row sees gives the same batches: only the memory of
+// the numbering differs.
+func TestLargeGraphBatches(t *testing.T) {
+	small := graphOfRandomEdges(t, 3000, 20000)
+	ptr := make([]int64, mostCells+5000)
+	for i := range ptr {
+		ptr[i] = small.Ptr[min(i, small.Rows)]
+	}
+	large := &graph.CSR{Rows: len(ptr) - 1, Cols: len(ptr) - 1, Ptr: ptr, Idx: small.Idx}
+	p, q := graph.NewLaplacian(small), graph.NewLaplacian(large)
+	train := make([]int32, 1000)
+	for i := range train {
+		train[i] = int32(3 * i)
+	}
+	tried := 0
+	for _, method := range Methods() {
+		if strings.HasPrefix(method.Name, "fastgcn") || method.Name == "cluster" {
+			continue // all nodes are candidates, or in clusters
+		}
+		config := func(p *graph.Laplacian) Config {
+			return Config{Laplacian: p, Train: train, Layers: 2, Sizes: []int{60, 60}}
+		}
+		a, err := ByName(method.Name, config(p))
+		if err != nil {
+			t.Logf("%s: %v", method.Name, err)
+			continue
+		}
+		b, err := ByName(method.Name, config(q))
+		if err != nil {
+			t.Fatalf("%s: %v", method.Name, err)
+		}
+		tried++
+		var first, second MiniBatch
+		for k := range 6 {
+			seeds := train[50*k : 50*(k+1)]
+			if err := a.Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &first); err != nil {
+				t.Fatalf("%s: %v", method.Name, err)
+			}
+			if err := b.Sample(t.Context(), seeds, rand.New(NewSource(1, 0, uint64(k))), &second); err != nil {
+				t.Fatalf("%s: %v", method.Name, err)
+			}
+			for l := range first.Blocks {
+				x, y := first.Blocks[l], second.Blocks[l]
+				if !reflect.DeepEqual(x.Src, y.Src) || !reflect.DeepEqual(x.Dst, y.Dst) || !reflect.DeepEqual(x.Matrix, y.Matrix) {
+					t.Errorf("%s: batch %d, block %d differs", method.Name, k, l)
+				}
+			}
+		}
+	}
+	if tried < 8 {
+		t.Errorf("%d methods", tried)
+	}
+	// What the numbering holds is for the nodes that it numbers.
+	var h neighborhood
+	if err := h.walk(q, train[:50]); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.cells) > 0 || len(h.table.slots) > 8*len(h.entries)+leastSlots {
+		t.Errorf("%d cells, %d slots for %d entries", len(h.cells), len(h.table.slots), len(h.entries))
+	}
+	if err := h.walk(q, []int32{int32(q.Nodes())}); err == nil {
+		t.Error("a row outside the graph passed")
+	}
+	if err := h.walk(q, []int32{5, 5}); err == nil {
+		t.Error("a row twice passed")
+	}
+	h.base = math.MaxInt32 - 10 // all numbers are used
+	if err := h.walk(q, train[:50]); err != nil || h.base != 1 {
+		t.Errorf("base %d, %v", h.base, err)
+	}
+}
+
+func graphOfRandomEdges(t *testing.T, nodes, edges int) *graph.CSR {
+	t.Helper()
+	b, err := graph.NewBuilder(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range edges {
+		if err := b.Add(int32(rng.IntN(nodes)), int32(rng.IntN(nodes))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, _ := b.Build()
+	return g
+}
+
+// BenchmarkNumbering compares the cells and the table on graphs of growing size: 1000 rows of
+// 30 random neighbours at a time.
+func BenchmarkNumbering(b *testing.B) {
+	for _, n := range []int{1 << 18, 1 << 20, 1 << 22, 1<<22 + 1, 1 << 24} {
+		const degree = 30
+		a := &graph.CSR{Rows: n, Cols: n, Idx: make([]int32, 1<<24)}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for k := range a.Idx {
+			a.Idx[k] = int32(rng.IntN(n))
+		}
+		b.Run(fmt.Sprintf("nodes=%d", n), func(b *testing.B) {
+			var g numbering
+			p := &graph.Laplacian{Adjacency: a, RowScale: make([]float32, n)}
+			p.ColScale = p.RowScale
+			var nodes []int32
+			for k := range b.N {
+				g.begin(p, nodes)
+				at := k * 7919 * degree % (len(a.Idx) - 1000*degree)
+				g.prefetch(a.Idx[at : at+1000*degree])
+				for _, j := range a.Idx[at : at+1000*degree] {
+					g.numberOrAdd(j)
+				}
+				nodes = g.nodes
+			}
+		})
+	}
+}
