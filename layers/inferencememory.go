@@ -115,7 +115,7 @@ func (k *keptRows) use(ctx context.Context, p *graph.Laplacian, nodes []int32, l
 // useFew makes k the rows for a few nodes. It keeps nothing but the memory of the lists.
 func (m *inferenceMemory) useFew(ctx context.Context, p *graph.Laplacian, nodes []int32, layers int, inputs bool) (err error) {
 	k := &m.kept
-	k.p, k.nodes, k.few, k.inputs = p, nodes, true, nil
+	k.p, k.nodes, k.few, k.inputs, k.divided = p, nodes, true, nil, nil
 	if !inputs {
 		k.rows, err = m.set.neededRows(ctx, k.rows, p, nodes, layers)
 		return err

@@ -121,3 +121,40 @@ func TestInferOnRanks(t *testing.T) {
 		})
 	}
 }
+
+// Ranks divide the rows of each call for a few nodes anew.
+func TestInferFewOnRanks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 2000
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, false))
+	x, y := randomFeatures(rng, n, 10), randomLabels(rng, n, 3)
+	_, alone := testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+	models := make([]*GCN, 2)
+	for k, r := range newRanks(len(models)) {
+		_, models[k] = testModel(t, p, x, y, 2, GCNOptions{Hidden: 16})
+		models[k].Ranks = r
+	}
+	for _, count := range []int{3, 200, 50} {
+		nodes := make([]int32, count)
+		for k := range nodes {
+			nodes[k] = rng.Int32N(n)
+		}
+		want, err := alone.Infer(t.Context(), p, x, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all errgroup.Group
+		for k, m := range models {
+			all.Go(func() error {
+				got, err := m.Infer(t.Context(), p, x, nodes)
+				if err == nil && !slices.Equal(got, want) {
+					t.Errorf("%d nodes: rank %d has other logits", count, k)
+				}
+				return err
+			})
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
