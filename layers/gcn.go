@@ -129,6 +129,13 @@ type GCNOptions struct {
 	// the first run.
 	ControlHalf bool
 
+	// ControlLinear adds the linear part of samplers.ControlRefresh: see ops.AddLinearControl.
+	// It lowers the variance of the gradient of the first convolution's weight, and of the
+	// estimate. The model must have exact input, two convolutions, ELU or ReLU, and none of
+	// LayerNorm, BatchNorm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
+	// training node and feature, for P·(P·X), which the first Refresh computes.
+	ControlLinear bool
+
 	Order Order // order of the products in training; zero means by cost
 
 	Init Initialiser // nil means PyTorch, and GlorotUniform for attention
@@ -213,6 +220,9 @@ func NewGCN(batch *Batch, x *graph.Features, y *graph.Labels, o GCNOptions) (*GC
 	}
 	if err := batch.useRefreshed(slots, x, o); err != nil {
 		return nil, err
+	}
+	if o.ControlLinear && batch.refresher == nil {
+		return nil, fmt.Errorf("layers: GCN with ControlLinear needs a sampler with ControlRefresh")
 	}
 	m := &GCN{Model: Model{Batch: batch}, exact: o.ExactInput, residual: o.HiddenResidual, largest: o.Jumping == JumpingMax, preNorm: o.PreNorm, filled: filledShare(x)}
 	m.Inference = m
@@ -408,6 +418,13 @@ func (m *GCN) convolution(batch *Batch, x *graph.Features, l int, slot, reader *
 	}
 	m.Convolutions = append(m.Convolutions, conv)
 	m.Parameters = append(m.Parameters, conv.Parameters()...)
+	if r := batch.refresher; r != nil && r.linear != nil {
+		if l == 0 {
+			r.linear.x, r.linear.w, r.linear.b = h, conv.W, conv.B
+		} else {
+			conv.linear = r.linear
+		}
+	}
 	var z *G.Node
 	if l == 0 && o.ExactInput != nil { // h is P·X
 		z, err = conv.affine(h, slot)

@@ -44,7 +44,8 @@ type GraphConv struct {
 	Second     *Linear        // nil: none
 	Order      Order          // zero: by cost
 
-	order Order // in use; zero before Convolve
+	order  Order          // in use; zero before Convolve
+	linear *linearControl // nil: none
 }
 
 // NewGraphConv adds the parameters name.weight and name.bias to g. Set the other
@@ -121,6 +122,9 @@ func (l *GraphConv) mix(slot *ops.Slot, h *G.Node) (*G.Node, error) {
 		return ops.Propagate(slot, z)
 	}
 	z, err := ops.Propagate(slot, h)
+	if err == nil && l.linear != nil {
+		z, err = ops.AddLinearControl(l.linear.LinearControl, z, l.linear.x, l.linear.w, l.linear.b)
+	}
 	if err != nil {
 		return nil, err
 	}

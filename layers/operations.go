@@ -76,6 +76,10 @@ func (m *GCN) StepOperations(batch *samplers.MiniBatch) float64 {
 			} else {
 				sum += products*rows*in*out + passes*nnz*in
 			}
+			if conv.linear != nil { // in is the width of W, of the convolution below
+				features := float64(m.Convolutions[0].W.Shape()[0])
+				sum += 2*rows*features*in + sparseCost*float64(b.Matrix.NNZ())*features
+			}
 		}
 		if l < len(m.Skips) {
 			sum += 2 * rows * float64(m.Skips[l].Shape()[0]) * out

@@ -53,6 +53,7 @@ type refresher struct {
 	params   []float32      // of the last Refresh
 	filled   bool           // the histories were computed from params
 	joint    keptRows       // below the last layer, the rows of the last RefreshInfer
+	linear   *linearControl // nil: none
 }
 
 // slotControl makes the control of a slot's blocks.
@@ -123,6 +124,9 @@ func (b *Batch) useRefreshed(slots []*ops.Slot, x *graph.Features, o GCNOptions)
 		return fmt.Errorf("layers: control: %w", err)
 	}
 	b.refresher = r
+	if o.ControlLinear {
+		return r.useLinear(slots, o)
+	}
 	return nil
 }
 
@@ -198,6 +202,11 @@ func (c *slotControl) of(b *graph.Block) (*graph.Block, error) {
 			m.Idx, m.Val = append(m.Idx, below+at), append(m.Val, 1)
 		}
 		m.Ptr = append(m.Ptr, int64(len(m.Idx)))
+	}
+	if c.top && c.r.linear != nil {
+		if err := c.r.linear.set(b, c.to); err != nil {
+			return nil, err
+		}
 	}
 	c.block = graph.Block{Dst: b.Dst, Src: b.Src, Matrix: b.Matrix, Transposed: b.Transposed, RowSums: c.sums, NoiseScale: b.NoiseScale, Control: &c.control}
 	return &c.block, nil
@@ -322,6 +331,11 @@ func (r *refresher) fill(ctx context.Context, m *GCN, nodes []int32) ([]float32,
 	if err != nil {
 		return nil, err
 	}
+	if r.linear != nil {
+		if err := r.linear.propagate(in, &r.kept); err != nil {
+			return nil, err
+		}
+	}
 	// The order of a layer's products depends on its rows. Each row has the bits that it has
 	// alone only if all three lists have the same order.
 	top := len(model.layers) - 1
@@ -398,6 +412,7 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 		return fmt.Errorf("convolution %d has %d histories, want 1", l, len(all))
 	}
 	history, rows := all[0], r.kept.rows[l-1]
+	history.SetRows(0, nil) // allocates: parts are written at the same time
 	var err error
 	if len(rows) == len(kept.rows[l-1]) {
 		err = in.toHistory(history, 0, h.Span, h.Count*h.Width)
@@ -417,6 +432,9 @@ func (r *refresher) history(in *inference, l int, h plan.Rows, kept *keptRows) e
 			kernel.Gather(own.Host(), h.Host(), ids[lo:lo+n], h.Width)
 			return part.toHistory(history, lo, own, n*h.Width)
 		})
+	}
+	if err == nil && r.linear != nil {
+		err = r.linear.linearise(in.model.layers[0].w, in.model.layers[0].b, history, len(rows))
 	}
 	if err == nil {
 		err = in.need(&r.kept, l)

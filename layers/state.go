@@ -65,10 +65,14 @@ func (b *Batch) State() []State {
 	return all
 }
 
-// StateBytes returns the size of the state, also before it is allocated.
+// StateBytes returns the size of the state, and of P·(P·X) of GCNOptions.ControlLinear, also
+// before they are allocated.
 func (b *Batch) StateBytes() int64 {
 	var sum int64
 	b.histories(func(_ string, h *ops.History) { sum += h.Bytes() })
+	if b.refresher != nil && b.refresher.linear != nil {
+		sum += b.refresher.linear.Bytes()
+	}
 	return sum
 }
 

@@ -172,6 +172,7 @@ func TestGradients(t *testing.T) {
 		thinW := input{"w", thin.Cols, out, randomValues(rand.New(rand.NewPCG(7, 8)), thin.Cols*out)}
 		ownProbe := randomValues(rest, len(edges.Dst)*in)
 		edgeRows := input{"x", len(edges.Dst), in, randomValues(rest, len(edges.Dst)*in)}
+		linear := newLinearTest(rest, nodes, size.dst, in, out)
 		cases := map[string]expression{
 			"Attention":                attentionExpression(rng, attended, 3, AttentionOptions{}, true),
 			"Attention of heads":       attentionExpression(rng, attended, 2, AttentionOptions{Heads: 3, Mode: training, Dropout: 0.3}, false),
@@ -394,6 +395,23 @@ func TestGradients(t *testing.T) {
 						copy(own.data[i*in:(i+1)*in], v[0].data[from*in:(from+1)*in])
 					}
 					return refProbe(refAdd(refMul(refCSR(&edges.Matrix), v[0]), own), ownProbe)
+				},
+			},
+			"AddLinearControl": {
+				[]input{{"z", size.dst, out, randomValues(rest, size.dst*out)}, w, bias},
+				func(g *G.ExprGraph, v []*G.Node) (*G.Node, error) {
+					f, err := Features(g, x, slot)
+					if err != nil {
+						return nil, err
+					}
+					y, err := linear.add(slot, v[0], f, v[1], v[2])
+					if err != nil {
+						return nil, err
+					}
+					return probe(y, c[:size.dst*out])
+				},
+				func(v []dense) float64 {
+					return refProbe(linear.reference(b, x, v[0], v[1], v[2]), c[:size.dst*out])
 				},
 			},
 			"plain nodes between": {

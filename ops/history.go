@@ -96,6 +96,15 @@ func (h *History) Float32s() []float32 {
 	return rows
 }
 
+// Row sets dst, of Width values, to row k in single precision.
+func (h *History) Row(dst []float32, k int) {
+	if at := k * h.width; h.half {
+		kernel.Widen(dst, h.halves[at:at+h.width])
+	} else {
+		copy(dst, h.Values()[at:at+h.width])
+	}
+}
+
 // Values returns the rows, nodes×width, row-major. Writing to them changes the
 // history; a checkpoint is restored in this way. A history in half precision has none.
 //

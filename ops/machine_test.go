@@ -23,6 +23,7 @@ type network struct {
 	slots   []*Slot
 	mode    *Mode
 	squares []*Slot // of attentions in the middle
+	linear  *LinearControl
 	targets *Targets
 	loss    *G.Node
 	params  G.Nodes
@@ -92,6 +93,8 @@ func newNetworkGraph(x *graph.Features, y *graph.Labels, nominal [3]int, middle 
 			n.squares = append(n.squares, op.slot)
 		case *ownRows:
 			n.squares = append(n.squares, op.slot)
+		case *linearControl:
+			n.squares, n.linear = append(n.squares, op.of.slot), op.of
 		}
 	}
 	if g.To(other.ID()).Len() > 0 {
@@ -124,6 +127,11 @@ func (n *network) set(blocks []*graph.Block, seed uint64) error {
 	for _, square := range n.squares {
 		rows := len(blocks[0].Dst)
 		if err := square.Set(randomEdges(rand.New(rand.NewPCG(seed, 2)), rows, rows, networkNodes)); err != nil {
+			return err
+		}
+	}
+	if n.linear != nil {
+		if err := n.linear.SetRows(blocks[0].Dst, randomValues(rand.New(rand.NewPCG(seed, 3)), len(blocks[0].Dst))); err != nil {
 			return err
 		}
 	}
@@ -261,6 +269,16 @@ var middles = map[string]between{
 	"OwnRows": func(h, _ *G.Node) (*G.Node, error) {
 		rows := h.Shape()[0]
 		return OwnRows(NewSlot(rows, rows), h)
+	},
+	"AddLinearControl": func(h, o *G.Node) (*G.Node, error) {
+		rows, rng := h.Shape()[0], rand.New(rand.NewPCG(6, 6))
+		test, slot := newLinearTest(rng, networkNodes, 1, networkFeatures, networkWidth), NewSlot(rows, rows)
+		f, err := Features(h.Graph(), randomFeatures(rng, networkNodes, networkFeatures), slot)
+		if err != nil {
+			return nil, err
+		}
+		return test.add(slot, h, f, input{"wl", networkFeatures, networkWidth, randomValues(rng, networkFeatures*networkWidth)}.node(h.Graph()),
+			input{"bl", 0, networkWidth, []float32{1, 0, 2, -1}}.node(h.Graph()))
 	},
 	"transposed weight": func(h, _ *G.Node) (*G.Node, error) {
 		w, err := G.Transpose(input{"wt", 3, networkWidth, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}.node(h.Graph()))

@@ -57,19 +57,24 @@ func placeHistory(p *plan.Placement, h *History) (*placedHistory, error) {
 	return s, nil
 }
 
-// add queues out += (P−P̃)·H̄ over q's block, and remembers rows, one for each input node
-// of the block, for Commit. If the block has no control, it does nothing.
-func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.Pointer, width int) error {
+// current brings the rows on the device up to date.
+func (s *placedHistory) current() error {
 	if s.err != nil {
 		return s.err
 	}
-	if q.block.Control == nil {
-		return nil
+	return s.toDevice()
+}
+
+// add queues out += (P−P̃)·H̄ over q's block, and remembers rows, one for each input node
+// of the block, for Commit. If the block has no control, it does nothing.
+func (s *placedHistory) add(p *plan.Placement, q *placedSlot, out, rows device.Pointer, width int) error {
+	if s.err != nil || q.block.Control == nil {
+		return s.err
 	}
 	if width != s.of.width {
 		return fmt.Errorf("ops: Propagate: values of width %d for a history of width %d: %w", width, s.of.width, ErrShape)
 	}
-	if err := s.toDevice(); err != nil {
+	if err := s.current(); err != nil {
 		return err
 	}
 	if err := s.d.AddSpMM(out, q.control, s.at, width); err != nil {

@@ -51,8 +51,11 @@ func TestControlUnbiasedByEnumeration(t *testing.T) {
 
 // TestControlOverGraphByEnumeration computes the mean of the estimate of every legal
 // combination of importance, draw, weight and control over all outcomes, for two rows of P on
-// a graph of six nodes, and for any H̄. The candidates and their probabilities are computed
-// from the dense matrix.
+// a graph of six nodes, and for any H̄. "linear" is the refreshed control with the linear one
+// (layers.GCNOptions.ControlLinear), for any change of the first weights; "gradient" is the
+// derivative of the same by a parameter of the first layer, on which the rows of H and of
+// its linear part depend. The candidates and their probabilities are computed from the dense
+// matrix.
 func TestControlOverGraphByEnumeration(t *testing.T) {
 	const nodes = 6
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, nodes, 8, true, 4))
@@ -62,6 +65,11 @@ func TestControlOverGraphByEnumeration(t *testing.T) {
 	for i := range h {
 		h[i], history[i] = 1+rng.NormFloat64(), 5*rng.NormFloat64()
 	}
+	linear, slope, input := make([]float64, nodes), make([]float64, nodes), make([]float64, nodes)
+	for i := range h { // a row of X(W − W̄) ⊙ s, the slope of H, and the derivative of XW
+		linear[i], slope[i], input[i] = 3*rng.NormFloat64(), rng.Float64(), rng.NormFloat64()
+	}
+	const meanSlope = 0.4
 	all := unbiasedParts()
 	if len(all) != 3*8 { // importances, and draws with an unbiased weight
 		t.Errorf("%d combinations", len(all))
@@ -86,17 +94,23 @@ func TestControlOverGraphByEnumeration(t *testing.T) {
 				}
 				for _, r := range rows {
 					means := map[string]float64{}
-					var exact, size float64
+					var exact, gradient, size float64
 					for j := range nodes {
 						entry := dense[r*nodes+j]
 						drawn := beta[j] * entry
 						means["none"] += drawn * h[j]
 						means["refresh"] += drawn*(h[j]-history[j]) + entry*history[j] // P̃(H − H̄) + PH̄
 						means["rolling"] += drawn*h[j] + (entry-drawn)*history[j]      // P̃H + (P − P̃)H̄
+						means["linear"] += drawn*(h[j]-history[j]) + entry*history[j] + (entry-drawn)*linear[j]
+						means["gradient"] += drawn*slope[j]*input[j] + (entry-drawn)*meanSlope*input[j]
 						exact += entry * h[j]
+						gradient += entry * slope[j] * input[j]
 						size += math.Abs(entry) * (math.Abs(h[j]) + math.Abs(history[j]))
 					}
-					for _, control := range samplers.ControlNames() {
+					if math.Abs(means["gradient"]-gradient) > 1e-12*max(size, 1) {
+						t.Errorf("%s, s = %d: the gradient has the mean %v, over all neighbours it is %v", partsName(parts), s, means["gradient"], gradient)
+					}
+					for _, control := range append(samplers.ControlNames(), "linear") {
 						if math.Abs(means[control]-exact) > 1e-12*max(size, 1) {
 							t.Errorf("%s, %s, s = %d: E is %v, PH is %v", partsName(parts), control, s, means[control], exact)
 						}

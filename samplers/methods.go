@@ -34,6 +34,10 @@ type Method struct {
 	// Config.DropoutNoise excludes it.
 	FullDropoutNoise bool
 
+	// LinearControl says that the model has layers.GCNOptions.ControlLinear, unless its parts
+	// exclude it.
+	LinearControl bool
+
 	// GradientSeeds says that training draws the mini-batches by the norms of gradients
 	// (train.ImportantSeeds). A sampler cannot do so: it gets the mini-batch's nodes.
 	GradientSeeds bool
@@ -159,6 +163,7 @@ func Methods() []Method {
 		Controlled: true,
 
 		FullDropoutNoise: true,
+		LinearControl:    true,
 		make: func(c Config) validSampler {
 			return &LayerWise{Laplacian: c.Laplacian, Sizes: c.Sizes, Importance: LADIES{Flat: true}, Weight: Debiased{}, Control: ControlRefresh, Train: c.Train, ExactInput: true, KeepSelf: c.KeepSelf}
 		},

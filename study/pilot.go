@@ -20,7 +20,8 @@ import (
 	"github.com/gcn-layerwise/gcn/train"
 )
 
-// Pilot trains the paper's model for some mini-batches with the method ladies-cv. It gives a
+// Pilot trains the paper's model for some mini-batches with the method ladies-cv, without its
+// linear control. It gives a
 // study of control variates the activations H that one convolution reads during training,
 // and earlier activations H̄ of known age.
 //

@@ -89,7 +89,7 @@ type Trial struct {
 	// take as long.
 	Operations float64 `json:"operations"`
 
-	Memory int64 `json:"memory"` // bytes of histories and of P·X
+	Memory int64 `json:"memory"` // bytes of histories, of P·X and of P·(P·X)
 }
 
 // DefaultCandidates returns the candidates for a graph with the given advice: full batch as
@@ -194,7 +194,8 @@ func (s *Trials) suffices(trials []Trial, c Candidate) bool {
 
 // try trains one candidate. It returns nil for the method full if that would take too long.
 func (s *Trials) try(ctx context.Context, d *datasets.Data, exact *layers.ExactInput, c Candidate, scored []int32, progress func(train.Progress)) (*Trial, error) {
-	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed})
+	linear := s.Layers == 2 && slices.ContainsFunc(samplers.Methods(), func(m samplers.Method) bool { return m.Name == c.Method && m.LinearControl })
+	m, err := c.model(d, exact, s.Layers, layers.GCNOptions{Hidden: s.Hidden, Seed: s.Seed, ControlLinear: linear})
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,22 @@ func controlledModel(t testing.TB, d *datasets.Data, control samplers.Control, h
 // controlledOver returns a model with exact input over s, whose data it sets.
 func controlledOver(t testing.TB, d *datasets.Data, s *samplers.LayerWise, hidden int) *layers.GCN {
 	t.Helper()
+	return controlledWith(t, d, s, layers.GCNOptions{Hidden: hidden})
+}
+
+// linearModel returns a model with a refreshed control, the linear one and the noise of dropout
+// over all neighbours: ladies-cv.
+func linearModel(t testing.TB, d *datasets.Data, hidden int) *layers.GCN {
+	t.Helper()
+	s := &samplers.LayerWise{Sizes: []int{24}, Control: samplers.ControlRefresh, FullDropoutNoise: true}
+	return controlledWith(t, d, s, layers.GCNOptions{Hidden: hidden, ControlLinear: true})
+}
+
+func controlledWith(t testing.TB, d *datasets.Data, s *samplers.LayerWise, o layers.GCNOptions) *layers.GCN {
+	t.Helper()
 	s.Laplacian, s.Train, s.ExactInput = d.Laplacian(), d.Split.Train, true
-	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), s), d.Features, d.Labels, layers.GCNOptions{Hidden: hidden, Seed: 3, ExactInput: exactInput(t, d)})
+	o.Seed, o.ExactInput = 3, exactInput(t, d)
+	m, err := layers.NewGCN(layers.NewBatch(G.NewGraph(), s), d.Features, d.Labels, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,15 +47,18 @@ func controlledOver(t testing.TB, d *datasets.Data, s *samplers.LayerWise, hidde
 // TestControlGradients compares gradients with central differences of the loss while the
 // histories, of other parameters, stay as they are.
 func TestControlGradients(t *testing.T) {
+	d := smallData(t, 60, 3)
 	for _, full := range []bool{false, true} {
-		checkControlGradients(t, &samplers.LayerWise{Sizes: []int{10, 12}, Control: samplers.ControlRefresh, FullDropoutNoise: full})
+		checkControlGradients(t, d, controlledOver(t, d, &samplers.LayerWise{Sizes: []int{10, 12}, Control: samplers.ControlRefresh, FullDropoutNoise: full}, 4))
+	}
+	for _, after := range []bool{false, true} {
+		s := &samplers.LayerWise{Sizes: []int{10}, Control: samplers.ControlRefresh, FullDropoutNoise: true}
+		checkControlGradients(t, d, controlledWith(t, d, s, layers.GCNOptions{Hidden: 4, ControlLinear: true, BiasAfter: after}))
 	}
 }
 
-func checkControlGradients(t *testing.T, s *samplers.LayerWise) {
+func checkControlGradients(t *testing.T, d *datasets.Data, m *layers.GCN) {
 	t.Helper()
-	d := smallData(t, 60, 3)
-	m := controlledOver(t, d, s, 4)
 	p := compiled(t, m.Parts())
 	if err := m.Refresh(context.Background()); err != nil {
 		t.Fatal(err)
@@ -90,10 +107,17 @@ func TestControlResumes(t *testing.T) {
 		control samplers.Control
 		every   int // short evaluates every 7 batches
 		full    bool
-	}{{samplers.ControlRefresh, 6, false}, {samplers.ControlRefresh, 7, true}, {samplers.ControlRolling, 6, true}} {
+		linear  bool
+	}{{samplers.ControlRefresh, 6, false, false}, {samplers.ControlRefresh, 7, true, false}, {samplers.ControlRolling, 6, true, false}, {samplers.ControlRefresh, 6, true, true}} {
 		control, every := c.control, c.every
+		model := func() *layers.GCN {
+			if c.linear {
+				return linearModel(t, d, 16)
+			}
+			return controlledOver(t, d, &samplers.LayerWise{Sizes: []int{20, 30}, Control: control, FullDropoutNoise: c.full}, 16)
+		}
 		run := func(dir string, o Options, stopAt int) ([]float32, *Result, error) {
-			m := controlledOver(t, d, &samplers.LayerWise{Sizes: []int{20, 30}, Control: control, FullDropoutNoise: c.full}, 16)
+			m := model()
 			o.Dir, o.ControlEvery = dir, every
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -129,7 +153,7 @@ func TestControlResumes(t *testing.T) {
 		}
 		o := short()
 		o.Resume = true
-		m := controlledOver(t, d, &samplers.LayerWise{Sizes: []int{20, 30}, Control: control, FullDropoutNoise: c.full}, 16)
+		m := model()
 		o.Dir, o.ControlEvery, o.MaxBatches = dir, every+1, 80
 		if _, err := Fit(context.Background(), m, d, o); (err == nil) != (control == samplers.ControlRolling) {
 			t.Errorf("%v: resumed with another interval: %v", control, err)
@@ -155,11 +179,17 @@ func (a apart) RefreshInfer(ctx context.Context, nodes []int32) ([]float32, erro
 // TestRefreshJoinsEvaluation compares with a run whose refreshes and evaluations are apart.
 func TestRefreshJoinsEvaluation(t *testing.T) {
 	d := smallData(t, 300, 3)
+	refreshJoins(t, d, func() *layers.GCN { return controlledModel(t, d, samplers.ControlRefresh, 16, 20, 30) })
+	refreshJoins(t, d, func() *layers.GCN { return linearModel(t, d, 16) })
+}
+
+func refreshJoins(t *testing.T, d *datasets.Data, model func() *layers.GCN) {
+	t.Helper()
 	o := short()
 	o.ControlEvery = 14
-	m := controlledModel(t, d, samplers.ControlRefresh, 16, 20, 30)
+	m := model()
 	want := mustFit(t, m.Parts(), d, o)
-	other, joint := controlledModel(t, d, samplers.ControlRefresh, 16, 20, 30), 0
+	other, joint := model(), 0
 	other.Refresher = apart{other, d, &joint}
 	got := mustFit(t, other.Parts(), d, o)
 	if joint != 4 { // after 14, 28, 42 and 56 of 60 batches

@@ -589,6 +589,7 @@ func TestSameBitsOnDevices(t *testing.T) {
 		"ladies-flat-debiased": func() *layers.Model {
 			return modelOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Importance: samplers.LADIES{Flat: true}, Weight: samplers.Debiased{}}, 16)
 		},
+		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 		},

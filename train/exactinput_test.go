@@ -60,6 +60,8 @@ func TestExactInputOnDevice(t *testing.T) {
 		"histories":         {method: "vrgcn", sizes: []int{2}},
 		"refreshed":         {method: "ladies-cv", sizes: []int{96, 96}},
 		"half precision":    {method: "ladies", sizes: []int{96}, px: rounded},
+		"linear control":    {method: "ladies-cv", sizes: []int{96}, options: layers.GCNOptions{ControlLinear: true}},
+		"of P·X in half":    {method: "ladies-cv", sizes: []int{96}, px: rounded, options: layers.GCNOptions{ControlLinear: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data.Propagated = c.px

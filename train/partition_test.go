@@ -51,6 +51,7 @@ var partedModels = map[string]partedModel{
 	"ladies-cv": func(t testing.TB, d *datasets.Data) *layers.Model {
 		return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 	},
+	"linear control": func(t testing.TB, d *datasets.Data) *layers.Model { return linearModel(t, d, 16).Parts() },
 	"control, in half precision": func(t testing.TB, d *datasets.Data) *layers.Model {
 		s := &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}, Control: samplers.ControlRefresh, Train: d.Split.Train}
 		return gcnOver(t, d, s, layers.GCNOptions{Hidden: 16, Seed: 3, ControlHalf: true})

@@ -75,6 +75,7 @@ func TestSameBitsOnAnyRanks(t *testing.T) {
 		"ladies-cv": func() *layers.Model {
 			return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts()
 		},
+		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },
 		"batch norm, edge dropout": func() *layers.Model {
 			s := &samplers.DropEdges{Sampler: &samplers.Neighbor{Laplacian: d.Laplacian(), Sizes: []int{2, 2}}, Rate: 0.2}
 			return gcn(s, layers.GCNOptions{BatchNorm: true, InputLayer: true, Jumping: layers.JumpingSum})
@@ -170,7 +171,8 @@ func TestResumeOnOtherRanks(t *testing.T) {
 		"batch norm": func() *layers.Model {
 			return gcnOver(t, d, &samplers.LayerWise{Laplacian: d.Laplacian(), Sizes: []int{24, 24}}, layers.GCNOptions{Hidden: 16, Seed: 3, BatchNorm: true})
 		},
-		"ladies-cv": func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
+		"ladies-cv":      func() *layers.Model { return controlledModel(t, d, samplers.ControlRefresh, 16, 24, 24).Parts() },
+		"linear control": func() *layers.Model { return linearModel(t, d, 16).Parts() },
 	} {
 		t.Run(name, func(t *testing.T) { resumeOnOtherRanks(t, d, model) })
 	}

@@ -91,7 +91,12 @@ func (c *config) apply(fs *pflag.FlagSet, more ...string) error {
 	}
 	const noise = "dropout-noise" // a run without it was made with the noise of the sample, also by ladies-cv
 	if _, there := set[noise]; ofRun && !there && !fs.Changed(noise) {
-		return fs.Set(noise, samplers.DropoutNoiseSampled)
+		if err := fs.Set(noise, samplers.DropoutNoiseSampled); err != nil {
+			return err
+		}
+	}
+	if _, there := set[controlLinear]; ofRun && !there && !fs.Changed(controlLinear) { // as the noise
+		return fs.Set(controlLinear, "false")
 	}
 	return nil
 }
@@ -289,6 +294,9 @@ func (o *trainOptions) runConfig() map[string]any {
 	}
 	if o.ControlHalf {
 		config["control_half"] = true
+	}
+	if o.ControlLinear {
+		config["control_linear"] = true
 	}
 	if !o.namesParts() {
 		config["method"] = o.Method

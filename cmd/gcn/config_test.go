@@ -106,7 +106,7 @@ func TestOneName(t *testing.T) {
 	new(trainOptions).flags(flags)
 	new(outputOptions).flags(flags)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "method")...)
-	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh", "--control-half", "--dropout-noise", "full")...)
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "parts", "--flat", "--exact-input", "--control", "refresh", "--control-half", "--control-linear", "--dropout-noise", "full")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "attention", "--method", "neighbor", "--samples", "2", "--model", "equation", "--conv", "gat", "--input-dropout", "0.1", "--micro", "2")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "seeds", "--seeds", "loss", "--bias-after", "--jumping", "sum", "--batch-norm")...)
 	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "extras", "--hidden-residual", "linear", "--input-layer", "--label-inputs", "0.5", "--pre-norm", "--feed-forward", "--edge-dropout", "0.1", "--own-state", "--activation", "gelu", "--label-smoothing", "0.1",

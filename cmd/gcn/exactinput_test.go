@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -81,14 +82,18 @@ func TestExactInput(t *testing.T) {
 func TestControls(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, options := range map[string]string{
-		"ladies-cv":                    "--method ladies-cv --samples 48,48 --layers 3",
-		"mvs":                          "--method mvs --samples 48 --seeds-every 4 --control-half",
-		"mvs-full-noise":               "--method mvs --samples 48 --dropout-noise full",
-		"ladies-cv-sampled-noise":      "--method ladies-cv --samples 48 --dropout-noise sampled", // as before there was the option
-		"ladies-flat-debiased-refresh": "--flat --control refresh --samples 48,48",
-		"ladies-debiased-rolling":      "--control rolling --samples 48,48 --layers 3 --exact-input",
-		"fastgcn-systematic-horvitz-thompson-refresh": "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
-		"ladies-flat-debiased-nodes-refresh":          "--flat --population nodes --control refresh --samples 48,48",
+		"ladies-cv":                              "--method ladies-cv --samples 48,48 --layers 3",
+		"mvs":                                    "--method mvs --samples 48 --seeds-every 4 --control-half",
+		"mvs-full-noise":                         "--method mvs --samples 48 --dropout-noise full",
+		"ladies-cv-sampled-noise":                "--method ladies-cv --samples 48 --dropout-noise sampled",
+		"ladies-cv-without-linear":               "--method ladies-cv --samples 48 --control-linear=false",
+		"mvs-linear":                             "--method mvs --samples 48 --control-linear --control-half",
+		"ladies-cv-sampled-noise-without-linear": "--method ladies-cv --samples 48 --dropout-noise sampled --control-linear=false", // as before there were the options
+		"ladies-flat-debiased-refresh-full-noise-linear": "--flat --control refresh --exact-input --samples 48 --dropout-noise full --control-linear",
+		"ladies-flat-debiased-refresh":                   "--flat --control refresh --samples 48,48",
+		"ladies-debiased-rolling":                        "--control rolling --samples 48,48 --layers 3 --exact-input",
+		"fastgcn-systematic-horvitz-thompson-refresh":    "--importance fastgcn --draw systematic --control refresh --samples 48 --exact-input",
+		"ladies-flat-debiased-nodes-refresh":             "--flat --population nodes --control refresh --samples 48,48",
 	} {
 		line := append([]string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--out", name}, strings.Fields(options)...)
 		if !strings.Contains(name, "rolling") {
@@ -107,14 +112,19 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s: eval gives %v, training gave %v", name, e["score"], trained["test"])
 		}
 	}
-	// ladies-cv is made of parts; its folder without dropout_noise is of the noise of the sample.
+	// ladies-cv is made of parts; its folder without dropout_noise and control_linear is of the noise
+	// of the sample, without the linear control.
 	parts := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "-q", "--flat", "--control", "refresh", "--control-every", "7", "--exact-input", "--samples", "48", "--max-batches", "20"}
 	succeed(t, append(parts, "--out", "sampled")...)
-	if config := string(readFile(t, "ladies-cv-sampled-noise/config.json")); strings.Contains(config, "oise") {
-		t.Errorf("the configuration names the noise of the sample:\n%s", config)
+	if config := string(readFile(t, "ladies-cv-sampled-noise-without-linear/config.json")); strings.Contains(config, "oise") || strings.Contains(config, "linear") {
+		t.Errorf("the configuration names the noise of the sample, or the linear control:\n%s", config)
 	}
-	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "ladies-cv-sampled-noise")) {
-		t.Error("the parts of ladies-cv with the noise of the sample give other weights")
+	if !bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "ladies-cv-sampled-noise-without-linear")) {
+		t.Error("the parts of ladies-cv with the noise of the sample and without the linear control give other weights")
+	}
+	succeed(t, "train", "-q", "--method", "ladies-cv", "--data", smallData, "--hidden", "8", "--batch", "32", "--control-every", "7", "--samples", "48", "--max-batches", "20", "--out", "linear")
+	if linear := weightsOf(t, "linear"); !bytes.Equal(linear, weightsOf(t, "ladies-flat-debiased-refresh-full-noise-linear")) || bytes.Equal(linear, weightsOf(t, "ladies-cv-without-linear")) {
+		t.Error("ladies-cv of two layers has other weights than its parts, or those without the linear control")
 	}
 	succeed(t, append(parts, "--out", "full", "--dropout-noise", "full")...)
 	if bytes.Equal(weightsOf(t, "sampled"), weightsOf(t, "full")) {
@@ -129,7 +139,7 @@ func TestControls(t *testing.T) {
 		t.Error("several runs that were stopped have other weights")
 	}
 	// In half precision the histories are half as large. The table names them and P·X.
-	half := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "10", "--method", "ladies-cv", "--samples", "48"}
+	half := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "10", "--method", "ladies-cv", "--samples", "48", "--control-linear=false"}
 	whole := object(t, succeed(t, append(half, "--out", "whole", "--json", "-q")...))
 	half = append(half, "--control-half")
 	table := succeed(t, append(half, "--out", "half", "-q")...)
@@ -144,6 +154,13 @@ func TestControls(t *testing.T) {
 	if !strings.Contains(table.stdout, want) {
 		t.Errorf("the table lacks %q:\n%s", want, table.stdout)
 	}
+	// The linear control keeps P·(P·X) of the training nodes.
+	linear := object(t, succeed(t, append(half[:len(half)-2:len(half)-2], "--out", "whole-linear", "--json", "-q")...))
+	if more := linear["state_bytes"].(float64) - whole["state_bytes"].(float64); !(more > 0) || math.Mod(more, 4) != 0 {
+		t.Errorf("the linear control keeps %v bytes", more)
+	}
+	fail(t, exitFailed, []string{"control_linear"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-linear")
+	fail(t, exitFailed, []string{"control_linear"}, "train", "--out", "whole-linear", "--resume", "--max-batches", "20", "--control-linear=false")
 	fail(t, exitFailed, []string{"control_half"}, "train", "--out", "whole", "--resume", "--max-batches", "20", "--control-half")
 	for options, want := range map[string]string{
 		"--control rolling --control-half":                                   "is for --control refresh",
@@ -170,6 +187,17 @@ func TestControls(t *testing.T) {
 		"--dropout-noise full --dropout 0":                                   "--dropout above 0",
 		"--dropout-noise full --layers 1":                                    "2 layers or more",
 		"--method ladies-cv --dropout-noise full --hidden-residual identity": "excludes --hidden-residual identity",
+		"--method ladies-cv --control-linear --layers 3":                     "not for --layers 3",
+		"--method ladies-cv --control-linear --layer-norm":                   "--layer-norm and --batch-norm exclude it",
+		"--method ladies-cv --control-linear --batch-norm":                   "--layer-norm and --batch-norm exclude it",
+		"--method ladies-cv --control-linear --residual":                     "--residual excludes it",
+		"--method ladies-cv --control-linear --hidden-residual linear":       "--hidden-residual linear excludes it",
+		"--method ladies-cv --control-linear --jumping sum":                  "--jumping sum excludes it",
+		"--method ladies-cv --control-linear --activation gelu":              "--activation gelu excludes it",
+		"--control-linear":                                                   "a part of --control refresh with --exact-input",
+		"--method vrgcn --control-linear":                                    "a part of --control refresh with --exact-input",
+		"--control refresh --control-linear":                                 "a part of --control refresh with --exact-input",
+		"--control rolling --exact-input --control-linear":                   "a part of --control refresh with --exact-input",
 		"--control-every 5":                                                  "is for --control refresh",
 		"--control rolling --control-every 5":                                "is for --control refresh",
 	} {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -221,6 +224,50 @@ func (o *trainOptions) fillDropoutNoise() error {
 	return nil
 }
 
+// fillOwnParts sets the method's own noise of dropout and linear control where the options are
+// not given.
+func (o *trainOptions) fillOwnParts(fs *pflag.FlagSet) error {
+	if err := o.fillDropoutNoise(); err != nil {
+		return err
+	}
+	return o.fillControlLinear(fs)
+}
+
+// fillControlLinear sets the method's own linear control if the option is not given. It
+// returns an error if it is given and the other options exclude it.
+func (o *trainOptions) fillControlLinear(fs *pflag.FlagSet) error {
+	own := !o.namesParts() && methodNamed(o.Method).LinearControl
+	switch excludes := o.excludesLinearControl(); {
+	case !fs.Changed(controlLinear):
+		o.ControlLinear = own && excludes == ""
+	case o.ControlLinear && excludes != "":
+		return usagef("--%s: %s", controlLinear, excludes)
+	}
+	return nil
+}
+
+// controlLinear is the option of the linear control.
+const controlLinear = "control-linear"
+
+// excludesLinearControl says which option excludes the linear control, or returns "".
+func (o *trainOptions) excludesLinearControl() string {
+	switch {
+	case !o.refreshes() || !o.ExactInput:
+		return "it is a part of --control refresh with --exact-input, and of ladies-cv and mvs"
+	case o.Layers != 2:
+		return fmt.Sprintf("it is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", o.Layers)
+	case o.LayerNorm, o.BatchNorm:
+		return "--layer-norm and --batch-norm exclude it: it needs the slope of the activation of P·X·W itself"
+	case o.Residual:
+		return "--residual excludes it: a part of the activations is then not from P·X·W"
+	case o.ownRows():
+		return o.ownRowsOption() + " excludes it: other parts of the model read the activations too"
+	case o.Activation == ops.ActivationGELU.String():
+		return "--activation gelu excludes it: the slope does not follow from the value; take elu or relu"
+	}
+	return ""
+}
+
 // checkControl reports parts whose estimate is biased, together with a control.
 func (o *samplingOptions) checkControl() error {
 	biased := o.biasedOption()
@@ -271,6 +318,18 @@ func (o *samplingOptions) methodName() string {
 		name += "-full-noise"
 	case own && o.DropoutNoise == samplers.DropoutNoiseSampled:
 		name += "-sampled-noise"
+	}
+	return name
+}
+
+// methodName returns the method's name, with the linear control if that is not the method's own.
+func (o *trainOptions) methodName() string {
+	name, own := o.samplingOptions.methodName(), !o.namesParts() && methodNamed(o.Method).LinearControl
+	switch {
+	case o.ControlLinear && !own:
+		name += "-linear"
+	case own && !o.ControlLinear && o.excludesLinearControl() == "":
+		name += "-without-linear"
 	}
 	return name
 }

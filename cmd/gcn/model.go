@@ -28,7 +28,7 @@ func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*laye
 		Hidden: o.Hidden, Activation: activationNamed(o.Activation), LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
 		// 0 means none here, and the default there.
 		Dropout: cmp.Or(o.Dropout, layers.NoDropout), ClassifierDropout: cmp.Or(o.ClassifierDropout, layers.NoDropout),
-		InputDropout: o.InputDropout, ExactInput: o.exact, ControlHalf: o.ControlHalf, BiasAfter: o.BiasAfter,
+		InputDropout: o.InputDropout, ExactInput: o.exact, ControlHalf: o.ControlHalf, ControlLinear: o.ControlLinear, BiasAfter: o.BiasAfter,
 	}
 	if o.Conv == convGAT {
 		gcn.Heads, gcn.OutputHeads = o.Heads, o.OutputHeads

@@ -68,6 +68,7 @@ type trainOptions struct {
 	Residual          bool
 	ExactInput        bool
 	ControlHalf       bool
+	ControlLinear     bool
 
 	LR           float64
 	Beta1, Beta2 float64
@@ -155,6 +156,7 @@ func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
 	o.partOptions.flags(fs)
 	fs.BoolVar(&o.ExactInput, "exact-input", false, "propagate the features once, over all neighbours, and sample only the other layers: one number fewer in --samples")
 	fs.BoolVar(&o.ControlHalf, "control-half", false, "with --control refresh, ladies-cv or mvs: kept activations in float16, half the memory; on the CPU")
+	fs.BoolVar(&o.ControlLinear, "control-linear", false, "with --control refresh and --exact-input: the part of the estimate that is linear in the first weights exactly, with two layers, elu or relu, and neither norms nor residuals (default for ladies-cv, where --control-linear=false leaves it out)")
 }
 
 // openDevice opens the device that the options name. It stays open until the process ends.
@@ -359,9 +361,6 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 	if err := o.samplingOptions.check(fs); err != nil {
 		return err
 	}
-	if err := o.fillDropoutNoise(); err != nil {
-		return err
-	}
 	if !o.namesParts() {
 		method := methodNamed(o.Method)
 		o.ExactInput = o.ExactInput || method.ExactInput
@@ -380,6 +379,9 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)
 		}
+	}
+	if err := o.fillOwnParts(fs); err != nil {
+		return err
 	}
 	if o.EdgeDropout > 0 && o.keepsHistories() {
 		return usagef("--edge-dropout excludes control variates, which add the edges that are left out: use another method than %s", o.methodName())

@@ -147,17 +147,22 @@ func (j *trainJob) agreeOnOptions(ctx context.Context) error {
 }
 
 // agreeOnSamples chooses the samples if they are auto. Rank 0 measures, and the others take
-// its method and samples.
+// its method, samples and control.
 func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) error {
 	var chosen struct {
-		Auto       bool
-		Method     string
-		Samples    intList
-		ExactInput bool
+		Auto          bool
+		Method        string
+		Samples       intList
+		ExactInput    bool
+		DropoutNoise  string
+		ControlLinear bool
 	}
 	if !j.follows() {
 		if j.auto {
 			if err := j.adviseSamples(ctx, data); err != nil {
+				return err
+			}
+			if err := j.fillOwnParts(j.fs); err != nil { // of the method chosen
 				return err
 			}
 		}
@@ -165,6 +170,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 			return nil
 		}
 		chosen.Auto, chosen.Method, chosen.Samples, chosen.ExactInput = j.auto, j.Method, j.Samples, j.ExactInput
+		chosen.DropoutNoise, chosen.ControlLinear = j.DropoutNoise, j.ControlLinear
 	}
 	text, err := json.Marshal(chosen)
 	if err != nil {
@@ -178,6 +184,7 @@ func (j *trainJob) agreeOnSamples(ctx context.Context, data *datasets.Data) erro
 	}
 	if chosen.Auto || j.auto { // rank 0 may have taken them from the run to resume
 		j.Method, j.Samples, j.ExactInput = chosen.Method, chosen.Samples, chosen.ExactInput
+		j.DropoutNoise, j.ControlLinear = chosen.DropoutNoise, chosen.ControlLinear
 	}
 	return nil
 }

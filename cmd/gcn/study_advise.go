@@ -45,8 +45,8 @@ Then it trains the paper's model for --batches mini-batches with this method, wi
 same method and --exact-input, with ladies-cv, and with full batch as the reference. It
 recommends the method with the fewest operations in a step among those that lose at most
 half a point of validation score. The table has the score, the loss, the operations
-of a step (multiply-adds, with a share of the refreshes) and the memory of histories and
-P·X.`,
+of a step (multiply-adds, with a share of the refreshes) and the memory of histories,
+P·X and P·(P·X).`,
 		Example: `  gcn study advise synth:arxiv
   gcn study advise npy:mygraph --layers 3 --target 0.3
   gcn study advise synth:products --batches 0             # compares errors only

@@ -20,7 +20,7 @@ type flagGroup struct {
 func trainGroups() []flagGroup {
 	return []flagGroup{
 		{"Data and sampling", "data method samples exact-input",
-			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every control-half dropout-noise"},
+			"importance flat neighborhood draw weight population include-rows normalize-rows control control-every control-half control-linear dropout-noise"},
 		{"Model", "layers hidden dropout activation layer-norm residual",
 			"model conv heads output-heads attention-dropout plain-attention bias-after batch-norm hidden-residual input-layer pre-norm feed-forward own-state jumping input-dropout edge-dropout classifier-dropout"},
 		{"Training", "batch max-batches eval-every patience lr weight-decay seed runs device",

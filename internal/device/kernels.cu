@@ -294,6 +294,18 @@ __global__ void __launch_bounds__(256) gcn_add(float *dst, const float *a, const
 	if (i < n) dst[i] = a[i] + b[i];
 }
 
+// dst[i][j] = (a[ids[i]][j] - b[i][j])*scale[j]. Null ids are the rows themselves, a null b is 0,
+// a null scale 1. dst may be b, or a without ids. Row kernel.
+__global__ void __launch_bounds__(256) gcn_scaled_difference(float *dst, const float *a, const int *ids, const float *b, const float *scale, i64 rows, i64 width) {
+	i64 tiles = tilesOf(width), w = globalWarp(), i = w / tiles;
+	if (i >= rows) return;
+	const float *from = a + (ids ? (i64)ids[i] : i) * width;
+	for (i64 j = w % tiles * TILE + laneOf(), end = j + TILE; j < end && j < width; j += WARP) {
+		float v = b ? from[j] - b[i * width + j] : from[j];
+		dst[i * width + j] = scale ? v * scale[j] : v;
+	}
+}
+
 // dst = the larger of a and b, element by element. A thread an element.
 __global__ void __launch_bounds__(256) gcn_max(float *dst, const float *a, const float *b, i64 n) {
 	i64 i = globalThread();

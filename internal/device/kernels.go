@@ -125,6 +125,12 @@ func (d *Device) Add(dst, a, b Pointer, n int) error {
 	return d.elements("gcn_add", n, arg(dst), arg(a), arg(b), arg(n))
 }
 
+// ScaledDifference sets element (i, j) of dst to (a[ids[i]][j] − b[i][j])·scale[j]. If ids is 0,
+// row i of a is read; b 0 means zeros, scale 0 ones. dst may be b, or a without ids.
+func (d *Device) ScaledDifference(dst, a, ids, b, scale Pointer, rows, width int) error {
+	return d.rows("gcn_scaled_difference", rows, width, arg(dst), arg(a), arg(ids), arg(b), arg(scale), arg(rows), arg(width))
+}
+
 // Max sets dst to the larger of a and b, element by element.
 func (d *Device) Max(dst, a, b Pointer, n int) error {
 	return d.elements("gcn_max", n, arg(dst), arg(a), arg(b), arg(n))

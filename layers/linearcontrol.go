@@ -1,0 +1,171 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/ops"
+	G "gorgonia.org/gorgonia"
+)
+
+// linearControl fills an ops.LinearControl of the second convolution: P·(P·X) at the nodes
+// that batches are made of, which is data, and W̄ and the slopes at each refresh.
+type linearControl struct {
+	*ops.LinearControl
+	exact      *ExactInput
+	x, w       *G.Node // rows of P·X, and the weight of the first convolution
+	activation ops.Activation
+	b          *G.Node   // its bias; nil: none
+	r          []float32 // factor of the bias in each node's row: the row sums of P, or 1
+	pr         []float32 // P·r at the nodes that batches are made of
+	rho        []float32 // of the current batch
+	slopes     []float32 // of the last refresh
+	known      bool      // P·(P·X) and pr are there
+}
+
+// excludesLinearControl names the option with which the first convolution's output is not
+// act(P·X·W + (P·1)⊗b), or is not read by the second propagation alone; or returns "".
+func (o GCNOptions) excludesLinearControl() string {
+	switch {
+	case o.LayerNorm:
+		return "LayerNorm"
+	case o.BatchNorm:
+		return "BatchNorm"
+	case o.Residual:
+		return "Residual"
+	case o.HiddenResidual != ResidualNone:
+		return "HiddenResidual"
+	case o.Jumping != JumpingNone:
+		return "Jumping"
+	case o.Activation == ops.ActivationGELU:
+		return "GELU, whose slope does not follow from its value"
+	}
+	return ""
+}
+
+// useLinear adds the linear control to the histories of the second of two convolutions.
+func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
+	switch excluded := o.excludesLinearControl(); {
+	case o.ExactInput == nil || len(slots) != 2:
+		return fmt.Errorf("layers: ControlLinear needs exact input and two convolutions, the model has %d; leave it out", len(slots))
+	case excluded != "":
+		return fmt.Errorf("layers: ControlLinear does not go with %s; leave one of them out", excluded)
+	}
+	rows, features := len(r.kept.rows[1]), o.ExactInput.px.Cols
+	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows, features), memory.Product(int64(rows), int64(features), 4)); err != nil {
+		return fmt.Errorf("%w; leave out the linear control (--control-linear=false)", err)
+	}
+	c, err := ops.NewLinearControl(slots[1], rows, features, o.Hidden)
+	r.linear = &linearControl{LinearControl: c, exact: o.ExactInput, activation: o.Activation, r: r.sums, pr: make([]float32, rows)}
+	if o.BiasAfter {
+		r.linear.r = slices.Repeat([]float32{1}, r.p.Nodes())
+	}
+	return err
+}
+
+// set sets the rows of P·(P·X) and ρ = Pr − P̃r for the output nodes of block, whose rows are
+// given.
+func (c *linearControl) set(block *graph.Block, rows []int32) error {
+	c.rho = c.rho[:0]
+	for i, row := range rows {
+		rest, values := float64(c.pr[row]), block.Matrix.RowValues(i)
+		for k, j := range block.Matrix.Row(i) {
+			value := float32(1)
+			if values != nil {
+				value = values[k]
+			}
+			rest -= float64(value) * float64(c.r[block.Src[j]])
+		}
+		c.rho = append(c.rho, float32(rest))
+	}
+	return c.SetRows(rows, c.rho)
+}
+
+// propagate sets P·(P·X) at the rows of the second convolution, at the first call.
+func (c *linearControl) propagate(in *inference, kept *keptRows) error {
+	if c.known {
+		return nil
+	}
+	px, rows := c.exact.px, kept.rows[1]
+	var err error
+	if px.Share != nil {
+		err = c.propagateShared(in, rows)
+	} else {
+		err = kernel.PropagateFeatureRows(in.ctx, in.p, rows, px, func(lo int, values []float32) error {
+			c.SetPropagated(lo, values)
+			return nil
+		})
+		kernel.PropagateRows(c.pr, in.p, rows, c.r, 1, nil)
+	}
+	c.known = err == nil
+	return err
+}
+
+// propagateShared is propagate for a P·X that several ranks hold together. Each rank computes
+// its part of the rows, and gets the others.
+func (c *linearControl) propagateShared(in *inference, rows []int32) error {
+	px := c.exact.px
+	width := px.Cols
+	if err := checkShared(px, len(rows)); err != nil {
+		return err
+	}
+	all, bring, shares := make([]float32, len(rows)*width), in.bringRows(rows), in.even(len(rows), width)
+	err := panels(in.ctx, px, func(from, columns int, panel []float32) error {
+		return in.chunks(shares, width, bring, func(part *inference, at, n int) error {
+			mixed, err := part.Scratch(plan.Mixed, n*columns)
+			if err != nil {
+				return err
+			}
+			propagatePanel(all[at*width:], in.p, rows[at:at+n], panel, mixed.Host(), width, from, columns)
+			return nil
+		})
+	})
+	if err == nil {
+		err = in.gather(all, width, shares)
+	}
+	if err == nil {
+		err = in.chunks(shares, width, bring, func(_ *inference, at, n int) error {
+			kernel.PropagateRows(c.pr[at:at+n], in.p, rows[at:at+n], c.r, 1, nil)
+			return nil
+		})
+	}
+	if err == nil {
+		err = in.gather(c.pr, 1, shares)
+	}
+	if err != nil {
+		return err
+	}
+	c.SetPropagated(0, all)
+	return nil
+}
+
+// slopeRows is the most rows of H̄ whose slopes are averaged.
+const slopeRows = 4096
+
+// linearise sets W̄ and b̄ to the parameters of the first convolution, and the slopes to their
+// means over rows at equal distances of the first n of history, which holds H̄.
+func (c *linearControl) linearise(w, b []float32, history *ops.History, n int) error {
+	width := history.Width()
+	sums, row := make([]float64, width), make([]float32, width)
+	step := (n + slopeRows - 1) / slopeRows
+	for k := 0; k < n; k += step {
+		history.Row(row, k)
+		for j, h := range row {
+			switch { // of act, from its value
+			case h > 0:
+				sums[j]++
+			case c.activation == ops.ActivationELU:
+				sums[j] += 1 + float64(h)
+			}
+		}
+	}
+	c.slopes = c.slopes[:0]
+	for _, sum := range sums {
+		c.slopes = append(c.slopes, float32(sum/float64((n+step-1)/step)))
+	}
+	return c.SetPoint(w, b, c.slopes)
+}
