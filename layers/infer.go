@@ -96,7 +96,6 @@ type inferenceLayer struct {
 	own        []float32        // of ResidualLinear; nil: none
 	state      []float32        // of GraphConv.OwnState; nil: none
 	jump       []float32        // from the output to the logits; nil: none
-	labels     []float32        // of GCN.Labels; nil: none
 	residual   Residual         // of its own input
 	last       bool             // residuals are added last
 	largest    bool             // the classifier reads the largest outputs
@@ -105,7 +104,7 @@ type inferenceLayer struct {
 	attention  *inferenceAttention
 	activation kernel.Activation
 
-	on struct{ w, b, skip, own, state, jump, labels plan.Span } // the same, on the processor
+	on struct{ w, b, skip, own, state, jump plan.Span } // the same, on the processor
 }
 
 // readsFeatures reports whether the layers read rows of the features themselves, even if
@@ -121,15 +120,26 @@ type inferenceLinear struct {
 	on struct{ w, b plan.Span } // the same, on the processor
 }
 
+// inferenceLabels holds the labels that an input layer reads, and their weights.
+type inferenceLabels struct {
+	all *graph.Features
+	w   []float32
+
+	on struct { // the same, on the processor
+		rows plan.Rows
+		w    plan.Span
+	}
+}
+
 // inferenceModel holds the parameters of a GCN.
 type inferenceModel struct {
 	layers     []inferenceLayer
-	classifier *inferenceLayer // nil: none
-	outputs    int             // width of the logits
-	exact      *ExactInput     // P·X of the call's features; nil: not known
-	labels     *graph.Features // that the input layer reads; nil: none
-	ranks      Ranks           // that share the rows; nil: this process computes all
-	filled     float64         // share of the features that is stored
+	classifier *inferenceLayer  // nil: none
+	outputs    int              // width of the logits
+	exact      *ExactInput      // P·X of the call's features; nil: not known
+	labels     *inferenceLabels // that the input layer reads; nil: none
+	ranks      Ranks            // that share the rows; nil: this process computes all
+	filled     float64          // share of the features that is stored
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -176,13 +186,14 @@ func (m *GCN) inferenceOf(p *graph.Laplacian, x, labels *graph.Features, nodes [
 			if labels.Rows != p.Nodes() {
 				return nil, fmt.Errorf("layers: inference: label inputs of %d nodes for a graph of %d", labels.Rows, p.Nodes())
 			}
-			if layer.labels, err = valueOf(m.Labels); err != nil {
+			w, err := valueOf(m.Labels)
+			if err != nil {
 				return nil, err
 			}
-			if len(layer.labels) != labels.Cols*layer.out {
-				return nil, fmt.Errorf("layers: inference: %d weights of label inputs, want %d×%d", len(layer.labels), labels.Cols, layer.out)
+			if len(w) != labels.Cols*layer.out {
+				return nil, fmt.Errorf("layers: inference: %d weights of label inputs, want %d×%d", len(w), labels.Cols, layer.out)
 			}
-			model.labels = labels
+			model.labels = &inferenceLabels{all: labels, w: w}
 		}
 		width = layer.out
 		model.layers = append(model.layers, layer)
@@ -311,7 +322,7 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 	var all [][]float32
 	for _, l := range layers {
 		all = append(all, l.w, l.b, l.skip, l.own)
-		for _, w := range [][]float32{l.state, l.jump, l.labels} {
+		for _, w := range [][]float32{l.state, l.jump} {
 			if w != nil {
 				all = append(all, w)
 			}
@@ -328,6 +339,9 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 			all = append(all, a.source, a.target)
 		}
 	}
+	if m.labels != nil {
+		all = append(all, m.labels.w)
+	}
 	spans, err := k.Load(all)
 	if err != nil {
 		return err
@@ -339,9 +353,6 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 		}
 		if l.jump != nil {
 			l.on.jump, spans = spans[0], spans[1:]
-		}
-		if l.labels != nil {
-			l.on.labels, spans = spans[0], spans[1:]
 		}
 		for _, n := range []*inferenceNorm{l.norm, l.pre} {
 			if n != nil {
@@ -358,6 +369,9 @@ func (m *inferenceModel) load(k plan.Kernels) error {
 			spans = spans[2:]
 		}
 	}
+	if m.labels != nil {
+		m.labels.on.w = spans[0]
+	}
 	return nil
 }
 
@@ -371,7 +385,6 @@ type inference struct {
 	onHost   bool
 	few      bool      // rows: one goroutine makes all calls
 	x        plan.Rows // features on the processor; not set if no layer reads them
-	labels   plan.Rows // label inputs on the processor; not set without
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
@@ -432,7 +445,7 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	}
 	if m.labels != nil {
 		var err error
-		if r.labels, err = k.Features(m.labels); err != nil {
+		if m.labels.on.rows, err = k.Features(m.labels.all); err != nil {
 			return nil, err
 		}
 	}
@@ -770,9 +783,9 @@ func (r *inference) chunk(l int, h, own plan.Rows, lo, n int, z plan.Span) error
 		if x, err = r.Own(h, lo, n); err == nil {
 			err = r.Affine(z, x, layer.on.w, layer.on.b, plan.Span{}, n, layer.in, layer.out)
 		}
-		if err == nil && layer.labels != nil {
-			if x, err = r.Own(r.labels, lo, n); err == nil {
-				err = r.Add(z, x, layer.on.labels, n, r.labels.Width, layer.out)
+		if labels := r.model.labels; err == nil && labels != nil {
+			if x, err = r.Own(labels.on.rows, lo, n); err == nil {
+				err = r.Add(z, x, labels.on.w, n, labels.all.Cols, layer.out)
 			}
 		}
 	} else if a := layer.attention; a != nil {

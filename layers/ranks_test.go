@@ -122,7 +122,7 @@ func TestInferOnRanks(t *testing.T) {
 	}
 }
 
-// Calls for a few nodes share rows anew: the nodes differ from call to call.
+// Each call for a few nodes has rows of its own, and the ranks share these.
 func TestInferFewOnRanks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n = 500

@@ -139,7 +139,6 @@ type placedBatchNorm struct {
 
 	memory, momentMemory, sumMemory *device.Buffer
 	normalized, moments, sums       device.Pointer
-	rows, width                     int
 }
 
 func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {

@@ -31,16 +31,19 @@ type recipe struct {
 func recipes() []recipe {
 	const (
 		tuned = "Luo et al. 2024, arXiv:2406.08993, and its program, "
+		ogb   = "Hu et al. 2020, arXiv:2005.00687, and OGB's program, GCN for ogbn-arxiv"
 		sage  = "; SAGE's mean over the neighbours is the normalised Laplacian here"
 	)
 	const own = "searched here by validation scores on tolokers (Platonov et al. 2023, arXiv:2302.11640), see docs/recipes.md"
 	list := []recipe{
 		{Name: "paper", Source: "Chen et al., TMLR 2023: the paper's experiments, and its program",
 			Differs: "these are the defaults, and docs/paper.md lists the differences; the paper also trains with other methods and samples"},
-		{Name: "ogb-arxiv-gcn", Source: "Hu et al. 2020, arXiv:2005.00687, and OGB's program, GCN for ogbn-arxiv",
-			Differs: "500 updates as there, but from sampled mini-batches, not full ones: BatchNorm's moments are of the drawn nodes; a score every 10 updates"},
+		{Name: "ogb-arxiv-gcn", Source: ogb,
+			Differs: "BatchNorm's moments are of the nodes that the training nodes read, there of all; a score every 10 updates"},
+		{Name: "ogb-arxiv-gcn-sampled", Source: ogb,
+			Differs: "500 updates as there, but from sampled mini-batches, not full ones; layer norm in place of BatchNorm, whose moments would be of the drawn nodes; a score every 10 updates"},
 		{Name: "tuned-arxiv-gcn", Source: tuned + "GCN for ogbn-arxiv",
-			Differs: "2000 updates as there, but from sampled mini-batches, not full ones: BatchNorm's moments are of the drawn nodes; the first residual reads features without dropout; a score every 20 updates"},
+			Differs: "2000 updates as there, but from sampled mini-batches, not full ones; layer norm in place of BatchNorm, as the one before; no dropout of the features in the first residual; a score every 20 updates"},
 		{Name: "tuned-arxiv-sage", Source: tuned + "SAGE for ogbn-arxiv",
 			Differs: "as tuned-arxiv-gcn; one linear map of a node's own row in place of two" + sage},
 		{Name: "tuned-products-gcn", Source: tuned + "GCN for ogbn-products",
