@@ -97,7 +97,7 @@ func TestRecipeOrder(t *testing.T) {
 		{"--recipe r.json --config c.json --dropout 0.1", "sets --hidden 24 --layers 3 --samples 4096\n", []string{"lr 0.02", "dropout 0.1", "hidden 24"}},
 		{"--recipe r.json --method neighbor", "sets --lr 0.03 --dropout 0.4 --hidden 24 --layers 3\n", []string{"method neighbor", "samples 2,2,2"}},
 		{"--recipe r.json --method ladies", "--samples 4096\n", []string{"method ladies", "samples 4096,4096,4096"}},
-		{"--recipe ogb-arxiv-gcn --draw poisson --hidden 8", "sets --samples 4096 ", []string{"draw poisson", "layers 3", "samples 4096,4096,4096"}},
+		{"--recipe ogb-arxiv-gcn-sampled --draw poisson --hidden 8", "sets --samples 4096 ", []string{"draw poisson", "layers 3", "samples 4096,4096,4096"}},
 		{"--recipe tuned-arxiv-gcn --method full --hidden 8", "sets --batches-per-epoch 0 ", []string{"method full", "layers 5"}},
 		{"--recipe r.json --lr 0.1 --dropout 0.1 --hidden 8 --layers 1 --samples 8", "sets no option that is not set already\n", []string{"lr 0.1"}},
 	} {
