@@ -26,13 +26,14 @@ import (
 // See WriteStore, o.Precision, o.Propagated, WriteNumPy and WriteOGB. It returns the SPEC of
 // the result.
 //
-// P·X is never held in memory whole, and neither are the features of generated data on their
-// way to a store without P·X. A folder in OGB's binary layout, generated data that do not
-// fit in memory, and P·X of a store that does not, are converted in pieces; see o.Memory. If such
-// a conversion of a folder, or of generated data, rounds the features to float16, P·X is of the
-// rounded ones. ogbn-papers100M is downloaded first if
-// it is not in the cache; its unpacked files then stay in the cache. Convert replaces a store by a store
-// and a folder by a folder; anything else at the path is an error and stays.
+// P·X is never held in memory whole. Features of generated data are not either, on their way
+// to a store without P·X. Three conversions run in pieces, within o.Memory: of a folder in
+// OGB's binary layout, of generated data that do not fit in memory, and of a store whose P·X
+// does not fit. If the first two round the features to float16, P·X is of the rounded features.
+//
+// ogbn-papers100M is downloaded first if it is not in the cache; its unpacked files then stay in
+// the cache. Convert replaces a store by a store and a folder by a folder; anything else at the
+// path is an error and stays.
 func Convert(ctx context.Context, spec, path string, o Options) (string, error) {
 	if err := checkContext(ctx); err != nil {
 		return "", err

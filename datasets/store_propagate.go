@@ -12,9 +12,10 @@ import (
 // leastBlock is the least memory for a block of P·X.
 const leastBlock = 16 << 20
 
-// writePropagated computes P·X from the last saved row on: of the source if that is a store,
-// else of the graph and the features, as they are rounded, that are in the growing store. It computes as many rows at a time as fit in memory, and reads
-// the features once for each such block: see kernel.InOrder. The state is saved after each.
+// writePropagated computes P·X from the last saved row on. Graph and features are the source's
+// if that is a store; else the growing store's, where features may be rounded. It computes as
+// many rows at a time as fit in memory, and reads the features once for each such block: see
+// kernel.InOrder. The state is saved after each block.
 func (s *streamer) writePropagated(w *storeWriter, directed bool) error {
 	row, _, err := s.goOn(w)
 	if err != nil {

@@ -224,9 +224,9 @@ func (b *Batch) TryLock() bool { return b.training.TryLock() }
 func (b *Batch) Unlock() { b.training.Unlock() }
 
 // Set sets the batch of the next runs: its blocks, the labels of its output nodes, the
-// LabelInputs, and the mode and seed of the dropouts. Its blocks and weights are kept without a copy, and must
-// not change until the runs have ended. After an error the batch may be set in part: set
-// another one before the next run. Cost: O(NNZ of the blocks).
+// LabelInputs, and the mode and seed of the dropouts. Its blocks and weights are kept without
+// a copy, and must not change until the runs have ended. After an error the batch may be set
+// in part: set another one before the next run. Cost: O(NNZ of the blocks).
 func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error {
 	if batch == nil {
 		return fmt.Errorf("layers: no batch to set")

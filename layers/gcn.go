@@ -160,7 +160,8 @@ type GCNOptions struct {
 // classifier.bias; with the options on, also conv0.source, conv0.target, norm0.gain,
 // norm0.shift, norm0.mean, norm0.variance, second0.weight, second0.bias, state0.weight (of
 // OwnState), skip0.weight (of Residual), jump0.weight, own0.weight (of HiddenResidual), …,
-// input.weight, input.bias and labels.weight. The classifier's norm has the number after the last convolution's.
+// input.weight, input.bias and labels.weight. The classifier's norm has the number after the
+// last convolution's.
 type GCN struct {
 	Model // its Parameters are in the order of the layers
 

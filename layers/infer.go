@@ -17,23 +17,25 @@ import (
 // i belongs to nodes[i].
 //
 // It works outside the expression graph, on the model's device, layer by layer in chunks
-// of rows. It computes only rows that the given nodes depend on. m.Bound bounds its memory. Nodes may be repeated; each
+// of rows. It computes only rows that the given nodes depend on. Nodes may be repeated; each
 // occurrence has its row. Up to 256 nodes cost time for their neighbourhood, not for the
-// graph. Memory beside the result:
-// a few numbers a node; one chunk's intermediate rows; the output of one hidden layer, or
-// of two if the model has more than two convolutions; and H·W of a whole layer if H·W is
-// computed first. The memory is reused by the next call. A GPU copies the features and the
-// Laplacian at the first call and keeps them until the device is closed.
+// graph.
+//
+// Memory beside the result: a few numbers a node; one chunk's intermediate rows; the output
+// of one hidden layer, or of two if the model has more than two convolutions; and H·W of a
+// whole layer if H·W is computed first. m.Bound bounds it. The memory is reused by the next
+// call. A GPU copies the features and the Laplacian at the first call and keeps them until the
+// device is closed.
 //
 // A further call for the same nodes, if they are more than 256 or nil, uses the list of rows
-// and, on the CPU, P·X of the first call, unless X·W is computed first, P·X takes more than an eighth of the memory, or x is sparse. So p
-// and x must not change between two calls. A model with exact input has P·X already.
+// and, on the CPU, P·X of the first call. P·X is not kept if X·W is computed first, if P·X
+// takes more than an eighth of the memory, or if x is sparse. So p and x must not change
+// between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. A GPU gives the same
-// bits at each call, which agree with the CPU's up to rounding. ctx is checked at each
-// chunk. On the CPU, calls may run concurrently while no parameter changes; each has memory
-// of its own. An output that
-// does not fit in memory is an error before it is allocated.
+// bits at each call, which agree with the CPU's up to rounding. On the CPU, calls may run
+// concurrently while no parameter changes; each has memory of its own. ctx is checked at each
+// chunk. An output that does not fit in memory is an error before it is allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) (logits []float32, err error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("layers: inference: the context is nil")

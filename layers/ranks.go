@@ -96,8 +96,10 @@ func (r *inference) width(l int) int {
 	return max(layer.in, layer.out)
 }
 
-// agree returns an error if the ranks do not share the same work. Without it a rank could
-// wait for rows that no other rank sends.
+// agree returns an error if the ranks would divide the work differently. Without it a rank
+// could wait for rows that no other rank sends. It compares sizes: the nodes, the rows and the
+// width of each layer, the orders of the products, and the grain of the BLAS. It does not compare
+// edges, features or weights: package train does. The digest travels in the bits of a float32.
 func (r *inference) agree(kept *keptRows) error {
 	if r.ranks == nil {
 		return nil
@@ -108,7 +110,7 @@ func (r *inference) agree(kept *keptRows) error {
 		fmt.Fprint(digest, " ", len(rows), r.width(l), kept.histories)
 	}
 	sums := make([]uint32, r.ranks.Size())
-	values := unsafe.Slice((*float32)(unsafe.Pointer(&sums[0])), len(sums)) // what travels as float32 keeps its bits
+	values := unsafe.Slice((*float32)(unsafe.Pointer(&sums[0])), len(sums))
 	parts := make([][]float32, len(sums))
 	for rank := range parts {
 		parts[rank] = values[rank : rank+1]
@@ -120,7 +122,7 @@ func (r *inference) agree(kept *keptRows) error {
 	}
 	for rank, sum := range sums {
 		if sum != own {
-			return fmt.Errorf("rank %d infers with another model, another BLAS or other data than rank %d: all ranks need the same", rank, r.ranks.Rank())
+			return fmt.Errorf("rank %d infers with a model or data of other sizes, or with another BLAS, than rank %d: all ranks need the same", rank, r.ranks.Rank())
 		}
 	}
 	return nil

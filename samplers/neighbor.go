@@ -21,8 +21,9 @@ import (
 //
 // Each row makes the three choices of LayerWise for itself: Importance LADIES{}
 // draws neighbour j with probability ∝ P_ij², LADIES{Flat: true} ∝ |P_ij|, both
-// with debiased weights, as the discussion of Chen et al. (2023) proposes. Unbiased, E[P̃H] = PH, with every weight but Naive after draws
-// without replacement.
+// with debiased weights, as the discussion of Chen et al. (2023) proposes.
+// Unbiased, E[P̃H] = PH, with every weight but Naive after draws without
+// replacement.
 //
 // The rows draw independently: the input of a layer has up to 1+k times as many
 // nodes as its output, and the input of L layers up to (1+k)^L times.

@@ -1,7 +1,8 @@
 package samplers
 
 // nodeSet is a set of nodes, one bit per node of the graph. It is smaller than
-// a numbering and so fits into a cache. It is for rows with few columns in the set. One call at a time may use it.
+// a numbering and so fits into a cache. It is for rows with few columns in the
+// set. One call at a time may use it.
 type nodeSet struct{ bits []uint64 }
 
 // fill puts nodes into the empty set, of a graph of n nodes. The caller must call

@@ -91,7 +91,7 @@ func TestLargeGraphBatches(t *testing.T) {
 	if tried < 8 {
 		t.Errorf("%d methods", tried)
 	}
-	// What the numbering holds is for the nodes that it numbers.
+	// The memory of the numbering follows from the nodes that it numbers, not from the graph.
 	var h neighborhood
 	if err := h.walk(q, train[:50]); err != nil {
 		t.Fatal(err)

@@ -21,9 +21,8 @@ import (
 )
 
 // Pilot trains the paper's model for some mini-batches with the method ladies-cv, without its
-// linear control. It gives a
-// study of control variates the activations H that one convolution reads during training,
-// and earlier activations H̄ of known age.
+// linear control. It gives a study of control variates the activations H that one convolution
+// reads during training, and earlier activations H̄ of known age.
 //
 // H has a dropout mask, since a training step reads H with one. H̄ has none: histories keep
 // activations of inference.
