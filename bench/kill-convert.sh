@@ -4,7 +4,7 @@
 #
 #   bench/kill-convert.sh GCN SPEC FOLDER [KILLS] [OPTION…]
 #
-# KILLS is 20 unless given; OPTIONs are those of gcn datasets convert. FOLDER needs room for
+# KILLS is 20 unless given; OPTION is an option of gcn datasets convert. FOLDER needs room for
 # two stores and the temporary files. The stores are removed at the end.
 set -euo pipefail
 [ $# -ge 3 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A sample of the nodes is said to be one by the run, its files, gcn eval and the report.
+// The run, its files, gcn eval and the report say that a score is of a sample of the nodes.
 func TestEvalSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := []string{"train", "--data", smallData, "--hidden", "8", "--batch", "32", "--eval-samples", "20", "-q", "--out", "run"}

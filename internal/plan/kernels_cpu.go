@@ -25,7 +25,7 @@ type InferenceMemory struct {
 	scratch [scratches][]float32
 	spilled map[Scratch]func() error // frees those that lie in files
 	files   int
-	wide    []float32                // one chunk's features, in single precision
+	wide    []float32 // one chunk's features, in single precision
 	index   []int32
 	ahead   []int32 // rows to prefetch, or to gather
 	ids     []int32 // of one chunk
