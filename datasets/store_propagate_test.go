@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -158,32 +155,7 @@ func TestPropagatedKilled(t *testing.T) {
 	if _, err := Convert(t.Context(), "store:"+source, inMemory, Options{Propagated: true}); err != nil {
 		t.Fatal(err)
 	}
-	child := func() *exec.Cmd {
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), fmt.Sprintf("DATASETS_TEST_CHILD=propagate %s %s", "store:"+source, path))
-		return c
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	kills := 0
-	for kills < 12 {
-		c := child()
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(time.Duration(30+random.IntN(250))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
-		err := c.Wait()
-		timer.Stop()
-		if err == nil {
-			break
-		}
-		kills++
-	}
-	if kills == 12 {
-		if out, err := child().CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	t.Logf("killed %d times", kills)
+	killOften(t, "propagate store:"+source+" "+path, 12, 250)
 	sameStores(t, "killed", path, inMemory)
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)

@@ -286,33 +286,39 @@ func TestStreamKilled(t *testing.T) {
 	if _, err := Convert(t.Context(), text, inMemory, Options{}); err != nil {
 		t.Fatal(err)
 	}
+	killOften(t, "stream "+text+" "+path, 20, 400)
+	sameStores(t, text, path, inMemory)
+}
+
+// killOften starts a child process with some work again and again, and kills it after 30 to
+// 30+longest milliseconds, until it ends by itself or was killed most times. The last child is
+// not killed.
+func killOften(t *testing.T, work string, most, longest int) {
 	child := func() *exec.Cmd {
 		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), fmt.Sprintf("DATASETS_TEST_CHILD=stream %s %s", text, path))
+		c.Env = append(os.Environ(), "DATASETS_TEST_CHILD="+work)
 		return c
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	kills := 0
-	for {
+	for ; kills < most; kills++ {
 		c := child()
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(30+random.IntN(400))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
+		timer := time.AfterFunc(time.Duration(30+random.IntN(longest))*time.Millisecond, func() { c.Process.Kill() }) // it may have ended
 		err := c.Wait()
 		timer.Stop()
 		if err == nil {
 			break
 		}
-		if kills++; kills == 20 {
-			if out, err := child().CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
-			break
+	}
+	if kills == most {
+		if out, err := child().CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 	}
 	t.Logf("killed %d times", kills)
-	sameStores(t, text, path, inMemory)
 }
 
 // TestEdgeBuckets compares with graph.Builder, also where a bucket does not fit in memory.
