@@ -253,7 +253,7 @@ const controlLinear = "control-linear"
 func (o *trainOptions) excludesLinearControl() string {
 	switch {
 	case !o.refreshes() || !o.ExactInput:
-		return "it is a part of --control refresh with --exact-input, and of ladies-cv and mvs"
+		return "it needs --control refresh with --exact-input, or ladies-cv or mvs, which have both"
 	case o.Layers != 2:
 		return fmt.Sprintf("it is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", o.Layers)
 	case o.LayerNorm, o.BatchNorm:
