@@ -110,3 +110,25 @@ func TestTuneEvalSamples(t *testing.T) {
 	}
 	fail(t, exitUsage, []string{"eval-samples is the same for all settings"}, "tune", "--data", smallData, "--search", "eval-samples=5,0")
 }
+
+// A folder that cannot be made is an error before the evaluation, which may take hours.
+func TestEvalOutFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "2", "-q", "--out", "run")
+	if err := os.WriteFile("file", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// Inference within one byte fails too.
+	fail(t, exitFailed, []string{"the evaluation cannot be saved"}, "eval", "--run", "run", "--split", "train", "--out", "file", "--memory", "1")
+}
+
+// The scores of training nodes have read these nodes' labels if labels are inputs.
+func TestEvalLabelInputsNote(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "2", "-q", "--input-layer", "--label-inputs", "0.5", "--out", "run")
+	for split, noted := range map[string]bool{"train": true, "test": false} {
+		if out := succeed(t, "eval", "--run", "run", "--split", split); strings.Contains(out.stderr, "read their own labels") != noted {
+			t.Errorf("%s: %q", split, out.stderr)
+		}
+	}
+}
