@@ -21,12 +21,20 @@ func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	data, err := datasets.Open(ctx, fmt.Sprint(config["data"]), datasets.Options{})
+	spec, ok := config["data"].(string)
+	if !ok {
+		return nil, nil, fmt.Errorf("train: %s: the run's config.json names no data: open them yourself, and call OpenGCN", dir)
+	}
+	data, err := datasets.Open(ctx, spec, datasets.Options{})
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: the data of %s: %w", dir, err)
 	}
 	model, err := OpenGCN(dir, data)
-	return model, data, err
+	if err != nil {
+		data.Close() // it was only read
+		return nil, nil, err
+	}
+	return model, data, nil
 }
 
 // OpenGCN returns the model of a run that gcn train made, from its folder, with the

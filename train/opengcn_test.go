@@ -104,3 +104,16 @@ func TestOpenUnknownGCN(t *testing.T) {
 		t.Error("an empty folder opened")
 	}
 }
+
+// A run whose config.json does not name its data is an error that says so.
+func TestOpenRunWithoutData(t *testing.T) {
+	dir := t.TempDir()
+	for _, config := range []string{`{"layers": 2}`, `{"data": null}`, `{"data": 3}`} {
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := OpenRun(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "names no data") {
+			t.Errorf("%s: %v", config, err)
+		}
+	}
+}

@@ -121,6 +121,9 @@ func (b *scaleBench) check(cmd *cobra.Command, args []string) error {
 		if err := checkSpec(spec); err != nil {
 			return err
 		}
+		if b.cold && !strings.HasPrefix(spec, "store:") {
+			return usagef("%s: --cold is for stores", spec)
+		}
 	}
 	return cmp.Or(atLeast("batch", b.Batch, 1), atLeast("batches", b.batches, 2), atLeast("eval-limit", b.evalLimit, 0),
 		b.checkModel(cmd.Flags()), b.checkHalf())
@@ -136,9 +139,17 @@ func (b *scaleBench) specOf(n int) string {
 
 func (b *scaleBench) do(cmd *cobra.Command, args []string) (err error) {
 	ctx := cmd.Context()
-	if b.stores != "" {
-		if err := os.MkdirAll(b.stores, 0o777); err != nil {
-			return fmt.Errorf("--stores: %w", err)
+	for _, c := range []struct{ name, dir string }{{"stores", b.stores}, {"out", b.out}} { // before the work, not after it
+		if c.dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(c.dir, 0o777); err != nil {
+			return fmt.Errorf("--%s: %w", c.name, err)
+		}
+	}
+	for _, spec := range args {
+		if err := storeThere(spec); err != nil {
+			return err
 		}
 	}
 	r := &scaleResult{
@@ -168,6 +179,16 @@ func (b *scaleBench) do(cmd *cobra.Command, args []string) (err error) {
 		return printJSON(cmd.OutOrStdout(), r)
 	}
 	return r.print(cmd.OutOrStdout())
+}
+
+// storeThere returns an error if the SPEC is of a store whose file is missing.
+func storeThere(spec string) error {
+	path, isStore := strings.CutPrefix(spec, "store:")
+	if path, _, _ = strings.Cut(path, "?"); !isStore {
+		return nil
+	}
+	_, err := os.Stat(path)
+	return err
 }
 
 // generated measures the graph of n nodes. It makes the store if it is not there.
@@ -236,9 +257,6 @@ func (b *scaleBench) measure(ctx context.Context, spec string) (row scaleRow, er
 		}
 	}
 	if b.cold {
-		if !isStore {
-			return row, fmt.Errorf("%s: --cold is for stores", spec)
-		}
 		options.Evict = func() error {
 			data.Release()
 			return evictFile(path)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,4 +61,29 @@ func TestBenchScale(t *testing.T) {
 	fail(t, exitUsage, []string{"--family"}, "bench", "scale", "--family", "cora")
 	fail(t, exitUsage, []string{"--family"}, "bench", "scale", "--family", "synth:demo?nodes=5")
 	fail(t, exitUsage, []string{"--sizes"}, "bench", "scale", "--sizes", "0")
+}
+
+// A place that cannot be written to, and a graph that is missing, are errors before the first
+// graph is made.
+func TestBenchScaleChecksFirst(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for k, more := range [][]string{{"--out", file}, {"store:" + filepath.Join(dir, "none")}, {"--cold", "synth:demo"}} {
+		stores := filepath.Join(dir, fmt.Sprint("stores", k))
+		args := append([]string{"bench", "scale", "--stores", stores, "--family", "synth:demo", "--sizes", "300", "--batches", "2"}, more...)
+		if out := gcn(t, args...); out.code == exitDone {
+			t.Errorf("%v: no error", more)
+		}
+		if made, _ := os.ReadDir(stores); len(made) > 0 {
+			t.Errorf("%v: an error after %s was made", more, made[0].Name())
+		}
+	}
+}
+
+// A benchmark has no --seeds, which --label-inputs excludes.
+func TestBenchLabelInputs(t *testing.T) {
+	succeed(t, "bench", "scale", "--family", "synth:demo", "--sizes", "300", "--batches", "2", "--hidden", "8", "--input-layer", "--label-inputs", "0.5")
 }

@@ -105,7 +105,7 @@ goes on where it stopped. The free disk space is checked beforehand.`,
 // parseBytes reads a positive number of bytes with a unit: 8GiB, 500MB, 1e9.
 func parseBytes(text string) (int64, error) {
 	scale := 1.0
-	number := strings.TrimSuffix(text, "B")
+	number := strings.Replace(strings.TrimSuffix(text, "B"), "K", "k", 1) // KiB, and KB for kB
 	for k, unit := range []string{"k", "M", "G", "T"} {
 		if n, found := strings.CutSuffix(number, unit+"i"); found {
 			number, scale = n, math.Pow(1024, float64(k+1))

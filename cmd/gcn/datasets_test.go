@@ -93,8 +93,8 @@ func TestConvertInPieces(t *testing.T) {
 			t.Errorf("%q: exit %d, %q", args, out.code, out.stderr)
 		}
 	}
-	for _, text := range []string{"", "8", "1e3", "500MB", "8GiB", "2TiB", "1.5kB"} {
-		if v, err := parseBytes(text); (err != nil) != (text == "") || v != map[string]int64{"8": 8, "1e3": 1000, "500MB": 5e8, "8GiB": 8 << 30, "2TiB": 2 << 40, "1.5kB": 1500}[text] {
+	for _, text := range []string{"", "8", "1e3", "500MB", "8GiB", "2TiB", "1.5kB", "2KiB", "2KB"} {
+		if v, err := parseBytes(text); (err != nil) != (text == "") || v != map[string]int64{"8": 8, "1e3": 1000, "500MB": 5e8, "8GiB": 8 << 30, "2TiB": 2 << 40, "1.5kB": 1500, "2KiB": 2048, "2KB": 2000}[text] {
 			t.Errorf("%q: %d, %v", text, v, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,8 +178,16 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 			if err != nil {
 				return err
 			}
+			if out != "" { // before the work, not after it
+				if err := makeEvalDir(out); err != nil {
+					return err
+				}
+			}
 			defer limit(runs[0].model.Bound)()
 			runs.noteOtherData(cmd.ErrOrStderr())
+			if split == "train" && slices.ContainsFunc(runs, func(r *savedRun) bool { return r.options.LabelInputs > 0 }) {
+				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")
+			}
 			result, err := runs.evaluate(cmd.Context(), split, correct, samples)
 			if err != nil {
 				return err

@@ -17,11 +17,16 @@ import (
 // Files of gcn eval --out.
 const evalName = "eval"
 
-// save writes the result and its figure to dir, which it makes.
-func (r *evalResult) save(dir string) error {
+// makeEvalDir makes the folder of --out.
+func makeEvalDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("the evaluation cannot be saved: %w", err)
 	}
+	return nil
+}
+
+// save writes the result and its figure to dir.
+func (r *evalResult) save(dir string) error {
 	base := filepath.Join(dir, evalName)
 	text, err := json.MarshalIndent(finite.JSON(r), "", "  ")
 	if err != nil {

@@ -95,3 +95,40 @@ func TestEvalWithinMemory(t *testing.T) {
 	fail(t, exitFailed, []string{"--scratch", "not a folder"}, "train", "--scratch", "a.store", "--out", "x")
 	fail(t, exitFailed, []string{"may take 100 kB"}, "eval", "--run", "plain", "--memory", "100kB")
 }
+
+// A search says that its test score is of a sample, and compares no settings by the scores of
+// different samples.
+func TestTuneEvalSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := []string{"tune", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "4", "--eval-every", "2", "--rungs", "1", "--eval-samples", "20", "-q", "--search", "lr=0.1,0.01"}
+	r := object(t, succeed(t, append(line, "--runs", "2", "--out", "search", "--json")...))
+	if se, _ := r["test_se"].(float64); r["test_sample"] != 20.0 || se <= 0 {
+		t.Errorf("a sample of %v nodes, standard error %v", r["test_sample"], r["test_se"])
+	}
+	if text := succeed(t, append(line, "--runs", "1", "--out", "one")...).stdout; !strings.Contains(text, "estimated from a sample of 20 nodes") {
+		t.Errorf("the search prints %s", text)
+	}
+	fail(t, exitUsage, []string{"eval-samples is the same for all settings"}, "tune", "--data", smallData, "--search", "eval-samples=5,0")
+}
+
+// A folder that cannot be made is an error before the evaluation, which may take hours.
+func TestEvalOutFirst(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "2", "-q", "--out", "run")
+	if err := os.WriteFile("file", nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	// Inference within one byte fails too.
+	fail(t, exitFailed, []string{"the evaluation cannot be saved"}, "eval", "--run", "run", "--split", "train", "--out", "file", "--memory", "1")
+}
+
+// The scores of training nodes have read these nodes' labels if labels are inputs.
+func TestEvalLabelInputsNote(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "train", "--data", smallData, "--hidden", "8", "--batch", "32", "--max-batches", "2", "-q", "--input-layer", "--label-inputs", "0.5", "--out", "run")
+	for split, noted := range map[string]bool{"train": true, "test": false} {
+		if out := succeed(t, "eval", "--run", "run", "--split", split); strings.Contains(out.stderr, "read their own labels") != noted {
+			t.Errorf("%s: %q", split, out.stderr)
+		}
+	}
+}

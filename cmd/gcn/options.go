@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -441,7 +442,7 @@ func (o *trainOptions) checkLabelInputs() error {
 		return usagef("--label-inputs excludes control variates, whose kept activations hold labels of the mini-batch's own nodes: use another method than %s", o.methodName())
 	case o.ExactInput:
 		return usagef("--label-inputs excludes --exact-input: the input is propagated once, but each mini-batch reads other labels")
-	case o.Seeds != seedsUniform:
+	case cmp.Or(o.Seeds, seedsUniform) != seedsUniform: // benchmarks have no --seeds
 		return usagef("--label-inputs excludes --seeds %s: a node whose label is an input has no loss to be chosen by", o.Seeds)
 	case !o.InputLayer:
 		return usagef("--label-inputs needs --input-layer, which reads the labels beside the features")

@@ -38,6 +38,11 @@ type tuneResult struct {
 	BestDir  string         `json:"best_dir"` // of the runs of the best setting
 	Command  string         `json:"command"`  // that trains the best setting again
 	Recipe   string         `json:"recipe"`   // best.json
+
+	// With --eval-samples: the number of test nodes that each run of the best setting scored
+	// in place of all, and the standard error of TestMean from their choice.
+	TestSample int    `json:"test_sample,omitempty"`
+	TestSE     number `json:"test_se,omitempty"`
 }
 
 type rungResult struct {
@@ -66,7 +71,8 @@ func (j *tuneJob) conclude(folder *rundir.Folder, dir string, tested *result) er
 		Valid: best.Valid, ValidSem: best.SEM, TestMean: tested.Test, TestStd: number(math.NaN()), TestSem: number(math.NaN()),
 		Runs: j.Runs, Seed: j.Seed, WallS: measured(time.Since(j.started).Seconds()), PeakRSS: measured(peakRSS()), BLAS: blasName(), Device: j.Device,
 		Dir: dir, BestDir: job.Out, Recipe: folder.Path(bestFile),
-		Command: "gcn train --data " + shellWord(j.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", j.Runs, j.Seed),
+		Command:    "gcn train --data " + shellWord(j.Data) + " " + optionsText(values) + fmt.Sprintf(" --runs %d --seed %d", j.Runs, j.Seed),
+		TestSample: tested.TestSample, TestSE: tested.TestSE,
 	}
 	if tested.TestStd != nil {
 		r.TestStd, r.TestSem = *tested.TestStd, *tested.TestSem
@@ -160,6 +166,9 @@ func (j *tuneJob) print(r *tuneResult) error {
 	test := fmt.Sprintf("test %s of the best: %s", r.Metric, formatScore(r.TestMean))
 	if j.Runs > 1 {
 		test += fmt.Sprintf(" ± %s over %d runs (standard deviation; standard error %s)", formatScore(r.TestStd), j.Runs, formatScore(r.TestSem))
+	}
+	if r.TestSample > 0 {
+		test += fmt.Sprintf(", estimated from a sample of %s nodes in each run, which adds a standard error of %s", thousands(int64(r.TestSample)), formatScore(r.TestSE))
 	}
 	for _, line := range []string{
 		test,

@@ -12,8 +12,9 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/tune"
 )
 
-// notSearched are the options of training that are the same for all settings.
-var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "workers", "device", "partition"}
+// notSearched are the options of training that are the same for all settings. Scores of
+// different nodes cannot be compared.
+var notSearched = []string{"data", "seed", "runs", "max-batches", "epochs", "eval-samples", "workers", "device", "partition"}
 
 // readSpace reads the options and their values from --search and --space.
 func (j *tuneJob) readSpace(ctx context.Context) error {
