@@ -101,8 +101,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, err error, infer
 	if err == nil {
 		select {
 		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
 			logits, err = infer()
-			<-s.slots
 		case <-r.Context().Done():
 			err = r.Context().Err()
 		}
