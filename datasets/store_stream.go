@@ -253,21 +253,21 @@ func (s *streamer) save() error {
 }
 
 // storeBytes returns an upper bound of the store's size.
-func (z streamSizes) storeBytes(p Precision) int64 {
+func (s streamSizes) storeBytes(p Precision) int64 {
 	feature := int64(4)
 	if p == Float16 {
 		feature = 2
 	}
 	const node = 8 + 4 + 4 // offset, class, split
-	return memory.Product(8, z.edges) + memory.Product(int64(z.nodes), node+int64(z.width)*feature) + z.other + 1<<20
+	return memory.Product(8, s.edges) + memory.Product(int64(s.nodes), node+int64(s.width)*feature) + s.other + 1<<20
 }
 
 // workBytes returns the disk space that a conversion takes at most, the growing store
 // included, if all of its files are on one disk.
-func (z streamSizes) workBytes(p Precision) int64 {
+func (s streamSizes) workBytes(p Precision) int64 {
 	// The rows, half of the temporary files, are there until the graph is in the store.
-	graphAndRows := memory.Product(16, z.edges) + 12*int64(z.nodes)
-	return max(bucketBytes(z.nodes, z.edges), graphAndRows, z.storeBytes(p))
+	graphAndRows := memory.Product(16, s.edges) + 12*int64(s.nodes)
+	return max(bucketBytes(s.nodes, s.edges), graphAndRows, s.storeBytes(p))
 }
 
 // checkSpace reports a disk that cannot hold the rest of the files.
