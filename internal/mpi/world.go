@@ -321,3 +321,11 @@ func (w *World) Close() error {
 	}
 	return w.lib.failure("MPI_Finalize", w.lib.finalize())
 }
+
+// Exit ends this process with that code, after Close. It does not return. It calls C's exit
+// and not os.Exit: MPICH 5 signs a rank off at the launcher in a handler of exit. Without it
+// the launcher kills the ranks that have not ended yet, and fails.
+func (w *World) Exit(code int) {
+	w.lib.exit(int32(code))
+	os.Exit(code)
+}
