@@ -275,7 +275,6 @@ func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 type batchNormBackGain struct {
 	base
 	forward *batchNorm
-	product []float32
 }
 
 func (op *batchNormBackGain) Type() hm.Type {
@@ -307,9 +306,7 @@ func (op *batchNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 }
 
 func (op *batchNormBackGain) compute(sums, grad []float32) {
-	op.product = scratch(op.product, len(grad))
-	kernel.Multiply(op.product, grad, op.forward.normalized)
-	kernel.ColumnSums(sums, op.product, nil, op.forward.rows, op.forward.width)
+	kernel.ColumnProducts(sums, grad, op.forward.normalized, op.forward.rows, op.forward.width)
 }
 
 func (op *batchNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {

@@ -220,7 +220,6 @@ func (op *layerNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error
 type layerNormBackGain struct {
 	base
 	forward *layerNorm
-	product []float32
 }
 
 func (op *layerNormBackGain) Type() hm.Type {
@@ -243,10 +242,8 @@ func (op *layerNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G
 	if err != nil {
 		return nil, err
 	}
-	op.product = scratch(op.product, len(grad.data))
-	kernel.Multiply(op.product, grad.data, op.forward.normalized)
 	value, data := out.Vector(grad.cols)
-	kernel.ColumnSums(data, op.product, nil, grad.rows, grad.cols)
+	kernel.ColumnProducts(data, grad.data, op.forward.normalized, grad.rows, grad.cols)
 	return value, nil
 }
 
