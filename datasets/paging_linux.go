@@ -29,14 +29,18 @@ func expectRandom(mapping []byte, from, to uint64) {
 // a request costs about as much time as these bytes.
 const fetchGap = 64 << 10
 
+// fetchPiece is the largest number of bytes in one request. Of a larger one Linux reads only
+// the first part, as long as the reading ahead of the disk: 128 KiB unless someone changed it.
+const fetchPiece = 128 << 10
+
 // fetchRows starts to read rows of a matrix in a mapping, and does not wait for them. place
 // returns the bytes of a row. Rows that are near each other are one request.
 func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
 	page := uint64(os.Getpagesize())
 	var from, to uint64
 	read := func() {
-		if from < to {
-			_ = unix.Madvise(mapping[from:to], unix.MADV_WILLNEED)
+		for ; from < to; from += fetchPiece {
+			_ = unix.Madvise(mapping[from:min(from+fetchPiece, to)], unix.MADV_WILLNEED)
 		}
 	}
 	for _, i := range rows {

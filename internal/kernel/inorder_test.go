@@ -75,7 +75,7 @@ func TestInOrder(t *testing.T) {
 					p.Adjacency.Prefetch = func(rows []int32) { entries += len(rows) }
 					product := InOrder{Tile: tile}
 					err := product.Propagate(t.Context(), got, p, some, x, func(share float64) {
-						if share > 0.5 {
+						if share > 0.60001 {
 							tiles++
 						}
 						if share <= before || share > 1 {
@@ -114,7 +114,7 @@ func TestInOrderStops(t *testing.T) {
 	x := &graph.Features{Rows: 50, Cols: 2, Data: make([]float32, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	err := (&InOrder{Tile: 5}).Propagate(ctx, make([]float32, 4), p, []int32{1, 2}, x, func(share float64) {
-		if share >= 0.6 {
+		if share > 0.67 {
 			cancel()
 		}
 	})
