@@ -92,6 +92,7 @@ type keptRows struct {
 	histories bool                    // of a control need these rows, on each rank
 	parts     []*rankRows             // of each layer, the rows that this rank holds; nil: not known
 	divided   [][]int                 // of each layer, the shares of its rows that ranks compute; nil: not known
+	orders    []bool                  // of the products, for parts and divided
 	inputs    []int32                 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:

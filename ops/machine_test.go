@@ -738,7 +738,7 @@ func TestInvalidBlocks(t *testing.T) {
 		}
 		b := randomBlock(rand.New(rand.NewPCG(1, 2)), 3, 5, 10)
 		spoil(b)
-		if err := slot.Set(b); !errors.Is(err, graph.ErrInvalid) || slot.Block() != good {
+		if err := slot.Set(b); !errors.Is(err, graph.ErrInvalid) || slot.block != good {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

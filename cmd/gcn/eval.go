@@ -49,8 +49,11 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 	if r.options.Runs > 1 {
 		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
 	}
-	if spec != "" {
+	switch {
+	case spec != "":
 		r.options.Data = spec
+	case !saved.has("data"): // a run from Go
+		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.path)
 	}
 	switch {
 	case first == nil:

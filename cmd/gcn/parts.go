@@ -147,13 +147,17 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 }
 
-// apply sets the options of a model for data.
-func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
+// apply sets the options of a model that need no data.
+func (o *partOptions) apply(gcn *layers.GCNOptions) {
 	gcn.HiddenResidual = layers.Residual(slices.Index(layers.ResidualNames(), o.HiddenResidual))
 	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
 	gcn.BatchNorm = o.BatchNorm
 	gcn.Jumping = layers.Jumping(slices.Index(layers.JumpingNames(), o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
+}
+
+// applyData sets the options of a model for data.
+func (o *partOptions) applyData(gcn *layers.GCNOptions, data *datasets.Data) error {
 	if o.LabelInputs > 0 {
 		gcn.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: o.LabelInputs}
 	}
