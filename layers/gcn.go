@@ -176,6 +176,10 @@ type GCN struct {
 
 	Bound InferenceBound // of Infer; it may change between two calls
 
+	// Progress, if not nil, is called by Infer of more than 256 nodes in one process: with 0
+	// before the first layer, then now and then with the number of rows of all layers done.
+	Progress func(done, total int)
+
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	labels   *labelInputs

@@ -113,7 +113,13 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 		o.px = memory.Large(n)
 	}
 	o.base, o.blocks = lo, o.blocks+1
-	if err = o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, nil); err == nil && o.sums != nil {
+	before := 0
+	progress := func(share float64) {
+		done := int(share * float64(hi-lo))
+		r.progress.add(done - before)
+		before = done
+	}
+	if err = o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, progress); err == nil && o.sums != nil {
 		o.product.RowSums(o.sums[lo:hi], r.p, r.rows[lo:hi])
 	}
 	return hi, err

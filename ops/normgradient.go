@@ -97,7 +97,6 @@ func (op *normBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 type normBackGain struct {
 	base
 	forward norm
-	product []float32
 }
 
 func (op *normBackGain) Type() hm.Type {
@@ -122,10 +121,8 @@ func (op *normBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Valu
 		return nil, err
 	}
 	normalized, rows, width := op.forward.lastRun()
-	op.product = scratch(op.product, len(grad.data))
-	kernel.Multiply(op.product, grad.data, normalized)
 	value, data := out.Vector(width)
-	kernel.ColumnSums(data, op.product, nil, rows, width)
+	kernel.ColumnProducts(data, grad.data, normalized, rows, width)
 	return value, nil
 }
 

@@ -187,6 +187,7 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 				}
 			}
 			defer limit(runs[0].model.Bound)()
+			runs.showProgress(cmd.ErrOrStderr())
 			runs.noteOtherData(cmd.ErrOrStderr())
 			if split == "train" && slices.ContainsFunc(runs, func(r *savedRun) bool { return r.options.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")

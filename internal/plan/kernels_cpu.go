@@ -264,6 +264,7 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
+	k.prefetch(rows)
 	switch written := h.Index.written; {
 	case h.half != nil:
 		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
@@ -273,6 +274,13 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
+}
+
+// prefetch starts to read rows of P that lie in a file larger than memory.
+func (k *cpuKernels) prefetch(rows []int32) {
+	if read := k.p.Adjacency.Prefetch; read != nil {
+		read(rows)
+	}
 }
 
 func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
@@ -295,6 +303,7 @@ func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
 	rows, sums := k.rows[lo:lo+n], dst.host
+	k.prefetch(rows)
 	parallel.For(n, 1024, func(from, to int) {
 		for i := from; i < to; i++ {
 			sums[i] = float32(k.p.RowSum(int(rows[i])))
