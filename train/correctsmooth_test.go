@@ -366,4 +366,13 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 	if _, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
+	ctx, cancel = context.WithCancel(t.Context())
+	products := 0
+	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{CorrectAlphas: []float64{0.95}, Progress: func(int, int) {
+		products++
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) || products != 1 {
+		t.Errorf("cancelled after the first product: %v after %d", err, products)
+	}
 }
