@@ -525,6 +525,11 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	if err := r.need(kept, l); err != nil {
 		return h, err
 	}
+	if o := r.input.ordered; l == 0 && o != nil {
+		memory := o.memory
+		memory.Reserved = o.bytes(r)
+		defer func() { memory.Reserved = 0 }()
+	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
 		return h, err

@@ -100,9 +100,7 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 	width := r.features.Cols
 	for hi = lo; hi < last; {
 		end := min(hi+chunk, last)
-		for _, v := range r.rows[hi:end] {
-			budget -= 4*int64(width) + kernel.InOrderBytes(r.p.Adjacency.Degree(int(v)))
-		}
+		budget -= rowBytes(r, r.rows[hi:end])
 		if budget < 0 && hi > lo {
 			break
 		}
@@ -123,6 +121,18 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 		o.product.RowSums(o.sums[lo:hi], r.p, r.rows[lo:hi])
 	}
 	return hi, err
+}
+
+// bytes returns the memory in which one pass over X computes P·X at all needed rows.
+func (o *orderedInput) bytes(r *inference) int64 { return rowBytes(r, r.rows) / 7 * 8 }
+
+// rowBytes returns the memory of P·X at rows, with their columns.
+func rowBytes(r *inference, rows []int32) int64 {
+	bytes := 4 * int64(r.features.Cols) * int64(len(rows))
+	for _, v := range rows {
+		bytes += kernel.InOrderBytes(r.p.Adjacency.Degree(int(v)))
+	}
+	return bytes
 }
 
 // end drops the memory of the first layer.

@@ -299,8 +299,8 @@ func (o *samplingOptions) biasedOption() string {
 	return ""
 }
 
-// checkEffects refuses options of a new run that change nothing. A run of an earlier program
-// may have them.
+// checkEffects refuses options of a new run that change nothing, or that do the same as another
+// option. A run of an earlier program may have them.
 func (o *trainOptions) checkEffects() error {
 	dropped := o.InputDropout > 0 && !o.InputLayer || o.Dropout > 0 && (o.Layers > 1 || len(o.Samples) > 1 || o.InputLayer)
 	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise
@@ -308,6 +308,8 @@ func (o *trainOptions) checkEffects() error {
 	switch {
 	case o.DropoutNoise == samplers.DropoutNoiseFull && !own && !dropped:
 		return usagef("--dropout-noise full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more")
+	case o.OwnState && !o.PreNorm:
+		return usagef("--own-state without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm")
 	case o.PreNorm && !normed && !o.Residual && o.HiddenResidual == noPart && !o.FeedForward:
 		return usagef("--pre-norm has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual")
 	}

@@ -49,7 +49,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", noPart, "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
-	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
+	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer and --pre-norm: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
 	fs.StringVar(&o.Jumping, "jumping", noPart, "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")

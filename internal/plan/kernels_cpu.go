@@ -22,6 +22,10 @@ type InferenceMemory struct {
 	Limit int64
 	Dir   string
 
+	// Reserved is the number of bytes of Limit that the caller takes while it computes the
+	// next output. If both do not fit, the output lies in a file too, unless that fails.
+	Reserved int64
+
 	scratch [scratches][]float32
 	spilled map[Scratch]func() error // frees those that lie in files
 	files   int
@@ -79,13 +83,17 @@ func (m *InferenceMemory) Free() error {
 }
 
 // spill puts a matrix of n values into a file if it is of a whole layer and takes more than
-// half of the memory that is left.
+// half of the memory that is left, or leaves less than Reserved.
 func (m *InferenceMemory) spill(name Scratch, n int) (bool, error) {
 	whole := name == Hidden0 || name == Hidden1 || name == Transformed || name == Jumped
-	if m.Limit == 0 || !whole || available.Product(8, int64(n)) <= m.Left() {
+	large := available.Product(8, int64(n)) > m.Left()
+	if m.Limit == 0 || !whole || !large && (m.Reserved == 0 || 4*int64(n) <= m.Left()-m.Reserved) {
 		return false, nil
 	}
 	values, free, err := available.Spilled(m.Dir, n)
+	if err != nil && !large {
+		return false, nil // it fits in memory: other work takes longer
+	}
 	if err != nil {
 		return false, err
 	}
