@@ -25,20 +25,28 @@ func expectRandom(mapping []byte, from, to uint64) {
 	_ = unix.Madvise(mapping[from/uint64(os.Getpagesize())*uint64(os.Getpagesize()):to], unix.MADV_RANDOM)
 }
 
+// fetchGap is the largest number of bytes between two rows that one request reads with them:
+// a request costs about as much time as these bytes.
+const fetchGap = 64 << 10
+
+// fetchPiece is the largest number of bytes in one request. Of a larger one Linux reads only
+// the first part, as long as the reading ahead of the disk: 128 KiB unless someone changed it.
+const fetchPiece = 128 << 10
+
 // fetchRows starts to read rows of a matrix in a mapping, and does not wait for them. place
-// returns the bytes of a row. Neighbouring rows are one request.
+// returns the bytes of a row. Rows that are near each other are one request.
 func fetchRows(mapping []byte, rows []int32, place func(row int32) (from, to uint64)) {
 	page := uint64(os.Getpagesize())
 	var from, to uint64
 	read := func() {
-		if from < to {
-			_ = unix.Madvise(mapping[from:to], unix.MADV_WILLNEED)
+		for ; from < to; from += fetchPiece {
+			_ = unix.Madvise(mapping[from:min(from+fetchPiece, to)], unix.MADV_WILLNEED)
 		}
 	}
 	for _, i := range rows {
 		lo, hi := place(i)
 		lo = lo / page * page
-		if from < to && lo >= from && lo <= to {
+		if from < to && lo >= from && lo <= to+fetchGap {
 			to = max(to, hi)
 			continue
 		}

@@ -362,6 +362,7 @@ func (s *storeFile) data(ctx context.Context) (*Data, error) {
 		d.NodeNames = names
 	}
 	d.Graph.Rows, d.Graph.Cols = int(n), int(n)
+	s.prefetchEntries(d.Graph)
 	if s.mapped {
 		d.pages = func() { releasePages(s.bytes, 0, uint64(len(s.bytes))) }
 	}
@@ -394,6 +395,22 @@ func (s *storeFile) features(e section) (*graph.Features, error) {
 		}
 	}
 	return x, err
+}
+
+// prefetchEntries makes m, whose entries are in the store, start to read them from disk.
+func (s *storeFile) prefetchEntries(m *graph.CSR) {
+	if !s.mapped || !s.large {
+		return
+	}
+	m.Prefetch = func(rows []int32) {
+		for _, e := range s.sections {
+			if e.kind == sectionIdx || e.kind == sectionVal {
+				fetchRows(s.bytes, rows, func(i int32) (from, to uint64) {
+					return e.offset + 4*uint64(m.Ptr[i]), e.offset + 4*uint64(m.Ptr[i+1])
+				})
+			}
+		}
+	}
 }
 
 // sparseFeatures returns features over the sections of a sparse matrix.

@@ -54,8 +54,8 @@ func (s *streamer) writePropagated(w *storeWriter, directed bool) error {
 			}
 		}
 		result := values[:len(ids)*cols]
-		err := product.Propagate(w.ctx, result, p, ids, x, func(done int) {
-			rows := float64(row) + float64(len(ids))*float64(done)/float64(n)
+		err := product.Propagate(w.ctx, result, p, ids, x, func(share float64) {
+			rows := float64(row) + float64(len(ids))*share
 			s.progress("propagate", int64(4*float64(cols)*rows), total)
 		})
 		if err == nil {
@@ -125,5 +125,6 @@ func (s *streamer) partOf(w *storeWriter, directed bool) (*Data, error) {
 			return nil, err
 		}
 	}
+	file.prefetchEntries(d.Graph)
 	return d, nil
 }

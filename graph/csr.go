@@ -23,6 +23,11 @@ type CSR struct {
 
 	// Rest is not nil if Idx and Val hold some rows only: see SharedRows.
 	Rest *SharedRows
+
+	// Prefetch, if not nil, starts to read the entries of the given rows from disk, all at
+	// once, and does not wait. Rows in ascending order take fewer requests. A matrix in a
+	// file larger than memory has it. Calls may be concurrent.
+	Prefetch func(rows []int32)
 }
 
 // NNZ returns the number of stored entries.

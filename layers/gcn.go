@@ -176,6 +176,10 @@ type GCN struct {
 
 	Bound InferenceBound // of Infer; it may change between two calls
 
+	// Progress, if not nil, is called by Infer of more than 256 nodes in one process: with 0
+	// before the first layer, then now and then with the number of rows of all layers done.
+	Progress func(done, total int)
+
 	exact    *ExactInput // nil: the first convolution is sampled
 	known    *ExactInput // P·X for inference; nil: not known
 	labels   *labelInputs
@@ -643,4 +647,13 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	}
 	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
 	return o, nil
+}
+
+// CheckBound returns an error if Bound is too small for an inference of nodes over p; nil nodes
+// are all. Infer returns the same error, but only after the work before it.
+func (m *GCN) CheckBound(p *graph.Laplacian, nodes []int32) error {
+	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil {
+		return nil
+	}
+	return new(inferenceMemory).bound(m.Bound, p, m.Device)
 }

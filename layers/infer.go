@@ -66,6 +66,9 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 	if err := memory.kept.use(ctx, p, nodes, len(model.layers)); err != nil {
 		return nil, fmt.Errorf("layers: inference: %w", err)
 	}
+	if m.Progress != nil && model.ranks == nil {
+		model.progress = newInferenceProgress(m.Progress, memory.kept.rows)
+	}
 	return model.run(ctx, k, p, x, memory, m.Device == nil)
 }
 
@@ -142,6 +145,7 @@ type inferenceModel struct {
 	labels     *inferenceLabels // that the input layer reads; nil: none
 	ranks      Ranks            // that share the rows; nil: this process computes all
 	filled     float64          // share of the features that is stored
+	progress   *inferenceProgress
 }
 
 // inference returns the parameters. It checks that all sizes match.
@@ -390,6 +394,7 @@ type inference struct {
 	input    firstInput
 	orders   []bool // of each layer: P(HW), and not (PH)W
 	ranks    Ranks  // that share the rows; nil: this process computes all
+	progress *inferenceProgress
 
 	// ahead prepares the layer's rows from lo on for chunks, up to hi, at most last, which it
 	// returns; nil: there is nothing to prepare. hi−lo is a multiple of chunk, or hi is last.
@@ -438,7 +443,7 @@ func (m *inferenceModel) begin(ctx context.Context, k plan.Kernels, p *graph.Lap
 	if (x.Share != nil || p.Share != nil) && m.ranks == nil {
 		return nil, fmt.Errorf("other ranks hold parts of the data: inference needs these ranks, and the CPU")
 	}
-	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, few: kept.few, ranks: m.ranks, orders: m.orders(kept)}
+	r := &inference{Kernels: k, ctx: ctx, model: m, p: p, features: x, onHost: onHost, few: kept.few, ranks: m.ranks, progress: m.progress, orders: m.orders(kept)}
 	if m.exact == nil || m.readsFeatures() {
 		var err error
 		if r.x, err = k.Features(x); err != nil {
@@ -465,7 +470,10 @@ func (r *inference) need(kept *keptRows, l int) error {
 			o.sums = make([]float32, len(r.rows))
 			r.sums = o.sums
 		} else {
-			r.sums = kept.rowSums(l)
+			var err error
+			if r.sums, err = kept.rowSums(r.ctx, l); err != nil {
+				return err
+			}
 		}
 	}
 	return r.Needed(r.rows, kept.whole(l))
@@ -516,6 +524,11 @@ func (r *inference) hidden(l int, h plan.Rows, kept *keptRows) (plan.Rows, error
 	}
 	if err := r.need(kept, l); err != nil {
 		return h, err
+	}
+	if o := r.input.ordered; l == 0 && o != nil {
+		memory := o.memory
+		memory.Reserved = o.bytes(r)
+		defer func() { memory.Reserved = 0 }()
 	}
 	out, err := r.Scratch(name, len(r.rows)*layer.out)
 	if err != nil {
@@ -587,12 +600,17 @@ func (r *inference) layer(l int, h plan.Rows, shares []int, first int, out plan.
 	}
 	outputs := r.model.outputs
 	return r.chunks(shares, r.width(l), r.bring(l), func(part *inference, lo, n int) error {
+		var err error
 		if logits != nil {
-			return part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
+			err = part.logits(l, h, own, lo, n, logits[lo*outputs:(lo+n)*outputs])
+		} else {
+			err = part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
 		}
-		err := part.chunk(l, h, own, lo, n, out.From((lo-first)*layer.out))
 		if err == nil && done != nil {
 			done(lo, n)
+		}
+		if r.ahead == nil { // else the rows counted when their P·X was computed
+			r.progress.add(n)
 		}
 		return err
 	})

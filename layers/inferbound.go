@@ -100,9 +100,7 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 	width := r.features.Cols
 	for hi = lo; hi < last; {
 		end := min(hi+chunk, last)
-		for _, v := range r.rows[hi:end] {
-			budget -= 4*int64(width) + kernel.InOrderBytes(r.p.Adjacency.Degree(int(v)))
-		}
+		budget -= rowBytes(r, r.rows[hi:end])
 		if budget < 0 && hi > lo {
 			break
 		}
@@ -113,10 +111,28 @@ func (o *orderedInput) next(r *inference, lo, last, chunk int) (hi int, err erro
 		o.px = memory.Large(n)
 	}
 	o.base, o.blocks = lo, o.blocks+1
-	if err = o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, nil); err == nil && o.sums != nil {
+	before := 0
+	progress := func(share float64) {
+		done := int(share * float64(hi-lo))
+		r.progress.add(done - before)
+		before = done
+	}
+	if err = o.product.Propagate(r.ctx, o.px[:(hi-lo)*width], r.p, r.rows[lo:hi], r.features, progress); err == nil && o.sums != nil {
 		o.product.RowSums(o.sums[lo:hi], r.p, r.rows[lo:hi])
 	}
 	return hi, err
+}
+
+// bytes returns the memory in which one pass over X computes P·X at all needed rows.
+func (o *orderedInput) bytes(r *inference) int64 { return rowBytes(r, r.rows) / 7 * 8 }
+
+// rowBytes returns the memory of P·X at rows, with their columns.
+func rowBytes(r *inference, rows []int32) int64 {
+	bytes := 4 * int64(r.features.Cols) * int64(len(rows))
+	for _, v := range rows {
+		bytes += kernel.InOrderBytes(r.p.Adjacency.Degree(int(v)))
+	}
+	return bytes
 }
 
 // end drops the memory of the first layer.

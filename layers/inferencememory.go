@@ -92,6 +92,7 @@ type keptRows struct {
 	histories bool                    // of a control need these rows, on each rank
 	parts     []*rankRows             // of each layer, the rows that this rank holds; nil: not known
 	divided   [][]int                 // of each layer, the shares of its rows that ranks compute; nil: not known
+	orders    []bool                  // of the products, for parts and divided
 	inputs    []int32                 // the nodes whose features are read, if the first layer computes X·W of few; nil: all
 
 	// If ranks hold X together:
@@ -143,12 +144,19 @@ func (k *keptRows) whole(l int) bool {
 }
 
 // rowSums returns the row sums of P at the rows of layer l.
-func (k *keptRows) rowSums(l int) []float32 {
+func (k *keptRows) rowSums(ctx context.Context, l int) ([]float32, error) {
 	if rows := k.rows[l]; k.sums[l] == nil {
-		k.sums[l] = make([]float32, len(rows))
-		rowSums(k.sums[l], k.p, rows)
+		sums := make([]float32, len(rows))
+		err := graph.EachPart(ctx, rows, k.p.Adjacency.Prefetch, func(lo, hi int) error {
+			rowSums(sums[lo:hi], k.p, rows[lo:hi])
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		k.sums[l] = sums
 	}
-	return k.sums[l]
+	return k.sums[l], nil
 }
 
 // rowSums sets sums to the row sums of P at rows.

@@ -13,13 +13,13 @@ import (
 
 // LabelInputs makes the labels of training nodes inputs of a GCN, beside the features (masked
 // label prediction, Shi et al. 2021, arXiv:2009.03509, eq. 7; label as input, Wang et al. 2021,
-// arXiv:2103.13355). With a row of Y of 1 at a node's class, or of ±1 for binary tasks, and of
-// 0 where no label is given, the input layer computes
+// arXiv:2103.13355). Row v of Y is 1 at the class of node v, or ±1 for its binary tasks, if v
+// gives its label, and 0 otherwise. The input layer computes
 //
 //	act(X·W + Y·V + 1⊗b).
 //
-// In a training step each of Nodes gives its label with probability Share, by the seed of the
-// step. An output node that gives its label does not count in the loss; the others count in
+// In a training step each of Nodes gives its label with probability Share. The seed of the step
+// decides. An output node that gives its label does not count in the loss; the others count in
 // the mean, or with LossWeights/(1−Share). So no logit in the loss has read the label of its
 // own node. In inference all Nodes give their labels: the scores of other nodes have not read
 // their own label, but the scores of Nodes have.

@@ -27,33 +27,41 @@ type linearControl struct {
 	known      bool      // P·(P·X) and pr are there
 }
 
-// excludesLinearControl names the option with which the first convolution's output is not
-// act(P·X·W + (P·1)⊗b), or is not read by the second propagation alone; or returns "".
-func (o GCNOptions) excludesLinearControl() string {
+// ExcludesLinearControl returns the name of the option that excludes ControlLinear, and the
+// reason; or two empty strings. With such an option, the first convolution's output is not
+// act(P·X·W + (P·1)⊗b), its slope is not known, or more than the second propagation reads it.
+func (o GCNOptions) ExcludesLinearControl() (option, reason string) {
+	const (
+		slope = "the linear control needs the slope of the activation of P·X·W itself"
+		input = "a part of the activations is then not from P·X·W"
+		reads = "other parts of the model read the activations too"
+	)
 	switch {
 	case o.LayerNorm:
-		return "LayerNorm"
+		return "LayerNorm", slope
 	case o.BatchNorm:
-		return "BatchNorm"
+		return "BatchNorm", slope
 	case o.Residual:
-		return "Residual"
+		return "Residual", input
 	case o.HiddenResidual != ResidualNone:
-		return "HiddenResidual"
+		return "HiddenResidual", reads
+	case o.OwnState:
+		return "OwnState", reads
 	case o.Jumping != JumpingNone:
-		return "Jumping"
+		return "Jumping", reads
 	case o.Activation == ops.ActivationGELU:
-		return "GELU, whose slope does not follow from its value"
+		return "Activation", "the slope of GELU does not follow from its value; take ELU or ReLU"
 	}
-	return ""
+	return "", ""
 }
 
 // useLinear adds the linear control to the histories of the second of two convolutions.
 func (r *refresher) useLinear(slots []*ops.Slot, o GCNOptions) error {
-	switch excluded := o.excludesLinearControl(); {
+	switch excluded, reason := o.ExcludesLinearControl(); {
 	case o.ExactInput == nil || len(slots) != 2:
 		return fmt.Errorf("layers: ControlLinear needs exact input and two convolutions, the model has %d; leave it out", len(slots))
 	case excluded != "":
-		return fmt.Errorf("layers: ControlLinear does not go with %s; leave one of them out", excluded)
+		return fmt.Errorf("layers: ControlLinear excludes %s: %s; leave one of them out", excluded, reason)
 	}
 	rows, features := len(r.kept.rows[1]), o.ExactInput.px.Cols
 	if err := memory.Check(fmt.Sprintf("layers: P·(P·X) of %d nodes with %d features", rows, features), memory.Product(int64(rows), int64(features), 4)); err != nil {

@@ -80,14 +80,23 @@ func (s *nodeSet) neededRows(ctx context.Context, rows [][]int32, p *graph.Lapla
 		if p.Share != nil {
 			first, last = p.Share.Own()
 		}
-		for _, v := range above {
-			s.add(v)
-			if int(v) < first || int(v) >= last {
-				continue
+		if p.Adjacency.Prefetch != nil && !slices.IsSorted(above) {
+			above = slices.Sorted(slices.Values(above))
+		}
+		err := graph.EachPart(ctx, above, p.Adjacency.Prefetch, func(lo, hi int) error {
+			for _, v := range above[lo:hi] {
+				s.add(v)
+				if int(v) < first || int(v) >= last {
+					continue
+				}
+				for _, u := range p.Adjacency.Row(int(v)) {
+					s.add(u)
+				}
 			}
-			for _, u := range p.Adjacency.Row(int(v)) {
-				s.add(u)
-			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 		if p.Share != nil {
 			if err := s.gather(ctx, p.Share, n); err != nil {

@@ -13,6 +13,7 @@ import (
 type rankRows struct {
 	rank, size int
 	order      []int32     // the nodes of all rows of the layer, rank after rank; each rank's ascend
+	digest     uint32      // of order
 	shares     []int       // rank r computes order[shares[r]] to order[shares[r+1]−1]
 	sums       []float32   // row sums of P at the part of order that this rank computes
 	rows       []int32     // the nodes whose rows this rank holds, by the rank that computes them; each rank's ascend
@@ -31,27 +32,25 @@ func (r *inference) holdsPart(l int, kept *keptRows) bool {
 		!r.orders[l+1] && r.model.layers[l+1].pre == nil && !r.model.layers[l].jumps()
 }
 
-// parted returns the nodes of the rows of layer l, and the shares of them that the ranks
-// compute.
-func (k *keptRows) parted(r *inference, l int) (order []int32, shares []int) {
+// parted returns the nodes of the rows of layer l, a digest of their order if the ranks have
+// chosen it, and the shares of them that the ranks compute.
+func (k *keptRows) parted(r *inference, l int) (order []int32, digest uint32, shares []int) {
 	if r.holdsPart(l, k) {
 		p := k.partOf(r, l)
-		return p.order, p.shares
+		return p.order, p.digest, p.shares
 	}
-	return k.rows[l], k.shares(r, l)
+	return k.rows[l], 0, k.shares(r, l)
 }
 
 // partOf returns the rows of layer l that this rank holds. It keeps them. All ranks find the
 // same shares, because these depend on the graph, the nodes and the model alone.
 func (k *keptRows) partOf(r *inference, l int) *rankRows {
 	rank, size := r.ranks.Rank(), r.ranks.Size()
-	if len(k.parts) != len(k.rows) {
-		k.parts = make([]*rankRows, len(k.rows))
-	}
+	k.keepDivided(r)
 	if p := k.parts[l]; p != nil && p.rank == rank && p.size == size {
 		return p
 	}
-	above, ends := k.parted(r, l+1)
+	above, _, ends := k.parted(r, l+1)
 	// mark calls f for the nodes whose rows of layer l a rank reads, with repeats.
 	mark := func(rank int, f func(v int32)) {
 		for _, v := range above[ends[rank]:ends[rank+1]] {
@@ -68,6 +67,10 @@ func (k *keptRows) partOf(r *inference, l int) *rankRows {
 			mark(rank, func(v int32) { d.reads(rank, v) })
 		}
 		p.order, p.shares = d.deal(k.rows[l], func(v int32) float64 { return r.work(l, v) })
+		for _, v := range p.order {
+			const prime = 16777619 // of FNV-1a
+			p.digest = (p.digest ^ uint32(v)) * prime
+		}
 	} else {
 		p.shares = k.shares(r, l)
 	}
@@ -144,7 +147,7 @@ func (r *inference) hiddenPart(l int, h plan.Rows, kept *keptRows, name plan.Scr
 	above := plan.Rows{Span: out, Width: width, Count: len(p.rows)}
 	if above.Index, err = r.Index(p.rows); err == nil {
 		if p.written == nil {
-			rows, shares := kept.parted(r, l+1)
+			rows, _, shares := kept.parted(r, l+1)
 			p.written = kept.writeOut(rows, shares[p.rank], shares[p.rank+1], p.rows)
 		}
 		above.Index.Keep(p.written)

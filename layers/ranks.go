@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	mathbits "math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -53,9 +54,7 @@ func (k *keptRows) shares(r *inference, l int) []int {
 		return r.even(len(rows), r.width(l))
 	}
 	size, grain := r.ranks.Size(), r.Grain(r.width(l))
-	if len(k.divided) != len(k.rows) {
-		k.divided = make([][]int, len(k.rows))
-	}
+	k.keepDivided(r)
 	if s := k.divided[l]; len(s) == size+1 {
 		return s
 	}
@@ -75,6 +74,15 @@ func (k *keptRows) shares(r *inference, l int) []int {
 	}
 	k.divided[l] = shares
 	return shares
+}
+
+// keepDivided drops the shares of earlier passes if the order of a product has changed, which
+// changes the work of a row. Otherwise a rank that keeps no shares would divide differently.
+func (k *keptRows) keepDivided(r *inference) {
+	if len(k.divided) != len(k.rows) || !slices.Equal(k.orders, r.orders) {
+		k.divided, k.parts = make([][]int, len(k.rows)), make([]*rankRows, len(k.rows))
+		k.orders = slices.Clone(r.orders)
+	}
 }
 
 // work returns an estimate of the work for the row of node v of layer l.
@@ -98,8 +106,9 @@ func (r *inference) width(l int) int {
 
 // agree returns an error if the ranks would divide the work differently. Without it a rank
 // could wait for rows that no other rank sends. It compares sizes: the nodes, the rows and the
-// width of each layer, the orders of the products, and the grain of the BLAS. It does not compare
-// edges, features or weights: package train does. The digest travels in the bits of a float32.
+// width of each layer and the shares of its rows, the orders of the products, and the grain of
+// the BLAS. It does not compare edges, features or weights: package train does. The digest
+// travels in the bits of a float32.
 func (r *inference) agree(kept *keptRows) error {
 	if r.ranks == nil {
 		return nil
@@ -107,7 +116,8 @@ func (r *inference) agree(kept *keptRows) error {
 	digest := fnv.New32a()
 	fmt.Fprint(digest, r.p.Nodes(), r.orders, r.Grain(1))
 	for l, rows := range kept.rows {
-		fmt.Fprint(digest, " ", len(rows), r.width(l), kept.histories)
+		_, order, shares := kept.parted(r, l)
+		fmt.Fprint(digest, " ", len(rows), r.width(l), kept.histories, order, shares)
 	}
 	sums := make([]uint32, r.ranks.Size())
 	values := unsafe.Slice((*float32)(unsafe.Pointer(&sums[0])), len(sums))

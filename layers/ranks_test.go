@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -119,6 +120,80 @@ func TestInferOnRanks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The shares of the rows follow from the order of the products. So a rank that keeps the shares
+// of an earlier order divides as one that keeps none. A rank that divides differently is an
+// error on every rank.
+func TestSharesOfRanksFollowOrders(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n, size = 9000, 3
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 3*n, true))
+	x, y := randomFeatures(rng, n, 40), randomLabels(rng, n, 3)
+	o := GCNOptions{Hidden: 16}
+	_, alone := testModel(t, p, x, y, 2, o)
+	want, err := alone.Infer(t.Context(), p, x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := make([]*GCN, size)
+	for k := range models {
+		_, models[k] = testModel(t, p, x, y, 2, o)
+	}
+	infer := func() [size]error {
+		var all errgroup.Group
+		var errs [size]error
+		for k, r := range newRanks(size) {
+			models[k].Ranks = r
+			all.Go(func() error {
+				got, err := models[k].Infer(t.Context(), p, x, nil)
+				if errs[k] = err; err == nil && !slices.Equal(got, want) {
+					t.Errorf("rank %d: other logits", k)
+				}
+				return nil
+			})
+		}
+		all.Wait()
+		return errs
+	}
+	if errs := infer(); errs != [size]error{} { // P·(X·W)
+		t.Fatal(errs)
+	}
+	before := models[1].memory.Load().kept.parts[0].digest
+	exact := exactInput(t, p, x)
+	if want, err = func() ([]float32, error) {
+		alone.ReadPropagated(exact)
+		return alone.Infer(t.Context(), p, x, nil)
+	}(); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range models {
+		m.ReadPropagated(exact)
+	}
+	models[0].memory.Store(nil)                 // as after two calls at the same time
+	if errs := infer(); errs != [size]error{} { // (P·X)·W
+		t.Fatal(errs)
+	}
+	kept := &models[1].memory.Load().kept
+	if before == kept.parts[0].digest {
+		t.Error("both orders divide alike, so the test shows nothing")
+	}
+	for _, change := range []func(by int){
+		func(by int) { kept.parts[0].digest += uint32(by) },
+		func(by int) { kept.parts[0].shares[1] += by },
+		func(by int) { kept.divided[1][1] += by },
+	} {
+		change(1)
+		for k, err := range infer() {
+			if err == nil || !strings.Contains(err.Error(), "all ranks need the same") {
+				t.Errorf("rank 1 divides differently: rank %d returns %v", k, err)
+			}
+		}
+		change(-1)
+	}
+	if errs := infer(); errs != [size]error{} {
+		t.Error(errs)
 	}
 }
 

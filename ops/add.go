@@ -1,59 +1,35 @@
 package ops
 
 import (
-	"github.com/chewxy/hm"
-	"github.com/gcn-layerwise/gcn/internal/plan"
+	"github.com/gcn-layerwise/gcn/internal/device"
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Add returns A + B for float32 matrices of equal shape. Gorgonia's Add gives the same
 // numbers, but allocates in every run.
 func Add(a, b *G.Node) (*G.Node, error) {
-	if err := checkEqual("Add", a, b); err != nil {
+	const name = "Add"
+	if err := checkEqual(name, a, b); err != nil {
 		return nil, err
 	}
-	op := &add{base: newBase(a.Graph(), "Add", 2), wanted: []bool{variable(a), variable(b)}}
+	op := &add{wanted: []bool{variable(a), variable(b)}}
+	op.elementwise = elementwise{
+		base: newBase(a.Graph(), name, 2),
+		compute: func(to []float32, in [3]matrix) {
+			for k, v := range in[0].data {
+				to[k] = v + in[1].data[k]
+			}
+		},
+		place: func(d *device.Device, to device.Pointer, in [3]device.Pointer, n int) error {
+			return d.Add(to, in[0], in[1], n)
+		},
+	}
 	return apply(op, a, b)
 }
 
 type add struct {
-	base
+	elementwise
 	wanted []bool
-}
-
-func (op *add) Type() hm.Type { return hm.NewFnType(matrixType(), matrixType(), matrixType()) }
-
-func (op *add) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *add) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *add) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *add) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	m, err := equalMatrices(op.name, in...)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(m[0].rows, m[0].cols)
-	for k, v := range m[0].data {
-		data[k] = v + m[1].data[k]
-	}
-	return value, nil
-}
-
-func (op *add) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, cols, at, err := equalArrays(op.name, in)
-		if err != nil {
-			return nil, err
-		}
-		value, to, err := out.Matrix(rows, cols)
-		if err != nil {
-			return nil, err
-		}
-		return value, p.Device().Add(to, at[0], at[1], rows*cols)
-	}, nil
 }
 
 func (op *add) DiffWRT(int) []bool { return op.wanted }

@@ -15,7 +15,7 @@ import (
 
 // attentionExpression is Attention over slot's block with heads of the given width.
 func attentionExpression(rng *rand.Rand, slot *Slot, width int, o AttentionOptions, bias bool) expression {
-	b, heads := slot.Block(), max(o.Heads, 1)
+	b, heads := slot.block, max(o.Heads, 1)
 	columns := heads * width
 	out := columns
 	if o.Average {

@@ -95,7 +95,6 @@ func (op *batchNorm) compute(y, x []float32, rows, width int, vectors [4][]float
 	kernel.BatchNorm(y, op.normalized, op.inverse, op.mean, op.variance, x, vectors[0], vectors[1], rows, width)
 }
 
-// gradient sets dx to the gradient with respect to x.
 func (op *batchNorm) gradient(dx, grad, gain []float32) {
 	if op.ofBatch {
 		kernel.BatchNormGradient(dx, grad, op.normalized, op.inverse, gain, op.rows, op.width)
@@ -126,11 +125,8 @@ func (op *batchNorm) bessel() float64 {
 	return 1
 }
 
-func (op *batchNorm) checkGradient(rows, width int) error {
-	if rows != op.rows || width != op.width {
-		return fmt.Errorf("ops: BatchNorm: gradient is %d×%d, its output %d×%d: %w", rows, width, op.rows, op.width, ErrShape)
-	}
-	return nil
+func (op *batchNorm) lastRun() (normalized []float32, rows, width int) {
+	return op.normalized, op.rows, op.width
 }
 
 // placedBatchNorm is the state that a BatchNorm on a device shares with its gradients.
@@ -183,6 +179,17 @@ func (op *batchNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
+func (op *batchNorm) placeGradient(p *plan.Placement) placedGradient {
+	s, _ := plan.StateOf[placedBatchNorm](p, op)
+	s.gradientPlaced = true
+	return placedGradient{
+		normalized: &s.normalized,
+		gradient: func(to, grad, gain device.Pointer) error {
+			return p.Device().BatchNormGradient(to, grad, s.normalized, s.moments, s.sums, gain, op.rows, op.width)
+		},
+	}
+}
+
 func (op *batchNorm) DiffWRT(int) []bool { return op.wanted }
 
 // SymDiff makes the output an input of the gradients, only for the order.
@@ -190,13 +197,13 @@ func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, 5)
 	var err error
 	if op.wanted[0] {
-		back := &batchNormBack{base: newBase(grad.Graph(), "BatchNormBackX", 3), forward: op}
+		back := &normBack{base: newBase(grad.Graph(), "BatchNormBackX", 3), forward: op}
 		if d[0], err = apply(back, out, in[1], grad); err != nil {
 			return nil, err
 		}
 	}
 	if op.wanted[1] {
-		back := &batchNormBackGain{base: newBase(grad.Graph(), "BatchNormBackGain", 2), forward: op}
+		back := &normBackGain{base: newBase(grad.Graph(), "BatchNormBackGain", 2), forward: op}
 		if d[1], err = apply(back, out, grad); err != nil {
 			return nil, err
 		}
@@ -215,120 +222,6 @@ func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 		}
 	}
 	return d, nil
-}
-
-type batchNormBack struct {
-	base
-	forward *batchNorm
-}
-
-func (op *batchNormBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), vectorType(), matrixType(), matrixType())
-}
-
-func (op *batchNormBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *batchNormBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *batchNormBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *batchNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.name, in[2])
-	if err == nil {
-		err = op.forward.checkGradient(grad.rows, grad.cols)
-	}
-	if err != nil {
-		return nil, err
-	}
-	gain, err := vectorOf(op.name, in[1], grad.cols)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(grad.rows, grad.cols)
-	op.forward.gradient(data, grad.data, gain)
-	return value, nil
-}
-
-func (op *batchNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
-	s.gradientPlaced = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[2].Matrix(op.name)
-		if err == nil {
-			err = op.forward.checkGradient(rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		gain, err := in[1].Vector(op.name, width)
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().BatchNormGradient(to, grad, s.normalized, s.moments, s.sums, gain, rows, width)
-	}, nil
-}
-
-type batchNormBackGain struct {
-	base
-	forward *batchNorm
-	product []float32
-}
-
-func (op *batchNormBackGain) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType())
-}
-
-func (op *batchNormBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 1, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *batchNormBackGain) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *batchNormBackGain) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *batchNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	grad, err := matrixOf(op.name, in[1])
-	if err == nil {
-		err = op.forward.checkGradient(grad.rows, grad.cols)
-	}
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Vector(grad.cols)
-	op.compute(data, grad.data)
-	return value, nil
-}
-
-func (op *batchNormBackGain) compute(sums, grad []float32) {
-	op.product = scratch(op.product, len(grad))
-	kernel.Multiply(op.product, grad, op.forward.normalized)
-	kernel.ColumnSums(sums, op.product, nil, op.forward.rows, op.forward.width)
-}
-
-func (op *batchNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedBatchNorm](p, op.forward)
-	s.gradientPlaced = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[1].Matrix(op.name)
-		if err == nil {
-			err = op.forward.checkGradient(rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Vector(width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().ColumnSums(to, grad, s.normalized, 0, rows, width)
-	}, nil
 }
 
 // batchMoment is a moment of the last run, in the place of a gradient.

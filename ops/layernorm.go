@@ -76,23 +76,15 @@ func (op *layerNorm) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, nil
 }
 
-// placedNorm is the state that a normalisation shares with its gradients.
-type placedNorm struct {
+// placedLayerNorm is the state that a LayerNorm on a device shares with its gradients.
+type placedLayerNorm struct {
 	gradientPlaced      bool // it needs the normalised rows
 	rowMemory, memory   *device.Buffer
 	normalized, inverse device.Pointer
-	rows, width         int
-}
-
-func (s *placedNorm) check(rows, width int) error {
-	if rows != s.rows || width != s.width {
-		return fmt.Errorf("ops: LayerNorm: gradient is %d×%d, its output %d×%d: %w", rows, width, s.rows, s.width, ErrShape)
-	}
-	return nil
 }
 
 func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedNorm](p, op)
+	s, _ := plan.StateOf[placedLayerNorm](p, op)
 	s.memory, s.rowMemory = p.Buffer(), p.Buffer()
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
 		rows, width, x, err := in[0].Matrix(op.name)
@@ -111,7 +103,7 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.rows, s.width = rows, width
+		op.rows, op.width = rows, width
 		if s.gradientPlaced {
 			if s.normalized, err = s.memory.Floats(rows * width); err != nil {
 				return nil, err
@@ -124,6 +116,25 @@ func (op *layerNorm) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	}, nil
 }
 
+func (op *layerNorm) lastRun() (normalized []float32, rows, width int) {
+	return op.normalized, op.rows, op.width
+}
+
+func (op *layerNorm) gradient(dx, grad, gain []float32) {
+	kernel.LayerNormGradient(dx, grad, op.normalized, op.inverse, gain, op.rows, op.width)
+}
+
+func (op *layerNorm) placeGradient(p *plan.Placement) placedGradient {
+	s, _ := plan.StateOf[placedLayerNorm](p, op)
+	s.gradientPlaced = true
+	return placedGradient{
+		normalized: &s.normalized,
+		gradient: func(to, grad, gain device.Pointer) error {
+			return p.Device().LayerNormGradient(to, grad, s.normalized, s.inverse, gain, op.rows, op.width)
+		},
+	}
+}
+
 func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
 
 // SymDiff makes the output an input of the gradients, only for the order.
@@ -132,13 +143,13 @@ func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	d := make(G.Nodes, 3)
 	var err error
 	if op.wanted[0] {
-		back := &layerNormBack{base: newBase(grad.Graph(), "LayerNormBackX", 3), forward: op}
+		back := &normBack{base: newBase(grad.Graph(), "LayerNormBackX", 3), forward: op}
 		if d[0], err = apply(back, out, in[1], grad); err != nil {
 			return nil, err
 		}
 	}
 	if op.wanted[1] {
-		back := &layerNormBackGain{base: newBase(grad.Graph(), "LayerNormBackGain", 2), forward: op}
+		back := &normBackGain{base: newBase(grad.Graph(), "LayerNormBackGain", 2), forward: op}
 		if d[1], err = apply(back, out, grad); err != nil {
 			return nil, err
 		}
@@ -149,122 +160,4 @@ func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 		}
 	}
 	return d, nil
-}
-
-// gradient reads the upstream gradient. The error wraps ErrShape if its sizes differ
-// from the last output's.
-func (op *layerNorm) gradient(v G.Value) (matrix, error) {
-	grad, err := matrixOf(op.name, v)
-	if err != nil {
-		return grad, err
-	}
-	if grad.rows != op.rows || grad.cols != op.width {
-		return grad, fmt.Errorf("ops: LayerNorm: gradient is %d×%d, its output %d×%d: %w", grad.rows, grad.cols, op.rows, op.width, ErrShape)
-	}
-	return grad, nil
-}
-
-type layerNormBack struct {
-	base
-	forward *layerNorm
-}
-
-func (op *layerNormBack) Type() hm.Type {
-	return hm.NewFnType(matrixType(), vectorType(), matrixType(), matrixType())
-}
-
-func (op *layerNormBack) InferShape(in ...G.DimSizer) (tensor.Shape, error) { return sameShape(in, 0) }
-
-func (op *layerNormBack) Do(in ...G.Value) (G.Value, error) { return op.Compute(&op.own, false, in...) }
-
-func (op *layerNormBack) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *layerNormBack) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	f := op.forward
-	grad, err := f.gradient(in[2])
-	if err != nil {
-		return nil, err
-	}
-	gain, err := vectorOf(op.name, in[1], grad.cols)
-	if err != nil {
-		return nil, err
-	}
-	value, data := out.Matrix(grad.rows, grad.cols)
-	kernel.LayerNormGradient(data, grad.data, f.normalized, f.inverse, gain, grad.rows, grad.cols)
-	return value, nil
-}
-
-func (op *layerNormBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.gradientPlaced = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[2].Matrix(op.name)
-		if err == nil {
-			err = s.check(rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		gain, err := in[1].Vector(op.name, width)
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Matrix(rows, width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().LayerNormGradient(to, grad, s.normalized, s.inverse, gain, rows, width)
-	}, nil
-}
-
-type layerNormBackGain struct {
-	base
-	forward *layerNorm
-	product []float32
-}
-
-func (op *layerNormBackGain) Type() hm.Type {
-	return hm.NewFnType(matrixType(), matrixType(), vectorType())
-}
-
-func (op *layerNormBackGain) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	cols, err := nominal(in, 1, 1)
-	return tensor.Shape{cols}, err
-}
-
-func (op *layerNormBackGain) Do(in ...G.Value) (G.Value, error) {
-	return op.Compute(&op.own, false, in...)
-}
-
-func (op *layerNormBackGain) Memory() plan.Memory { return plan.Memory{Result: plan.InBuffer} }
-
-func (op *layerNormBackGain) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, error) {
-	grad, err := op.forward.gradient(in[1])
-	if err != nil {
-		return nil, err
-	}
-	op.product = scratch(op.product, len(grad.data))
-	kernel.Multiply(op.product, grad.data, op.forward.normalized)
-	value, data := out.Vector(grad.cols)
-	kernel.ColumnSums(data, op.product, nil, grad.rows, grad.cols)
-	return value, nil
-}
-
-func (op *layerNormBackGain) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
-	s, _ := plan.StateOf[placedNorm](p, op.forward)
-	s.gradientPlaced = true
-	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
-		rows, width, grad, err := in[1].Matrix(op.name)
-		if err == nil {
-			err = s.check(rows, width)
-		}
-		if err != nil {
-			return nil, err
-		}
-		a, to, err := out.Vector(width)
-		if err != nil {
-			return nil, err
-		}
-		return a, p.Device().ColumnSums(to, grad, s.normalized, 0, rows, width)
-	}, nil
 }

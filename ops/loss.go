@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/chewxy/hm"
@@ -11,42 +12,27 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Loss returns CrossEntropy if the labels are classes, and BCEWithLogits if they are
-// binary tasks.
+// Loss returns the scalar loss of the targets' labels, from a float32 matrix of logits of shape
+// (nodes, classes or tasks). A batch without a label has loss 0. The error wraps ErrShape if the
+// columns are not the labels' outputs.
+//
+// For classes it is the cross-entropy −Σᵢ wᵢ·log softmax(logitsᵢ)[classᵢ] over the labelled
+// rows. The weights w are the targets'; without weights, w is 1/(number of labelled rows). Row
+// maxima are subtracted first, so large logits do not overflow.
+//
+// For binary tasks it is the binary cross-entropy of independent tasks, the mean over the
+// labelled entries. With weights it is Σᵢ wᵢ·(mean over the labelled tasks of row i).
 func Loss(logits *G.Node, targets *Targets) (*G.Node, error) {
-	if targets != nil && targets.labels != nil && targets.labels.Tasks > 0 {
-		return BCEWithLogits(logits, targets)
-	}
-	return CrossEntropy(logits, targets)
-}
-
-// CrossEntropy returns the scalar −Σᵢ wᵢ·log softmax(logitsᵢ)[classᵢ] over the
-// labelled rows of a float32 matrix of shape (nodes, classes). The weights w are the
-// targets'; without weights, w is 1/(number of labelled rows). A batch without a
-// labelled row has loss 0. Row maxima are subtracted first, so large logits do not
-// overflow.
-func CrossEntropy(logits *G.Node, targets *Targets) (*G.Node, error) {
-	return newLoss("CrossEntropy", logits, targets, false)
-}
-
-// BCEWithLogits returns the binary cross-entropy of independent tasks: a scalar, the mean
-// over the labelled entries of a float32 matrix of logits, shape (nodes, tasks). With
-// weights it is Σᵢ wᵢ·(mean over the labelled tasks of row i). A batch without a label
-// has loss 0.
-func BCEWithLogits(logits *G.Node, targets *Targets) (*G.Node, error) {
-	return newLoss("BCEWithLogits", logits, targets, true)
-}
-
-func newLoss(name string, logits *G.Node, targets *Targets, binary bool) (*G.Node, error) {
-	if err := checkMatrix(name, logits); err != nil {
-		return nil, err
-	}
 	if targets == nil || targets.labels == nil {
-		return nil, fmt.Errorf("ops: %s needs targets with labels", name)
+		return nil, errors.New("ops: Loss needs targets with labels")
 	}
 	y := targets.labels
-	if (y.Tasks > 0) != binary {
-		return nil, fmt.Errorf("ops: %s: labels have %d classes and %d binary tasks", name, y.Classes, y.Tasks)
+	binary, name := y.Tasks > 0, "CrossEntropy"
+	if binary {
+		name = "BCEWithLogits"
+	}
+	if err := checkMatrix(name, logits); err != nil {
+		return nil, err
 	}
 	if logits.Shape()[1] != y.Outputs() {
 		return nil, fmt.Errorf("ops: %s: logits have %d columns for %d outputs: %w", name, logits.Shape()[1], y.Outputs(), ErrShape)

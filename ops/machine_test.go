@@ -459,7 +459,7 @@ func TestNothingIsMerged(t *testing.T) {
 		add(fmt.Sprint("output features over slot ", k))(OutputFeatures(g, x, slots[k]))
 		add(fmt.Sprint("propagation over slot ", k))(Propagate(slots[k], h))
 		add(fmt.Sprint("bias by slot ", k))(Affine(h, h, b, slots[k]))
-		add(fmt.Sprint("loss of targets ", k))(CrossEntropy(h, targets[k]))
+		add(fmt.Sprint("loss of targets ", k))(Loss(h, targets[k]))
 		add(fmt.Sprint("dropout of mode ", k))(Dropout(h, 0.5, modes[k]))
 		add(fmt.Sprint("again dropout of mode ", k))(Dropout(h, 0.5, modes[k]))
 		add(fmt.Sprint("dropout of another rate of mode ", k))(Dropout(h, 0.25, modes[k]))
@@ -738,7 +738,7 @@ func TestInvalidBlocks(t *testing.T) {
 		}
 		b := randomBlock(rand.New(rand.NewPCG(1, 2)), 3, 5, 10)
 		spoil(b)
-		if err := slot.Set(b); !errors.Is(err, graph.ErrInvalid) || slot.Block() != good {
+		if err := slot.Set(b); !errors.Is(err, graph.ErrInvalid) || slot.block != good {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -778,7 +778,6 @@ func TestWrongNodesAreErrors(t *testing.T) {
 		"short features":        func() (*G.Node, error) { return Features(g, &graph.Features{Rows: 2, Cols: 2}, slot) },
 		"no targets":            func() (*G.Node, error) { return Loss(h, nil) },
 		"targets of no labels":  func() (*G.Node, error) { return Loss(h, NewTargets(nil)) },
-		"classes as tasks":      func() (*G.Node, error) { return BCEWithLogits(h, NewTargets(y)) },
 		"width of the logits":   func() (*G.Node, error) { return Loss(m(g, "wide", 5, 5), NewTargets(y)) },
 		"unknown activation":    func() (*G.Node, error) { return Activate(h, 99, 0, nil) },
 		"sum of unequal shapes": func() (*G.Node, error) { return Add(h, w) },

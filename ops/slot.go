@@ -46,9 +46,6 @@ func NewSlot(dst, src int) *Slot { return &Slot{dst: max(dst, 1), src: max(src, 
 // Nominal returns the sizes of NewSlot: the nominal output and input rows of the layer.
 func (s *Slot) Nominal() (dst, src int) { return s.dst, s.src }
 
-// Block returns the current block, or nil.
-func (s *Slot) Block() *graph.Block { return s.block }
-
 // Set makes b the block of the next runs. The slot keeps b without a copy: it must not
 // change until these runs have ended. If b is empty, or its parts do not fit together,
 // the error wraps graph.ErrInvalid, and the slot keeps its old block. Cost: O(NNZ).

@@ -14,7 +14,7 @@ import (
 func TestSlotOfRows(t *testing.T) {
 	x, _ := networkData()
 	slot := NewSlot(3, 3)
-	if err := slot.SetRows([]int32{1, 2}, []float32{1}); !errors.Is(err, graph.ErrInvalid) || slot.Block() != nil {
+	if err := slot.SetRows([]int32{1, 2}, []float32{1}); !errors.Is(err, graph.ErrInvalid) || slot.block != nil {
 		t.Errorf("one sum for two nodes: %v", err)
 	}
 	if err := slot.SetRows([]int32{2, 0}, []float32{0.5, 2}); err != nil {

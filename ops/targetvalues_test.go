@@ -88,7 +88,7 @@ func refPlainLoss(z dense, targets *Targets, weights []float32) float64 {
 	return total
 }
 
-// For binary tasks plainLoss is BCEWithLogits.
+// For binary tasks plainLoss is Loss.
 func TestOwnLossEqualsBCE(t *testing.T) {
 	nan := float32(math.NaN())
 	targets := NewTargets(&graph.Labels{Tasks: 2, Multi: []float32{1, 0, nan, 1, nan, nan}})
@@ -103,7 +103,7 @@ func TestOwnLossEqualsBCE(t *testing.T) {
 		var gradients [2][]float32
 		for k, build := range []func(*G.Node) (*G.Node, error){
 			func(z *G.Node) (*G.Node, error) { return plainLoss(z, targets) },
-			func(z *G.Node) (*G.Node, error) { return BCEWithLogits(z, targets) },
+			func(z *G.Node) (*G.Node, error) { return Loss(z, targets) },
 		} {
 			e := expression{inputs: []input{{"z", 3, 2, []float32{1, -2, 3, 0.5, -1, 2}}}, graph: func(_ *G.ExprGraph, v []*G.Node) (*G.Node, error) { return build(v[0]) }}
 			value, grads := e.run(t)

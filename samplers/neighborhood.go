@@ -16,8 +16,10 @@ type neighborhood struct {
 	scales    []float32 // of each column: ColScale
 	// entries holds the column number of each entry, row after row: the row's own
 	// node first, then its neighbours in stored order.
-	entries    []int32
-	prefetched int32 // see numbering.prefetch
+	entries     []int32
+	ends        []int     // of each row in entries
+	entryScales []float32 // ColScale of each entry, if there are no cells
+	prefetched  int32     // see numbering.prefetch
 }
 
 // walk collects the neighborhood of rows, which must be distinct nodes of p. The
@@ -28,8 +30,10 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		return err
 	}
 	entries := 0
-	for _, r := range rows {
+	h.ends = resize(h.ends, len(rows))
+	for i, r := range rows {
 		entries += p.RowNNZ(int(r))
+		h.ends[i] = entries
 	}
 	h.entries = resize(h.entries, entries)
 	h.norms2 = resize(h.norms2, entries+1)
@@ -46,20 +50,20 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 	}
-	h.prefetched ^= h.prefetch(list)
 	if h.cells == nil {
 		h.numberEntries(rows)
 		return nil
 	}
+	h.prefetched ^= h.prefetch(list)
 	count := int32(len(rows))
 	nodes := slices.Grow(h.nodes, entries+1)[:entries+1]
 	norms2, scales, cells, base := h.norms2, h.scales, h.cells, h.base
 	at = 0
-	for _, r := range rows {
-		scale := float64(h.rowScale(r))
+	for i, r := range rows {
+		scale := float64(h.rowScaleAt(i, r))
 		r2 := scale * scale
-		row := list[at : at+p.RowNNZ(int(r))]
-		at += len(row)
+		row := list[at:h.ends[i]]
+		at = h.ends[i]
 		values := adjacency.RowValues(int(r))
 		for k, j := range row {
 			e2 := r2
@@ -82,35 +86,50 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	return nil
 }
 
+// rowScaleAt returns the RowScale of node r, which is row i and has the number i.
+func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
+	if h.symmetric {
+		return h.scales[i]
+	}
+	return h.laplacian.RowScale[r]
+}
+
 // numberEntries numbers the columns of rows with the table, as walk does it with cells.
 func (h *neighborhood) numberEntries(rows []int32) {
-	adjacency, scales := h.laplacian.Adjacency, h.laplacian.ColScale
+	// The scales lie outside of all caches: one random read each, many at a time.
+	h.entryScales = resize(h.entryScales, len(h.entries))
+	for k, j := range h.entries {
+		h.entryScales[k] = h.laplacian.ColScale[j]
+	}
 	h.table.reserve(len(h.entries)+1, h.nodes, h.base)
-	nodes := slices.Grow(h.nodes, len(h.entries))
+	adjacency, base, count := h.laplacian.Adjacency, h.base, int32(len(rows))
+	nodes := slices.Grow(h.nodes, len(h.entries)+1)[:len(h.entries)+1]
+	norms2, scales := h.norms2, h.scales
 	at := 0
-	for _, r := range rows {
-		scale := float64(h.rowScale(r))
+	for i, r := range rows {
+		scale := float64(h.rowScaleAt(i, r))
 		r2 := scale * scale
-		row := h.entries[at : at+h.laplacian.RowNNZ(int(r))]
-		at += len(row)
+		row, own := h.entries[at:h.ends[i]], h.entryScales[at:h.ends[i]]
+		at = h.ends[i]
 		values := adjacency.RowValues(int(r))
 		for k, j := range row {
 			e2 := r2
 			if values != nil && k > 0 {
 				e2 *= float64(values[k-1]) * float64(values[k-1])
 			}
-			slot := h.table.place(j, h.base)
-			if slot.number < h.base {
-				*slot = nodeSlot{j, h.base + int32(len(nodes))}
-				h.scales[len(nodes)] = scales[j]
-				nodes = append(nodes, j)
-			}
-			c := slot.number - h.base
-			h.norms2[c] += e2
+			// No branch, as in walk.
+			slot := h.table.place(j, base)
+			nodes[count], scales[count] = j, own[k]
+			c := slot.number - base
+			isNew := c >> 31
+			c = c&^isNew | count&isNew
+			count -= isNew
+			*slot = nodeSlot{j, base + c}
+			norms2[c] += e2
 			row[k] = c
 		}
 	}
-	h.nodes, h.norms2, h.scales = nodes, h.norms2[:len(nodes)], h.scales[:len(nodes)]
+	h.nodes, h.norms2, h.scales = nodes[:count], norms2[:count], scales[:count]
 }
 
 // prefetchRows reads the first and last entry and the scale of each row, for the
@@ -143,9 +162,9 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 	idx, val := m.Idx, m.Val
 	at, from := 0, 0
 	for i, r := range rows {
-		entries := h.entries[from : from+p.RowNNZ(int(r))]
-		from += len(entries)
-		scale := float64(h.rowScale(r))
+		entries := h.entries[from:h.ends[i]]
+		from = h.ends[i]
+		scale := float64(h.rowScaleAt(i, r))
 		values := adjacency.RowValues(int(r))
 		first := 0
 		if own != nil {

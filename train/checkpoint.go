@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/finite"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
@@ -408,21 +407,6 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 		values = values[len(p.values):]
 	}
 	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
-}
-
-// SaveParameters writes m's parameters to a checkpoint file, which LoadParameters reads. It
-// is for a training loop of your own: Fit saves its runs itself. An existing file is replaced whole.
-// On a GPU, call Program.Pull before. Values that are not finite
-// are an error, and nothing is written.
-func SaveParameters(path string, m Model) error {
-	c, err := parameterCheckpoint(path, m)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(path, c.write); err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	return nil
 }
 
 // parameterCheckpoint returns a checkpoint of m's parameters alone, for the given file.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"
@@ -21,8 +22,9 @@ type CorrectSmoothOptions struct {
 	SmoothAlphas  []float64 // α₂, in [0, 1]; nil means 0, 0.5, 0.8, 0.95
 	Scales        []float64 // factors of the spread errors, 0 for autoscale; nil means 0, 1
 
-	// Progress, if not nil, is called after each matrix that was spread over the graph, from
-	// the goroutine of CorrectAndSmooth.
+	// Progress, if not nil, is called after each of at most total products with the graph's
+	// matrix, from the goroutine of CorrectAndSmooth. A propagation that ends early counts as
+	// a whole one. There are no calls if all alphas are 0.
 	Progress func(done, total int)
 }
 
@@ -92,7 +94,7 @@ func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
 	if err := scorable(d.Metric, y, d.Split.Valid); err != nil {
 		return fmt.Errorf("correct and smooth chooses its settings on validation nodes: %w", err)
 	}
-	return memory.Check("correct and smooth", memory.Product(6, 4, int64(d.Nodes()), int64(y.Classes)))
+	return memory.Check("correct and smooth", memory.Product(7, 4, int64(d.Nodes()), int64(y.Classes)))
 }
 
 // CorrectAndSmooth spreads the errors and the labels of the training nodes over the graph
@@ -108,15 +110,16 @@ func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
 // training rows of E are set to E⁰ after each iteration. G is clipped to [0, 1] after each.
 // The rows of the result are G's divided by their sums. A row of zeros becomes the model's.
 //
-// Every combination of the options is tried, and the best score of the data's metric on the
-// validation nodes wins; of equal ones, the first: the smallest α₁ by default, then
-// autoscale, then the smallest α₂. The labels of validation nodes are used for this choice
-// alone, and labels of other nodes are not read. α₁ = α₂ = 0 is the model itself.
+// The best score of the data's metric on the validation nodes decides: first on α₁ and the
+// scale, with the first of the SmoothAlphas, which is 0 by default; then on α₂ with these. Of
+// equal scores the first wins: the smallest α₁ by default, then autoscale, then the smallest
+// α₂. The labels of validation nodes are used for this choice alone, and labels of other nodes
+// are not read. α₁ = α₂ = 0 is the model itself.
 //
 // Sums over neighbours are in float32, σ and norms in float64. Equal inputs give equal bits
 // for any number of cores. The errors are Check's and the context's, and one about
-// probabilities of a wrong shape or outside [0, 1]. Cost with the defaults: 27 times 50
-// products of A with a matrix of the probabilities' shape, and six such matrices.
+// probabilities of a wrong shape or outside [0, 1]. Cost with the defaults: at most 9 times 50
+// products of A with a matrix of the probabilities' shape, and seven such matrices.
 func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.Data, o CorrectSmoothOptions) ([]float32, *CorrectSmooth, error) {
 	if ctx == nil {
 		return nil, nil, errNoContext
@@ -141,49 +144,70 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 		return nil, nil, err
 	}
 	chosen.ModelValid = number(model)
-	g, best := make([]float32, len(probabilities)), make([]float32, len(probabilities))
-	done, total := 0, 0
-	for _, correct := range o.CorrectAlphas {
-		if scales := len(o.Scales); scales > 0 {
-			if correct == 0 {
-				scales = 1
-			}
-			total += scales * (1 + len(o.SmoothAlphas))
+	g, best, corrected := make([]float32, len(probabilities)), make([]float32, len(probabilities)), make([]float32, len(probabilities))
+	c.progress, c.total = o.Progress, o.products()
+	smooth := func(correct, alpha, scale float64) (found bool, err error) {
+		if err := c.smooth(ctx, alpha, g); err != nil {
+			return false, err
 		}
-	}
-	spread := func() {
-		done++
-		if o.Progress != nil {
-			o.Progress(done, total)
+		score, err := c.score(d, g)
+		if err != nil || !better(score, float64(chosen.Valid)) {
+			return false, err
 		}
+		chosen.CorrectAlpha, chosen.SmoothAlpha, chosen.Scale = number(correct), number(alpha), number(scale)
+		chosen.Valid = number(score)
+		g, best = best, g
+		return true, nil
 	}
 	for _, correct := range o.CorrectAlphas {
-		for k, scale := range o.Scales {
-			if correct == 0 && k > 0 {
-				break // no error leaves its node: every scale gives the same
-			}
+		for _, scale := range o.scales(correct) {
 			if err := c.correct(ctx, correct, scale, g); err != nil {
 				return nil, nil, err
 			}
-			spread()
-			for _, smooth := range o.SmoothAlphas {
-				if err := c.smooth(ctx, smooth, g); err != nil {
-					return nil, nil, err
-				}
-				spread()
-				score, err := c.score(d, g)
-				if err != nil {
-					return nil, nil, err
-				}
-				if better(score, float64(chosen.Valid)) {
-					chosen.CorrectAlpha, chosen.SmoothAlpha, chosen.Scale = number(correct), number(smooth), number(scale)
-					chosen.Valid = number(score)
-					g, best = best, g
-				}
+			found, err := smooth(correct, o.SmoothAlphas[0], scale)
+			if err != nil {
+				return nil, nil, err
+			}
+			if found {
+				c.corrected, corrected = corrected, c.corrected
 			}
 		}
 	}
+	c.corrected = corrected
+	for _, alpha := range o.SmoothAlphas[1:] {
+		if _, err := smooth(float64(chosen.CorrectAlpha), alpha, float64(chosen.Scale)); err != nil {
+			return nil, nil, err
+		}
+	}
 	return best, chosen, nil
+}
+
+// products returns the number of products with the graph's matrix.
+func (o CorrectSmoothOptions) products() (n int) {
+	add := func(alpha float64) {
+		if alpha > 0 {
+			n += o.Iterations
+		}
+	}
+	for _, correct := range o.CorrectAlphas {
+		for range o.scales(correct) {
+			add(correct)
+			add(o.SmoothAlphas[0])
+		}
+	}
+	for _, smooth := range o.SmoothAlphas[1:] {
+		add(smooth)
+	}
+	return n
+}
+
+// scales returns the scales to try with α₁. If that is 0, no error leaves its node, and every
+// scale gives the same.
+func (o CorrectSmoothOptions) scales(correct float64) []float64 {
+	if correct == 0 {
+		return o.Scales[:1]
+	}
+	return o.Scales
 }
 
 // corrector holds the matrices of CorrectAndSmooth, (nodes, width) each.
@@ -200,6 +224,16 @@ type corrector struct {
 
 	scaled, product []float32 // D^-½ X and A D^-½ X
 	valid           []float32 // rows of the validation nodes
+
+	progress    func(done, total int) // nil: none
+	done, total int                   // products with the adjacency matrix
+}
+
+// advance counts n products.
+func (c *corrector) advance(n int) {
+	if c.done += n; c.progress != nil {
+		c.progress(c.done, c.total)
+	}
 }
 
 func newCorrector(probabilities []float32, d *datasets.Data, iterations int) *corrector {
@@ -261,14 +295,14 @@ func (c *corrector) each(body func(i int)) {
 }
 
 // spread iterates x ← (1−α)·start + α S x from start, and clips x after each iteration. If
-// keep is true, the training rows stay as in start.
+// keep is true, the training rows stay as in start. It ends early if x stays the same.
 func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float64, low, high float32, keep bool) error {
 	iterations := c.iterations
 	if alpha == 0 {
 		iterations = 1 // all iterations give the same
 	}
 	copy(x, start)
-	for range iterations {
+	for k := range iterations {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -281,17 +315,31 @@ func (c *corrector) spread(ctx context.Context, x, start []float32, alpha float6
 			})
 			kernel.SpMM(c.product, c.adjacency, c.scaled, c.width)
 		}
+		var moved atomic.Bool
 		c.each(func(i int) {
 			to, from := c.row(x, i), c.row(start, i)
 			if keep && c.class[i] >= 0 {
 				copy(to, from)
 				return
 			}
-			factor := alpha * float64(c.root[i])
+			factor, same := alpha*float64(c.root[i]), true
 			for k, v := range c.row(c.product, i) {
-				to[k] = min(max(float32((1-alpha)*float64(from[k])+factor*float64(v)), low), high)
+				next := min(max(float32((1-alpha)*float64(from[k])+factor*float64(v)), low), high)
+				same = same && next == to[k]
+				to[k] = next
+			}
+			if !same && !moved.Load() {
+				moved.Store(true)
 			}
 		})
+		if alpha == 0 {
+			break
+		}
+		if !moved.Load() {
+			c.advance(iterations - k)
+			break
+		}
+		c.advance(1)
 	}
 	return nil
 }

@@ -228,13 +228,17 @@ func weakPredictions(t *testing.T) (*datasets.Data, []float32) {
 	return d, p
 }
 
-// Weak probabilities gain on the test nodes. The choice is the first best setting of the
-// grid, and the same for any number of cores.
+// Weak probabilities gain on the test nodes. The choice is the first best α₁ and scale without
+// smoothing, then the first best α₂ with these, and the same for any number of cores.
 func TestCorrectAndSmoothChoice(t *testing.T) {
 	d, p := weakPredictions(t)
-	got, chosen, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{Iterations: 10})
+	last, total := 0, 0
+	got, chosen, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{Iterations: 10, Progress: func(done, of int) { last, total = done, of }})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if last != total || total != 90 {
+		t.Errorf("progress ends with %d of %d", last, total)
 	}
 	score := func(p []float32, nodes []int32) float64 {
 		var rows []float32
@@ -255,23 +259,28 @@ func TestCorrectAndSmoothChoice(t *testing.T) {
 	}
 	defaults := CorrectSmoothOptions{}.withDefaults()
 	best := CorrectSmooth{Valid: -1}
+	try := func(alpha1, scale, alpha2 float64) {
+		_, one, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{
+			Iterations: 10, CorrectAlphas: []float64{alpha1}, SmoothAlphas: []float64{alpha2}, Scales: []float64{scale},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.Valid > best.Valid {
+			best = *one
+		}
+		if alpha1 == 0 && alpha2 == 0 && one.Valid != one.ModelValid {
+			t.Errorf("alphas of 0 change the score: %+v", one)
+		}
+	}
 	for _, alpha1 := range defaults.CorrectAlphas {
 		for _, scale := range defaults.Scales {
-			for _, alpha2 := range defaults.SmoothAlphas {
-				_, one, err := CorrectAndSmooth(t.Context(), p, d, CorrectSmoothOptions{
-					Iterations: 10, CorrectAlphas: []float64{alpha1}, SmoothAlphas: []float64{alpha2}, Scales: []float64{scale},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if one.Valid > best.Valid {
-					best = *one
-				}
-				if alpha1 == 0 && alpha2 == 0 && one.Valid != one.ModelValid {
-					t.Errorf("alphas of 0 change the score: %+v", one)
-				}
-			}
+			try(alpha1, scale, 0)
 		}
+	}
+	corrected := best
+	for _, alpha2 := range defaults.SmoothAlphas {
+		try(float64(corrected.CorrectAlpha), float64(corrected.Scale), alpha2)
 	}
 	if *chosen != best {
 		t.Errorf("chosen %+v, the first best is %+v", *chosen, best)
@@ -356,5 +365,14 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 	cancel()
 	if _, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	products := 0
+	_, _, err := CorrectAndSmooth(ctx, p, d, CorrectSmoothOptions{CorrectAlphas: []float64{0.95}, Progress: func(int, int) {
+		products++
+		cancel()
+	}})
+	if !errors.Is(err, context.Canceled) || products != 1 {
+		t.Errorf("cancelled after the first product: %v after %d", err, products)
 	}
 }

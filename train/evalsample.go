@@ -34,18 +34,18 @@ const (
 type Estimate struct {
 	Score float64
 
-	// StandardError is of the choice of the nodes, with the correction for a finite
-	// population, and estimated from the same sample; 0 if all nodes were scored, NaN of a
-	// single node.
+	// StandardError is the standard error from the choice of the nodes, estimated from the same
+	// sample, with the correction for a finite population. It is 0 if all nodes were scored, and
+	// NaN if there is a single node.
 	StandardError float64
 
-	// Unbiased says that the mean of Score over all samples is the score of all nodes. Else
-	// it is consistent: the bias falls as 1/nodes.
+	// Unbiased says that the mean of Score over all samples is the score of all nodes.
+	// Otherwise Score is consistent: its bias falls as 1/nodes.
 	Unbiased bool
 }
 
 // NewEvalSample draws n of the labelled nodes, from the stream of the seed and a number for
-// the part of the split. With n 0, or at least as large as their number, the result is all
+// the part of the split. If n is 0, or at least the number of labelled nodes, the result is all
 // nodes. Equal arguments give equal samples. ROC AUC is an error: it compares pairs of nodes,
 // and neither an unbiased estimate nor its standard error follows from the nodes' own scores.
 func NewEvalSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, n int, seed, part uint64) (*EvalSample, error) {
@@ -98,7 +98,7 @@ func (s *EvalSample) Sampled() bool { return s.sampled }
 //
 //	√((1 − N/M) · Σ(yᵢ − ȳ)² / (N·(N−1))),
 //
-// and for a ratio of means R = ā/b̄ the same of (aᵢ − R·bᵢ)/b̄.
+// and for a ratio of means R = ā/b̄ the same with (aᵢ − R·bᵢ)/b̄ in place of yᵢ − ȳ.
 func (s *EvalSample) Score(metric datasets.Metric, scores []float32, labels *graph.Labels) (Estimate, error) {
 	score, err := Score(metric, scores, labels, s.Nodes)
 	e := Estimate{Score: score, Unbiased: true}

@@ -14,7 +14,8 @@ import (
 // ExportParameters writes m's parameters, with their names and shapes, to a .safetensors or
 // .npz file. An existing file is replaced whole. A weight is (inputs, outputs): transpose it
 // for PyTorch's Linear. The bias of a convolution that adds it after the propagation is
-// named conv0.bias_after, not conv0.bias.
+// named conv0.bias_after, not conv0.bias. ImportParameters reads the file. On a GPU, call
+// Program.Pull before. Values that are not finite are an error, and nothing is written.
 func ExportParameters(path string, m Model) error {
 	parts, err := partsOf(m)
 	if err != nil {
@@ -27,6 +28,9 @@ func ExportParameters(path string, m Model) error {
 	tensors := make([]weights.Tensor, len(params))
 	after := biasesAfter(m)
 	for k, p := range params {
+		if !kernel.Finite(p.values) {
+			return fmt.Errorf("train: %s: parameter %q has values that are not finite", path, p.Name)
+		}
 		tensors[k] = weights.Tensor{Name: p.Name, Shape: p.Shape, Values: p.values}
 		if after[p.Name] {
 			tensors[k].Name += afterSuffix

@@ -171,3 +171,40 @@ func TestImportErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestExportInALoop exports in the middle of a loop, goes on, and imports: the program has the
+// exported parameters again, and so has another model.
+func TestExportInALoop(t *testing.T) {
+	d := smallData(t, 300, 4)
+	m := smallModel(t, d)
+	program, err := NewProgram(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	path := filepath.Join(t.TempDir(), "mine.safetensors")
+	want := slices.Clone(program.Parameters())
+	if err := ExportParameters(path, m); err != nil {
+		t.Fatal(err)
+	}
+	for k := range program.Parameters() {
+		program.Parameters()[k]++
+	}
+	if err := ImportParameters(t.Context(), path, m, 0); err != nil || !slices.Equal(program.Parameters(), want) {
+		t.Errorf("the program has other parameters than those exported, or %v", err)
+	}
+	other := smallModel(t, d)
+	if err := ImportParameters(t.Context(), path, other, 0); err != nil {
+		t.Error(err)
+	}
+	program.Parameters()[3] = float32(math.NaN())
+	if err := ExportParameters(path, m); err == nil || !strings.Contains(err.Error(), "not finite") {
+		t.Errorf("error %v about a value that is not finite", err)
+	}
+	if err := ImportParameters(t.Context(), path, m, 0); err != nil || !slices.Equal(program.Parameters(), want) {
+		t.Errorf("the refused export has changed the file, or %v", err)
+	}
+	if err := ExportParameters(filepath.Join(path, "x.npz"), other); err == nil {
+		t.Error("no error about a file that cannot be written")
+	}
+}

@@ -244,6 +244,9 @@ func (r *run) open(ctx context.Context) (err error) {
 	if err := r.drawEvalSamples(); err != nil {
 		return err
 	}
+	if err := r.checkBound(); err != nil {
+		return err
+	}
 	if r.options.Dir != "" || r.options.Group != nil {
 		if r.config, err = r.configuration(); err != nil {
 			return err
@@ -275,6 +278,23 @@ func (r *run) drawEvalSamples() (err error) {
 		r.testSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, TestPart)
 	}
 	return err
+}
+
+// checkBound returns an error if the bound of the model's inference is too small for a score.
+func (r *run) checkBound() error {
+	m, ok := r.model.Inference.(*layers.GCN)
+	if !ok {
+		return nil
+	}
+	for _, s := range []*EvalSample{r.validSample, r.testSample} {
+		if len(s.Nodes) == 0 {
+			continue
+		}
+		if err := m.CheckBound(r.data.Laplacian(), s.Nodes); err != nil {
+			return fmt.Errorf("train: evaluation: %w", err)
+		}
+	}
+	return nil
 }
 
 // configuration returns the contents of config.json. Its names are the flags' names, and

@@ -368,6 +368,7 @@ func (p *Partition) attachGraph() {
 	if a.Val != nil {
 		a.Val = copyWithRoom(a.Val[from:to])
 	}
+	a.Prefetch = nil
 	a.Rest = &graph.SharedRows{Lo: lo, Hi: hi, Place: make([]int32, a.Rows)}
 	for v := range a.Rest.Place {
 		a.Rest.Place[v] = -1

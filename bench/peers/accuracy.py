@@ -45,6 +45,9 @@ import scipy.sparse as sp
 import torch
 import torch.nn.functional as F
 
+from laplacian import laplacian
+from propagate import Propagate
+
 torch.set_num_threads(args.threads)
 
 
@@ -52,31 +55,11 @@ def load(name):
     return np.load(os.path.join(args.dir, name + ".npy"))
 
 
-def laplacian(indptr, indices):
-    n = len(indptr) - 1
-    a = sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
-    a = (a + sp.identity(n, dtype=np.float32, format="csr")).tocsr()
-    scale = (1 / np.sqrt(np.asarray(a.sum(axis=1)).ravel())).astype(np.float32)
-    d = sp.diags(scale)
-    return (d @ a @ d).tocsr(), scale
-
-
 def to_torch(m):
     # 32-bit indices: twice as fast as 64-bit ones in PyTorch's own product.
     return torch.sparse_csr_tensor(
         torch.from_numpy(m.indptr.astype(np.int32)), torch.from_numpy(m.indices.astype(np.int32)),
         torch.from_numpy(m.data.astype(np.float32)), size=m.shape)
-
-
-class Propagate(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, p, pt, h):
-        ctx.pt = pt
-        return p @ h
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None, None, ctx.pt @ grad
 
 
 class GCN(torch.nn.Module):

@@ -27,6 +27,8 @@ import warnings
 import numpy as np
 import torch
 
+from propagate import Propagate
+
 warnings.filterwarnings("ignore", category=UserWarning)  # sparse CSR is "beta" in torch
 
 parser = argparse.ArgumentParser()
@@ -88,17 +90,6 @@ def transposed(rows, cols, ptr, idx, val):
     order = np.lexsort((row, idx))
     counts = np.bincount(idx, minlength=cols)
     return cols, rows, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), row[order].astype(np.int32), val[order]
-
-
-class Propagate(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, p, pt, h):
-        ctx.pt = pt
-        return p @ h
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None, None, ctx.pt @ grad
 
 
 class GCN(torch.nn.Module):

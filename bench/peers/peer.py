@@ -41,21 +41,14 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from laplacian import laplacian
+from propagate import Propagate
+
 torch.set_num_threads(args.threads)
 
 
 def load(name):
     return np.load(os.path.join(args.dir, name + ".npy"), mmap_mode="r")
-
-
-def laplacian():
-    indptr, indices = np.asarray(load("indptr")), np.asarray(load("indices"))
-    n = len(indptr) - 1
-    a = sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
-    a = (a + sp.identity(n, dtype=np.float32, format="csr")).tocsr()
-    scale = 1 / np.sqrt(np.asarray(a.sum(axis=1)).ravel())
-    d = sp.diags(scale.astype(np.float32))
-    return (d @ a @ d).tocsr()
 
 
 def debiased_weights(w, total, m):
@@ -116,17 +109,6 @@ def to_torch(block):
         torch.from_numpy(block.data.astype(np.float32)), size=block.shape)
 
 
-class Propagate(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, p, pt, h):
-        ctx.pt = pt
-        return p @ h
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None, None, ctx.pt @ grad
-
-
 class GCN(torch.nn.Module):
     def __init__(self, widths, classes, dropout):
         super().__init__()
@@ -148,7 +130,7 @@ def median(times):
 def main():
     rng = np.random.default_rng(args.seed)
     torch.manual_seed(args.seed)
-    P = laplacian()
+    P, _ = laplacian(np.asarray(load("indptr")), np.asarray(load("indices")))
     feat = np.asarray(load("feat"), dtype=np.float32)
     labels = np.asarray(load("labels")).astype(np.int64)
     train = np.asarray(load("train"))

@@ -111,6 +111,11 @@ func (c *config) set(fs *pflag.FlagSet, flag string) error {
 	return nil
 }
 
+// has reports whether the file has a value for a flag.
+func (c *config) has(flag string) bool {
+	return slices.ContainsFunc(c.values, func(v configValue) bool { return v.flag == flag })
+}
+
 // check returns an error for the first option in the file with a wrong value, also if the
 // command line sets this option.
 func (c *config) check(more ...string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -242,6 +243,20 @@ func TestDamagedConfig(t *testing.T) {
 
 // TestPredictInputs gives predict an array of nodes with a wrong shape, and
 // features that make the logits overflow.
+// A run of train.Fit in Go may have a config.json without data. Its scores on the default data
+// would say nothing.
+func TestConfigWithoutData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, trainArgs("-q", "--max-batches", "2", "--out", "run")...)
+	lines := slices.DeleteFunc(strings.SplitAfter(string(readFile(t, "run/config.json")), "\n"), func(line string) bool { return strings.Contains(line, `"data":`) })
+	writeFile(t, "run/config.json", []byte(strings.Join(lines, "")))
+	for _, command := range [][]string{{"eval"}, {"predict", "--out", "scores.csv"}} {
+		command = append(command, "--run", "run")
+		fail(t, exitFailed, []string{filepath.Join("run", "config.json"), `"data"`, "--data"}, command...)
+		succeed(t, append(command, "--data", smallData)...)
+	}
+}
+
 func TestPredictInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, "datasets", "convert", smallData, "here/")

@@ -86,7 +86,7 @@ func (f *fetchDisplay) show(p datasets.FetchProgress) {
 		case "features":
 			say(f.w, "%s: writing the features", p.Name)
 		case stageCorrect:
-			say(f.w, "%s: spreading errors and labels over the graph, %d times", p.Name, p.Total)
+			say(f.w, "%s: spreading errors and labels over the graph, at most %d times", p.Name, p.Total)
 		}
 	}
 	terminal := terminal(f.w)

@@ -15,6 +15,13 @@ import (
 // of their probabilities.
 type savedRuns []*savedRun
 
+// showProgress prints the progress of each model's inference.
+func (rs savedRuns) showProgress(w io.Writer) {
+	for _, r := range rs {
+		r.model.Progress = everySecondsOf(w, "rows of all layers")
+	}
+}
+
 // several returns the folders of more than one run, or nil.
 func (rs savedRuns) several() []string {
 	if len(rs) < 2 {

@@ -49,8 +49,11 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 	if r.options.Runs > 1 {
 		return nil, fmt.Errorf("%s holds several runs: name one or more, such as %s", dir, filepath.Join(dir, seedFolder(r.options.Seed)))
 	}
-	if spec != "" {
+	switch {
+	case spec != "":
 		r.options.Data = spec
+	case !saved.has("data"): // a run from Go
+		return nil, fmt.Errorf("%s has no \"data\": name the data of the run by --data", saved.path)
 	}
 	switch {
 	case first == nil:
@@ -184,6 +187,7 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 				}
 			}
 			defer limit(runs[0].model.Bound)()
+			runs.showProgress(cmd.ErrOrStderr())
 			runs.noteOtherData(cmd.ErrOrStderr())
 			if split == "train" && slices.ContainsFunc(runs, func(r *savedRun) bool { return r.options.LabelInputs > 0 }) {
 				say(cmd.ErrOrStderr(), "note: with --label-inputs the scores of training nodes have read their own labels: use --split valid or test")

@@ -94,6 +94,12 @@ func TestEvalWithinMemory(t *testing.T) {
 	fail(t, exitFailed, []string{"--scratch", "none"}, "eval", "--run", "plain", "--scratch", "none")
 	fail(t, exitFailed, []string{"--scratch", "not a folder"}, "train", "--scratch", "a.store", "--out", "x")
 	fail(t, exitFailed, []string{"may take 100 kB"}, "eval", "--run", "plain", "--memory", "100kB")
+	// A run that could not be evaluated does not begin.
+	fail(t, exitFailed, []string{"may take 100 kB"}, append(line, "--out", "none", "--memory", "100kB")...)
+	if _, err := os.Stat("none"); !os.IsNotExist(err) {
+		t.Errorf("the folder of a run without memory for its evaluation: %v", err)
+	}
+	succeed(t, append(line, "--out", "few", "--memory", "100kB", "--eval-samples", "256")...) // scored without the bound
 }
 
 // A search says that its test score is of a sample, and compares no settings by the scores of

@@ -3,12 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
@@ -256,16 +257,23 @@ func (o *trainOptions) excludesLinearControl() string {
 		return "it needs --control refresh with --exact-input, or ladies-cv or mvs, which have both"
 	case o.Layers != 2:
 		return fmt.Sprintf("it is for two layers, not for --layers %d: above a sampled layer the propagated input is not known", o.Layers)
-	case o.LayerNorm, o.BatchNorm:
-		return "--layer-norm and --batch-norm exclude it: it needs the slope of the activation of P·X·W itself"
-	case o.Residual:
-		return "--residual excludes it: a part of the activations is then not from P·X·W"
-	case o.ownRows():
-		return o.ownRowsOption() + " excludes it: other parts of the model read the activations too"
-	case o.Activation == ops.ActivationGELU.String():
-		return "--activation gelu excludes it: the slope does not follow from the value; take elu or relu"
+	}
+	if option, why := o.gcnOptions().ExcludesLinearControl(); option != "" {
+		return fmt.Sprintf("--%s excludes it: %s", flagOf(option), why)
 	}
 	return ""
+}
+
+// flagOf returns the flag of an option in Go: layer-norm for LayerNorm.
+func flagOf(option string) string {
+	var flag strings.Builder
+	for k, r := range option {
+		if k > 0 && unicode.IsUpper(r) {
+			flag.WriteByte('-')
+		}
+		flag.WriteRune(unicode.ToLower(r))
+	}
+	return flag.String()
 }
 
 // checkControl reports parts whose estimate is biased, together with a control.
@@ -291,8 +299,8 @@ func (o *samplingOptions) biasedOption() string {
 	return ""
 }
 
-// checkEffects refuses options of a new run that change nothing. A run of an earlier program
-// may have them.
+// checkEffects refuses options of a new run that change nothing, or that do the same as another
+// option. A run of an earlier program may have them.
 func (o *trainOptions) checkEffects() error {
 	dropped := o.InputDropout > 0 && !o.InputLayer || o.Dropout > 0 && (o.Layers > 1 || len(o.Samples) > 1 || o.InputLayer)
 	own := !o.namesParts() && methodNamed(o.Method).FullDropoutNoise
@@ -300,6 +308,8 @@ func (o *trainOptions) checkEffects() error {
 	switch {
 	case o.DropoutNoise == samplers.DropoutNoiseFull && !own && !dropped:
 		return usagef("--dropout-noise full has no effect: no sampled layer reads the output of a dropout; take --dropout above 0 and 2 layers or more")
+	case o.OwnState && !o.PreNorm:
+		return usagef("--own-state without --pre-norm is --hidden-residual linear: take that option, or add --pre-norm")
 	case o.PreNorm && !normed && !o.Residual && o.HiddenResidual == noPart && !o.FeedForward:
 		return usagef("--pre-norm has no effect without a norm and a residual connection: add --layer-norm, --batch-norm or --hidden-residual")
 	}

@@ -24,6 +24,21 @@ func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*laye
 	if err != nil {
 		return nil, err
 	}
+	gcn := o.gcnOptions()
+	if err := o.partOptions.applyData(&gcn, data); err != nil {
+		return nil, err
+	}
+	batch := layers.NewBatch(G.NewGraph(), sampler)
+	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
+	if err != nil {
+		return nil, err
+	}
+	m.Device = o.device
+	return m, nil
+}
+
+// gcnOptions returns the options of the model, except those that follow from the data.
+func (o *trainOptions) gcnOptions() layers.GCNOptions {
 	gcn := layers.GCNOptions{
 		Hidden: o.Hidden, Activation: activationNamed(o.Activation), LayerNorm: o.LayerNorm, Residual: o.Residual, Seed: o.Seed,
 		// 0 means none here, and the default there.
@@ -37,16 +52,8 @@ func (o *trainOptions) newModel(ctx context.Context, data *datasets.Data) (*laye
 	if o.Model == modelEquation {
 		gcn.Form = layers.FormEquation
 	}
-	if err := o.partOptions.apply(&gcn, data); err != nil {
-		return nil, err
-	}
-	batch := layers.NewBatch(G.NewGraph(), sampler)
-	m, err := layers.NewGCN(batch, data.Features, data.Labels, gcn)
-	if err != nil {
-		return nil, err
-	}
-	m.Device = o.device
-	return m, nil
+	o.partOptions.apply(&gcn)
+	return gcn
 }
 
 // propagate computes P·X of the data with --exact-input, unless it is there already.

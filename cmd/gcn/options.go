@@ -378,7 +378,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 			return usagef("--method %s excludes --edge-dropout: its sampler learns from the edges that it drew", o.Method)
 		}
 		if method.Learned && o.ownRows() {
-			return usagef("--method %s excludes %s: its layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
+			return usagef("--method %s excludes %s: it is the only method whose layers need not read the nodes that they compute", o.Method, o.ownRowsOption())
 		}
 		if method.Learned && o.Micro > 1 {
 			return usagef("--method %s does not go with --micro %d: its sampler learns from each mini-batch, which another rank may have; take another method, such as ladies-flat-debiased, or --micro 1", o.Method, o.Micro)

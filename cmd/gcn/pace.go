@@ -43,11 +43,12 @@ func everySeconds(w io.Writer, what string, total int) func(done int) {
 	}
 }
 
-// everySecondsOf is everySeconds for a total that is known in the work.
+// everySecondsOf is everySeconds for a total that is known in the work. 0 done begins new
+// work.
 func everySecondsOf(w io.Writer, what string) func(done, total int) {
 	var show func(done int)
 	return func(done, total int) {
-		if show == nil {
+		if show == nil || done == 0 {
 			show = everySeconds(w, what, total)
 		}
 		show(done)

@@ -49,7 +49,7 @@ func (o *partOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HiddenResidual, "hidden-residual", noPart, "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
-	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
+	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer and --pre-norm: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
 	fs.StringVar(&o.Jumping, "jumping", noPart, "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
@@ -147,13 +147,17 @@ func (o *partOptions) addTo(config map[string]any) {
 	}
 }
 
-// apply sets the options of a model for data.
-func (o *partOptions) apply(gcn *layers.GCNOptions, data *datasets.Data) error {
+// apply sets the options of a model that need no data.
+func (o *partOptions) apply(gcn *layers.GCNOptions) {
 	gcn.HiddenResidual = layers.Residual(slices.Index(layers.ResidualNames(), o.HiddenResidual))
 	gcn.PreNorm, gcn.FeedForward, gcn.OwnState = o.PreNorm, o.FeedForward, o.OwnState
 	gcn.BatchNorm = o.BatchNorm
 	gcn.Jumping = layers.Jumping(slices.Index(layers.JumpingNames(), o.Jumping))
 	gcn.InputLayer, gcn.LabelSmoothing = o.InputLayer, o.LabelSmoothing
+}
+
+// applyData sets the options of a model for data.
+func (o *partOptions) applyData(gcn *layers.GCNOptions, data *datasets.Data) error {
 	if o.LabelInputs > 0 {
 		gcn.LabelInputs = &layers.LabelInputs{Nodes: data.Split.Train, Share: o.LabelInputs}
 	}

@@ -37,6 +37,7 @@ func TestPartsRefused(t *testing.T) {
 	for options, want := range map[string]string{
 		"--pre-norm":                                         "--pre-norm has no effect",
 		"--pre-norm --input-layer --own-state":               "add --layer-norm",
+		"--input-layer --own-state":                          "is --hidden-residual linear",
 		"--label-inputs 1 --input-layer":                     "[0, 1)",
 		"--label-inputs 0.5":                                 "needs --input-layer",
 		"--label-inputs 0.5 --exact-input":                   "excludes --exact-input",

@@ -142,6 +142,7 @@ func (p *prediction) execute(ctx context.Context, notes io.Writer) (*predictResu
 	}
 	r := runs[0]
 	defer limit(r.model.Bound)()
+	runs.showProgress(notes)
 	if n := r.data.Labels.Outputs(); p.top > n {
 		return nil, fmt.Errorf("--top %d: the model has %d classes or tasks", p.top, n)
 	}

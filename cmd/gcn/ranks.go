@@ -59,7 +59,8 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 
 // leaveRanks ends this process's part in the job, after a command that ended with the
 // given exit code and message. Ranks that are done wait for the others. A rank that failed
-// ends all of them. all reports whether all ranks failed, with the same message.
+// ends all of them. all reports whether all ranks failed, with the same message. leaveRanks
+// ends the process: it does not return.
 func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all bool, stderr io.Writer) int {
 	if code == exitDone {
 		err := w.Barrier(context.WithoutCancel(ctx)) // the work is done: a signal that comes now changes nothing
@@ -67,7 +68,7 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all
 			err = w.Close()
 		}
 		if err == nil {
-			return exitDone
+			w.Exit(exitDone)
 		}
 		code, message, all = exitFailed, oneLine(err), false
 	}

@@ -63,11 +63,7 @@ evaluation), best.ckpt, last.ckpt and result.json.
 Equal options and seeds give equal weights, bit for bit, on the same kind of
 machine with the same BLAS, for any --workers. An interrupted run (Ctrl-C, or a
 crash) continues with --resume, and ends with the same weights as without the
-interruption.
-
-An evaluation scores all validation nodes over their full neighbourhoods. With
---eval-samples it scores a sample of them, and the early stop and the choice of the best
-weights follow this estimate. --memory and --scratch are for graphs larger than memory.`,
+interruption.`,
 		Example: `  gcn train
   gcn train --data npy:mygraph --method ladies-flat-debiased --samples 512,1024
   gcn train --data synth:arxiv --runs 3 --json

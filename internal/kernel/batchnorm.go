@@ -6,10 +6,6 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
-// columnsAtATime is the number of columns that one core sums over all rows. It does not
-// depend on the number of cores, and neither does a sum.
-const columnsAtATime = 16
-
 // BatchMoments sets mean and variance to the moments of the columns of z: the variance is
 // the mean square of the distances, without Bessel's correction. Sums are in float64. z has
 // at least one row. Cost: two passes over z.
@@ -19,32 +15,13 @@ func BatchMoments(mean, variance []float64, z []float32, rows, width int) {
 	checkLen("BatchMoments", "z", len(z), rows*width)
 	eachColumns(width, func(lo, hi int) {
 		mean, variance := mean[lo:hi], variance[lo:hi]
-		clear(mean)
-		clear(variance)
-		for i := range rows {
-			for j, v := range z[i*width+lo : i*width+hi] {
-				mean[j] += float64(v)
-			}
-		}
+		columnTotals(mean, from(z, lo), rows, width)
 		for j := range mean {
 			mean[j] /= float64(rows)
 		}
-		for i := range rows {
-			for j, v := range z[i*width+lo : i*width+hi] {
-				d := float64(v) - mean[j]
-				variance[j] += d * d
-			}
-		}
+		columnSquares(variance, from(z, lo), mean, rows, width)
 		for j := range variance {
 			variance[j] /= float64(rows)
-		}
-	})
-}
-
-func eachColumns(width int, body func(lo, hi int)) {
-	parallel.For((width+columnsAtATime-1)/columnsAtATime, 1, func(from, to int) {
-		for c := from; c < to; c++ {
-			body(c*columnsAtATime, min((c+1)*columnsAtATime, width))
 		}
 	})
 }
@@ -59,19 +36,16 @@ func eachColumns(width int, body func(lo, hi int)) {
 func BatchNorm(dst, normalized []float32, inverse, mean, variance []float64, z, gain, shift []float32, rows, width int) {
 	checkLen("BatchNorm", "dst", len(dst), rows*width)
 	checkLen("BatchNorm", "z", len(z), rows*width)
+	if normalized == nil {
+		normalized = dst
+	}
 	for j, v := range variance[:width] {
 		inverse[j] = 1 / math.Sqrt(v+LayerNormEpsilon)
 	}
 	parallel.For(rows, grain(4*width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			x, y := z[i*width:(i+1)*width], dst[i*width:(i+1)*width]
-			for j, v := range x {
-				n := float32((float64(v) - mean[j]) * inverse[j])
-				if normalized != nil {
-					normalized[i*width+j] = n
-				}
-				y[j] = gain[j]*n + shift[j]
-			}
+			at, end := i*width, (i+1)*width
+			normalizeColumns(dst[at:end], normalized[at:end], z[at:end], gain, shift, mean, inverse)
 		}
 	})
 }
@@ -85,21 +59,19 @@ func BatchNormGradient(dst, grad, normalized []float32, inverse []float64, gain 
 	if rows == 0 {
 		return
 	}
+	n := float64(rows)
+	mean, dots, factor := make([]float64, width), make([]float64, width), make([]float64, width)
 	eachColumns(width, func(lo, hi int) {
-		var sums, products [columnsAtATime]float64
-		for i := range rows {
-			x := normalized[i*width+lo : i*width+hi]
-			for j, g := range grad[i*width+lo : i*width+hi] {
-				sums[j] += float64(g)
-				products[j] += float64(g) * float64(x[j])
-			}
-		}
-		n := float64(rows)
-		for i := range rows {
-			x, d := normalized[i*width+lo:i*width+hi], dst[i*width+lo:i*width+hi]
-			for j, g := range grad[i*width+lo : i*width+hi] {
-				d[j] = float32(float64(gain[lo+j]) * inverse[lo+j] * (float64(g) - sums[j]/n - float64(x[j])*products[j]/n))
-			}
+		columnDots(mean[lo:hi], dots[lo:hi], from(grad, lo), from(normalized, lo), rows, width)
+	})
+	for j := range factor {
+		factor[j] = float64(gain[j]) * inverse[j]
+		mean[j] /= n
+	}
+	parallel.For(rows, grain(4*width), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			at, end := i*width, (i+1)*width
+			batchNormBack(dst[at:end], grad[at:end], normalized[at:end], factor, mean, dots, n)
 		}
 	})
 }
@@ -110,10 +82,29 @@ func ScaleColumns(dst, x, scale, shift []float32, rows, width int) {
 	checkLen("ScaleColumns", "x", len(x), rows*width)
 	parallel.For(rows, grain(width), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			y := dst[i*width : (i+1)*width]
-			for j, v := range x[i*width : (i+1)*width] {
-				y[j] = scale[j]*v + shift[j]
-			}
+			scaleColumns(dst[i*width:(i+1)*width], x[i*width:(i+1)*width], scale, shift)
 		}
 	})
+}
+
+// The portable forms compute the elements from k on.
+
+func normalizeColumnsGo(y, kept, x, gain, shift []float32, mean, factor []float64, k int) {
+	for j := k; j < len(x); j++ {
+		n := float32((float64(x[j]) - mean[j]) * factor[j])
+		kept[j] = n
+		y[j] = gain[j]*n + shift[j]
+	}
+}
+
+func batchNormBackGo(d, g, x []float32, factor, mean, dot []float64, rows float64, k int) {
+	for j := k; j < len(g); j++ {
+		d[j] = float32(factor[j] * (float64(g[j]) - mean[j] - float64(x[j])*dot[j]/rows))
+	}
+}
+
+func scaleColumnsGo(y, x, scale, shift []float32, k int) {
+	for j := k; j < len(x); j++ {
+		y[j] = scale[j]*x[j] + shift[j]
+	}
 }

@@ -335,3 +335,161 @@ func squareRoot(x []float64) {
 	}
 	squareRootGo(x[n:])
 }
+
+// columnTotals sets dst[j] to the sum of column j of x, for len(dst) columns.
+func columnTotals(dst []float64, x []float32, rows, width int) {
+	j := 0
+	if rows > 0 && level == simd.AVX512 {
+		for ; j+64 <= len(dst); j += 64 {
+			columnTotals64AVX512(&dst[j], &x[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnTotals8AVX512(&dst[j], &x[j], width, rows)
+		}
+	} else if rows > 0 && level == simd.AVX2 {
+		for ; j+16 <= len(dst); j += 16 {
+			columnTotals16AVX2(&dst[j], &x[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnTotals8AVX2(&dst[j], &x[j], width, rows)
+		}
+	}
+	columnTotalsGo(dst, x, rows, width, j)
+}
+
+// columnSquares sets dst[j] to the sum of (x − center[j])² over column j of x.
+func columnSquares(dst []float64, x []float32, center []float64, rows, width int) {
+	j := 0
+	if rows > 0 && level == simd.AVX512 {
+		for ; j+64 <= len(dst); j += 64 {
+			columnSquares64AVX512(&dst[j], &x[j], &center[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnSquares8AVX512(&dst[j], &x[j], &center[j], width, rows)
+		}
+	} else if rows > 0 && level == simd.AVX2 {
+		for ; j+16 <= len(dst); j += 16 {
+			columnSquares16AVX2(&dst[j], &x[j], &center[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnSquares8AVX2(&dst[j], &x[j], &center[j], width, rows)
+		}
+	}
+	columnSquaresGo(dst, x, center, rows, width, j)
+}
+
+// columnProducts sets dst[j] to the sum of the float32 products of column j of a and b.
+func columnProducts(dst []float64, a, b []float32, rows, width int) {
+	j := 0
+	if rows > 0 && level == simd.AVX512 {
+		for ; j+64 <= len(dst); j += 64 {
+			columnProducts64AVX512(&dst[j], &a[j], &b[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnProducts8AVX512(&dst[j], &a[j], &b[j], width, rows)
+		}
+	} else if rows > 0 && level == simd.AVX2 {
+		for ; j+16 <= len(dst); j += 16 {
+			columnProducts16AVX2(&dst[j], &a[j], &b[j], width, rows)
+		}
+		for ; j+8 <= len(dst); j += 8 {
+			columnProducts8AVX2(&dst[j], &a[j], &b[j], width, rows)
+		}
+	}
+	columnProductsGo(dst, a, b, rows, width, j)
+}
+
+// columnDots sets sums[j] to the sum of column j of g, and dots[j] to its product with
+// column j of x.
+func columnDots(sums, dots []float64, g, x []float32, rows, width int) {
+	j := 0
+	if rows > 0 && level == simd.AVX512 {
+		for ; j+64 <= len(sums); j += 64 {
+			columnDots64AVX512(&sums[j], &dots[j], &g[j], &x[j], width, rows)
+		}
+		for ; j+8 <= len(sums); j += 8 {
+			columnDots8AVX512(&sums[j], &dots[j], &g[j], &x[j], width, rows)
+		}
+	} else if rows > 0 && level == simd.AVX2 {
+		for ; j+16 <= len(sums); j += 16 {
+			columnDots16AVX2(&sums[j], &dots[j], &g[j], &x[j], width, rows)
+		}
+		for ; j+8 <= len(sums); j += 8 {
+			columnDots8AVX2(&sums[j], &dots[j], &g[j], &x[j], width, rows)
+		}
+	}
+	columnDotsGo(sums, dots, g, x, rows, width, j)
+}
+
+// normalizeRow sets kept = (x − mean)·factor and y = gain·kept + shift over the length of x.
+// kept may be y.
+func normalizeRow(y, kept, x, gain, shift []float32, mean, factor float64) {
+	y, kept, gain, shift = y[:len(x)], kept[:len(x)], gain[:len(x)], shift[:len(x)]
+	n := whole(len(x), 8)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		normalizeRowAVX512(&y[0], &kept[0], &x[0], &gain[0], &shift[0], mean, factor, n)
+	default:
+		normalizeRowAVX2(&y[0], &kept[0], &x[0], &gain[0], &shift[0], mean, factor, n)
+	}
+	normalizeRowGo(y, kept, x, gain, shift, mean, factor, n)
+}
+
+// normalizeColumns is normalizeRow with a mean and a factor for each column.
+func normalizeColumns(y, kept, x, gain, shift []float32, mean, factor []float64) {
+	y, kept, gain, shift = y[:len(x)], kept[:len(x)], gain[:len(x)], shift[:len(x)]
+	mean, factor = mean[:len(x)], factor[:len(x)]
+	n := whole(len(x), 8)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		normalizeColumnsAVX512(&y[0], &kept[0], &x[0], &gain[0], &shift[0], &mean[0], &factor[0], n)
+	default:
+		normalizeColumnsAVX2(&y[0], &kept[0], &x[0], &gain[0], &shift[0], &mean[0], &factor[0], n)
+	}
+	normalizeColumnsGo(y, kept, x, gain, shift, mean, factor, n)
+}
+
+// batchNormBack sets d = factor·(g − mean − x·dot/rows) over the length of g.
+func batchNormBack(d, g, x []float32, factor, mean, dot []float64, rows float64) {
+	d, x = d[:len(g)], x[:len(g)]
+	factor, mean, dot = factor[:len(g)], mean[:len(g)], dot[:len(g)]
+	n := whole(len(g), 8)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		batchNormBackAVX512(&d[0], &g[0], &x[0], &factor[0], &mean[0], &dot[0], rows, n)
+	default:
+		batchNormBackAVX2(&d[0], &g[0], &x[0], &factor[0], &mean[0], &dot[0], rows, n)
+	}
+	batchNormBackGo(d, g, x, factor, mean, dot, rows, n)
+}
+
+// layerNormBack sets d = inverse·(g·gain − sum − x·along) over the length of g.
+func layerNormBack(d, g, x, gain []float32, inverse, sum, along float64) {
+	d, x, gain = d[:len(g)], x[:len(g)], gain[:len(g)]
+	n := whole(len(g), 8)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		layerNormBackAVX512(&d[0], &g[0], &x[0], &gain[0], inverse, sum, along, n)
+	default:
+		layerNormBackAVX2(&d[0], &g[0], &x[0], &gain[0], inverse, sum, along, n)
+	}
+	layerNormBackGo(d, g, x, gain, inverse, sum, along, n)
+}
+
+// scaleColumns sets y = scale·x + shift over the length of x.
+func scaleColumns(y, x, scale, shift []float32) {
+	y, scale, shift = y[:len(x)], scale[:len(x)], shift[:len(x)]
+	n := whole(len(x), lanes)
+	switch {
+	case n == 0:
+	case level == simd.AVX512:
+		scaleColumnsAVX512(&y[0], &x[0], &scale[0], &shift[0], n)
+	default:
+		scaleColumnsAVX2(&y[0], &x[0], &scale[0], &shift[0], n)
+	}
+	scaleColumnsGo(y, x, scale, shift, n)
+}

@@ -45,3 +45,37 @@ func headDots(dst, x, y []float32, width int) { headDotsGo(dst, x, y, width) }
 func headSum(y, c []float32, scale float32, x []float32, width int) {
 	headSumGo(y, c, scale, x, width)
 }
+
+func columnTotals(dst []float64, x []float32, rows, width int) {
+	columnTotalsGo(dst, x, rows, width, 0)
+}
+
+func columnSquares(dst []float64, x []float32, center []float64, rows, width int) {
+	columnSquaresGo(dst, x, center, rows, width, 0)
+}
+
+func columnProducts(dst []float64, a, b []float32, rows, width int) {
+	columnProductsGo(dst, a, b, rows, width, 0)
+}
+
+func columnDots(sums, dots []float64, g, x []float32, rows, width int) {
+	columnDotsGo(sums, dots, g, x, rows, width, 0)
+}
+
+func normalizeRow(y, kept, x, gain, shift []float32, mean, factor float64) {
+	normalizeRowGo(y, kept, x, gain, shift, mean, factor, 0)
+}
+
+func normalizeColumns(y, kept, x, gain, shift []float32, mean, factor []float64) {
+	normalizeColumnsGo(y, kept, x, gain, shift, mean, factor, 0)
+}
+
+func batchNormBack(d, g, x []float32, factor, mean, dot []float64, rows float64) {
+	batchNormBackGo(d, g, x, factor, mean, dot, rows, 0)
+}
+
+func layerNormBack(d, g, x, gain []float32, inverse, sum, along float64) {
+	layerNormBackGo(d, g, x, gain, inverse, sum, along, 0)
+}
+
+func scaleColumns(y, x, scale, shift []float32) { scaleColumnsGo(y, x, scale, shift, 0) }

@@ -34,22 +34,29 @@ func InOrderBytes(entries int) int64 { return 4 + 8 + 4 + 4*int64(entries) }
 // Propagate sets row i of dst, len(rows)×x.Cols, to row rows[i] of P·X. It has the same bits
 // as from PropagateRows and PropagateRowsHalf: both add the self-loop, then the neighbours
 // in ascending order. The columns of each row of P must ascend, as ValidateAdjacency
-// demands. x must be dense. The self-loops' rows of X are read first, in the order of rows,
-// which should ascend.
+// demands. x must be dense. The self-loops' rows of X are read first, in the opposite order
+// of rows, which should ascend.
 //
-// progress, if not nil, is called after each tile with the number of rows of X done. ctx is
-// checked at each tile.
-func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(done int)) error {
+// progress, if not nil, is called now and then with the share of the work that is done. ctx
+// is checked at each tile.
+func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(share float64)) error {
 	n, width := p.Nodes(), x.Cols
 	checkLen("Propagate", "dst", len(dst), len(rows)*width)
 	if len(rows) == 0 || width == 0 {
 		return nil
 	}
 	entries := &o.entries
-	if err := entries.copy(p, rows); err != nil {
+	if progress == nil {
+		progress = func(float64) {}
+	}
+	// Shares of the bytes that are read from a large file, about.
+	const copied, own = 0.2, 0.6
+	if err := entries.copy(ctx, p, rows); err != nil {
 		return err
 	}
-	if err := selfLoops(ctx, dst, p, rows, x); err != nil {
+	progress(copied)
+	err := selfLoops(ctx, dst, p, rows, x, func(share float64) { progress(copied + (own-copied)*share) })
+	if err != nil {
 		return err
 	}
 	tile := o.Tile
@@ -76,9 +83,7 @@ func (o *InOrder) Propagate(ctx context.Context, dst []float32, p *graph.Laplaci
 				}
 			}
 		})
-		if progress != nil {
-			progress(hi)
-		}
+		progress(own + (1-own)*float64(hi)/float64(n))
 	}
 	return nil
 }
@@ -104,16 +109,8 @@ func (o *InOrder) RowSums(dst []float32, p *graph.Laplacian, rows []int32) {
 }
 
 // selfLoops sets dst to the products of the rows' own features.
-func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features) error {
-	const chunk = 1 << 16
-	for lo := 0; lo < len(rows); lo += chunk {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		hi := min(lo+chunk, len(rows))
-		if x.Prefetch != nil {
-			x.Prefetch(rows[lo:min(hi+chunk, len(rows))])
-		}
+func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []int32, x *graph.Features, progress func(share float64)) error {
+	return graph.EachPart(ctx, rows, x.Prefetch, func(lo, hi int) error {
 		parallel.For(hi-lo, grain(x.Cols), func(first, last int) {
 			s := scratches.Get().(*halfScratch)
 			defer scratches.Put(s)
@@ -124,8 +121,9 @@ func selfLoops(ctx context.Context, dst []float32, p *graph.Laplacian, rows []in
 				s.add(dst[i*x.Cols:(i+1)*x.Cols], x, false)
 			}
 		})
-	}
-	return nil
+		progress(1 - float64(lo)/float64(len(rows)))
+		return nil
+	})
 }
 
 // orderedEntries are the columns of some rows of P, with a place in each row.
@@ -137,23 +135,25 @@ type orderedEntries struct {
 
 // copy copies the columns of rows: in a file larger than memory they may be far from each
 // other, and each tile reads them.
-func (e *orderedEntries) copy(p *graph.Laplacian, rows []int32) error {
+func (e *orderedEntries) copy(ctx context.Context, p *graph.Laplacian, rows []int32) error {
 	e.ptr, e.done = append(e.ptr[:0], 0), resized(e.done, len(rows))
 	clear(e.done)
 	for i, r := range rows {
 		e.ptr = append(e.ptr, e.ptr[i]+int64(p.Adjacency.Degree(int(r))))
 	}
 	e.columns = resized(e.columns, int(e.ptr[len(rows)]))
-	for i, r := range rows {
-		own := p.Adjacency.Row(int(r))
-		for k := 1; k < len(own); k++ {
-			if own[k-1] >= own[k] {
-				return fmt.Errorf("kernel: the columns of row %d do not ascend: %w", r, graph.ErrInvalid)
+	return graph.EachPart(ctx, rows, p.Adjacency.Prefetch, func(lo, hi int) error {
+		for i, r := range rows[lo:hi] {
+			own := p.Adjacency.Row(int(r))
+			for k := 1; k < len(own); k++ {
+				if own[k-1] >= own[k] {
+					return fmt.Errorf("kernel: the columns of row %d do not ascend: %w", r, graph.ErrInvalid)
+				}
 			}
+			copy(e.columns[e.ptr[lo+i]:], own)
 		}
-		copy(e.columns[e.ptr[i]:], own)
-	}
-	return nil
+		return nil
+	})
 }
 
 // resized returns a slice of length n, in the memory of s if n fits. A smaller memory is

@@ -70,9 +70,20 @@ func TestInOrder(t *testing.T) {
 					fetched := 0
 					x.Prefetch = func(rows []int32) { fetched += len(rows) }
 					got, intact := guarded(len(want))
-					tiles := 0
+					tiles, before := 0, 0.0
+					entries := 0 // rows of P that were read ahead
+					p.Adjacency.Prefetch = func(rows []int32) { entries += len(rows) }
 					product := InOrder{Tile: tile}
-					if err := product.Propagate(t.Context(), got, p, some, x, func(int) { tiles++ }); err != nil {
+					err := product.Propagate(t.Context(), got, p, some, x, func(share float64) {
+						if share > 0.60001 {
+							tiles++
+						}
+						if share <= before || share > 1 {
+							t.Fatalf("%v of the work done after %v", share, before)
+						}
+						before = share
+					})
+					if err != nil {
 						t.Fatal(err)
 					}
 					sums := make([]float32, len(some))
@@ -85,6 +96,9 @@ func TestInOrder(t *testing.T) {
 					sameBits(t, fmt.Sprintf("%+v, tiles of %d rows", c, tile), got, want)
 					if !intact() || tile > 0 && tiles != (c.n+tile-1)/tile {
 						t.Errorf("%+v: %d tiles of %d rows, or wrote outside", c, tiles, tile)
+					}
+					if entries != len(some) || len(some) > 0 && before != 1 {
+						t.Errorf("%+v: %d rows of P read ahead of %d, and %v of the work done", c, entries, len(some), before)
 					}
 					if len(some) > 0 && fetched < c.n+len(some) {
 						t.Errorf("%+v: %d rows read ahead, want all of X and the self-loops", c, fetched)
@@ -99,8 +113,8 @@ func TestInOrderStops(t *testing.T) {
 	p := inOrderCase(t, nil, 50, false, false)
 	x := &graph.Features{Rows: 50, Cols: 2, Data: make([]float32, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := (&InOrder{Tile: 5}).Propagate(ctx, make([]float32, 4), p, []int32{1, 2}, x, func(done int) {
-		if done == 10 {
+	err := (&InOrder{Tile: 5}).Propagate(ctx, make([]float32, 4), p, []int32{1, 2}, x, func(share float64) {
+		if share > 0.67 {
 			cancel()
 		}
 	})

@@ -62,6 +62,45 @@ func columnSums32AVX2(dst *float32, x *float32, stride int, scale *float32, scal
 func columnSums8AVX2(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
 
 //go:noescape
+func columnTotals16AVX2(dst *float64, x *float32, stride int, rows int)
+
+//go:noescape
+func columnSquares16AVX2(dst *float64, x *float32, center *float64, stride int, rows int)
+
+//go:noescape
+func columnProducts16AVX2(dst *float64, a *float32, b *float32, stride int, rows int)
+
+//go:noescape
+func columnDots16AVX2(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+
+//go:noescape
+func columnTotals8AVX2(dst *float64, x *float32, stride int, rows int)
+
+//go:noescape
+func columnSquares8AVX2(dst *float64, x *float32, center *float64, stride int, rows int)
+
+//go:noescape
+func columnProducts8AVX2(dst *float64, a *float32, b *float32, stride int, rows int)
+
+//go:noescape
+func columnDots8AVX2(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+
+//go:noescape
+func normalizeRowAVX2(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean float64, factor float64, n int)
+
+//go:noescape
+func normalizeColumnsAVX2(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean *float64, factor *float64, n int)
+
+//go:noescape
+func batchNormBackAVX2(d *float32, grad *float32, x *float32, factor *float64, mean *float64, dot *float64, rows float64, n int)
+
+//go:noescape
+func layerNormBackAVX2(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
+
+//go:noescape
+func scaleColumnsAVX2(y *float32, x *float32, scale *float32, shift *float32, n int)
+
+//go:noescape
 func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
 
 //go:noescape
@@ -123,6 +162,45 @@ func columnSums64AVX512(dst *float32, x *float32, stride int, scale *float32, sc
 
 //go:noescape
 func columnSums8AVX512(dst *float32, x *float32, stride int, scale *float32, scaleStep int, rows int)
+
+//go:noescape
+func columnTotals64AVX512(dst *float64, x *float32, stride int, rows int)
+
+//go:noescape
+func columnSquares64AVX512(dst *float64, x *float32, center *float64, stride int, rows int)
+
+//go:noescape
+func columnProducts64AVX512(dst *float64, a *float32, b *float32, stride int, rows int)
+
+//go:noescape
+func columnDots64AVX512(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+
+//go:noescape
+func columnTotals8AVX512(dst *float64, x *float32, stride int, rows int)
+
+//go:noescape
+func columnSquares8AVX512(dst *float64, x *float32, center *float64, stride int, rows int)
+
+//go:noescape
+func columnProducts8AVX512(dst *float64, a *float32, b *float32, stride int, rows int)
+
+//go:noescape
+func columnDots8AVX512(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+
+//go:noescape
+func normalizeRowAVX512(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean float64, factor float64, n int)
+
+//go:noescape
+func normalizeColumnsAVX512(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean *float64, factor *float64, n int)
+
+//go:noescape
+func batchNormBackAVX512(d *float32, grad *float32, x *float32, factor *float64, mean *float64, dot *float64, rows float64, n int)
+
+//go:noescape
+func layerNormBackAVX512(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
+
+//go:noescape
+func scaleColumnsAVX512(y *float32, x *float32, scale *float32, shift *float32, n int)
 
 //go:noescape
 func headDotsAVX512(dst *float32, x *float32, xStep int, y *float32, heads int, width int)

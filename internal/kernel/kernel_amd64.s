@@ -3852,6 +3852,494 @@ done:
 	VZEROUPPER
 	RET
 
+// func columnTotals16AVX2(dst *float64, x *float32, stride int, rows int)
+// Requires: AVX
+TEXT ·columnTotals16AVX2(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SHLQ   $0x02, DX
+
+row:
+	TESTQ     BX, BX
+	JEQ       done
+	VCVTPS2PD (CX), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(CX), Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(CX), Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      DX, CX
+	DECQ      BX
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func columnSquares16AVX2(dst *float64, x *float32, center *float64, stride int, rows int)
+// Requires: AVX
+TEXT ·columnSquares16AVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   center+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VCVTPS2PD (CX), Y4
+	VSUBPD    (DX), Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y4
+	VSUBPD    32(DX), Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(CX), Y4
+	VSUBPD    64(DX), Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(CX), Y4
+	VSUBPD    96(DX), Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      BX, CX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func columnProducts16AVX2(dst *float64, a *float32, b *float32, stride int, rows int)
+// Requires: AVX
+TEXT ·columnProducts16AVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VMOVUPS   (CX), X4
+	VMULPS    (DX), X4, X4
+	VCVTPS2PD X4, Y4
+	VADDPD    Y4, Y0, Y0
+	VMOVUPS   16(CX), X4
+	VMULPS    16(DX), X4, X4
+	VCVTPS2PD X4, Y4
+	VADDPD    Y4, Y1, Y1
+	VMOVUPS   32(CX), X4
+	VMULPS    32(DX), X4, X4
+	VCVTPS2PD X4, Y4
+	VADDPD    Y4, Y2, Y2
+	VMOVUPS   48(CX), X4
+	VMULPS    48(DX), X4, X4
+	VCVTPS2PD X4, Y4
+	VADDPD    Y4, Y3, Y3
+	ADDQ      BX, CX
+	ADDQ      BX, DX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func columnDots16AVX2(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+// Requires: AVX, FMA3
+TEXT ·columnDots16AVX2(SB), NOSPLIT, $0-48
+	MOVQ   sums+0(FP), AX
+	MOVQ   dots+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   x+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SHLQ   $0x02, SI
+
+row:
+	TESTQ       DI, DI
+	JEQ         done
+	VCVTPS2PD   (DX), Y8
+	VCVTPS2PD   (BX), Y9
+	VADDPD      Y8, Y0, Y0
+	VFMADD231PD Y8, Y9, Y4
+	VCVTPS2PD   16(DX), Y8
+	VCVTPS2PD   16(BX), Y9
+	VADDPD      Y8, Y1, Y1
+	VFMADD231PD Y8, Y9, Y5
+	VCVTPS2PD   32(DX), Y8
+	VCVTPS2PD   32(BX), Y9
+	VADDPD      Y8, Y2, Y2
+	VFMADD231PD Y8, Y9, Y6
+	VCVTPS2PD   48(DX), Y8
+	VCVTPS2PD   48(BX), Y9
+	VADDPD      Y8, Y3, Y3
+	VFMADD231PD Y8, Y9, Y7
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JMP         row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VMOVUPD Y4, (CX)
+	VMOVUPD Y5, 32(CX)
+	VMOVUPD Y6, 64(CX)
+	VMOVUPD Y7, 96(CX)
+	VZEROUPPER
+	RET
+
+// func columnTotals8AVX2(dst *float64, x *float32, stride int, rows int)
+// Requires: AVX
+TEXT ·columnTotals8AVX2(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SHLQ   $0x02, DX
+
+row:
+	TESTQ     BX, BX
+	JEQ       done
+	VCVTPS2PD (CX), Y2
+	VADDPD    Y2, Y0, Y0
+	VCVTPS2PD 16(CX), Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      DX, CX
+	DECQ      BX
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnSquares8AVX2(dst *float64, x *float32, center *float64, stride int, rows int)
+// Requires: AVX
+TEXT ·columnSquares8AVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   center+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VCVTPS2PD (CX), Y2
+	VSUBPD    (DX), Y2, Y2
+	VMULPD    Y2, Y2, Y2
+	VADDPD    Y2, Y0, Y0
+	VCVTPS2PD 16(CX), Y2
+	VSUBPD    32(DX), Y2, Y2
+	VMULPD    Y2, Y2, Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      BX, CX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnProducts8AVX2(dst *float64, a *float32, b *float32, stride int, rows int)
+// Requires: AVX
+TEXT ·columnProducts8AVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VMOVUPS   (CX), X2
+	VMULPS    (DX), X2, X2
+	VCVTPS2PD X2, Y2
+	VADDPD    Y2, Y0, Y0
+	VMOVUPS   16(CX), X2
+	VMULPS    16(DX), X2, X2
+	VCVTPS2PD X2, Y2
+	VADDPD    Y2, Y1, Y1
+	ADDQ      BX, CX
+	ADDQ      BX, DX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func columnDots8AVX2(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+// Requires: AVX, FMA3
+TEXT ·columnDots8AVX2(SB), NOSPLIT, $0-48
+	MOVQ   sums+0(FP), AX
+	MOVQ   dots+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   x+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SHLQ   $0x02, SI
+
+row:
+	TESTQ       DI, DI
+	JEQ         done
+	VCVTPS2PD   (DX), Y4
+	VCVTPS2PD   (BX), Y5
+	VADDPD      Y4, Y0, Y0
+	VFMADD231PD Y4, Y5, Y2
+	VCVTPS2PD   16(DX), Y4
+	VCVTPS2PD   16(BX), Y5
+	VADDPD      Y4, Y1, Y1
+	VFMADD231PD Y4, Y5, Y3
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JMP         row
+
+done:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, (CX)
+	VMOVUPD Y3, 32(CX)
+	VZEROUPPER
+	RET
+
+// func normalizeRowAVX2(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean float64, factor float64, n int)
+// Requires: AVX
+TEXT ·normalizeRowAVX2(SB), NOSPLIT, $0-64
+	MOVQ         y+0(FP), AX
+	MOVQ         kept+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	VBROADCASTSD mean+40(FP), Y0
+	VBROADCASTSD factor+48(FP), Y1
+	MOVQ         n+56(FP), DI
+
+one:
+	TESTQ      DI, DI
+	JEQ        done
+	VCVTPS2PD  (DX), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (CX)
+	VMULPS     (BX), X2, X2
+	VADDPS     (SI), X2, X2
+	VMOVUPS    X2, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+16, CX
+	ADDQ       $+16, DX
+	ADDQ       $+16, BX
+	ADDQ       $+16, SI
+	SUBQ       $+4, DI
+	JMP        one
+
+done:
+	VZEROUPPER
+	RET
+
+// func normalizeColumnsAVX2(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean *float64, factor *float64, n int)
+// Requires: AVX
+TEXT ·normalizeColumnsAVX2(SB), NOSPLIT, $0-64
+	MOVQ y+0(FP), AX
+	MOVQ kept+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ gain+24(FP), BX
+	MOVQ shift+32(FP), SI
+	MOVQ mean+40(FP), DI
+	MOVQ factor+48(FP), R8
+	MOVQ n+56(FP), R9
+
+one:
+	TESTQ      R9, R9
+	JEQ        done
+	VCVTPS2PD  (DX), Y0
+	VSUBPD     (DI), Y0, Y0
+	VMULPD     (R8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (CX)
+	VMULPS     (BX), X0, X0
+	VADDPS     (SI), X0, X0
+	VMOVUPS    X0, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+16, CX
+	ADDQ       $+16, DX
+	ADDQ       $+16, BX
+	ADDQ       $+16, SI
+	ADDQ       $+32, DI
+	ADDQ       $+32, R8
+	SUBQ       $+4, R9
+	JMP        one
+
+done:
+	VZEROUPPER
+	RET
+
+// func batchNormBackAVX2(d *float32, grad *float32, x *float32, factor *float64, mean *float64, dot *float64, rows float64, n int)
+// Requires: AVX
+TEXT ·batchNormBackAVX2(SB), NOSPLIT, $0-64
+	MOVQ         d+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         factor+24(FP), BX
+	MOVQ         mean+32(FP), SI
+	MOVQ         dot+40(FP), DI
+	VBROADCASTSD rows+48(FP), Y0
+	MOVQ         n+56(FP), R8
+
+one:
+	TESTQ      R8, R8
+	JEQ        done
+	VCVTPS2PD  (CX), Y1
+	VSUBPD     (SI), Y1, Y1
+	VCVTPS2PD  (DX), Y2
+	VMULPD     (DI), Y2, Y2
+	VDIVPD     Y0, Y2, Y2
+	VSUBPD     Y2, Y1, Y1
+	VMULPD     (BX), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+16, CX
+	ADDQ       $+16, DX
+	ADDQ       $+32, BX
+	ADDQ       $+32, SI
+	ADDQ       $+32, DI
+	SUBQ       $+4, R8
+	JMP        one
+
+done:
+	VZEROUPPER
+	RET
+
+// func layerNormBackAVX2(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
+// Requires: AVX
+TEXT ·layerNormBackAVX2(SB), NOSPLIT, $0-64
+	MOVQ         d+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSD inverse+32(FP), Y0
+	VBROADCASTSD sum+40(FP), Y1
+	VBROADCASTSD along+48(FP), Y2
+	MOVQ         n+56(FP), SI
+
+one:
+	TESTQ      SI, SI
+	JEQ        done
+	VCVTPS2PD  (CX), Y3
+	VCVTPS2PD  (BX), Y4
+	VMULPD     Y4, Y3, Y3
+	VSUBPD     Y1, Y3, Y3
+	VCVTPS2PD  (DX), Y4
+	VMULPD     Y2, Y4, Y4
+	VSUBPD     Y4, Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VCVTPD2PSY Y3, X3
+	VMOVUPS    X3, (AX)
+	ADDQ       $+16, AX
+	ADDQ       $+16, CX
+	ADDQ       $+16, DX
+	ADDQ       $+16, BX
+	SUBQ       $+4, SI
+	JMP        one
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleColumnsAVX2(y *float32, x *float32, scale *float32, shift *float32, n int)
+// Requires: AVX
+TEXT ·scaleColumnsAVX2(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ scale+16(FP), DX
+	MOVQ shift+24(FP), BX
+	MOVQ n+32(FP), SI
+
+one:
+	TESTQ   SI, SI
+	JEQ     done
+	VMOVUPS (CX), Y0
+	VMULPS  (DX), Y0, Y0
+	VADDPS  (BX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $+32, AX
+	ADDQ    $+32, CX
+	ADDQ    $+32, DX
+	ADDQ    $+32, BX
+	SUBQ    $+8, SI
+	JMP     one
+
+done:
+	VZEROUPPER
+	RET
+
 // func headDotsAVX2(dst *float32, x *float32, xStep int, y *float32, heads int, width int)
 // Requires: AVX, FMA3
 TEXT ·headDotsAVX2(SB), NOSPLIT, $0-48
@@ -6484,6 +6972,566 @@ row:
 done:
 	VCVTPD2PS Z0, Y0
 	VMOVUPS   Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func columnTotals64AVX512(dst *float64, x *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnTotals64AVX512(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SHLQ   $0x02, DX
+
+row:
+	TESTQ     BX, BX
+	JEQ       done
+	VCVTPS2PD (CX), Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(CX), Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(CX), Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(CX), Z8
+	VADDPD    Z8, Z3, Z3
+	VCVTPS2PD 128(CX), Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 160(CX), Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 192(CX), Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 224(CX), Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      DX, CX
+	DECQ      BX
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func columnSquares64AVX512(dst *float64, x *float32, center *float64, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnSquares64AVX512(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   center+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VCVTPS2PD (CX), Z8
+	VSUBPD    (DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z0, Z0
+	VCVTPS2PD 32(CX), Z8
+	VSUBPD    64(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z1, Z1
+	VCVTPS2PD 64(CX), Z8
+	VSUBPD    128(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z2, Z2
+	VCVTPS2PD 96(CX), Z8
+	VSUBPD    192(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z3, Z3
+	VCVTPS2PD 128(CX), Z8
+	VSUBPD    256(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z4, Z4
+	VCVTPS2PD 160(CX), Z8
+	VSUBPD    320(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z5, Z5
+	VCVTPS2PD 192(CX), Z8
+	VSUBPD    384(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z6, Z6
+	VCVTPS2PD 224(CX), Z8
+	VSUBPD    448(DX), Z8, Z8
+	VMULPD    Z8, Z8, Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      BX, CX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func columnProducts64AVX512(dst *float64, a *float32, b *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnProducts64AVX512(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VMOVUPS   (CX), Y8
+	VMULPS    (DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z0, Z0
+	VMOVUPS   32(CX), Y8
+	VMULPS    32(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z1, Z1
+	VMOVUPS   64(CX), Y8
+	VMULPS    64(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z2, Z2
+	VMOVUPS   96(CX), Y8
+	VMULPS    96(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z3, Z3
+	VMOVUPS   128(CX), Y8
+	VMULPS    128(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z4, Z4
+	VMOVUPS   160(CX), Y8
+	VMULPS    160(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z5, Z5
+	VMOVUPS   192(CX), Y8
+	VMULPS    192(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z6, Z6
+	VMOVUPS   224(CX), Y8
+	VMULPS    224(DX), Y8, Y8
+	VCVTPS2PD Y8, Z8
+	VADDPD    Z8, Z7, Z7
+	ADDQ      BX, CX
+	ADDQ      BX, DX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func columnDots64AVX512(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnDots64AVX512(SB), NOSPLIT, $0-48
+	MOVQ   sums+0(FP), AX
+	MOVQ   dots+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   x+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	SHLQ   $0x02, SI
+
+row:
+	TESTQ       DI, DI
+	JEQ         done
+	VCVTPS2PD   (DX), Z16
+	VCVTPS2PD   (BX), Z17
+	VADDPD      Z16, Z0, Z0
+	VFMADD231PD Z16, Z17, Z8
+	VCVTPS2PD   32(DX), Z16
+	VCVTPS2PD   32(BX), Z17
+	VADDPD      Z16, Z1, Z1
+	VFMADD231PD Z16, Z17, Z9
+	VCVTPS2PD   64(DX), Z16
+	VCVTPS2PD   64(BX), Z17
+	VADDPD      Z16, Z2, Z2
+	VFMADD231PD Z16, Z17, Z10
+	VCVTPS2PD   96(DX), Z16
+	VCVTPS2PD   96(BX), Z17
+	VADDPD      Z16, Z3, Z3
+	VFMADD231PD Z16, Z17, Z11
+	VCVTPS2PD   128(DX), Z16
+	VCVTPS2PD   128(BX), Z17
+	VADDPD      Z16, Z4, Z4
+	VFMADD231PD Z16, Z17, Z12
+	VCVTPS2PD   160(DX), Z16
+	VCVTPS2PD   160(BX), Z17
+	VADDPD      Z16, Z5, Z5
+	VFMADD231PD Z16, Z17, Z13
+	VCVTPS2PD   192(DX), Z16
+	VCVTPS2PD   192(BX), Z17
+	VADDPD      Z16, Z6, Z6
+	VFMADD231PD Z16, Z17, Z14
+	VCVTPS2PD   224(DX), Z16
+	VCVTPS2PD   224(BX), Z17
+	VADDPD      Z16, Z7, Z7
+	VFMADD231PD Z16, Z17, Z15
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JMP         row
+
+done:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, 64(AX)
+	VMOVUPD Z2, 128(AX)
+	VMOVUPD Z3, 192(AX)
+	VMOVUPD Z4, 256(AX)
+	VMOVUPD Z5, 320(AX)
+	VMOVUPD Z6, 384(AX)
+	VMOVUPD Z7, 448(AX)
+	VMOVUPD Z8, (CX)
+	VMOVUPD Z9, 64(CX)
+	VMOVUPD Z10, 128(CX)
+	VMOVUPD Z11, 192(CX)
+	VMOVUPD Z12, 256(CX)
+	VMOVUPD Z13, 320(CX)
+	VMOVUPD Z14, 384(CX)
+	VMOVUPD Z15, 448(CX)
+	VZEROUPPER
+	RET
+
+// func columnTotals8AVX512(dst *float64, x *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnTotals8AVX512(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   stride+16(FP), DX
+	MOVQ   rows+24(FP), BX
+	VPXORD Z0, Z0, Z0
+	SHLQ   $0x02, DX
+
+row:
+	TESTQ     BX, BX
+	JEQ       done
+	VCVTPS2PD (CX), Z1
+	VADDPD    Z1, Z0, Z0
+	ADDQ      DX, CX
+	DECQ      BX
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func columnSquares8AVX512(dst *float64, x *float32, center *float64, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnSquares8AVX512(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   center+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VPXORD Z0, Z0, Z0
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VCVTPS2PD (CX), Z1
+	VSUBPD    (DX), Z1, Z1
+	VMULPD    Z1, Z1, Z1
+	VADDPD    Z1, Z0, Z0
+	ADDQ      BX, CX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func columnProducts8AVX512(dst *float64, a *float32, b *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnProducts8AVX512(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   a+8(FP), CX
+	MOVQ   b+16(FP), DX
+	MOVQ   stride+24(FP), BX
+	MOVQ   rows+32(FP), SI
+	VPXORD Z0, Z0, Z0
+	SHLQ   $0x02, BX
+
+row:
+	TESTQ     SI, SI
+	JEQ       done
+	VMOVUPS   (CX), Y1
+	VMULPS    (DX), Y1, Y1
+	VCVTPS2PD Y1, Z1
+	VADDPD    Z1, Z0, Z0
+	ADDQ      BX, CX
+	ADDQ      BX, DX
+	DECQ      SI
+	JMP       row
+
+done:
+	VMOVUPD Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func columnDots8AVX512(sums *float64, dots *float64, grad *float32, x *float32, stride int, rows int)
+// Requires: AVX, AVX512F
+TEXT ·columnDots8AVX512(SB), NOSPLIT, $0-48
+	MOVQ   sums+0(FP), AX
+	MOVQ   dots+8(FP), CX
+	MOVQ   grad+16(FP), DX
+	MOVQ   x+24(FP), BX
+	MOVQ   stride+32(FP), SI
+	MOVQ   rows+40(FP), DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	SHLQ   $0x02, SI
+
+row:
+	TESTQ       DI, DI
+	JEQ         done
+	VCVTPS2PD   (DX), Z2
+	VCVTPS2PD   (BX), Z3
+	VADDPD      Z2, Z0, Z0
+	VFMADD231PD Z2, Z3, Z1
+	ADDQ        SI, DX
+	ADDQ        SI, BX
+	DECQ        DI
+	JMP         row
+
+done:
+	VMOVUPD Z0, (AX)
+	VMOVUPD Z1, (CX)
+	VZEROUPPER
+	RET
+
+// func normalizeRowAVX512(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean float64, factor float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·normalizeRowAVX512(SB), NOSPLIT, $0-64
+	MOVQ         y+0(FP), AX
+	MOVQ         kept+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	MOVQ         shift+32(FP), SI
+	VBROADCASTSD mean+40(FP), Z0
+	VBROADCASTSD factor+48(FP), Z1
+	MOVQ         n+56(FP), DI
+
+one:
+	TESTQ     DI, DI
+	JEQ       done
+	VCVTPS2PD (DX), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, (CX)
+	VMULPS    (BX), Y2, Y2
+	VADDPS    (SI), Y2, Y2
+	VMOVUPS   Y2, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+32, CX
+	ADDQ      $+32, DX
+	ADDQ      $+32, BX
+	ADDQ      $+32, SI
+	SUBQ      $+8, DI
+	JMP       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func normalizeColumnsAVX512(y *float32, kept *float32, x *float32, gain *float32, shift *float32, mean *float64, factor *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·normalizeColumnsAVX512(SB), NOSPLIT, $0-64
+	MOVQ y+0(FP), AX
+	MOVQ kept+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ gain+24(FP), BX
+	MOVQ shift+32(FP), SI
+	MOVQ mean+40(FP), DI
+	MOVQ factor+48(FP), R8
+	MOVQ n+56(FP), R9
+
+one:
+	TESTQ     R9, R9
+	JEQ       done
+	VCVTPS2PD (DX), Z0
+	VSUBPD    (DI), Z0, Z0
+	VMULPD    (R8), Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (CX)
+	VMULPS    (BX), Y0, Y0
+	VADDPS    (SI), Y0, Y0
+	VMOVUPS   Y0, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+32, CX
+	ADDQ      $+32, DX
+	ADDQ      $+32, BX
+	ADDQ      $+32, SI
+	ADDQ      $+64, DI
+	ADDQ      $+64, R8
+	SUBQ      $+8, R9
+	JMP       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func batchNormBackAVX512(d *float32, grad *float32, x *float32, factor *float64, mean *float64, dot *float64, rows float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·batchNormBackAVX512(SB), NOSPLIT, $0-64
+	MOVQ         d+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         factor+24(FP), BX
+	MOVQ         mean+32(FP), SI
+	MOVQ         dot+40(FP), DI
+	VBROADCASTSD rows+48(FP), Z0
+	MOVQ         n+56(FP), R8
+
+one:
+	TESTQ     R8, R8
+	JEQ       done
+	VCVTPS2PD (CX), Z1
+	VSUBPD    (SI), Z1, Z1
+	VCVTPS2PD (DX), Z2
+	VMULPD    (DI), Z2, Z2
+	VDIVPD    Z0, Z2, Z2
+	VSUBPD    Z2, Z1, Z1
+	VMULPD    (BX), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+32, CX
+	ADDQ      $+32, DX
+	ADDQ      $+64, BX
+	ADDQ      $+64, SI
+	ADDQ      $+64, DI
+	SUBQ      $+8, R8
+	JMP       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func layerNormBackAVX512(d *float32, grad *float32, x *float32, gain *float32, inverse float64, sum float64, along float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·layerNormBackAVX512(SB), NOSPLIT, $0-64
+	MOVQ         d+0(FP), AX
+	MOVQ         grad+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         gain+24(FP), BX
+	VBROADCASTSD inverse+32(FP), Z0
+	VBROADCASTSD sum+40(FP), Z1
+	VBROADCASTSD along+48(FP), Z2
+	MOVQ         n+56(FP), SI
+
+one:
+	TESTQ     SI, SI
+	JEQ       done
+	VCVTPS2PD (CX), Z3
+	VCVTPS2PD (BX), Z4
+	VMULPD    Z4, Z3, Z3
+	VSUBPD    Z1, Z3, Z3
+	VCVTPS2PD (DX), Z4
+	VMULPD    Z2, Z4, Z4
+	VSUBPD    Z4, Z3, Z3
+	VMULPD    Z0, Z3, Z3
+	VCVTPD2PS Z3, Y3
+	VMOVUPS   Y3, (AX)
+	ADDQ      $+32, AX
+	ADDQ      $+32, CX
+	ADDQ      $+32, DX
+	ADDQ      $+32, BX
+	SUBQ      $+8, SI
+	JMP       one
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleColumnsAVX512(y *float32, x *float32, scale *float32, shift *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·scaleColumnsAVX512(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ scale+16(FP), DX
+	MOVQ shift+24(FP), BX
+	MOVQ n+32(FP), SI
+
+one:
+	TESTQ   SI, SI
+	JEQ     done
+	VMOVUPS (CX), Z0
+	VMULPS  (DX), Z0, Z0
+	VADDPS  (BX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $+64, AX
+	ADDQ    $+64, CX
+	ADDQ    $+64, DX
+	ADDQ    $+64, BX
+	SUBQ    $+16, SI
+	JMP     one
+
+done:
 	VZEROUPPER
 	RET
 

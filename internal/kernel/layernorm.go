@@ -29,28 +29,64 @@ func LayerNorm(dst, normalized, inverse, z, gain, shift []float32, rows, width i
 	if width == 0 {
 		return
 	}
+	if normalized == nil {
+		normalized = dst
+	}
 	parallel.For(rows, grain(4*width), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			x, y := z[i*width:(i+1)*width], dst[i*width:(i+1)*width]
-			mean, factor := rowMoments(x)
-			if normalized == nil {
-				for j, v := range x {
-					y[j] = gain[j]*float32((float64(v)-mean)*factor) + shift[j]
+		var mean, factor [rowsAtATime]float64
+		for i := lo; i < hi; i += rowsAtATime {
+			n := min(rowsAtATime, hi-i)
+			rowMoments(&mean, &factor, z[i*width:(i+n)*width], n, width)
+			for r := range n {
+				at, end := (i+r)*width, (i+r+1)*width
+				normalizeRow(dst[at:end], normalized[at:end], z[at:end], gain, shift, mean[r], factor[r])
+				if inverse != nil {
+					inverse[i+r] = float32(factor[r])
 				}
-				continue
-			}
-			inverse[i] = float32(factor)
-			kept := normalized[i*width : (i+1)*width]
-			for j, v := range x {
-				n := float32((float64(v) - mean) * factor)
-				kept[j], y[j] = n, gain[j]*n+shift[j]
 			}
 		}
 	})
 }
 
-// rowMoments returns the mean of x and the inverse of its deviation.
-func rowMoments(x []float32) (mean, factor float64) {
+// rowsAtATime is how many rows are summed together: a sum waits for its last addition, so
+// several sums take as long as one.
+const rowsAtATime = 4
+
+// rowMoments sets mean and factor to the means of the rows of x and the inverses of their
+// deviations.
+func rowMoments(mean, factor *[rowsAtATime]float64, x []float32, rows, width int) {
+	if rows < rowsAtATime {
+		for r := range rows {
+			mean[r], factor[r] = oneRowMoments(x[r*width : (r+1)*width])
+		}
+		return
+	}
+	x0 := x[:width]
+	x1, x2, x3 := x[width:][:len(x0)], x[2*width:][:len(x0)], x[3*width:][:len(x0)]
+	var m0, m1, m2, m3 float64
+	for j, v := range x0 {
+		m0 += float64(v)
+		m1 += float64(x1[j])
+		m2 += float64(x2[j])
+		m3 += float64(x3[j])
+	}
+	n := float64(width)
+	m0, m1, m2, m3 = m0/n, m1/n, m2/n, m3/n
+	var s0, s1, s2, s3 float64
+	for j, v := range x0 {
+		d0, d1, d2, d3 := float64(v)-m0, float64(x1[j])-m1, float64(x2[j])-m2, float64(x3[j])-m3
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+	}
+	*mean = [rowsAtATime]float64{m0, m1, m2, m3}
+	for r, s := range [rowsAtATime]float64{s0, s1, s2, s3} {
+		factor[r] = 1 / math.Sqrt(s/n+LayerNormEpsilon)
+	}
+}
+
+func oneRowMoments(x []float32) (mean, factor float64) {
 	for _, v := range x {
 		mean += float64(v)
 	}
@@ -78,19 +114,67 @@ func LayerNormGradient(dst, grad, normalized, inverse, gain []float32, rows, wid
 		return
 	}
 	parallel.For(rows, grain(4*width), func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			g, x, y := grad[i*width:(i+1)*width], normalized[i*width:(i+1)*width], dst[i*width:(i+1)*width]
-			var sum, along float64
-			for j, v := range g {
-				scaled := float64(v) * float64(gain[j])
-				sum += scaled
-				along += scaled * float64(x[j])
-			}
-			sum /= float64(width)
-			along /= float64(width)
-			for j, v := range g {
-				y[j] = float32(float64(inverse[i]) * (float64(v)*float64(gain[j]) - sum - float64(x[j])*along))
+		var sum, along [rowsAtATime]float64
+		for i := lo; i < hi; i += rowsAtATime {
+			n := min(rowsAtATime, hi-i)
+			rowDots(&sum, &along, grad[i*width:(i+n)*width], normalized[i*width:(i+n)*width], gain[:width], n)
+			for r := range n {
+				at, end := (i+r)*width, (i+r+1)*width
+				layerNormBack(dst[at:end], grad[at:end], normalized[at:end], gain, float64(inverse[i+r]), sum[r], along[r])
 			}
 		}
 	})
+}
+
+// rowDots sets sum to the means of gain·g over the rows of g, and along to the means of
+// gain·g·x.
+func rowDots(sum, along *[rowsAtATime]float64, g, x, gain []float32, rows int) {
+	width := len(gain)
+	n := float64(width)
+	if rows < rowsAtATime {
+		for r := range rows {
+			g, x := g[r*width:(r+1)*width], x[r*width:(r+1)*width]
+			var s, a float64
+			for j, v := range g {
+				scaled := float64(v) * float64(gain[j])
+				s += scaled
+				a += scaled * float64(x[j])
+			}
+			sum[r], along[r] = s/n, a/n
+		}
+		return
+	}
+	g0, g1, g2, g3 := g[:width], g[width:][:width], g[2*width:][:width], g[3*width:][:width]
+	x0, x1, x2, x3 := x[:width], x[width:][:width], x[2*width:][:width], x[3*width:][:width]
+	var s0, s1, s2, s3, a0, a1, a2, a3 float64
+	for j, v := range gain {
+		scale := float64(v)
+		v0, v1, v2, v3 := float64(g0[j])*scale, float64(g1[j])*scale, float64(g2[j])*scale, float64(g3[j])*scale
+		s0 += v0
+		s1 += v1
+		s2 += v2
+		s3 += v3
+		a0 += v0 * float64(x0[j])
+		a1 += v1 * float64(x1[j])
+		a2 += v2 * float64(x2[j])
+		a3 += v3 * float64(x3[j])
+	}
+	*sum = [rowsAtATime]float64{s0 / n, s1 / n, s2 / n, s3 / n}
+	*along = [rowsAtATime]float64{a0 / n, a1 / n, a2 / n, a3 / n}
+}
+
+// The portable forms compute the elements from k on.
+
+func normalizeRowGo(y, kept, x, gain, shift []float32, mean, factor float64, k int) {
+	for j := k; j < len(x); j++ {
+		n := float32((float64(x[j]) - mean) * factor)
+		kept[j] = n
+		y[j] = gain[j]*n + shift[j]
+	}
+}
+
+func layerNormBackGo(d, g, x, gain []float32, inverse, sum, along float64, k int) {
+	for j := k; j < len(g); j++ {
+		d[j] = float32(inverse * (float64(g[j])*float64(gain[j]) - sum - float64(x[j])*along))
+	}
 }

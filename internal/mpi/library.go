@@ -27,6 +27,8 @@ type library struct {
 	iprobe      func(from, tag int32, comm handle, there *int32, status unsafe.Pointer) int32
 	test        func(request *handle, done *int32, status unsafe.Pointer) int32
 	errorString func(code int32, text *byte, length *int32) int32
+
+	exit func(code int32) // C's
 }
 
 // failure returns the error of a call that returned code, or nil.

@@ -41,6 +41,7 @@ func load(name string) (*library, error) {
 		{&l.isend, "MPI_Isend"}, {&l.irecv, "MPI_Irecv"}, {&l.test, "MPI_Test"},
 		{&l.recv, "MPI_Recv"}, {&l.iprobe, "MPI_Iprobe"},
 		{&l.errorString, "MPI_Error_string"}, {&getVersion, "MPI_Get_library_version"},
+		{&l.exit, "exit"}, // of the C library that it is linked with
 	} {
 		symbol, err := purego.Dlsym(lib, f.symbol)
 		if err != nil {

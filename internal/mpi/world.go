@@ -220,7 +220,7 @@ func (w *World) post(requests []request, name string,
 }
 
 const (
-	spinTime      = 40 * time.Microsecond // a message through shared memory takes less
+	spinTime      = 200 * time.Microsecond // less than drawing a mini-batch takes; an exchange of gradients through shared memory fits in
 	shortestPause = 20 * time.Microsecond
 	longestPause  = time.Millisecond
 	idleTest      = 5 * time.Microsecond // more than a test of a request takes that moves no data
@@ -243,7 +243,11 @@ func (w *World) wait(ctx context.Context, requests []request) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		runtime.Gosched() // the samplers work while this goroutine waits
+		if begun.Sub(since) > spinTime {
+			// The samplers work while this goroutine waits. Not before: the other rank
+			// may need the next test, and a sampler on this core keeps it for a mini-batch.
+			runtime.Gosched()
+		}
 		now := time.Now()
 		if len(left) < len(requests) || now.Sub(begun) > time.Duration(1+len(left))*idleTest {
 			since = now // data moved, or another goroutine worked meanwhile
@@ -316,4 +320,12 @@ func (w *World) Close() error {
 		return err
 	}
 	return w.lib.failure("MPI_Finalize", w.lib.finalize())
+}
+
+// Exit ends this process with that code, after Close. It does not return. It calls C's exit
+// and not os.Exit: MPICH 5 signs a rank off at the launcher in a handler of exit. Without it
+// the launcher kills the ranks that have not ended yet, and fails.
+func (w *World) Exit(code int) {
+	w.lib.exit(int32(code))
+	os.Exit(code)
 }

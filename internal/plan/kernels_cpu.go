@@ -22,6 +22,10 @@ type InferenceMemory struct {
 	Limit int64
 	Dir   string
 
+	// Reserved is the number of bytes of Limit that the caller takes while it computes the
+	// next output. If both do not fit, the output lies in a file too, unless that fails.
+	Reserved int64
+
 	scratch [scratches][]float32
 	spilled map[Scratch]func() error // frees those that lie in files
 	files   int
@@ -79,13 +83,17 @@ func (m *InferenceMemory) Free() error {
 }
 
 // spill puts a matrix of n values into a file if it is of a whole layer and takes more than
-// half of the memory that is left.
+// half of the memory that is left, or leaves less than Reserved.
 func (m *InferenceMemory) spill(name Scratch, n int) (bool, error) {
 	whole := name == Hidden0 || name == Hidden1 || name == Transformed || name == Jumped
-	if m.Limit == 0 || !whole || available.Product(8, int64(n)) <= m.Left() {
+	large := available.Product(8, int64(n)) > m.Left()
+	if m.Limit == 0 || !whole || !large && (m.Reserved == 0 || 4*int64(n) <= m.Left()-m.Reserved) {
 		return false, nil
 	}
 	values, free, err := available.Spilled(m.Dir, n)
+	if err != nil && !large {
+		return false, nil // it fits in memory: other work takes longer
+	}
 	if err != nil {
 		return false, err
 	}
@@ -264,6 +272,7 @@ func (k *cpuKernels) Part(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 	rows, y := k.rows[lo:lo+n], dst.host[:n*h.Width]
+	k.prefetch(rows)
 	switch written := h.Index.written; {
 	case h.half != nil:
 		kernel.PropagateRowsHalf(y, k.p, rows, h.half, h.Width)
@@ -273,6 +282,13 @@ func (k *cpuKernels) Propagate(dst Span, h Rows, lo, n int) error {
 		kernel.PropagateRows(y, k.p, rows, h.host, h.Width, h.Index.host)
 	}
 	return nil
+}
+
+// prefetch starts to read rows of P that lie in a file larger than memory.
+func (k *cpuKernels) prefetch(rows []int32) {
+	if read := k.p.Adjacency.Prefetch; read != nil {
+		read(rows)
+	}
 }
 
 func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
@@ -295,6 +311,7 @@ func (k *cpuKernels) Propagated(h Rows, lo, n int) (Span, error) {
 
 func (k *cpuKernels) RowSums(dst Span, lo, n int) error {
 	rows, sums := k.rows[lo:lo+n], dst.host
+	k.prefetch(rows)
 	parallel.For(n, 1024, func(from, to int) {
 		for i := from; i < to; i++ {
 			sums[i] = float32(k.p.RowSum(int(rows[i])))

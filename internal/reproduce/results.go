@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,16 +42,26 @@ func (a *Results) Save(dir string) error {
 	if err := study.Save(figures, "claims", claimTable{a.Claims}); err != nil {
 		return err
 	}
-	return saveText(dir, "results.md", a.WriteMarkdown)
+	_, err := os.Stat(filepath.Join(dir, recipesPage))
+	return saveText(dir, "results.md", func(w io.Writer) error { return a.writeMarkdown(w, err == nil) })
 }
 
+// recipesPage is the page of results of recipes, if the folder is the manual's.
+const recipesPage = "recipes.md"
+
 // WriteMarkdown writes the whole report.
-func (a *Results) WriteMarkdown(w io.Writer) error {
+func (a *Results) WriteMarkdown(w io.Writer) error { return a.writeMarkdown(w, false) }
+
+// writeMarkdown writes the whole report, with a link to recipesPage if that lies beside it.
+func (a *Results) writeMarkdown(w io.Writer, recipes bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The paper's tables and figures\n\n")
 	fmt.Fprintf(&b, "Every table and figure of %s, made by this program. Numbers in brackets are the paper's. "+
 		"Each caption says whether the data are the original or a generated twin: on a twin, sizes and costs are comparable, "+
 		"and the order of the methods, but not the metrics themselves. ± is the standard deviation over the runs, if the caption does not say otherwise.\n\n", a.Source)
+	if recipes {
+		fmt.Fprintf(&b, "The models here are the paper's. [%s](%[1]s) has results of tuned models, the recipes of `gcn train`, beside the published ones, with the differences.\n\n", recipesPage)
+	}
 	fmt.Fprintf(&b, "| | |\n|---|---|\n")
 	state := fmt.Sprintf("complete: %d", a.Cells)
 	if a.There < a.Cells {

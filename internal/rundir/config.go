@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // DecodeConfig is DecodeObject for a configuration. It gives the fields today's names.
@@ -117,8 +120,9 @@ func ThroughJSON(m map[string]any) (map[string]any, error) {
 	return decode(text)
 }
 
-// SameConfig compares two configurations that went through JSON. The error names the
-// first field that differs, in alphabetical order. Fields that may change are left out.
+// SameConfig compares two configurations that went through JSON. Numbers are equal if their
+// values are: 0.5 is 0.50. The error names the first field that differs, in alphabetical order.
+// Fields that may change are left out.
 func SameConfig(before, now map[string]any, mayChange ...string) error {
 	var names []string
 	for _, m := range []map[string]any{before, now} {
@@ -130,12 +134,40 @@ func SameConfig(before, now map[string]any, mayChange ...string) error {
 	for _, name := range names {
 		was, hadIt := fieldOf(before, name)
 		is, hasIt := fieldOf(now, name)
-		if slices.Contains(mayChange, name) || hadIt == hasIt && reflect.DeepEqual(was, is) {
+		if slices.Contains(mayChange, name) || hadIt == hasIt && same(was, is) {
 			continue
 		}
 		return fmt.Errorf("%s was %s and is now %s", name, jsonText(was, hadIt), jsonText(is, hasIt))
 	}
 	return nil
+}
+
+// same reports whether two values of JSON are equal.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && (a == b || sameNumber(a.String(), b.String()))
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, same)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// sameNumber reports whether two numbers have the same value. Integers have 64 bits, which a
+// float64 does not hold.
+func sameNumber(a, b string) bool {
+	exact := func(text string) bool { return !strings.ContainsAny(text, ".eE") }
+	if exact(a) && exact(b) {
+		return false // their texts differ, and JSON has one text for an integer
+	}
+	x, err := strconv.ParseFloat(a, 64)
+	y, wrong := strconv.ParseFloat(b, 64)
+	return err == nil && wrong == nil && x == y
 }
 
 // fieldOf returns the value of a field. Earlier programs had one model, and did not write

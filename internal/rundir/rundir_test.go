@@ -210,6 +210,33 @@ func TestSameConfig(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	// Numbers are compared by value, texts and the kinds of values as they are.
+	for _, c := range []struct {
+		before, now string
+		same        bool
+	}{
+		{"0.5", "0.50", true},
+		{"1e-3", "0.001", true},
+		{"512", "512.0", true},
+		{"[1, 0.5]", "[1.0, 0.50]", true},
+		{`{"a": 0.5}`, `{"a": 0.50}`, true},
+		{"0.5", "0.51", false},
+		{"[1, 2]", "[1]", false},
+		{`"0.5"`, `"0.50"`, false},
+		{`"0.5"`, "0.5", false},
+		{"9007199254740992", "9007199254740993", false}, // equal as float64
+	} {
+		read := func(value string) map[string]any {
+			m, err := rundir.DecodeConfig([]byte(`{"v": ` + value + `}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		if got := rundir.SameConfig(read(c.before), read(c.now)) == nil; got != c.same {
+			t.Errorf("%s and %s: same %v, want %v", c.before, c.now, got, c.same)
+		}
+	}
 	// Earlier programs wrote configurations without a model.
 	for model, same := range map[string]bool{"program": true, "equation": false} {
 		now := map[string]any{"model": model}

@@ -45,6 +45,17 @@ func main() {
 		adam(v)
 		columnSums(v, 4*v.lanes)
 		columnSums(v, 8)
+		for _, columns := range []int{v.normColumns(), 8} {
+			columnTotals(v, columns)
+			columnSquares(v, columns)
+			columnProducts(v, columns)
+			columnDots(v, columns)
+		}
+		normalize(v, false)
+		normalize(v, true)
+		batchNormBack(v)
+		layerNormBack(v)
+		scaleColumns(v)
 		headDots(v)
 		headSum(v)
 	}

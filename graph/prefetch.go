@@ -1,0 +1,47 @@
+package graph
+
+import "context"
+
+// prefetchedRows is the number of rows that EachPart reads ahead: many requests for the disk
+// at a time, and few of the pages of memory.
+const prefetchedRows = 1 << 14
+
+// EachPart calls f for the parts rows[lo:hi] of rows, from the last part to the first. So a
+// pass over a file in its order, right after, finds the pages of its first rows in memory.
+//
+// prefetch, of a CSR or of Features, is called for each part while f works on the one before,
+// on a goroutine of its own, since the call that starts to read many rows takes time. It may
+// be nil. ctx is checked at each part. The first error of f ends the calls.
+func EachPart(ctx context.Context, rows []int32, prefetch func(rows []int32), f func(lo, hi int) error) error {
+	var ended chan struct{} // of the prefetch of a part; nil: there is none
+	start := func(hi int) {
+		if ended = nil; prefetch == nil || hi == 0 {
+			return
+		}
+		ended = make(chan struct{})
+		go func(ended chan struct{}) {
+			defer close(ended)
+			prefetch(rows[max(hi-prefetchedRows, 0):hi])
+		}(ended)
+	}
+	wait := func() {
+		if ended != nil {
+			<-ended
+		}
+	}
+	defer wait()
+	start(len(rows))
+	for hi := len(rows); hi > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		lo := max(hi-prefetchedRows, 0)
+		wait()
+		start(lo)
+		if err := f(lo, hi); err != nil {
+			return err
+		}
+		hi = lo
+	}
+	return nil
+}
