@@ -264,12 +264,16 @@ func flagText(v any) (string, error) {
 func jsonError(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	to := func(offset int64) []byte { return data[:min(int(offset), len(data))] }
+	line := func(text []byte) int { return 1 + bytes.Count(text, []byte("\n")) }
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
 		return errors.New("1: the file is empty")
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%d: %w", 1+bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")), err)
-	case errors.As(err, &kind):
+		return fmt.Errorf("%d: %w", line(to(syntax.Offset)), err)
+	case errors.As(err, &kind) && strings.HasPrefix(kind.Value, "number "):
+		return fmt.Errorf("%d: %s is too large", line(bytes.TrimRight(to(kind.Offset), "\r\n")), kind.Value)
+	case kind != nil:
 		return fmt.Errorf("1: want a JSON object, got %s", kind.Value)
 	}
 	return fmt.Errorf("1: %w", err)

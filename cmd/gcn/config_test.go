@@ -47,6 +47,7 @@ func TestConfigFile(t *testing.T) {
 		`"samples": [null]`:            "c.json:3: samples: want a string",
 		`"lr": {}`:                     "c.json:3: lr: want a string",
 		`"dropout": "much"`:            "c.json:3: dropout: ",
+		`"lr": 1e999`:                  "c.json:3: number 1e999 is too large",
 		`"checkpoint-interval": "-1s"`: "--checkpoint-interval -1s",
 		`"hidden": 0`:                  "c.json: --hidden 0: want at least 1",
 		`"seed": 1} {`:                 "c.json:3: invalid character",

@@ -357,7 +357,7 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 	}
 	var kept []graph.Edge
 	for _, path := range o.edges {
-		tally := newTally(path)
+		tally, found := newTally(path), 0
 		err := readLines(ctx, path, func(block lines) ([]graph.Edge, error) {
 			return parseArcs(block, ',', n)
 		}, func(arcs []graph.Edge) error {
@@ -371,14 +371,37 @@ func (o *ogbFolder) readEdges(ctx context.Context, n int, d *Set) ([]graph.Edge,
 			if o.nodeFeat == "" {
 				kept = append(kept, arcs...)
 			}
+			found += len(arcs)
 			return addArcs(b, path, arcs)
 		})
 		if err != nil {
 			return nil, err
 		}
+		if err := checkEdges(ctx, path, found); err != nil {
+			return nil, err
+		}
 	}
 	d.build(b)
 	return kept, nil
+}
+
+// checkEdges compares the number of edges in a file with the one in num-edge-list.csv.gz beside it, if
+// this is there. A file that was cut short would be another graph.
+func checkEdges(ctx context.Context, edges string, found int) error {
+	path := filepath.Join(filepath.Dir(edges), "num-edge-list.csv.gz")
+	if !exists(path) {
+		return nil
+	}
+	rows, err := readFields(ctx, path)
+	switch {
+	case err != nil:
+		return err
+	case len(rows) != 1 || len(rows[0]) != 1:
+		return fmt.Errorf("datasets: %s: %d lines, want one number: a single graph", path, len(rows))
+	case rows[0][0] != strconv.Itoa(found):
+		return fmt.Errorf("datasets: %s: %d edges, and num-edge-list.csv.gz says %.40q: unpack the data set again", edges, found, rows[0][0])
+	}
+	return nil
 }
 
 func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {

@@ -2,18 +2,21 @@ package weights
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/regularfile"
 )
 
-// A safetensors file is a uint64, the length of the JSON that follows, and the values:
-// https://github.com/huggingface/safetensors#format.
+// A safetensors file is a uint64, the length of the JSON that follows, and the values. The tensors
+// hold each byte of the values once: https://github.com/huggingface/safetensors#format.
 
 type safetensorsEntry struct {
 	Type    string `json:"dtype"`
@@ -43,7 +46,7 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 	}
 	body := data[8+length:]
 	var tensors []Tensor
-	from := map[string]int{}
+	from, to := map[string]int{}, map[string]int{}
 	used := 0
 	for name, text := range entries {
 		if name == "__metadata__" {
@@ -51,7 +54,7 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 		}
 		var e safetensorsEntry
 		if err := json.Unmarshal(text, &e); err != nil {
-			return nil, fmt.Errorf("%w: tensor %q: %w", ErrFormat, name, err)
+			return nil, fmt.Errorf("%w: tensor %q: want dtype, shape and data_offsets, whole numbers, found %.100q", ErrFormat, name, text)
 		}
 		kind, known := elements(e.Type)
 		n, err := size(e.Shape)
@@ -67,10 +70,22 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 		default:
 			used += high - low
 			tensors = append(tensors, Tensor{name, e.Shape, kind.values(body[low:high], n)})
-			from[name] = low
+			from[name], to[name] = low, high
 		}
 	}
-	inOrder(tensors, from)
+	slices.SortFunc(tensors, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(from[a.Name], from[b.Name]), cmp.Compare(to[a.Name], to[b.Name]), strings.Compare(a.Name, b.Name))
+	})
+	at := 0
+	for _, t := range tensors {
+		if from[t.Name] != at {
+			return nil, fmt.Errorf("%w: tensor %q begins at byte %d of the values, and the tensors before it end at %d", ErrFormat, t.Name, from[t.Name], at)
+		}
+		at = to[t.Name]
+	}
+	if at != len(body) {
+		return nil, fmt.Errorf("%w: %d bytes of values, and the tensors end at %d", ErrFormat, len(body), at)
+	}
 	return tensors, nil
 }
 

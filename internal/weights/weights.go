@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
@@ -121,9 +120,4 @@ func (e element) values(data []byte, n int) []float32 {
 		out[i] = e.decode(data[i*e.bytes:])
 	}
 	return out
-}
-
-// inOrder sorts tensors by a key.
-func inOrder(tensors []Tensor, key map[string]int) {
-	slices.SortStableFunc(tensors, func(a, b Tensor) int { return key[a.Name] - key[b.Name] })
 }

@@ -145,6 +145,25 @@ func TestHostileTensors(t *testing.T) {
 	if got, err := decodeSafetensors(file); !errors.Is(err, ErrFormat) {
 		t.Errorf("tensors of the same bytes: %v, error %v", got, err)
 	}
+	for _, c := range []struct {
+		name, a, b string
+		bytes      int
+		valid      bool
+	}{
+		{"one after another", "[0,4]", "[4,8]", 8, true},
+		{"the second one first", "[4,8]", "[0,4]", 8, true},
+		{"the same bytes, and bytes of no tensor", "[0,4]", "[0,4]", 8, false},
+		{"a gap", "[0,4]", "[8,12]", 12, false},
+		{"bytes at the end", "[0,4]", "[4,8]", 10, false},
+		{"half a byte", "[0,4]", "[4,7.5]", 8, false},
+	} {
+		header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":` + c.a + `},"b":{"dtype":"F32","shape":[1],"data_offsets":` + c.b + `}}`
+		file := append(append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...), make([]byte, c.bytes)...)
+		got, err := decodeSafetensors(file)
+		if (err == nil) != c.valid || err != nil && (!errors.Is(err, ErrFormat) || strings.Contains(err.Error(), "Go ")) {
+			t.Errorf("%s: %v, error %v", c.name, got, err)
+		}
+	}
 }
 
 const recorded = "../../train/testdata/torch/"
