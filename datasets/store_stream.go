@@ -324,12 +324,14 @@ func (s *streamer) progress(stage string, done, total int64) {
 	}
 }
 
-// checkpoint returns the number of bytes between two savings of the state.
-func (s *streamer) checkpoint() int64 {
+// checkpoint returns the number of bytes between two savings of the state, of a stage that
+// writes total bytes: a killed conversion repeats a sixteenth of a stage, and at most 2 GiB.
+func (s *streamer) checkpoint(total int64) int64 {
 	if s.options.checkpoint > 0 {
 		return s.options.checkpoint
 	}
-	return 2 << 30
+	const least, most = 64 << 20, 2 << 30
+	return min(max(total/16, least), most)
 }
 
 // fill puts the edges into buckets.
@@ -345,7 +347,7 @@ func (s *streamer) fill(ctx context.Context) error {
 	saved := b.Given
 	err := s.source.edges(ctx, b.Step, s.buckets.put, func(step int64) error {
 		s.progress("edges", int64(float64(total)*float64(step)/float64(max(sizes.steps, 1))), total)
-		if 2*bytesPerEdge*(b.Given-saved) < s.checkpoint() {
+		if 2*bytesPerEdge*(b.Given-saved) < s.checkpoint(total) {
 			return nil
 		}
 		if err := s.buckets.sync(); err != nil {
@@ -471,7 +473,7 @@ func (s *streamer) writeFeatures(w *storeWriter) error {
 		}
 		row += len(rows) / sizes.width
 		s.progress("features", stride*int64(row), total)
-		if stride*int64(row-saved) < s.checkpoint() {
+		if stride*int64(row-saved) < s.checkpoint(total) {
 			return nil
 		}
 		if err := w.file.Sync(); err != nil {

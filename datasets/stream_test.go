@@ -381,3 +381,18 @@ func TestEdgeBuckets(t *testing.T) {
 		}
 	})
 }
+
+// A killed conversion repeats at most a sixteenth of a stage: of a stage of a few gigabytes
+// too, which a save each 2 GiB would leave to begin again.
+func TestCheckpoint(t *testing.T) {
+	for _, c := range []struct{ total, want int64 }{
+		{0, 64 << 20}, {1 << 30, 64 << 20}, {4 << 30, 256 << 20}, {32 << 30, 2 << 30}, {1 << 40, 2 << 30},
+	} {
+		if got := new(streamer).checkpoint(c.total); got != c.want {
+			t.Errorf("checkpoint(%d) = %d, want %d", c.total, got, c.want)
+		}
+	}
+	if got := (&streamer{options: Options{checkpoint: 5}}).checkpoint(1 << 40); got != 5 {
+		t.Errorf("with an option: %d, want 5", got)
+	}
+}

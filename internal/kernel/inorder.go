@@ -136,12 +136,13 @@ type orderedEntries struct {
 // copy copies the columns of rows: in a file larger than memory they may be far from each
 // other, and each tile reads them.
 func (e *orderedEntries) copy(ctx context.Context, p *graph.Laplacian, rows []int32) error {
-	e.ptr, e.done = append(e.ptr[:0], 0), resized(e.done, len(rows))
+	e.ptr = append(e.ptr[:0], 0)
+	resize(&e.done, len(rows))
 	clear(e.done)
 	for i, r := range rows {
 		e.ptr = append(e.ptr, e.ptr[i]+int64(p.Adjacency.Degree(int(r))))
 	}
-	e.columns = resized(e.columns, int(e.ptr[len(rows)]))
+	resize(&e.columns, int(e.ptr[len(rows)]))
 	return graph.EachPart(ctx, rows, p.Adjacency.Prefetch, func(lo, hi int) error {
 		for i, r := range rows[lo:hi] {
 			own := p.Adjacency.Row(int(r))
@@ -156,18 +157,19 @@ func (e *orderedEntries) copy(ctx context.Context, p *graph.Laplacian, rows []in
 	})
 }
 
-// resized returns a slice of length n, in the memory of s if n fits. A smaller memory is
-// freed before the new one is allocated.
-func resized(s []int32, n int) []int32 {
-	if cap(s) >= n {
-		return s[:n]
+// resize sets the length of s to n, in its memory if n fits. A smaller memory is freed before
+// the new one is allocated.
+func resize(s *[]int32, n int) {
+	if cap(*s) >= n {
+		*s = (*s)[:n]
+		return
 	}
-	large := cap(s) > 1<<24
-	s = nil
+	large := cap(*s) > 1<<24
+	*s = nil
 	if large {
 		debug.FreeOSMemory()
 	}
-	return make([]int32, n)
+	*s = make([]int32, n)
 }
 
 // next sets row to the entries of row r, number i of the rows, that are not done yet and have

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"weak"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -125,5 +126,18 @@ func TestInOrderStops(t *testing.T) {
 	slices.Reverse(row)
 	if err := new(InOrder).Propagate(t.Context(), make([]float32, 2), p, []int32{1}, x, nil); !errors.Is(err, graph.ErrInvalid) {
 		t.Errorf("columns that do not ascend: %v", err)
+	}
+}
+
+// A larger block's copy of the columns is not held beside the last one's.
+func TestInOrderFreesSmallerCopy(t *testing.T) {
+	s := make([]int32, 1<<24+1)
+	before := weak.Make(&s[0])
+	resize(&s, len(s)+1)
+	if before.Value() != nil {
+		t.Error("the smaller memory is still held")
+	}
+	if len(s) != 1<<24+2 {
+		t.Errorf("length %d", len(s))
 	}
 }
