@@ -221,6 +221,22 @@ func (j *tuneJob) plan(ctx context.Context) error {
 	if err := j.search.Check(); err != nil {
 		return usagef("%w", err)
 	}
+	return j.checkEvaluations()
+}
+
+// checkEvaluations returns an error if two rungs of a setting end at the same evaluation: the
+// second would compare the scores of the first again.
+func (j *tuneJob) checkEvaluations() error {
+	batches, _ := j.search.Plan()
+	for k, job := range j.jobs {
+		every := int(job.EvalEvery)
+		for r := 1; r < len(batches) && job.EvalEvery != autoInterval && every > 0; r++ {
+			if (batches[r-1]-1)/every == (batches[r]-1)/every {
+				return usagef("setting %s: with --eval-every %d the rungs of %d and of %d mini-batches end at the same evaluation; take --eval-every %d or less",
+					j.settingText(k), every, batches[r-1], batches[r], batches[0])
+			}
+		}
+	}
 	return nil
 }
 

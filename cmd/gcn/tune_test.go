@@ -205,6 +205,7 @@ func TestTuneErrors(t *testing.T) {
 		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
 		"--max-batches,--epochs":                     {"--search", "lr=1,2", "--epochs", "3"},
 		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},
+		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20"},
 		"--reduce 1":                                 {"--search", "lr=1,2", "--reduce", "1"},
 		"--runs 0":                                   {"--search", "lr=1,2", "--runs", "0"},
 		"--samples auto,numbers":                     {"--search", "lr=1,2", "--samples", "auto"},

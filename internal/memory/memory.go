@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// ErrTooLarge is wrapped by the errors of Check.
-var ErrTooLarge = errors.New("more than there is")
+// ErrTooLarge is wrapped by the errors of Check, and by errors of work that does not fit into
+// a bound of memory.
+var ErrTooLarge = errors.New("too little memory")
 
 // Limit returns the number of bytes that this process may have in memory, mapped files
 // included: the smallest of the machine's memory and the limits of the process's control

@@ -39,7 +39,7 @@ func ParseDimension(option, text string, whole bool) (Dimension, error) {
 			if v == "" {
 				return d, fmt.Errorf("%s=%s: value %d is empty", option, text, k+1)
 			}
-			if slices.Contains(d.Values[:k], v) {
+			if slices.ContainsFunc(d.Values[:k], func(other string) bool { return sameValue(v, other) }) {
 				return d, fmt.Errorf("%s=%s: the value %s is there twice", option, text, v)
 			}
 		}
@@ -114,6 +114,13 @@ func Draw(space []Dimension, n int, seed uint64) ([]Setting, error) {
 		return nil, fmt.Errorf("more than %d combinations: say how many settings to draw", mostSettings)
 	}
 	return combinations(space), nil
+}
+
+// sameValue reports whether two texts are equal, or are the same number.
+func sameValue(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return a == b || errX == nil && errY == nil && x == y
 }
 
 // combinations returns all settings of listed values; the last dimension changes first.

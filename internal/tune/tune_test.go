@@ -38,7 +38,7 @@ func TestParseDimension(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "value 1 is empty", "1,,2": "value 2 is empty", "1,2,1": "there twice", "a..b": "a range of numbers",
+		"": "value 1 is empty", "1,,2": "value 2 is empty", "1,2,1": "there twice", "0.1,2,0.10": "there twice", "a..b": "a range of numbers",
 		"1..Inf": "a range of numbers", "NaN..1": "smaller", "2..1": "smaller", "0..1:log": "above 0", "1..2.5": "whole", "0..1e300": "whole",
 	} {
 		if _, err := ParseDimension("x", text, true); err == nil || !strings.Contains(err.Error(), want) {
