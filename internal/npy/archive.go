@@ -50,11 +50,19 @@ func openFile[T any](path string, open func(f *os.File, size int64) (*T, error))
 	return nil, err
 }
 
-// NewArchive reads an archive of size bytes from r. Errors start with the name.
+// NewArchive reads an archive of size bytes from r. Errors start with the name. Two members of
+// one name are an error: NumPy would read the last.
 func NewArchive(name string, r io.ReaderAt, size int64) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %s: not a .npz archive: %w: %w", name, err, ErrFormat)
+	}
+	names := map[string]bool{}
+	for _, f := range z.File {
+		if names[f.Name] {
+			return nil, fmt.Errorf("npy: %s: two members %q: %w", name, f.Name, ErrFormat)
+		}
+		names[f.Name] = true
 	}
 	return &Archive{path: name, zip: z, close: func() error { return nil }}, nil
 }

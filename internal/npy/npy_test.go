@@ -268,6 +268,22 @@ func TestArchiveChecksum(t *testing.T) {
 	}
 }
 
+func TestArchiveRepeatedMember(t *testing.T) {
+	var file bytes.Buffer
+	z := zip.NewWriter(&file)
+	for range 2 {
+		if _, err := z.Create("x.npy"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewArchive("a.npz", bytes.NewReader(file.Bytes()), int64(file.Len())); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), `two members "x.npy"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestOpenNamesMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.npy")
 	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "none.npy") {
