@@ -53,7 +53,7 @@ func TestPartsRefused(t *testing.T) {
 	config := bytes.Replace(readFile(t, "old/config.json"), []byte(`"layer_norm": true`), []byte(`"layer_norm": false`), 1)
 	writeFile(t, "old/config.json", config)
 	fail(t, exitFailed, []string{"cannot resume", "layer_norm"}, "train", "--out", "old", "--resume", "--max-batches", "3")
-	succeed(t, "tune", "--data", smallData, "--hidden", "8", "--batch", "32", "--samples", "32", "--max-batches", "6", "--search", "pre-norm=true", "--search", "layer-norm=true,false", "--out", "search", "-q")
+	succeed(t, "tune", "--data", smallData, "--hidden", "8", "--batch", "32", "--samples", "32", "--max-batches", "6", "--eval-every", "1", "--search", "pre-norm=true", "--search", "layer-norm=true,false", "--out", "search", "-q")
 }
 
 // TestLabelInputs trains with label inputs by each method, or is refused, and takes one run
