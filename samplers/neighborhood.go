@@ -86,7 +86,7 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 	return nil
 }
 
-// rowScaleAt returns the RowScale of node r, which is row i and has the number i.
+// rowScaleAt returns the RowScale of node r, which is row i and column i of the neighborhood.
 func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
 	if h.symmetric {
 		return h.scales[i]
@@ -96,7 +96,8 @@ func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
 
 // numberEntries numbers the columns of rows with the table, as walk does it with cells.
 func (h *neighborhood) numberEntries(rows []int32) {
-	// The scales lie outside of all caches: one random read each, many at a time.
+	// The scales of a large graph are not in a cache. A loop of its own has many reads under
+	// way at a time.
 	h.entryScales = resize(h.entryScales, len(h.entries))
 	for k, j := range h.entries {
 		h.entryScales[k] = h.laplacian.ColScale[j]
