@@ -302,21 +302,49 @@ func (w *World) Abort(code int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	// A launcher ends the job if a rank ends with an error.
+	time.AfterFunc(abortTime, func() { os.Exit(code) })
 	w.lib.abort(w.lib.world, int32(code))
 	os.Exit(code)
 }
 
-// Close leaves the job. All ranks must call it. A broken world cannot be left, only
-// aborted.
+// abortTime is the longest time that the library may take to abort.
+const abortTime = 5 * time.Second
+
+// Close leaves the job when all ranks have called it. A broken world cannot be left, only
+// aborted. Close waits for other ranks as the timeout of Open says.
 func (w *World) Close() error {
+	if err := w.Barrier(context.Background()); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.broken != nil {
-		return w.broken
-	}
 	w.broken = errors.New("mpi: closed")
 	w.beat.stop()
-	if err := w.settleBeats(context.Background()); err != nil {
+	if w.beat.limit == 0 {
+		return w.leave(context.Background())
+	}
+	// All ranks are here and send no more signs of life, so what is left takes no time.
+	timeout := time.Duration(w.beat.limit) * w.beat.interval
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	left := make(chan error, 1)
+	go func() { left <- w.leave(ctx) }()
+	var err error
+	select {
+	case err = <-left:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == context.DeadlineExceeded {
+		err = fmt.Errorf("mpi: all ranks are done, but for %s one of them has not left the job: it is stopped or cut off", timeout)
+	}
+	return err
+}
+
+// leave settles the beats and ends MPI.
+func (w *World) leave(ctx context.Context) error {
+	if err := w.settleBeats(ctx); err != nil {
 		return err
 	}
 	return w.lib.failure("MPI_Finalize", w.lib.finalize())
