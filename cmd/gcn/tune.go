@@ -33,7 +33,7 @@ func (o *searchOptions) flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Search, "search", nil, "an option of gcn train and its values, `NAME=VALUES`: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated")
 	fs.StringVar(&o.Space, "space", "", "JSON `FILE` of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}")
 	fs.IntVar(&o.Trials, "trials", 0, "settings to draw at random; 0: all combinations of the values")
-	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches")
+	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches; without this option, fewer if there are too few evaluations")
 	fs.IntVar(&o.Reduce, "reduce", 3, "one setting in `N` goes on to the next rung, which has N times the mini-batches")
 	fs.IntVar(&o.Jobs, "jobs", 0, "trainings side by side, without effect on the results; 0: one per core, on a GPU 1")
 }
@@ -50,6 +50,7 @@ type tuneJob struct {
 	settings []tune.Setting
 	jobs     []*trainJob // one for each setting
 	search   tune.Search
+	fewer    error // the reason for fewer rungs than the default; nil: none
 	data     *datasets.Data
 	rows     []tune.Row
 	started  time.Time
@@ -218,10 +219,27 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		j.Jobs = runtime.GOMAXPROCS(0)
 	}
 	j.search = tune.Search{Settings: len(j.settings), Seeds: j.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
-	if err := j.search.Check(); err != nil {
-		return usagef("%w", err)
+	return j.fitRungs()
+}
+
+// fitRungs checks the rungs. If --rungs is not given, it takes as many as have evaluations of
+// their own.
+func (j *tuneJob) fitRungs() error {
+	check := func() error {
+		if err := j.search.Check(); err != nil {
+			return usagef("%w", err)
+		}
+		return j.checkEvaluations()
 	}
-	return j.checkEvaluations()
+	err := check()
+	if err == nil || j.fs.Changed("rungs") {
+		return err
+	}
+	for j.fewer = noUsage(err); err != nil && j.search.Rungs > 1; err = check() {
+		j.search.Rungs--
+	}
+	j.Rungs = j.search.Rungs
+	return err
 }
 
 // checkEvaluations returns an error if two rungs of a setting end at the same evaluation: the
@@ -280,4 +298,7 @@ func (j *tuneJob) tell(dir string) {
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.Data, len(j.settings), j.Runs, j.Seed, dir)
 	say(j.stderr, "settings in each rung: %s", strings.Join(words, ", "))
+	if j.fewer != nil {
+		say(j.stderr, "fewer rungs than usual: %v", j.fewer)
+	}
 }

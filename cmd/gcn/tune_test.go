@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +159,36 @@ func TestTuneEnds(t *testing.T) {
 		"--max-batches", "60", "--runs", "1", "--search", "lr=1e30,1e31", "--out", "all")
 }
 
+// TestTuneFewEvaluations searches with fewer evaluations than rungs: there are fewer rungs, and a
+// message says why. A search goes on with its rungs.
+func TestTuneFewEvaluations(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for options, want := range map[string][]float64{
+		"--max-batches 9 --eval-every 1":   {1, 3, 9},
+		"--max-batches 10 --eval-every 2":  {2, 4, 10},
+		"--max-batches 30 --eval-every 20": {10, 30},
+		"--max-batches 6":                  {6}, // with the default of 10
+		"--max-batches 1":                  {1},
+	} {
+		line := append(strings.Fields("tune --data "+smallData+" --batch 64 --samples 64 --hidden 8 --runs 1 --search lr=0.03,0.01 --json --out"), options)
+		line = append(line, strings.Fields(options)...)
+		out := succeed(t, line...)
+		var got []float64
+		for _, rung := range object(t, out)["rungs"].([]any) {
+			got = append(got, rung.(map[string]any)["batches"].(float64))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: rungs end at %v, want %v", options, got, want)
+		}
+		if told := strings.Contains(out.stderr, "fewer rungs than usual: "); told != (len(want) < 3) {
+			t.Errorf("%s: %s", options, out.stderr)
+		}
+		if again := object(t, succeed(t, "tune", "--out", options, "--resume", "--json", "-q")); !reflect.DeepEqual(again["rungs"], object(t, out)["rungs"]) {
+			t.Errorf("%s: resumed with the rungs %v", options, again["rungs"])
+		}
+	}
+}
+
 // TestTuneSpace reads a space from a file, draws from ranges, and checks that numbers of layers
 // go with numbers of samples.
 func TestTuneSpace(t *testing.T) {
@@ -205,7 +237,7 @@ func TestTuneErrors(t *testing.T) {
 		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
 		"--max-batches,--epochs":                     {"--search", "lr=1,2", "--epochs", "3"},
 		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},
-		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20"},
+		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20", "--rungs", "3"},
 		"--reduce 1":                                 {"--search", "lr=1,2", "--reduce", "1"},
 		"--runs 0":                                   {"--search", "lr=1,2", "--runs", "0"},
 		"--samples auto,numbers":                     {"--search", "lr=1,2", "--samples", "auto"},
