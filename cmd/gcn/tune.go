@@ -181,9 +181,6 @@ func (j *tuneJob) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	if j.fs.Changed("epochs") {
-		return usagef("gcn tune counts mini-batches: give --max-batches in place of --epochs")
-	}
 	if err := j.readSpace(ctx); err != nil {
 		return err
 	}
@@ -206,6 +203,9 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		j.jobs = append(j.jobs, job)
 	}
 	first := j.jobs[0]
+	if first.Epochs > 0 { // perhaps from a recipe
+		return usagef("--epochs %d: gcn tune counts mini-batches: give --max-batches and --epochs 0", first.Epochs)
+	}
 	if first.MaxBatches == 0 {
 		return usagef("--max-batches 0: gcn tune needs a number, the mini-batches of the last rung")
 	}

@@ -215,6 +215,7 @@ func TestTuneErrors(t *testing.T) {
 	succeed(t, searchArgs("--out", "s", "-q")...)
 	writeFile(t, "space.json", []byte("{\n\"lr\": \"2..1\"}"))
 	writeFile(t, "recipe.json", []byte(`{"layers": 0}`))
+	writeFile(t, "epochs.json", []byte(`{"epochs": 2}`))
 	writeFile(t, "e", []byte("0 1\n1 2\n2 3\n3 4\n4 0\n"))
 	writeFile(t, "l", []byte("0\n1\n0\n1\n0\n"))
 	if err := os.Mkdir("damaged", 0o777); err != nil {
@@ -235,7 +236,8 @@ func TestTuneErrors(t *testing.T) {
 		"space.json:2,smaller number":                {"--space", "space.json"},
 		"recipe.json,--layers 0":                     {"--search", "lr=1,2", "--recipe", "recipe.json"},
 		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
-		"--max-batches,--epochs":                     {"--search", "lr=1,2", "--epochs", "3"},
+		"--max-batches,--epochs 3":                   {"--search", "lr=1,2", "--epochs", "3"},
+		"--max-batches,--epochs 2":                   {"--search", "lr=1,2", "--recipe", "epochs.json"},
 		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},
 		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20", "--rungs", "3"},
 		"--reduce 1":                                 {"--search", "lr=1,2", "--reduce", "1"},
