@@ -222,6 +222,10 @@ func TestTuneErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, "damaged/tune.json", nil)
+	succeed(t, searchArgs("--out", "other", "-q")...)
+	if err := os.Remove("other/tune.json"); err != nil {
+		t.Fatal(err)
+	}
 	for words, args := range map[string][]string{
 		"nothing to search":                          {},
 		"unknown option,did you mean layers?":        {"--search", "layrs=1"},
@@ -248,6 +252,8 @@ func TestTuneErrors(t *testing.T) {
 		"s holds a search already,--resume":          {"--search", "lr=1,2", "--out", "s"},
 		"run holds a training run":                   {"--search", "lr=1,2", "--out", "run"},
 		"tune.json: damaged":                         {"--search", "lr=1,2", "--out", "damaged"},
+		"other holds runs of a search,another":       {"--search", "lr=1,2", "--out", "other"},
+		"other holds runs,tune.json":                 {"--search", "lr=1,2", "--out", "other", "--resume"},
 		"cannot resume,--max-batches was 40,now 50":  append(searchArgs()[1:], "--max-batches", "50", "--out", "s", "--resume"),
 		"cannot resume,--search was,--search,is now": {"--search", "lr=1,2", "--out", "s", "--resume"},
 	} {

@@ -21,7 +21,7 @@ import (
 // halve runs the search, and writes a line for each setting after each rung.
 func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) error {
 	for k, job := range j.jobs {
-		job.Out = filepath.Join(dir, fmt.Sprintf("setting-%d", k+1))
+		job.Out = filepath.Join(dir, fmt.Sprint(settingBase, k+1))
 	}
 	shown := newTuneProgress(j.stderr, j.Quiet, &j.search)
 	defer shown.finish()
