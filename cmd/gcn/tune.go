@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -159,7 +160,12 @@ func (j *tuneJob) run(ctx context.Context) error {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return interrupted{err, fmt.Sprintf("interrupted, the trials are saved; to go on: gcn tune --out %s --resume", shellWord(dir))}
+		saved := ", the trials are saved"
+		var file *fs.PathError
+		if errors.As(err, &file) { // the last checkpoint could not be written
+			saved = fmt.Sprintf("; not saved: %v", file)
+		}
+		return interrupted{err, fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, shellWord(dir))}
 	case err != nil:
 		return err
 	}

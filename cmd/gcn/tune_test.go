@@ -143,6 +143,27 @@ func TestTuneResume(t *testing.T) {
 	}
 }
 
+// TestTuneNotSaved stops a search whose checkpoint cannot be written. The message must not say
+// that it was.
+func TestTuneNotSaved(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		for text := []byte(nil); len(text) == 0 && t.Context().Err() == nil; text, _ = os.ReadFile("s/setting-1/metrics.jsonl") {
+			time.Sleep(time.Millisecond)
+		}
+		if err := os.Remove("s/setting-1/.lock"); err != nil { // as if another process had it
+			t.Error(err)
+		}
+	}()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, searchArgs("--out", "s", "--runs", "1", "--jobs", "1", "--max-batches", "100000", "--checkpoint-interval", "1h"), &stdout, &stderr)
+	if line := lastLine(stderr.String()); code != exitInterrupted || !strings.Contains(line, "not saved: write s/setting-1/") {
+		t.Errorf("exit code %d: %s", code, line)
+	}
+}
+
 // TestTuneEnds checks searches in which runs end early: by patience, and by diverging. A
 // cosine schedule knows the last mini-batch from the first rung on.
 func TestTuneEnds(t *testing.T) {
