@@ -88,7 +88,9 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 
 // ReadPropagated makes Infer read P·X from e, which any number of models may share, in
 // place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
-// it. Attention, which has no use for P·X, ignores it.
+// it. Attention, which has no use for P·X, ignores it. Results are the same bits where Infer
+// computes P·X before the product with the first weight, as with fewer features than hidden
+// units; elsewhere they agree up to rounding.
 func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 
 // inferenceLayer holds a layer's parameters.

@@ -176,6 +176,12 @@ func TestTuneEnds(t *testing.T) {
 	if rows := searchRows(t, "s"); rows[0]["valid"] == nil || rows[1]["valid"] != nil {
 		t.Errorf("rows %v", rows)
 	}
+	// The scores of the first evaluation overflow before a loss does.
+	out = succeed(t, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "4", "--eval-every", "1", "--rungs", "1",
+		"--dropout", "0", "--runs", "1", "--search", "lr=0.03,1e30", "--out", "scores")
+	if !strings.Contains(out.stdout, "diverged") {
+		t.Errorf("no setting diverged:\n%s", out.stdout)
+	}
 	fail(t, exitFailed, []string{"diverged in all settings"}, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16",
 		"--max-batches", "60", "--runs", "1", "--search", "lr=1e30,1e31", "--out", "all")
 }

@@ -4,7 +4,9 @@
 //	curl -d '{"features": [0.1, …], "neighbors": [7, 12]}' localhost:8080/nodes
 //
 // The second form is for a node that the graph does not hold. Its features are scaled as the
-// data's: the server prints the changes to the data. Nodes have the ids of the data.
+// data's: the server prints the changes to the data. Nodes have the ids of the data. Scores
+// are the scores of gcn predict: the same bits with fewer features than hidden units or exact
+// input, else up to rounding, since the server reads P·X.
 package main
 
 import (
