@@ -5,8 +5,7 @@
 //
 // The second form is for a node that the graph does not hold. Its features are scaled as the
 // data's: the server prints the changes to the data. Nodes have the ids of the data. Scores
-// are the scores of gcn predict: the same bits with fewer features than hidden units or exact
-// input, else up to rounding, since the server reads P·X.
+// agree with gcn predict's up to rounding, since the server reads P·X and scores one node at a time.
 package main
 
 import (
