@@ -33,10 +33,11 @@ import (
 // between two calls. A model with exact input has P·X already.
 //
 // On the CPU the result has the same bits for any number of cores. The order of a layer's
-// products depends on nodes, so a node's row may differ by rounding from its row among others. A GPU gives the same
-// bits at each call, which agree with the CPU's up to rounding. On the CPU, calls may run
-// concurrently while no parameter changes; each has memory of its own. ctx is checked at each
-// chunk. An output that does not fit in memory is an error before it is allocated.
+// products depends on nodes, so a node's row may differ by rounding from its row among others.
+// A GPU gives the same bits at each call, which agree with the CPU's up to rounding. On the
+// CPU, calls may run concurrently while no parameter changes; each has memory of its own. ctx
+// is checked at each chunk. An output that does not fit in memory is an error before it is
+// allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) (logits []float32, err error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("layers: inference: the context is nil")
