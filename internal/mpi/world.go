@@ -43,7 +43,8 @@ type status [256]byte
 //
 // A rank that gives no sign of life for the time timeout is lost, for example because it is
 // stopped or its network has failed: a call that waits for it ends with an error that names
-// it. A rank that computes is not lost. 0 means to wait forever.
+// it. A rank that computes is not lost. Open waits so long for all ranks to start. 0 means to
+// wait forever.
 func Open(ctx context.Context, getenv func(string) string, timeout time.Duration) (*World, error) {
 	choice := getenv(Variable)
 	if choice == "off" {
@@ -64,7 +65,7 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 		return nil, fmt.Errorf("mpi: started by %s, but its library cannot be loaded (%s=PATH names one, %s=off runs every process alone): %w",
 			launcher.Name, Variable, Variable, err)
 	}
-	w, err := join(lib)
+	w, err := joinWithin(ctx, lib, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +75,32 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 	}
 	w.startHeartbeat(timeout)
 	return w, w.meet(ctx)
+}
+
+// joinWithin is join until ctx ends, or for the time timeout; 0 means forever. After an error
+// the process must end: MPI may still wait for the other ranks.
+func joinWithin(ctx context.Context, lib *library, timeout time.Duration) (*World, error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		late := fmt.Errorf("mpi: waited %s for all ranks to start: one of them has not started, or is stopped or cut off", timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
+		defer cancel()
+	}
+	type outcome struct {
+		w   *World
+		err error
+	}
+	joined := make(chan outcome, 1)
+	go func() {
+		w, err := join(lib)
+		joined <- outcome{w, err}
+	}()
+	select {
+	case o := <-joined:
+		return o.w, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // join initialises MPI.
