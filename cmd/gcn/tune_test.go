@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -143,24 +144,35 @@ func TestTuneResume(t *testing.T) {
 	}
 }
 
-// TestTuneNotSaved stops a search whose checkpoint cannot be written. The message must not say
-// that it was.
+// TestTuneNotSaved runs a search whose checkpoint cannot be written, when the search is stopped and
+// when a rung ends. The message must not say that the trials were saved, nor that a search was
+// interrupted that was not.
 func TestTuneNotSaved(t *testing.T) {
 	t.Chdir(t.TempDir())
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
+	for _, stopped := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		for text := []byte(nil); len(text) == 0 && t.Context().Err() == nil; text, _ = os.ReadFile("s/setting-1/metrics.jsonl") {
-			time.Sleep(time.Millisecond)
+		dir := fmt.Sprint("s-", stopped)
+		go func() {
+			for text := []byte(nil); len(text) == 0 && t.Context().Err() == nil; text, _ = os.ReadFile(dir + "/setting-1/metrics.jsonl") {
+				time.Sleep(time.Millisecond)
+			}
+			if err := os.Remove(dir + "/setting-1/.lock"); err != nil { // as if another process had it
+				t.Error(err)
+			}
+			if stopped {
+				cancel()
+			}
+		}()
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, searchArgs("--out", dir, "--runs", "1", "--jobs", "1", "--max-batches", "4000", "--eval-every", "50", "--checkpoint-interval", "1h"), &stdout, &stderr)
+		want, exit := "gcn: interrupted; not saved: write "+dir+"/setting-1/", exitInterrupted
+		if !stopped {
+			want, exit = "gcn: setting 1 (lr=0.03 dropout=0): write "+dir+"/setting-1/", exitFailed
 		}
-		if err := os.Remove("s/setting-1/.lock"); err != nil { // as if another process had it
-			t.Error(err)
+		if line := lastLine(stderr.String()); code != exit || !strings.HasPrefix(line, want) {
+			t.Errorf("stopped %v: exit code %d: %s", stopped, code, line)
 		}
-	}()
-	var stdout, stderr bytes.Buffer
-	code := run(ctx, searchArgs("--out", "s", "--runs", "1", "--jobs", "1", "--max-batches", "100000", "--checkpoint-interval", "1h"), &stdout, &stderr)
-	if line := lastLine(stderr.String()); code != exitInterrupted || !strings.Contains(line, "not saved: write s/setting-1/") {
-		t.Errorf("exit code %d: %s", code, line)
 	}
 }
 
