@@ -206,6 +206,9 @@ func findScheme(s *Spec, o Options) (*Scheme, error) {
 	}
 	list := strings.Join(known, ", ")
 	if s.Scheme == "" {
+		if spec := meant(s); spec != "" {
+			return nil, fmt.Errorf("datasets: %q: unknown data set, did you mean %s?", s.text, spec)
+		}
 		for _, set := range namedSets() {
 			list += ", " + set.name
 		}
