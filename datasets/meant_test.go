@@ -33,6 +33,7 @@ func TestMeant(t *testing.T) {
 		"notes.md":          "want one of synth:NAME",
 		"empty":             "want one of synth:NAME",
 		"planetoid:ogbn/xy": "want planetoid:DIR/NAME",
+		"npy:~/graph":       "write $HOME/graph",
 	} {
 		expectError(t, spec, want)
 	}

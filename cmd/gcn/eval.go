@@ -65,6 +65,9 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 			return nil, err
 		}
 		if r.data, err = openDataOfRun(ctx, r.options.Data, dir); err != nil {
+			if spec == "" {
+				err = ifMoved(err)
+			}
 			return nil, err
 		}
 	case r.options.Data != first.options.Data:

@@ -144,6 +144,7 @@ func TestUsageErrors(t *testing.T) {
 		{"train --batches-per-epoch -1", "--batches-per-epoch"},
 		{"train --eval-every 0", "--eval-every"},
 		{"train --epochs -1", "--epochs"},
+		{"train --epochs 101", "1010 mini-batches,10 in an epoch,--max-batches 0"},
 		{"train --max-batches 0 --patience 0", "would not end"},
 		{"train --hidden 0", "--hidden"},
 		{"train --layers 0", "--layers"},
@@ -465,4 +466,18 @@ func TestBLASAdvice(t *testing.T) {
 	if advice := blasAdvice("gonum"); advice != "" {
 		t.Errorf("advice for gonum by choice: %s", advice)
 	}
+}
+
+// TestDataNotThere checks that a run whose data are not there says how to name them.
+func TestDataNotThere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "datasets", "convert", smallData, "graph/")
+	succeed(t, append(append([]string{"train"}, quick...), "--data", "npy:graph", "--out", "run")...)
+	if err := os.Rename("graph", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, []string{"graph", "--data"}, "eval", "--run", "run")
+	fail(t, exitFailed, []string{"graph", "--data"}, "train", "--resume", "--out", "run")
+	succeed(t, "eval", "--run", "run", "--data", "npy:moved")
+	fail(t, exitFailed, []string{"nothing", "folder of a training run"}, "eval", "--run", "nothing")
 }

@@ -122,7 +122,7 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches of random training nodes per epoch; 0: one pass over all training nodes")
 	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights; mvs: gradient unless given")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
-	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
+	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
