@@ -6,6 +6,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/gcn-layerwise/gcn/internal/memory"
 	"github.com/gcn-layerwise/gcn/internal/parallel"
 )
 
@@ -40,7 +41,7 @@ func NewLaplacian(adjacency *CSR) *Laplacian {
 	if adjacency == nil {
 		return &Laplacian{}
 	}
-	scale := make([]float32, adjacency.Rows)
+	scale := memory.Large(adjacency.Rows) // read at random by samplers
 	for i := range scale {
 		scale[i] = float32(1 / math.Sqrt(selfLoopedDegree(adjacency, i)))
 	}

@@ -63,7 +63,8 @@ type neighborScratch struct {
 	weights    []float64
 	sample     Sample
 	factor     []float64
-	prefetched int32 // see numbering.prefetch
+	entries    []int32   // the node of each entry
+	scales     []float32 // its ColScale
 }
 
 // Layers returns the number of layers, len(Sizes).
@@ -153,7 +154,7 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 		entries += 1 + min(k, adjacency.Degree(int(r))+1)
 	}
 	m.Idx, m.Val = resize(m.Idx, entries), resize(m.Val, entries)
-	scratch.positions = resize(scratch.positions, entries)
+	scratch.positions, scratch.entries = resize(scratch.positions, entries), resize(scratch.entries, entries)
 	scratch.factor = resize(scratch.factor, len(rows))
 	idx, val, positions := m.Idx, m.Val, scratch.positions
 	picks := &scratch.picks
@@ -183,32 +184,33 @@ func (s *Neighbor) drawUniform(scratch *neighborScratch, rows []int32, k int, rn
 		m.Ptr[i+1] = int64(at)
 	}
 	idx, val = idx[:at], val[:at]
+	nodes := scratch.entries[:at]
 	for k, position := range positions[:at] {
 		if position != self {
-			idx[k] = adjacency.Idx[position]
+			nodes[k] = adjacency.Idx[position]
 		}
 	}
 	for i, r := range rows {
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
 			if positions[k] == self {
-				idx[k] = r
+				nodes[k] = r
 			}
 		}
 	}
 	ids := &scratch.numbering
-	scratch.prefetched = ids.prefetch(idx)
+	scratch.scales = resize(scratch.scales, at)
+	ids.numberEach(nodes, idx, scratch.scales)
 	for i, r := range rows {
 		scale := float64(ids.rowScale(r))
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			j, v := idx[k], scale
+			v := scale
 			if s.DrawSelf || positions[k] != self {
 				v *= scratch.factor[i]
 			}
 			if adjacency.Val != nil && positions[k] != self {
 				v *= float64(adjacency.Val[positions[k]])
 			}
-			idx[k] = ids.numberOrAdd(j)
-			val[k] = float32(v * float64(val[k]) * float64(ids.colScale(j)))
+			val[k] = float32(v * float64(val[k]) * float64(scratch.scales[k]))
 		}
 	}
 	m.Idx, m.Val = idx, val

@@ -2,7 +2,6 @@ package samplers
 
 import (
 	"math"
-	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -18,8 +17,8 @@ type neighborhood struct {
 	// node first, then its neighbours in stored order.
 	entries     []int32
 	ends        []int     // of each row in entries
-	entryScales []float32 // ColScale of each entry, if there are no cells
-	prefetched  int32     // see numbering.prefetch
+	entryScales []float32 // ColScale of each entry
+	numbers     []int32   // of each entry, before they are in entries
 }
 
 // walk collects the neighborhood of rows, which must be distinct nodes of p. The
@@ -36,12 +35,6 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		h.ends[i] = entries
 	}
 	h.entries = resize(h.entries, entries)
-	h.norms2 = resize(h.norms2, entries+1)
-	clear(h.norms2)
-	h.scales = resize(h.scales, entries+1)
-	for i, r := range rows {
-		h.scales[i] = h.colScale(r)
-	}
 	h.prefetched = h.prefetchRows(rows)
 	list := h.entries
 	adjacency := p.Adjacency
@@ -50,40 +43,41 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 	}
-	if h.cells == nil {
-		h.numberEntries(rows)
-		return nil
-	}
-	h.prefetched ^= h.prefetch(list)
-	count := int32(len(rows))
-	nodes := slices.Grow(h.nodes, entries+1)[:entries+1]
-	norms2, scales, cells, base := h.norms2, h.scales, h.cells, h.base
-	at = 0
+	h.numbers = resize(h.numbers, entries)
+	h.entryScales = resize(h.entryScales, entries)
+	h.numberEach(h.entries, h.numbers, h.entryScales)
+	h.weigh(rows)
+	return nil
+}
+
+// weigh sets the scales and norms of the columns. After it, entries holds numbers in place
+// of nodes.
+func (h *neighborhood) weigh(rows []int32) {
+	h.scales = resize(h.scales, len(h.nodes))
+	h.norms2 = resize(h.norms2, len(h.nodes))
+	clear(h.norms2)
+	scales, norms2 := h.scales, h.norms2
+	at := 0
 	for i, r := range rows {
-		scale := float64(h.rowScaleAt(i, r))
+		end := h.ends[i]
+		numbers, own := h.numbers[at:end], h.entryScales[at:end]
+		at = end
+		scale := float64(own[0])
+		if !h.symmetric {
+			scale = float64(h.laplacian.RowScale[r])
+		}
 		r2 := scale * scale
-		row := list[at:h.ends[i]]
-		at = h.ends[i]
-		values := adjacency.RowValues(int(r))
-		for k, j := range row {
+		values := h.laplacian.Adjacency.RowValues(int(r))
+		for k, c := range numbers {
 			e2 := r2
 			if values != nil && k > 0 {
 				e2 *= float64(values[k-1]) * float64(values[k-1])
 			}
-			// No branch: a processor cannot predict whether a column is new.
-			cell := &cells[j]
-			nodes[count], scales[count] = j, cell.scale
-			c := cell.number - base
-			isNew := c >> 31 // all ones, or 0
-			c = c&^isNew | count&isNew
-			count -= isNew
-			cell.number = base + c
+			scales[c] = own[k]
 			norms2[c] += e2
-			row[k] = c
 		}
 	}
-	h.nodes, h.norms2, h.scales = nodes[:count], norms2[:count], scales[:count]
-	return nil
+	h.entries, h.numbers = h.numbers, h.entries
 }
 
 // rowScaleAt returns the RowScale of node r, which is row i and has the number i.
@@ -94,46 +88,8 @@ func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
 	return h.laplacian.RowScale[r]
 }
 
-// numberEntries numbers the columns of rows with the table, as walk does it with cells.
-func (h *neighborhood) numberEntries(rows []int32) {
-	// The scales lie outside of all caches: one random read each, many at a time.
-	h.entryScales = resize(h.entryScales, len(h.entries))
-	for k, j := range h.entries {
-		h.entryScales[k] = h.laplacian.ColScale[j]
-	}
-	h.table.reserve(len(h.entries)+1, h.nodes, h.base)
-	adjacency, base, count := h.laplacian.Adjacency, h.base, int32(len(rows))
-	nodes := slices.Grow(h.nodes, len(h.entries)+1)[:len(h.entries)+1]
-	norms2, scales := h.norms2, h.scales
-	at := 0
-	for i, r := range rows {
-		scale := float64(h.rowScaleAt(i, r))
-		r2 := scale * scale
-		row, own := h.entries[at:h.ends[i]], h.entryScales[at:h.ends[i]]
-		at = h.ends[i]
-		values := adjacency.RowValues(int(r))
-		for k, j := range row {
-			e2 := r2
-			if values != nil && k > 0 {
-				e2 *= float64(values[k-1]) * float64(values[k-1])
-			}
-			// No branch, as in walk.
-			slot := h.table.place(j, base)
-			nodes[count], scales[count] = j, own[k]
-			c := slot.number - base
-			isNew := c >> 31
-			c = c&^isNew | count&isNew
-			count -= isNew
-			*slot = nodeSlot{j, base + c}
-			norms2[c] += e2
-			row[k] = c
-		}
-	}
-	h.nodes, h.norms2, h.scales = nodes[:count], norms2[:count], scales[:count]
-}
-
-// prefetchRows reads the first and last entry and the scale of each row, for the
-// reason given at numbering.prefetch.
+// prefetchRows reads the first and last entry and the scale of each row, in a loop in which
+// the processor waits for many cache misses at a time. The sum has no meaning.
 func (h *neighborhood) prefetchRows(rows []int32) (sum int32) {
 	adjacency := h.laplacian.Adjacency
 	for _, r := range rows {

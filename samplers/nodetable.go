@@ -19,15 +19,32 @@ func (t *nodeTable) reset() { clear(t.slots) }
 
 // place returns the slot of node, or the free slot where it belongs.
 func (t *nodeTable) place(node, base int32) *nodeSlot {
-	const golden = 0x9e3779b1 // 2³² divided by the golden ratio: Fibonacci hashing
 	slots := t.slots
 	mask := uint32(len(slots) - 1)
-	for at := uint32(node) * golden >> t.shift; ; at++ {
+	for at := firstSlot(node, t.shift); ; at++ {
 		slot := &slots[at&mask]
-		if slot.number < base || slot.node == node {
+		// One branch, which is nearly always taken: a processor cannot predict whether a node
+		// has a number. (number − base) >> 31 is all ones if the slot is free.
+		if (slot.node^node)&^((slot.number-base)>>31) == 0 {
 			return slot
 		}
 	}
+}
+
+// firstSlot returns the slot at which the search for node begins, in a table with this shift.
+func firstSlot(node int32, shift uint) uint32 {
+	const golden = 0x9e3779b1 // 2³² divided by the golden ratio: Fibonacci hashing
+	return uint32(node) * golden >> shift
+}
+
+// prefetch reads the slots at which the searches for nodes begin. The sum has no meaning.
+func (t *nodeTable) prefetch(nodes []int32) (sum int32) {
+	slots, shift := t.slots, t.shift&31
+	mask := uint32(len(slots) - 1)
+	for _, j := range nodes {
+		sum ^= slots[firstSlot(j, shift)&mask].number
+	}
+	return sum
 }
 
 // get returns the number of node, or one below base. The table may be empty.

@@ -142,13 +142,11 @@ func BenchmarkNumbering(b *testing.B) {
 			p := &graph.Laplacian{Adjacency: a, RowScale: make([]float32, n)}
 			p.ColScale = p.RowScale
 			var nodes []int32
+			numbers, scales := make([]int32, 1000*degree), make([]float32, 1000*degree)
 			for k := range b.N {
 				g.begin(p, nodes)
 				at := k * 7919 * degree % (len(a.Idx) - 1000*degree)
-				g.prefetch(a.Idx[at : at+1000*degree])
-				for _, j := range a.Idx[at : at+1000*degree] {
-					g.numberOrAdd(j)
-				}
+				g.numberEach(a.Idx[at:at+1000*degree], numbers, scales)
 				nodes = g.nodes
 			}
 		})

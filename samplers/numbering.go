@@ -3,6 +3,7 @@ package samplers
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -18,6 +19,8 @@ type numbering struct {
 	symmetric bool         // RowScale is ColScale
 	base      int32        // numbers below base belong to earlier blocks
 	nodes     []int32      // the nodes that have a number, in order
+	// prefetched has no meaning: without it, the compiler could remove the reads of prefetch.
+	prefetched int32
 }
 
 // mostCells is the largest number of nodes of a graph whose numberings have a cell for
@@ -138,20 +141,72 @@ func (g *numbering) insert(node int32) int32 {
 	return c
 }
 
-// prefetch reads the cells or scales of nodes in a loop without branches, so that the
-// processor waits for many cache misses at a time. The caller stores the sum, which
-// has no meaning: otherwise the compiler could remove the reads.
-func (g *numbering) prefetch(nodes []int32) (sum int32) {
-	cells := g.cells
-	if cells == nil {
-		scales := g.laplacian.ColScale
-		for _, i := range nodes {
-			sum ^= int32(math.Float32bits(scales[i]))
-		}
-		return sum
+// prefetchChunk is the number of nodes that are read ahead: so many cache lines fit in the
+// first cache of each processor.
+const prefetchChunk = 256
+
+// numberEach gives each of nodes its number, or the next one if it has none. It sets numbers
+// and the ColScale of each node; both have the length of nodes. It reads a chunk of nodes
+// ahead, in a loop in which the processor waits for many cache misses at a time.
+func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
+	if g.cells == nil {
+		g.table.reserve(len(g.nodes)+len(nodes), g.nodes, g.base)
 	}
+	for len(nodes) > 0 {
+		m := min(prefetchChunk, len(nodes))
+		var count int
+		if g.cells == nil {
+			count = g.numberInTable(nodes[:m], numbers[:m], scales[:m])
+		} else {
+			count = g.numberInCells(nodes[:m], numbers[:m], scales[:m])
+		}
+		// In a loop of its own: a store to a place that depends on a number would make all
+		// later reads of numbers wait.
+		list := slices.Grow(g.nodes, count-len(g.nodes))[:count]
+		for k, c := range numbers[:m] {
+			list[c] = nodes[k]
+		}
+		g.nodes, nodes, numbers, scales = list, nodes[m:], numbers[m:], scales[m:]
+	}
+}
+
+// numberInCells does the numbers and scales of one chunk, with cells. It returns the number
+// of nodes that have a number now.
+func (g *numbering) numberInCells(nodes, numbers []int32, scales []float32) int {
+	cells, base, count := g.cells, g.base, int32(len(g.nodes))
+	sum := int32(0)
 	for _, i := range nodes {
 		sum ^= cells[i].number
 	}
-	return sum
+	g.prefetched ^= sum
+	for k, i := range nodes {
+		// No branch: a processor cannot predict whether a node has a number.
+		cell := &cells[i]
+		c := cell.number - base
+		isNew := c >> 31 // all ones, or 0
+		c = c&^isNew | count&isNew
+		count -= isNew
+		cell.number = base + c
+		numbers[k], scales[k] = c, cell.scale
+	}
+	return int(count)
+}
+
+// numberInTable is numberInCells for a graph with a table.
+func (g *numbering) numberInTable(nodes, numbers []int32, scales []float32) int {
+	colScale, base, count := g.laplacian.ColScale, g.base, int32(len(g.nodes))
+	for k, i := range nodes {
+		scales[k] = colScale[i]
+	}
+	g.prefetched ^= g.table.prefetch(nodes)
+	for k, i := range nodes {
+		slot := g.table.place(i, base)
+		c := slot.number - base
+		isNew := c >> 31
+		c = c&^isNew | count&isNew
+		count -= isNew
+		*slot = nodeSlot{i, base + c}
+		numbers[k] = c
+	}
+	return int(count)
 }
