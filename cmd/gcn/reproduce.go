@@ -50,6 +50,7 @@ times or none, a table says how many of its cells are missing. The ranks of an M
 launcher share the cells; --cells then needs a file system in common.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
+  gcn reproduce table4 --data npy:mygraph --runs 3      # the paper's methods on a graph of your own
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
   gcn reproduce twins --data synth:arxiv --runs 3
   gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper
