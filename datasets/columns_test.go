@@ -49,6 +49,9 @@ func TestColumns(t *testing.T) {
 	write(t, "twice.csv", []byte("a,b,a\n0,x,1\n2,x,1\n"))
 	for spec, says := range map[string]string{
 		"edges:friends.csv?columns=from,to_user":                                     `friends.csv: no column "from"; the first line has "since, to_user, strength, from_user"`,
+		"edges:friends.csv?columns=to_user,to_user":                                  `column "to_user" is named twice`,
+		"edges:plain.csv?weights=1&labels-columns=userId,team":                       "give labels=FILE too",
+		"edges:plain.csv?weights=1&features=x.npy&features-columns=a":                "x.npy: it has no columns with names",
 		"edges:friends.csv?columns=from_user,to_user&header=0":                       "need a header",
 		"edges:twice.csv?columns=a,b":                                                `two columns "a"`,
 		"edges:short.csv?columns=a,c":                                                `short.csv:3: "2" is not two node ids`,

@@ -114,6 +114,15 @@ type weightedArcs struct {
 
 // Read reads the files. An edge list has no split.
 func (l EdgeList) Read(ctx context.Context) (*Set, error) {
+	for _, file := range []struct{ key, path, columns string }{{"labels-columns", l.Labels, l.LabelsColumns}, {"features-columns", l.Features, l.FeaturesColumns}} {
+		switch {
+		case file.columns == "":
+		case file.path == "":
+			return nil, fmt.Errorf("datasets: %s without the file: give %s=FILE too", file.key, strings.TrimSuffix(file.key, "-columns"))
+		case isNPY(file.path) || isNPZ(file.path) || isJSON(file.path):
+			return nil, fmt.Errorf("datasets: %s: it has no columns with names: %s is for CSV and TSV", file.path, file.key)
+		}
+	}
 	e := &edgeList{EdgeList: l, maxID: -1, lowest: math.MaxInt32, ids: nodeIDs{tally: newTally(l.Edges)}}
 	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err

@@ -129,6 +129,9 @@ func (l *layout) pick(names []string, columns string) error {
 		if k < 0 {
 			return fmt.Errorf("datasets: %s: no column %q; the first line has %.200q", l.path, name, strings.Join(names, ", "))
 		}
+		if slices.Contains(l.columns, k) {
+			return fmt.Errorf("datasets: %s: column %q is named twice", l.path, name)
+		}
 		if slices.Contains(names[k+1:], name) {
 			return fmt.Errorf("datasets: %s: two columns %q", l.path, name)
 		}
