@@ -86,7 +86,7 @@ at the end. A store that is there is used as it is. Every SPEC is one more graph
 	b.samplingOptions.flags(fs)
 	b.modelFlags(fs)
 	fs.Uint64Var(&b.Seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&b.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&b.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
 	fs.IntVar(&b.Batch, "batch", 1000, "training nodes per mini-batch; a small graph has fewer")
 	fs.IntVar(&b.batches, "batches", 40, "mini-batches of each pass")
 	fs.IntVar(&b.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core")
