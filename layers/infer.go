@@ -47,7 +47,7 @@ func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, 
 		return nil, err
 	}
 	model.ranks = m.sharing()
-	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil && x.Share == nil {
+	if few(p, x, nodes) {
 		return m.inferFew(ctx, model, m.Device, p, x, nodes)
 	}
 	memory := m.takeMemory()

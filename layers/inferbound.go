@@ -50,10 +50,10 @@ func (m *inferenceMemory) bound(b InferenceBound, p *graph.Laplacian, d *ops.Dev
 	return nil
 }
 
-// CheckBound returns an error if Bound is too small for an inference of nodes over p; nil nodes
-// are all. Infer returns the same error, but only after the work before it.
-func (m *GCN) CheckBound(p *graph.Laplacian, nodes []int32) error {
-	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil {
+// CheckBound returns an error if Bound is too small for Infer with these arguments. Infer returns
+// the same error, but a caller may want it before other work.
+func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) error {
+	if few(p, x, nodes) {
 		return nil
 	}
 	return new(inferenceMemory).bound(m.Bound, p, m.Device)

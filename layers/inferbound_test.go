@@ -129,6 +129,14 @@ func TestInferWithinErrors(t *testing.T) {
 	if oneLine(err, "may take 1 kB"); !errors.Is(err, memory.ErrTooLarge) {
 		t.Error(err)
 	}
+	// CheckBound is as Infer: a few nodes have no bound, unless ranks hold X in parts.
+	shared := *x
+	shared.Share = new(graph.Share)
+	oneLine(m.CheckBound(p, x, nil), "may take 1 kB")
+	oneLine(m.CheckBound(p, &shared, []int32{1, 2}), "may take 1 kB")
+	if err := m.CheckBound(p, x, []int32{1, 2}); err != nil {
+		t.Error(err)
+	}
 	m.Bound = InferenceBound{Memory: 12*n + 50_000, Scratch: filepath.Join(dir, "none")}
 	_, err = m.Infer(t.Context(), p, x, nil)
 	oneLine(err, "scratch file")

@@ -41,6 +41,11 @@ func (m *inferenceMemory) Bytes() int64 {
 // neighbourhood alone: it keeps no P·X, and concurrent calls reuse their memories.
 const fewNodes = 256
 
+// few reports whether Infer with these arguments is such a call, which has no bound.
+func few(p *graph.Laplacian, x *graph.Features, nodes []int32) bool {
+	return nodes != nil && len(nodes) <= fewNodes && p.Share == nil && x.Share == nil
+}
+
 // freeMemories holds the memories of calls for a few nodes, one for each call that ran at
 // the same time. The zero value is empty.
 type freeMemories struct {

@@ -182,7 +182,7 @@ func CorrectAndSmooth(ctx context.Context, probabilities []float32, d *datasets.
 	return best, chosen, nil
 }
 
-// products returns the number of products with the graph's matrix.
+// products returns the largest number of products with the graph's matrix.
 func (o CorrectSmoothOptions) products() (n int) {
 	add := func(alpha float64) {
 		if alpha > 0 {

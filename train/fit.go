@@ -290,7 +290,7 @@ func (r *run) checkBound() error {
 		if len(s.Nodes) == 0 {
 			continue
 		}
-		if err := m.CheckBound(r.data.Laplacian(), s.Nodes); err != nil {
+		if err := m.CheckBound(r.data.Laplacian(), r.data.Features, s.Nodes); err != nil {
 			return fmt.Errorf("train: evaluation: %w", err)
 		}
 	}

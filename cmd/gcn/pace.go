@@ -43,8 +43,8 @@ func everySeconds(w io.Writer, what string, total int) func(done int) {
 	}
 }
 
-// everySecondsOf is everySeconds for a total that is known in the work. 0 done begins new
-// work.
+// everySecondsOf is everySeconds for work that tells its total with each call. A call with
+// done 0 begins new work.
 func everySecondsOf(w io.Writer, what string) func(done, total int) {
 	var show func(done int)
 	return func(done, total int) {

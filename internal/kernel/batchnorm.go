@@ -87,7 +87,7 @@ func ScaleColumns(dst, x, scale, shift []float32, rows, width int) {
 	})
 }
 
-// The portable forms compute the elements from k on.
+// The portable forms compute the elements from number k on.
 
 func normalizeColumnsGo(y, kept, x, gain, shift []float32, mean, factor []float64, k int) {
 	for j := k; j < len(x); j++ {

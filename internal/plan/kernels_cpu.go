@@ -22,8 +22,9 @@ type InferenceMemory struct {
 	Limit int64
 	Dir   string
 
-	// Reserved is the number of bytes of Limit that the caller takes while it computes the
-	// next output. If both do not fit, the output lies in a file too, unless that fails.
+	// Reserved is the number of bytes of Limit that the caller needs while it computes the
+	// next output. If the output does not fit beside them, it lies in a file. If there is no
+	// room for the file, it stays in memory.
 	Reserved int64
 
 	scratch [scratches][]float32
@@ -92,7 +93,7 @@ func (m *InferenceMemory) spill(name Scratch, n int) (bool, error) {
 	}
 	values, free, err := available.Spilled(m.Dir, n)
 	if err != nil && !large {
-		return false, nil // it fits in memory: other work takes longer
+		return false, nil // it fits in memory, and the caller's work takes longer
 	}
 	if err != nil {
 		return false, err

@@ -38,8 +38,8 @@ func (v vectors) normColumns() int {
 	return 16
 }
 
-// overRows generates a loop over rows, which lie stride elements apart in the matrices that
-// the pointers are of, around body for each vector of the columns.
+// overRows generates a loop over rows. Its body is generated once for each vector of the
+// columns. In the matrices at the pointers a row begins stride elements after the one before.
 func (v vectors) overRows(columns int, stride, rows reg.Register, pointers []reg.Register, body func(t, offset int)) {
 	SHLQ(U8(2), stride)
 	Label("row")
@@ -64,7 +64,7 @@ func (v vectors) zeros(n int) []reg.VecVirtual {
 	return acc
 }
 
-// storeDoubles generates the stores of the sums, and ends the function.
+// storeDoubles generates the stores of the sums.
 func (v vectors) storeDoubles(dst reg.Register, acc []reg.VecVirtual) {
 	for t, r := range acc {
 		VMOVUPD(r, Mem{Base: dst, Disp: t * v.bytes()})
@@ -139,7 +139,7 @@ func columnDots(v vectors, columns int) {
 }
 
 // eachDoubles generates a loop over n elements, a multiple of 8, one vector of float64 at a
-// time; pointers are of float32, wide of float64.
+// time, and the end of the function. pointers are of float32, wide of float64.
 func (v vectors) eachDoubles(n reg.Register, pointers, wide []reg.Register, body func()) {
 	Label("one")
 	TESTQ(n, n)
@@ -158,7 +158,7 @@ func (v vectors) eachDoubles(n reg.Register, pointers, wide []reg.Register, body
 }
 
 // normalize generates kept = (x − mean)·factor in float64, and y = gain·kept + shift. mean
-// and factor are of each column, or of the row. kept may be y, which then only has the latter.
+// and factor are of each column, or of the row. If kept is y, y is stored last.
 func normalize(v vectors, columns bool) {
 	name, of := "normalizeRow", "mean, factor float64, "
 	if columns {
