@@ -32,10 +32,12 @@ import (
 // takes more than an eighth of the memory, or if x is sparse. So p and x must not change
 // between two calls. A model with exact input has P·X already.
 //
-// On the CPU the result has the same bits for any number of cores. A GPU gives the same
-// bits at each call, which agree with the CPU's up to rounding. On the CPU, calls may run
-// concurrently while no parameter changes; each has memory of its own. ctx is checked at each
-// chunk. An output that does not fit in memory is an error before it is allocated.
+// On the CPU the result has the same bits for any number of cores. The order of a layer's
+// products depends on nodes, so a node's row may differ by rounding from its row among others.
+// A GPU gives the same bits at each call, which agree with the CPU's up to rounding. On the
+// CPU, calls may run concurrently while no parameter changes; each has memory of its own. ctx
+// is checked at each chunk. An output that does not fit in memory is an error before it is
+// allocated.
 func (m *GCN) Infer(ctx context.Context, p *graph.Laplacian, x *graph.Features, nodes []int32) (logits []float32, err error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("layers: inference: the context is nil")
@@ -88,7 +90,8 @@ func (m *GCN) inferFew(ctx context.Context, model *inferenceModel, d *ops.Device
 
 // ReadPropagated makes Infer read P·X from e, which any number of models may share, in
 // place of computing it. Training does not change: that is GCNOptions.ExactInput. nil undoes
-// it. Attention, which has no use for P·X, ignores it.
+// it. Attention, which has no use for P·X, ignores it. Where Infer would compute X·W first, as
+// with more features than hidden units, the result differs by rounding.
 func (m *GCN) ReadPropagated(e *ExactInput) { m.known = e }
 
 // inferenceLayer holds a layer's parameters.

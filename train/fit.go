@@ -35,7 +35,7 @@ import (
 // the context's error if the context ended the run. The parameters in m are then from
 // the last finished step, and with o.Dir a checkpoint of this step is on disk. If
 // settings or data cannot work, the Result is nil, and nothing was trained or written.
-// Errors wrap ErrNotFinite if the loss or a gradient overflows, ErrModelInUse if m is
+// Errors wrap ErrNotFinite if the loss, a gradient or a score overflows, ErrModelInUse if m is
 // being trained already, ErrRunExists if the folder holds another run, ErrRunMoved if
 // the folder was moved or replaced (the run went on nevertheless), ErrCheckpoint if
 // a file in the folder cannot be used.
@@ -659,7 +659,11 @@ func (r *run) evaluate(ctx context.Context) error {
 		}
 		estimate, err := score(ctx, valid)
 		if err != nil {
-			return fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
+			err = fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
+			if errors.Is(err, ErrNotFinite) {
+				err = fmt.Errorf("%w; try a smaller step size than %v, or scale the features", err, r.options.Adam.LR)
+			}
+			return err
 		}
 		e.Valid, e.StandardError = estimate.Score, estimate.StandardError
 	}

@@ -25,7 +25,7 @@ import (
 //     one task, whose score is the difference of the two scores.
 //
 // Unknown labels (class -1, NaN) are skipped. It is an error if no label is known, if
-// a score is NaN, if a node is outside the labels, or if the metric does not fit the
+// a score is NaN (ErrNotFinite), if a node is outside the labels, or if the metric does not fit the
 // labels. Cost: O(scores), and for rocauc O(tasks·n·log n).
 func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {
 	if labels == nil {
@@ -42,7 +42,7 @@ func Score(metric datasets.Metric, scores []float32, labels *graph.Labels, nodes
 	}
 	for k, s := range scores {
 		if s != s {
-			return 0, fmt.Errorf("train: score %d of node %d is NaN", k%width, nodes[k/width])
+			return 0, fmt.Errorf("train: score %d of node %d is %w: NaN", k%width, nodes[k/width], ErrNotFinite)
 		}
 	}
 	if err := fits(metric, labels); err != nil {

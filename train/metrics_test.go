@@ -191,7 +191,7 @@ func TestScoreErrors(t *testing.T) {
 	}{
 		{datasets.Accuracy, []float32{1, 2}, two, []int32{0}, "2 scores for 1 nodes"},
 		{datasets.Accuracy, []float32{1, 2, 3}, two, []int32{2}, "outside [0, 2)"},
-		{datasets.Accuracy, []float32{1, nan32, 3}, two, []int32{0}, "score 1 of node 0 is NaN"},
+		{datasets.Accuracy, []float32{1, nan32, 3}, two, []int32{0}, "score 1 of node 0 is not finite: NaN"},
 		{datasets.Accuracy, []float32{1, 2, 3}, two, []int32{1}, "none of 1 nodes"},
 		{datasets.ROCAUC, []float32{1, 2, 3}, two, []int32{0}, "not 3 classes"},
 		{"f2", []float32{1, 2, 3}, two, []int32{0}, `unknown metric "f2"`},

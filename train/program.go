@@ -17,7 +17,7 @@ import (
 	"github.com/gcn-layerwise/gcn/samplers"
 )
 
-// ErrNotFinite is wrapped by errors about a loss or a gradient that overflowed.
+// ErrNotFinite is wrapped by errors about a loss, a gradient or scores that overflowed.
 var ErrNotFinite = errors.New("not finite")
 
 var (

@@ -24,6 +24,9 @@ const sharesWork = "ranks"
 // shared are the annotations of such a command.
 func shared() map[string]string { return map[string]string{sharesWork: "yes"} }
 
+// defaultRankTimeout is the time after which a silent rank is lost.
+const defaultRankTimeout = time.Minute
+
 type worldKey struct{}
 
 // worldOf returns the ranks that run this command, or nil for this process alone.
@@ -57,16 +60,13 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 	return w, nil
 }
 
-// leaveRanks ends this process's part in the job, after a command that ended with the
-// given exit code and message. Ranks that are done wait for the others. A rank that failed
-// ends all of them. all reports whether all ranks failed, with the same message. leaveRanks
-// ends the process: it does not return.
+// leaveRanks ends this process, a rank of a job, after a command that ended with the given
+// exit code and message. Ranks that are done wait for the others. A rank that failed ends all
+// of them. all reports whether all ranks failed, with the same message. leaveRanks does not
+// return; its result is only for run.
 func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all bool, stderr io.Writer) int {
 	if code == exitDone {
-		err := w.Barrier(context.WithoutCancel(ctx)) // the work is done: a signal that comes now changes nothing
-		if err == nil {
-			err = w.Close()
-		}
+		err := w.Close() // the work is done: a signal that comes now changes nothing
 		if err == nil {
 			w.Exit(exitDone)
 		}
@@ -74,12 +74,17 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all
 	}
 	if w.Rank() > 0 {
 		// Rank 0 tells of a failure that all ranks share, and saves its state before it
-		// ends them.
-		patience := time.Second / 2
+		// ends them. Open MPI's launcher then sends SIGTERM, and a second later kills.
+		ended, patience := ctx.Done(), time.Second/2
 		if code == exitInterrupted || all {
-			patience = 5 * time.Second
+			ended, patience = nil, 5*time.Second
 		}
-		time.Sleep(patience)
+		select {
+		case <-time.After(patience):
+		case <-ended:
+			message = "" // another rank has told why
+			time.Sleep(5 * time.Second)
+		}
 	}
 	if message != "" {
 		if w.Size() > 1 {

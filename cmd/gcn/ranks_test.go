@@ -267,6 +267,24 @@ func testRanksRefused(t *testing.T, gcn string, l mpiLauncher) {
 			t.Errorf("%s: %v, want a message with %q\n%s", name, err, c.want, out)
 		}
 	}
+	// An error that all ranks find is printed once.
+	for args, code := range map[string]int{
+		"train --no-such-flag":                        exitUsage,
+		"nosuch":                                      exitUsage,
+		"train --rank-timeout -1s":                    exitUsage,
+		"train --hidden 0":                            exitUsage,
+		"train --data nosuch:graph --micro 3":         exitUsage,
+		"train --data npy:/no/such/graph --micro 3":   exitFailed,
+		"train --data store:/no/such/store --micro 3": exitFailed,
+		"eval --run /no/such/run":                     exitFailed,
+	} {
+		out, err := l.command(t.Context(), 3, append([]string{gcn}, strings.Fields(args)...)...).CombinedOutput()
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != code || strings.Count(string(out), "gcn: rank 0 on ") != 1 || strings.Count(string(out), "gcn: ") != 1 {
+			t.Errorf("gcn %s on 3 ranks: %v, want exit code %d and one message\n%s", args, err, code, out)
+		}
+	}
+	failTogether(t, l, 2, "[ $"+l.rank+" = 0 ] || flag=--no-such-flag; exec "+gcn+" train --data 'synth:demo?nodes=500&edges=1000' --micro 2 --max-batches 1 --out k $flag",
+		"gcn: rank 1 on ", "unknown flag --no-such-flag")
 	out, err := l.command(t.Context(), 3, gcn, "version").CombinedOutput()
 	if err != nil || strings.Count(string(out), "BLAS") != 1 || !strings.Contains(string(out), "3 ranks") {
 		t.Errorf("gcn version on 3 ranks: %v\n%s", err, out)

@@ -51,6 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = failed // such as the error of printing a help text
 	}
 	code, message := ending(ctx, command, err, failed, job.started)
+	if code == exitUsage && !job.started {
+		// All ranks of a launcher may have this command line: together they print one message.
+		// A rank that cannot join prints its own.
+		job.world, _ = mpi.Open(ctx, os.Getenv, defaultRankTimeout)
+	}
 	if job.world != nil {
 		return leaveRanks(ctx, job.world, code, message, errors.As(err, new(*train.RanksError)), stderr)
 	}
@@ -124,7 +129,7 @@ done in seconds.`,
 	var cache cacheOptions
 	cache.flags(root.PersistentFlags())
 	var rankTimeout time.Duration
-	root.PersistentFlags().DurationVar(&rankTimeout, "rank-timeout", time.Minute, "with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for this long; 0: wait forever")
+	root.PersistentFlags().DurationVar(&rankTimeout, "rank-timeout", defaultRankTimeout, "with an MPI launcher: end the job, and name the rank, if a rank gives no sign of life for this long; 0: wait forever")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if rankTimeout < 0 {
 			return usagef("--rank-timeout %v: want at least 0", rankTimeout)

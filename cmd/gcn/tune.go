@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -33,7 +34,7 @@ func (o *searchOptions) flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Search, "search", nil, "an option of gcn train and its values, `NAME=VALUES`: lr=0.01,0.003 or lr=0.0001..0.01:log or dropout=0..0.5; may be repeated")
 	fs.StringVar(&o.Space, "space", "", "JSON `FILE` of options and their values, beside --search: {\"lr\": [0.01, 0.003], \"dropout\": \"0..0.5\"}")
 	fs.IntVar(&o.Trials, "trials", 0, "settings to draw at random; 0: all combinations of the values")
-	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches")
+	fs.IntVar(&o.Rungs, "rungs", 3, "rounds of training: the best settings of each go on to the next, and the last ends at --max-batches; without this option, fewer if there are too few evaluations")
 	fs.IntVar(&o.Reduce, "reduce", 3, "one setting in `N` goes on to the next rung, which has N times the mini-batches")
 	fs.IntVar(&o.Jobs, "jobs", 0, "trainings side by side, without effect on the results; 0: one per core, on a GPU 1")
 }
@@ -50,6 +51,7 @@ type tuneJob struct {
 	settings []tune.Setting
 	jobs     []*trainJob // one for each setting
 	search   tune.Search
+	fewer    error // the reason for fewer rungs than the default; nil: none
 	data     *datasets.Data
 	rows     []tune.Row
 	started  time.Time
@@ -158,7 +160,12 @@ func (j *tuneJob) run(ctx context.Context) error {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return interrupted{err, fmt.Sprintf("interrupted, the trials are saved; to go on: gcn tune --out %s --resume", shellWord(dir))}
+		saved := ", the trials are saved"
+		var file *fs.PathError
+		if errors.As(err, &file) { // the last checkpoint could not be written
+			saved = fmt.Sprintf("; not saved: %v", file)
+		}
+		return interrupted{err, fmt.Sprintf("interrupted%s; to go on: gcn tune --out %s --resume", saved, shellWord(dir))}
 	case err != nil:
 		return err
 	}
@@ -179,9 +186,6 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		if err := atLeast(c.name, c.value, c.least); err != nil {
 			return err
 		}
-	}
-	if j.fs.Changed("epochs") {
-		return usagef("gcn tune counts mini-batches: give --max-batches in place of --epochs")
 	}
 	if err := j.readSpace(ctx); err != nil {
 		return err
@@ -205,6 +209,9 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		j.jobs = append(j.jobs, job)
 	}
 	first := j.jobs[0]
+	if first.Epochs > 0 { // perhaps from a recipe
+		return usagef("--epochs %d: gcn tune counts mini-batches: give --max-batches and --epochs 0", first.Epochs)
+	}
 	if first.MaxBatches == 0 {
 		return usagef("--max-batches 0: gcn tune needs a number, the mini-batches of the last rung")
 	}
@@ -218,10 +225,27 @@ func (j *tuneJob) plan(ctx context.Context) error {
 		j.Jobs = runtime.GOMAXPROCS(0)
 	}
 	j.search = tune.Search{Settings: len(j.settings), Seeds: j.Runs, Rungs: j.Rungs, Reduce: j.Reduce, Batches: first.MaxBatches, Jobs: j.Jobs}
-	if err := j.search.Check(); err != nil {
-		return usagef("%w", err)
+	return j.fitRungs()
+}
+
+// fitRungs checks the rungs. If --rungs is not given, it takes as many as have evaluations of
+// their own.
+func (j *tuneJob) fitRungs() error {
+	check := func() error {
+		if err := j.search.Check(); err != nil {
+			return usagef("%w", err)
+		}
+		return j.checkEvaluations()
 	}
-	return j.checkEvaluations()
+	err := check()
+	if err == nil || j.fs.Changed("rungs") {
+		return err
+	}
+	for j.fewer = noUsage(err); err != nil && j.search.Rungs > 1; err = check() {
+		j.search.Rungs--
+	}
+	j.Rungs = j.search.Rungs
+	return err
 }
 
 // checkEvaluations returns an error if two rungs of a setting end at the same evaluation: the
@@ -280,4 +304,7 @@ func (j *tuneJob) tell(dir string) {
 	}
 	say(j.stderr, "%s: %d settings, %d seeds from %d, in %s", j.Data, len(j.settings), j.Runs, j.Seed, dir)
 	say(j.stderr, "settings in each rung: %s", strings.Join(words, ", "))
+	if j.fewer != nil {
+		say(j.stderr, "fewer rungs than usual: %v", j.fewer)
+	}
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +144,38 @@ func TestTuneResume(t *testing.T) {
 	}
 }
 
+// TestTuneNotSaved runs a search whose checkpoint cannot be written, when the search is stopped and
+// when a rung ends. The message must not say that the trials were saved, nor that a search was
+// interrupted that was not.
+func TestTuneNotSaved(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, stopped := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		dir := fmt.Sprint("s-", stopped)
+		go func() {
+			for text := []byte(nil); len(text) == 0 && t.Context().Err() == nil; text, _ = os.ReadFile(dir + "/setting-1/metrics.jsonl") {
+				time.Sleep(time.Millisecond)
+			}
+			if err := os.Remove(dir + "/setting-1/.lock"); err != nil { // as if another process had it
+				t.Error(err)
+			}
+			if stopped {
+				cancel()
+			}
+		}()
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, searchArgs("--out", dir, "--runs", "1", "--jobs", "1", "--max-batches", "4000", "--eval-every", "50", "--checkpoint-interval", "1h"), &stdout, &stderr)
+		want, exit := "gcn: interrupted; not saved: write "+dir+"/setting-1/", exitInterrupted
+		if !stopped {
+			want, exit = "gcn: setting 1 (lr=0.03 dropout=0): write "+dir+"/setting-1/", exitFailed
+		}
+		if line := lastLine(stderr.String()); code != exit || !strings.HasPrefix(line, want) {
+			t.Errorf("stopped %v: exit code %d: %s", stopped, code, line)
+		}
+	}
+}
+
 // TestTuneEnds checks searches in which runs end early: by patience, and by diverging. A
 // cosine schedule knows the last mini-batch from the first rung on.
 func TestTuneEnds(t *testing.T) {
@@ -153,8 +188,44 @@ func TestTuneEnds(t *testing.T) {
 	if rows := searchRows(t, "s"); rows[0]["valid"] == nil || rows[1]["valid"] != nil {
 		t.Errorf("rows %v", rows)
 	}
+	// The scores of the first evaluation overflow before a loss does.
+	out = succeed(t, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16", "--max-batches", "4", "--eval-every", "1", "--rungs", "1",
+		"--dropout", "0", "--runs", "1", "--search", "lr=0.03,1e30", "--out", "scores")
+	if !strings.Contains(out.stdout, "diverged") {
+		t.Errorf("no setting diverged:\n%s", out.stdout)
+	}
 	fail(t, exitFailed, []string{"diverged in all settings"}, "tune", "--data", smallData, "--batch", "64", "--samples", "64", "--hidden", "16",
 		"--max-batches", "60", "--runs", "1", "--search", "lr=1e30,1e31", "--out", "all")
+}
+
+// TestTuneFewEvaluations searches with fewer evaluations than rungs: there are fewer rungs, and a
+// message says why. A search goes on with its rungs.
+func TestTuneFewEvaluations(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for options, want := range map[string][]float64{
+		"--max-batches 9 --eval-every 1":   {1, 3, 9},
+		"--max-batches 10 --eval-every 2":  {2, 4, 10},
+		"--max-batches 30 --eval-every 20": {10, 30},
+		"--max-batches 6":                  {6}, // with the default of 10
+		"--max-batches 1":                  {1},
+	} {
+		line := append(strings.Fields("tune --data "+smallData+" --batch 64 --samples 64 --hidden 8 --runs 1 --search lr=0.03,0.01 --json --out"), options)
+		line = append(line, strings.Fields(options)...)
+		out := succeed(t, line...)
+		var got []float64
+		for _, rung := range object(t, out)["rungs"].([]any) {
+			got = append(got, rung.(map[string]any)["batches"].(float64))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: rungs end at %v, want %v", options, got, want)
+		}
+		if told := strings.Contains(out.stderr, "fewer rungs than usual: "); told != (len(want) < 3) {
+			t.Errorf("%s: %s", options, out.stderr)
+		}
+		if again := object(t, succeed(t, "tune", "--out", options, "--resume", "--json", "-q")); !reflect.DeepEqual(again["rungs"], object(t, out)["rungs"]) {
+			t.Errorf("%s: resumed with the rungs %v", options, again["rungs"])
+		}
+	}
 }
 
 // TestTuneSpace reads a space from a file, draws from ranges, and checks that numbers of layers
@@ -183,12 +254,17 @@ func TestTuneErrors(t *testing.T) {
 	succeed(t, searchArgs("--out", "s", "-q")...)
 	writeFile(t, "space.json", []byte("{\n\"lr\": \"2..1\"}"))
 	writeFile(t, "recipe.json", []byte(`{"layers": 0}`))
+	writeFile(t, "epochs.json", []byte(`{"epochs": 2}`))
 	writeFile(t, "e", []byte("0 1\n1 2\n2 3\n3 4\n4 0\n"))
 	writeFile(t, "l", []byte("0\n1\n0\n1\n0\n"))
 	if err := os.Mkdir("damaged", 0o777); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, "damaged/tune.json", nil)
+	succeed(t, searchArgs("--out", "other", "-q")...)
+	if err := os.Remove("other/tune.json"); err != nil {
+		t.Fatal(err)
+	}
 	for words, args := range map[string][]string{
 		"nothing to search":                          {},
 		"unknown option,did you mean layers?":        {"--search", "layrs=1"},
@@ -203,9 +279,10 @@ func TestTuneErrors(t *testing.T) {
 		"space.json:2,smaller number":                {"--space", "space.json"},
 		"recipe.json,--layers 0":                     {"--search", "lr=1,2", "--recipe", "recipe.json"},
 		"--max-batches 0":                            {"--search", "lr=1,2", "--max-batches", "0"},
-		"--max-batches,--epochs":                     {"--search", "lr=1,2", "--epochs", "3"},
+		"--max-batches,--epochs 3":                   {"--search", "lr=1,2", "--epochs", "3"},
+		"--max-batches,--epochs 2":                   {"--search", "lr=1,2", "--recipe", "epochs.json"},
 		"too few for 9 rungs":                        {"--search", "lr=1,2", "--max-batches", "3", "--rungs", "9"},
-		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20"},
+		"same evaluation,--eval-every 5 or less":     {"--search", "lr=1,2", "--max-batches", "40", "--eval-every", "20", "--rungs", "3"},
 		"--reduce 1":                                 {"--search", "lr=1,2", "--reduce", "1"},
 		"--runs 0":                                   {"--search", "lr=1,2", "--runs", "0"},
 		"--samples auto,numbers":                     {"--search", "lr=1,2", "--samples", "auto"},
@@ -214,6 +291,8 @@ func TestTuneErrors(t *testing.T) {
 		"s holds a search already,--resume":          {"--search", "lr=1,2", "--out", "s"},
 		"run holds a training run":                   {"--search", "lr=1,2", "--out", "run"},
 		"tune.json: damaged":                         {"--search", "lr=1,2", "--out", "damaged"},
+		"other holds runs of a search,another":       {"--search", "lr=1,2", "--out", "other"},
+		"other holds runs,tune.json":                 {"--search", "lr=1,2", "--out", "other", "--resume"},
 		"cannot resume,--max-batches was 40,now 50":  append(searchArgs()[1:], "--max-batches", "50", "--out", "s", "--resume"),
 		"cannot resume,--search was,--search,is now": {"--search", "lr=1,2", "--out", "s", "--resume"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -24,6 +25,8 @@ const (
 	trialsFile = "trials.jsonl" // a line for each setting in each rung
 	bestFile   = "best.json"    // the best setting, as a recipe
 	figureBase = "tune"         // of .svg and .png
+
+	settingBase = "setting-" // of the folders of settings, which are numbered from 1
 )
 
 // savedSearch is the contents of tune.json.
@@ -112,6 +115,10 @@ func (j *tuneJob) takeSaved() error {
 	saved, err := readSearch(j.Out)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		// The scores of such runs may be of other settings.
+		if entries, _ := os.ReadDir(j.Out); slices.ContainsFunc(entries, isSetting) {
+			return fmt.Errorf("%s holds runs of a search, but not its %s: name another folder", j.Out, tuneFile)
+		}
 		return nil
 	case err != nil:
 		return err
@@ -136,6 +143,9 @@ func (j *tuneJob) takeSaved() error {
 	}
 	return nil
 }
+
+// isSetting reports whether a folder holds the runs of a setting.
+func isSetting(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), settingBase) }
 
 func optionList(texts []string) string {
 	if len(texts) == 0 {

@@ -152,7 +152,7 @@ func (j *tuneJob) print(r *tuneResult) error {
 			for _, v := range j.settings[row.Setting] {
 				cells = append(cells, v)
 			}
-			t.row(append(cells, fmt.Sprintf(" setting-%d", row.Setting+1))...)
+			t.row(append(cells, fmt.Sprint(" ", settingBase, row.Setting+1))...)
 		}
 	}
 	if err := t.print(j.stdout); err != nil {

@@ -21,7 +21,7 @@ import (
 // halve runs the search, and writes a line for each setting after each rung.
 func (j *tuneJob) halve(ctx context.Context, folder *rundir.Folder, dir string) error {
 	for k, job := range j.jobs {
-		job.Out = filepath.Join(dir, fmt.Sprintf("setting-%d", k+1))
+		job.Out = filepath.Join(dir, fmt.Sprint(settingBase, k+1))
 	}
 	shown := newTuneProgress(j.stderr, j.Quiet, &j.search)
 	defer shown.finish()
@@ -81,11 +81,15 @@ func (j *tuneJob) trial(ctx context.Context, t tune.Trial, shown *tuneProgress) 
 		watch := &trialProgress{all: shown, from: t.From, to: t.Batches, patience: options.Patience, pause: pause}
 		job.display = watch
 		_, err = job.trainOnce(pausing, j.data, dir, seed, "", nil)
+		var file *fs.PathError
 		switch {
 		case errors.Is(err, train.ErrNotFinite):
 			shown.add(t.Batches - max(t.From, watch.at))
 			return math.NaN(), nil
-		case errors.As(err, new(*fs.PathError)): // such as a full disk
+		case errors.As(err, &file): // such as a full disk
+			if ctx.Err() == nil {
+				err = file // the end of the rung is no interruption
+			}
 		case ctx.Err() != nil && err != nil:
 			err = ctx.Err() // also if the rung ended at the same moment
 		case watch.paused:

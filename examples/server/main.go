@@ -4,7 +4,8 @@
 //	curl -d '{"features": [0.1, …], "neighbors": [7, 12]}' localhost:8080/nodes
 //
 // The second form is for a node that the graph does not hold. Its features are scaled as the
-// data's: the server prints the changes to the data. Nodes have the ids of the data.
+// data's: the server prints the changes to the data. Nodes have the ids of the data. Scores
+// agree with gcn predict's up to rounding: the server reads P·X, and scores one node at a time.
 package main
 
 import (

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 
 var children = map[string]func(context.Context) error{
 	"exchange": exchangeChild, "recover": recoverChild, "away": awayChild, "abort": abortChild, "cancel": cancelChild, "open": openChild,
+	"late": lateChild, "absent": absentChild,
 }
 
 // launchers are the MPI launchers that CI installs, and their libraries.
@@ -201,6 +202,68 @@ func TestLostRank(t *testing.T) {
 		out, err := launch(t, launcher, "away", 3)
 		host, _ := os.Hostname()
 		if err == nil || !strings.Contains(out, "from rank 1 on "+host) || strings.Contains(out, "not broken") || strings.Contains(out, "computes") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
+// lateChild stops rank 1 when it should leave the job, or while it leaves.
+func lateChild(ctx context.Context) error {
+	w, err := Open(ctx, os.Getenv, time.Second)
+	if err != nil {
+		return err
+	}
+	if w.Rank() == 1 {
+		if os.Getenv("STOP") == "leaving" {
+			if err := w.Barrier(ctx); err != nil {
+				return err
+			}
+			w.beat.stop()
+		}
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+	if err := w.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		time.Sleep(time.Second / 5) // MPICH's launcher drops the output that it has not read
+		w.Abort(3)
+	}
+	return nil
+}
+
+// A rank that is stopped at the end does not make the others wait forever.
+func TestLostRankAtTheEnd(t *testing.T) {
+	t.Parallel()
+	eachLauncher(t, func(t *testing.T, launcher string) {
+		t.Parallel()
+		host, _ := os.Hostname()
+		for stop, want := range map[string]string{"before": "no sign of life for 1s from rank 1 on " + host, "leaving": "one of them has not left the job"} {
+			out, err := launch(t, launcher, "late", 3, "STOP="+stop)
+			if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 || !strings.Contains(out, want) {
+				t.Errorf("stopped %s: %v\n%s", stop, err, out)
+			}
+		}
+	})
+}
+
+// absentChild stops rank 1 before it joins.
+func absentChild(ctx context.Context) error {
+	if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("PMI_RANK") == "1" {
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	}
+	w, err := Open(ctx, os.Getenv, time.Second)
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// A rank that never starts does not make the others wait forever.
+func TestAbsentRank(t *testing.T) {
+	t.Parallel()
+	eachLauncher(t, func(t *testing.T, launcher string) {
+		t.Parallel()
+		out, err := launch(t, launcher, "absent", 3)
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(out, "waited 1s for all ranks to start") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})

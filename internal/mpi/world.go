@@ -43,7 +43,8 @@ type status [256]byte
 //
 // A rank that gives no sign of life for the time timeout is lost, for example because it is
 // stopped or its network has failed: a call that waits for it ends with an error that names
-// it. A rank that computes is not lost. 0 means to wait forever.
+// it. A rank that computes is not lost. Open waits so long for all ranks to start. 0 means to
+// wait forever.
 func Open(ctx context.Context, getenv func(string) string, timeout time.Duration) (*World, error) {
 	choice := getenv(Variable)
 	if choice == "off" {
@@ -64,7 +65,7 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 		return nil, fmt.Errorf("mpi: started by %s, but its library cannot be loaded (%s=PATH names one, %s=off runs every process alone): %w",
 			launcher.Name, Variable, Variable, err)
 	}
-	w, err := join(lib)
+	w, err := joinWithin(ctx, lib, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +75,32 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 	}
 	w.startHeartbeat(timeout)
 	return w, w.meet(ctx)
+}
+
+// joinWithin is join until ctx ends, or for the time timeout; 0 means forever. After an error
+// the process must end: MPI may still wait for the other ranks.
+func joinWithin(ctx context.Context, lib *library, timeout time.Duration) (*World, error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		late := fmt.Errorf("mpi: waited %s for all ranks to start: one of them has not started, or is stopped or cut off", timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, late)
+		defer cancel()
+	}
+	type outcome struct {
+		w   *World
+		err error
+	}
+	joined := make(chan outcome, 1)
+	go func() {
+		w, err := join(lib)
+		joined <- outcome{w, err}
+	}()
+	select {
+	case o := <-joined:
+		return o.w, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // join initialises MPI.
@@ -302,21 +329,49 @@ func (w *World) Abort(code int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	// A launcher ends the job if a rank ends with an error.
+	time.AfterFunc(abortTime, func() { os.Exit(code) })
 	w.lib.abort(w.lib.world, int32(code))
 	os.Exit(code)
 }
 
-// Close leaves the job. All ranks must call it. A broken world cannot be left, only
-// aborted.
+// abortTime is the longest time that the library may take to abort.
+const abortTime = 5 * time.Second
+
+// Close leaves the job when all ranks have called it. A broken world cannot be left, only
+// aborted. Close waits for other ranks as the timeout of Open says.
 func (w *World) Close() error {
+	if err := w.Barrier(context.Background()); err != nil {
+		return err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.broken != nil {
-		return w.broken
-	}
 	w.broken = errors.New("mpi: closed")
 	w.beat.stop()
-	if err := w.settleBeats(context.Background()); err != nil {
+	if w.beat.limit == 0 {
+		return w.leave(context.Background())
+	}
+	// All ranks are here and send no more signs of life, so what is left takes no time.
+	timeout := time.Duration(w.beat.limit) * w.beat.interval
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	left := make(chan error, 1)
+	go func() { left <- w.leave(ctx) }()
+	var err error
+	select {
+	case err = <-left:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == context.DeadlineExceeded {
+		err = fmt.Errorf("mpi: all ranks are done, but for %s one of them has not left the job: it is stopped or cut off", timeout)
+	}
+	return err
+}
+
+// leave settles the beats and ends MPI.
+func (w *World) leave(ctx context.Context) error {
+	if err := w.settleBeats(ctx); err != nil {
 		return err
 	}
 	return w.lib.failure("MPI_Finalize", w.lib.finalize())
