@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -28,5 +29,32 @@ func TestCompare(t *testing.T) {
 	}
 	if full.Runs != 1 || full.Test.N != 0 || full.BestValid.N != 0 {
 		t.Errorf("without a result: %+v", full)
+	}
+}
+
+// TestManySettings checks that names stay short if one run differs from the others in many
+// settings, and that they tell all groups apart.
+func TestManySettings(t *testing.T) {
+	run := func(config string) Run {
+		dir := t.TempDir()
+		writeRun(t, dir, config, curve, "")
+		runs, err := Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs[0]
+	}
+	const usual = `"hidden":256,"layers":2,"dropout":0.2,"activation":"elu","patience":200`
+	runs := []Run{
+		run(`{"method":"full","seed":1,"lr":0.001,` + usual + `}`),
+		run(`{"method":"full","seed":2,"lr":0.001,` + usual + `}`),
+		run(`{"method":"full","seed":1,"lr":0.01,` + usual + `}`),
+		run(`{"method":"full","seed":1,"lr":0.001,"exact_input":true,` + usual + `}`),
+		run(`{"method":"full","seed":1,"lr":0.01,"hidden":16,"layers":3,"dropout":0.5,"activation":"relu","patience":0}`),
+	}
+	names, of := groups(runs)
+	want := []string{"full", "full · lr 0.01", "full · exact_input true", "full · activation relu · dropout 0.5 · hidden 16 · layers 3 · lr 0.01 · patience 0"}
+	if !slices.Equal(names, want) || !slices.Equal(of, []int{0, 0, 1, 2, 3}) {
+		t.Errorf("%q, %v", names, of)
 	}
 }

@@ -249,8 +249,21 @@ func repeats(runs []Run, of []int) []int {
 	return standIn
 }
 
-// groupsBy groups runs by their method, samples and the given settings.
+// mostSettings is the largest number of settings that the name of every group has.
+const mostSettings = 4
+
+// groupsBy groups runs by their method, samples and the given settings. If many settings
+// differ, a name has only those in which the group differs from most runs.
 func groupsBy(runs []Run, differing []string) (names []string, of []int) {
+	named := slices.DeleteFunc(slices.Clone(differing), func(name string) bool {
+		return slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name)
+	})
+	usual := map[string]string{} // value of a setting that is left out
+	if len(named) > mostSettings {
+		for _, name := range named {
+			usual[name] = usualText(runs, name)
+		}
+	}
 	number := map[string]int{}
 	for k := range runs {
 		words := []string{runs[k].text("method")}
@@ -260,11 +273,13 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 		if runs[k].Config == nil {
 			words = append(words, runs[k].Name+" (settings not known)")
 		}
-		for _, name := range differing {
-			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name) {
+		for _, name := range named {
+			if runs[k].Config == nil {
 				continue
 			}
-			words = append(words, name+" "+settingText(runs, k, name))
+			if text := settingText(runs, k, name); len(usual) == 0 || text != usual[name] {
+				words = append(words, name+" "+text)
+			}
 		}
 		name := strings.Join(words, " · ")
 		if data := runs[k].text("data"); data != "" && slices.Contains(differing, "data") {
@@ -280,6 +295,23 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 		of = append(of, number[name])
 	}
 	return names, of
+}
+
+// usualText returns the value of a setting that most runs have, of equal numbers the first.
+func usualText(runs []Run, name string) (usual string) {
+	count := map[string]int{}
+	for k := range runs {
+		if runs[k].Config != nil {
+			count[settingText(runs, k, name)]++
+		}
+	}
+	most := 0
+	for k := range runs {
+		if text := settingText(runs, k, name); runs[k].Config != nil && count[text] > most {
+			usual, most = text, count[text]
+		}
+	}
+	return usual
 }
 
 // settingText writes a setting of run k. A setting that is on in other runs is false in a run
