@@ -49,7 +49,7 @@ func fileSchemes(o Options) []Scheme {
 		},
 		{
 			name: "edges", path: "FILE", summary: "an edge list, with features=FILE and labels=FILE beside it (CSV, TSV, JSON, .npy, SciPy's .npz)",
-			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "sep", "lists"},
+			keys:      []string{"labels", "weights", "ids", "nodes", "header", "labels-header", "features-header", "columns", "labels-columns", "features-columns", "sep", "lists"},
 			labelHint: " (labels=FILE)", byDegree: true, read: readEdgeList,
 		},
 		{
@@ -155,6 +155,7 @@ func metricFor(y *graph.Labels) Metric {
 //	weights=1                   a column or an attribute holds the edges' weights, 0: left out
 //	header=1                    the edge list starts with a line of names, 0: it does not
 //	labels-header=, features-header=  the same for the other CSV files
+//	columns=FROM,TO             the columns to read by their names, with labels-columns= and features-columns=
 //	sep=tab                     comma, tab, space or semicolon, tried first
 //	lists=multi-hot             how JSON lists are read, or sets
 //
@@ -183,6 +184,7 @@ func readEdgeList(ctx context.Context, spec *Spec, o formats.Options) (*formats.
 		Direction: o.Direction, IDs: spec.Text("ids", ""), Nodes: spec.Text("nodes", ""),
 		Weights: spec.Text("weights", ""), Separator: spec.Text("sep", ""), Lists: spec.Text("lists", ""),
 		Header: spec.Text("header", ""), LabelsHeader: spec.Text("labels-header", ""), FeaturesHeader: spec.Text("features-header", ""),
+		Columns: spec.Text("columns", ""), LabelsColumns: spec.Text("labels-columns", ""), FeaturesColumns: spec.Text("features-columns", ""),
 	}.Read(ctx)
 }
 

@@ -163,6 +163,11 @@ func FuzzTools(f *testing.F) {
 	layouts = append(layouts, layouts[2])
 	layouts[4].spec += "&weights=1"
 	layouts[4].files = map[string][]byte{"edges.csv": []byte("0,1,0.5\n1,2,3e1\n"), "labels.csv": layouts[2].files["labels.csv"], "features.csv": layouts[2].files["features.csv"]}
+	layouts = append(layouts, layouts[2])
+	layouts[5].spec = "edges:D/edges.csv?columns=b,a&labels=D/labels.csv&labels-columns=id,k&features=D/features.csv&features-columns=id,y"
+	layouts[5].files = map[string][]byte{
+		"edges.csv": []byte("a;x;b\n0;\"1;2\";1\n1;;2\n"), "labels.csv": []byte("k,id\nu,0\nv,1\n"), "features.csv": []byte("id,x,y\n0,1,2\n1,3,4\n2,5,6\n"),
+	}
 	layouts[3].files["labels.json"] = []byte(`{"0": ["x", "a"], "2": ["a"], "3": [], "4": ["b"]}`)
 	layouts[3].files["f.json"] = []byte(`{"0": [2], "4": [0, 1]}`)
 	for l, layout := range layouts {

@@ -168,6 +168,9 @@ func parse(text string, o Options) (*Spec, *Scheme, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := os.Stat("~"); strings.HasPrefix(s.Path, "~/") && err != nil {
+		return nil, nil, fmt.Errorf("datasets: %q: the shell writes out ~ only at the beginning of a word: write $HOME%s", text, s.Path[1:])
+	}
 	scheme, err := findScheme(s, o)
 	if err != nil {
 		return nil, nil, err
@@ -206,6 +209,9 @@ func findScheme(s *Spec, o Options) (*Scheme, error) {
 	}
 	list := strings.Join(known, ", ")
 	if s.Scheme == "" {
+		if spec := meant(s); spec != "" {
+			return nil, fmt.Errorf("datasets: %q: unknown data set, did you mean %s?", s.text, spec)
+		}
 		for _, set := range namedSets() {
 			list += ", " + set.name
 		}

@@ -324,7 +324,7 @@ func (d *Data) validate(ctx context.Context) error {
 
 // validateStructure checks the graph.
 func (d *Data) validateStructure(ctx context.Context) error {
-	check := d.Graph.ValidateAdjacencyContext
+	check := d.Graph.ValidateAdjacency
 	if d.Directed {
 		check = d.Graph.ValidateDirected
 	}

@@ -13,12 +13,9 @@ import (
 // simple graph: an error of Validate, a matrix that is not square, columns of a row
 // that do not increase strictly, a self-loop, a value that is not positive, or an
 // entry (i, j) without an equal entry (j, i). Cost: O(NNZ) time on all cores, and with
-// values O(NNZ log(max degree)); 8 bytes per row.
-func (m *CSR) ValidateAdjacency() error { return m.ValidateAdjacencyContext(context.Background()) }
-
-// ValidateAdjacencyContext is ValidateAdjacency until ctx is done. The error is then the
+// values O(NNZ log(max degree)); 8 bytes per row. Once ctx is done, the error is the
 // context's.
-func (m *CSR) ValidateAdjacencyContext(ctx context.Context) error {
+func (m *CSR) ValidateAdjacency(ctx context.Context) error {
 	if err := m.validateSimple(ctx); err != nil {
 		return err
 	}
@@ -34,8 +31,7 @@ func (m *CSR) ValidateAdjacencyContext(ctx context.Context) error {
 	return nil
 }
 
-// ValidateDirected is ValidateAdjacencyContext for a directed graph: entries need no
-// reverse.
+// ValidateDirected is ValidateAdjacency for a directed graph: entries need no reverse.
 func (m *CSR) ValidateDirected(ctx context.Context) error {
 	if err := m.validateSimple(ctx); err != nil || m.Val == nil {
 		return err

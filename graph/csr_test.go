@@ -84,7 +84,7 @@ func TestValidate(t *testing.T) {
 	valid := func() *CSR {
 		return &CSR{Rows: 3, Cols: 3, Ptr: []int64{0, 1, 3, 4}, Idx: []int32{1, 0, 2, 1}, Val: []float32{1, 1, 2, 2}}
 	}
-	if err := valid().ValidateAdjacency(); err != nil {
+	if err := valid().ValidateAdjacency(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	nan := float32(math.NaN())
@@ -120,7 +120,7 @@ func TestValidate(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s: Validate: %v", c.name, err)
 			}
-			err = m.ValidateAdjacency()
+			err = m.ValidateAdjacency(t.Context())
 		}
 		if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error is %v, want one with %q", c.name, err, c.says)
@@ -142,7 +142,7 @@ func TestValidateAdjacencySymmetry(t *testing.T) {
 				want = want && d[i][j] == d[j][i]
 			}
 		}
-		if err := m.ValidateAdjacency(); (err == nil) != want {
+		if err := m.ValidateAdjacency(t.Context()); (err == nil) != want {
 			t.Fatalf("symmetric without self-loops: %v, error: %v", want, err)
 		}
 	})

@@ -75,7 +75,7 @@ func TestValidateDirected(t *testing.T) {
 	if err := a.ValidateDirected(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if a.ValidateAdjacency() == nil {
+	if a.ValidateAdjacency(t.Context()) == nil {
 		t.Error("a directed graph is a valid undirected one")
 	}
 	for _, w := range []float32{0, -1, float32(math.Inf(1)), float32(math.NaN())} {

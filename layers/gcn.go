@@ -648,12 +648,3 @@ func (o GCNOptions) withDefaults() (GCNOptions, error) {
 	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
 	return o, nil
 }
-
-// CheckBound returns an error if Bound is too small for an inference of nodes over p; nil nodes
-// are all. Infer returns the same error, but only after the work before it.
-func (m *GCN) CheckBound(p *graph.Laplacian, nodes []int32) error {
-	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil {
-		return nil
-	}
-	return new(inferenceMemory).bound(m.Bound, p, m.Device)
-}

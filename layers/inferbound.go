@@ -50,6 +50,15 @@ func (m *inferenceMemory) bound(b InferenceBound, p *graph.Laplacian, d *ops.Dev
 	return nil
 }
 
+// CheckBound returns an error if Bound is too small for an inference of nodes over p; nil nodes
+// are all. Infer returns the same error, but only after the work before it.
+func (m *GCN) CheckBound(p *graph.Laplacian, nodes []int32) error {
+	if nodes != nil && len(nodes) <= fewNodes && p.Share == nil {
+		return nil
+	}
+	return new(inferenceMemory).bound(m.Bound, p, m.Device)
+}
+
 // bytes returns the memory that inference may take in all.
 func (k *keptRows) bytes() uint64 {
 	if k.limit > 0 {

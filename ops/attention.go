@@ -74,8 +74,8 @@ func Attention(slot *Slot, z, source, target, bias *G.Node, o AttentionOptions) 
 		if k == 2 {
 			want = op.out(columns)
 		}
-		if v.Dims() != 1 || v.Shape()[0] != want || v.Dtype() != tensor.Float32 {
-			return nil, fmt.Errorf("ops: Attention: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), want, ErrShape)
+		if err := checkVector("Attention", v, want); err != nil {
+			return nil, err
 		}
 	}
 	if o.Dropout > 0 {

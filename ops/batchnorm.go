@@ -32,8 +32,8 @@ func BatchNorm(x, gain, shift, mean, variance *G.Node, mode *Mode) (*G.Node, err
 	}
 	op := &batchNorm{base: newBase(x.Graph(), "BatchNorm", 5), mode: mode}
 	for _, v := range []*G.Node{gain, shift, mean, variance} {
-		if v.Dims() != 1 || v.Shape()[0] != x.Shape()[1] || v.Dtype() != tensor.Float32 {
-			return nil, fmt.Errorf("ops: BatchNorm: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), x.Shape()[1], ErrShape)
+		if err := checkVector("BatchNorm", v, x.Shape()[1]); err != nil {
+			return nil, err
 		}
 	}
 	for _, n := range []*G.Node{x, gain, shift, mean, variance} {
@@ -192,26 +192,10 @@ func (op *batchNorm) placeGradient(p *plan.Placement) placedGradient {
 
 func (op *batchNorm) DiffWRT(int) []bool { return op.wanted }
 
-// SymDiff makes the output an input of the gradients, only for the order.
 func (op *batchNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
-	d := make(G.Nodes, 5)
-	var err error
-	if op.wanted[0] {
-		back := &normBack{base: newBase(grad.Graph(), "BatchNormBackX", 3), forward: op}
-		if d[0], err = apply(back, out, in[1], grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.wanted[1] {
-		back := &normBackGain{base: newBase(grad.Graph(), "BatchNormBackGain", 2), forward: op}
-		if d[1], err = apply(back, out, grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.wanted[2] {
-		if d[2], err = apply(&columnSums{base: newBase(grad.Graph(), "BatchNormBackShift", 1)}, grad); err != nil {
-			return nil, err
-		}
+	d, err := normGradients(op.name, op, op.wanted, in, out, grad)
+	if err != nil {
+		return nil, err
 	}
 	for k := 3; k < 5; k++ {
 		if op.wanted[k] {

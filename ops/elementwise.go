@@ -26,8 +26,8 @@ func checkEqual(what string, a, b *G.Node) error {
 	return nil
 }
 
-// elementwise is an op without a gradient on up to three matrices of equal shape, element by
-// element.
+// elementwise is an op on two or three matrices of equal shape, element by element. It has no
+// gradient: an op that embeds it may add one.
 type elementwise struct {
 	base
 	compute func(to []float32, in [3]matrix)

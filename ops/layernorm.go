@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/chewxy/hm"
 	"github.com/gcn-layerwise/gcn/internal/device"
 	"github.com/gcn-layerwise/gcn/internal/kernel"
@@ -23,8 +21,8 @@ func LayerNorm(x, gain, shift *G.Node) (*G.Node, error) {
 		return nil, err
 	}
 	for _, v := range []*G.Node{gain, shift} {
-		if v.Dims() != 1 || v.Shape()[0] != x.Shape()[1] || v.Dtype() != tensor.Float32 {
-			return nil, fmt.Errorf("ops: LayerNorm: %q is a %v of shape %v, want a float32 vector of %d: %w", v.Name(), v.Type(), v.Shape(), x.Shape()[1], ErrShape)
+		if err := checkVector("LayerNorm", v, x.Shape()[1]); err != nil {
+			return nil, err
 		}
 	}
 	op := &layerNorm{base: newBase(x.Graph(), "LayerNorm", 3)}
@@ -137,27 +135,7 @@ func (op *layerNorm) placeGradient(p *plan.Placement) placedGradient {
 
 func (op *layerNorm) DiffWRT(int) []bool { return op.wanted }
 
-// SymDiff makes the output an input of the gradients, only for the order.
 func (op *layerNorm) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	op.keep = true
-	d := make(G.Nodes, 3)
-	var err error
-	if op.wanted[0] {
-		back := &normBack{base: newBase(grad.Graph(), "LayerNormBackX", 3), forward: op}
-		if d[0], err = apply(back, out, in[1], grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.wanted[1] {
-		back := &normBackGain{base: newBase(grad.Graph(), "LayerNormBackGain", 2), forward: op}
-		if d[1], err = apply(back, out, grad); err != nil {
-			return nil, err
-		}
-	}
-	if op.wanted[2] {
-		if d[2], err = apply(&columnSums{base: newBase(grad.Graph(), "LayerNormBackShift", 1)}, grad); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	return normGradients(op.name, op, op.wanted, in, out, grad)
 }

@@ -122,8 +122,8 @@ func AddLinearControl(c *LinearControl, z, x, w, b *G.Node) (*G.Node, error) {
 	if err := checkNodes(name, z, b); err != nil {
 		return nil, err
 	}
-	if !b.Shape().Eq(tensor.Shape{c.out}) || b.Dtype() != tensor.Float32 {
-		return nil, fmt.Errorf("ops: %s: b is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), c.out, ErrShape)
+	if err := checkVector(name, b, c.out); err != nil {
+		return nil, err
 	}
 	op.arity, op.bias, op.wanted = 4, true, append(op.wanted, variable(b))
 	return apply(op, z, x, w, b)

@@ -53,8 +53,8 @@ func newProduct(name string, x, w, b *G.Node, slot *Slot) (*G.Node, error) {
 	if b == nil {
 		return apply(op, x, w)
 	}
-	if b.Dims() != 1 || b.Shape()[0] != out || b.Dtype() != tensor.Float32 {
-		return nil, fmt.Errorf("ops: %s: bias is a %v of shape %v, want a float32 vector of %d: %w", name, b.Type(), b.Shape(), out, ErrShape)
+	if err := checkVector(name, b, out); err != nil {
+		return nil, err
 	}
 	if slot != nil && x.Shape()[0] != slot.dst {
 		return nil, fmt.Errorf("ops: %s: X has %d rows, its slot %d output nodes: %w", name, x.Shape()[0], slot.dst, ErrShape)

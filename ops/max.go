@@ -6,7 +6,7 @@ import (
 )
 
 // Max returns the larger of A and B, element by element, for float32 matrices of equal shape.
-// Where they are equal, the gradient is of A.
+// Where they are equal, A gets the gradient.
 func Max(a, b *G.Node) (*G.Node, error) {
 	const name = "Max"
 	if err := checkEqual(name, a, b); err != nil {
@@ -48,8 +48,8 @@ func (op *maximum) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	return d, nil
 }
 
-// maximumBack returns the op of A, B and the gradient that gives the gradient where A, or with
-// second B, is the larger one, and 0 elsewhere.
+// maximumBack returns the op of A, B and the upstream gradient that computes the gradient of A, or
+// of B if second is true: the upstream gradient where this input is the result, and 0 elsewhere.
 func maximumBack(g *G.ExprGraph, second bool) *elementwise {
 	return &elementwise{
 		base: newBase(g, "MaxBack", 3),

@@ -13,10 +13,10 @@ import (
 
 // norm is LayerNorm or BatchNorm, for its gradients.
 type norm interface {
-	// lastRun returns the sizes of the last run's output and, on the CPU, its rows before gain
-	// and shift.
+	// lastRun returns the rows and the width of the last run's output and, on the CPU, its
+	// rows before gain and shift, which the norm owns.
 	lastRun() (normalized []float32, rows, width int)
-	// gradient sets dx to the gradient with respect to x.
+	// gradient sets dx to the gradient with respect to x, of the shape of grad.
 	gradient(dx, grad, gain []float32)
 	// placeGradient makes the runs on a device keep the gradient's inputs.
 	placeGradient(p *plan.Placement) placedGradient
@@ -28,6 +28,30 @@ type placedGradient struct {
 	gradient   func(to, grad, gain device.Pointer) error
 }
 
+// normGradients returns the nodes of the wanted gradients of a norm with respect to x, gain and
+// shift, which are the first of its inputs in. out is its output: an input of the gradients, only
+// for the order.
+func normGradients(name string, of norm, wanted []bool, in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+	d, g := make(G.Nodes, len(in)), grad.Graph()
+	var err error
+	if wanted[0] {
+		if d[0], err = apply(&normBack{newBase(g, name+"BackX", 3), of}, out, in[1], grad); err != nil {
+			return nil, err
+		}
+	}
+	if wanted[1] {
+		if d[1], err = apply(&normBackGain{newBase(g, name+"BackGain", 2), of}, out, grad); err != nil {
+			return nil, err
+		}
+	}
+	if wanted[2] {
+		if d[2], err = apply(&columnSums{base: newBase(g, name+"BackShift", 1)}, grad); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
 // checkGradient returns an error if a gradient has other sizes than the norm's last output.
 func checkGradient(name string, of norm, rows, width int) error {
 	if _, r, w := of.lastRun(); rows != r || width != w {
@@ -36,8 +60,7 @@ func checkGradient(name string, of norm, rows, width int) error {
 	return nil
 }
 
-// normBack is the gradient of a norm with respect to x, from gain and the upstream gradient. The
-// norm's output is an input only for the order.
+// normBack is the gradient of a norm with respect to x, from gain and the upstream gradient.
 type normBack struct {
 	base
 	forward norm
@@ -93,7 +116,7 @@ func (op *normBack) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 }
 
 // normBackGain is the gradient of a norm with respect to its gain: the column sums of the
-// upstream gradient times the normalised rows. The norm's output is an input only for the order.
+// upstream gradient times the normalised rows.
 type normBackGain struct {
 	base
 	forward norm

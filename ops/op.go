@@ -86,6 +86,14 @@ func checkMatrix(what string, n *G.Node) error {
 	return nil
 }
 
+// checkVector returns an error if n is not a float32 vector of the given length.
+func checkVector(what string, n *G.Node, length int) error {
+	if n.Dims() != 1 || n.Shape()[0] != length || n.Dtype() != tensor.Float32 {
+		return fmt.Errorf("ops: %s: input %q is a %v of shape %v, want a float32 vector of %d: %w", what, n.Name(), n.Type(), n.Shape(), length, ErrShape)
+	}
+	return nil
+}
+
 // apply adds op to the graph of its inputs.
 func apply(op plan.Op, inputs ...*G.Node) (*G.Node, error) {
 	n, err := G.ApplyOp(op, inputs...)

@@ -80,7 +80,7 @@ func (h *neighborhood) weigh(rows []int32) {
 	h.entries, h.numbers = h.numbers, h.entries
 }
 
-// rowScaleAt returns the RowScale of node r, which is row i and has the number i.
+// rowScaleAt returns the RowScale of node r, which is row i and column i of the neighborhood.
 func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
 	if h.symmetric {
 		return h.scales[i]

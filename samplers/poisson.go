@@ -26,13 +26,9 @@ func (Poisson) Draw(rng *rand.Rand, population *Population, s int, sample *Sampl
 	nonEmpty := 1 - emptyProbability(population, scale, s)
 	for len(sample.Index) == 0 {
 		for i, w := range population.Weights {
-			pi := inclusion(scale, w)
-			if rng.Float64() >= pi {
-				continue
+			if pi := inclusion(scale, w); rng.Float64() < pi {
+				sample.add(int32(i), w, pi/nonEmpty)
 			}
-			sample.Index = append(sample.Index, int32(i))
-			sample.Weight = append(sample.Weight, w)
-			sample.Inclusion = append(sample.Inclusion, pi/nonEmpty)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"testing"
 
@@ -68,35 +67,7 @@ func checkControlGradients(t *testing.T, d *datasets.Data, m *layers.GCN) {
 		params[i] += 0.1 * float32(i%7-3)
 	}
 	batch := sampled(t, m.Parts(), d.Split.Train[:9], 0)
-	loss := func() float64 {
-		l, err := p.Step(batch, 77)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	loss()
-	grads := slices.Clone(p.Gradients())
-	large := 0
-	for i := range params {
-		const h = 1e-2
-		was := params[i]
-		params[i] = was + h
-		up := loss()
-		params[i] = was - h
-		down := loss()
-		params[i] = was
-		slope := (up - down) / (2 * h)
-		if math.Abs(slope-float64(grads[i])) > 3e-3*(1+math.Abs(slope)) {
-			t.Errorf("gradient %d is %v, central difference %v", i, grads[i], slope)
-		}
-		if math.Abs(slope) > 1e-2 {
-			large++
-		}
-	}
-	if large < len(params)/10 {
-		t.Errorf("only %d of %d gradients are large enough to compare", large, len(params))
-	}
+	checkStepGradients(t, p, batch, 3e-3)
 }
 
 // TestControlResumes stops runs at and between refreshes. The weights equal the weights

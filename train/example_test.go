@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
+	"slices"
 
 	"gorgonia.org/gorgonia"
 
@@ -44,6 +46,69 @@ func Example() {
 	// Output:
 	// batches: 150
 	// far better than chance: true
+}
+
+// A graph in memory, without files: 400 users of two teams, who mostly know users of their
+// team. The model answers for a user of the graph, and for one who came later.
+func Example_ownGraph() {
+	const users = 400
+	rng := rand.New(rand.NewPCG(1, 2))
+	builder, err := graph.NewBuilder(users) // an undirected graph
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3000 {
+		if u, v := rng.Int32N(users), rng.Int32N(users); u%2 == v%2 || rng.IntN(4) == 0 {
+			if err := builder.Add(u, v); err != nil { // AddWeighted, for edges with weights
+				log.Fatal(err)
+			}
+		}
+	}
+	data := &datasets.Data{
+		Name:     "users",
+		Features: &graph.Features{Rows: users, Cols: 3, Data: make([]float32, users*3)}, // row by row
+		Labels:   &graph.Labels{Classes: 2, Class: make([]int32, users), Names: []string{"blue", "red"}},
+		Metric:   datasets.Accuracy,
+	}
+	data.Graph, data.Report = builder.Build()
+	for user := range int32(users) {
+		team := user % 2
+		data.Labels.Class[user] = team // −1: not known
+		for k := range 3 {
+			data.Features.Data[user*3+int32(k)] = float32(rng.NormFloat64()) + float32(team)
+		}
+	}
+	for k, user := range rng.Perm(users) {
+		part := []*[]int32{&data.Split.Train, &data.Split.Train, &data.Split.Valid, &data.Split.Test}[k%4]
+		*part = append(*part, int32(user))
+	}
+	if err := data.Validate(); err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	p := data.Laplacian()
+	batch := layers.NewBatch(gorgonia.NewGraph(), &samplers.LayerWise{Laplacian: p, Sizes: []int{64, 128}})
+	model, err := layers.NewGCN(batch, data.Features, data.Labels, layers.GCNOptions{Hidden: 16})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// With Dir in the options the run is kept in a folder, which OpenGCN opens.
+	if _, err := train.Fit(ctx, model, data, train.Options{Batch: 64, MaxBatches: 100, Adam: train.Adam{LR: 0.01}}); err != nil {
+		log.Fatal(err)
+	}
+	team := func(logits []float32, err error) string {
+		if err != nil {
+			log.Fatal(err)
+		}
+		return data.Labels.Name(slices.Index(logits, slices.Max(logits)))
+	}
+	fmt.Println("user 7:", team(model.Infer(ctx, p, data.Features, []int32{7})))
+	later := layers.NewNode{Features: []float32{0.1, -0.3, 0.2}, Neighbors: []int32{2, 6, 10}}
+	fmt.Println("a later user:", team(model.InferNew(ctx, p, data.Features, later)))
+	// Output:
+	// user 7: red
+	// a later user: blue
 }
 
 // A program with its own training loop: it uses the parts of Fit, the loader, the

@@ -17,7 +17,7 @@ const (
 )
 
 func (o *attentionOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Conv, "conv", convGCN, "`gcn`: weights of the Laplacian; gat: graph attention, which learns them")
+	fs.StringVar(&o.Conv, "conv", convGCN, "gcn: weights of the Laplacian; gat: graph attention, which learns them")
 	fs.IntVar(&o.Heads, "heads", 8, "with gat: heads of a hidden layer, which share --hidden")
 	fs.IntVar(&o.OutputHeads, "output-heads", 1, "with gat and --model equation: heads of the last layer; their mean is the output")
 	fs.Float64Var(&o.AttentionDropout, "attention-dropout", 0, "with gat: share of the coefficients dropped while training")

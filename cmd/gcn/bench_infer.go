@@ -35,7 +35,7 @@ func newBenchInferCommand() *cobra.Command {
 	fs.StringVar(&o.Data, "data", defaultData, "data `SPEC`; see gcn datasets list")
 	o.modelFlags(fs)
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of the weights")
-	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
 	fs.IntVar(&repetitions, "repetitions", 5, "times to measure")
 	addJSONFlag(cmd, &asJSON)
 	complete(cmd, "data", dataSpecs)

@@ -36,7 +36,7 @@ type scaleRow struct {
 
 // scaleResult is the cost of training against the size of the graph.
 type scaleResult struct {
-	Family  string     `json:"family"`
+	Dataset string     `json:"dataset"`
 	Method  string     `json:"method"`
 	Samples intList    `json:"samples"`
 	Hidden  int        `json:"hidden"`
@@ -50,7 +50,6 @@ type scaleResult struct {
 // scaleBench is one execution of "gcn bench scale".
 type scaleBench struct {
 	trainOptions
-	family    string
 	sizes     intList
 	stores    string
 	batches   int
@@ -67,7 +66,7 @@ func newBenchScaleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale [SPEC…]",
 		Short: "Measure sampling, steps, evaluation, memory and opening against the graph's size",
-		Long: `Measure training on graphs of one family and growing size, each mapped from a store.
+		Long: `Measure training on generated graphs of growing size, each mapped from a store.
 The sampling and step times are of batches that were read before, so that the graph is
 in memory if it fits; the first pass is timed too, with --cold after the store has left
 the system's cache. Memory is the process's own, without mapped files.
@@ -81,13 +80,13 @@ at the end. A store that is there is used as it is. Every SPEC is one more graph
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&b.family, "family", "synth:papers100M", "generated data `SPEC` without the number of nodes")
+	fs.StringVar(&b.Data, "data", "synth:papers100M", "generated data `SPEC` without the key nodes")
 	fs.Var(&b.sizes, "sizes", "numbers of nodes")
 	fs.StringVar(&b.stores, "stores", "", "`DIR` that keeps the stores (default: a temporary folder)")
 	b.samplingOptions.flags(fs)
 	b.modelFlags(fs)
 	fs.Uint64Var(&b.Seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&b.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&b.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
 	fs.IntVar(&b.Batch, "batch", 1000, "training nodes per mini-batch; a small graph has fewer")
 	fs.IntVar(&b.batches, "batches", 40, "mini-batches of each pass")
 	fs.IntVar(&b.Workers, "workers", 0, "goroutines that sample ahead; 0: one per core")
@@ -106,10 +105,10 @@ at the end. A store that is there is used as it is. Every SPEC is one more graph
 }
 
 func (b *scaleBench) check(cmd *cobra.Command, args []string) error {
-	if !strings.HasPrefix(b.family, "synth:") || strings.Contains(b.family, "nodes=") {
-		return usagef("--family %s: want generated data without the key nodes, such as synth:papers100M", b.family)
+	if !strings.HasPrefix(b.Data, "synth:") || strings.Contains(b.Data, "nodes=") {
+		return usagef("--data %s: want generated data without the key nodes, such as synth:papers100M", b.Data)
 	}
-	if err := checkSpec(b.family); err != nil {
+	if err := checkSpec(b.Data); err != nil {
 		return err
 	}
 	for _, n := range b.sizes {
@@ -129,12 +128,12 @@ func (b *scaleBench) check(cmd *cobra.Command, args []string) error {
 		b.checkModel(cmd.Flags()), b.checkHalf())
 }
 
-// specOf returns the SPEC of the family's graph of n nodes.
+// specOf returns the SPEC of the graph of n nodes.
 func (b *scaleBench) specOf(n int) string {
-	if strings.Contains(b.family, "?") {
-		return fmt.Sprintf("%s&nodes=%d", b.family, n)
+	if strings.Contains(b.Data, "?") {
+		return fmt.Sprintf("%s&nodes=%d", b.Data, n)
 	}
-	return fmt.Sprintf("%s?nodes=%d", b.family, n)
+	return fmt.Sprintf("%s?nodes=%d", b.Data, n)
 }
 
 func (b *scaleBench) do(cmd *cobra.Command, args []string) (err error) {
@@ -153,7 +152,7 @@ func (b *scaleBench) do(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	r := &scaleResult{
-		Family: b.family, Method: b.methodName(), Samples: b.Samples, Hidden: b.Hidden, Layers: b.Layers, Batches: b.batches, Workers: b.Workers, Cold: b.cold,
+		Dataset: b.Data, Method: b.methodName(), Samples: b.Samples, Hidden: b.Hidden, Layers: b.Layers, Batches: b.batches, Workers: b.Workers, Cold: b.cold,
 	}
 	for _, n := range b.sizes {
 		row, err := b.generated(cmd, n)
@@ -200,7 +199,7 @@ func (b *scaleBench) generated(cmd *cobra.Command, n int) (row scaleRow, err err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	name := strings.NewReplacer("?", "-", "&", "-", "=", "", "/", "-").Replace(strings.TrimPrefix(b.family, "synth:"))
+	name := strings.NewReplacer("?", "-", "&", "-", "=", "", "/", "-").Replace(strings.TrimPrefix(b.Data, "synth:"))
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d.store", name, n))
 	made := time.Duration(0)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -329,7 +328,7 @@ func (r *scaleResult) figure() *figure.Figure {
 		return s
 	}
 	return &figure.Figure{
-		Title: fmt.Sprintf("%s, %s: %d batches of up to %d nodes", r.Family, r.Method, r.Batches, slices.MaxFunc(r.Rows, func(a, b scaleRow) int { return a.BatchSize - b.BatchSize }).BatchSize),
+		Title: fmt.Sprintf("%s, %s: %d batches of up to %d nodes", r.Dataset, r.Method, r.Batches, slices.MaxFunc(r.Rows, func(a, b scaleRow) int { return a.BatchSize - b.BatchSize }).BatchSize),
 		Panels: []figure.Panel{
 			{Title: "Time of a mini-batch", X: "nodes", Y: "ms", LogX: true, Decades: true, LogY: true, Lines: []figure.Series{
 				line("sampling", func(row scaleRow) float64 { return row.SamplingMS }),

@@ -58,8 +58,8 @@ func TestBenchScale(t *testing.T) {
 	if !strings.Contains(table, "pipelined ms") {
 		t.Errorf("table:\n%s", table)
 	}
-	fail(t, exitUsage, []string{"--family"}, "bench", "scale", "--family", "cora")
-	fail(t, exitUsage, []string{"--family"}, "bench", "scale", "--family", "synth:demo?nodes=5")
+	fail(t, exitUsage, []string{"--data"}, "bench", "scale", "--data", "cora")
+	fail(t, exitUsage, []string{"--data"}, "bench", "scale", "--data", "synth:demo?nodes=5")
 	fail(t, exitUsage, []string{"--sizes"}, "bench", "scale", "--sizes", "0")
 }
 
@@ -73,7 +73,7 @@ func TestBenchScaleChecksFirst(t *testing.T) {
 	}
 	for k, more := range [][]string{{"--out", file}, {"store:" + filepath.Join(dir, "none")}, {"--cold", "synth:demo"}} {
 		stores := filepath.Join(dir, fmt.Sprint("stores", k))
-		args := append([]string{"bench", "scale", "--stores", stores, "--family", "synth:demo", "--sizes", "300", "--batches", "2"}, more...)
+		args := append([]string{"bench", "scale", "--stores", stores, "--data", "synth:demo", "--sizes", "300", "--batches", "2"}, more...)
 		if out := gcn(t, args...); out.code == exitDone {
 			t.Errorf("%v: no error", more)
 		}
@@ -85,5 +85,5 @@ func TestBenchScaleChecksFirst(t *testing.T) {
 
 // A benchmark has no --seeds, which --label-inputs excludes.
 func TestBenchLabelInputs(t *testing.T) {
-	succeed(t, "bench", "scale", "--family", "synth:demo", "--sizes", "300", "--batches", "2", "--hidden", "8", "--input-layer", "--label-inputs", "0.5")
+	succeed(t, "bench", "scale", "--data", "synth:demo", "--sizes", "300", "--batches", "2", "--hidden", "8", "--input-layer", "--label-inputs", "0.5")
 }

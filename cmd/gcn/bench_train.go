@@ -87,7 +87,7 @@ func benchModelFlags(fs *pflag.FlagSet, o *trainOptions) {
 	o.samplingOptions.flags(fs)
 	o.modelFlags(fs)
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
-	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
+	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
 }
 
 // benchModel checks the options that benchModelFlags registered, opens the data

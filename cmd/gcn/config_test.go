@@ -242,8 +242,6 @@ func TestDamagedConfig(t *testing.T) {
 	fail(t, exitUsage, []string{"--hidden 0"}, "train", "--out", "a", "--resume", "--hidden", "0")
 }
 
-// TestPredictInputs gives predict an array of nodes with a wrong shape, and
-// features that make the logits overflow.
 // A run of train.Fit in Go may have a config.json without data. Its scores on the default data
 // would say nothing.
 func TestConfigWithoutData(t *testing.T) {
@@ -258,6 +256,8 @@ func TestConfigWithoutData(t *testing.T) {
 	}
 }
 
+// TestPredictInputs gives predict an array of nodes with a wrong shape, and
+// features that make the logits overflow.
 func TestPredictInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, "datasets", "convert", smallData, "here/")

@@ -27,13 +27,17 @@ func newDatasetsListCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), map[string]any{"datasets": entries})
 			}
 			t := newTable(false)
-			for _, e := range entries {
+			for k, e := range entries {
 				t.row(e.Spec, e.Summary)
-				if e.Keys != "" {
+				// The data sets from one source have the same keys.
+				if last := k == len(entries)-1 || entries[k+1].Keys != e.Keys; last && e.Keys != "" {
 					t.row("", "?key=value&…: "+e.Keys)
 				}
 			}
-			return t.print(cmd.OutOrStdout())
+			if err := t.print(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			return printLine(cmd.OutOrStdout(), "keys are for the data sets above them; docs/data.md explains them, and gcn datasets info SPEC says how files were read")
 		},
 	}
 	addJSONFlag(cmd, &asJSON)

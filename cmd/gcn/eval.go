@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	r.options.flags(fs)
 	saved, err := readConfig(ctx, dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w; want the folder of a training run, as gcn train --out names it", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +65,9 @@ func loadRun(ctx context.Context, dir, spec, device string, first *savedRun) (*s
 			return nil, err
 		}
 		if r.data, err = openDataOfRun(ctx, r.options.Data, dir); err != nil {
+			if spec == "" {
+				err = ifMoved(err)
+			}
 			return nil, err
 		}
 	case r.options.Data != first.options.Data:
@@ -235,7 +242,7 @@ standard error. The other numbers are of the sample too. ROC AUC needs all nodes
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	run.register(fs)
-	fs.StringVar(&split, "split", "test", "`train`, valid or test")
+	fs.StringVar(&split, "split", "test", "train, valid or test")
 	fs.StringVar(&out, "out", "", "folder `DIR` for eval.json, eval.svg and eval.png; such as the run's (default: none)")
 	fs.IntVar(&samples, "eval-samples", 0, "score a sample of `N` nodes, with the score's standard error (0: all nodes)")
 	addCorrectSmoothFlag(fs, &correct)
@@ -257,7 +264,7 @@ type runFlags struct {
 func (f *runFlags) register(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.dirs, "run", nil, "the run's folder `DIR`; required; repeated: the mean of several runs")
 	fs.StringVar(&f.data, "data", "", "data `SPEC` instead of the run's own, such as after moving the files")
-	fs.StringVar(&f.device, "device", "cpu", "`cpu`, or cuda in a build with CUDA; the run may have been trained on either")
+	fs.StringVar(&f.device, "device", "cpu", "cpu, or cuda in a build with CUDA; the run may have been trained on either")
 	f.bound.register(fs)
 }
 

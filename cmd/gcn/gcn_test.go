@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -114,6 +116,23 @@ func TestUsageErrors(t *testing.T) {
 		{"train synth:demo", "no arguments,synth:demo"},
 		{"train --sampels 3", "--sampels,did you mean --samples?"},
 		{"train --zzz", "--zzz"},
+		{"train --batch-size 3", "unknown flag --batch-size,did you mean --batch?"},
+		{"train --hidden_channels 3", "did you mean --hidden?"},
+		{"train --weight_decay 3", "did you mean --weight-decay?"},
+		{"train --learning-rate=3", "did you mean --lr?"},
+		{"train --num-neighbors 3", "did you mean --samples?"},
+		{"train --sampler ladies", "did you mean --method?"},
+		{"train -epochs 3", "unknown flag -epochs,did you mean --epochs?"},
+		{"train -o x", "unknown flag -o"},
+		{"train --model sage", "--model,sage,equation,--conv"},
+		{"train --method graphsage", "did you mean neighbor?"},
+		{"train --samples 10 5", "commas"},
+		{"train cora", "did you mean --data cora?"},
+		{"eval .", "did you mean --run .?"},
+		{"evaluate", "did you mean eval?"},
+		{"fit", "did you mean train?"},
+		{"--version", "did you mean gcn version?"},
+		{"-v", "did you mean gcn version?"},
 		{"train --method ladys", "ladys,did you mean ladies?,fastgcn-flat,full"},
 		{"train --method quantum", "quantum,ladies-flat-debiased"},
 		{"train --samples 0", "--samples,at least 1"},
@@ -125,6 +144,7 @@ func TestUsageErrors(t *testing.T) {
 		{"train --batches-per-epoch -1", "--batches-per-epoch"},
 		{"train --eval-every 0", "--eval-every"},
 		{"train --epochs -1", "--epochs"},
+		{"train --epochs 101", "1010 mini-batches,10 in an epoch,--max-batches 0"},
 		{"train --max-batches 0 --patience 0", "would not end"},
 		{"train --hidden 0", "--hidden"},
 		{"train --layers 0", "--layers"},
@@ -284,6 +304,49 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// TestOtherNames checks that a name in another program leads to a name here.
+func TestOtherNames(t *testing.T) {
+	root, _ := newRoot(io.Discard, io.Discard)
+	known := append(commandNames(root), methodNames()...)
+	for _, c := range root.Commands() {
+		known = append(known, flagNames(c.LocalFlags())...)
+	}
+	for other, name := range otherNames() {
+		if !slices.Contains(known, name) {
+			t.Errorf("%s leads to %s, which is no command, option or method", other, name)
+		}
+	}
+}
+
+// TestHelpOnATerminal checks that the descriptions of flags are wrapped on a terminal.
+func TestHelpOnATerminal(t *testing.T) {
+	for _, args := range [][]string{{"train", "--help-all"}, {"eval", "--help"}} {
+		terminal, screen := newTerminal(t)
+		done := make(chan int, 1)
+		go func() {
+			done <- run(t.Context(), args, terminal, terminal)
+			say(terminal, "end")
+		}()
+		var text strings.Builder
+		for buffer := make([]byte, 4096); !strings.Contains(text.String(), "end\r\n"); {
+			n, err := screen.Read(buffer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(buffer[:n])
+		}
+		if code := <-done; code != exitDone {
+			t.Fatalf("%v: exit code %d", args, code)
+		}
+		_, flags, _ := strings.Cut(text.String(), "--data SPEC")
+		for line := range strings.Lines(flags) {
+			if width := utf8.RuneCountInString(strings.TrimSpace(line)); width > 80 {
+				t.Errorf("%v: a line of %d characters: %s", args, width, line)
+			}
+		}
+	}
+}
+
 // TestFileErrors covers missing and damaged files. The error is one line that
 // names the file and the place, with exit code 1.
 func TestFileErrors(t *testing.T) {
@@ -403,4 +466,18 @@ func TestBLASAdvice(t *testing.T) {
 	if advice := blasAdvice("gonum"); advice != "" {
 		t.Errorf("advice for gonum by choice: %s", advice)
 	}
+}
+
+// TestDataNotThere checks that a run whose data are not there says how to name them.
+func TestDataNotThere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	succeed(t, "datasets", "convert", smallData, "graph/")
+	succeed(t, append(append([]string{"train"}, quick...), "--data", "npy:graph", "--out", "run")...)
+	if err := os.Rename("graph", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	fail(t, exitFailed, []string{"graph", "--data"}, "eval", "--run", "run")
+	fail(t, exitFailed, []string{"graph", "--data"}, "train", "--resume", "--out", "run")
+	succeed(t, "eval", "--run", "run", "--data", "npy:moved")
+	fail(t, exitFailed, []string{"nothing", "folder of a training run"}, "eval", "--run", "nothing")
 }

@@ -120,9 +120,9 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Batch, "batch", 512, "training nodes per mini-batch")
 	fs.IntVar(&o.Micro, "micro", 1, "mini-batches of an update, shared by MPI ranks; limits and intervals then count updates")
 	fs.IntVar(&o.BatchesPerEpoch, "batches-per-epoch", 10, "mini-batches of random training nodes per epoch; 0: one pass over all training nodes")
-	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: `uniform`, or by their last loss or gradient, with debiased weights; mvs: gradient unless given")
+	fs.StringVar(&o.Seeds, "seeds", seedsUniform, "probabilities of the training nodes: uniform, or by their last loss or gradient, with debiased weights; mvs: gradient unless given")
 	fs.IntVar(&o.SeedsEvery, "seeds-every", 50, "with --seeds loss or gradient: mini-batches between two updates")
-	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs; 0: no limit")
+	fs.IntVar(&o.Epochs, "epochs", 0, "stop after this many epochs of --batches-per-epoch mini-batches; 0: no limit")
 	fs.IntVar(&o.MaxBatches, "max-batches", 1000, "stop after this many mini-batches; 0: no limit")
 	o.EvalEvery = 10
 	fs.Var(&o.EvalEvery, "eval-every", "mini-batches between two validation scores; auto: the scores are about a quarter of the work")
@@ -140,18 +140,18 @@ func (o *trainOptions) flags(fs *pflag.FlagSet) {
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed of all random decisions")
 	fs.IntVar(&o.Runs, "runs", 1, "train this many times, with seeds seed, seed+1, …")
 	fs.IntVar(&o.Workers, "workers", 0, "goroutines that sample ahead, without effect on the results; 0: one per core")
-	fs.StringVar(&o.Device, "device", "cpu", "`cpu`, or cuda in a build with CUDA")
-	fs.StringVar(&o.Partition, "partition", partitionNone, "data that MPI ranks hold in parts, without effect on the results: `none`, features, or all (the graph too)")
+	fs.StringVar(&o.Device, "device", "cpu", "cpu, or cuda in a build with CUDA")
+	fs.StringVar(&o.Partition, "partition", partitionNone, "data that MPI ranks hold in parts, without effect on the results: none, features, or all (the graph too)")
 }
 
 func (o *trainOptions) modelFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Model, "model", modelProgram, "`program`: as in the paper's program; equation: convolutions alone, as in the paper's equation 1")
+	fs.StringVar(&o.Model, "model", modelProgram, "program: as in the paper's program; equation: convolutions alone, as in the paper's equation 1")
 	o.attentionOptions.flags(fs)
 	fs.IntVar(&o.Layers, "layers", 2, "graph convolutions")
 	fs.IntVar(&o.Hidden, "hidden", 256, "width of the hidden layers")
 	fs.Float64Var(&o.Dropout, "dropout", 0.2, "share of hidden values dropped while training")
 	fs.Float64Var(&o.InputDropout, "input-dropout", 0, "share of the features dropped while training")
-	fs.StringVar(&o.Activation, "activation", "elu", "`elu`, relu or gelu")
+	fs.StringVar(&o.Activation, "activation", "elu", "elu, relu or gelu")
 	fs.Float64Var(&o.ClassifierDropout, "classifier-dropout", 0.2, "share of the classifier's inputs dropped again; not with --model equation")
 	fs.BoolVar(&o.BiasAfter, "bias-after", false, "biases after the propagation, as in PyTorch Geometric and DGL; --model equation then has biases too")
 	fs.BoolVar(&o.LayerNorm, "layer-norm", false, "layer normalisation before each activation")
@@ -185,11 +185,11 @@ func (o *samplingOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Neighborhood, "neighborhood", false, "with fastgcn: draw only from the neighbours of the layer's nodes")
 	fs.StringVar(&o.Draw, "draw", "", "`NAME` of the draw: "+strings.Join(samplers.DrawNames(), ", ")+" (default wrs: weighted, without replacement)")
 	fs.StringVar(&o.Weight, "weight", "", "`NAME` of the weights: "+strings.Join(samplers.WeightNames(), ", ")+" (default: unbiased ones for the draw)")
-	fs.StringVar(&o.Population, "population", populationCandidates, "n of the debiased weights: `candidates`, or nodes as in the paper's program")
+	fs.StringVar(&o.Population, "population", populationCandidates, "n of the debiased weights: candidates, or nodes as in the paper's program")
 	fs.BoolVar(&o.IncludeRows, "include-rows", false, "add a layer's own nodes to the nodes drawn, as LADIES' program does")
 	fs.BoolVar(&o.NormalizeRows, "normalize-rows", false, "rescale each sampled row of the Laplacian to the sum of the whole row")
 	fs.StringVar(&o.Control, "control", "", "control variate `NAME`: none, refresh (activations of every --control-every mini-batches) or rolling (each node's last ones)")
-	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in sampled layers: `sampled`, multiplied by the weights of the nodes drawn; or full, with the variance that it has over all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
+	fs.StringVar(&o.DropoutNoise, "dropout-noise", "", "noise of dropout in sampled layers: sampled, multiplied by the weights of the nodes drawn; or full, with the variance that it has over all neighbours (layer-wise methods with unbiased weights; default sampled, ladies-cv: full)")
 }
 
 // check returns an error for the first option with a wrong value. It also makes Samples
@@ -324,7 +324,7 @@ func (o *trainOptions) checkModel(fs *pflag.FlagSet) error {
 		}
 	}
 	if err := oneOf("model", o.Model, []string{modelProgram, modelEquation}); err != nil {
-		return err
+		return usagef("%w; --conv names the kind of convolution, gcn or gat", err)
 	}
 	if o.Model == modelEquation && o.ClassifierDropout > 0 {
 		if fs.Changed("classifier-dropout") {
@@ -546,7 +546,7 @@ func (l *intList) Set(text string) error {
 	return nil
 }
 
-func (*intList) Type() string { return "N,…" }
+func (*intList) Type() string { return "N,..." } // pflag aligns bytes
 
 func (l intList) check() error {
 	for _, n := range l {
@@ -626,4 +626,4 @@ func (l *wordList) Set(text string) error {
 	return nil
 }
 
-func (*wordList) Type() string { return "NAME,…" }
+func (*wordList) Type() string { return "NAME,..." }

@@ -46,17 +46,17 @@ const (
 )
 
 func (o *partOptions) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.HiddenResidual, "hidden-residual", noPart, "add a node's own row of each convolution's input: `none`, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
+	fs.StringVar(&o.HiddenResidual, "hidden-residual", noPart, "add a node's own row of each convolution's input: none, identity (where widths are equal) or linear (a map of it, as GraphSAGE has)")
 	fs.BoolVar(&o.InputLayer, "input-layer", false, "a linear layer with activation and dropout below the first convolution")
 	fs.BoolVar(&o.PreNorm, "pre-norm", false, "--layer-norm or --batch-norm of each convolution's input and of the classifier's, and residuals added last")
 	fs.BoolVar(&o.OwnState, "own-state", false, "with --input-layer and --pre-norm: each convolution has a second weight for a node's own row, apart from its neighbours (GraphSAGE)")
-	fs.StringVar(&o.Jumping, "jumping", noPart, "jumping knowledge, a classifier of all convolutions' outputs: `none`, concat, sum or max")
+	fs.StringVar(&o.Jumping, "jumping", noPart, "jumping knowledge, a classifier of all convolutions' outputs: none, concat, sum or max")
 	fs.BoolVar(&o.BatchNorm, "batch-norm", false, "in place of --layer-norm: normalise the columns over the mini-batch; running averages in inference")
 	fs.BoolVar(&o.FeedForward, "feed-forward", false, "with --pre-norm: a second linear layer and dropout after each convolution's activation")
 	fs.Float64Var(&o.EdgeDropout, "edge-dropout", 0, "share of the sampled edges dropped while training; the others are scaled up")
 	fs.Float64Var(&o.LabelInputs, "label-inputs", 0, "with --input-layer: share of the training nodes whose labels a mini-batch reads as inputs, and whose loss does not count; 0: none; inference reads all training labels")
 	fs.Float64Var(&o.LabelSmoothing, "label-smoothing", 0, "share of a label's weight that goes to all classes alike")
-	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "`none`, or balanced: each class has the same weight in the loss")
+	fs.StringVar(&o.ClassWeights, "class-weights", classWeightsNone, "none, or balanced: each class has the same weight in the loss")
 }
 
 // check returns an error for the first option with a wrong value.

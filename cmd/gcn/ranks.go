@@ -60,10 +60,10 @@ func joinRanks(cmd *cobra.Command, timeout time.Duration, stdout, stderr io.Writ
 	return w, nil
 }
 
-// leaveRanks ends this process's part in the job, after a command that ended with the
-// given exit code and message. Ranks that are done wait for the others. A rank that failed
-// ends all of them. all reports whether all ranks failed, with the same message. leaveRanks
-// ends the process: it does not return.
+// leaveRanks ends this process, a rank of a job, after a command that ended with the given
+// exit code and message. Ranks that are done wait for the others. A rank that failed ends all
+// of them. all reports whether all ranks failed, with the same message. leaveRanks does not
+// return; its result is only for run.
 func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all bool, stderr io.Writer) int {
 	if code == exitDone {
 		err := w.Close() // the work is done: a signal that comes now changes nothing

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/machine"
 	"github.com/gcn-layerwise/gcn/internal/report"
+	"github.com/gcn-layerwise/gcn/study"
 )
 
 // reportJob is one execution of "gcn report".
@@ -27,7 +29,7 @@ func newReportCommand() *cobra.Command {
 		Long: `Make one self-contained HTML page of training runs: curves of loss and validation
 score over batches and seconds, a comparison of methods with error bars, settings
 and machine. DIR is a run's folder, or a folder above some. Runs that differ only in
-their seed count as one method.
+their seed count as one method; the command prints the mean scores of each.
 
 With --tensorboard it also writes the curves as event files, a folder for each run.
 View them with tensorboard --logdir DIR.`,
@@ -70,8 +72,17 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 			events = append(events, path)
 		}
 	}
+	methods := report.Compare(runs)
 	if j.asJSON {
-		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events})
+		rows := []comparedRow{}
+		for _, m := range methods {
+			rows = append(rows, comparedRow{m.Name, m.Runs, meanOf(m.BestValid), spreadOf(m.BestValid.N, m.BestValid.SD),
+				meanOf(m.Test), spreadOf(m.Test.N, m.Test.SD), spreadOf(m.Test.N, m.Test.SEM), meanOf(m.StepMS), m.Sampled})
+		}
+		return printJSON(w, map[string]any{"page": j.out, "runs": len(runs), "events": events, "methods": rows})
+	}
+	if err := printMethods(w, methods); err != nil {
+		return err
 	}
 	text := fmt.Sprintf("%d runs", len(runs))
 	if len(runs) == 1 {
@@ -81,6 +92,56 @@ func (j *reportJob) do(w io.Writer, dirs []string) error {
 		return err
 	}
 	return printLine(w, "event files in %s: tensorboard --logdir %s", j.tensorboard, shellWord(j.tensorboard))
+}
+
+// comparedRow is a row of the JSON object. Scores and milliseconds are means over the runs.
+type comparedRow struct {
+	Name         string `json:"name"`
+	Runs         int    `json:"runs"`
+	BestValid    number `json:"best_valid"`
+	BestValidStd number `json:"best_valid_std"`
+	Test         number `json:"test"`
+	TestStd      number `json:"test_std"`
+	TestSEM      number `json:"test_sem"`
+	StepMS       number `json:"train_ms_per_batch"`
+	Sampled      bool   `json:"sampled,omitempty"`
+}
+
+// printMethods prints a row for each group of runs that differ only in the seed.
+func printMethods(w io.Writer, methods []report.Method) error {
+	t := newTable(true)
+	t.row("runs", "best valid", "± std", "test", "± std", "ms a step", "  method")
+	digits := func(x number, format string) string {
+		if math.IsNaN(float64(x)) {
+			return "–"
+		}
+		return fmt.Sprintf(format, x)
+	}
+	for _, m := range methods {
+		name := "  " + m.Name
+		if m.Sampled {
+			name += " (scores of a sample of the nodes)"
+		}
+		t.row(m.Runs, digits(meanOf(m.BestValid), "%.4f"), digits(spreadOf(m.BestValid.N, m.BestValid.SD), "%.4f"),
+			digits(meanOf(m.Test), "%.4f"), digits(spreadOf(m.Test.N, m.Test.SD), "%.4f"), digits(meanOf(m.StepMS), "%.3g"), name)
+	}
+	return t.print(w)
+}
+
+// meanOf returns a mean, or NaN without measurements.
+func meanOf(s study.Spread) number {
+	if s.N == 0 {
+		return number(math.NaN())
+	}
+	return number(s.Mean)
+}
+
+// spreadOf returns a standard deviation or error, or NaN for less than two measurements.
+func spreadOf(n int, spread float64) number {
+	if n < 2 {
+		return number(math.NaN())
+	}
+	return number(spread)
 }
 
 // eventFolder returns a run's folder below the folder of event files: the run's

@@ -50,6 +50,7 @@ times or none, a table says how many of its cells are missing. The ranks of an M
 launcher share the cells; --cells then needs a file system in common.`,
 		Example: `  gcn reproduce table3
   gcn reproduce table4 --data synth:arxiv --runs 5 --out reproduced
+  gcn reproduce table4 --data npy:mygraph --runs 3      # the paper's methods on a graph of your own
   gcn reproduce figure2 --data synth:arxiv --samples 512,1024,2048,4096
   gcn reproduce twins --data synth:arxiv --runs 3
   gcn reproduce all --runs 5,products=3,proteins=3 --eval-every 10,products=100,proteins=50 --out paper
@@ -77,7 +78,7 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 	r.Runs.Each, r.EvalEvery.Each = 5, 10
 	fs.Var(&r.data, "data", "data SPECs (default: the paper's data sets, or their generated twins)")
 	fs.Var(&r.methods, "methods", "methods to run (default: all of the paper's table)")
-	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: `fixed` (512 a layer), increasing (doubling) or both")
+	fs.StringVar(&r.Setting, "setting", "both", "the paper's sample sizes: fixed (512 a layer), increasing (doubling) or both")
 	fs.Var(&r.samples, "samples", "sample sizes instead of the paper's, next to the output first")
 	fs.Var(&r.Runs, "runs", "training runs, with seeds seed, seed+1, …; for some data sets another number: 5,products=3")
 	fs.Var(&r.EvalEvery, "eval-every", "mini-batches between two scores of the validation nodes; 10,products=100 as for --runs")
@@ -88,7 +89,7 @@ func (r *reproduction) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&r.Patience, "patience", 200, "stop a run after this many mini-batches without a better validation score")
 	fs.IntVar(&r.Batches, "batches", 0, "mini-batches to time (default 200 for sampling, 150 for training)")
 	fs.IntVar(&r.Repeats, "repeats", 200, "mini-batches of figure2")
-	fs.StringVar(&r.compute, "compute", string(reproduce.ComputeAll), "missing cells to compute: all, `scores` (not the times), times (they need a machine without other work) or none")
+	fs.StringVar(&r.compute, "compute", string(reproduce.ComputeAll), "missing cells to compute: all, scores (not the times), times (they need a machine without other work) or none")
 	fs.StringVar(&r.out, "out", "reproduced", "folder `DIR` of the CSV, JSON, Markdown, SVG and PNG files")
 	fs.StringVar(&r.cells, "cells", "", "folder `DIR` of the cells (default: cells in --out)")
 	fs.BoolVarP(&r.quiet, "quiet", "q", false, "print no progress")

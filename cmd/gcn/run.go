@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/internal/mpi"
 	"github.com/gcn-layerwise/gcn/train"
 )
@@ -139,6 +141,7 @@ done in seconds.`,
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	wrapHelp(root)
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true // completion.go has its own
 	root.SetHelpCommand(newHelpCommand())
@@ -195,12 +198,20 @@ func subcommandOnly(cmd *cobra.Command, args []string) error {
 	return usagef("unknown command %q%s; there are: %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
 }
 
-// noArguments refuses positional arguments.
+// noArguments refuses positional arguments, and says where a SPEC or a number belongs.
 func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	arg, advice := args[0], ""
+	if _, err := strconv.Atoi(arg); err == nil {
+		advice = ": separate the numbers of an option by commas"
+	} else if info, err := os.Stat(arg); err == nil && info.IsDir() && cmd.Flags().Lookup("run") != nil {
+		advice = ", did you mean --run " + shellWord(arg) + "?"
+	} else if cmd.Flags().Lookup("data") != nil && datasets.CheckSpec(arg, datasets.Options{}) == nil {
+		advice = ", did you mean --data " + shellWord(arg) + "?"
+	}
+	return usagef("%s takes no arguments, got %q%s", cmd.CommandPath(), arg, advice)
 }
 
 // exactly refuses any other number of arguments, with the given message.

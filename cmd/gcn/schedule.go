@@ -20,7 +20,7 @@ type scheduleOptions struct {
 func (o *scheduleOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.DecoupledDecay, "decoupled-decay", false, "AdamW: --weight-decay shrinks the weights, and not by way of the gradient")
 	fs.IntVar(&o.WarmUp, "warm-up", 0, "mini-batches in which the step size grows to --lr")
-	fs.StringVar(&o.Schedule, "schedule", train.DecayNone.String(), "fall of the step size: `none`, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one)")
+	fs.StringVar(&o.Schedule, "schedule", train.DecayNone.String(), "fall of the step size: none, cosine (to 0 at --max-batches), step, or plateau (after scores without a better one)")
 	fs.IntVar(&o.ScheduleEvery, "schedule-every", 100, "with --schedule step or plateau: mini-batches until the next fall")
 	fs.Float64Var(&o.ScheduleFactor, "schedule-factor", 0.5, "with --schedule step or plateau: factor of the step size at a fall")
 }

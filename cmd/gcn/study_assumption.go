@@ -33,7 +33,7 @@ that they are proportional: a slope above 0 and an R² near 1.`,
 	fs := cmd.Flags()
 	fs.IntVar(&a.batches, "batches", 500, "mini-batches Q for ‖QP^[i]‖; 0: leave it out")
 	fs.IntVar(&a.points, "points", 1000, "points of each scatter plot")
-	fs.StringVar(&a.nodes, "nodes", "all", "nodes to regress over: `all`, or train")
+	fs.StringVar(&a.nodes, "nodes", "all", "nodes to regress over: all, or train")
 	return cmd
 }
 

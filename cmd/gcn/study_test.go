@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -337,7 +338,14 @@ func TestDegenerateStudies(t *testing.T) {
 			}
 		}
 	}
-	succeed(t, "report", "runs", "--out", "page.html")
+	printed := succeed(t, "report", "runs", "--out", "page.html").stdout
+	if !regexp.MustCompile(`(?m)^ +3 +– +– +0\.1000 +0\.0000 +– +ladies\n3 runs in page\.html$`).MatchString(printed) {
+		t.Errorf("report prints\n%s", printed)
+	}
+	methods := object(t, succeed(t, "report", "runs", "--out", "page.html", "--json"))["methods"].([]any)
+	if row := methods[0].(map[string]any); len(methods) != 1 || row["name"] != "ladies" || row["test"] != 0.1 || row["best_valid"] != nil {
+		t.Errorf("report --json has %v", methods)
+	}
 	wantFiles(t, ".", "page", ".html")
 }
 

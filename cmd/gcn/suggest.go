@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,14 +14,19 @@ import (
 // probably meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		if meant := nearest(name, names); meant != "" {
-			return usagef("unknown flag --%s, did you mean --%s?", name, meant)
+	if errors.As(err, &unknown) {
+		name, dashes := unknown.GetSpecifiedName(), "--"
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" {
+			name, dashes = letters, "-"
 		}
-		return usagef("unknown flag --%s", name)
+		if name == "version" || name == "v" {
+			return usagef("unknown flag %s%s, did you mean gcn version?", dashes, name)
+		}
+		word, _, _ := strings.Cut(name, "=")
+		if flag := meant(word, flagNames(cmd.Flags())); flag != "" && len(word) > 1 {
+			return usagef("unknown flag %s%s, did you mean --%s?", dashes, name, flag)
+		}
+		return usagef("unknown flag %s%s", dashes, name)
 	}
 	return usageError{flagValueError(err)}
 }
@@ -48,13 +54,55 @@ func flagValueError(err error) error {
 	return fmt.Errorf("--%s %q: %w", flag.Name, value.GetValue(), reason)
 }
 
-// didYouMean returns ", did you mean NAME?" for the name nearest to the given
-// one, or "" if none is near.
+// didYouMean returns ", did you mean NAME?" for the name that was probably meant by the given
+// one, or "".
 func didYouMean(given string, names []string) string {
-	if name := nearest(given, names); name != "" {
+	if name := meant(given, names); name != "" {
 		return fmt.Sprintf(", did you mean %s?", name)
 	}
 	return ""
+}
+
+// otherNames returns names in other programs, such as the examples of PyTorch Geometric, DGL
+// and OGB, with the names here of the same commands, options and methods. Names that hold a
+// name of this program, such as batch-size, are left out: meant finds it.
+func otherNames() map[string]string {
+	return map[string]string{
+		"fit": "train", "test": "eval", "score": "eval", "infer": "predict", "advise": "study", "info": "datasets",
+		"learning-rate": "lr", "wd": "weight-decay", "dataset": "data", "root": "data", "save-dir": "out",
+		"num-neighbors": "samples", "neighbors": "samples", "fanout": "samples", "fan-out": "samples", "sizes": "samples",
+		"sampler": "method", "gnn": "conv", "norm": "layer-norm", "act": "activation", "dim": "hidden",
+		"gpu": "device", "cuda": "device", "early-stopping": "patience", "early-stop": "patience",
+		"steps": "max-batches", "max-steps": "max-batches", "iterations": "max-batches", "log-steps": "eval-every", "eval-steps": "eval-every",
+		"checkpoint": "run", "ckpt": "run", "model-path": "run",
+		"gcn": "full", "none": "full", "full-batch": "full", "sage": "neighbor", "graphsage": "neighbor", "neighborsampler": "neighbor",
+		"graphsaint": "saint-walk", "saint": "saint-walk",
+	}
+}
+
+// meant returns the name that was probably meant by the given one: its name in other programs,
+// the nearest name, a name that is one of its words, or a name that it begins with. It returns
+// "" if there is none.
+func meant(given string, names []string) string {
+	given = strings.ReplaceAll(strings.ToLower(given), "_", "-")
+	if name := otherNames()[given]; slices.Contains(names, name) {
+		return name
+	}
+	if name := nearest(given, names); name != "" {
+		return name
+	}
+	for word := range strings.SplitSeq(given, "-") {
+		if len(word) > 1 && slices.Contains(names, word) {
+			return word
+		}
+	}
+	longest := ""
+	for _, name := range names {
+		if len(name) > max(2, len(longest)) && strings.HasPrefix(given, name) {
+			longest = name
+		}
+	}
+	return longest
 }
 
 // nearest returns the name with the smallest edit distance to given. It considers

@@ -113,6 +113,9 @@ func (j *trainJob) run(ctx context.Context) error {
 	}
 	data, err := openData(ctx, j.Data)
 	if err != nil {
+		if j.Resume {
+			err = ifMoved(err)
+		}
 		return err
 	}
 	if err := j.agreeOnSamples(ctx, data); err != nil {
@@ -209,6 +212,10 @@ func (j *trainJob) fillOptions(ctx context.Context) error {
 func (j *trainJob) fillAndWeigh(ctx context.Context) error {
 	if err := j.fillOptions(ctx); err != nil || j.Resume && holdsRun(j.Out) {
 		return err
+	}
+	// With a limit that was not asked for, the epochs would not be trained.
+	if n := j.Epochs * j.BatchesPerEpoch; j.MaxBatches > 0 && n > j.MaxBatches && !j.fs.Changed("max-batches") {
+		return usagef("--epochs %d are %d mini-batches, %d in an epoch, and --max-batches is %d: add --max-batches 0 for no limit", j.Epochs, n, j.BatchesPerEpoch, j.MaxBatches)
 	}
 	return j.checkEffects()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		var text strings.Builder
 		fmt.Fprintf(&text, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-		rare := 0
+		rare, width := 0, helpWidth(cmd.Root().OutOrStdout())
 		for _, group := range groups {
 			names := strings.Fields(group.common)
 			if *all {
@@ -49,10 +50,10 @@ func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
 			for _, name := range names {
 				part.AddFlag(cmd.Flags().Lookup(name))
 			}
-			fmt.Fprintf(&text, "\n%s:\n%s", group.title, part.FlagUsages())
+			fmt.Fprintf(&text, "\n%s:\n%s", group.title, part.FlagUsagesWrapped(width))
 		}
 		if *all {
-			fmt.Fprintf(&text, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsages())
+			fmt.Fprintf(&text, "\nGlobal Flags:\n%s", cmd.InheritedFlags().FlagUsagesWrapped(width))
 		} else {
 			fmt.Fprintf(&text, "\n%s --%s lists %d options more.\n", cmd.CommandPath(), helpAll, rare+countFlags(cmd.InheritedFlags()))
 		}
@@ -66,6 +67,21 @@ func groupedHelp(cmd *cobra.Command, groups []flagGroup) {
 		}
 		return run(cmd, args)
 	}
+}
+
+// wrapHelp makes root and its commands wrap the descriptions of flags on a terminal.
+func wrapHelp(root *cobra.Command) {
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth(root.OutOrStdout()))
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+}
+
+// helpWidth returns the columns of a terminal, or 0 for other writers: a flag is then one
+// line, which programs such as grep can read.
+func helpWidth(w io.Writer) int {
+	if file := terminal(w); file != nil {
+		return terminalWidth(file)
+	}
+	return 0
 }
 
 func countFlags(fs *pflag.FlagSet) (n int) {

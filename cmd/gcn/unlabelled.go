@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -38,6 +40,14 @@ func openDataOfRun(ctx context.Context, spec, dir string) (*datasets.Data, error
 		data.Metric = datasets.ROCAUC
 	}
 	return data, nil
+}
+
+// ifMoved completes the error of opening the data that a run's config.json names.
+func ifMoved(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; --data names the data of a run in another place, or if the run was trained in another folder", err)
+	}
+	return err
 }
 
 // unknownLabels returns labels of n nodes, all unknown, with the classes or tasks that the

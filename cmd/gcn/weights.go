@@ -79,7 +79,7 @@ of GCNConv (PyTorch Geometric), GraphConv (DGL) and Linear are known; these need
 	for _, name := range importOptions {
 		fs.AddFlag(all.Lookup(name))
 	}
-	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: `outputs-first`, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
+	fs.StringVar(&square, "square", "", "the order of square weights if their names do not tell it: outputs-first, as in PyTorch's Linear, or inputs-first, as in DGL's GraphConv (default: an error)")
 	fs.StringVar(&out, "out", "", "folder `DIR` to make; required")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if out == "" {

@@ -28,7 +28,7 @@ type ScaleOptions struct {
 	Evict func() error
 }
 
-// ScaleReport is the cost of training on one graph of a family. Fields with MS are
+// ScaleReport is the cost of training on one graph. Fields with MS are
 // milliseconds a batch. "gcn bench scale" prints the report with these JSON names.
 type ScaleReport struct {
 	BatchSize int     `json:"batch"`

@@ -16,7 +16,7 @@ func TestDirectedTriangle(t *testing.T) {
 		t.Errorf("taken for symmetric: %v, %v", got, err)
 	}
 	var d Set
-	if err := p.adjacency(context.Background(), &d); err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency() != nil {
+	if err := p.adjacency(context.Background(), &d); err != nil || d.Graph.NNZ() != 6 || d.Graph.ValidateAdjacency(t.Context()) != nil {
 		t.Errorf("%v: %+v", err, d.Graph)
 	}
 }

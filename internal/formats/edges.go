@@ -70,6 +70,10 @@ type EdgeList struct {
 	Header, LabelsHeader, FeaturesHeader string
 	Separator                            string
 
+	// Columns, LabelsColumns and FeaturesColumns name the columns of a file to read, in
+	// their order, separated by commas; the file then has a header. "" means all columns.
+	Columns, LabelsColumns, FeaturesColumns string
+
 	// Lists says how JSON lists are read: "sets" of labels or of feature numbers, or
 	// "multi-hot", a 0 or 1 for each. "" finds it, and is an error where both fit.
 	Lists string
@@ -84,6 +88,7 @@ type edgeList struct {
 	unsure   *layout // of the edges, if the first line can be a header or an edge
 	column   int     // of the weights, from 0; 0: none
 	lowest   int32   // least node id in the edges
+	named    int     // nodes that the edges name
 	ordered  []orderedFile
 	lines    int64  // of all files
 	maxID    int32  // greatest node id so far
@@ -109,6 +114,15 @@ type weightedArcs struct {
 
 // Read reads the files. An edge list has no split.
 func (l EdgeList) Read(ctx context.Context) (*Set, error) {
+	for _, file := range []struct{ key, path, columns string }{{"labels-columns", l.Labels, l.LabelsColumns}, {"features-columns", l.Features, l.FeaturesColumns}} {
+		switch {
+		case file.columns == "":
+		case file.path == "":
+			return nil, fmt.Errorf("datasets: %s without the file: give %s=FILE too", file.key, strings.TrimSuffix(file.key, "-columns"))
+		case isNPY(file.path) || isNPZ(file.path) || isJSON(file.path):
+			return nil, fmt.Errorf("datasets: %s: it has no columns with names: %s is for CSV and TSV", file.path, file.key)
+		}
+	}
 	e := &edgeList{EdgeList: l, maxID: -1, lowest: math.MaxInt32, ids: nodeIDs{tally: newTally(l.Edges)}}
 	if err := e.readEdges(ctx, l.Edges); err != nil {
 		return nil, err
@@ -283,13 +297,13 @@ func (e *edgeList) findIDs(path string) (*layout, error) {
 		return len(fields) > 1 && !isNumber(fields[0]) && !isNumber(fields[1])
 	}
 	unsure := false
-	l, err := findLayout(path, e.Separator, e.Header, e.IDs == "" || e.IDs == IDsNames, func(first, second []string) bool {
+	l, err := findLayout(path, e.Separator, e.Header, e.Columns, e.IDs == "" || e.IDs == IDsNames, func(first, second []string) bool {
 		switch {
 		case !words(first):
 			return false
 		case e.IDs == IDsFrom0 || e.IDs == IDsFrom1 || numbers(second):
 			return true
-		case endWords(first):
+		case endWords(first) || namesID(first[0]) && namesID(first[1]) && second != nil && !namesID(second[0]):
 			return true
 		}
 		unsure = second != nil
@@ -358,7 +372,7 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	if err != nil || l == nil {
 		return err
 	}
-	plain := !e.ids.named() && e.ids.first == 0 && e.column == 0 && l.fields <= 2 && !l.attributed
+	plain := !e.ids.named() && e.ids.first == 0 && e.column == 0 && l.fields <= 2 && !l.attributed && l.columns == nil
 	type block struct {
 		weightedArcs
 		names []string // of the ids in arcs; nil if they are numbers
@@ -397,6 +411,9 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 		columns += ", other columns left out"
 	}
 	e.note(l.describe("edges", columns))
+	if e.ids.named() {
+		e.named = e.ids.names.Len()
+	}
 	return err
 }
 
@@ -452,7 +469,7 @@ func (e *edgeList) findWeights(l *layout) error {
 	case weighted && l.fields < 3:
 		return fmt.Errorf("datasets: %s: weights=1, but %q has no third column", l.path, strings.TrimSpace(string(l.sampleLine)))
 	case weighted && l.fields > 3:
-		return fmt.Errorf("datasets: %s: weights=1, but it has %d columns, and no header that names one weight", l.path, l.fields)
+		return fmt.Errorf("datasets: %s: weights=1, but it has %d columns, and no header that names one weight: say columns=FROM,TO,WEIGHT", l.path, l.fields)
 	case weighted:
 		e.column = 2
 	case l.fields > 2 && e.Weights == "":
@@ -582,6 +599,48 @@ func (e *edgeList) checkFirstLine() error {
 	return fmt.Errorf("datasets: %s: its first line, %s, is a header, or an edge of two nodes that no other line names: say header=1 or header=0", l.path, quoteField([]byte(l.first)))
 }
 
+// checkSpelling reports a file without one of the names in the edges, and notes a file with
+// names that have no edge. With a file of all names, other names are errors already.
+func (e *edgeList) checkSpelling() error {
+	if e.named == 0 || e.Nodes != "" {
+		return nil
+	}
+	check := func(path string, lists ...[]int32) error {
+		all, without, example := 0, 0, ""
+		for _, ids := range lists {
+			for _, id := range ids {
+				if all++; int(id) >= e.named {
+					if without++; example == "" {
+						example = e.ids.names.At(int(id))
+					}
+				}
+			}
+		}
+		if without == all && all > 0 {
+			return fmt.Errorf("datasets: %s: none of its names has an edge in %s: it has %.40q, and the edges %.40q", path, e.Edges, example, e.ids.names.At(0))
+		}
+		if without > 0 {
+			e.note(fmt.Sprintf("%d of the %d names in %s have no edge, such as %.40q", without, all, path, example))
+		}
+		return nil
+	}
+	for _, l := range []*nodeLabels{e.classes, e.multiHot} {
+		if l != nil && !l.inOrder {
+			if err := check(l.path, l.ids, l.unlabelled); err != nil {
+				return err
+			}
+		}
+	}
+	for _, t := range []*rowTable{e.tasks, e.rows} {
+		if t != nil {
+			if err := check(t.path, t.ids); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 	if isNPY(path) {
 		return e.addOrdered(path, "labels")
@@ -658,10 +717,10 @@ func (x *extent) grow(block extent) int64 {
 // findLabelLayout finds the layout of a file of labels. In a single column of labels a
 // header looks like a label: maybe is then true, and resolveHeader decides.
 func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err error) {
-	l, err = findLayout(path, e.Separator, e.LabelsHeader, e.ids.named() && e.Nodes == "", func(first, second []string) bool {
+	l, err = findLayout(path, e.Separator, e.LabelsHeader, e.LabelsColumns, e.ids.named() && e.Nodes == "", func(first, second []string) bool {
 		if max(len(first), len(second)) > 1 && e.ids.named() {
 			_, node := e.ids.index[first[0]]
-			return namesID(first[0]) || !node && (e.ids.given != "" || len(first) > 1 && isHeaderWord(first[1]))
+			return isIDWord(first[0]) || !node && (namesID(first[0]) || e.ids.given != "" || len(first) > 1 && isHeaderWord(first[1]))
 		}
 		if max(len(first), len(second)) > 1 {
 			return !isNumber(first[0]) && (len(first) == 1 || second == nil || len(first) == len(second))
@@ -680,7 +739,7 @@ func (e *edgeList) findLabelLayout(path string) (l *layout, maybe bool, err erro
 			return nil, false, fmt.Errorf("datasets: %s: its first line, %s, is a header, or labels %.40q, which has no edge: say labels-header=1 or labels-header=0", path, quoteField([]byte(l.first)), l.sample[0])
 		}
 	}
-	if l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && namesID(l.names[1]) {
+	if l.fields == 2 && len(l.names) == 2 && !namesID(l.names[0]) && isIDWord(l.names[1]) {
 		err = fmt.Errorf("datasets: %s:%d: the columns are %.40q and %.40q, want the node id first", path, l.header, l.names[0], l.names[1])
 	}
 	return l, maybe, err
@@ -731,6 +790,10 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 	if width > 2 {
 		if e.tasks, err = e.readRows(ctx, layout, true, true); err == nil {
 			e.note(layout.describe("labels", fmt.Sprintf("node id, %d binary tasks", e.tasks.width)))
+			return nil
+		}
+		if e.LabelsColumns == "" {
+			err = fmt.Errorf("%w (columns after the id are binary tasks; labels-columns=ID,LABEL reads one label)", err)
 		}
 		return err
 	}
@@ -830,6 +893,9 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 	columns := "one label a line, in node order"
 	if width == 2 {
 		columns = "node id, label"
+	}
+	if v, there := l.fraction(); there {
+		e.note(fmt.Sprintf("each number in %s is a class of its own, such as %v; there is no regression", path, v))
 	}
 	e.note(layout.describe("labels", fmt.Sprintf("%s; %d nodes with one of %d labels, %d without", columns, len(l.ids), len(l.kinds.index), len(l.unlabelled))))
 	return nil
@@ -951,8 +1017,8 @@ func (e *edgeList) readFeatures(ctx context.Context, path string) error {
 		return e.readFeatureLists(ctx, path)
 	}
 	named := e.ids.named()
-	l, err := findLayout(path, e.Separator, e.FeaturesHeader, named, func(first, _ []string) bool {
-		return namesID(first[0]) || !slices.ContainsFunc(first, isNumber) || named && len(first) > 1 && !slices.ContainsFunc(first[1:], isNumber)
+	l, err := findLayout(path, e.Separator, e.FeaturesHeader, e.FeaturesColumns, named, func(first, _ []string) bool {
+		return isIDWord(first[0]) || !named && namesID(first[0]) || !slices.ContainsFunc(first, isNumber) || named && len(first) > 1 && !slices.ContainsFunc(first[1:], isNumber)
 	})
 	if err != nil {
 		return err
@@ -1034,6 +1100,9 @@ func (e *edgeList) findLists(l *nodeLabels, what string) error {
 // data makes the set of all parts.
 func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	if err := e.checkFirstLine(); err != nil {
+		return nil, err
+	}
+	if err := e.checkSpelling(); err != nil {
 		return nil, err
 	}
 	n := e.nodesSoFar()

@@ -326,6 +326,16 @@ func newNodeLabels(path string) *nodeLabels {
 // isNone tells whether the label is −1, which stands for no label.
 func (v category) isNone() bool { return v == none }
 
+// fraction returns the least label that is a number with a fraction.
+func (l *nodeLabels) fraction() (least float64, there bool) {
+	for v := range l.kinds.index {
+		if v.isNumber && v.number != math.Trunc(v.number) && (!there || v.number < least) {
+			least, there = v.number, true
+		}
+	}
+	return least, there
+}
+
 // kind returns a category's provisional number.
 func (l *nodeLabels) kind(v category) (int32, error) {
 	const most = 1 << 20

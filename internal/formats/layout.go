@@ -22,6 +22,7 @@ type layout struct {
 	fields int      // of that line
 
 	sampleLine []byte // that line
+	columns    []int  // of the file, in the order to read them; nil: all
 	attributed bool   // a dictionary of attributes follows an edge
 }
 
@@ -78,8 +79,10 @@ var (
 // findLayout finds the separator of a file, and whether it starts with a header. prefer
 // is a value of the key sep, or "". words tells that the first column may be names, so that
 // a space may separate them. isHeader compares the fields of the first two lines; the
-// second is nil in a file of one line. header, "0" or "1", answers instead of it.
-func findLayout(path, prefer, header string, words bool, isHeader func(first, second []string) bool) (*layout, error) {
+// second is nil in a file of one line. header, "0" or "1", answers instead of it. columns
+// names the columns to read, separated by commas, and so says that there is a header; ""
+// means all columns.
+func findLayout(path, prefer, header, columns string, words bool, isHeader func(first, second []string) bool) (*layout, error) {
 	found, err := firstData(path)
 	if err != nil {
 		return nil, err
@@ -90,6 +93,19 @@ func findLayout(path, prefer, header string, words bool, isHeader func(first, se
 	var second []string
 	if len(found) > 1 {
 		second = l.split(withoutAttributes(found[1].text))
+	}
+	if columns != "" {
+		if header == "0" {
+			return nil, fmt.Errorf("datasets: %s: the columns %q need a header", path, columns)
+		}
+		if err := l.pick(first, columns); err != nil {
+			return nil, err
+		}
+		header, first = "1", l.split(l.picked(found[0].text))
+		if second != nil {
+			last.text = l.picked(last.text)
+			second = l.split(last.text)
+		}
 	}
 	headed := header == "1" || header == "" && isHeader(first, second)
 	l.second, l.sample, l.sampleLine = second, first, found[0].text
@@ -102,6 +118,52 @@ func findLayout(path, prefer, header string, words bool, isHeader func(first, se
 	}
 	l.fields = len(l.sample)
 	return l, nil
+}
+
+// pick sets the columns of a file from their names, separated by commas. names are all
+// columns' names.
+func (l *layout) pick(names []string, columns string) error {
+	for name := range strings.SplitSeq(columns, ",") {
+		name = strings.TrimSpace(name)
+		k := slices.Index(names, name)
+		if k < 0 {
+			return fmt.Errorf("datasets: %s: no column %q; the first line has %.200q", l.path, name, strings.Join(names, ", "))
+		}
+		if slices.Contains(l.columns, k) {
+			return fmt.Errorf("datasets: %s: column %q is named twice", l.path, name)
+		}
+		if slices.Contains(names[k+1:], name) {
+			return fmt.Errorf("datasets: %s: two columns %q", l.path, name)
+		}
+		l.columns = append(l.columns, k)
+	}
+	return nil
+}
+
+// picked returns the columns of a line, in the order to read them. A field with a separator in
+// it is in quotes. A short line lacks columns at its end.
+func (l *layout) picked(line []byte) []byte {
+	var fields [][]byte
+	for more := true; more; {
+		var field []byte
+		field, line, more = cutField(line, l.sep)
+		fields = append(fields, field)
+	}
+	var result []byte
+	for k, column := range l.columns {
+		if column >= len(fields) {
+			break
+		}
+		if k > 0 {
+			result = append(result, l.sep)
+		}
+		if field := fields[column]; bytes.IndexByte(field, l.sep) >= 0 && bytes.IndexByte(field, '"') < 0 {
+			result = append(append(append(result, '"'), field...), '"')
+		} else {
+			result = append(result, field...)
+		}
+	}
+	return result
 }
 
 // takeHeader makes the first line, which findLayout took as data, the header.
@@ -202,12 +264,16 @@ func withoutAttributes(line []byte) []byte {
 	return line
 }
 
-// skipHeader cuts off the header, and the comments and empty lines before it.
+// skipHeader cuts off the header, and the comments and empty lines before it. The lines of data
+// after it have the columns to read.
 func (l *layout) skipHeader(b *lines) {
 	for b.number <= l.header {
 		if _, found := b.next(); !found {
 			return
 		}
+	}
+	if l.columns != nil {
+		b.picked = l.picked
 	}
 }
 
@@ -230,7 +296,21 @@ func isNumber(field string) bool {
 	return err == nil || field == "" || errors.Is(err, strconv.ErrRange)
 }
 
-// namesID tells whether a column's name stands for a node id.
-func namesID(name string) bool {
+// isIDWord tells whether a word is a name of a column of node ids, and hardly a node's name.
+func isIDWord(name string) bool {
 	return slices.Contains([]string{"id", "node", "node_id", "nodeid"}, strings.ToLower(name))
+}
+
+// namesID tells whether a column's name can stand for a node id: as isIDWord, or it ends in id
+// as a word, such as user_id, "paper id" and authorId.
+func namesID(name string) bool {
+	if isIDWord(name) {
+		return true
+	}
+	front := len(name) - len("id")
+	if front < 1 || !strings.EqualFold(name[front:], "id") {
+		return false
+	}
+	before := name[front-1]
+	return strings.IndexByte("_- .", before) >= 0 || name[front] == 'I' && 'a' <= before && before <= 'z'
 }

@@ -111,8 +111,8 @@ func (e *edgeList) readNames(ctx context.Context, path string) error {
 	if isNPY(path) {
 		return e.readNameArray(ctx, path)
 	}
-	l, err := findLayout(path, e.Separator, "", false, func(first, second []string) bool {
-		return namesID(first[0]) || strings.EqualFold(first[0], "name") && second != nil
+	l, err := findLayout(path, e.Separator, "", "", false, func(first, second []string) bool {
+		return isIDWord(first[0]) || strings.EqualFold(first[0], "name") && second != nil
 	})
 	if err != nil {
 		return err

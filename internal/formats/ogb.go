@@ -316,7 +316,7 @@ func (o *ogbFolder) readClassNames(ctx context.Context, d *Set) error {
 		return nil // a pattern in the folder's own name
 	}
 	path := found[0]
-	l, err := findLayout(path, "comma", "1", false, nil)
+	l, err := findLayout(path, "comma", "1", "", false, nil)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package formats
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -66,7 +68,11 @@ type sparseRows struct {
 }
 
 func (p *planetoid) read(ctx context.Context) (err error) {
-	if p.test, err = readIDLines(ctx, p.prefix+"test.index", math.MaxInt32); err != nil {
+	p.test, err = readIDLines(ctx, p.prefix+"test.index", math.MaxInt32)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; want planetoid:DIR/NAME, where DIR holds ind.NAME.test.index and seven files more", err)
+	}
+	if err != nil {
 		return err
 	}
 	if p.allx, err = p.matrix(ctx, "allx"); err != nil {

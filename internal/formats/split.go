@@ -127,7 +127,7 @@ func readFieldLines(ctx context.Context, l *layout) (all []fieldLine, err error)
 }
 
 func (l *NodeList) partLines(ctx context.Context, path string) (nodes []int32, err error) {
-	layout, err := findLayout(path, "", "", false, func(first, _ []string) bool {
+	layout, err := findLayout(path, "", "", "", false, func(first, _ []string) bool {
 		_, node := l.find(first[0])
 		return !node && (namesID(first[0]) || isHeaderWord(first[0]))
 	})
@@ -187,7 +187,7 @@ func partOf(word string) int {
 // Parts reads a file of an id and a part a line, or of a part a line in node order: train,
 // valid, test or none.
 func (l *NodeList) Parts(ctx context.Context, path string) (*Split, error) {
-	layout, err := findLayout(path, "", "", l.Names != nil, func(first, _ []string) bool {
+	layout, err := findLayout(path, "", "", "", l.Names != nil, func(first, _ []string) bool {
 		return partOf(first[len(first)-1]) < 0
 	})
 	if err != nil {

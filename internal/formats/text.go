@@ -39,6 +39,8 @@ type lines struct {
 	path   string
 	number int64 // of the first line, from 1
 	data   []byte
+
+	picked func(line []byte) []byte // the columns of a line of data to read; nil: all
 }
 
 // next cuts off and returns the first line, without its end. The line's number is
@@ -61,9 +63,13 @@ func (b *lines) next() (line []byte, found bool) {
 func (b *lines) nextData() (line []byte, found bool) {
 	for {
 		line, found = b.next()
-		if !found || len(line) == 0 || line[0] != '#' {
-			return line, found
+		if found && len(line) > 0 && line[0] == '#' {
+			continue
 		}
+		if found && len(line) > 0 && b.picked != nil {
+			line = b.picked(line)
+		}
+		return line, found
 	}
 }
 

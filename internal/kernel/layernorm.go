@@ -48,8 +48,8 @@ func LayerNorm(dst, normalized, inverse, z, gain, shift []float32, rows, width i
 	})
 }
 
-// rowsAtATime is how many rows are summed together: a sum waits for its last addition, so
-// several sums take as long as one.
+// rowsAtATime is the number of rows that are summed together. Each addition of a sum waits for
+// the one before, so several sums take as long as one.
 const rowsAtATime = 4
 
 // rowMoments sets mean and factor to the means of the rows of x and the inverses of their

@@ -114,7 +114,16 @@ func TestLayerNorm(t *testing.T) {
 			LayerNormGradient(back, grad, kept, inverse, gain, rows, width)
 			for i := range rows {
 				x, g, k := z[i*width:(i+1)*width], grad[i*width:(i+1)*width], kept[i*width:(i+1)*width]
-				mean, factor := oneRowMoments(x)
+				var mean, variance float64
+				for _, v := range x {
+					mean += float64(v)
+				}
+				mean /= float64(width)
+				for _, v := range x {
+					d := float64(v) - mean
+					variance += d * d
+				}
+				factor := 1 / math.Sqrt(variance/float64(width)+LayerNormEpsilon)
 				normalized, y := make([]float32, width), make([]float32, width)
 				var sum, along float64
 				for j, v := range x {

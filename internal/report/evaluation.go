@@ -126,7 +126,7 @@ func (p *Page) evaluations(of []int) []evaluationView {
 			}
 		}
 		drawing := chart{Title: "Calibration", X: "probability", Y: "frequency", Lines: []line{
-			{Name: "calibrated", Group: 3, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "measured", Group: of[k]},
+			{Name: "calibrated", Group: of[k] + 3, X: []float64{0, 1}, Y: []float64{0, 1}}, {Name: "measured", Group: of[k]},
 		}}
 		for _, b := range e.Calibration.Bins {
 			l := &drawing.Lines[1]

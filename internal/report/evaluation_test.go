@@ -3,8 +3,11 @@ package report
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gcn-layerwise/gcn/train"
 )
 
 // TestEvaluation shows an evaluation of the run's best weights, and no other.
@@ -43,6 +46,24 @@ func TestEvaluation(t *testing.T) {
 	for _, bad := range []string{"{", strings.Replace(good, "[1,1]", "[1]", 1), strings.Replace(good, "[0,1]]", "[0,1],[1,1]]", 1)} {
 		if _, err := page(bad); err == nil || !strings.Contains(err.Error(), evalFile+": damaged") {
 			t.Errorf("error %v about %s", err, bad)
+		}
+	}
+}
+
+// TestCalibrationStyles checks that the two lines of a calibration differ in every group.
+func TestCalibrationStyles(t *testing.T) {
+	bins := []train.CalibrationBin{{Probability: 0.5, Frequency: 0.7}, {Probability: 0.9, Frequency: 0.8}}
+	p := Page{Runs: make([]Run, styles+1)}
+	of := make([]int, len(p.Runs))
+	for k := range p.Runs {
+		p.Runs[k].Eval = &Evaluation{}
+		p.Runs[k].Eval.Calibration.Bins = bins
+		of[k] = k
+	}
+	style := regexp.MustCompile(`class="curve (s\d)"`)
+	for k, v := range p.evaluations(of) {
+		if found := style.FindAllStringSubmatch(string(v.Calibration), -1); len(found) != 2 || found[0][1] == found[1][1] {
+			t.Errorf("group %d: lines in the styles %v", k, found)
 		}
 	}
 }

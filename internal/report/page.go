@@ -138,7 +138,6 @@ func (p *Page) curves(names []string, of, standIn []int) []template.HTML {
 
 // ofSamples says in a title that runs scored samples of the nodes, or returns "".
 func (p *Page) ofSamples() string {
-	sampled := func(r Run) bool { return r.text("eval_samples") != "" }
 	switch {
 	case !slices.ContainsFunc(p.Runs, sampled):
 		return ""
@@ -147,6 +146,9 @@ func (p *Page) ofSamples() string {
 	}
 	return ", of some runs estimated from a sample"
 }
+
+// sampled reports whether a run's scores are of samples of the nodes.
+func sampled(r Run) bool { return r.text("eval_samples") != "" }
 
 // metric returns the runs' metric, or "score" if they differ.
 func (p *Page) metric() string {
@@ -173,16 +175,10 @@ func (p *Page) comparison(names []string, of, standIn []int) []template.HTML {
 		{"train_ms_per_batch", "Training step, sampling left out", "ms a batch"},
 	} {
 		drawing := chart{Title: c.title, X: c.x}
-		for g, name := range names {
-			var values []float64
-			for k := range p.Runs {
-				if v := p.Runs[k].number(c.field); of[k] == g && standIn[k] < 0 && drawable(v) {
-					values = append(values, v)
-				}
-			}
+		for g, values := range numbersOf(p.Runs, names, of, standIn, c.field) {
 			if len(values) > 0 {
 				s := study.NewSpread(values)
-				drawing.Bars = append(drawing.Bars, bar{Name: name, Group: g, Values: values, Mean: s.Mean, SD: s.SD})
+				drawing.Bars = append(drawing.Bars, bar{Name: names[g], Group: g, Values: values, Mean: s.Mean, SD: s.SD})
 			}
 		}
 		if len(drawing.Bars) > 0 {

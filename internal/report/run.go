@@ -264,7 +264,7 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 			if runs[k].Config == nil || slices.Contains([]string{"seed", "method", "samples", "data", "sampler", "fingerprint", "classes", "tasks", "class_names"}, name) {
 				continue
 			}
-			words = append(words, name+" "+valueText(runs[k].Config[name]))
+			words = append(words, name+" "+settingText(runs, k, name))
 		}
 		name := strings.Join(words, " · ")
 		if data := runs[k].text("data"); data != "" && slices.Contains(differing, "data") {
@@ -280,6 +280,16 @@ func groupsBy(runs []Run, differing []string) (names []string, of []int) {
 		of = append(of, number[name])
 	}
 	return names, of
+}
+
+// settingText writes a setting of run k. A setting that is on in other runs is false in a run
+// without it.
+func settingText(runs []Run, k int, name string) string {
+	v := runs[k].Config[name]
+	if v == nil && slices.ContainsFunc(runs, func(r Run) bool { return r.Config[name] == true }) {
+		return "false"
+	}
+	return valueText(v)
 }
 
 // differingSettings lists the settings that differ between runs, in alphabetical

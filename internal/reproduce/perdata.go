@@ -86,4 +86,4 @@ func (p *PerData) Set(text string) error {
 }
 
 // Type implements pflag.Value.
-func (*PerData) Type() string { return "N[,NAME=N…]" }
+func (*PerData) Type() string { return "N[,NAME=N...]" }

@@ -49,9 +49,6 @@ func (a *Results) Save(dir string) error {
 // recipesPage is the page of results of recipes, if the folder is the manual's.
 const recipesPage = "recipes.md"
 
-// WriteMarkdown writes the whole report.
-func (a *Results) WriteMarkdown(w io.Writer) error { return a.writeMarkdown(w, false) }
-
 // writeMarkdown writes the whole report, with a link to recipesPage if that lies beside it.
 func (a *Results) writeMarkdown(w io.Writer, recipes bool) error {
 	var b strings.Builder

@@ -26,8 +26,12 @@ func (row *Row) compare() {
 		}
 		return
 	}
-	tolerance := 2 * math.Hypot(row.SEM, p.PM)
-	switch {
+	row.compareWithin(2 * math.Hypot(row.SEM, p.PM))
+}
+
+// compareWithin sets the range of a row that may differ by tolerance from the paper's number.
+func (row *Row) compareWithin(tolerance float64) {
+	switch p := row.Paper; {
 	case row.Mean > p.Mean+tolerance:
 		row.Range = "above"
 	case row.Mean < p.Mean-tolerance:
@@ -48,14 +52,7 @@ func (row *Row) comparePrinted() {
 	if p.Mean != math.Trunc(p.Mean) {
 		half = 0.05
 	}
-	switch {
-	case row.Mean > p.Mean+half:
-		row.Range = "above"
-	case row.Mean < p.Mean-half:
-		row.Range = "below"
-	default:
-		row.Range = "in"
-	}
+	row.compareWithin(half)
 	row.explain("")
 }
 

@@ -45,9 +45,13 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 		return nil, fmt.Errorf("%w: its description: %w", ErrFormat, err)
 	}
 	body := data[8+length:]
-	var tensors []Tensor
-	from, to := map[string]int{}, map[string]int{}
-	used := 0
+	type place struct {
+		name     string
+		shape    []int
+		kind     element
+		from, to int // bytes of body
+	}
+	var places []place
 	for name, text := range entries {
 		if name == "__metadata__" {
 			continue
@@ -58,33 +62,33 @@ func decodeSafetensors(data []byte) ([]Tensor, error) {
 		}
 		kind, known := elements(e.Type)
 		n, err := size(e.Shape)
-		switch low, high := e.Offsets[0], e.Offsets[1]; {
+		switch from, to := e.Offsets[0], e.Offsets[1]; {
 		case !known:
 			return nil, fmt.Errorf("%w: tensor %q is of type %q, want F32, F64, F16 or BF16", ErrFormat, name, e.Type)
 		case err != nil:
 			return nil, fmt.Errorf("tensor %q: %w", name, err)
-		case low < 0 || high < low || high > len(body) || high-low != n*kind.bytes:
-			return nil, fmt.Errorf("%w: tensor %q of shape %v is at the bytes %d to %d of %d", ErrFormat, name, e.Shape, low, high, len(body))
-		case high-low > len(body)-used:
-			return nil, fmt.Errorf("%w: tensor %q shares its values with others", ErrFormat, name)
+		case from < 0 || to < from || to > len(body) || to-from != n*kind.bytes:
+			return nil, fmt.Errorf("%w: tensor %q of shape %v is at the bytes %d to %d of %d", ErrFormat, name, e.Shape, from, to, len(body))
 		default:
-			used += high - low
-			tensors = append(tensors, Tensor{name, e.Shape, kind.values(body[low:high], n)})
-			from[name], to[name] = low, high
+			places = append(places, place{name, e.Shape, kind, from, to})
 		}
 	}
-	slices.SortFunc(tensors, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(from[a.Name], from[b.Name]), cmp.Compare(to[a.Name], to[b.Name]), strings.Compare(a.Name, b.Name))
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), strings.Compare(a.name, b.name))
 	})
-	at := 0
-	for _, t := range tensors {
-		if from[t.Name] != at {
-			return nil, fmt.Errorf("%w: tensor %q begins at byte %d of the values, and the tensors before it end at %d", ErrFormat, t.Name, from[t.Name], at)
+	end := 0
+	for _, p := range places {
+		if p.from != end {
+			return nil, fmt.Errorf("%w: tensor %q begins at byte %d of the values, and the tensors before it end at %d", ErrFormat, p.name, p.from, end)
 		}
-		at = to[t.Name]
+		end = p.to
 	}
-	if at != len(body) {
-		return nil, fmt.Errorf("%w: %d bytes of values, and the tensors end at %d", ErrFormat, len(body), at)
+	if end != len(body) {
+		return nil, fmt.Errorf("%w: %d bytes of values, and the tensors end at %d", ErrFormat, len(body), end)
+	}
+	var tensors []Tensor
+	for _, p := range places {
+		tensors = append(tensors, Tensor{p.name, p.shape, p.kind.values(body[p.from:p.to], (p.to-p.from)/p.kind.bytes)})
 	}
 	return tensors, nil
 }
