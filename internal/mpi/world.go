@@ -23,9 +23,10 @@ type World struct {
 	rank, size int
 	hosts      []string // of each rank
 
-	mu     sync.Mutex     // held during a call of a method
-	broken error          // of the first call that failed; the ranks no longer agree
-	pinned runtime.Pinner // the memory of the messages under way
+	mu      sync.Mutex     // held during a call of a method
+	broken  error          // of the first call that failed; the ranks no longer agree
+	leaving bool           // Close has begun to end MPI
+	pinned  runtime.Pinner // the memory of the messages under way
 
 	calls sync.Mutex // held during calls of the library, which serves one thread at a time
 	beat  heartbeat
@@ -43,8 +44,8 @@ type status [256]byte
 //
 // A rank that gives no sign of life for the time timeout is lost, for example because it is
 // stopped or its network has failed: a call that waits for it ends with an error that names
-// it. A rank that computes is not lost. Open waits so long for all ranks to start. 0 means to
-// wait forever.
+// it. A rank that computes is not lost. Open waits so long for all ranks to start, but at least
+// a minute. 0 means to wait forever.
 func Open(ctx context.Context, getenv func(string) string, timeout time.Duration) (*World, error) {
 	choice := getenv(Variable)
 	if choice == "off" {
@@ -65,7 +66,11 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 		return nil, fmt.Errorf("mpi: started by %s, but its library cannot be loaded (%s=PATH names one, %s=off runs every process alone): %w",
 			launcher.Name, Variable, Variable, err)
 	}
-	w, err := joinWithin(ctx, lib, timeout)
+	start := timeout
+	if timeout > 0 {
+		start = max(timeout, leastStart)
+	}
+	w, err := joinWithin(ctx, lib, start)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +81,9 @@ func Open(ctx context.Context, getenv func(string) string, timeout time.Duration
 	w.startHeartbeat(timeout)
 	return w, w.meet(ctx)
 }
+
+// leastStart is the least time in which all ranks must start: a busy machine takes seconds.
+const leastStart = time.Minute
 
 // joinWithin is join until ctx ends, or for the time timeout; 0 means forever. After an error
 // the process must end: MPI may still wait for the other ranks.
@@ -329,9 +337,11 @@ func (w *World) Abort(code int) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	// A launcher ends the job if a rank ends with an error.
-	time.AfterFunc(abortTime, func() { os.Exit(code) })
-	w.lib.abort(w.lib.world, int32(code))
+	// A launcher also ends the job if a rank ends with an error.
+	if !w.leaving { // else the library may not know its ranks any more
+		time.AfterFunc(abortTime, func() { os.Exit(code) })
+		w.lib.abort(w.lib.world, int32(code))
+	}
 	os.Exit(code)
 }
 
@@ -346,7 +356,7 @@ func (w *World) Close() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broken = errors.New("mpi: closed")
+	w.broken, w.leaving = errors.New("mpi: closed"), true
 	w.beat.stop()
 	if w.beat.limit == 0 {
 		return w.leave(context.Background())
