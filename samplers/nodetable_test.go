@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,44 @@ func TestNodeTable(t *testing.T) {
 				nodes = append(nodes, node)
 			}
 			base += int32(len(nodes))
+		}
+	})
+}
+
+// numberEach gives the numbers of numberOrAdd, with cells and with a table, over several chunks.
+func TestNumberEach(t *testing.T) {
+	const n = 3000
+	p := &graph.Laplacian{Adjacency: &graph.CSR{Rows: n, Cols: n, Ptr: make([]int64, n+1)}, RowScale: make([]float32, n)}
+	for i := range p.RowScale {
+		p.RowScale[i] = float32(i)
+	}
+	p.ColScale = p.RowScale
+	rapid.Check(t, func(rt *rapid.T) {
+		var one, cells numbering
+		table := numbering{laplacian: p, base: 1, symmetric: true} // begin makes no cells
+		for range rapid.IntRange(1, 4).Draw(rt, "blocks") {
+			for _, g := range []*numbering{&one, &cells, &table} {
+				g.begin(p, nil)
+			}
+			for range rapid.IntRange(1, 3).Draw(rt, "calls") {
+				nodes := rapid.SliceOfN(rapid.Int32Range(0, n-1), 0, 3*prefetchChunk).Draw(rt, "nodes")
+				var want []int32
+				for _, i := range nodes {
+					want = append(want, one.numberOrAdd(i))
+				}
+				for _, g := range []*numbering{&cells, &table} {
+					numbers, scales := make([]int32, len(nodes)), make([]float32, len(nodes))
+					g.numberEach(nodes, numbers, scales)
+					if !slices.Equal(numbers, want) || !slices.Equal(g.nodes, one.nodes) {
+						rt.Fatalf("cells %v: numbers %v of nodes %v, want %v of %v", g.cells != nil, numbers, g.nodes, want, one.nodes)
+					}
+					for k, i := range nodes {
+						if scales[k] != float32(i) {
+							rt.Fatalf("cells %v: scale %v of node %d", g.cells != nil, scales[k], i)
+						}
+					}
+				}
+			}
 		}
 	})
 }
