@@ -75,7 +75,8 @@ func leaveRanks(ctx context.Context, w *mpi.World, code int, message string, all
 	if w.Rank() > 0 {
 		// Rank 0 tells of a failure that all ranks share, and saves its state before it
 		// ends them. Open MPI's launcher then sends SIGTERM, and a second later kills.
-		ended, patience := ctx.Done(), time.Second/2
+		// On a busy machine that takes longer than half a second.
+		ended, patience := ctx.Done(), 3*time.Second
 		if code == exitInterrupted || all {
 			ended, patience = nil, 5*time.Second
 		}

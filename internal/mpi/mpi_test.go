@@ -183,7 +183,7 @@ func awayChild(ctx context.Context) error {
 		return fmt.Errorf("a rank that computes: %w", err)
 	}
 	if w.Rank() == 1 {
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		stop()
 	}
 	if err := w.Gather(ctx, parts); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -207,6 +207,13 @@ func TestLostRank(t *testing.T) {
 	})
 }
 
+// stop stops this process. The other threads of a process go on for a moment after the call
+// that stops it, so stop does not return.
+func stop() {
+	syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	time.Sleep(time.Hour)
+}
+
 // lateChild stops rank 1 when it should leave the job, or while it leaves.
 func lateChild(ctx context.Context) error {
 	w, err := Open(ctx, os.Getenv, time.Second)
@@ -220,7 +227,7 @@ func lateChild(ctx context.Context) error {
 			}
 			w.beat.stop()
 		}
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		stop()
 	}
 	if err := w.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -248,7 +255,7 @@ func TestLostRankAtTheEnd(t *testing.T) {
 // absentChild stops rank 1 before it joins.
 func absentChild(ctx context.Context) error {
 	if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("PMI_RANK") == "1" {
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		stop()
 	}
 	launcher, err := Launched(os.Getenv)
 	if err != nil {
