@@ -62,10 +62,8 @@ func (h *neighborhood) weigh(rows []int32) {
 		end := h.ends[i]
 		numbers, own := h.numbers[at:end], h.entryScales[at:end]
 		at = end
-		scale := float64(own[0])
-		if !h.symmetric {
-			scale = float64(h.laplacian.RowScale[r])
-		}
+		scales[i] = own[0] // the row's own node
+		scale := float64(h.rowScaleAt(i, r))
 		r2 := scale * scale
 		values := h.laplacian.Adjacency.RowValues(int(r))
 		for k, c := range numbers {

@@ -19,7 +19,8 @@ type numbering struct {
 	symmetric bool         // RowScale is ColScale
 	base      int32        // numbers below base belong to earlier blocks
 	nodes     []int32      // the nodes that have a number, in order
-	// prefetched has no meaning: without it, the compiler could remove the reads of prefetch.
+	// prefetched has no meaning. The sums of what is read ahead are stored here: otherwise the
+	// compiler could remove these reads.
 	prefetched int32
 }
 

@@ -361,7 +361,8 @@ func (w *World) Close() error {
 	if w.beat.limit == 0 {
 		return w.leave(context.Background())
 	}
-	// All ranks are here and send no more signs of life, so what is left takes no time.
+	// All ranks have come this far. They send no more signs of life, so leaving has a time of
+	// its own: it takes milliseconds, unless a rank is stopped.
 	timeout := time.Duration(w.beat.limit) * w.beat.interval
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
