@@ -1,9 +1,8 @@
 package samplers
 
 import (
-	"math"
-
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // neighborhood holds the columns that are not zero on a layer's rows, and every
@@ -35,11 +34,11 @@ func (h *neighborhood) walk(p *graph.Laplacian, rows []int32) error {
 		h.ends[i] = entries
 	}
 	h.entries = resize(h.entries, entries)
-	h.prefetched = h.prefetchRows(rows)
 	list := h.entries
 	adjacency := p.Adjacency
 	at := 0
-	for _, r := range rows {
+	for i, r := range rows {
+		prefetchRow(adjacency, rows, i)
 		list[at] = r
 		at += 1 + copy(list[at+1:], adjacency.Row(int(r)))
 	}
@@ -86,22 +85,13 @@ func (h *neighborhood) rowScaleAt(i int, r int32) float32 {
 	return h.laplacian.RowScale[r]
 }
 
-// prefetchRows reads the first and last entry and the scale of each row, in a loop in which
-// the processor waits for many cache misses at a time. The sum has no meaning.
-func (h *neighborhood) prefetchRows(rows []int32) (sum int32) {
-	adjacency := h.laplacian.Adjacency
-	for _, r := range rows {
-		if row := adjacency.Row(int(r)); len(row) > 0 {
-			sum ^= row[0] ^ row[len(row)-1]
-		}
+// prefetchRow brings the row of A near that is read a few rows after row i.
+func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
+	const ahead, entries = 32, 1024 // the processor prefetches the rest of a long row by itself
+	if i += ahead; i < len(rows) {
+		row := adjacency.Row(int(rows[i]))
+		kernel.PrefetchSlice(row[:min(len(row), entries)])
 	}
-	if h.symmetric {
-		return sum
-	}
-	for _, r := range rows {
-		sum ^= int32(math.Float32bits(h.laplacian.RowScale[r]))
-	}
-	return sum
 }
 
 // fill sets block to the rows of P over the drawn columns. Column c of the
@@ -149,9 +139,9 @@ func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32
 func (h *neighborhood) fillDrawn(block *graph.Block, rows []int32, drawn *nodeSet, factor []float64) {
 	m := startBlock(block, rows)
 	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	h.prefetched = h.prefetchRows(rows)
 	adjacency := h.laplacian.Adjacency
 	for i, r := range rows {
+		prefetchRow(adjacency, rows, i)
 		scale := float64(h.rowScale(r))
 		if drawn.has(r) {
 			l := h.number(r)

@@ -37,14 +37,12 @@ func firstSlot(node int32, shift uint) uint32 {
 	return uint32(node) * golden >> shift
 }
 
-// prefetch reads the slots at which the searches for nodes begin. The sum has no meaning.
-func (t *nodeTable) prefetch(nodes []int32) (sum int32) {
-	slots, shift := t.slots, t.shift&31
-	mask := uint32(len(slots) - 1)
-	for _, j := range nodes {
-		sum ^= slots[firstSlot(j, shift)&mask].number
+// firstSlots sets slots to the places at which the searches for nodes begin.
+func (t *nodeTable) firstSlots(slots, nodes []int32) {
+	shift := t.shift & 31
+	for k, node := range nodes {
+		slots[k] = int32(firstSlot(node, shift))
 	}
-	return sum
 }
 
 // get returns the number of node, or one below base. The table may be empty.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // numbering gives the input nodes of a block their local numbers 0, 1, … in the
@@ -19,9 +20,6 @@ type numbering struct {
 	symmetric bool         // RowScale is ColScale
 	base      int32        // numbers below base belong to earlier blocks
 	nodes     []int32      // the nodes that have a number, in order
-	// prefetched has no meaning. The sums of what is read ahead are stored here: otherwise the
-	// compiler could remove these reads.
-	prefetched int32
 }
 
 // mostCells is the largest number of nodes of a graph whose numberings have a cell for
@@ -142,19 +140,20 @@ func (g *numbering) insert(node int32) int32 {
 	return c
 }
 
-// prefetchChunk is the number of nodes that are read ahead: so many cache lines fit in the
-// first cache of each processor.
-const prefetchChunk = 256
+// numberChunk is the number of nodes that are numbered together.
+const numberChunk = 256
 
 // numberEach gives each of nodes its number, or the next one if it has none. It sets numbers
-// and the ColScale of each node; both have the length of nodes. It reads a chunk of nodes
-// ahead, in a loop in which the processor waits for many cache misses at a time.
+// and the ColScale of each node; both have the length of nodes. It goes through a chunk of nodes
+// several times, and prefetches the next chunk's cells or scales.
 func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
 	if g.cells == nil {
 		g.table.reserve(len(g.nodes)+len(nodes), g.nodes, g.base)
 	}
+	g.prefetch(nodes[:min(numberChunk, len(nodes))])
 	for len(nodes) > 0 {
-		m := min(prefetchChunk, len(nodes))
+		m := min(numberChunk, len(nodes))
+		g.prefetch(nodes[m:min(m+numberChunk, len(nodes))])
 		var count int
 		if g.cells == nil {
 			count = g.numberInTable(nodes[:m], numbers[:m], scales[:m])
@@ -171,15 +170,19 @@ func (g *numbering) numberEach(nodes, numbers []int32, scales []float32) {
 	}
 }
 
+// prefetch brings what numberEach reads of nodes near.
+func (g *numbering) prefetch(nodes []int32) {
+	if g.cells == nil {
+		kernel.Prefetch(g.laplacian.ColScale, nodes)
+	} else {
+		kernel.Prefetch(g.cells, nodes)
+	}
+}
+
 // numberInCells does the numbers and scales of one chunk, with cells. It returns the number
 // of nodes that have a number now.
 func (g *numbering) numberInCells(nodes, numbers []int32, scales []float32) int {
 	cells, base, count := g.cells, g.base, int32(len(g.nodes))
-	sum := int32(0)
-	for _, i := range nodes {
-		sum ^= cells[i].number
-	}
-	g.prefetched ^= sum
 	for k, i := range nodes {
 		// No branch: a processor cannot predict whether a node has a number.
 		cell := &cells[i]
@@ -199,7 +202,8 @@ func (g *numbering) numberInTable(nodes, numbers []int32, scales []float32) int 
 	for k, i := range nodes {
 		scales[k] = colScale[i]
 	}
-	g.prefetched ^= g.table.prefetch(nodes)
+	g.table.firstSlots(numbers, nodes)
+	kernel.Prefetch(g.table.slots, numbers)
 	for k, i := range nodes {
 		slot := g.table.place(i, base)
 		c := slot.number - base

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/simd"
@@ -26,16 +27,18 @@ func whole(n, group int) int {
 	return n / group * group
 }
 
+func prefetch(x unsafe.Pointer, size uintptr, _ int, ids []int32) {
+	prefetchAt((*byte)(x), int(size), &ids[0], len(ids))
+}
+
+func prefetchSlice(x unsafe.Pointer, bytes uintptr) { prefetchLines((*byte)(x), int(bytes)) }
+
 // one stands for the values of a matrix without values, and for absent scales.
 var one = [1]float32{1}
 
-// Rows of X are prefetched where X is larger than 8 MB, so that most of them come
-// from memory or a third-level cache, and its rows are long: the processor looks
-// far enough ahead over short ones. The result is the same either way.
-const (
-	farElements = 1 << 21
-	farWidth    = 96
-)
+// SpMM prefetches rows of a large X of at least this width: the processor looks far enough
+// ahead over shorter ones. The result is the same either way.
+const farWidth = 16
 
 // spmmRows computes rows lo to hi of dst = A·X, or of A·X[ids].
 func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x []float32, width int) {
@@ -49,7 +52,7 @@ func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, xRows int, x
 	if a.Val != nil {
 		val, step = &a.Val[:len(a.Idx)][0], 4
 	}
-	far := xRows*width > farElements && width >= farWidth
+	far := xRows*width > farValues && width >= farWidth
 	var ok bool
 	switch {
 	case ids == nil && far && level == simd.AVX512:

@@ -3,12 +3,18 @@
 package kernel
 
 import (
+	"unsafe"
+
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/simd"
 )
 
 // level is which assembly runs: none.
 var level = simd.Portable
+
+func prefetch(x unsafe.Pointer, size uintptr, n int, ids []int32) { touch(x, size, n, ids) }
+
+func prefetchSlice(x unsafe.Pointer, bytes uintptr) { touchSlice(x, bytes) }
 
 func spmmRows(dst []float32, a *graph.CSR, lo, hi int, ids []int32, _ int, x []float32, width int) {
 	spmmRowsGo(dst, a, lo, hi, ids, x, width)

@@ -14,7 +14,9 @@ func Gather(dst []float32, x []float32, ids []int32, width int) {
 }
 
 func gatherRows(dst, x []float32, ids []int32, width, lo, hi int) {
+	ahead := rowsAhead(x, ids[lo:hi], width)
 	for i := lo; i < hi; i++ {
+		ahead.next()
 		r := int(ids[i])
 		copy(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
 	}

@@ -40,7 +40,9 @@ func widenRow(dst []float32, src []uint16) {
 func GatherHalf(dst []float32, x []uint16, ids []int32, width int) {
 	checkLen("GatherHalf", "dst", len(dst), len(ids)*width)
 	parallel.For(len(ids), grain(width), func(lo, hi int) {
+		ahead := rowsAhead(x, ids[lo:hi], width)
 		for i := lo; i < hi; i++ {
+			ahead.next()
 			r := int(ids[i])
 			widenRow(dst[i*width:(i+1)*width], x[r*width:(r+1)*width])
 		}
@@ -80,8 +82,6 @@ type halfScratch struct {
 	wide []float32 // some rows of x
 	part graph.CSR // a row over those
 	tell []int32   // 0, 1, 2, …
-
-	touched uint16 // so that touch is not for nothing
 }
 
 var scratches = sync.Pool{New: func() any { return new(halfScratch) }}
@@ -116,7 +116,9 @@ func (s *halfScratch) add(y []float32, x *graph.Features, more bool) {
 			s.part.Val = append(s.part.Val, 1)
 		}
 		if x.Half != nil {
-			s.touched ^= touch(x.Half, entries[done:min(done+s.part.Cols, len(entries))], width)
+			for _, r := range entries[done:min(done+s.part.Cols, len(entries))] {
+				PrefetchSlice(x.Half[int(r)*width : (int(r)+1)*width])
+			}
 		}
 		for len(s.part.Val) < s.part.Cols && done < len(entries) {
 			at, r := len(s.part.Val)*width, int(entries[done])*width
@@ -132,18 +134,4 @@ func (s *halfScratch) add(y []float32, x *graph.Features, more bool) {
 		s.part.Ptr, s.part.Idx = append(s.part.Ptr[:0], 0, int64(n)), s.tell[:n]
 		spmmRows(y, &s.part, 0, 1, nil, n, s.wide, width)
 	}
-}
-
-// touch reads one number of each cache line of some rows of x. Widening them one
-// by one waits for the memory at each; this waits for many at a time.
-func touch(x []uint16, rows []int32, width int) (mixed uint16) {
-	const line = 32 // numbers
-	for _, r := range rows {
-		row := x[int(r)*width : (int(r)+1)*width]
-		for at := 0; at < len(row); at += line {
-			mixed ^= row[at]
-		}
-		mixed ^= row[len(row)-1]
-	}
-	return mixed
 }

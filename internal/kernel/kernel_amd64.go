@@ -5,6 +5,12 @@
 package kernel
 
 //go:noescape
+func prefetchAt(x *byte, size int, ids *int32, n int)
+
+//go:noescape
+func prefetchLines(x *byte, bytes int)
+
+//go:noescape
 func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 
 //go:noescape

@@ -4,6 +4,38 @@
 
 #include "textflag.h"
 
+// func prefetchAt(x *byte, size int, ids *int32, n int)
+// Requires: MMX+
+TEXT ·prefetchAt(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), AX
+	MOVQ size+8(FP), CX
+	MOVQ ids+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	MOVLQSX    (DX), SI
+	IMULQ      CX, SI
+	PREFETCHT1 (AX)(SI*1)
+	ADDQ       $+4, DX
+	DECQ       BX
+	JNE        loop
+	RET
+
+// func prefetchLines(x *byte, bytes int)
+// Requires: MMX+
+TEXT ·prefetchLines(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ bytes+8(FP), CX
+	ADDQ AX, CX
+
+loop:
+	PREFETCHT1 (AX)
+	ADDQ       $+64, AX
+	CMPQ       AX, CX
+	JCS        loop
+	PREFETCHT1 -1(CX)
+	RET
+
 // func spmmAVX2(dst *float32, ptr *int64, rows int, idx *int32, nnz int, val *float32, valStep int, x *float32, cols int, width int) bool
 // Requires: AVX, FMA3
 TEXT ·spmmAVX2(SB), NOSPLIT, $0-81
@@ -821,7 +853,7 @@ TEXT ·spmmFarAVX2(SB), NOSPLIT, $8-81
 	MOVQ    width+72(FP), BX
 	MOVQ    idx+24(FP), SI
 	MOVQ    nnz+32(FP), DI
-	LEAQ    -32(SI)(DI*4), SI
+	LEAQ    -64(SI)(DI*4), SI
 	MOVQ    SI, (SP)
 	LEAQ    -1(BX), SI
 	ANDQ    $+7, SI
@@ -885,12 +917,12 @@ entry8_false:
 	VFMADD231PS  224(R13)(DI*1), Y9, Y8
 	CMPQ         R11, (SP)
 	JCC          near8_false
-	MOVL         32(R11), R13
+	MOVL         64(R11), R13
 	IMULQ        BX, R13
-	PREFETCHT0   (R13)(DI*1)
-	PREFETCHT0   64(R13)(DI*1)
-	PREFETCHT0   128(R13)(DI*1)
-	PREFETCHT0   192(R13)(DI*1)
+	PREFETCHT1   (R13)(DI*1)
+	PREFETCHT1   64(R13)(DI*1)
+	PREFETCHT1   128(R13)(DI*1)
+	PREFETCHT1   192(R13)(DI*1)
 
 near8_false:
 	ADDQ $+4, R11
@@ -958,12 +990,12 @@ entry8_true:
 	VFMADD231PS  Y10, Y9, Y8
 	CMPQ         SI, (SP)
 	JCC          near8_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
-	PREFETCHT0   192(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
+	PREFETCHT1   192(R11)(DI*1)
 
 near8_true:
 	ADDQ $+4, SI
@@ -1011,12 +1043,12 @@ entry7_true:
 	VFMADD231PS  Y9, Y8, Y7
 	CMPQ         SI, (SP)
 	JCC          near7_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
-	PREFETCHT0   192(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
+	PREFETCHT1   192(R11)(DI*1)
 
 near7_true:
 	ADDQ $+4, SI
@@ -1061,11 +1093,11 @@ entry6_true:
 	VFMADD231PS  Y8, Y7, Y6
 	CMPQ         SI, (SP)
 	JCC          near6_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
 
 near6_true:
 	ADDQ $+4, SI
@@ -1107,11 +1139,11 @@ entry5_true:
 	VFMADD231PS  Y7, Y6, Y5
 	CMPQ         SI, (SP)
 	JCC          near5_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
 
 near5_true:
 	ADDQ $+4, SI
@@ -1150,10 +1182,10 @@ entry4_true:
 	VFMADD231PS  Y6, Y5, Y4
 	CMPQ         SI, (SP)
 	JCC          near4_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
 
 near4_true:
 	ADDQ $+4, SI
@@ -1189,10 +1221,10 @@ entry3_true:
 	VFMADD231PS  Y5, Y4, Y3
 	CMPQ         SI, (SP)
 	JCC          near3_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
 
 near3_true:
 	ADDQ $+4, SI
@@ -1225,9 +1257,9 @@ entry2_true:
 	VFMADD231PS  Y4, Y3, Y2
 	CMPQ         SI, (SP)
 	JCC          near2_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
 
 near2_true:
 	ADDQ $+4, SI
@@ -1257,9 +1289,9 @@ entry1_true:
 	VFMADD231PS  Y3, Y2, Y1
 	CMPQ         SI, (SP)
 	JCC          near1_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
 
 near1_true:
 	ADDQ $+4, SI
@@ -1294,7 +1326,7 @@ TEXT ·spmmGatherFarAVX2(SB), NOSPLIT, $8-89
 	MOVQ    ids+56(FP), SI
 	MOVQ    idx+24(FP), DI
 	MOVQ    nnz+32(FP), R8
-	LEAQ    -32(DI)(R8*4), DI
+	LEAQ    -64(DI)(R8*4), DI
 	MOVQ    DI, (SP)
 	LEAQ    -1(BX), DI
 	ANDQ    $+7, DI
@@ -1359,15 +1391,15 @@ entry8_false:
 	VFMADD231PS  224(R14)(R8*1), Y9, Y8
 	CMPQ         R12, (SP)
 	JCC          near8_false
-	MOVL         32(R12), R14
+	MOVL         64(R12), R14
 	CMPQ         R14, DX
 	JCC          near8_false
 	MOVL         (SI)(R14*4), R14
 	IMULQ        BX, R14
-	PREFETCHT0   (R14)(R8*1)
-	PREFETCHT0   64(R14)(R8*1)
-	PREFETCHT0   128(R14)(R8*1)
-	PREFETCHT0   192(R14)(R8*1)
+	PREFETCHT1   (R14)(R8*1)
+	PREFETCHT1   64(R14)(R8*1)
+	PREFETCHT1   128(R14)(R8*1)
+	PREFETCHT1   192(R14)(R8*1)
 
 near8_false:
 	ADDQ $+4, R12
@@ -1436,15 +1468,15 @@ entry8_true:
 	VFMADD231PS  Y10, Y9, Y8
 	CMPQ         DI, (SP)
 	JCC          near8_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near8_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
-	PREFETCHT0   192(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
+	PREFETCHT1   192(R12)(R8*1)
 
 near8_true:
 	ADDQ $+4, DI
@@ -1493,15 +1525,15 @@ entry7_true:
 	VFMADD231PS  Y9, Y8, Y7
 	CMPQ         DI, (SP)
 	JCC          near7_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near7_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
-	PREFETCHT0   192(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
+	PREFETCHT1   192(R12)(R8*1)
 
 near7_true:
 	ADDQ $+4, DI
@@ -1547,14 +1579,14 @@ entry6_true:
 	VFMADD231PS  Y8, Y7, Y6
 	CMPQ         DI, (SP)
 	JCC          near6_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near6_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
 
 near6_true:
 	ADDQ $+4, DI
@@ -1597,14 +1629,14 @@ entry5_true:
 	VFMADD231PS  Y7, Y6, Y5
 	CMPQ         DI, (SP)
 	JCC          near5_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near5_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
 
 near5_true:
 	ADDQ $+4, DI
@@ -1644,13 +1676,13 @@ entry4_true:
 	VFMADD231PS  Y6, Y5, Y4
 	CMPQ         DI, (SP)
 	JCC          near4_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near4_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
 
 near4_true:
 	ADDQ $+4, DI
@@ -1687,13 +1719,13 @@ entry3_true:
 	VFMADD231PS  Y5, Y4, Y3
 	CMPQ         DI, (SP)
 	JCC          near3_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near3_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
 
 near3_true:
 	ADDQ $+4, DI
@@ -1727,12 +1759,12 @@ entry2_true:
 	VFMADD231PS  Y4, Y3, Y2
 	CMPQ         DI, (SP)
 	JCC          near2_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near2_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
 
 near2_true:
 	ADDQ $+4, DI
@@ -1763,12 +1795,12 @@ entry1_true:
 	VFMADD231PS  Y3, Y2, Y1
 	CMPQ         DI, (SP)
 	JCC          near1_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near1_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
 
 near1_true:
 	ADDQ $+4, DI
@@ -5095,7 +5127,7 @@ TEXT ·spmmFarAVX512(SB), NOSPLIT, $8-81
 	MOVQ  width+72(FP), BX
 	MOVQ  idx+24(FP), SI
 	MOVQ  nnz+32(FP), DI
-	LEAQ  -32(SI)(DI*4), SI
+	LEAQ  -64(SI)(DI*4), SI
 	MOVQ  SI, (SP)
 	LEAQ  -1(BX), SI
 	ANDQ  $+15, SI
@@ -5174,24 +5206,24 @@ entry16_false:
 	VFMADD231PS  960(R13)(DI*1), Z16, Z15
 	CMPQ         R11, (SP)
 	JCC          near16_false
-	MOVL         32(R11), R13
+	MOVL         64(R11), R13
 	IMULQ        BX, R13
-	PREFETCHT0   (R13)(DI*1)
-	PREFETCHT0   64(R13)(DI*1)
-	PREFETCHT0   128(R13)(DI*1)
-	PREFETCHT0   192(R13)(DI*1)
-	PREFETCHT0   256(R13)(DI*1)
-	PREFETCHT0   320(R13)(DI*1)
-	PREFETCHT0   384(R13)(DI*1)
-	PREFETCHT0   448(R13)(DI*1)
-	PREFETCHT0   512(R13)(DI*1)
-	PREFETCHT0   576(R13)(DI*1)
-	PREFETCHT0   640(R13)(DI*1)
-	PREFETCHT0   704(R13)(DI*1)
-	PREFETCHT0   768(R13)(DI*1)
-	PREFETCHT0   832(R13)(DI*1)
-	PREFETCHT0   896(R13)(DI*1)
-	PREFETCHT0   960(R13)(DI*1)
+	PREFETCHT1   (R13)(DI*1)
+	PREFETCHT1   64(R13)(DI*1)
+	PREFETCHT1   128(R13)(DI*1)
+	PREFETCHT1   192(R13)(DI*1)
+	PREFETCHT1   256(R13)(DI*1)
+	PREFETCHT1   320(R13)(DI*1)
+	PREFETCHT1   384(R13)(DI*1)
+	PREFETCHT1   448(R13)(DI*1)
+	PREFETCHT1   512(R13)(DI*1)
+	PREFETCHT1   576(R13)(DI*1)
+	PREFETCHT1   640(R13)(DI*1)
+	PREFETCHT1   704(R13)(DI*1)
+	PREFETCHT1   768(R13)(DI*1)
+	PREFETCHT1   832(R13)(DI*1)
+	PREFETCHT1   896(R13)(DI*1)
+	PREFETCHT1   960(R13)(DI*1)
 
 near16_false:
 	ADDQ $+4, R11
@@ -5253,16 +5285,16 @@ entry8_false:
 	VFMADD231PS  448(R13)(DI*1), Z16, Z7
 	CMPQ         R11, (SP)
 	JCC          near8_false
-	MOVL         32(R11), R13
+	MOVL         64(R11), R13
 	IMULQ        BX, R13
-	PREFETCHT0   (R13)(DI*1)
-	PREFETCHT0   64(R13)(DI*1)
-	PREFETCHT0   128(R13)(DI*1)
-	PREFETCHT0   192(R13)(DI*1)
-	PREFETCHT0   256(R13)(DI*1)
-	PREFETCHT0   320(R13)(DI*1)
-	PREFETCHT0   384(R13)(DI*1)
-	PREFETCHT0   448(R13)(DI*1)
+	PREFETCHT1   (R13)(DI*1)
+	PREFETCHT1   64(R13)(DI*1)
+	PREFETCHT1   128(R13)(DI*1)
+	PREFETCHT1   192(R13)(DI*1)
+	PREFETCHT1   256(R13)(DI*1)
+	PREFETCHT1   320(R13)(DI*1)
+	PREFETCHT1   384(R13)(DI*1)
+	PREFETCHT1   448(R13)(DI*1)
 
 near8_false:
 	ADDQ $+4, R11
@@ -5307,12 +5339,12 @@ entry4_false:
 	VFMADD231PS  192(R13)(DI*1), Z16, Z3
 	CMPQ         R11, (SP)
 	JCC          near4_false
-	MOVL         32(R11), R13
+	MOVL         64(R11), R13
 	IMULQ        BX, R13
-	PREFETCHT0   (R13)(DI*1)
-	PREFETCHT0   64(R13)(DI*1)
-	PREFETCHT0   128(R13)(DI*1)
-	PREFETCHT0   192(R13)(DI*1)
+	PREFETCHT1   (R13)(DI*1)
+	PREFETCHT1   64(R13)(DI*1)
+	PREFETCHT1   128(R13)(DI*1)
+	PREFETCHT1   192(R13)(DI*1)
 
 near4_false:
 	ADDQ $+4, R11
@@ -5358,12 +5390,12 @@ entry4_true:
 	VFMADD231PS  192(R11)(DI*1), Z16, K1, Z3
 	CMPQ         SI, (SP)
 	JCC          near4_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
-	PREFETCHT0   192(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
+	PREFETCHT1   192(R11)(DI*1)
 
 near4_true:
 	ADDQ $+4, SI
@@ -5398,11 +5430,11 @@ entry3_true:
 	VFMADD231PS  128(R11)(DI*1), Z16, K1, Z2
 	CMPQ         SI, (SP)
 	JCC          near3_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
-	PREFETCHT0   128(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
+	PREFETCHT1   128(R11)(DI*1)
 
 near3_true:
 	ADDQ $+4, SI
@@ -5434,10 +5466,10 @@ entry2_true:
 	VFMADD231PS  64(R11)(DI*1), Z16, K1, Z1
 	CMPQ         SI, (SP)
 	JCC          near2_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
-	PREFETCHT0   64(R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
+	PREFETCHT1   64(R11)(DI*1)
 
 near2_true:
 	ADDQ $+4, SI
@@ -5466,9 +5498,9 @@ entry1_true:
 	VFMADD231PS  (R11)(DI*1), Z16, K1, Z0
 	CMPQ         SI, (SP)
 	JCC          near1_true
-	MOVL         32(SI), R11
+	MOVL         64(SI), R11
 	IMULQ        BX, R11
-	PREFETCHT0   (R11)(DI*1)
+	PREFETCHT1   (R11)(DI*1)
 
 near1_true:
 	ADDQ $+4, SI
@@ -5503,7 +5535,7 @@ TEXT ·spmmGatherFarAVX512(SB), NOSPLIT, $8-89
 	MOVQ  ids+56(FP), SI
 	MOVQ  idx+24(FP), DI
 	MOVQ  nnz+32(FP), R8
-	LEAQ  -32(DI)(R8*4), DI
+	LEAQ  -64(DI)(R8*4), DI
 	MOVQ  DI, (SP)
 	LEAQ  -1(BX), DI
 	ANDQ  $+15, DI
@@ -5583,27 +5615,27 @@ entry16_false:
 	VFMADD231PS  960(R14)(R8*1), Z16, Z15
 	CMPQ         R12, (SP)
 	JCC          near16_false
-	MOVL         32(R12), R14
+	MOVL         64(R12), R14
 	CMPQ         R14, DX
 	JCC          near16_false
 	MOVL         (SI)(R14*4), R14
 	IMULQ        BX, R14
-	PREFETCHT0   (R14)(R8*1)
-	PREFETCHT0   64(R14)(R8*1)
-	PREFETCHT0   128(R14)(R8*1)
-	PREFETCHT0   192(R14)(R8*1)
-	PREFETCHT0   256(R14)(R8*1)
-	PREFETCHT0   320(R14)(R8*1)
-	PREFETCHT0   384(R14)(R8*1)
-	PREFETCHT0   448(R14)(R8*1)
-	PREFETCHT0   512(R14)(R8*1)
-	PREFETCHT0   576(R14)(R8*1)
-	PREFETCHT0   640(R14)(R8*1)
-	PREFETCHT0   704(R14)(R8*1)
-	PREFETCHT0   768(R14)(R8*1)
-	PREFETCHT0   832(R14)(R8*1)
-	PREFETCHT0   896(R14)(R8*1)
-	PREFETCHT0   960(R14)(R8*1)
+	PREFETCHT1   (R14)(R8*1)
+	PREFETCHT1   64(R14)(R8*1)
+	PREFETCHT1   128(R14)(R8*1)
+	PREFETCHT1   192(R14)(R8*1)
+	PREFETCHT1   256(R14)(R8*1)
+	PREFETCHT1   320(R14)(R8*1)
+	PREFETCHT1   384(R14)(R8*1)
+	PREFETCHT1   448(R14)(R8*1)
+	PREFETCHT1   512(R14)(R8*1)
+	PREFETCHT1   576(R14)(R8*1)
+	PREFETCHT1   640(R14)(R8*1)
+	PREFETCHT1   704(R14)(R8*1)
+	PREFETCHT1   768(R14)(R8*1)
+	PREFETCHT1   832(R14)(R8*1)
+	PREFETCHT1   896(R14)(R8*1)
+	PREFETCHT1   960(R14)(R8*1)
 
 near16_false:
 	ADDQ $+4, R12
@@ -5666,19 +5698,19 @@ entry8_false:
 	VFMADD231PS  448(R14)(R8*1), Z16, Z7
 	CMPQ         R12, (SP)
 	JCC          near8_false
-	MOVL         32(R12), R14
+	MOVL         64(R12), R14
 	CMPQ         R14, DX
 	JCC          near8_false
 	MOVL         (SI)(R14*4), R14
 	IMULQ        BX, R14
-	PREFETCHT0   (R14)(R8*1)
-	PREFETCHT0   64(R14)(R8*1)
-	PREFETCHT0   128(R14)(R8*1)
-	PREFETCHT0   192(R14)(R8*1)
-	PREFETCHT0   256(R14)(R8*1)
-	PREFETCHT0   320(R14)(R8*1)
-	PREFETCHT0   384(R14)(R8*1)
-	PREFETCHT0   448(R14)(R8*1)
+	PREFETCHT1   (R14)(R8*1)
+	PREFETCHT1   64(R14)(R8*1)
+	PREFETCHT1   128(R14)(R8*1)
+	PREFETCHT1   192(R14)(R8*1)
+	PREFETCHT1   256(R14)(R8*1)
+	PREFETCHT1   320(R14)(R8*1)
+	PREFETCHT1   384(R14)(R8*1)
+	PREFETCHT1   448(R14)(R8*1)
 
 near8_false:
 	ADDQ $+4, R12
@@ -5724,15 +5756,15 @@ entry4_false:
 	VFMADD231PS  192(R14)(R8*1), Z16, Z3
 	CMPQ         R12, (SP)
 	JCC          near4_false
-	MOVL         32(R12), R14
+	MOVL         64(R12), R14
 	CMPQ         R14, DX
 	JCC          near4_false
 	MOVL         (SI)(R14*4), R14
 	IMULQ        BX, R14
-	PREFETCHT0   (R14)(R8*1)
-	PREFETCHT0   64(R14)(R8*1)
-	PREFETCHT0   128(R14)(R8*1)
-	PREFETCHT0   192(R14)(R8*1)
+	PREFETCHT1   (R14)(R8*1)
+	PREFETCHT1   64(R14)(R8*1)
+	PREFETCHT1   128(R14)(R8*1)
+	PREFETCHT1   192(R14)(R8*1)
 
 near4_false:
 	ADDQ $+4, R12
@@ -5779,15 +5811,15 @@ entry4_true:
 	VFMADD231PS  192(R12)(R8*1), Z16, K1, Z3
 	CMPQ         DI, (SP)
 	JCC          near4_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near4_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
-	PREFETCHT0   192(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
+	PREFETCHT1   192(R12)(R8*1)
 
 near4_true:
 	ADDQ $+4, DI
@@ -5823,14 +5855,14 @@ entry3_true:
 	VFMADD231PS  128(R12)(R8*1), Z16, K1, Z2
 	CMPQ         DI, (SP)
 	JCC          near3_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near3_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
-	PREFETCHT0   128(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
+	PREFETCHT1   128(R12)(R8*1)
 
 near3_true:
 	ADDQ $+4, DI
@@ -5863,13 +5895,13 @@ entry2_true:
 	VFMADD231PS  64(R12)(R8*1), Z16, K1, Z1
 	CMPQ         DI, (SP)
 	JCC          near2_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near2_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
-	PREFETCHT0   64(R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
+	PREFETCHT1   64(R12)(R8*1)
 
 near2_true:
 	ADDQ $+4, DI
@@ -5899,12 +5931,12 @@ entry1_true:
 	VFMADD231PS  (R12)(R8*1), Z16, K1, Z0
 	CMPQ         DI, (SP)
 	JCC          near1_true
-	MOVL         32(DI), R12
+	MOVL         64(DI), R12
 	CMPQ         R12, DX
 	JCC          near1_true
 	MOVL         (SI)(R12*4), R12
 	IMULQ        BX, R12
-	PREFETCHT0   (R12)(R8*1)
+	PREFETCHT1   (R12)(R8*1)
 
 near1_true:
 	ADDQ $+4, DI

@@ -103,13 +103,14 @@ func TestSpMMIsTheSameOnAnyCores(t *testing.T) {
 // rows alone give.
 func TestSpMMOfLargeX(t *testing.T) {
 	levels(t, func(t *testing.T) {
-		for _, width := range []int{96, 131, 256, 300} {
+		for _, width := range []int{16, 40, 96, 131, 256, 300} {
 			a := randomCSR(300, 200, 5)
-			x := random(22000*width, 6)
+			n := max(22000, farValues/width+1)
+			x := random(n*width, 6)
 			want, got := make([]float32, 300*width), make([]float32, 300*width)
 			SpMM(want, a, x[:200*width], width)
 			large := *a
-			large.Cols = 22000
+			large.Cols = n
 			SpMM(got, &large, x, width)
 			for k := range got {
 				if got[k] != want[k] {
@@ -118,7 +119,7 @@ func TestSpMMOfLargeX(t *testing.T) {
 			}
 			ids := make([]int32, 200)
 			for k := range ids {
-				ids[k] = int32(21999 - 100*k)
+				ids[k] = int32(n - 1 - 100*k)
 			}
 			picked := make([]float32, 200*width)
 			Gather(picked, x, ids, width)
@@ -130,7 +131,8 @@ func TestSpMMOfLargeX(t *testing.T) {
 				}
 			}
 			// A column outside that is prefetched before it is checked.
-			ahead := graph.CSR{Rows: 1, Cols: 200, Ptr: []int64{0, 10}, Idx: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 1 << 30}}
+			ahead := graph.CSR{Rows: 1, Cols: 200, Ptr: []int64{0, 40}, Idx: make([]int32, 40)}
+			ahead.Idx[39] = 1 << 30
 			func() {
 				defer func() {
 					if recover() == nil {
@@ -139,7 +141,7 @@ func TestSpMMOfLargeX(t *testing.T) {
 				}()
 				SpMMGather(got, &ahead, ids, x, width)
 			}()
-			broken := graph.CSR{Rows: 1, Cols: 22000, Ptr: []int64{0, 1}, Idx: []int32{22000}}
+			broken := graph.CSR{Rows: 1, Cols: n, Ptr: []int64{0, 1}, Idx: []int32{int32(n)}}
 			func() {
 				defer func() {
 					if recover() == nil {

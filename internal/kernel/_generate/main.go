@@ -15,6 +15,10 @@ var part = flag.String("part", "kernel", "the package to generate: kernel or bla
 func main() {
 	flag.Parse()
 	build.ConstraintExpr("!noasm")
+	if *part == "kernel" {
+		prefetchAt()
+		prefetchLines()
+	}
 	for _, v := range []vectors{avx2, avx512} {
 		if *part == "blas" {
 			rows := 6

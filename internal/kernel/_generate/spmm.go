@@ -129,7 +129,7 @@ type spmmState struct {
 }
 
 // farAhead is how many entries ahead rows are prefetched.
-const farAhead = 8
+const farAhead = 16
 
 // tile generates n vectors of a row, the last one masked if it is the tail.
 func (s *spmmState) tile(n int, tail bool) {
@@ -180,7 +180,7 @@ func (s *spmmState) tile(n int, tail bool) {
 		}
 		IMULQ(s.stride, j)
 		for line := 0; line < n*v.bytes(); line += 64 {
-			PREFETCHT0(Mem{Base: j, Index: s.x, Scale: 1, Disp: line})
+			PREFETCHT1(Mem{Base: j, Index: s.x, Scale: 1, Disp: line})
 		}
 		Label(near)
 	}
