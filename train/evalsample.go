@@ -59,9 +59,15 @@ func NewEvalSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, 
 	if metric == datasets.ROCAUC {
 		return nil, fmt.Errorf("train: a sample of nodes gives no unbiased estimate of rocauc, which compares pairs of nodes, and no standard error: score all nodes")
 	}
+	if labels == nil {
+		return nil, fmt.Errorf("train: no labels to sample nodes by")
+	}
 	s.ratio = labels.Tasks > 0 && metric == datasets.MicroF1
 	var labelled []int32
-	for _, v := range nodes {
+	for k, v := range nodes {
+		if v < 0 || int(v) >= labels.Nodes() {
+			return nil, fmt.Errorf("train: node %d to score is %d, outside [0, %d)", k, v, labels.Nodes())
+		}
 		known := 0
 		if labels.Tasks == 0 {
 			known = min(int(labels.Class[v])+1, 1)

@@ -265,7 +265,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 			return err
 		}
 		ready := time.Now()
-		loss, err := r.program.Step(item.Blocks, item.Dropout)
+		loss, err := r.program.compute(item.Blocks, item.Dropout)
 		switch {
 		case errors.Is(err, ErrNotFinite):
 			loss = math.NaN() // reaches all ranks through the sum
