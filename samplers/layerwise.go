@@ -64,8 +64,9 @@ type LayerWise struct {
 	// FullDropoutNoise makes the noise of dropout in a layer's input as small as with full
 	// neighbourhoods. Without it, a node drawn with weight β adds β times its noise, so the
 	// variance is β² times as large as with full neighbourhoods. A Block.NoiseScale of
-	// β^(−1/2) makes it β times as large, and E[β] = 1. The estimate is unbiased as before. The weights must be unbiased, and one
-	// number a node: without KeepSelf, IncludeRows and NormalizeRows.
+	// β^(−1/2) makes it β times as large, and E[β] = 1. The estimate is unbiased as before.
+	// The weights must be unbiased, and one number a node: without KeepSelf, IncludeRows and
+	// NormalizeRows.
 	FullDropoutNoise bool
 
 	prepare   preparation

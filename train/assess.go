@@ -30,8 +30,8 @@ type ClassRow struct {
 }
 
 // Calibration compares probabilities with frequencies in bins of equal width (Guo et al.
-// 2017, arXiv:1706.04599). For classes the probability is the predicted class's, and
-// the frequency how often it is right. For binary tasks they are of the label 1.
+// 2017, arXiv:1706.04599). For classes these are the probability of the predicted class, and
+// the share of right predictions. For binary tasks both are of the label 1.
 type Calibration struct {
 	// Error is the expected calibration error: the mean of |Frequency − Probability| over
 	// the bins, weighted by Count.

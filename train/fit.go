@@ -202,7 +202,7 @@ type run struct {
 	unsettled int       // batches whose losses Settle has not returned
 }
 
-// preferSeeds prepares batches by importance. It draws one, since not every sampler goes
+// preferSeeds prepares batches by importance. It draws one, because some samplers do not go
 // with them.
 func (r *run) preferSeeds(ctx context.Context) (err error) {
 	if r.targets, err = r.model.Batch.Targets(r.data.Labels); err != nil {

@@ -13,11 +13,11 @@ import (
 // evaluationShare is the part of a run's operations that EvaluationInterval aims at.
 const evaluationShare = 0.25
 
-// EvaluationInterval returns a value for o.EvalEvery: so many updates that evaluations are
-// about a quarter of the run's operations, but at most a tenth of the limit of updates and
-// at most half of the patience. An update has o.Micro batches. It also returns the
-// share of the operations that evaluations then have. It is larger on large graphs: an
-// evaluation takes as long as many steps there.
+// EvaluationInterval returns a value for o.EvalEvery: the number of updates with which
+// evaluations are about a quarter of the run's operations, but at most a tenth of the limit of
+// updates and at most half of the patience. An update has o.Micro batches. The number is larger
+// on large graphs, where an evaluation takes as long as many steps. share is the share of the
+// operations that evaluations then have.
 //
 // It counts the operations of one batch, of its part of a control's refreshes and of an
 // evaluation, but no seconds. So it gives the same number on every machine and for every

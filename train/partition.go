@@ -103,11 +103,11 @@ func (p *Partition) Sent() int64 {
 	return sum
 }
 
-// UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
-// share of the gradients, and rows for the other ranks. It follows from the sizes of the
-// sampler and, with PartsAll, from degrees: the mean of the training nodes for output nodes,
-// and the mean of nodes that the sampler draws for some of this rank's training nodes for
-// the others. It is too large as far as mini-batches of a rank read the same rows.
+// UpdateBytes estimates the number of bytes that a rank sends in an update of m: its share of
+// the gradients, and rows for the other ranks. The estimate follows from the sizes of the
+// sampler and, with PartsAll, from mean degrees: of the training nodes for output nodes, and
+// for the others of nodes that the sampler draws below some of this rank's training nodes. A
+// row that several mini-batches of a rank read is sent once, but counts for each of them.
 // docs/distributed.md has the formula. All ranks call it.
 func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
 	model, err := partsOf(m)

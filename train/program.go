@@ -207,8 +207,7 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 // Advance trains on one mini-batch: it computes the loss and its gradients, and updates
 // the parameters by one step of a. On a GPU it only queues this work. Pull copies
 // parameters and moments to the host, Settle returns the losses. Call Settle after at
-// most Depth calls of Advance. Pull the moments before another state takes the place of
-// the one before.
+// most Depth calls of Advance. Pull the moments before the first call with another state.
 func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
 	return named(p.advance(batch, seed, a, state))
 }

@@ -268,7 +268,7 @@ func fillScaling(r *runner, c task, report *Report) {
 	}
 }
 
-// growth returns the largest ratio of two layers' own costs, one after the other.
+// growth returns the largest ratio of the own costs of two successive layers.
 func growth(totals []float64) float64 {
 	largest := 0.0
 	for k := 2; k < len(totals); k++ {
