@@ -126,12 +126,7 @@ func (a *Assessment) classes(probabilities []float32, labels *graph.Labels, node
 			continue
 		}
 		row := probabilities[i*labels.Classes : (i+1)*labels.Classes]
-		best := 0
-		for c, p := range row {
-			if p > row[best] {
-				best = c
-			}
-		}
+		best := predictedClass(row)
 		a.Confusion[truth][best]++
 		a.Rows[truth].Nodes++
 		a.Rows[best].Predicted++

@@ -409,16 +409,8 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
 }
 
-// parameterCheckpoint returns a checkpoint of m's parameters alone, for the given file.
-func parameterCheckpoint(path string, m Model) (*checkpoint, error) {
-	parts, err := partsOf(m)
-	if err != nil {
-		return nil, err
-	}
-	params, err := parametersOf(parts)
-	if err != nil {
-		return nil, err
-	}
+// parameterCheckpoint returns a checkpoint of parameters alone, for the given folder.
+func parameterCheckpoint(dir string, params []parameter) (*checkpoint, error) {
 	c := &checkpoint{
 		checkpointMeta: checkpointMeta{Sections: []string{sectionParameters}, State: runState{Best: number(math.NaN()), Valid: number(math.NaN())}},
 		sections:       map[string][]float32{},
@@ -428,7 +420,7 @@ func parameterCheckpoint(path string, m Model) (*checkpoint, error) {
 		c.sections[sectionParameters] = append(c.sections[sectionParameters], p.values...)
 	}
 	if err := c.checkFinite(sectionParameters); err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
 	return c, nil
 }
@@ -440,11 +432,15 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err := checkParts(d); err != nil {
 		return err
 	}
-	c, err := parameterCheckpoint(dir, m)
+	parts, err := partsOf(m)
 	if err != nil {
 		return err
 	}
-	params, err := parametersOf(m.Parts())
+	params, err := parametersOf(parts)
+	if err != nil {
+		return err
+	}
+	c, err := parameterCheckpoint(dir, params)
 	if err != nil {
 		return err
 	}

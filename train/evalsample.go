@@ -127,14 +127,7 @@ func deviations(metric datasets.Metric, scores []float32, labels *graph.Labels, 
 	width := labels.Outputs()
 	if labels.Tasks == 0 {
 		for i, v := range nodes {
-			row := scores[i*width : (i+1)*width]
-			best := 0
-			for c, x := range row {
-				if x > row[best] {
-					best = c
-				}
-			}
-			if deviations[i] = -score; best == int(labels.Class[v]) {
+			if deviations[i] = -score; predictedClass(scores[i*width:(i+1)*width]) == int(labels.Class[v]) {
 				deviations[i]++
 			}
 		}

@@ -540,7 +540,7 @@ func (r *run) refreshes() bool {
 // restoreHistories refreshes the histories of a resumed run as its last refresh did, unless
 // they are refreshed now anyway.
 func (r *run) restoreHistories(ctx context.Context) error {
-	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery == 0 {
+	if r.model.Refresher == nil || r.refreshes() {
 		return nil
 	}
 	return r.timeRefresh(ctx, r.model.Refresher.Restore)
