@@ -120,6 +120,9 @@ func (s *SAINT) setUp() (err error) {
 	if s.law, err = units.Law(s.graph.laplacian); err != nil {
 		return err
 	}
+	if s.law == nil || s.law.Size < 1 {
+		return fmt.Errorf("samplers: %T gives no law, or one of units without nodes", units)
+	}
 	if len(s.law.Node) != s.graph.laplacian.Nodes() {
 		return fmt.Errorf("samplers: %T gives %d probabilities for %d nodes", units, len(s.law.Node), s.graph.laplacian.Nodes())
 	}
