@@ -75,21 +75,3 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	interval = int(max(min(wanted, float64(most)), 1))
 	return interval, evaluation / (evaluation + float64(interval)*step), nil
 }
-
-// stream returns the stream of a run's batches.
-func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
-	return Stream{
-		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		Micro: o.Micro, Prefetch: m.Batch.Prefetch,
-	}
-}
-
-// epochBatches returns the number of updates in all epochs, or Unlimited. perEpoch is the
-// number of mini-batches in an epoch.
-func (o Options) epochBatches(perEpoch int) int {
-	if o.Epochs > Unlimited/max(perEpoch, 1) {
-		return Unlimited
-	}
-	return (o.Epochs*perEpoch-1)/o.Micro + 1
-}
