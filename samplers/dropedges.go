@@ -24,8 +24,13 @@ type DropEdges struct {
 
 var _ Describer = (*DropEdges)(nil)
 
-// Layers returns the number of layers of the sampler.
-func (s *DropEdges) Layers() int { return s.Sampler.Layers() }
+// Layers returns the number of layers of the sampler, 0 without one.
+func (s *DropEdges) Layers() int {
+	if s.Sampler == nil {
+		return 0
+	}
+	return s.Sampler.Layers()
+}
 
 // NominalSizes returns the sizes of the sampler, or nil if it does not know them.
 func (s *DropEdges) NominalSizes() []int {

@@ -46,8 +46,9 @@ type Estimate struct {
 
 // NewEvalSample draws n of the labelled nodes, from the stream of the seed and a number for
 // the part of the split. If n is 0, or at least the number of labelled nodes, the result is all
-// nodes. Equal arguments give equal samples. ROC AUC is an error: it compares pairs of nodes,
-// and neither an unbiased estimate nor its standard error follows from the nodes' own scores.
+// nodes. Equal arguments give equal samples. If n is not 0, a node outside the labels is an
+// error, and so is ROC AUC: it compares pairs of nodes, and neither an unbiased estimate nor its
+// standard error follows from the nodes' own scores.
 func NewEvalSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, n int, seed, part uint64) (*EvalSample, error) {
 	s := &EvalSample{Nodes: nodes, Of: len(nodes)}
 	if n < 0 {
