@@ -42,8 +42,8 @@ type Sample struct {
 	Remaining []float64
 
 	// Threshold is the smallest exponential key of a candidate not picked, +Inf if
-	// all are picked, for draws by keys (WithoutReplacement.Keys); else 0. The
-	// rate of a candidate's key is its unnormalised weight.
+	// all are picked, after a draw with WithoutReplacement.Keys. The rate of a
+	// candidate's key is its unnormalised weight. Without Keys it has no meaning.
 	Threshold float64
 
 	// Inclusion holds π_i, the probability that the candidate is in the sample,

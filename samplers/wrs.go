@@ -30,9 +30,6 @@ func (d WithoutReplacement) Draw(rng *rand.Rand, population *Population, s int, 
 	}
 	if len(sample.Index) < s {
 		drawn += drawByKeys(rng, population, s-len(sample.Index), sample)
-		if !d.Keys {
-			sample.Threshold = 0
-		}
 	}
 	never := population.Total - drawn
 	if drawn > 0.5*population.Total { // avoid cancellation

@@ -127,9 +127,6 @@ func TestRemaining(t *testing.T) {
 		if len(sample.Index) != s || sample.Draws != s {
 			t.Fatalf("drew %d of %d", len(sample.Index), s)
 		}
-		if (sample.Threshold > 0) != draw.Keys {
-			t.Fatalf("threshold %v with %+v", sample.Threshold, draw)
-		}
 		drawn := map[int32]bool{}
 		for j, i := range sample.Index {
 			if drawn[i] {
