@@ -198,7 +198,7 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if s.KeepSelf {
 		own = keepSelf(scratch, rows, block)
 	}
-	h.fill(block, s.Laplacian, rows, local, own, scratch.factor)
+	h.fill(block, rows, local, own, scratch.factor)
 	return nil
 }
 
