@@ -1,0 +1,274 @@
+package layers
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gcn-layerwise/gcn/internal/memory"
+	"github.com/gcn-layerwise/gcn/ops"
+)
+
+// NoDropout is a rate that turns dropout off where 0 means a default. Any negative rate
+// does the same.
+const NoDropout = -1.0
+
+// Form tells the two forms of the paper's model apart; docs/paper.md compares them.
+type Form uint8
+
+const (
+	FormProgram  Form = iota // of the program released with the paper
+	FormEquation             // of the paper's equation 1
+)
+
+// GCNOptions are the options of a GCN. The zero value is the model of the program
+// released with the paper.
+type GCNOptions struct {
+	Form       Form
+	Hidden     int            // width of each hidden layer; 0 means 256
+	Activation ops.Activation // of each hidden layer; zero means ELU
+	Dropout    float64        // after each activation; 0 means 0.2, NoDropout means none
+
+	// ClassifierDropout is the rate of a further dropout before the classifier; 0
+	// means 0.2, NoDropout means none. FormEquation has no classifier, and no such
+	// rate.
+	ClassifierDropout float64
+
+	LayerNorm bool // normalise before each activation
+
+	// BatchNorm normalises the columns over the mini-batch's rows, in the place of LayerNorm:
+	// see the type BatchNorm.
+	BatchNorm bool
+
+	// PreNorm is the other order of a residual block (Xiong et al. 2020, arXiv:2002.04745):
+	// the norm is of the input of each convolution and of the classifier, and residual
+	// connections are added last, after the activation and the dropout. Features are not
+	// normalised: the first convolution without InputLayer reads them as they are. It is
+	// for FormProgram, and excludes a control variate.
+	PreNorm bool
+
+	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
+	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
+	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be among the
+	// input nodes, as for HiddenResidual.
+	OwnState bool
+
+	// Jumping makes the classifier read the outputs of all convolutions. It is for
+	// FormProgram without PreNorm. The output nodes of each convolution but the first must be
+	// among its input nodes, as for HiddenResidual.
+	Jumping Jumping
+
+	// FeedForward gives each convolution a second linear layer after its activation, with
+	// a dropout, as Platonov et al. (2023, arXiv:2302.11640). It needs PreNorm.
+	FeedForward bool
+
+	// Heads makes each convolution an attention of so many heads, whose outputs are
+	// concatenated; Hidden must be a multiple of them. 0 means P̃. The last
+	// convolution of FormEquation has OutputHeads instead, and takes their mean.
+	Heads, OutputHeads int     // of OutputHeads 0 means 1
+	AttentionDropout   float64 // of the coefficients; 0 means none
+	PlainAttention     bool    // leave out the sampler's weights: see ops.AttentionOptions
+
+	// BiasAfter adds the biases of the convolutions after the propagation, as PyTorch
+	// Geometric and DGL do: P·(H·W) + 1⊗b. FormEquation, which has no biases otherwise, then
+	// has them too.
+	BiasAfter bool
+
+	InputDropout float64 // of the features, except for Residual; 0 means none
+
+	// Residual adds a linear map of the output nodes' own features to each
+	// convolution. It uses the features, since a sampled layer's output nodes need
+	// not be among its input nodes.
+	Residual bool
+
+	// HiddenResidual is a residual connection from each convolution's own input. Its
+	// output nodes must be among its input nodes: see ops.OwnRows. The first
+	// convolution without InputLayer reads features: ResidualIdentity leaves it out
+	// unless Hidden is their width.
+	HiddenResidual Residual
+
+	// InputLayer puts a linear layer, the activation and Dropout between the features
+	// and the first convolution. It excludes ExactInput and refreshed histories.
+	InputLayer bool
+
+	// LabelInputs, if not nil, makes labels of training nodes inputs of the InputLayer, which
+	// it needs. It excludes histories.
+	LabelInputs *LabelInputs
+
+	// LabelSmoothing and ClassWeights change the loss: see ops.Targets.
+	LabelSmoothing float64
+	ClassWeights   []float32 // of each class; nil means all 1
+
+	// ExactInput, if not nil, is P·X of the features. The first convolution is then a
+	// dense layer on its rows, and the batch's sampler draws the blocks of the
+	// convolutions above: the model has one convolution more than the sampler has
+	// layers. Parameters and inference are the same as without it. It excludes Heads and
+	// InputDropout.
+	ExactInput *ExactInput
+
+	// ControlHalf keeps the histories of samplers.ControlRefresh in half precision: half
+	// the memory. P·H̄ is not P times the rounded H̄, so the estimate is unbiased only up to
+	// a rounding of 2⁻¹¹. A GPU keeps them in single precision only: it is then an error of
+	// the first run.
+	ControlHalf bool
+
+	// ControlLinear adds the linear part of samplers.ControlRefresh: see ops.AddLinearControl.
+	// It lowers the variance of the gradient of the first convolution's weight, and of the
+	// estimate. The model must have exact input, two convolutions, ELU or ReLU, and none of
+	// LayerNorm, BatchNorm, Residual, HiddenResidual and Jumping. Memory: 4 bytes for each
+	// training node and feature, for P·(P·X), which the first Refresh computes.
+	ControlLinear bool
+
+	Order Order // order of the products in training; zero means by cost
+
+	Init Initialiser // nil means PyTorch, and GlorotUniform for attention
+	Seed uint64      // of the parameters' first values
+
+	average bool // the mean of the heads
+}
+
+// reader returns the slot of convolution l if dropout makes the convolution's input, nothing
+// else stands between, and neither jumping knowledge nor an own state reads it; or nil.
+func (o GCNOptions) reader(slots []*ops.Slot, l int) *ops.Slot {
+	if l == len(slots) || o.OwnState || l > 0 && o.Jumping != JumpingNone || o.PreNorm && (l > 0 || o.InputLayer) {
+		return nil
+	}
+	return slots[l]
+}
+
+// convolution returns the options of convolution l. The last one of FormProgram also drops
+// for the classifier; the last one of FormEquation gives the logits.
+func (o GCNOptions) convolution(l, layers, outputs int) GCNOptions {
+	if o.Form == FormProgram && l == layers-1 && o.ClassifierDropout > 0 && !o.ownClassifierDropout() {
+		// Two dropouts in a row have the law of one with this rate, at twice the time.
+		o.Dropout = 1 - (1-o.Dropout)*(1-o.ClassifierDropout)
+	}
+	if o.Form == FormEquation && l == layers-1 {
+		o.Hidden, o.Activation, o.Dropout, o.LayerNorm, o.BatchNorm = outputs, ops.ActivationNone, 0, false, false
+		if o.Heads > 0 {
+			o.Heads, o.average = o.OutputHeads, true
+		}
+	}
+	return o
+}
+
+// ownClassifierDropout reports whether the classifier has a dropout op of its own. Otherwise
+// the last convolution's dropout stands for both: see convolution.
+func (o GCNOptions) ownClassifierDropout() bool { return o.PreNorm || o.Jumping != JumpingNone }
+
+// checkMemory reports a model that is too large to be trained here.
+func (o GCNOptions) checkMemory(convolutions, features, outputs int) error {
+	// In float64, where nothing overflows.
+	values, width := 0.0, float64(features)
+	if o.InputLayer {
+		values, width = (width+1)*float64(o.Hidden), float64(o.Hidden)
+		if o.LabelInputs != nil {
+			values += float64(outputs) * width
+		}
+	}
+	for l := range convolutions {
+		layer := o.convolution(l, convolutions, outputs)
+		each := width // values for each column of the output
+		if layer.Form == FormProgram || layer.BiasAfter || layer.Heads > 0 {
+			each++
+		}
+		if layer.Heads > 0 {
+			each += 2
+		}
+		if layer.average {
+			each *= float64(layer.Heads)
+		}
+		if layer.LayerNorm {
+			each += 2
+		}
+		if layer.BatchNorm {
+			each += 4
+		}
+		if layer.Residual {
+			each += float64(features)
+		}
+		if layer.HiddenResidual == ResidualLinear {
+			each += width
+		}
+		if layer.OwnState {
+			each += width
+		}
+		width = float64(layer.Hidden)
+		if layer.FeedForward {
+			each += width + 1
+		}
+		values += each * width
+	}
+	if o.Form == FormProgram {
+		if o.Jumping == JumpingConcat {
+			values += width * float64(outputs) * float64(convolutions-1)
+		}
+		values += (width + 1) * float64(outputs)
+	}
+	const held = 4 * 4 // a parameter, its gradient and Adam's two moments
+	bytes := int64(-1) // too many to count
+	if values < math.MaxInt64/held {
+		bytes = held * int64(values)
+	}
+	what := fmt.Sprintf("layers: GCN of %d convolutions of width %d: parameters, gradients and optimiser state", convolutions, o.Hidden)
+	return memory.Check(what, bytes)
+}
+
+func (o GCNOptions) withDefaults() (GCNOptions, error) {
+	if o.Hidden == 0 {
+		o.Hidden = 256
+	}
+	if o.Activation == ops.ActivationNone {
+		o.Activation = ops.ActivationELU
+	}
+	if o.Dropout == 0 {
+		o.Dropout = 0.2
+	}
+	switch {
+	case o.HiddenResidual > ResidualLinear:
+		return o, fmt.Errorf("layers: GCN with an unknown residual connection %d", o.HiddenResidual)
+	case o.BiasAfter && o.Heads > 0:
+		return o, fmt.Errorf("layers: GCN with attention: its biases are after the attention already, so leave out BiasAfter")
+	case o.BatchNorm && o.LayerNorm:
+		return o, fmt.Errorf("layers: GCN with BatchNorm and LayerNorm: leave out one of them")
+	case o.Jumping > JumpingMax:
+		return o, fmt.Errorf("layers: GCN with an unknown jumping knowledge %d", o.Jumping)
+	case o.Jumping != JumpingNone && (o.Form == FormEquation || o.PreNorm):
+		return o, fmt.Errorf("layers: GCN with jumping knowledge: it needs FormProgram, which has a classifier, without PreNorm, whose residuals carry all outputs already")
+	case o.PreNorm && o.Form == FormEquation:
+		return o, fmt.Errorf("layers: GCN of the equation's form with PreNorm: its last convolution gives the logits; take FormProgram")
+	case o.OwnState && !o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with OwnState and without an input layer: take HiddenResidual, which is the same for the first convolution, or InputLayer")
+	case o.LabelInputs != nil && !o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with label inputs and without an input layer, which reads them: want both")
+	case o.FeedForward && !o.PreNorm:
+		return o, fmt.Errorf("layers: GCN with FeedForward and without PreNorm: want both")
+	case o.Form > FormEquation:
+		return o, fmt.Errorf("layers: GCN of an unknown form %d", o.Form)
+	case o.Form == FormEquation && o.ClassifierDropout > 0:
+		return o, fmt.Errorf("layers: GCN of the equation's form with dropout %v before its classifier: it has none", o.ClassifierDropout)
+	case o.Form == FormProgram && o.ClassifierDropout == 0:
+		o.ClassifierDropout = 0.2
+	}
+	if o.OutputHeads == 0 {
+		o.OutputHeads = 1
+	}
+	switch {
+	case o.Heads < 0 || o.OutputHeads < 0:
+		return o, fmt.Errorf("layers: GCN of %d and %d heads, want positive numbers, or 0 for the default", o.Heads, o.OutputHeads)
+	case o.Heads > 0 && o.Hidden%o.Heads != 0:
+		return o, fmt.Errorf("layers: GCN of width %d with %d heads: the width must be a multiple of the heads", o.Hidden, o.Heads)
+	}
+	switch e := o.ExactInput; {
+	case e != nil && o.Heads > 0:
+		return o, fmt.Errorf("layers: GCN with attention and exact input: attention reads the features themselves, P·X has no use in it")
+	case e != nil && o.InputLayer:
+		return o, fmt.Errorf("layers: GCN with exact input and an input layer: P·X is of the features, which the input layer changes in training")
+	case e != nil && o.InputDropout > 0:
+		return o, fmt.Errorf("layers: GCN with exact input and dropout %v of the features: P·X is computed once, without dropout", o.InputDropout)
+	}
+	if o.Hidden < 0 || !(o.Dropout < 1) || !(o.ClassifierDropout < 1) {
+		return o, fmt.Errorf("layers: GCN of width %d, dropout %v and %v before the classifier: want a positive width and rates below 1", o.Hidden, o.Dropout, o.ClassifierDropout)
+	}
+	o.Dropout, o.ClassifierDropout = max(o.Dropout, 0), max(o.ClassifierDropout, 0)
+	return o, nil
+}
