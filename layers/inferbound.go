@@ -28,8 +28,11 @@ func (b InferenceBound) bytes() int64 {
 	return int64(min(memory.Limit()/2, usual))
 }
 
-// bound makes m keep to b.
+// bound makes m keep to b. It drops memory of calls with another bound, which may be larger.
 func (m *inferenceMemory) bound(b InferenceBound, p *graph.Laplacian, d *ops.Device) error {
+	if b != m.last {
+		*m = inferenceMemory{last: b}
+	}
 	m.Limit, m.Dir, m.kept.limit = 0, "", 0
 	if b == (InferenceBound{}) {
 		return nil
@@ -51,6 +54,9 @@ func (m *inferenceMemory) bound(b InferenceBound, p *graph.Laplacian, d *ops.Dev
 // CheckBound returns an error if Bound is too small for Infer with these arguments. Infer returns
 // the same error, but a caller may want it before other work.
 func (m *GCN) CheckBound(p *graph.Laplacian, x *graph.Features, nodes []int32) error {
+	if p == nil || x == nil {
+		return errNoData
+	}
 	if few(p, x, nodes) {
 		return nil
 	}

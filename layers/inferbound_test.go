@@ -102,6 +102,27 @@ func TestInferWithinSameBitsOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
+func TestInferWithinASmallerBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	const n = 5000
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 20000, false))
+	x, y := randomFeatures(rng, n, 24), randomLabels(rng, n, 6)
+	_, m := testModel(t, p, x, y, 2, GCNOptions{Hidden: 32})
+	want, err := m.Infer(t.Context(), p, x, nil) // keeps P·X and the hidden layer
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Release = func() {} // as of a file
+	m.Bound = InferenceBound{Memory: 12*n + 200_000, Scratch: t.TempDir()}
+	if got, err := m.Infer(t.Context(), p, x, nil); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v; or other logits", err)
+	}
+	kept := m.memory.Load()
+	if kept.input.px != nil || kept.Files() == 0 {
+		t.Errorf("%d values of P·X, %d files: the bound is not kept", len(kept.input.px), kept.Files())
+	}
+}
+
 func TestInferWithinErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	const n = 5000
@@ -137,6 +158,7 @@ func TestInferWithinErrors(t *testing.T) {
 	if err := m.CheckBound(p, x, []int32{1, 2}); err != nil {
 		t.Error(err)
 	}
+	oneLine(m.CheckBound(nil, x, []int32{1, 2}), "needs a Laplacian")
 	m.Bound = InferenceBound{Memory: 12*n + 50_000, Scratch: filepath.Join(dir, "none")}
 	_, err = m.Infer(t.Context(), p, x, nil)
 	oneLine(err, "scratch file")

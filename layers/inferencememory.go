@@ -16,6 +16,7 @@ type inferenceMemory struct {
 	input   keptInput
 	ordered orderedInput
 	set     nodeSet
+	last    InferenceBound // of the last call of bound
 }
 
 // takeMemory returns the memory of the model's last inference, or new memory while another

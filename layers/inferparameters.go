@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gcn-layerwise/gcn/graph"
@@ -66,6 +67,8 @@ type inferenceModel struct {
 	progress   *inferenceProgress
 }
 
+var errNoData = errors.New("layers: inference needs a Laplacian and features")
+
 // inference returns the parameters. It checks that all sizes match.
 func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*inferenceModel, error) {
 	var labels *graph.Features
@@ -78,7 +81,7 @@ func (m *GCN) inference(p *graph.Laplacian, x *graph.Features, nodes []int32) (*
 // inferenceOf is inference with the labels that the input layer reads, or nil.
 func (m *GCN) inferenceOf(p *graph.Laplacian, x, labels *graph.Features, nodes []int32) (*inferenceModel, error) {
 	if p == nil || x == nil {
-		return nil, fmt.Errorf("layers: inference needs a Laplacian and features")
+		return nil, errNoData
 	}
 	if x.Rows != p.Nodes() || !x.Sized() {
 		return nil, fmt.Errorf("layers: inference: %d×%d features hold %d values, for %d nodes", x.Rows, x.Cols, x.Len(), p.Nodes())
