@@ -103,6 +103,9 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	if err != nil {
 		return nil, err
 	}
+	if err := op.checkBlock(b); err != nil {
+		return nil, err
+	}
 	a := &b.Matrix
 	if op.transposed {
 		a = &b.Transposed
@@ -148,6 +151,14 @@ func (op *propagate) Compute(out *plan.Buffer, _ bool, in ...G.Value) (G.Value, 
 	return value, op.history.propagate(b, data, h.data, rows, h.cols)
 }
 
+// checkBlock returns an error if b has no matrix.
+func (op *propagate) checkBlock(b *graph.Block) error {
+	if b.Matrix.Rows != len(b.Dst) {
+		return fmt.Errorf("ops: Propagate: its slot has the rows of Slot.SetRows and no matrix: call Slot.Set before the run: %w", ErrShape)
+	}
+	return nil
+}
+
 // propagateSparse computes P̃·X of sparse features. The product is a sparse matrix unless it
 // is crowded. It is a dense one too if a consumer cannot read the sparse one.
 func (op *propagate) propagateSparse(out *plan.Buffer, b *graph.Block) *tensor.Dense {
@@ -190,6 +201,9 @@ func (op *propagate) Place(p *plan.Placement, _ *G.Node) (plan.Kernel, error) {
 	q.needs.matrix = q.needs.matrix || !op.transposed
 	q.needs.transposed = q.needs.transposed || op.transposed
 	return func(in []*plan.Array, out *plan.Result) (*plan.Array, error) {
+		if err := op.checkBlock(q.block); err != nil {
+			return nil, err
+		}
 		m, ids, from, cols := q.matrix, device.Pointer(0), x, 0
 		if op.transposed {
 			m = q.transposed

@@ -20,9 +20,9 @@ func TestSlotOfRows(t *testing.T) {
 	if err := slot.SetRows([]int32{2, 0}, []float32{0.5, 2}); err != nil {
 		t.Fatal(err)
 	}
-	run := func(build func(f *G.Node) (*G.Node, error)) ([]float32, error) {
+	run := func(features func(*G.ExprGraph, *graph.Features, *Slot) (*G.Node, error), build func(f *G.Node) (*G.Node, error)) ([]float32, error) {
 		g := G.NewGraph()
-		f, err := OutputFeatures(g, x, slot)
+		f, err := features(g, x, slot)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,17 +40,19 @@ func TestSlotOfRows(t *testing.T) {
 	w := input{"w", x.Cols, 1, make([]float32, x.Cols)}
 	w.data[0] = 1
 	b := input{"b", 0, 1, []float32{3}}
-	got, err := run(func(f *G.Node) (*G.Node, error) { return Affine(f, w.node(f.Graph()), b.node(f.Graph()), slot) })
+	got, err := run(OutputFeatures, func(f *G.Node) (*G.Node, error) { return Affine(f, w.node(f.Graph()), b.node(f.Graph()), slot) })
 	if want := []float32{x.Row(2)[0] + 1.5, x.Row(0)[0] + 6}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
-	if _, err := run(func(f *G.Node) (*G.Node, error) {
-		p, err := Propagate(slot, f)
-		if err != nil {
-			return nil, err
+	for _, features := range []func(*G.ExprGraph, *graph.Features, *Slot) (*G.Node, error){OutputFeatures, Features} {
+		if _, err := run(features, func(f *G.Node) (*G.Node, error) {
+			p, err := Propagate(slot, f)
+			if err != nil {
+				return nil, err
+			}
+			return MatMul(p, w.node(f.Graph()))
+		}); err == nil || !strings.Contains(err.Error(), ErrShape.Error()) {
+			t.Errorf("Propagate: %v", err)
 		}
-		return MatMul(p, w.node(f.Graph()))
-	}); err == nil || !strings.Contains(err.Error(), ErrShape.Error()) {
-		t.Errorf("Propagate: %v", err)
 	}
 }
