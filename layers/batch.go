@@ -266,6 +266,7 @@ func (b *Batch) Set(batch *samplers.MiniBatch, training bool, seed uint64) error
 		if err := b.input.set(batch); err != nil {
 			return err
 		}
+		b.input.SetPrefetched(batch.Prefetched)
 	}
 	var except []bool
 	losses := batch.LossWeights

@@ -309,3 +309,33 @@ func TestNewExactInput(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A step does not request rows of P·X that Batch.Prefetch has requested, and requests those of
+// any other batch.
+func TestExactInputPrefetches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 300
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 900, false))
+	x, y := randomFeatures(rng, n, 12), randomLabels(rng, n, 6)
+	px, requests := *exactInput(t, p, x).px, 0
+	px.Prefetch = func([]int32) { requests++ }
+	e, err := NewExactInput(t.Context(), p, x, &px, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler := &samplers.LayerWise{Laplacian: p, Sizes: []int{40}}
+	s := newStepped(t, NewBatch(G.NewGraph(), sampler), x, y, GCNOptions{Hidden: 17, ExactInput: e})
+	var batch samplers.MiniBatch
+	for seed := range uint64(4) {
+		if err := sampler.Sample(t.Context(), nodesOf(rng, n, 30), rng, &batch); err != nil {
+			t.Fatal(err)
+		}
+		requests = 0
+		if seed%2 == 0 {
+			s.model.Batch.Prefetch(&batch)
+		}
+		if s.run(t, &batch, seed); requests != 1 {
+			t.Errorf("batch %d: %d requests, want 1", seed, requests)
+		}
+	}
+}
