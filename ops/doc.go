@@ -88,6 +88,6 @@
 //
 // # Reproducibility
 //
-// Values are float32; sums over rows are computed in float64. Results have the same
-// bits for any number of cores.
+// Values and products are float32. The loss, the moments of norms and the gradients of
+// biases are summed in float64. Results have the same bits for any number of cores.
 package ops
