@@ -117,3 +117,17 @@ func checkMatrix(name string, x []float32, ld, rows, cols int, trans bool) {
 		panic(fmt.Sprintf("blas: Sgemm: %s is %d×%d, rows %d apart, in a slice of %d", name, rows, cols, ld, len(x)))
 	}
 }
+
+// scale sets C = beta·C, the result of a product with k = 0.
+func scale(c []float32, m, n, ldc int, beta float32) {
+	for i := range m {
+		row := c[i*ldc:][:n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -246,6 +247,21 @@ func TestSgemmRunsConcurrently(t *testing.T) {
 			})
 		}
 		wait.Wait()
+	})
+}
+
+// A product with k = 0 reads no element of A and B.
+func TestSgemmOfNoColumns(t *testing.T) {
+	each(t, func(t *testing.T, b blas.BLAS) {
+		for _, transA := range []bool{false, true} {
+			for _, transB := range []bool{false, true} {
+				c := []float32{1, 2, 3, 4, 5, 6}
+				b.Sgemm(transA, transB, 3, 2, 0, 1, nil, 3, nil, 2, 2, c, 2)
+				if !slices.Equal(c, []float32{2, 4, 6, 8, 10, 12}) {
+					t.Errorf("transposed %v, %v: %v", transA, transB, c)
+				}
+			}
+		}
 	})
 }
 

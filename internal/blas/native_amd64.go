@@ -234,20 +234,6 @@ func (n *native) multiplyBands(whole *band) {
 	}
 }
 
-// scale sets C = beta·C.
-func scale(c []float32, m, n, ldc int, beta float32) {
-	for i := range m {
-		row := c[i*ldc:][:n]
-		if beta == 0 {
-			clear(row)
-			continue
-		}
-		for j := range row {
-			row[j] *= beta
-		}
-	}
-}
-
 // band is a product whose part of B fits the packing buffer.
 type band struct {
 	*native
