@@ -17,7 +17,7 @@ func (m *GCN) InferHidden(ctx context.Context, p *graph.Laplacian, x *graph.Feat
 	}
 	below := &GCN{
 		Model: Model{Device: m.Device, Ranks: m.Ranks},
-		Input: m.Input, Labels: m.Labels, labels: m.labels, Convolutions: m.Convolutions[:layer], Skips: m.Skips, Owns: m.Owns, Bound: m.Bound,
+		Input: m.Input, Labels: m.Labels, labels: m.labels, Convolutions: m.Convolutions[:layer], Skips: m.Skips, Owns: m.Owns, Bound: m.Bound, Progress: m.Progress,
 		exact: m.exact, known: m.known, residual: m.residual, preNorm: m.preNorm,
 	}
 	values, err := below.Infer(ctx, p, x, nodes)

@@ -52,3 +52,22 @@ func TestInferHidden(t *testing.T) {
 	}
 	checkClose(t, "exact input", got, denseLogits(t, p, x, &GCN{Convolutions: m.Convolutions[:1]}), nil)
 }
+
+// InferHidden reports its progress, as Infer does.
+func TestInferHiddenProgress(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 700
+	p := graph.NewLaplacian(randomGraph(t, rng, n, 2000, false))
+	x, y := randomFeatures(rng, n, 8), randomLabels(rng, n, 3)
+	_, m := testModel(t, p, x, y, 3, GCNOptions{Hidden: 16})
+	calls, last := 0, 0
+	m.Progress = func(done, total int) {
+		if calls++; total != 2*n || done < last {
+			t.Errorf("%d of %d rows, after %d", done, total, last)
+		}
+		last = done
+	}
+	if _, _, err := m.InferHidden(t.Context(), p, x, nil, 2); err != nil || calls < 2 || last != 2*n {
+		t.Errorf("%v; %d calls, the last of %d rows", err, calls, last)
+	}
+}
