@@ -48,8 +48,8 @@ type GCNOptions struct {
 
 	// OwnState adds a linear map of the output nodes' own rows of each convolution's input,
 	// after PreNorm, to the propagated rows: GraphSAGE's concatenation. It needs
-	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be among the
-	// input nodes, as for HiddenResidual.
+	// InputLayer. Without PreNorm it is the same map as ResidualLinear. Output nodes must be
+	// among the input nodes, as for HiddenResidual.
 	OwnState bool
 
 	// Jumping makes the classifier read the outputs of all convolutions. It is for

@@ -25,9 +25,9 @@ const (
 func JumpingNames() []string { return []string{"none", "concat", "sum", "max"} }
 
 // jump adds the part of the logits from h, the output of convolution l, to below, the part
-// from the convolutions below it. l is not the last convolution. A classifier over rows side by side is a sum of
-// linear maps, so the rows need not be copied side by side. With JumpingMax it returns the
-// largest outputs up to h.
+// from the convolutions below it. l is not the last convolution. A classifier over rows side by
+// side is a sum of linear maps, so the rows need not be copied side by side. With JumpingMax it
+// returns the largest outputs up to h.
 func (m *GCN) jump(below, h *G.Node, l int, slot *ops.Slot, outputs int, o GCNOptions, start ParameterOptions) (_ *G.Node, err error) {
 	if o.Jumping == JumpingMax {
 		return largest(h, below, slot)

@@ -9,13 +9,13 @@
 // # Conventions
 //
 // Matrices are dense, row-major float32 slices: row i of a matrix of the given
-// width is x[i·width : (i+1)·width]. A function overwrites its dst and leaves
-// the memory behind the rows it was asked for alone; dst must not overlap the
-// other arguments unless the function says so.
+// width is x[i·width : (i+1)·width]. A function overwrites the requested rows of its
+// dst, and does not touch memory behind them. dst must not overlap the other
+// arguments unless the function says so.
 //
-// Callers check shapes; a kernel that is handed slices too short for the sizes
-// it is given panics before it writes anything outside them. Nothing here
-// returns an error, and nothing keeps a reference to its arguments.
+// Callers check shapes. A kernel panics if a slice is too short for the given sizes,
+// before it writes outside the slice. Only functions that take a context return an
+// error. A function keeps no reference to its arguments unless it says so.
 //
 // # Speed and reproducibility
 //
