@@ -165,13 +165,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
-	epochs := o.Epochs // mini-batches of all epochs
-	if most := math.MaxInt; epochs > 0 && (o.BatchesPerEpoch == 0 || epochs > most/o.BatchesPerEpoch) {
-		epochs = most
-	} else {
-		epochs *= o.BatchesPerEpoch
-	}
-	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, epochs); err != nil {
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.epochBatches()); err != nil {
 		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
@@ -184,6 +178,15 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 		return usagef("--control-every is for --control refresh and the methods ladies-cv and mvs")
 	}
 	return o.checkPartition()
+}
+
+// epochBatches returns the mini-batches of all epochs: 0 without a limit of epochs, and
+// math.MaxInt if the number is larger or depends on the data.
+func (o *trainOptions) epochBatches() int {
+	if o.Epochs > 0 && (o.BatchesPerEpoch == 0 || o.Epochs > math.MaxInt/o.BatchesPerEpoch) {
+		return math.MaxInt
+	}
+	return o.Epochs * o.BatchesPerEpoch
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
