@@ -165,7 +165,7 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	if err := o.checkAdam(); err != nil {
 		return err
 	}
-	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.epochBatches()); err != nil {
+	if err := o.scheduleOptions.check(fs, o.WeightDecay, o.MaxBatches, o.epochUpdates()); err != nil {
 		return err
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Runs-1) {
@@ -180,13 +180,17 @@ func (o *trainOptions) check(fs *pflag.FlagSet) error {
 	return o.checkPartition()
 }
 
-// epochBatches returns the mini-batches of all epochs: 0 without a limit of epochs, and
-// math.MaxInt if the number is larger or depends on the data.
-func (o *trainOptions) epochBatches() int {
-	if o.Epochs > 0 && (o.BatchesPerEpoch == 0 || o.Epochs > math.MaxInt/o.BatchesPerEpoch) {
+// epochUpdates returns the updates of all epochs, which are their mini-batches if --micro is
+// 1: 0 without a limit of epochs, and math.MaxInt if the number is too large for an int or
+// depends on the data.
+func (o *trainOptions) epochUpdates() int {
+	switch {
+	case o.Epochs == 0:
+		return 0
+	case o.BatchesPerEpoch == 0 || o.Epochs > math.MaxInt/o.BatchesPerEpoch:
 		return math.MaxInt
 	}
-	return o.Epochs * o.BatchesPerEpoch
+	return (o.Epochs*o.BatchesPerEpoch-1)/o.Micro + 1
 }
 
 func (o *trainOptions) checkSeeds(fs *pflag.FlagSet) error {
