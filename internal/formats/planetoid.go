@@ -149,7 +149,7 @@ func (p *planetoid) matrix(ctx context.Context, part string) (*sparseRows, error
 		return nil, err
 	}
 	m, isMatrix := object.(*pickledMatrix)
-	if !isMatrix || m.data == nil || m.indices == nil || m.indptr == nil || len(m.shape) != 2 {
+	if !isMatrix || m.data == nil || m.indices == nil || m.indptr == nil || len(m.shape) != 2 || len(m.data.shape) != 1 {
 		return nil, fmt.Errorf("datasets: %s: not a SciPy CSR matrix", path)
 	}
 	indptr, err := m.indptr.int32s()
