@@ -288,7 +288,8 @@ func (e *edgeList) record(id int32, path string) {
 	}
 }
 
-// findIDs finds the kind of the ids, and how the edges are written.
+// findIDs finds the kind of the ids, and how the edges are written. A kind that the key ids
+// gives holds for the other files too, if there are no edges.
 func (e *edgeList) findIDs(path string) (*layout, error) {
 	numbers := func(fields []string) bool {
 		return len(fields) > 1 && isNumber(fields[0]) && isNumber(fields[1])
@@ -309,10 +310,7 @@ func (e *edgeList) findIDs(path string) (*layout, error) {
 		unsure = second != nil
 		return false
 	})
-	if err != nil {
-		return nil, err
-	}
-	if e.saidIDs = e.IDs != ""; !e.saidIDs {
+	if e.saidIDs = e.IDs != ""; !e.saidIDs && err == nil {
 		e.IDs = IDsFrom0
 		if words(l.sample) && !numbers(l.second) {
 			e.IDs = IDsNames
@@ -327,7 +325,7 @@ func (e *edgeList) findIDs(path string) (*layout, error) {
 			e.unsure = l
 		}
 	}
-	return l, nil
+	return l, err
 }
 
 // endWords tells whether the first two names of a header are usual for the ends of edges.
@@ -346,9 +344,6 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 	l, err := e.findIDs(path)
 	if errors.Is(err, errNoData) {
 		e.note("no edges in " + path)
-		if e.IDs == IDsNames {
-			e.ids.index = make(map[string]int32)
-		}
 		err = nil
 	}
 	if err == nil && e.Nodes != "" {
@@ -420,6 +415,9 @@ func (e *edgeList) readEdges(ctx context.Context, path string) error {
 // addEdges adds the edges of one block. names holds the names of its ids, unless they are
 // numbers.
 func (e *edgeList) addEdges(part weightedArcs, names []string, path string) error {
+	if len(part.arcs) == 0 {
+		return nil // a block of comments
+	}
 	if e.ids.named() {
 		ids, err := e.ids.global(names)
 		if err != nil {
@@ -667,6 +665,7 @@ func (e *edgeList) readLabels(ctx context.Context, path string) (err error) {
 // readJSONLabels reads {"id": label} or {"id": [label, …]}.
 func (e *edgeList) readJSONLabels(ctx context.Context, path string) (*nodeLabels, error) {
 	l := newNodeLabels(path)
+	l.source = &e.ids
 	err := eachMember(ctx, path, func(key string, d *json.Decoder) error {
 		id, err := e.ids.key(key)
 		if err != nil {
@@ -681,13 +680,13 @@ func (e *edgeList) readJSONLabels(ctx context.Context, path string) (*nodeLabels
 			list = []any{value}
 		}
 		if len(l.ids) > 0 && isList != l.multi {
-			return fmt.Errorf("node %d: labels must all be lists or none", id)
+			return fmt.Errorf("node %s: labels must all be lists or none", e.ids.text(id))
 		}
 		l.multi = isList
 		labels := make([]category, len(list))
 		for k, v := range list {
 			if labels[k], err = categoryOf(v); err != nil {
-				return fmt.Errorf("node %d: %w", id, err)
+				return fmt.Errorf("node %s: %w", e.ids.text(id), err)
 			}
 		}
 		if isList {
@@ -798,7 +797,7 @@ func (e *edgeList) readTextLabels(ctx context.Context, path string) error {
 		return err
 	}
 	l := newNodeLabels(path)
-	l.inOrder = width == 1
+	l.source, l.inOrder = &e.ids, width == 1
 	e.classes = l
 	// block holds the labels of some lines, with each name once.
 	type block struct {
@@ -906,6 +905,7 @@ const noLabel = "no label; write -1 or nan for a node without one"
 // rowTable holds rows of numbers by node.
 type rowTable struct {
 	path   string
+	source *nodeIDs
 	width  int
 	ids    []int32 // nil: rows are in node order
 	values []float32
@@ -918,7 +918,7 @@ func (t *rowTable) rows() int { return len(t.values) / t.width }
 // be NaN, or empty, which stands for NaN.
 func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool) (*rowTable, error) {
 	path, sep := l.path, l.sep
-	t := &rowTable{path: path, width: l.fields}
+	t := &rowTable{path: path, source: &e.ids, width: l.fields}
 	column := 1 // of the first number
 	if withID {
 		if t.width--; t.width == 0 {
@@ -1111,7 +1111,7 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	}
 	// Ids far above the number of lines would claim memory for nothing.
 	if int64(n) > 1<<20+64*e.lines {
-		return nil, fmt.Errorf("datasets: %s: node %d, but the files have only %d lines; number the nodes from 0, or say ids=names", e.maxIn, e.maxID, e.lines)
+		return nil, fmt.Errorf("datasets: %s: node %s, but the files have only %d lines; number the nodes from 0, or say ids=names", e.maxIn, e.ids.text(e.maxID), e.lines)
 	}
 	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
 		return nil, err
@@ -1184,9 +1184,6 @@ func (d *Set) noteNames() {
 
 // labels makes binary tasks of the rows. Tasks of nodes without a row are unknown.
 func (t *rowTable) labels(n int) (*graph.Labels, error) {
-	if _, err := taskLabels(t.path, t.values, t.width); err != nil {
-		return nil, err
-	}
 	if n > (SmallMatrix+CellsAnEntry*len(t.values))/t.width {
 		return nil, fmt.Errorf("datasets: %s: %d rows of labels for %d nodes", t.path, t.rows(), n)
 	}
@@ -1198,7 +1195,10 @@ func (t *rowTable) labels(n int) (*graph.Labels, error) {
 	for k := range values {
 		values[k] = unknown
 	}
-	return &graph.Labels{Tasks: t.width, Multi: values}, t.place(values, n)
+	if err := t.place(values, n); err != nil {
+		return nil, err
+	}
+	return taskLabels(t.path, values, t.width)
 }
 
 // matrix makes features of the rows. Every node must have one.
@@ -1228,7 +1228,7 @@ func (t *rowTable) place(to []float32, n int) error {
 			id = int(t.ids[k])
 		}
 		if seen[id] {
-			return fmt.Errorf("datasets: %s: node %d is there twice", t.path, id)
+			return fmt.Errorf("datasets: %s: node %s is there twice", t.path, t.source.text(int32(id)))
 		}
 		seen[id] = true
 		copy(to[id*t.width:(id+1)*t.width], t.values[k*t.width:])

@@ -309,7 +309,8 @@ func (c *categories) names() []string {
 // known.
 type nodeLabels struct {
 	path       string
-	inOrder    bool // the source has no ids
+	source     *nodeIDs // the ids of the data set; nil: numbers from 0
+	inOrder    bool     // the file has no ids
 	kinds      *categories
 	multi      bool
 	ids        []int32
@@ -411,7 +412,7 @@ func (l *nodeLabels) listForm() (string, error) {
 			continue
 		}
 		if twice >= 0 && c.isNumber && len(l.ids) > 1 {
-			return "", fmt.Errorf("datasets: %s: lists of %d numbers each: node %d has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", l.path, length, twice, c)
+			return "", fmt.Errorf("datasets: %s: lists of %d numbers each: node %s has a number twice, as in a row of values, but %v is neither 0 nor 1: say lists=sets for sets of labels or features", l.path, length, l.source.text(twice), c)
 		}
 		return "sets", nil
 	}
@@ -450,7 +451,7 @@ func (l *nodeLabels) fromMultiHot() error {
 	for k, id := range l.ids {
 		list := l.values[from:l.ends[k]]
 		if from = l.ends[k]; len(list) != width {
-			return fmt.Errorf("datasets: %s: node %d has %d numbers, the first node %d (lists=multi-hot)", l.path, id, len(list), width)
+			return fmt.Errorf("datasets: %s: node %s has %d numbers, the first node %d (lists=multi-hot)", l.path, l.source.text(id), len(list), width)
 		}
 		for j, v := range list {
 			if isOne && v == one && !(isZero && v == zero) {
@@ -478,7 +479,7 @@ func (l *nodeLabels) checkOnce(n int) error {
 	for _, ids := range [][]int32{l.ids, l.unlabelled} {
 		for _, id := range ids {
 			if seen[id] {
-				return fmt.Errorf("datasets: %s: node %d is there twice", l.path, id)
+				return fmt.Errorf("datasets: %s: node %s is there twice", l.path, l.source.text(id))
 			}
 			seen[id] = true
 		}
