@@ -75,7 +75,11 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if err := WriteNumPy(ctx, path, d); err != nil {
 		return "", err
 	}
-	written := "npy:" + filepath.Clean(path)
+	return d.writtenSpec("npy", path), nil
+}
+
+// writtenSpec returns the SPEC that reads d from the folder to which it was written.
+func (d *Data) writtenSpec(scheme, dir string) string {
 	var keys []string
 	if d.Metric != metricFor(d.Labels) {
 		keys = append(keys, "metric="+string(d.Metric))
@@ -83,10 +87,11 @@ func Convert(ctx context.Context, spec, path string, o Options) (string, error) 
 	if d.Directed {
 		keys = append(keys, "directed=out") // rows of the graph as they are
 	}
+	spec := scheme + ":" + filepath.Clean(dir)
 	if len(keys) > 0 {
-		written += "?" + strings.Join(keys, "&")
+		spec += "?" + strings.Join(keys, "&")
 	}
-	return written, nil
+	return spec
 }
 
 // replaceable reports something at path that Convert must not replace.

@@ -31,17 +31,14 @@ func convertToOGB(ctx context.Context, spec, dir string, o Options) (string, err
 	if err := WriteOGB(ctx, dir, d); err != nil {
 		return "", err
 	}
-	written := "ogb:" + filepath.Clean(dir)
-	if d.Directed {
-		written += "?directed=out" // rows of the graph as they are
-	}
-	return written, nil
+	return d.writtenSpec("ogb", dir), nil
 }
 
 // WriteOGB writes a data set as a folder in the binary layout of the Open Graph Benchmark,
 // as ogbn-papers100M has it: raw/data.npz, raw/node-label.npz and split/given/*.csv.gz. An
 // undirected edge is there once. Features in half precision are written as float32, sparse
-// features as a dense matrix. Names of nodes and classes are not written. It is an error if
+// features as a dense matrix. Names of nodes and classes are not written. Reading the folder
+// gives the usual metric of the labels; any other needs the key metric. It is an error if
 // the graph has weights, if there are no labels, if there is a single binary task, which the
 // layout cannot tell from two classes, or if dir holds another data set. The data are
 // validated before the first file is replaced. The folder opens only once all files are
