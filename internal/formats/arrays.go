@@ -386,9 +386,9 @@ func (p *pattern) weightedAdjacency(ctx context.Context, d *Set) error {
 	if err := checkGraph(p.name, n, p.ptr[n]*(edgeBytes+weight)/edgeBytes); err != nil {
 		return err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(p.name, n)
 	if err != nil {
-		return fmt.Errorf("datasets: %s: %w", p.name, err)
+		return err
 	}
 	for i := range n {
 		if i%4096 == 0 && ctx.Err() != nil {

@@ -995,7 +995,6 @@ func (e *edgeList) readRows(ctx context.Context, l *layout, withID, missing bool
 		e.record(id, path)
 	}
 	if !withID {
-		t.ids = nil
 		e.record(int32(min(t.rows(), math.MaxInt32)-1), path)
 		e.ordered = append(e.ordered, orderedFile{path, t.rows()})
 	}
@@ -1116,9 +1115,9 @@ func (e *edgeList) data(ctx context.Context) (*Set, error) {
 	if err := checkGraph(e.maxIn, n, 0); err != nil { // a tally has counted the edges
 		return nil, err
 	}
-	b, err := graph.NewBuilder(n)
+	b, err := newBuilder(e.maxIn, n)
 	if err != nil {
-		return nil, fmt.Errorf("datasets: %s: %w", e.maxIn, err)
+		return nil, err
 	}
 	for k, part := range e.chunks {
 		if part.weights == nil {

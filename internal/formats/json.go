@@ -183,15 +183,6 @@ func jsonError(path string, d *json.Decoder, err error) error {
 	return fmt.Errorf("datasets: %s: byte %d: %w", path, d.InputOffset(), err)
 }
 
-// nodeKey reads a node id from an object's key.
-func nodeKey(key string) (int32, error) {
-	id, ok := parseID([]byte(key))
-	if !ok {
-		return 0, fmt.Errorf("key %.40q is not a node id", key)
-	}
-	return id, nil
-}
-
 // category is a label: a name or a number. A number beyond 2⁵³ keeps its text as its name,
 // since it may not be exact.
 type category struct {
@@ -217,8 +208,7 @@ func categoryOf(value any) (category, error) {
 			return category{}, fmt.Errorf("label %v is neither a name nor an integer", v)
 		}
 		return category{number: v, isNumber: true}, nil
-	}
-	if value == nil {
+	case nil:
 		return category{}, errors.New("label null is neither a name nor an integer")
 	}
 	return category{}, fmt.Errorf("label of kind %T is neither a name nor an integer", value)
@@ -427,17 +417,13 @@ func (l *nodeLabels) listForm() (string, error) {
 
 // fromMultiHot turns lists of a 0 or 1 for each label into sets of the labels.
 func (l *nodeLabels) fromMultiHot() error {
-	zero, isZero := l.kinds.index[category{isNumber: true}]
-	one, isOne := l.kinds.index[category{number: 1, isNumber: true}]
-	known := 0
-	for _, there := range []bool{isZero, isOne} {
-		if there {
-			known++
+	zero, one := category{isNumber: true}, category{number: 1, isNumber: true}
+	for c := range l.kinds.index {
+		if c != zero && c != one {
+			return fmt.Errorf("datasets: %s: lists=multi-hot, but the lists hold more than 0 and 1", l.path)
 		}
 	}
-	if known < len(l.kinds.index) {
-		return fmt.Errorf("datasets: %s: lists=multi-hot, but the lists hold more than 0 and 1", l.path)
-	}
+	set, found := l.kinds.index[one]
 	if len(l.ids) == 0 {
 		return nil
 	}
@@ -454,7 +440,7 @@ func (l *nodeLabels) fromMultiHot() error {
 			return fmt.Errorf("datasets: %s: node %s has %d numbers, the first node %d (lists=multi-hot)", l.path, l.source.text(id), len(list), width)
 		}
 		for j, v := range list {
-			if isOne && v == one && !(isZero && v == zero) {
+			if found && v == set {
 				values = append(values, int32(j))
 			}
 		}

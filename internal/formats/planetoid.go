@@ -255,12 +255,12 @@ func brief(value any) string {
 
 // place moves rows to their nodes and builds the graph.
 func (p *planetoid) place(ctx context.Context, d *Set) error {
-	b, err := graph.NewBuilder(p.nodes)
+	b, err := newBuilder(p.prefix+"graph", p.nodes)
 	if err != nil {
-		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+		return err
 	}
-	if err := b.AddEdges(p.arcs); err != nil {
-		return fmt.Errorf("datasets: %sgraph: %w", p.prefix, err)
+	if err := addArcs(b, p.prefix+"graph", p.arcs); err != nil {
+		return err
 	}
 	p.arcs = nil
 	d.build(b)
