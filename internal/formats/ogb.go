@@ -412,13 +412,6 @@ func checkEdges(ctx context.Context, edges string, found int) error {
 	return nil
 }
 
-func addArcs(b *graph.Builder, path string, arcs []graph.Edge) error {
-	if err := b.AddEdges(arcs); err != nil {
-		return fmt.Errorf("datasets: %s: %w", path, err)
-	}
-	return nil
-}
-
 // readNumberLines reads n lines of equally many finite numbers. If missing, a field may
 // be nan, or empty, which stands for nan.
 func readNumberLines(ctx context.Context, path string, n int, missing bool) (*graph.Features, error) {

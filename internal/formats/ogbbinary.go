@@ -313,6 +313,3 @@ func (b *OGBBinary) inMemory(ctx context.Context) (*Set, error) {
 		return nil
 	})
 }
-
-// Symmetrised is the note about a graph that was made undirected.
-const Symmetrised = "graph symmetrised, repeated edges and self-loops dropped"
