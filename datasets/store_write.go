@@ -307,30 +307,3 @@ func (d *Data) notesWithSource() []string {
 	}
 	return append([]string{"made from " + d.Name}, d.Notes...)
 }
-
-// validate is Validate on all cores; it stops when ctx is done.
-func (d *Data) validate(ctx context.Context) error {
-	if err := checkContext(ctx); err != nil {
-		return err
-	}
-	if err := d.complete(); err != nil {
-		return err
-	}
-	if err := d.validateStructure(ctx); err != nil {
-		return err
-	}
-	return d.validateNodes(ctx)
-}
-
-// validateStructure checks the graph.
-func (d *Data) validateStructure(ctx context.Context) error {
-	check := d.Graph.ValidateAdjacency
-	if d.Directed {
-		check = d.Graph.ValidateDirected
-	}
-	err := check(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return fmt.Errorf("datasets: %s: %w", d.title(), err)
-}

@@ -1,8 +1,6 @@
 package datasets
 
 import (
-	"archive/zip"
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -127,32 +125,6 @@ func writeIDLines(w io.Writer, ids []int32) error {
 		}
 	}
 	return z.Close()
-}
-
-// member is an array of an archive.
-type member struct {
-	key   string
-	write func(io.Writer) error
-}
-
-// writeArchive writes a .npz file, not compressed. The same arrays and date give the same
-// bytes. With the zero time, the members have no date.
-func writeArchive(w io.Writer, modified time.Time, members []member) error {
-	buffered := bufio.NewWriterSize(w, 1<<20)
-	z := zip.NewWriter(buffered)
-	for _, m := range members {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: m.key + ".npy", Method: zip.Store, Modified: modified})
-		if err == nil {
-			err = m.write(w)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	return buffered.Flush()
 }
 
 // writeLabels writes classes as a matrix of one column, or tasks.
