@@ -72,9 +72,8 @@ type Data struct {
 }
 
 // Laplacian returns P = D̃^-½ (A+I) D̃^-½ of the graph, or P = D̃^-1 (A+I) of a directed
-// one. The first call makes it, and
-// all later calls share it. Cost of the first: O(nodes), or O(edges) for a weighted
-// graph.
+// graph. The first call makes it, and all later calls share it. Cost of the first: O(nodes),
+// or O(edges) for a weighted graph.
 func (d *Data) Laplacian() *graph.Laplacian {
 	d.laplacianOnce.Do(func() {
 		if d.Directed {
