@@ -13,6 +13,7 @@ import (
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
 	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 )
 
 // Precision is the number format of features.
@@ -230,9 +231,7 @@ func (w *storeWriter) features(x *graph.Features) error {
 	wide := make([]float32, min(featurePiece, len(x.Half)))
 	for from := 0; from < len(x.Half); from += featurePiece {
 		part := x.Half[from:min(from+featurePiece, len(x.Half))]
-		for k, h := range part {
-			wide[k] = half.Float32(h)
-		}
+		kernel.Widen(wide, part)
 		if err := writeNumbers(w, wide[:len(part)]); err != nil {
 			return err
 		}

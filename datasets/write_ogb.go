@@ -16,7 +16,7 @@ import (
 
 	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/internal/atomicfile"
-	"github.com/gcn-layerwise/gcn/internal/half"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
 	"github.com/gcn-layerwise/gcn/internal/npy"
 )
 
@@ -191,10 +191,8 @@ func ogbMembers(ctx context.Context, d *Data) []member {
 				}
 				hi := min(lo+featurePiece, x.Len())
 				if x.Half != nil {
-					values = values[:0]
-					for _, h := range x.Half[lo:hi] {
-						values = append(values, half.Float32(h))
-					}
+					values = values[:hi-lo]
+					kernel.Widen(values, x.Half[lo:hi])
 				} else {
 					values = x.Data[lo:hi]
 				}
