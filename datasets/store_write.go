@@ -37,8 +37,8 @@ func (p Precision) check() error {
 // WriteStore validates a data set and writes it as a store, without changing the
 // precision of the features. The file appears whole or not at all: an existing file
 // is replaced only once the new one is complete, and processes that have the old one
-// open keep it. Cost: one pass over the data to check them, one to write them, and
-// 8 bytes of memory a node.
+// open keep it. Data without labels are an error. Cost: one pass over the data to check
+// them, one to write them, and 8 bytes of memory a node.
 func WriteStore(ctx context.Context, path string, d *Data) error {
 	return writeStoreAs(ctx, path, d, "", nil)
 }
@@ -47,6 +47,9 @@ func WriteStore(ctx context.Context, path string, d *Data) error {
 // propagated features.
 func writeStoreAs(ctx context.Context, path string, d *Data, p Precision, propagated func(*storeWriter) error) error {
 	if err := d.validate(ctx); err != nil {
+		return err
+	}
+	if err := d.checkLabelled(); err != nil {
 		return err
 	}
 	if p == Float16 && d.Features.Sparse != nil {

@@ -24,11 +24,14 @@ import (
 // features, labels and split. It gives the usual metric of the labels; any other needs the
 // key metric. Features in half precision are written, and come back, as float32. The
 // weights of a weighted graph are in data.npy, the ids of nodes in names.npy, and the names
-// of classes in classes.npy. Each of these three is removed if the data have none. The data
-// are validated before the first file is replaced. Each file appears whole or not at all,
-// and the folder opens only once all have.
+// of classes in classes.npy. Each of these three is removed if the data have none. Data
+// without labels are an error. The data are validated before the first file is replaced.
+// Each file appears whole or not at all, and the folder opens only once all have.
 func WriteNumPy(ctx context.Context, dir string, d *Data) error {
 	if err := d.validate(ctx); err != nil {
+		return err
+	}
+	if err := d.checkLabelled(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -53,6 +53,9 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 			return err
 		}
 	}
+	if err := d.checkLabelled(); err != nil {
+		return err
+	}
 	fail := func(part string) error {
 		return fmt.Errorf("datasets: %s: OGB's binary layout has no place for %s; want a store, or NumPy files", d.title(), part)
 	}
@@ -61,8 +64,6 @@ func WriteOGB(ctx context.Context, dir string, d *Data) error {
 		return fail("weights of edges")
 	case d.Labels.Tasks == 1:
 		return fail("a single binary task")
-	case d.Unlabelled():
-		return fail("data without labels")
 	}
 	at := func(parts ...string) string { return filepath.Join(append([]string{dir}, parts...)...) }
 	if _, err := os.Stat(at("raw", "edge.csv.gz")); err == nil {
