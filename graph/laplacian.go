@@ -141,7 +141,7 @@ func (p *Laplacian) RowSums(ctx context.Context) ([]float32, error) {
 		}
 		return nil
 	})
-	// After an error too, since the other processes wait for this one's values.
+	// Gather after an error too: the other processes wait for the values of this one.
 	gathered := p.gather(ctx, sums, 1)
 	return sums, cmp.Or(err, gathered)
 }

@@ -67,8 +67,8 @@ func (e *edgeList) readJSONLabels(ctx context.Context, path string) (*nodeLabels
 	return l, err
 }
 
-// findLists decides whether lists are sets or multi-hot, by the key lists if it is given,
-// and makes sets of the latter.
+// findLists decides whether lists are sets or multi-hot, by the key lists if it is given. It
+// turns multi-hot lists into sets.
 func (e *edgeList) findLists(l *nodeLabels, what string) error {
 	form := e.Lists
 	if form == "" {
