@@ -49,7 +49,7 @@ func (e *edgeList) readJSONLabels(ctx context.Context, path string) (*nodeLabels
 		if !isList {
 			list = []any{value}
 		}
-		if len(l.ids) > 0 && isList != l.multi {
+		if len(l.ids)+len(l.unlabelled) > 0 && isList != l.multi {
 			return fmt.Errorf("node %s: labels must all be lists or none", e.ids.text(id))
 		}
 		l.multi = isList
