@@ -70,13 +70,10 @@ type clusterPlan struct {
 
 // clusterScratch is the memory of one call.
 type clusterScratch struct {
-	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering // of the nodes drawn
-	inside    nodeSet   // the nodes drawn, while the block is filled
-	picks     picks
-	locals    []int32
-	rowScale  []float32 // of each node drawn
-	rows      []int32
+	subgraphScratch
+	picks    picks
+	rowScale []float32 // of each node drawn
+	rows     []int32
 }
 
 // Layers returns Depth.

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -29,7 +30,7 @@ const (
 var controlNames = [...]string{"none", "refresh", "rolling"}
 
 // ControlNames returns the names that ParseControl knows.
-func ControlNames() []string { return controlNames[:] }
+func ControlNames() []string { return slices.Clone(controlNames[:]) }
 
 // ParseControl returns the named control; "" means none. The error lists the known names.
 func ParseControl(name string) (Control, error) {

@@ -243,6 +243,14 @@ func TestRollingControl(t *testing.T) {
 	}
 }
 
+// A caller that changes the list of names does not change the names.
+func TestControlNames(t *testing.T) {
+	samplers.ControlNames()[0] = "other"
+	if c, err := samplers.ParseControl("none"); err != nil || c.String() != "none" {
+		t.Errorf("control %v: %v", c, err)
+	}
+}
+
 // Parts whose estimate is biased, and layers without activations, are errors.
 func TestControlErrors(t *testing.T) {
 	p := graph.NewLaplacian(samplertest.RandomGraph(t, 50, 100, false, 4))

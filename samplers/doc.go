@@ -1,17 +1,19 @@
 // Package samplers draws mini-batches of blocks from a graph.
 //
 //	graph.Laplacian    ─▶ ┌──────────────────────────────────┐
-//	seed nodes, source ─▶ │ samplers: importance·draw·weight │ ─▶ Batch of blocks ─▶ ops, layers, train
+//	seed nodes, source ─▶ │ samplers: importance·draw·weight │ ─▶ MiniBatch of blocks ─▶ layers, train
 //	                      └──────────────────────────────────┘
 //
 // The methods are
 //
 //   - layer-wise: LayerWise is FastGCN and LADIES, with their flat and debiased
 //     forms (Chen, Xu, Hakkani-Tur, Jin, Yang & Zhu, "Calibrate and Debias
-//     Layer-wise Sampling for Graph Convolutional Networks", TMLR 2023);
+//     Layer-wise Sampling for Graph Convolutional Networks", TMLR 2023), and ASGCN learns
+//     its probabilities;
 //   - node-wise: Neighbor, VRGCN with control variates, Labor;
-//   - subgraphs: SAINT, Cluster;
-//   - Full: all neighbours.
+//   - subgraphs: SAINT, NormalizedSAINT, Cluster;
+//   - Full: all neighbours;
+//   - DropEdges: another sampler's blocks, with edge dropout.
 //
 // A layer-wise method consists of three independent choices, the fields of
 // LayerWise: an Importance gives the candidate columns of P their unnormalised

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 )
 
@@ -41,8 +42,8 @@ type Sample struct {
 	Remaining []float64
 
 	// Threshold is the smallest exponential key of a candidate not picked, +Inf if
-	// all are picked, for draws by keys (WithoutReplacement.Keys); else 0. The
-	// rate of a candidate's key is its unnormalised weight.
+	// all are picked, after a draw with WithoutReplacement.Keys. The rate of a
+	// candidate's key is its unnormalised weight. Without Keys it has no meaning.
 	Threshold float64
 
 	// Inclusion holds π_i, the probability that the candidate is in the sample,
@@ -104,4 +105,38 @@ func resize[T any](s []T, n int) []T {
 		return make([]T, n, n+n/4)
 	}
 	return s[:n]
+}
+
+// sum sets Total and Positive from the weights. The error names a weight that is
+// negative or NaN, or a sum that is not positive and finite.
+func (p *Population) sum() error {
+	p.Positive = len(p.Weights)
+	for i, w := range p.Weights {
+		if !(w > 0) {
+			if w != 0 {
+				return fmt.Errorf("samplers: candidate %d has weight %v, want at least 0", i, w)
+			}
+			p.Positive--
+		}
+	}
+	var t0, t1, t2, t3 float64 // four independent sums, for instruction-level parallelism
+	rest := p.Weights
+	for ; len(rest) >= 4; rest = rest[4:] {
+		t0, t1, t2, t3 = t0+rest[0], t1+rest[1], t2+rest[2], t3+rest[3]
+	}
+	for _, w := range rest {
+		t0 += w
+	}
+	p.Total = (t0 + t1) + (t2 + t3)
+	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
+		return fmt.Errorf("samplers: the weights of %d candidates sum to %v, want positive and finite", len(p.Weights), p.Total)
+	}
+	return nil
+}
+
+// add appends a candidate of known inclusion probability.
+func (s *Sample) add(index int32, weight, inclusion float64) {
+	s.Index = append(s.Index, index)
+	s.Weight = append(s.Weight, weight)
+	s.Inclusion = append(s.Inclusion, inclusion)
 }

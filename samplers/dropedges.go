@@ -24,8 +24,13 @@ type DropEdges struct {
 
 var _ Describer = (*DropEdges)(nil)
 
-// Layers returns the number of layers of the sampler.
-func (s *DropEdges) Layers() int { return s.Sampler.Layers() }
+// Layers returns the number of layers of the sampler, 0 without one.
+func (s *DropEdges) Layers() int {
+	if s.Sampler == nil {
+		return 0
+	}
+	return s.Sampler.Layers()
+}
 
 // NominalSizes returns the sizes of the sampler, or nil if it does not know them.
 func (s *DropEdges) NominalSizes() []int {
@@ -44,6 +49,7 @@ func (s *DropEdges) Describe() string {
 }
 
 // Validate returns an error if a field is out of range, or if the sampler needs all entries.
+// Sample calls it.
 func (s *DropEdges) Validate() error {
 	if s.Sampler == nil || !(s.Rate >= 0 && s.Rate < 1) {
 		return fmt.Errorf("samplers: DropEdges of rate %v: want a sampler, and a rate in [0, 1)", s.Rate)
@@ -77,8 +83,8 @@ var errDropControl = fmt.Errorf("samplers: DropEdges of a sampler with a control
 
 // Sample implements Sampler. Cost: the sampler's, and O(NNZ) of the blocks.
 func (s *DropEdges) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *MiniBatch) error {
-	if s.Sampler == nil {
-		return s.Validate()
+	if err := s.Validate(); err != nil {
+		return err
 	}
 	if err := s.Sampler.Sample(ctx, seeds, rng, batch); err != nil || s.Rate == 0 {
 		return err

@@ -130,6 +130,13 @@ func TestDropEdgesRefuses(t *testing.T) {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)
 		}
+		if layers := s.Layers(); (layers > 0) != (s.Sampler != nil) {
+			t.Errorf("%d layers of the sampler %v", layers, s.Sampler)
+		}
+		var batch MiniBatch
+		if err := s.Sample(t.Context(), []int32{0}, rand.New(NewSource(1, 0, 0)), &batch); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Sample: error %v, want one about %q", err, want)
+		}
 	}
 	refreshed := &LayerWise{Laplacian: p, Sizes: []int{1, 1}, Importance: LADIES{}, Weight: Debiased{}, Control: ControlRefresh}
 	if err := (&DropEdges{Sampler: refreshed, Rate: 0.5}).Validate(); err == nil {

@@ -59,3 +59,37 @@ func (e *estimator) sample(rng *rand.Rand, population *Population, s int, sample
 	e.weight.Weigh(population, sample, factor)
 	return factor, nil
 }
+
+// usesTable reports whether the draw is faster with an alias table.
+func (e *estimator) usesTable() bool {
+	switch draw := e.draw.(type) {
+	case WithoutReplacement:
+		return !draw.Keys
+	case WithReplacement:
+		return true
+	}
+	return false
+}
+
+// isUniform reports whether the estimator is simple random sampling with weights
+// d/k, which drawUniform does faster. With equal probabilities the weights of
+// Naive and of Debiased are both d/k.
+func (e *estimator) isUniform() bool {
+	if _, ok := e.importance.(Uniform); !ok {
+		return false
+	}
+	switch e.draw.(type) {
+	case WithoutReplacement, WithReplacement:
+		_, naive := e.weight.(Naive)
+		return naive || e.weight == Debiased{}
+	}
+	return false
+}
+
+// drawFor returns the draw to use with weight: Rank needs a draw by keys.
+func drawFor(weight Weight, draw Draw) Draw {
+	if _, ok := weight.(Rank); ok {
+		return WithoutReplacement{Keys: true}
+	}
+	return draw
+}

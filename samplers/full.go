@@ -60,6 +60,6 @@ func fillFull(scratch *fullScratch, p *graph.Laplacian, rows []int32, block *gra
 		scratch.factor[c] = float64(scale)
 	}
 	block.Src = append(block.Src[:0], h.nodes...)
-	h.fill(block, p, rows, scratch.local, nil, scratch.factor)
+	h.fill(block, rows, scratch.local, nil, scratch.factor)
 	return nil
 }

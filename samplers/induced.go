@@ -23,6 +23,29 @@ func (g *subgraph) node(local int32) int32 {
 	return g.nodes[local]
 }
 
+// subgraphScratch is the memory of one draw of nodes of a subgraph.
+type subgraphScratch struct {
+	seeds     numbering // of the whole graph, to check the seeds
+	numbering numbering // of the nodes drawn
+	inside    nodeSet   // the nodes drawn, while the block is filled
+	locals    []int32
+}
+
+// square begins the block among the nodes drawn: its nodes and column scales. The caller
+// clears s.inside.
+func (s *subgraphScratch) square(g *subgraph, block *graph.Block) *graph.CSR {
+	drawn := s.numbering.nodes
+	block.Src = resize(block.Src, len(drawn))
+	block.ColScale = resize(block.ColScale, len(drawn))
+	for k, v := range drawn {
+		block.Src[k], block.ColScale[k] = g.node(v), g.laplacian.ColScale[v]
+	}
+	s.inside.fill(g.laplacian.Nodes(), drawn)
+	m := startBlock(block, block.Src)
+	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
+	return m
+}
+
 // newSubgraph returns the subgraph induced by the training nodes, with a Laplacian
 // normalised like p; for nil nodes it returns the whole graph with p. The error
 // names a wrong training node, or says that the normalisation of p is unknown.

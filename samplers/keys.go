@@ -25,8 +25,8 @@ func compareKeyed(a, b keyed) int {
 // index), and the smallest of the other keys, or +Inf if there is none. At least s
 // keys must be finite. The result lies in scratch, and is valid until its next use.
 //
-// Cost: O(len(keys)) expected. It guesses, from a sample of the keys, a bound that
-// slightly more than s keys do not exceed, and sorts these keys by buckets.
+// Cost: O(len(keys)) expected. It guesses, from a sample of the keys, a bound with
+// slightly more than s keys at or below it, and sorts these keys by buckets.
 // Exponential keys below a bound fill the buckets nearly evenly.
 func smallestKeys(keys []float64, s int, scratch *drawScratch) (picked []keyed, threshold float64) {
 	if s <= mostInserted {
@@ -82,8 +82,8 @@ func insertSmallest(keys []float64, s int, scratch *drawScratch) (picked []keyed
 	return scratch.entries[:s], best[s].key
 }
 
-// guessBound returns a bound that most likely at least s keys, and not many more, do
-// not exceed. It returns MaxFloat64 if there are too few keys to sample.
+// guessBound returns a bound with at least s keys at or below it, most likely, and not many
+// more. It returns MaxFloat64 if there are too few keys to sample.
 func guessBound(keys []float64, s int, scratch *drawScratch) float64 {
 	const sampled = 256
 	if len(keys) < 4*sampled || s >= len(keys) {

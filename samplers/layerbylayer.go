@@ -3,7 +3,6 @@ package samplers
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/gcn-layerwise/gcn/graph"
 )
@@ -73,20 +72,6 @@ func DrawsByLayer(s Sampler) bool {
 	_, ok := s.(interface{ matrix() *graph.Laplacian })
 	return ok
 }
-
-// scratchPool keeps scratch memory between calls; concurrent calls each get their
-// own. The zero value is empty.
-type scratchPool[S any] struct{ pool sync.Pool }
-
-// get returns memory that an earlier call put back, or new memory.
-func (p *scratchPool[S]) get() *S {
-	if scratch, ok := p.pool.Get().(*S); ok {
-		return scratch
-	}
-	return new(S)
-}
-
-func (p *scratchPool[S]) put(scratch *S) { p.pool.Put(scratch) }
 
 // sizeAt returns the size of block number at: sizes start at the output layer,
 // blocks at the input layer.

@@ -2,8 +2,6 @@ package samplers
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -64,8 +62,9 @@ type LayerWise struct {
 	// FullDropoutNoise makes the noise of dropout in a layer's input as small as with full
 	// neighbourhoods. Without it, a node drawn with weight β adds β times its noise, so the
 	// variance is β² times as large as with full neighbourhoods. A Block.NoiseScale of
-	// β^(−1/2) makes it β times as large, and E[β] = 1. The estimate is unbiased as before. The weights must be unbiased, and one
-	// number a node: without KeepSelf, IncludeRows and NormalizeRows.
+	// β^(−1/2) makes it β times as large, and E[β] = 1. The estimate is unbiased as before.
+	// The weights must be unbiased, and one number a node: without KeepSelf, IncludeRows and
+	// NormalizeRows.
 	FullDropoutNoise bool
 
 	prepare   preparation
@@ -124,44 +123,6 @@ func (s *LayerWise) setUp() (err error) {
 // the rows.
 func (s *LayerWise) drawsGlobally() bool {
 	return s.estimator.global != nil && !s.estimator.neighborhood
-}
-
-// usesTable reports whether the draw is faster with an alias table.
-func (e *estimator) usesTable() bool {
-	switch draw := e.draw.(type) {
-	case WithoutReplacement:
-		return !draw.Keys
-	case WithReplacement:
-		return true
-	}
-	return false
-}
-
-// sum sets Total and Positive from the weights. The error names a weight that is
-// negative or NaN, or a sum that is not positive and finite.
-func (p *Population) sum() error {
-	p.Positive = len(p.Weights)
-	for i, w := range p.Weights {
-		if !(w > 0) {
-			if w != 0 {
-				return fmt.Errorf("samplers: candidate %d has weight %v, want at least 0", i, w)
-			}
-			p.Positive--
-		}
-	}
-	var t0, t1, t2, t3 float64 // four independent sums, for instruction-level parallelism
-	rest := p.Weights
-	for ; len(rest) >= 4; rest = rest[4:] {
-		t0, t1, t2, t3 = t0+rest[0], t1+rest[1], t2+rest[2], t3+rest[3]
-	}
-	for _, w := range rest {
-		t0 += w
-	}
-	p.Total = (t0 + t1) + (t2 + t3)
-	if !(p.Total > 0) || math.IsInf(p.Total, 1) {
-		return fmt.Errorf("samplers: the weights of %d candidates sum to %v, want positive and finite", len(p.Weights), p.Total)
-	}
-	return nil
 }
 
 // Sample implements Sampler. A layer draws its size, or all candidates of
@@ -237,7 +198,7 @@ func (s *LayerWise) sampleLocally(scratch *layerScratch, rows []int32, size int,
 	if s.KeepSelf {
 		own = keepSelf(scratch, rows, block)
 	}
-	h.fill(block, s.Laplacian, rows, local, own, scratch.factor)
+	h.fill(block, rows, local, own, scratch.factor)
 	return nil
 }
 

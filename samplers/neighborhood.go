@@ -98,9 +98,9 @@ func prefetchRow(adjacency *graph.CSR, rows []int32, i int) {
 // neighborhood becomes column local[c] of the block, times factor[local[c]]; it is
 // left out if local[c] < 0. If own is not nil, the row's own node is column own[i] of row
 // i, without a factor. The caller sets block.Src first.
-func (h *neighborhood) fill(block *graph.Block, p *graph.Laplacian, rows []int32, local, own []int32, factor []float64) {
+func (h *neighborhood) fill(block *graph.Block, rows []int32, local, own []int32, factor []float64) {
 	m := startBlock(block, rows)
-	adjacency := p.Adjacency
+	adjacency := h.laplacian.Adjacency
 	m.Idx = resize(m.Idx, len(h.entries))
 	m.Val = resize(m.Val, len(h.entries))
 	idx, val := m.Idx, m.Val

@@ -92,8 +92,8 @@ func unknownPart(part, name string, known []string) error {
 }
 
 // FromParts returns the layer-wise sampler made of the named parts. It uses all fields
-// of config. The error names an unknown name, a weight
-// that does not go with the draw, or a wrong setting of the config.
+// of config but Features. The error names an unknown name, a weight that does not go with
+// the draw, or a wrong setting of the config.
 func FromParts(parts Parts, config Config) (*LayerWise, error) {
 	sizes, err := config.layerSizes()
 	if err != nil {
@@ -120,9 +120,9 @@ func FromParts(parts Parts, config Config) (*LayerWise, error) {
 }
 
 // NeighborFromParts returns the node-wise sampler made of the named parts: each row
-// draws for itself. It uses the config as FromParts does. The error also names an
-// option that only layer-wise methods have: Neighborhood, IncludeRows,
-// NormalizeRows or Control.
+// draws for itself. It uses the config's Laplacian, Layers and Sizes, and refuses full
+// DropoutNoise. The error also names an option that only layer-wise methods have:
+// Neighborhood, IncludeRows, NormalizeRows or Control.
 func NeighborFromParts(parts Parts, config Config) (*Neighbor, error) {
 	if parts.Neighborhood || parts.IncludeRows || parts.NormalizeRows || parts.Control != "" {
 		return nil, errors.New("samplers: the options neighborhood, include-rows, normalize-rows and control are for layer-wise methods")

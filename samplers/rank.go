@@ -1,9 +1,6 @@
 package samplers
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Rank is the rank-conditioned weight of weighted random sampling by keys (Cohen
 // & Kaplan 2007, "Summarizing data using bottom-k sketches"; with another law of
@@ -30,20 +27,4 @@ func (Rank) Weigh(_ *Population, sample *Sample, beta []float64) {
 	for j, w := range sample.Weight {
 		beta[j] = -1 / math.Expm1(-w*sample.Threshold)
 	}
-}
-
-// checkOrdered returns an error unless draw is weighted random sampling.
-func checkOrdered(weight string, draw Draw) error {
-	if _, ok := draw.(WithoutReplacement); !ok {
-		return fmt.Errorf("samplers: %s weights need weighted random sampling without replacement (WithoutReplacement), got %T", weight, draw)
-	}
-	return nil
-}
-
-// drawFor returns the draw to use with weight: Rank needs a draw by keys.
-func drawFor(weight Weight, draw Draw) Draw {
-	if _, ok := weight.(Rank); ok {
-		return WithoutReplacement{Keys: true}
-	}
-	return draw
 }

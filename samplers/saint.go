@@ -94,29 +94,6 @@ type saintScratch struct {
 	absent []float64 // P(v ∉ S) − 1 of each node of S
 }
 
-// subgraphScratch is the memory of one draw of nodes of a subgraph.
-type subgraphScratch struct {
-	seeds     numbering // of the whole graph, to check the seeds
-	numbering numbering // of the nodes drawn
-	inside    nodeSet   // the nodes drawn, while the block is filled
-	locals    []int32
-}
-
-// square begins the block among the nodes drawn: its nodes and column scales. The caller
-// clears s.inside.
-func (s *subgraphScratch) square(g *subgraph, block *graph.Block) *graph.CSR {
-	drawn := s.numbering.nodes
-	block.Src = resize(block.Src, len(drawn))
-	block.ColScale = resize(block.ColScale, len(drawn))
-	for k, v := range drawn {
-		block.Src[k], block.ColScale[k] = g.node(v), g.laplacian.ColScale[v]
-	}
-	s.inside.fill(g.laplacian.Nodes(), drawn)
-	m := startBlock(block, block.Src)
-	m.Idx, m.Val = m.Idx[:0], m.Val[:0]
-	return m
-}
-
 // Layers returns Depth.
 func (s *SAINT) Layers() int { return s.Depth }
 
@@ -142,6 +119,9 @@ func (s *SAINT) setUp() (err error) {
 	}
 	if s.law, err = units.Law(s.graph.laplacian); err != nil {
 		return err
+	}
+	if s.law == nil || s.law.Size < 1 {
+		return fmt.Errorf("samplers: %T gives no law, or one of units without nodes", units)
 	}
 	if len(s.law.Node) != s.graph.laplacian.Nodes() {
 		return fmt.Errorf("samplers: %T gives %d probabilities for %d nodes", units, len(s.law.Node), s.graph.laplacian.Nodes())

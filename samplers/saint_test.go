@@ -421,6 +421,11 @@ func TestRandomWalksDeterministic(t *testing.T) {
 }
 
 // TestSubgraphErrors checks the errors of the subgraph methods.
+// fixedUnits are units with a given law.
+type fixedUnits struct{ law *UnitLaw }
+
+func (u fixedUnits) Law(*graph.Laplacian) (*UnitLaw, error) { return u.law, nil }
+
 func TestSubgraphErrors(t *testing.T) {
 	p := graph.NewLaplacian(randomGraph(20, 60, false, 1))
 	odd := &graph.Laplacian{Adjacency: p.Adjacency, RowScale: p.RowScale, ColScale: slices.Repeat([]float32{2}, 20)}
@@ -435,6 +440,8 @@ func TestSubgraphErrors(t *testing.T) {
 		"saint: node twice":         &SAINT{Laplacian: p, Depth: 1, Train: []int32{3, 3}},
 		"saint: odd normalisation":  &SAINT{Laplacian: odd, Depth: 1, Train: []int32{3}},
 		"saint: walks":              &SAINT{Laplacian: p, Depth: 1, Units: RandomWalks{Length: -1}},
+		"saint: no law":             &SAINT{Laplacian: p, Depth: 1, Units: fixedUnits{}},
+		"saint: no size":            &SAINT{Laplacian: p, Depth: 1, Units: fixedUnits{&UnitLaw{Node: make([]float64, 20)}}},
 		"cluster: no Laplacian":     &Cluster{Depth: 1},
 		"cluster: no layers":        &Cluster{Laplacian: p},
 		"cluster: too many parts":   &Cluster{Laplacian: p, Depth: 1, Parts: 21},

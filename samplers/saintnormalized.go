@@ -41,6 +41,8 @@ type NormalizedSAINT struct {
 	scratch     scratchPool[subgraphScratch]
 }
 
+var _ Sampler = (*NormalizedSAINT)(nil)
+
 // Layers returns Depth.
 func (s *NormalizedSAINT) Layers() int { return s.Depth }
 
@@ -49,7 +51,7 @@ func (s *NormalizedSAINT) Layers() int { return s.Depth }
 func (s *NormalizedSAINT) Validate() error { return s.prepare.do(s.setUp) }
 
 func (s *NormalizedSAINT) setUp() (err error) {
-	if err := cmp.Or(checkDeep("SAINT", s.Laplacian, s.Depth), checkUndirected("SAINT", s.Laplacian)); err != nil {
+	if err := cmp.Or(checkDeep("NormalizedSAINT", s.Laplacian, s.Depth), checkUndirected("NormalizedSAINT", s.Laplacian)); err != nil {
 		return err
 	}
 	if s.graph, err = newSubgraph(s.Laplacian, s.Train); err != nil {
@@ -57,7 +59,7 @@ func (s *NormalizedSAINT) setUp() (err error) {
 	}
 	population := Population{Weights: s.graph.laplacian.ColumnNorms2()}
 	if len(population.Weights) == 0 {
-		return errors.New("samplers: SAINT on a graph without nodes")
+		return errors.New("samplers: NormalizedSAINT on a graph without nodes")
 	}
 	if err := population.sum(); err != nil {
 		return err

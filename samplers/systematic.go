@@ -65,10 +65,3 @@ func (Systematic) Draw(rng *rand.Rand, population *Population, s int, sample *Sa
 		}
 	}
 }
-
-// add appends a candidate of known inclusion probability.
-func (s *Sample) add(index int32, weight, inclusion float64) {
-	s.Index = append(s.Index, index)
-	s.Weight = append(s.Weight, weight)
-	s.Inclusion = append(s.Inclusion, inclusion)
-}

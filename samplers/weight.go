@@ -92,3 +92,11 @@ func (d Debiased) Weigh(population *Population, sample *Sample, beta []float64) 
 		beta[k] = n / (s * (n - j)) * ((s - j) + (n-s)/(n-j+1)*sample.Remaining[k]/w)
 	}
 }
+
+// checkOrdered returns an error unless draw is weighted random sampling.
+func checkOrdered(weight string, draw Draw) error {
+	if _, ok := draw.(WithoutReplacement); !ok {
+		return fmt.Errorf("samplers: %s weights need weighted random sampling without replacement (WithoutReplacement), got %T", weight, draw)
+	}
+	return nil
+}

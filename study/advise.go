@@ -49,7 +49,7 @@ type LayerAdvice struct {
 	Candidates float64 `json:"candidates"` // mean number
 	Samples    int     `json:"samples"`    // recommended
 	Relative   float64 `json:"relative"`   // error of the recommended method there, over the signal
-	Met        bool    `json:"met"`        // Relative is at most the target, but for a tenth
+	Met        bool    `json:"met"`        // Relative is at most 1.1 times the target
 
 	Errors *ErrorTable `json:"errors"` // all measurements
 }

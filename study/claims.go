@@ -345,12 +345,6 @@ func (r *ClaimRow) compare(predicted, measured, se float64, exact bool) {
 	r.Agrees = r.Agrees && difference <= rounding
 }
 
-// aboutOne returns E(β_i − 1)(β_j − 1). It is the covariance if E β = 1, and needs no
-// estimate of the mean.
-func (s *Moments) aboutOne(i, j int) float64 {
-	return s.Cov[i][j] + (s.Mean[i]-1)*(s.Mean[j]-1)
-}
-
 // populationCount returns n as the Population of debiased weights. An infinite n is
 // so large that α_k rounds to 1/k.
 func populationCount(n float64) int {

@@ -64,8 +64,9 @@ func CountsPopulation(method string) bool {
 	return slices.Contains(LayerWiseMethods(), method) && strings.HasSuffix(method, "-debiased")
 }
 
-// SamplesChange reports whether a method has a control: it samples the change of the
-// activations since earlier ones.
+// SamplesChange reports whether a study measures a method with its control: the method
+// samples the change of the activations since earlier ones. Studies measure mvs without its
+// control.
 func SamplesChange(method string) bool { return method == "ladies-cv" || method == "vrgcn" }
 
 // LayerWiseMethods returns the names of the methods that draw a fixed number of

@@ -3,14 +3,15 @@
 // TMLR 2023) as tools for any graph and any sampler. They tell how good a sampler
 // is on a graph before training on it.
 //
-//	                         ┌ ApproxError  ‖QPHW − QPSHW‖_F, bias and variance apart
-//	graph.Laplacian ─┐       │ Assumption   ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
-//	HW of a model ───┼─▶ study Norms        histograms, C₁, C₂ and a verdict on flat
-//	samplers ────────┘       │ Variance     moments of β beside the theorem's bounds
-//	                         │ Claims       the paper's statements on variance, predicted and measured
-//	features, labels ────▶   │ KernelRidge  columns of a kernel matrix: products and predictions
-//	                         │ Advise       a method and sample sizes, with the reasons
-//	                         └ Trials       scores and costs of methods after a few mini-batches
+//	                         ┌ ApproxError   ‖QPHW − QPSHW‖_F, bias and variance apart
+//	graph.Laplacian ─┐       │ Assumption    ‖(HW)_[i]‖ regressed on ‖P^[i]‖ and ‖QP^[i]‖
+//	HW of a model ───┼─▶ study Norms         histograms, C₁, C₂ and a verdict on flat
+//	samplers ────────┘       │ Variance      moments of β beside the theorem's bounds
+//	                         │ Claims        the paper's statements on variance, predicted and measured
+//	features, labels ────▶   │ KernelRidge   columns of a kernel matrix: products and predictions
+//	                         │ FeaturesAlone scores of the features without the graph
+//	                         │ Advise        a method and sample sizes, with the reasons
+//	                         └ Trials        scores and costs of methods after a few mini-batches
 //	                                │
 //	                                ▼
 //	                         tables: CSV, JSON, SVG, PNG

@@ -41,7 +41,7 @@ type KernelRidge struct {
 	Features *graph.Features // required
 	Labels   *graph.Labels   // targets: one column a class or a task; an unknown label counts as the mean; required
 	Train    []int32         // the training rows are drawn from these; required
-	Test     []int32         // predictions are compared on rows drawn from these; nil means the training rows
+	Test     []int32         // predictions are compared on rows drawn from these; if there are none, on the training rows
 
 	Nodes     int     // training rows n, and at most as many test rows; 0 means 1000
 	Bandwidth float64 // h; 0 means the median distance of two training rows
@@ -117,7 +117,7 @@ func (s KernelRidge) Run(ctx context.Context) (*KernelRidgeTable, error) {
 	rng := rand.New(samplers.NewSource(s.Seed, 0, 0))
 	train := RandomBatch(rng, s.Train, s.Nodes)
 	test := train
-	if s.Test != nil {
+	if len(s.Test) > 0 {
 		test = RandomBatch(rng, s.Test, s.Nodes)
 	}
 	n := int64(len(train))

@@ -223,6 +223,22 @@ func TestKernelRidgeTargets(t *testing.T) {
 }
 
 // TestKernelRidgeErrors checks that wrong settings are errors.
+// Without test rows, as in a split without a test part, predictions are compared on the
+// training rows.
+func TestKernelRidgeWithoutTestRows(t *testing.T) {
+	for _, test := range [][]int32{nil, {}} {
+		s := smallKernelRidge(10)
+		s.Test = test
+		table, err := s.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table.TestNodes != 10 {
+			t.Errorf("%d test rows, want the 10 training rows", table.TestNodes)
+		}
+	}
+}
+
 func TestKernelRidgeErrors(t *testing.T) {
 	for want, change := range map[string]func(s *KernelRidge){
 		"needs features":   func(s *KernelRidge) { s.Features = nil },

@@ -90,3 +90,21 @@ func (s *Moments) LargestCovariance() float64 {
 	}
 	return most
 }
+
+// subset returns the moments of the listed candidates, in that order.
+func (s *Moments) subset(watch []int32) *Moments {
+	t := newMoments(len(watch))
+	for k, i := range watch {
+		t.Mean[k] = s.Mean[i]
+		for l, j := range watch {
+			t.Cov[k][l] = s.Cov[i][j]
+		}
+	}
+	return t
+}
+
+// aboutOne returns E(β_i − 1)(β_j − 1). It is the covariance if E β = 1, and needs no
+// estimate of the mean.
+func (s *Moments) aboutOne(i, j int) float64 {
+	return s.Cov[i][j] + (s.Mean[i]-1)*(s.Mean[j]-1)
+}

@@ -7,8 +7,8 @@ import (
 )
 
 // sizesUpTo returns the sizes to measure: most, a half and a quarter of it, where
-// curves bend as the candidates run out, and below that every fourth part down to
-// 32.
+// curves bend as the candidates run out. Below them each size is a quarter of the next,
+// down to 32.
 func sizesUpTo(most int) []int {
 	sizes := []int{most}
 	for s := most / 2; s >= 32; s /= 4 {

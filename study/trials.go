@@ -36,7 +36,7 @@ type Trials struct {
 	Batches  int     // mini-batches of a trial; 0 means 200
 	Scored   int     // validation nodes scored, drawn at random; 0 means 5000
 	Most     float64 // operations of the longest trial of the method full; 0 means 4e11, some 10 s
-	Tolerate float64 // loss of a score that is none; 0 means 0.005, half a point
+	Tolerate float64 // largest loss that counts as none; 0 means 0.005, half a point
 	Seed     uint64
 
 	// Progress, if not nil, is called after each mini-batch of a trial with the number done of
@@ -95,7 +95,8 @@ type Trial struct {
 // DefaultCandidates returns the candidates for a graph with the given advice: full batch as
 // the reference, the advised layer-wise method, the same with exact input, and ladies-cv
 // with as many samples in each layer as a mini-batch has nodes, twice and four times as
-// many. All but the advised one have exact input. With exactInput that one is left out.
+// many. All but the advised one have exact input. With exactInput the advised one without it
+// is left out.
 func DefaultCandidates(a *Advice, layers, batch int, exactInput bool) []Candidate {
 	all := []Candidate{{Method: "full", ExactInput: true}}
 	if a.Method != "full" {

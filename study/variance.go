@@ -316,18 +316,6 @@ func evenlySpaced(weights []float64, n int) []int32 {
 	return picked
 }
 
-// subset returns the moments of the listed candidates, in that order.
-func (s *Moments) subset(watch []int32) *Moments {
-	t := newMoments(len(watch))
-	for k, i := range watch {
-		t.Mean[k] = s.Mean[i]
-		for l, j := range watch {
-			t.Cov[k][l] = s.Cov[i][j]
-		}
-	}
-	return t
-}
-
 // LayerWeights returns the unnormalised probabilities of a layer's candidates,
 // given its rows: ‖QP^[i]‖, or ‖QP^[i]‖² as in LADIES. Rows are nodes of the graph.
 // Without a Laplacian there are no weights.

@@ -10,7 +10,8 @@ import (
 
 // Adam is the optimiser of Kingma & Ba (2015, arXiv:1412.6980) in PyTorch's
 // form: weight decay is added to the gradient (coupled L2), unless DecoupledDecay makes it
-// AdamW, and ε is added to the bias-corrected root. The zero value is PyTorch's default, without decay and clipping.
+// AdamW, and ε is added to the bias-corrected root. The zero value is PyTorch's default,
+// without decay and clipping.
 type Adam struct {
 	LR             float64 // step size (learning rate); 0 means 0.001
 	Beta1, Beta2   float64 // decay of the moments, between 0 and 1; 0 means 0.9 and 0.999

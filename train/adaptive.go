@@ -14,8 +14,8 @@ import (
 
 // Adaptive is a sampler whose probabilities have parameters w. Fit trains w by Adam, with the
 // settings of the model but no weight decay, one step a batch, from starting values of
-// Glorot's law. Ten batches in a row use the same w, which knows all batches but the last 10
-// to 19. A samplers.ASGCN is one.
+// Glorot's law. Ten batches in a row use the same w, which has learned from all batches but
+// the last 10 to 19. A samplers.ASGCN is one.
 type Adaptive interface {
 	samplers.Sampler
 

@@ -30,8 +30,8 @@ type ClassRow struct {
 }
 
 // Calibration compares probabilities with frequencies in bins of equal width (Guo et al.
-// 2017, arXiv:1706.04599). For classes the probability is the predicted class's, and
-// the frequency how often it is right. For binary tasks they are of the label 1.
+// 2017, arXiv:1706.04599). For classes these are the probability of the predicted class, and
+// the share of right predictions. For binary tasks both are of the label 1.
 type Calibration struct {
 	// Error is the expected calibration error: the mean of |Frequency − Probability| over
 	// the bins, weighted by Count.
@@ -126,12 +126,7 @@ func (a *Assessment) classes(probabilities []float32, labels *graph.Labels, node
 			continue
 		}
 		row := probabilities[i*labels.Classes : (i+1)*labels.Classes]
-		best := 0
-		for c, p := range row {
-			if p > row[best] {
-				best = c
-			}
-		}
+		best := predictedClass(row)
 		a.Confusion[truth][best]++
 		a.Rows[truth].Nodes++
 		a.Rows[best].Predicted++

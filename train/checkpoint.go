@@ -83,30 +83,6 @@ type checkpoint struct {
 	states   [][]float32 // in the order of States
 }
 
-// runState is the state of a run apart from parameters and moments. JSON keeps every
-// field that a resumed run depends on exactly.
-type runState struct {
-	Seed      uint64 `json:"seed"`
-	Batch     int    `json:"batch"`                // steps done
-	AdamSteps int    `json:"adam_steps"`           // AdamState.Steps
-	Evaluated int    `json:"evaluated"`            // steps done at the last evaluation
-	LossSum   number `json:"loss_sum"`             // of the steps since
-	Valid     number `json:"valid"`                // last score
-	Best      number `json:"best"`                 // best score
-	BestBatch int    `json:"best_batch"`           // steps done at the best score
-	Falls     int    `json:"falls,omitempty"`      // of the step size, by DecayPlateau
-	FallBatch int    `json:"fall_batch,omitempty"` // steps done at the last one
-
-	MetricsBytes int64 `json:"metrics_bytes"` // length of metrics.jsonl up to this state
-
-	Seconds         float64 `json:"seconds"` // wall clock, and parts of it
-	TrainSeconds    float64 `json:"train_seconds"`
-	SamplingSeconds float64 `json:"sampling_seconds"`
-	WaitSeconds     float64 `json:"wait_seconds"`
-	EvalSeconds     float64 `json:"eval_seconds"`
-	RefreshSeconds  float64 `json:"refresh_seconds,omitempty"`
-}
-
 // number is a float64 that is null in JSON if it is not finite.
 type number = finite.Number
 
@@ -409,16 +385,8 @@ func LoadParameters(path string, m Model) (CheckpointInfo, error) {
 	return CheckpointInfo{Batch: batch, Best: float64(c.State.Best), Seed: c.State.Seed, Config: c.Config}, nil
 }
 
-// parameterCheckpoint returns a checkpoint of m's parameters alone, for the given file.
-func parameterCheckpoint(path string, m Model) (*checkpoint, error) {
-	parts, err := partsOf(m)
-	if err != nil {
-		return nil, err
-	}
-	params, err := parametersOf(parts)
-	if err != nil {
-		return nil, err
-	}
+// parameterCheckpoint returns a checkpoint of parameters alone, for the given folder.
+func parameterCheckpoint(dir string, params []parameter) (*checkpoint, error) {
 	c := &checkpoint{
 		checkpointMeta: checkpointMeta{Sections: []string{sectionParameters}, State: runState{Best: number(math.NaN()), Valid: number(math.NaN())}},
 		sections:       map[string][]float32{},
@@ -428,7 +396,7 @@ func parameterCheckpoint(path string, m Model) (*checkpoint, error) {
 		c.sections[sectionParameters] = append(c.sections[sectionParameters], p.values...)
 	}
 	if err := c.checkFinite(sectionParameters); err != nil {
-		return nil, fmt.Errorf("train: %s: %w", path, err)
+		return nil, fmt.Errorf("train: %s: %w", dir, err)
 	}
 	return c, nil
 }
@@ -440,11 +408,15 @@ func SaveRun(dir string, m Model, d *datasets.Data, config map[string]any) (err 
 	if err := checkParts(d); err != nil {
 		return err
 	}
-	c, err := parameterCheckpoint(dir, m)
+	parts, err := partsOf(m)
 	if err != nil {
 		return err
 	}
-	params, err := parametersOf(m.Parts())
+	params, err := parametersOf(parts)
+	if err != nil {
+		return err
+	}
+	c, err := parameterCheckpoint(dir, params)
 	if err != nil {
 		return err
 	}

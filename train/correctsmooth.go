@@ -114,7 +114,7 @@ func (o CorrectSmoothOptions) Check(d *datasets.Data) error {
 // scale, with the first of the SmoothAlphas, which is 0 by default; then on α₂ with these. Of
 // equal scores the first wins: the smallest α₁ by default, then autoscale, then the smallest
 // α₂. The labels of validation nodes are used for this choice alone, and labels of other nodes
-// are not read. α₁ = α₂ = 0 is the model itself.
+// are not read. With α₁ = α₂ = 0 only the rows of labelled training nodes change: they become the labels.
 //
 // Sums over neighbours are in float32, σ and norms in float64. Equal inputs give equal bits
 // for any number of cores. The errors are Check's and the context's, and one about

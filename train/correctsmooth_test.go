@@ -376,3 +376,24 @@ func TestCorrectAndSmoothErrors(t *testing.T) {
 		t.Errorf("cancelled after the first product: %v after %d", err, products)
 	}
 }
+
+// With both alphas 0 the rows of labelled training nodes become their labels, and the others
+// stay the model's, up to the rounding of their sums.
+func TestCorrectAndSmoothWithoutAlphas(t *testing.T) {
+	d := smallData(t, 40, 3)
+	d.Labels.Class[d.Split.Train[0]] = -1
+	probabilities := slices.Repeat([]float32{0.5, 0.25, 0.25}, d.Nodes())
+	out, _, err := CorrectAndSmooth(t.Context(), probabilities, d, CorrectSmoothOptions{CorrectAlphas: []float64{0}, SmoothAlphas: []float64{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Clone(probabilities)
+	for _, v := range d.Split.Train[1:] {
+		row := want[3*v : 3*v+3]
+		clear(row)
+		row[d.Labels.Class[v]] = 1
+	}
+	if !slices.Equal(out, want) {
+		t.Errorf("rows %v, want %v", out, want)
+	}
+}

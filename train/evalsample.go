@@ -46,8 +46,9 @@ type Estimate struct {
 
 // NewEvalSample draws n of the labelled nodes, from the stream of the seed and a number for
 // the part of the split. If n is 0, or at least the number of labelled nodes, the result is all
-// nodes. Equal arguments give equal samples. ROC AUC is an error: it compares pairs of nodes,
-// and neither an unbiased estimate nor its standard error follows from the nodes' own scores.
+// nodes. Equal arguments give equal samples. If n is not 0, a node outside the labels is an
+// error, and so is ROC AUC: it compares pairs of nodes, and neither an unbiased estimate nor its
+// standard error follows from the nodes' own scores.
 func NewEvalSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, n int, seed, part uint64) (*EvalSample, error) {
 	s := &EvalSample{Nodes: nodes, Of: len(nodes)}
 	if n < 0 {
@@ -59,9 +60,15 @@ func NewEvalSample(metric datasets.Metric, labels *graph.Labels, nodes []int32, 
 	if metric == datasets.ROCAUC {
 		return nil, fmt.Errorf("train: a sample of nodes gives no unbiased estimate of rocauc, which compares pairs of nodes, and no standard error: score all nodes")
 	}
+	if labels == nil {
+		return nil, fmt.Errorf("train: no labels to sample nodes by")
+	}
 	s.ratio = labels.Tasks > 0 && metric == datasets.MicroF1
 	var labelled []int32
-	for _, v := range nodes {
+	for k, v := range nodes {
+		if v < 0 || int(v) >= labels.Nodes() {
+			return nil, fmt.Errorf("train: node %d to score is %d, outside [0, %d)", k, v, labels.Nodes())
+		}
 		known := 0
 		if labels.Tasks == 0 {
 			known = min(int(labels.Class[v])+1, 1)
@@ -121,14 +128,7 @@ func deviations(metric datasets.Metric, scores []float32, labels *graph.Labels, 
 	width := labels.Outputs()
 	if labels.Tasks == 0 {
 		for i, v := range nodes {
-			row := scores[i*width : (i+1)*width]
-			best := 0
-			for c, x := range row {
-				if x > row[best] {
-					best = c
-				}
-			}
-			if deviations[i] = -score; best == int(labels.Class[v]) {
+			if deviations[i] = -score; predictedClass(scores[i*width:(i+1)*width]) == int(labels.Class[v]) {
 				deviations[i]++
 			}
 		}

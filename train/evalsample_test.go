@@ -172,6 +172,14 @@ func TestEvalSampleEdges(t *testing.T) {
 	if _, err := NewEvalSample(datasets.Accuracy, labels, sequence(10), -1, 1, 1); err == nil {
 		t.Error("a negative number")
 	}
+	for _, outside := range []int32{-1, 10} {
+		if _, err := NewEvalSample(datasets.Accuracy, labels, []int32{0, outside}, 1, 1, 1); err == nil || !strings.Contains(err.Error(), "outside [0, 10)") {
+			t.Errorf("node %d: %v", outside, err)
+		}
+	}
+	if _, err := NewEvalSample(datasets.Accuracy, nil, sequence(10), 1, 1, 1); err == nil {
+		t.Error("no labels")
+	}
 	for _, n := range []int{0, 10, 11} {
 		s, err := NewEvalSample(datasets.Accuracy, labels, sequence(10), n, 1, 1)
 		if err != nil || s.Sampled() || len(s.Nodes) != 10 {

@@ -11,10 +11,10 @@ import (
 //
 // Exchanges need the same order on all ranks. With F(u) for the fetch of update u and S(u)
 // for the sum of its gradients, the order is F(0) F(1) S(0) F(2) S(1) F(3) …: an update
-// first installs the features that were fetched for it, then starts the next fetch, computes, waits for
-// the fetch, and adds the gradients. A fetch is one round for each layer, of rows of the
-// Laplacian, if they lie on several ranks, and one of features. Evaluations and refreshes come after a sum, when no
-// fetch is under way.
+// first installs the features that were fetched for it, then starts the next fetch, computes,
+// waits for the fetch, and adds the gradients. A fetch is one round for each layer, of rows of
+// the Laplacian, if they lie on several ranks, and one of features. Evaluations and refreshes
+// come after a sum, when no fetch is under way.
 type fetcher struct {
 	partition *Partition
 	batch     *layers.Batch

@@ -2,13 +2,12 @@ package train
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"math"
 	"slices"
-
-	"crypto/sha256"
 
 	"github.com/gcn-layerwise/gcn/datasets"
 	"github.com/gcn-layerwise/gcn/graph"

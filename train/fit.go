@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/internal/describe"
 	"github.com/gcn-layerwise/gcn/internal/memory"
-	"github.com/gcn-layerwise/gcn/internal/rundir"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/ops"
 	"github.com/gcn-layerwise/gcn/samplers"
@@ -128,46 +125,6 @@ func Fit(ctx context.Context, m Model, d *datasets.Data, o Options) (*Result, er
 	return r.result(), err
 }
 
-// checkData returns an error if d cannot be trained on. It checks less than
-// datasets.Open, which validates all data.
-func checkData(d *datasets.Data) error {
-	if err := checkParts(d); err != nil {
-		return err
-	}
-	n := d.Nodes()
-	if len(d.Split.Train) == 0 {
-		return fmt.Errorf("train: the training set is empty")
-	}
-	for _, part := range []struct {
-		name   string
-		nodes  []int32
-		scored bool
-	}{{"training", d.Split.Train, false}, {"validation", d.Split.Valid, true}, {"test", d.Split.Test, true}} {
-		for k, node := range part.nodes {
-			if node < 0 || int(node) >= n {
-				return fmt.Errorf("train: %s node %d is %d, outside [0, %d)", part.name, k, node, n)
-			}
-		}
-		if part.scored && len(part.nodes) > 0 {
-			if err := scorable(d.Metric, d.Labels, part.nodes); err != nil {
-				return fmt.Errorf("%w: the %s nodes need another split or metric", err, part.name)
-			}
-		}
-	}
-	return nil
-}
-
-// checkParts returns an error if a part of d is missing, or if sizes do not agree.
-func checkParts(d *datasets.Data) error {
-	if d == nil || d.Graph == nil || d.Features == nil || d.Labels == nil {
-		return fmt.Errorf("train: data without a graph, features or labels")
-	}
-	if n := d.Nodes(); d.Labels.Nodes() != n || d.Features.Rows != n {
-		return fmt.Errorf("train: graph of %d nodes, features of %d, labels of %d", n, d.Features.Rows, d.Labels.Nodes())
-	}
-	return nil
-}
-
 // run is one call of Fit.
 type run struct {
 	model   *layers.Model
@@ -202,7 +159,7 @@ type run struct {
 	unsettled int       // batches whose losses Settle has not returned
 }
 
-// preferSeeds prepares batches by importance. It draws one, since not every sampler goes
+// preferSeeds prepares batches by importance. It draws one, because some samplers do not go
 // with them.
 func (r *run) preferSeeds(ctx context.Context) (err error) {
 	if r.targets, err = r.model.Batch.Targets(r.data.Labels); err != nil {
@@ -220,12 +177,6 @@ func (r *run) preferSeeds(ctx context.Context) (err error) {
 	first := Item{Blocks: new(samplers.MiniBatch)}
 	newDrawer(&r.stream).draw(ctx, 0, &first)
 	return first.err
-}
-
-// states returns the state of the run beside the parameters: the model's, the seeds' and the
-// sampler's.
-func (r *run) states() []layers.State {
-	return slices.Concat(r.model.Batch.State(), r.seeds.state(), r.sampler.state())
 }
 
 // begin sets the state before the first batch.
@@ -267,170 +218,6 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	if err := r.follow(ctx); err != nil {
 		return join(err, r.dir.close())
-	}
-	return nil
-}
-
-// drawEvalSamples chooses the nodes to score.
-func (r *run) drawEvalSamples() (err error) {
-	d, o := r.data, r.options
-	if r.validSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Valid, o.EvalSamples, o.Seed, ValidPart); err == nil {
-		r.testSample, err = NewEvalSample(d.Metric, d.Labels, d.Split.Test, o.EvalSamples, o.Seed, TestPart)
-	}
-	return err
-}
-
-// checkBound returns an error if the bound of the model's inference is too small for a score.
-func (r *run) checkBound() error {
-	m, ok := r.model.Inference.(*layers.GCN)
-	if !ok {
-		return nil
-	}
-	for _, s := range []*EvalSample{r.validSample, r.testSample} {
-		if len(s.Nodes) == 0 {
-			continue
-		}
-		if err := m.CheckBound(r.data.Laplacian(), r.data.Features, s.Nodes); err != nil {
-			return fmt.Errorf("train: evaluation: %w", err)
-		}
-	}
-	return nil
-}
-
-// configuration returns the contents of config.json. Its names are the flags' names, and
-// 0 has the same meaning as in a flag.
-func (r *run) configuration() (config map[string]any, err error) {
-	o := r.options
-	batchesPerEpoch := o.BatchesPerEpoch
-	if batchesPerEpoch == OnePass {
-		batchesPerEpoch = 0
-	}
-	limit := func(n int) int {
-		if n == Unlimited {
-			return 0
-		}
-		return n
-	}
-	config = map[string]any{
-		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
-		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
-		"eval_every": o.EvalEvery, "seed": o.Seed,
-		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
-		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
-		"sampler": describe.Value(r.stream.Sampler),
-	}
-	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
-	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
-		config["decoupled_decay"] = true
-	}
-	r.describeSchedule(config)
-	if o.EvalSamples > 0 {
-		config["eval_samples"] = o.EvalSamples
-	}
-	if o.Micro > 1 {
-		config["micro"] = o.Micro
-	}
-	if o.Seeds != nil { // runs without it have no such field
-		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
-	}
-	if r.model.Refresher != nil {
-		config["control_every"] = o.ControlEvery
-	}
-	return withConfig(config, o.Config)
-}
-
-// fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
-func (r *run) fingerprint() string {
-	if p := r.options.Partition; p != nil {
-		return p.fingerprint
-	}
-	return Fingerprint(r.data)
-}
-
-// derivedConfiguration returns the fields of config.json that follow from the model and the
-// data, which have the given fingerprint.
-func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint string) map[string]any {
-	shapes := make([]string, len(params))
-	for k, p := range params {
-		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
-	}
-	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
-	if y := d.Labels; y.Tasks > 0 {
-		config["tasks"] = y.Tasks
-	} else {
-		config["classes"] = y.Classes
-	}
-	if names := d.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
-		config["class_names"] = names
-	}
-	return config
-}
-
-// withConfig adds the caller's fields to config.
-func withConfig(config, more map[string]any) (map[string]any, error) {
-	for name, v := range more {
-		_, taken := config[name]
-		if today, _, kept := rundir.Field(more, name); taken || !kept || today != name {
-			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
-		}
-		config[name] = v
-	}
-	config, err := rundir.ThroughJSON(config)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return config, nil
-}
-
-// mostNames is the greatest number of bytes of names of classes in a configuration.
-const mostNames = 1 << 17
-
-// restore sets the run's state from a checkpoint of the same configuration. path is for
-// errors.
-func (r *run) restore(path string, last *checkpoint, evaluations []Evaluation) error {
-	bad := func(reason string) error {
-		return fmt.Errorf("train: %s: %w: %s", path, ErrCheckpoint, reason)
-	}
-	metas := make([]parameterMeta, len(r.program.params))
-	for k, p := range r.program.params {
-		metas[k] = p.parameterMeta
-	}
-	if err := last.checkParameters(metas); err != nil {
-		return bad(err.Error())
-	}
-	if err := last.checkFinite(sectionParameters); err != nil {
-		return bad(err.Error())
-	}
-	states := r.states()
-	if err := last.checkStates(states); err != nil {
-		return bad(err.Error())
-	}
-	s := last.State
-	m, v := last.sections[sectionMoment1], last.sections[sectionMoment2]
-	switch {
-	case m == nil || v == nil:
-		return bad("Adam's state is missing")
-	case s.Batch < 0 || s.Evaluated < 0 || s.Evaluated > s.Batch || s.BestBatch < 0 || s.BestBatch > s.Evaluated || s.AdamSteps < 0:
-		return bad(fmt.Sprintf("its counts contradict each other: batch %d, evaluated %d, best %d", s.Batch, s.Evaluated, s.BestBatch))
-	case s.Seed != r.options.Seed:
-		return bad(fmt.Sprintf("its seed is %d, want %d", s.Seed, r.options.Seed))
-	}
-	copy(r.program.Parameters(), last.sections[sectionParameters])
-	for k, state := range states {
-		copy(state.Values, last.states[k])
-	}
-	r.state, r.best, r.evaluations = s, last.sections[sectionBest], evaluations
-	r.adam = AdamState{Steps: s.AdamSteps, M: m, V: v}
-	r.resumed, r.before = s.Batch, s.Seconds
-	if r.seeds != nil {
-		if err := r.seeds.resume(s.Batch); err != nil {
-			return bad(err.Error())
-		}
-	}
-	if r.sampler != nil {
-		if err := r.sampler.resume(s.Batch); err != nil {
-			return bad(err.Error())
-		}
 	}
 	return nil
 }
@@ -524,44 +311,6 @@ func (r *run) train(ctx context.Context) error {
 	}
 }
 
-// refresh refreshes the histories of a control before every ControlEvery-th batch.
-func (r *run) refresh(ctx context.Context) error {
-	if !r.refreshes() || r.refreshed == r.state.Batch {
-		return nil
-	}
-	return r.timeRefresh(ctx, r.model.Refresher.Refresh)
-}
-
-// refreshes reports whether the histories are refreshed before the next batch.
-func (r *run) refreshes() bool {
-	return r.model.Refresher != nil && r.state.Batch%r.options.ControlEvery == 0
-}
-
-// restoreHistories refreshes the histories of a resumed run as its last refresh did, unless
-// they are refreshed now anyway.
-func (r *run) restoreHistories(ctx context.Context) error {
-	if r.model.Refresher == nil || r.state.Batch%r.options.ControlEvery == 0 {
-		return nil
-	}
-	return r.timeRefresh(ctx, r.model.Refresher.Restore)
-}
-
-func (r *run) timeRefresh(ctx context.Context, refresh func(context.Context) error) error {
-	if err := r.settle(); err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := r.program.Pull(nil); err != nil {
-		return err
-	}
-	if err := refresh(ctx); err != nil {
-		return fmt.Errorf("train: before batch %d: %w", r.state.Batch, err)
-	}
-	r.dirty = true
-	r.state.RefreshSeconds += time.Since(start).Seconds()
-	return nil
-}
-
 // step trains on the next batch.
 func (r *run) step(_ context.Context, loader *Loader) error {
 	s := &r.state
@@ -636,75 +385,6 @@ func (r *run) settle() error {
 	return nil
 }
 
-// evaluate scores the validation nodes and records the score. It changes the state last:
-// a run that is stopped during an evaluation evaluates again when it is resumed.
-func (r *run) evaluate(ctx context.Context) error {
-	if err := r.settle(); err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := r.program.Pull(nil); err != nil {
-		return err
-	}
-	s := &r.state
-	if err := r.ranks.sameParameters(ctx, r.program.Parameters(), s.Batch); err != nil {
-		return err
-	}
-	e := Evaluation{Batch: s.Batch, Loss: float64(s.LossSum) / float64(s.Batch-s.Evaluated), Valid: math.NaN()}
-	e.Epoch = r.epoch()
-	if valid := r.validSample; len(valid.Nodes) > 0 {
-		score := r.score
-		if end, _ := r.end(); r.refreshes() && s.Batch < end {
-			score = r.refreshAndScore
-		}
-		estimate, err := score(ctx, valid)
-		if err != nil {
-			err = fmt.Errorf("train: validation after batch %d: %w", s.Batch, err)
-			if errors.Is(err, ErrNotFinite) {
-				err = fmt.Errorf("%w; try a smaller step size than %v, or scale the features", err, r.options.Adam.LR)
-			}
-			return err
-		}
-		e.Valid, e.StandardError = estimate.Score, estimate.StandardError
-	}
-	e.Best = better(e.Valid, float64(s.Best))
-	e.Seconds = r.seconds()
-	if err := r.dir.appendMetrics(e); err != nil {
-		return err
-	}
-	if e.Best {
-		s.Best, s.BestBatch = number(e.Valid), s.Batch
-		r.best = append(r.best[:0], r.program.Parameters()...)
-	}
-	s.Valid, s.Evaluated, s.LossSum = number(e.Valid), s.Batch, 0
-	if r.dir != nil {
-		s.MetricsBytes = r.dir.bytes
-	}
-	r.evaluations = append(r.evaluations, e)
-	r.options.Schedule.fall(s)
-	r.dirty = true
-	s.EvalSeconds += time.Since(start).Seconds()
-	return nil
-}
-
-func (r *run) score(ctx context.Context, s *EvalSample) (Estimate, error) {
-	logits, err := predict(ctx, r.model, r.program, r.data, s.Nodes)
-	if err != nil {
-		return Estimate{}, err
-	}
-	return s.Score(r.data.Metric, logits, r.data.Labels)
-}
-
-// refreshAndScore is score together with the refresh that the next batch needs.
-func (r *run) refreshAndScore(ctx context.Context, s *EvalSample) (Estimate, error) {
-	logits, err := r.model.Refresher.RefreshInfer(ctx, s.Nodes)
-	if err != nil {
-		return Estimate{}, err
-	}
-	r.refreshed = r.state.Batch
-	return s.Score(r.data.Metric, logits, r.data.Labels)
-}
-
 // conclude puts the best parameters into the model, tests them and writes the
 // result. If the test fails, it puts the last step's parameters back.
 func (r *run) conclude(ctx context.Context) error {
@@ -734,79 +414,6 @@ func (r *run) conclude(ctx context.Context) error {
 		return r.dir.writeJSON(resultFile, r.options.Result(result))
 	}
 	return r.dir.writeJSON(resultFile, result.json(r.options.Seed))
-}
-
-// save writes last.ckpt, and best.ckpt if the best score is new. It writes nothing if
-// there is no folder, or if the state did not change.
-func (r *run) save() error {
-	r.saved = time.Now()
-	if r.dir == nil || !r.dirty {
-		return nil
-	}
-	if err := r.settle(); err != nil {
-		return err
-	}
-	if err := r.program.Pull(&r.adam); err != nil {
-		return err
-	}
-	last := r.last()
-	s := last.State
-	if s.Batch > r.resumed { // an old result.json describes an earlier end of the run
-		if err := r.dir.dropResult(); err != nil {
-			return err
-		}
-	}
-	if err := r.dir.saveLast(last); err != nil {
-		return err
-	}
-	r.dirty = false
-	// best.ckpt comes after last.ckpt, so that it is never newer: a resumed run would
-	// not know of it.
-	if r.best == nil || r.bestSaved == s.BestBatch {
-		return nil
-	}
-	// The state at the best score, not now: the file does not depend on when it is
-	// written.
-	s = runState{Seed: s.Seed, Batch: s.BestBatch, Evaluated: s.BestBatch, Valid: s.Best, Best: s.Best, BestBatch: s.BestBatch}
-	best := r.checkpoint(s, map[string][]float32{sectionParameters: r.best})
-	if err := r.dir.saveCheckpoint(bestFile, best); err != nil {
-		return err
-	}
-	r.bestSaved = s.BestBatch
-	return nil
-}
-
-// last returns a checkpoint of the run as it is now.
-func (r *run) last() *checkpoint {
-	s := r.state
-	s.Seconds = r.seconds()
-	last := r.checkpoint(s, map[string][]float32{
-		sectionParameters: r.program.Parameters(),
-		sectionMoment1:    r.adam.M,
-		sectionMoment2:    r.adam.V,
-	})
-	if r.best != nil {
-		last.sections[sectionBest] = r.best
-		last.Sections = append(last.Sections, sectionBest)
-	}
-	last.addStates(r.states())
-	return last
-}
-
-// checkpoint returns a checkpoint of the run's parameters with the given
-// sections.
-func (r *run) checkpoint(s runState, sections map[string][]float32) *checkpoint {
-	c := &checkpoint{sections: sections}
-	c.State, c.Config = s, r.config
-	for _, p := range r.program.params {
-		c.Parameters = append(c.Parameters, p.parameterMeta)
-	}
-	for _, name := range []string{sectionParameters, sectionMoment1, sectionMoment2} {
-		if sections[name] != nil {
-			c.Sections = append(c.Sections, name)
-		}
-	}
-	return c
 }
 
 // epoch returns the epoch of the last update's first batch.
@@ -842,42 +449,6 @@ func (r *run) progress(end int, evaluated bool) {
 		p.Left = perBatch * time.Duration(end-s.Batch)
 	}
 	r.options.Progress(p)
-}
-
-// result returns the Result so far.
-func (r *run) result() *Result {
-	s := &r.state
-	state := r.model.Batch.StateBytes()
-	for _, part := range slices.Concat(r.seeds.state(), r.sampler.state()) {
-		state += 4 * int64(len(part.Values))
-	}
-	h := &Result{
-		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
-		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
-		StateBytes: state,
-		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
-	}
-	if v := r.validSample; v != nil && v.Sampled() {
-		h.ValidSample = len(v.Nodes)
-		for _, e := range r.evaluations {
-			if e.Batch == s.BestBatch {
-				h.BestSE = e.StandardError
-			}
-		}
-	}
-	if t := r.testSample; t != nil && t.Sampled() {
-		h.TestSample, h.TestSE = len(t.Nodes), r.testSE
-	}
-	if s.Batch > 0 {
-		perBatch := 1000 / float64(s.Batch)
-		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
-	}
-	if n := s.Batch - r.resumed; n > 0 {
-		h.CommMS = 1000 * r.ranks.seconds / float64(n)
-		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
-	}
-	h.Imbalance = r.ranks.imbalance
-	return h
 }
 
 // join is errors.Join with one line of text. It leaves out the second error if the first

@@ -13,11 +13,11 @@ import (
 // evaluationShare is the part of a run's operations that EvaluationInterval aims at.
 const evaluationShare = 0.25
 
-// EvaluationInterval returns a value for o.EvalEvery: so many updates that evaluations are
-// about a quarter of the run's operations, but at most a tenth of the limit of updates and
-// at most half of the patience. An update has o.Micro batches. It also returns the
-// share of the operations that evaluations then have. It is larger on large graphs: an
-// evaluation takes as long as many steps there.
+// EvaluationInterval returns a value for o.EvalEvery: the number of updates with which
+// evaluations are about a quarter of the run's operations, but at most a tenth of the limit of
+// updates and at most half of the patience. An update has o.Micro batches. The number is larger
+// on large graphs, where an evaluation takes as long as many steps. share is the share of the
+// operations that evaluations then have.
 //
 // It counts the operations of one batch, of its part of a control's refreshes and of an
 // evaluation, but no seconds. So it gives the same number on every machine and for every
@@ -74,22 +74,4 @@ func EvaluationInterval(ctx context.Context, m Model, d *datasets.Data, o Option
 	wanted := math.Ceil(evaluation * (1 - evaluationShare) / (evaluationShare * step))
 	interval = int(max(min(wanted, float64(most)), 1))
 	return interval, evaluation / (evaluation + float64(interval)*step), nil
-}
-
-// stream returns the stream of a run's batches.
-func (o Options) stream(m *layers.Model, d *datasets.Data) Stream {
-	return Stream{
-		Sampler: m.Batch.Sampler(), Train: d.Split.Train, Seed: o.Seed,
-		BatchSize: o.Batch, BatchesPerEpoch: o.BatchesPerEpoch, Permute: o.BatchesPerEpoch == OnePass,
-		Micro: o.Micro, Prefetch: m.Batch.Prefetch,
-	}
-}
-
-// epochBatches returns the number of updates in all epochs, or Unlimited. perEpoch is the
-// number of mini-batches in an epoch.
-func (o Options) epochBatches(perEpoch int) int {
-	if o.Epochs > Unlimited/max(perEpoch, 1) {
-		return Unlimited
-	}
-	return (o.Epochs*perEpoch-1)/o.Micro + 1
 }

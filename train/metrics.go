@@ -117,14 +117,7 @@ func classAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float
 			continue
 		}
 		labelled++
-		row := scores[i*labels.Classes : (i+1)*labels.Classes]
-		best := 0
-		for c, s := range row {
-			if s > row[best] {
-				best = c
-			}
-		}
-		if best == int(want) {
+		if predictedClass(scores[i*labels.Classes:(i+1)*labels.Classes]) == int(want) {
 			right++
 		}
 	}
@@ -132,6 +125,17 @@ func classAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float
 		return 0, errUnlabelled(len(nodes))
 	}
 	return float64(right) / float64(labelled), nil
+}
+
+// predictedClass returns the class with the highest score, the first of equals.
+func predictedClass(scores []float32) int {
+	best := 0
+	for c, s := range scores {
+		if s > scores[best] {
+			best = c
+		}
+	}
+	return best
 }
 
 func taskAccuracy(scores []float32, labels *graph.Labels, nodes []int32) (float64, error) {

@@ -42,6 +42,9 @@ func OpenRun(ctx context.Context, dir string) (*layers.GCN, *datasets.Data, erro
 // neighbourhoods. data must be the run's, or have the same features and classes; the field
 // data of ReadConfig has their SPEC. A run whose model it does not know is an error.
 func OpenGCN(dir string, data *datasets.Data) (*layers.GCN, error) {
+	if err := checkParts(data); err != nil {
+		return nil, err
+	}
 	config, err := ReadConfig(dir)
 	if err != nil {
 		return nil, err

@@ -103,6 +103,15 @@ func TestOpenUnknownGCN(t *testing.T) {
 	if _, err := OpenGCN(t.TempDir(), data); err == nil {
 		t.Error("an empty folder opened")
 	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"layers": 2, "hidden": 8}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []*datasets.Data{nil, {Graph: data.Graph}} {
+		if _, err := OpenGCN(dir, none); err == nil || !strings.Contains(err.Error(), "without a graph, features or labels") {
+			t.Errorf("data %v: %v", none, err)
+		}
+	}
 }
 
 // A run whose config.json does not name its data is an error that says so.

@@ -42,9 +42,9 @@ type Options struct {
 
 	// Seeds prefers some training nodes to others; nil means uniform batches. The loss is
 	// weighed so that it stays an unbiased estimate of the mean loss of the labelled
-	// training nodes. A batch knows the scores of the batches at least SeedsEvery before
-	// it, and of none less than that; 0 means 50. It does not go with OnePass, nor with
-	// samplers that draw output nodes of their own.
+	// training nodes. A batch is drawn by the scores of batches at least SeedsEvery before
+	// it; 0 means 50. Seeds does not go with OnePass, nor with samplers that draw output nodes
+	// of their own.
 	Seeds      Seeds
 	SeedsEvery int
 
@@ -53,9 +53,9 @@ type Options struct {
 	EvalEvery  int // batches between evaluations; 0 means 10
 	Patience   int // stop after this many batches without a better validation score, or Unlimited; 0 means 200
 
-	// EvalSamples scores so many labelled validation and test nodes, drawn once by the seed,
-	// in place of all: see EvalSample. Patience and the best parameters then follow the
-	// estimate. 0 means all nodes.
+	// EvalSamples is the number of labelled validation nodes to score, and of test nodes,
+	// drawn once by the seed: see EvalSample. Patience and the best parameters then follow
+	// the estimate. 0 means all nodes.
 	EvalSamples int
 
 	// ControlEvery is the number of batches between two refreshes of the histories of a

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"unsafe"
 
 	"github.com/gcn-layerwise/gcn/datasets"
-	"github.com/gcn-layerwise/gcn/graph"
 	"github.com/gcn-layerwise/gcn/layers"
 	"github.com/gcn-layerwise/gcn/samplers"
 )
@@ -103,11 +101,11 @@ func (p *Partition) Sent() int64 {
 	return sum
 }
 
-// UpdateBytes returns about the number of bytes that a rank sends in an update of m: its
-// share of the gradients, and rows for the other ranks. It follows from the sizes of the
-// sampler and, with PartsAll, from degrees: the mean of the training nodes for output nodes,
-// and the mean of nodes that the sampler draws for some of this rank's training nodes for
-// the others. It is too large as far as mini-batches of a rank read the same rows.
+// UpdateBytes estimates the number of bytes that a rank sends in an update of m: its share of
+// the gradients, and rows for the other ranks. The estimate follows from the sizes of the
+// sampler and, with PartsAll, from mean degrees: of the training nodes for output nodes, and
+// for the others of nodes that the sampler draws below some of this rank's training nodes. A
+// row that several mini-batches of a rank read is sent once, but counts for each of them.
 // docs/distributed.md has the formula. All ranks call it.
 func (p *Partition) UpdateBytes(ctx context.Context, m Model, o Options) (gradients, rows float64, err error) {
 	model, err := partsOf(m)
@@ -252,178 +250,4 @@ func copyWithRoom[T any](own []T) []T {
 	values := make([]T, len(own), len(own)+len(own)/16)
 	copy(values, own)
 	return values
-}
-
-// featureShare is the rows of one matrix of features on this rank.
-type featureShare struct {
-	x        *graph.Features
-	own      int // rows that this rank always has; they come first
-	exchange rowExchange
-	here     []int32 // nodes whose rows were fetched
-	rows     []int32 // memory of stage
-	asked    []int32 // memory of fetch
-	staged   []part
-}
-
-// attach reduces x, which is whole or holds the rank's own rows only, to these rows.
-func (p *Partition) attach(x *graph.Features) {
-	bounds := p.bounds()
-	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
-	if x.Len() == x.Rows*x.Cols {
-		data, half := x.Data, x.Half
-		if half != nil {
-			x.Half = copyWithRoom(half[lo*x.Cols : hi*x.Cols])
-		} else {
-			x.Data = copyWithRoom(data[lo*x.Cols : hi*x.Cols])
-		}
-		if x.Release != nil {
-			x.Release()
-		}
-		x.Release, x.Prefetch = nil, nil
-	}
-	x.Place = make([]int32, x.Rows)
-	for v := range x.Place {
-		x.Place[v] = -1
-		if v >= lo && v < hi {
-			x.Place[v] = int32(v - lo)
-		}
-	}
-	width := 4
-	if x.Half != nil {
-		width = 2
-	}
-	p.whole += int64(width) * int64(x.Rows) * int64(x.Cols)
-	s := &featureShare{x: x, own: hi - lo}
-	s.exchange = rowExchange{
-		group: p.group, bounds: bounds,
-		size: func(int32) int { return width * x.Cols },
-		pack: func(dst []byte, row int32) []byte {
-			from, to := (int(row)-lo)*x.Cols, (int(row)-lo+1)*x.Cols
-			if x.Half != nil {
-				return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(&x.Half[from])), 2*(to-from))...)
-			}
-			return append(dst, asBytes(x.Data[from:to])...)
-		},
-	}
-	x.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather, Attach: p.attach}
-	p.features = append(p.features, s)
-}
-
-// fetch is graph.Share.Fetch.
-func (s *featureShare) fetch(ctx context.Context, rows []int32) error {
-	s.asked = append(s.asked[:0], rows...)
-	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
-	if err == nil {
-		s.install(parts)
-	}
-	return err
-}
-
-// install puts fetched rows behind the own ones, in the place of those fetched before.
-func (s *featureShare) install(parts []part) {
-	x := s.x
-	for _, v := range s.here {
-		x.Place[v] = -1
-	}
-	s.here = s.here[:0]
-	if x.Half != nil {
-		x.Half = x.Half[:s.own*x.Cols]
-	} else {
-		x.Data = x.Data[:s.own*x.Cols]
-	}
-	for _, p := range parts {
-		for _, v := range p.ids {
-			x.Place[v] = int32(s.own + len(s.here))
-			s.here = append(s.here, v)
-		}
-		if x.Half == nil {
-			x.Data = append(x.Data, p.values...)
-		} else if n := len(p.ids) * x.Cols; n > 0 {
-			x.Half = append(x.Half, unsafe.Slice((*uint16)(unsafe.Pointer(&p.values[0])), n)...)
-		}
-	}
-}
-
-// asFloats returns the memory of values, which keep their bits.
-func asFloats(values []int32) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
-}
-
-// adjacencyShare is the rows of the adjacency matrix on this rank.
-type adjacencyShare struct {
-	a        *graph.CSR
-	entries  int // of the own rows; they come first
-	exchange rowExchange
-	here     []int32 // nodes whose rows were fetched
-	asked    []int32 // memory of fetch
-}
-
-// attachGraph reduces the adjacency matrix to this rank's own rows.
-func (p *Partition) attachGraph() {
-	laplacian := p.data.Laplacian() // needs the degrees of all nodes
-	bounds, a := p.bounds(), p.data.Graph
-	lo, hi := bounds[p.group.Rank()], bounds[p.group.Rank()+1]
-	from, to := a.Ptr[lo], a.Ptr[hi]
-	a.Idx = copyWithRoom(a.Idx[from:to])
-	if a.Val != nil {
-		a.Val = copyWithRoom(a.Val[from:to])
-	}
-	a.Prefetch = nil
-	a.Rest = &graph.SharedRows{Lo: lo, Hi: hi, Place: make([]int32, a.Rows)}
-	for v := range a.Rest.Place {
-		a.Rest.Place[v] = -1
-	}
-	s := &adjacencyShare{a: a, entries: int(to - from)}
-	width := 4
-	if a.Val != nil {
-		width = 8
-	}
-	s.exchange = rowExchange{
-		group: p.group, bounds: bounds,
-		size: func(row int32) int { return width * a.Degree(int(row)) },
-		pack: func(dst []byte, row int32) []byte {
-			dst = append(dst, asBytes(asFloats(a.Row(int(row))))...)
-			return append(dst, asBytes(a.RowValues(int(row)))...)
-		},
-	}
-	p.adjacency = s
-	laplacian.Share = &graph.Share{Rank: p.group.Rank(), Bounds: bounds, Fetch: s.fetch, Gather: p.group.Gather}
-}
-
-// fetch is graph.Share.Fetch.
-func (s *adjacencyShare) fetch(ctx context.Context, rows []int32) error {
-	s.asked = append(s.asked[:0], rows...)
-	parts, err := s.exchange.fetch(ctx, s.exchange.missing(s.asked))
-	if err != nil {
-		return err
-	}
-	a := s.a
-	for _, v := range s.here {
-		a.Rest.Place[v] = -1
-	}
-	s.here, a.Rest.Fetched, a.Idx = s.here[:0], a.Rest.Fetched[:0], a.Idx[:s.entries]
-	if a.Val != nil {
-		a.Val = a.Val[:s.entries]
-	}
-	for _, p := range parts {
-		values := p.values
-		for _, v := range p.ids {
-			a.Rest.Place[v] = int32(len(s.here))
-			a.Rest.Fetched = append(a.Rest.Fetched, int64(len(a.Idx)))
-			s.here = append(s.here, v)
-			n := a.Degree(int(v))
-			a.Idx = append(a.Idx, asIDs(values[:n])...)
-			values = values[n:]
-			if a.Val != nil {
-				a.Val = append(a.Val, values[:n]...)
-				values = values[n:]
-			}
-		}
-	}
-	return nil
-}
-
-// asIDs is the inverse of asFloats.
-func asIDs(values []float32) []int32 {
-	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }

@@ -144,15 +144,21 @@ func gradients(loss *G.Node, nodes G.Nodes) (G.Nodes, error) {
 // size.
 func (p *Program) Step(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	loss, err := p.compute(batch, seed)
-	switch {
-	case err != nil && p.backend != nil:
-		return 0, fmt.Errorf("train: %w", err)
-	case err != nil:
-		return 0, err
+	if err != nil {
+		return 0, named(err)
 	}
 	return loss, nil
 }
 
+// named returns err with the name of this package, which it may have already.
+func named(err error) error {
+	if err == nil || strings.HasPrefix(err.Error(), "train: ") {
+		return err
+	}
+	return fmt.Errorf("train: %w", err)
+}
+
+// compute is Step; the caller names the package in its errors.
 func (p *Program) compute(batch *samplers.MiniBatch, seed uint64) (float64, error) {
 	if err := p.usable(); err != nil {
 		return 0, err
@@ -201,16 +207,12 @@ func (p *Program) checkFinite(loss float32, overflowed bool) error {
 // Advance trains on one mini-batch: it computes the loss and its gradients, and updates
 // the parameters by one step of a. On a GPU it only queues this work. Pull copies
 // parameters and moments to the host, Settle returns the losses. Call Settle after at
-// most Depth calls of Advance. Pull the moments before another state takes the place of
-// the one before.
+// most Depth calls of Advance. Pull the moments before the first call with another state.
 func (p *Program) Advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
-	err := p.advance(batch, seed, a, state)
-	if err != nil && !strings.HasPrefix(err.Error(), "train: ") {
-		err = fmt.Errorf("train: %w", err)
-	}
-	return err
+	return named(p.advance(batch, seed, a, state))
 }
 
+// advance is Advance; the caller names the package in its errors.
 func (p *Program) advance(batch *samplers.MiniBatch, seed uint64, a Adam, state *AdamState) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -59,8 +59,8 @@ func (p *published[L]) ends(batches int) (period int, ends bool) {
 	return batches/p.every + 1, batches%p.every == 0
 }
 
-// publish publishes the law of a period, in the place of the one two periods before: no
-// batch of that one is left to draw.
+// publish publishes the law of a period. It replaces the law of two periods before, which has
+// no batch left to draw.
 func (p *published[L]) publish(period int, law L) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -64,7 +64,7 @@ func (r *ranks) prepare(run *run) error {
 }
 
 // RanksError is an error that every rank of a group returns in the same update, such as a loss
-// that is not finite on one of them. So one rank can tell of it for all.
+// that is not finite on one of them. So one rank can report it for all.
 type RanksError struct{ Err error }
 
 func (e *RanksError) Error() string { return e.Err.Error() }
@@ -265,7 +265,7 @@ func (r *run) accumulate(ctx context.Context, loader *Loader) error {
 			return err
 		}
 		ready := time.Now()
-		loss, err := r.program.Step(item.Blocks, item.Dropout)
+		loss, err := r.program.compute(item.Blocks, item.Dropout)
 		switch {
 		case errors.Is(err, ErrNotFinite):
 			loss = math.NaN() // reaches all ranks through the sum

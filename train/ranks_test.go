@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -360,5 +361,26 @@ func TestOverflowInFirstUpdate(t *testing.T) {
 	_, err := Fit(context.Background(), smallModel(t, d), d, Options{Batch: 16, Micro: 3, MaxBatches: 50, Seed: 5})
 	if err == nil || !strings.Contains(err.Error(), "train: update 0 (epoch 0): ") || !strings.Contains(err.Error(), "features or starting parameters are too large") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// lowestOnly is a sampler that leaves out all blocks but the lowest.
+type lowestOnly struct{ *samplers.Full }
+
+func (s lowestOnly) Sample(ctx context.Context, seeds []int32, rng *rand.Rand, batch *samplers.MiniBatch) error {
+	err := s.Full.Sample(ctx, seeds, rng, batch)
+	batch.Blocks = batch.Blocks[:1]
+	return err
+}
+
+// The error of a step names the package once, with one mini-batch an update and with two.
+func TestErrorOfAnUpdate(t *testing.T) {
+	d := smallData(t, 60, 3)
+	for _, micro := range []int{1, 2} {
+		m := modelOver(t, d, lowestOnly{&samplers.Full{Laplacian: d.Laplacian(), Depth: 2}}, 4)
+		_, err := Fit(t.Context(), m, d, Options{Micro: micro, MaxBatches: 2, Batch: 8})
+		if err == nil || strings.Count(err.Error(), "train: ") != 1 || !strings.HasPrefix(err.Error(), "train: ") {
+			t.Errorf("%d mini-batches an update: error %v", micro, err)
+		}
 	}
 }

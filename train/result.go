@@ -1,5 +1,7 @@
 package train
 
+import "slices"
+
 // Evaluation is one line of metrics.jsonl.
 type Evaluation struct {
 	Batch, Epoch int     // batches done; epoch of the last, from 0
@@ -70,4 +72,40 @@ func (r *Result) json(seed uint64) resultJSON {
 		TrainMS: r.TrainMS, SamplingMS: r.SamplingMS, WaitMS: r.WaitMS, EvalS: r.EvalS, RefreshS: r.RefreshS, WallS: r.WallS,
 		ValidSample: r.ValidSample, TestSample: r.TestSample, BestSE: number(r.BestSE), TestSE: number(r.TestSE),
 	}
+}
+
+// result returns the Result so far.
+func (r *run) result() *Result {
+	s := &r.state
+	state := r.model.Batch.StateBytes()
+	for _, part := range slices.Concat(r.seeds.state(), r.sampler.state()) {
+		state += 4 * int64(len(part.Values))
+	}
+	h := &Result{
+		Batches: s.Batch, Best: float64(s.Best), BestBatch: s.BestBatch, Test: r.test,
+		Evaluations: r.evaluations, Parameters: len(r.program.Parameters()), Stop: r.stop, Resumed: r.resumed,
+		StateBytes: state,
+		EvalS:      s.EvalSeconds, RefreshS: s.RefreshSeconds, WallS: r.seconds(),
+	}
+	if v := r.validSample; v != nil && v.Sampled() {
+		h.ValidSample = len(v.Nodes)
+		for _, e := range r.evaluations {
+			if e.Batch == s.BestBatch {
+				h.BestSE = e.StandardError
+			}
+		}
+	}
+	if t := r.testSample; t != nil && t.Sampled() {
+		h.TestSample, h.TestSE = len(t.Nodes), r.testSE
+	}
+	if s.Batch > 0 {
+		perBatch := 1000 / float64(s.Batch)
+		h.TrainMS, h.SamplingMS, h.WaitMS = s.TrainSeconds*perBatch, s.SamplingSeconds*perBatch, s.WaitSeconds*perBatch
+	}
+	if n := s.Batch - r.resumed; n > 0 {
+		h.CommMS = 1000 * r.ranks.seconds / float64(n)
+		h.ExchangeBytes = float64(r.ranks.sent()) / float64(n)
+	}
+	h.Imbalance = r.ranks.imbalance
+	return h
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"unsafe"
 )
 
 // rowExchange brings rows of a matrix from the ranks that hold them. A fetch is three
@@ -87,4 +88,9 @@ func (e *rowExchange) exchange(ctx context.Context, send, receive [][]float32) e
 		}
 	}
 	return e.group.Exchange(ctx, send, receive)
+}
+
+// asFloats returns the memory of values, which keep their bits.
+func asFloats(values []int32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(values))), len(values))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -152,7 +151,7 @@ func sameConfig(path string, before, now map[string]any) error {
 func ReadConfig(dir string) (map[string]any, error) {
 	path := filepath.Join(dir, configFile)
 	text, err := regularfile.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("train: %w; want the folder of a training run", err)
 	}
 	if err != nil {

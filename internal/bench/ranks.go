@@ -124,8 +124,8 @@ type RanksOptions struct {
 	Group   train.Group // nil: this process alone
 }
 
-// passes is how often the ways of training take turns. The median counts: another load on
-// the machine may spoil a pass.
+// passes is the number of measurements of each way of training, in turn. The median counts:
+// another load on the machine may spoil a pass.
 const passes = 3
 
 // Ranks measures the constants of the model, and on several ranks also an update and an

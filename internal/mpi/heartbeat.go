@@ -13,8 +13,8 @@ const (
 )
 
 // heartbeat tells the other ranks at intervals that this process runs, also while it
-// computes and makes no call. So a rank that computes for an hour is not taken for one that
-// is stopped or cut off.
+// computes and makes no call. So a rank that computes for an hour does not count as stopped
+// or cut off.
 //
 // Time is counted in this process's own intervals: a process that was stopped itself, or
 // that had no processor, does not blame the others.

@@ -44,8 +44,8 @@ type status [256]byte
 //
 // A rank that gives no sign of life for the time timeout is lost, for example because it is
 // stopped or its network has failed: a call that waits for it ends with an error that names
-// it. A rank that computes is not lost. Open waits so long for all ranks to start, but at least
-// a minute. 0 means to wait forever.
+// it. A rank that computes is not lost. Open waits for all ranks to start, as long as timeout
+// but at least a minute. A timeout of 0 means to wait forever.
 func Open(ctx context.Context, getenv func(string) string, timeout time.Duration) (*World, error) {
 	choice := getenv(Variable)
 	if choice == "off" {

@@ -52,10 +52,7 @@ func Multilevel(a *graph.CSR, parts int) ([]int32, error) {
 	}
 	coarse := levels[len(levels)-1]
 	part = coarse.grow(parts, limit)
-	for l := len(levels) - 1; ; l-- {
-		if l == 0 {
-			break
-		}
+	for l := len(levels) - 1; l > 0; l-- {
 		levels[l].refine(part, parts, limit, 10, scratch)
 		finer := make([]int32, levels[l-1].nodes())
 		for v, c := range maps[l-1] {

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -175,7 +176,7 @@ func (r *runner) costOfDepth(ctx context.Context, s scalingSettings, layers int)
 
 // costOfGraph times the sampling of one layer on a generated graph of the same mean
 // degree.
-func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) (graphCost, error) {
+func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) (cost graphCost, err error) {
 	kind := "demo"
 	if name, _ := paperDataset(s.Data); name != "" {
 		kind = name
@@ -186,6 +187,7 @@ func (r *runner) costOfGraph(ctx context.Context, s scalingSettings, nodes int) 
 	if err != nil {
 		return graphCost{}, err
 	}
+	defer func() { err = cmp.Or(err, data.Close()) }()
 	sampler, err := samplers.ByName(scalingMethod, samplers.Config{Laplacian: data.Laplacian(), Layers: 1, Sizes: []int{s.Batch}})
 	if err != nil {
 		return graphCost{}, err
@@ -266,7 +268,7 @@ func fillScaling(r *runner, c task, report *Report) {
 	}
 }
 
-// growth returns the largest ratio of two layers' own costs, one after the other.
+// growth returns the largest ratio of the own costs of two successive layers.
 func growth(totals []float64) float64 {
 	largest := 0.0
 	for k := 2; k < len(totals); k++ {

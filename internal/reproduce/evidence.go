@@ -2,7 +2,6 @@ package reproduce
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 )
@@ -43,9 +42,6 @@ type claim struct {
 	from        []string // the experiments whose rows decide
 	check       predicate
 }
-
-// predicate decides a claim from rows, and shows its numbers.
-type predicate func(e evidence) (Verdict, string)
 
 // judge decides the claims that the reports have all rows for. Claims that no rows
 // can decide belong to the whole paper.
@@ -164,171 +160,4 @@ func (e evidence) data(experiment string) []string {
 		}
 	}
 	return keys
-}
-
-// finding is the outcome for one data set.
-type finding struct {
-	holds   bool
-	numbers string
-}
-
-// quantifier says on how many data sets a claim must hold.
-type quantifier int
-
-const (
-	every   quantifier = iota
-	most               // more than half
-	several            // two, or one if only one was measured
-)
-
-// on returns a predicate that holds on each of the data sets named, or on most or
-// several of them; nil means all data sets of the experiment. per returns nil for a
-// data set that was not measured.
-func on(experiment string, data []string, need quantifier, per func(e evidence, data string) *finding) predicate {
-	return func(e evidence) (Verdict, string) {
-		names := data
-		if names == nil {
-			names = e.data(experiment)
-		}
-		holds, measured, open := 0, 0, 0
-		var words []string
-		for _, name := range names {
-			f := per(e, name)
-			if f == nil {
-				if e.pending(name) {
-					open++
-				}
-				continue
-			}
-			measured++
-			answer := "no"
-			if f.holds {
-				holds++
-				answer = "yes"
-			}
-			words = append(words, fmt.Sprintf("%s: %s, %s", lastName(name), answer, f.numbers))
-		}
-		if measured == 0 {
-			return NotMeasured, ""
-		}
-		return need.verdict(holds, measured, open), strings.Join(words, "; ")
-	}
-}
-
-// verdict decides from three numbers of data sets: holds counts data sets on which a claim
-// holds, measured those on which it was measured, and open those with missing cells.
-func (q quantifier) verdict(holds, measured, open int) Verdict {
-	enough := func(holds, measured int) bool {
-		switch q {
-		case every:
-			return holds == measured
-		case most:
-			return 2*holds > measured
-		}
-		return holds >= min(2, measured)
-	}
-	worst, best := enough(holds, measured+open), enough(holds+open, measured+open)
-	switch {
-	case worst:
-		return Seen
-	case best:
-		return Undecided
-	}
-	return NotSeen
-}
-
-// difference is the difference of two rows and its standard error.
-func difference(a, b *Row) (diff, se float64) { return a.Mean - b.Mean, math.Hypot(a.SEM, b.SEM) }
-
-// above reports whether a is above b by more than twice the standard error of the
-// difference.
-func above(a, b *Row) bool {
-	diff, se := difference(a, b)
-	return diff > 2*se
-}
-
-// pair is two labels to compare: the first should be above the second.
-type pair struct{ high, low string }
-
-// allAbove compares pairs of a data set by a quantity. It returns nil if a label was
-// not measured.
-func (e evidence) allAbove(experiment, data, quantity string, pairs []pair) *finding {
-	f := &finding{holds: true}
-	var words []string
-	for _, p := range pairs {
-		a, b := e.row(experiment, data, p.high, quantity), e.row(experiment, data, p.low, quantity)
-		if a == nil || b == nil {
-			return nil
-		}
-		f.holds = f.holds && above(a, b)
-		diff, se := difference(a, b)
-		words = append(words, signed(diff, se))
-	}
-	f.numbers = strings.Join(words, ", ")
-	return f
-}
-
-// signed writes a difference with its standard error.
-func signed(diff, se float64) string {
-	text := short(diff)
-	if diff > 0 {
-		text = "+" + text
-	}
-	if se > 0 {
-		text += " ± " + short(se)
-	}
-	return text
-}
-
-// curve returns the errors of a method over the sample size, up to a largest size.
-func (e evidence) curve(data, method string, most int) []Row {
-	var rows []Row
-	for _, row := range e["figure2"] {
-		if dataKey(row.Dataset) == data && row.Method == method && len(row.Samples) == 1 && row.Samples[0] <= most {
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
-
-// below returns whether one curve is below another at every size, and the range of
-// their ratio. Two curves of different sizes cannot be compared.
-func below(low, high []Row) (is bool, numbers string, ok bool) {
-	if len(low) == 0 || len(low) != len(high) {
-		return false, "", false
-	}
-	is = true
-	for k := range low {
-		is = is && above(&high[k], &low[k])
-	}
-	least, largest := ratios(low, high)
-	return is, fmt.Sprintf("ratio %.2f to %.2f", least, largest), true
-}
-
-// ratios returns the smallest and the largest ratio of two curves of the same sizes.
-func ratios(low, high []Row) (least, largest float64) {
-	least = math.Inf(1)
-	for k := range low {
-		ratio := low[k].Mean / high[k].Mean
-		least, largest = min(least, ratio), max(largest, ratio)
-	}
-	return least, largest
-}
-
-// uShape reports whether a curve falls and then rises again by more than its noise.
-func uShape(curve []Row) *finding {
-	if len(curve) < 3 {
-		return nil
-	}
-	lowest, last := 0, len(curve)-1
-	for k := range curve {
-		if curve[k].Mean < curve[lowest].Mean {
-			lowest = k
-		}
-	}
-	return &finding{
-		holds: lowest > 0 && lowest < last && above(&curve[last], &curve[lowest]),
-		numbers: fmt.Sprintf("lowest %s at %d, %s at %d", short(curve[lowest].Mean), curve[lowest].Samples[0],
-			short(curve[last].Mean), curve[last].Samples[0]),
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/gcn-layerwise/gcn/samplers"
 	"github.com/gcn-layerwise/gcn/study"
 	"github.com/gcn-layerwise/gcn/study/figure"
 )
@@ -52,8 +53,10 @@ func (r *runner) errorContenders() []string {
 	if len(r.Methods) == 0 {
 		return errorMethods()
 	}
+	methods := samplers.Methods()
 	return slices.DeleteFunc(slices.Clone(r.Methods), func(name string) bool {
-		return name == "vrgcn" || name == "cluster" || strings.HasPrefix(name, "saint-")
+		ownOutputs := slices.ContainsFunc(methods, func(m samplers.Method) bool { return m.Name == name && m.OwnOutputs })
+		return ownOutputs || study.SamplesChange(name)
 	})
 }
 

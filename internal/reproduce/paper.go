@@ -14,7 +14,6 @@ var paperText []byte
 // reddit, arxiv, mag, proteins, products.
 type Numbers struct {
 	Source string `json:"source"`
-	Note   string `json:"note"`
 
 	Datasets        []PaperRow            `json:"datasets"`         // counts, and per cent of the nodes
 	Accuracy        []PaperRow            `json:"accuracy"`         // per cent

@@ -280,7 +280,7 @@ func (row *Row) ours() string {
 	return short(value) + " ± " + short(spread)
 }
 
-// headings are the columns of the text and Markdown tables.
+// headings are the columns of the text table.
 func (r *Report) headings() []string {
 	columns := []string{"data", "method", "quantity", "ours", "± std", "sem"}
 	if r.timed() {

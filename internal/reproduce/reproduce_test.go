@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/samplers"
 )
 
 // smallData is a small data set, for quick tests.
@@ -288,6 +289,30 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, words)
 		}
 	}
+}
+
+// Figure 2 leaves out the methods whose error on given mini-batches cannot be measured.
+func TestErrorContenders(t *testing.T) {
+	o := small(t)
+	o.Methods = nil
+	for _, m := range samplers.Methods() {
+		o.Methods = append(o.Methods, m.Name)
+	}
+	r, err := newRunner(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contenders := r.errorContenders()
+	for _, out := range []string{"vrgcn", "ladies-cv", "cluster", "saint-node", "saint-node-normalized"} {
+		if slices.Contains(contenders, out) {
+			t.Errorf("%s is measured", out)
+		}
+	}
+	if !slices.Contains(contenders, "ladies") || !slices.Contains(contenders, "neighbor") {
+		t.Errorf("measured are only %v", contenders)
+	}
+	o.Methods = []string{"ladies", "ladies-cv"}
+	run(t, "figure2", o)
 }
 
 func TestAtLayers(t *testing.T) {

@@ -254,7 +254,7 @@ func (r *runner) compute(ctx context.Context, work []task) error {
 			r.failed[j.key()] = err
 			r.log(fmt.Sprintf("%s: left out: %v", j, err))
 		case err != nil:
-			return err
+			return cmp.Or(err, r.close())
 		default:
 			r.results[j.key()] = result
 		}

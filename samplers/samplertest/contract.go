@@ -31,8 +31,8 @@ import (
 // fewer candidates than the sampler draws.
 //
 // newSampler returns a new sampler for each graph, or nil if the method takes no such
-// graph, with at least two layers and sizes of about 5: some graphs have more candidates, some fewer. Run it under the
-// race detector too.
+// graph, with at least two layers and sizes of about 5: some graphs have more candidates,
+// some fewer. Run it under the race detector too.
 func Run(t *testing.T, name string, newSampler func(p *graph.Laplacian, train []int32) samplers.Sampler) {
 	t.Run(name, func(t *testing.T) {
 		for _, g := range contractGraphs(t) {

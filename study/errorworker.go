@@ -1,0 +1,229 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gcn-layerwise/gcn/graph"
+	"github.com/gcn-layerwise/gcn/internal/kernel"
+	"github.com/gcn-layerwise/gcn/samplers"
+)
+
+// repeatOutcome holds the results of one batch.
+type repeatOutcome struct {
+	norm       float64 // ‖QPHW‖_F
+	signal     float64 // ‖QPHW − its mean row‖_F
+	noise      float64 // ‖QP·noise‖_F
+	candidates int
+	contests   []contestOutcome
+}
+
+// contestOutcome holds means over the draws of one batch.
+type contestOutcome struct {
+	norm    float64 // ‖D‖_F
+	squared float64 // ‖D‖²_F
+	cross   float64 // ⟨D_k, D_l⟩ over pairs k < l
+	drawn   float64
+
+	each []float64 // ‖D‖²_F of each draw
+}
+
+// change is (H − H̄)W of one history, and QP times it.
+type change struct {
+	product *graph.Features
+	truth   []float32
+}
+
+// errorWorker is the memory of one goroutine.
+type errorWorker struct {
+	study             *ApproxError
+	full              samplers.Full
+	exact, batch      samplers.MiniBatch
+	scratch, ids      []int32
+	truth, guess, sum []float32
+	changes           []change
+	noise             change    // of Product; product nil: none
+	aim, rows         []float32 // of a sample with rescaled noise: QPHW, and the rows that it reads
+	source            *rand.PCG
+	rng               *rand.Rand
+}
+
+func newErrorWorker(s *ApproxError) *errorWorker {
+	source := samplers.NewSource(s.Seed, 0, 0)
+	var changes []change
+	for _, c := range s.changes {
+		changes = append(changes, change{product: c})
+	}
+	return &errorWorker{
+		changes: changes, noise: change{product: s.noise}, study: s, full: samplers.Full{Laplacian: s.Laplacian, Depth: 1}, scratch: newBatchScratch(s.Nodes),
+		source: source, rng: rand.New(source),
+	}
+}
+
+// resize makes room for the given number of output rows.
+func (w *errorWorker) resize(rows int) {
+	size := rows * w.study.Product.Cols
+	for _, buffer := range []*[]float32{&w.truth, &w.guess, &w.sum} {
+		if cap(*buffer) < size {
+			*buffer = make([]float32, size)
+		}
+		*buffer = (*buffer)[:size]
+	}
+}
+
+// seeds draws batch number r.
+func (w *errorWorker) seeds(r int) []int32 {
+	samplers.Seed(w.source, w.study.Seed, uint64(r), 0)
+	return drawBatch(w.rng, w.study.Nodes, w.study.Batch, w.scratch)
+}
+
+// begin returns the rows Q of batch number r, and sets exact to their block of P.
+func (w *errorWorker) begin(ctx context.Context, r int) ([]int32, error) {
+	seeds := w.seeds(r)
+	for _, above := range w.study.Below {
+		if err := above.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return nil, err
+		}
+		seeds = slices.Clone(w.batch.Inputs())
+	}
+	return seeds, w.full.Sample(ctx, seeds, nil, &w.exact)
+}
+
+// repeat measures every contest on batch number r.
+func (w *errorWorker) repeat(ctx context.Context, r int, contests []contest, out *repeatOutcome) error {
+	seeds, err := w.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	w.resize(len(seeds))
+	w.propagate(w.truth, w.exact.Blocks[0], w.study.Product)
+	for k := range w.changes {
+		w.propagateChange(&w.changes[k])
+	}
+	if w.noise.product != nil {
+		w.propagateChange(&w.noise)
+		out.noise = math.Sqrt(squaredNorm(w.noise.truth))
+	}
+	out.norm = math.Sqrt(squaredNorm(w.truth))
+	out.signal = math.Sqrt(squaredSpread(w.truth, w.study.Product.Cols))
+	out.candidates = len(w.exact.Blocks[0].Src)
+	out.contests = make([]contestOutcome, len(contests))
+	for c := range contests {
+		if err := w.contest(ctx, r, seeds, &contests[c], &out.contests[c]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// propagateChange sets c.truth to QP times c.product.
+func (w *errorWorker) propagateChange(c *change) {
+	c.truth = slices.Grow(c.truth[:0], len(w.truth))[:len(w.truth)]
+	w.propagate(c.truth, w.exact.Blocks[0], c.product)
+}
+
+// rescaled sets guess to P̃ times product, whose noise it multiplies by block's NoiseScale c:
+// P̃(product + (c − 1)⊙noise). It returns truth, which is QP times product, without the noise.
+func (w *errorWorker) rescaled(block *graph.Block, product *graph.Features, truth []float32) []float32 {
+	cols := product.Cols
+	w.rows = slices.Grow(w.rows[:0], len(block.Src)*cols)[:len(block.Src)*cols]
+	for k, v := range block.Src {
+		noise, row := w.noise.product.Data[int(v)*cols:][:cols], w.rows[k*cols:][:cols]
+		for j, x := range product.Data[int(v)*cols:][:cols] {
+			row[j] = x + (block.NoiseScale[k]-1)*noise[j]
+		}
+	}
+	kernel.SpMM(w.guess[:block.Matrix.Rows*cols], &block.Matrix, w.rows, cols)
+	w.aim = append(w.aim[:0], truth...)
+	for k, v := range w.noise.truth {
+		w.aim[k] -= v
+	}
+	return w.aim
+}
+
+func (w *errorWorker) contest(ctx context.Context, r int, seeds []int32, c *contest, out *contestOutcome) error {
+	clear(w.sum)
+	draws := w.study.Draws
+	var squares float64
+	for k := range draws {
+		samplers.Seed(w.source, w.study.Seed+uint64(k), uint64(r)+1, c.stream)
+		if err := c.sampler.Sample(ctx, seeds, w.rng, &w.batch); err != nil {
+			return fmt.Errorf("study: %s at %d: %w", c.method, c.size, err)
+		}
+		block := w.batch.Blocks[0]
+		if !slices.Equal(block.Dst, seeds) {
+			return fmt.Errorf("study: %s draws its output nodes itself, so its error cannot be compared on given batches", c.method)
+		}
+		// With a control, the error P̃(H − H̄)W + PH̄W − PHW equals the error of the change alone.
+		product, truth := w.study.Product, w.truth
+		if c.history >= 0 {
+			product, truth = w.changes[c.history].product, w.changes[c.history].truth
+		} else if block.Control != nil {
+			return fmt.Errorf("study: %s samples the change since earlier activations: it needs a history of them", c.method)
+		}
+		if len(block.NoiseScale) > 0 && w.noise.product != nil {
+			truth = w.rescaled(block, product, truth)
+		} else {
+			w.propagate(w.guess, block, product)
+		}
+		squared := w.subtract(truth)
+		squares += squared
+		out.each = append(out.each, squared)
+		out.norm += math.Sqrt(squared) / float64(draws)
+		out.drawn += float64(len(block.Src)) / float64(draws)
+	}
+	n := float64(draws)
+	out.squared = squares / n
+	out.cross = (squaredNorm(w.sum) - squares) / (n * (n - 1))
+	return nil
+}
+
+// propagate writes P̃C of a block to dst.
+func (w *errorWorker) propagate(dst []float32, block *graph.Block, c *graph.Features) {
+	ids := block.Src
+	if places := w.study.places; places != nil {
+		w.ids = w.ids[:0]
+		for _, v := range ids {
+			w.ids = append(w.ids, places[v])
+		}
+		ids = w.ids
+	}
+	kernel.SpMMGather(dst[:block.Matrix.Rows*c.Cols], &block.Matrix, ids, c.Data, c.Cols)
+}
+
+// subtract adds D = guess − truth to sum and returns ‖D‖²_F.
+func (w *errorWorker) subtract(truth []float32) float64 {
+	var squares float64
+	for k, y := range w.guess {
+		d := y - truth[k]
+		w.sum[k] += d
+		squares += float64(d) * float64(d)
+	}
+	return squares
+}
+
+func squaredNorm(x []float32) float64 {
+	var sum float64
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return sum
+}
+
+// squaredSpread returns ‖X − 1⊗x̄‖²_F for X of the given number of columns and
+// mean row x̄.
+func squaredSpread(x []float32, columns int) float64 {
+	means := make([]float64, columns)
+	for k, v := range x {
+		means[k%columns] += float64(v)
+	}
+	rows := float64(len(x) / columns)
+	sum := squaredNorm(x)
+	for _, m := range means {
+		sum -= m * m / rows
+	}
+	return max(sum, 0)
+}

@@ -1,0 +1,99 @@
+package train
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gcn-layerwise/gcn/datasets"
+	"github.com/gcn-layerwise/gcn/internal/describe"
+	"github.com/gcn-layerwise/gcn/internal/rundir"
+)
+
+// configuration returns the contents of config.json. Its names are the flags' names, and
+// 0 has the same meaning as in a flag.
+func (r *run) configuration() (config map[string]any, err error) {
+	o := r.options
+	batchesPerEpoch := o.BatchesPerEpoch
+	if batchesPerEpoch == OnePass {
+		batchesPerEpoch = 0
+	}
+	limit := func(n int) int {
+		if n == Unlimited {
+			return 0
+		}
+		return n
+	}
+	config = map[string]any{
+		"batch": o.Batch, "batches_per_epoch": batchesPerEpoch,
+		"max_batches": limit(o.MaxBatches), "epochs": limit(o.Epochs), "patience": limit(o.Patience),
+		"eval_every": o.EvalEvery, "seed": o.Seed,
+		"lr": o.Adam.LR, "beta1": o.Adam.Beta1, "beta2": o.Adam.Beta2, "epsilon": o.Adam.Epsilon,
+		"weight_decay": o.Adam.WeightDecay, "clip": o.Adam.Clip,
+		"sampler": describe.Value(r.stream.Sampler),
+	}
+	maps.Copy(config, derivedConfiguration(r.program.params, r.data, r.fingerprint()))
+	if o.Adam.DecoupledDecay { // absent from the runs of earlier programs, as the next
+		config["decoupled_decay"] = true
+	}
+	r.describeSchedule(config)
+	if o.EvalSamples > 0 {
+		config["eval_samples"] = o.EvalSamples
+	}
+	if o.Micro > 1 {
+		config["micro"] = o.Micro
+	}
+	if o.Seeds != nil { // runs without it have no such field
+		config["seeds"], config["seeds_every"] = describe.Value(o.Seeds), o.SeedsEvery
+	}
+	if r.model.Refresher != nil {
+		config["control_every"] = o.ControlEvery
+	}
+	return withConfig(config, o.Config)
+}
+
+// fingerprint returns the fingerprint of the data, of the whole if ranks hold parts of it.
+func (r *run) fingerprint() string {
+	if p := r.options.Partition; p != nil {
+		return p.fingerprint
+	}
+	return Fingerprint(r.data)
+}
+
+// derivedConfiguration returns the fields of config.json that follow from the model and the
+// data, which have the given fingerprint.
+func derivedConfiguration(params []parameter, d *datasets.Data, fingerprint string) map[string]any {
+	shapes := make([]string, len(params))
+	for k, p := range params {
+		shapes[k] = fmt.Sprintf("%s %v", p.Name, p.Shape)
+	}
+	config := map[string]any{"parameters": strings.Join(shapes, ", "), "metric": string(d.Metric), "fingerprint": fingerprint}
+	if y := d.Labels; y.Tasks > 0 {
+		config["tasks"] = y.Tasks
+	} else {
+		config["classes"] = y.Classes
+	}
+	if names := d.Labels.Names; names != nil && len(strings.Join(names, "")) <= mostNames {
+		config["class_names"] = names
+	}
+	return config
+}
+
+// withConfig adds the caller's fields to config.
+func withConfig(config, more map[string]any) (map[string]any, error) {
+	for name, v := range more {
+		_, taken := config[name]
+		if today, _, kept := rundir.Field(more, name); taken || !kept || today != name {
+			return nil, fmt.Errorf("train: field %q of Options.Config is, or was, one of Fit's own", name)
+		}
+		config[name] = v
+	}
+	config, err := rundir.ThroughJSON(config)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	return config, nil
+}
+
+// mostNames is the greatest number of bytes of names of classes in a configuration.
+const mostNames = 1 << 17
